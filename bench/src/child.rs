@@ -1,5 +1,5 @@
-//! A run in a process of its own: this very program, started with a part to play. What it cost is
-//! what the kernel says when it is reaped, so nothing that it does is left out.
+//! A run in a process of its own: this very program, started with a part to play. Its cost is the
+//! kernel's account when it is reaped, so it is complete.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use crate::process::Cpu;
 /// The first argument of a process that plays a part.
 const MARK: &str = "--play";
 
-/// The part that this process is to play, with its number, if it was started by [`run`].
+/// The part of this process, with its number, if it was started by [`run`].
 pub fn part() -> Option<(String, f64)> {
     let mut arguments = std::env::args().skip(1);
     if arguments.next()? != MARK {
@@ -22,12 +22,12 @@ pub fn part() -> Option<(String, f64)> {
     Some((part, number))
 }
 
-/// Says a figure to whoever started this process.
-pub fn say(name: &str, value: f64) {
+/// Reports a figure to the parent process.
+pub fn print_figure(name: &str, value: f64) {
     println!("{name}={value}");
 }
 
-/// What a child has cost and said.
+/// A child's cost and output.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// Its CPU time as a whole.
@@ -36,7 +36,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A figure that it said.
+    /// A figure that the child reported.
     pub fn get(&self, name: &str) -> f64 {
         self.said.get(name).copied().unwrap_or(f64::NAN)
     }
@@ -54,7 +54,7 @@ pub fn run(part: &str, number: f64) -> io::Result<Outcome> {
         output.read_to_string(&mut text)?;
     }
     let mut status = 0;
-    // SAFETY: zeroed is a valid rusage, both pointers are ours, and nobody else waits for the
+    // SAFETY: zeroed is a valid rusage, both pointers are ours, and only this code waits for the
     // child: `child` is dropped without.
     let usage = unsafe {
         let mut usage: libc::rusage = mem::zeroed();

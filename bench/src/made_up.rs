@@ -1,15 +1,16 @@
-//! Stacks of programs that do not exist: functions that call one another, with files, lines and addresses.
+//! Stacks of programs that do not exist: functions that call one another, with files, lines and
+//! addresses.
 
 use profundo::model::{Avma, CodeAddress, FrameKey, Language, LocationKind, Profile, StackId};
 
 const FUNCTIONS: u64 = 3000;
 
-/// Numbers that look random and are the same at each run.
+/// Pseudo-random numbers, the same in each run.
 #[derive(Debug)]
 pub struct Dice(pub u64);
 
 impl Dice {
-    /// A number from 0 to `bound`, without that.
+    /// A number from 0 up to, but not including, `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -19,8 +20,8 @@ impl Dice {
     }
 }
 
-/// So many distinct stacks of a depth. Each new stack leaves an earlier one at some level, not before `common`, and goes its own
-/// way from there.
+/// Makes distinct stacks of a depth. Each new stack leaves an earlier one at some level, not before
+/// `common`, and is different from there on.
 pub fn stacks(
     profile: &mut Profile,
     dice: &mut Dice,

@@ -1,12 +1,12 @@
-//! A profile with names in its tables, which is what figures are computed from; the façade keeps
-//! data and names apart.
+//! A profile with names in its tables, for computing figures; the façade keeps data and names
+//! apart.
 
 use std::sync::LazyLock;
 
 use profundo::model::Profile;
 use profundo_symbols::Symbolizer;
 
-/// Names are found once for each address, however often a comparison asks.
+/// Names are looked up once per address, however often a comparison needs them.
 static SYMBOLIZER: LazyLock<Symbolizer> = LazyLock::new(Symbolizer::new);
 
 /// The samples in the buffer, named.

@@ -9,9 +9,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads the command line. `known` holds each option's name and default. Asked for help, it
-    /// prints `about` and the options and ends the program; at a wrong option it says what is
-    /// wrong, too.
+    /// Reads the command line. `known` holds each option's name and default. `--help` prints
+    /// `about` and the options and exits; so does a wrong option, with an error.
     pub fn from_command_line(about: &str, known: &[(&'static str, f64)]) -> Self {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         if arguments.iter().any(|argument| argument == "--help") {

@@ -1,8 +1,8 @@
-//! Runs in turn: A B A B … A. What drifts slowly (a neighbour on the machine, the clock of the
-//! CPU) is on both sides of each comparison and cancels.
+//! Runs in turn: A B A B … A. Slow drift (a neighbour on the machine, the CPU's clock) affects both
+//! sides of each comparison and cancels.
 
-/// What each of some runs cost more than the mean of the plain runs before and after it, in
-/// percent. There is one plain run more than there are others.
+/// The cost of each run in percent above the mean of the plain runs before and after it. There is
+/// one more plain run than others.
 pub fn percent_more(plain: &[f64], other: &[f64]) -> Vec<f64> {
     plain
         .windows(2)
@@ -20,7 +20,7 @@ mod tests {
 
     #[test]
     fn a_drift_cancels() {
-        // Each run is slower than the last by as much; B costs nothing by itself.
+        // Each run is slower than the last by the same amount; B itself costs nothing.
         let more = percent_more(&[100.0, 104.0, 108.0], &[102.0, 106.0]);
         assert_eq!(more, [0.0, 0.0]);
     }

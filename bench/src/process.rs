@@ -1,4 +1,4 @@
-//! What a process is and has cost, by the kernel's own count.
+//! A process and its cost, by the kernel's own account.
 
 use std::process::Child;
 use std::{fs, io, mem};
@@ -6,19 +6,19 @@ use std::{fs, io, mem};
 /// User and system time in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cpu {
-    /// In its own code.
+    /// Time in the program's own code.
     pub user: f64,
-    /// In the kernel on its behalf.
+    /// Time in the kernel on its behalf.
     pub system: f64,
 }
 
 impl Cpu {
-    /// Both together.
+    /// User and system time together.
     pub fn total(self) -> f64 {
         self.user + self.system
     }
 
-    /// From what the kernel fills in.
+    /// Converts the kernel's structure.
     pub fn of(usage: &libc::rusage) -> Self {
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
         Self {
@@ -27,7 +27,7 @@ impl Cpu {
         }
     }
 
-    /// This process, with all its threads, until now.
+    /// The time of this process, with all its threads, until now.
     pub fn now() -> Self {
         // SAFETY: zeroed is a valid rusage, and it is ours to write.
         let usage = unsafe {
@@ -38,7 +38,7 @@ impl Cpu {
         Self::of(&usage)
     }
 
-    /// What was used since `earlier`.
+    /// The time used since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             user: self.user - earlier.user,
@@ -47,17 +47,18 @@ impl Cpu {
     }
 }
 
-/// Waits for a child's end: its status as the kernel gives it, and the CPU time of its whole tree of processes, as far
-/// as that was waited for.
+/// Waits for a child: its status as the kernel gives it, and the CPU time of its whole tree of
+/// processes, as far as reaped.
 pub fn wait(child: Child) -> io::Result<(i32, Cpu)> {
     wait_with_peak(child).map(|(status, cpu, _)| (status, cpu))
 }
 
-/// The same, and the most memory in bytes that the child, or one of those that it has waited for, had at a time.
+/// As [`wait`], with the peak memory in bytes of the child or of a process that it has reaped.
 pub fn wait_with_peak(child: Child) -> io::Result<(i32, Cpu, u64)> {
     let mut status = 0;
     let pid = child.id() as libc::pid_t;
-    // SAFETY: zeroed is a valid rusage, both pointers are ours, and the child is waited for here alone.
+    // SAFETY: zeroed is a valid rusage, both pointers are ours, and the child is waited for here
+    // alone.
     let usage = unsafe {
         let mut usage: libc::rusage = mem::zeroed();
         while libc::wait4(pid, &raw mut status, 0, &raw mut usage) < 0 {
@@ -72,15 +73,15 @@ pub fn wait_with_peak(child: Child) -> io::Result<(i32, Cpu, u64)> {
     Ok((status, Cpu::of(&usage), peak))
 }
 
-/// A line of `/proc/self/status` or `/proc/self/smaps_rollup` that is a number of kB, in bytes.
-/// 0 where there is none.
+/// A line of `/proc/self/status` or `/proc/self/smaps_rollup` in kB, converted to bytes; 0 where
+/// there is none.
 fn kilobytes(text: &str, key: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(key));
     let number = line.and_then(|line| line.trim_start_matches(':').split_whitespace().next());
     number.and_then(|number| number.parse().ok()).unwrap_or(0) * 1024
 }
 
-/// The most memory that this process has had at a time.
+/// The peak resident memory of this process.
 pub fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     kilobytes(&status, "VmHWM")
@@ -89,14 +90,15 @@ pub fn peak_memory() -> u64 {
 /// The memory of this process now.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
-    /// All pages that are present, those of files included.
+    /// All resident pages, those of files included.
     pub resident: u64,
-    /// What belongs to this process alone and to no file.
+    /// Anonymous resident memory: private, and not of a file.
     pub anonymous: u64,
 }
 
 impl Memory {
-    /// Now, counted page by page: the sums in `statm` may be off by some pages for each thread.
+    /// The present memory, counted page by page: the sums in `statm` may be off by some pages per
+    /// thread.
     pub fn now() -> Self {
         let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
         Self {
@@ -106,8 +108,8 @@ impl Memory {
     }
 }
 
-/// Keeps the calling thread on one CPU: the last of those that it may use, because the first
-/// ones serve most interrupts. Returns whether the kernel agreed.
+/// Pins the calling thread to one CPU: the last allowed one, because the first ones serve most
+/// interrupts. Returns whether the kernel permitted it.
 pub fn pin_to_one_cpu() -> bool {
     // SAFETY: zeroed is an empty set, both calls take its size, and 0 is the calling thread.
     unsafe {
@@ -128,7 +130,7 @@ pub fn pin_to_one_cpu() -> bool {
     }
 }
 
-/// One line on the machine and how busy it is, for every figure is worth only as much as that.
+/// A line on the machine and its load, which limit the worth of every figure.
 pub fn machine() -> String {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let info = read("/proc/cpuinfo");

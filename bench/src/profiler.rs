@@ -1,4 +1,5 @@
-//! Profilers of Python programs, this one and its peers: how each is started, and where it is found.
+//! Profilers of Python programs, this one and its peers: how each is started, and where it is
+//! found.
 
 use std::env;
 use std::ffi::OsStr;
@@ -8,17 +9,17 @@ use std::process::{self, Command};
 /// A profiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Profiler {
-    /// This one: the path of the command.
+    /// Ours, with the path of the command.
     Ours(PathBuf),
     /// py-spy.
     PySpy(PathBuf),
     /// austin.
     Austin(PathBuf),
-    /// Scalene, which is part of a Python of its own and knows no other.
+    /// Scalene, which is part of a Python and supports no other.
     Scalene(PathBuf),
 }
 
-/// The peers' names, and what they are.
+/// A peer's name and constructor.
 type Peer = (&'static str, fn(PathBuf) -> Profiler);
 const PEERS: [Peer; 3] = [
     ("py-spy", Profiler::PySpy),
@@ -26,7 +27,7 @@ const PEERS: [Peer; 3] = [
     ("scalene", Profiler::Scalene),
 ];
 
-/// Which peers are asked.
+/// The peers to run.
 #[derive(Debug, Default)]
 pub struct Peers {
     named: Vec<Profiler>,
@@ -34,10 +35,10 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// What a usage says of these options.
+    /// The usage of these options.
     pub const USAGE: &str = "[--py-spy PATH] [--austin PATH] [--scalene PATH] [--alone]";
 
-    /// Takes an option, if it is one on peers; `value` gives what follows it.
+    /// Takes an option, if it is one on peers; `value` returns its argument.
     pub fn take(&mut self, option: &str, value: impl FnOnce() -> Option<String>) -> bool {
         if option == "--alone" {
             self.alone = true;
@@ -52,7 +53,7 @@ impl Peers {
             .is_some()
     }
 
-    /// Those that were named; the others where they are on the path, unless we are to be alone.
+    /// The named peers; the others if they are in `PATH`, unless `--alone` was given.
     pub fn found(self) -> Vec<Profiler> {
         let mut found = self.named;
         let path = env::var_os("PATH").filter(|_| !self.alone);
@@ -63,7 +64,7 @@ impl Peers {
             let files = path.iter().flat_map(env::split_paths);
             let file = files
                 .map(|folder| folder.join(name))
-                .find(|it| it.is_file());
+                .find(|file| file.is_file());
             found.extend(file.map(kind));
         }
         found
@@ -71,7 +72,7 @@ impl Peers {
 }
 
 impl Profiler {
-    /// What a table calls it.
+    /// The name in tables.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Ours(_) => "profundo",
@@ -81,8 +82,8 @@ impl Profiler {
         }
     }
 
-    /// Whether this can be asked of it at all: we take any program, the peers those of Python, and
-    /// Scalene its own Python only.
+    /// True if the profiler supports this program: ours supports any, the peers those of Python,
+    /// and Scalene its own Python only.
     pub fn can(&self, program: &[&str]) -> bool {
         let is_python =
             |program: &[&str]| program.get(1).is_some_and(|script| script.ends_with(".py"));
@@ -97,8 +98,7 @@ impl Profiler {
         }
     }
 
-    /// A file of its own in the folder for what is thrown away. Its ending is what its owner would
-    /// put there.
+    /// A file of its own in the temporary folder, with the profiler's usual extension.
     pub fn file(&self) -> PathBuf {
         let ending = match self {
             Self::Ours(_) => "profundo",
@@ -109,9 +109,9 @@ impl Profiler {
         env::temp_dir().join(name)
     }
 
-    /// Its command on a program, with words in front of it all: it is to take `rate` samples a second
-    /// and write what it found to a file. Scalene keeps its own rate, for at another it slows a
-    /// program down tenfold.
+    /// Its command on a program, with a prefix: it takes `rate` samples per second and writes its
+    /// results to a file. Scalene keeps its own rate, for at another it slows a program down
+    /// tenfold.
     pub fn command(&self, front: &[&str], rate: u32, file: &Path, program: &[&str]) -> Command {
         let path = match self {
             Self::Ours(path) | Self::PySpy(path) | Self::Austin(path) | Self::Scalene(path) => path,

@@ -1,5 +1,5 @@
-//! What is asked of a Python program's recording, and the answer beside what the program itself
-//! knows.
+//! Questions on a Python program's recording, and the answers compared with the program's own
+//! measurement.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use crate::profiler::Profiler;
 use crate::scalene;
-use crate::told::{self, Style, Told};
+use crate::weighted_stacks::{self, Style, WeightedStack};
 
-/// Whatever went wrong.
+/// A result with any error.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Runs a program under a profiler, with words in front of it all.
+/// Runs a program under a profiler, with a prefix before the command.
 pub fn run(profiler: &Profiler, front: &[&str], rate: u32, program: &[&str]) -> Result<Run> {
     let file = profiler.file();
     let output = profiler
@@ -28,7 +28,7 @@ pub fn run(profiler: &Profiler, front: &[&str], rate: u32, program: &[&str]) -> 
         return Err(format!("{}: {program:?} ended badly", profiler.name()).into());
     }
     let stdout = String::from_utf8(output.stdout)?;
-    // The program's own line; a peer may say something around it.
+    // The program's own line; a peer may print something around it.
     let line = stdout.lines().find(|line| line.starts_with('{'));
     let truth = line.map(serde_json::from_str).transpose()?;
     Ok(Run {
@@ -38,12 +38,12 @@ pub fn run(profiler: &Profiler, front: &[&str], rate: u32, program: &[&str]) -> 
     })
 }
 
-/// A run that was recorded. Its file goes with it.
+/// A recorded run. Its file is removed with it.
 #[derive(Debug)]
 pub struct Run {
     profiler: Profiler,
     file: PathBuf,
-    /// What the program said of itself.
+    /// The program's own measurement.
     pub truth: Option<Value>,
 }
 
@@ -71,17 +71,20 @@ impl Run {
     }
 
     /// The stacks.
-    pub fn stacks(&self) -> Result<Vec<Told>> {
+    pub fn stacks(&self) -> Result<Vec<WeightedStack>> {
         let path = match &self.profiler {
             Profiler::Ours(path) => path,
             Profiler::PySpy(_) => {
-                return Ok(told::read(
+                return Ok(weighted_stacks::read(
                     &fs::read_to_string(&self.file)?,
                     Style::Brackets,
                 ));
             }
             Profiler::Austin(_) => {
-                return Ok(told::read(&fs::read_to_string(&self.file)?, Style::Colons));
+                return Ok(weighted_stacks::read(
+                    &fs::read_to_string(&self.file)?,
+                    Style::Colons,
+                ));
             }
             Profiler::Scalene(_) => return Err("Scalene has no stacks".into()),
         };
@@ -97,25 +100,25 @@ impl Run {
         }
         let text = fs::read_to_string(&collapsed)?;
         let _ = fs::remove_file(&collapsed);
-        Ok(told::read(&text, Style::Brackets))
+        Ok(weighted_stacks::read(&text, Style::Brackets))
     }
 }
 
-/// By how many points at most the shares of functions are off, in this run of `shares.py`.
+/// The worst error of the functions' shares in a run of `shares.py`, in points.
 pub fn worst_share(run: &Run) -> Result<f64> {
     let truth = run.truth.as_ref().ok_or("the program said nothing")?;
     let shares = truth["shares"].as_object().ok_or("no shares")?;
     let names: Vec<&str> = shares.keys().map(String::as_str).collect();
-    let told = match run.profiler {
+    let measured = match run.profiler {
         Profiler::Scalene(_) => {
             let report = serde_json::from_str(&fs::read_to_string(&run.file)?)?;
             scalene::shares(&report, &names)
         }
-        _ => told::shares(&run.stacks()?, &names, "work"),
+        _ => weighted_stacks::shares(&run.stacks()?, &names, "work"),
     };
-    let off = shares.values().zip(told).map(|(truth, told)| {
+    let off = shares.values().zip(measured).map(|(truth, measured)| {
         let truth = truth.as_f64().unwrap_or(f64::NAN);
-        100.0 * (truth - told).abs()
+        100.0 * (truth - measured).abs()
     });
     off.max_by(f64::total_cmp).ok_or_else(|| "no shares".into())
 }
@@ -161,35 +164,33 @@ pub fn kinds(run: &Run, program: &Path) -> Result<(f64, f64)> {
     Ok((native, pure))
 }
 
-/// For a run of `waits.py`: the wait for the lock that the recording has, as a part of what the
-/// threads' own clocks say, in percent; and the part of the latter that they waited for a
-/// processor.
+/// For a run of `waits.py`: the recorded wait for the lock, in percent of the threads' own
+/// measurement; and the part of the latter spent waiting for a processor.
 pub fn waits(run: &Run) -> Result<(f64, f64)> {
     let truth = run.truth.as_ref().ok_or("the program said nothing")?;
     let report = run.report("summary")?;
-    let (mut told, mut waited, mut delayed) = (0.0, 0.0, 0.0);
+    let (mut recorded, mut waited, mut delayed) = (0.0, 0.0, 0.0);
     for thread in report["threads"].as_array().into_iter().flatten() {
         let own = &truth[thread["name"].as_str().unwrap_or("")];
         let of = |name: &str| own[name].as_f64();
         if let (Some(wall), Some(cpu), Some(delay)) = (of("wall"), of("cpu"), of("delay")) {
-            told += thread["gil_wait_seconds"].as_f64().unwrap_or(0.0);
+            recorded += thread["gil_wait_seconds"].as_f64().unwrap_or(0.0);
             waited += wall - cpu;
             delayed += delay;
         }
     }
-    Ok((100.0 * told / waited, 100.0 * delayed / waited))
+    Ok((100.0 * recorded / waited, 100.0 * delayed / waited))
 }
 
-/// Which functions may call which.
+/// The functions that each function may call.
 pub type Edges = BTreeMap<String, Vec<String>>;
 
-/// How much stacks weigh in all, and how much of it has two functions of a program of which one
-/// cannot call the other.
-pub fn impossible(stacks: &[Told], file: &str, callers: &Edges) -> (f64, f64) {
+/// The weight of all stacks, and of those with a function that its caller cannot call.
+pub fn impossible(stacks: &[WeightedStack], file: &str, callers: &Edges) -> (f64, f64) {
     let (mut all, mut impossible) = (0.0, 0.0);
-    for told in stacks {
-        all += told.weight;
-        let python: Vec<_> = (told.frames.iter())
+    for stack in stacks {
+        all += stack.weight;
+        let python: Vec<_> = (stack.frames.iter())
             .filter(|frame| !frame.file.is_empty())
             .collect();
         let is_wrong = python.iter().enumerate().any(|(at, frame)| {
@@ -200,13 +201,13 @@ pub fn impossible(stacks: &[Told], file: &str, callers: &Edges) -> (f64, f64) {
             frame.file.ends_with(file) && !caller.is_some_and(|caller| allowed.contains(caller))
         });
         if is_wrong {
-            impossible += told.weight;
+            impossible += stack.weight;
         }
     }
     (all, impossible)
 }
 
-/// The samples taken as a part of those expected, and those that are whole, in percent.
+/// The samples taken in percent of those expected, and the percentage of whole stacks.
 pub fn quality(run: &Run) -> Result<(f64, f64)> {
     let report = run.report("summary")?;
     let recording = &report["recording"];
@@ -226,7 +227,7 @@ mod tests {
     fn what_cannot_call_is_found_out() {
         let edges = Edges::from([("f".to_owned(), vec!["g".to_owned()])]);
         let check = |text: &str, expected: (f64, f64)| {
-            let stacks = told::read(text, Style::Brackets);
+            let stacks = weighted_stacks::read(text, Style::Brackets);
             assert_eq!(impossible(&stacks, "x.py", &edges), expected, "{text}");
         };
         check("g (x.py);f (x.py) 2", (2.0, 0.0));

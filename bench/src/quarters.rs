@@ -1,8 +1,8 @@
-//! Four functions that take 50, 30, 15 and 5 % of the time by construction: the same loop, turned
-//! more or less often, one after the other within microseconds.
+//! Four functions that take 50, 30, 15 and 5 % of the time by construction: the same loop, with
+//! more or fewer turns, one after the other within microseconds.
 //!
 //! A call, and the loop's last, mispredicted branch, cost the same for all four, so the shares
-//! are not quite the numbers of turns. [`calibrate`] measures what they are.
+//! differ slightly from the numbers of turns. [`calibrate`] measures them.
 
 use std::hint::black_box;
 
@@ -19,7 +19,7 @@ pub const SHARES: [(&str, f64); 4] = [
     ("quarter_d", 5.0),
 ];
 
-/// Calls between two looks at the clock, so that a look costs next to nothing.
+/// Calls between two clock readings, so that a reading costs next to nothing.
 const CALLS: u64 = 32;
 
 macro_rules! quarter {
@@ -41,8 +41,7 @@ quarter!(quarter_b, 30);
 quarter!(quarter_c, 15);
 quarter!(quarter_d, 5);
 
-/// Runs the four one after the other for so many seconds of CPU time, with so many turns of the
-/// loop for each percent.
+/// Runs the four in turn for this much CPU time, with `turns` turns of the loop per percent.
 #[inline(never)]
 pub fn run(seconds: f64, turns: u64) -> u64 {
     let began = Cpu::now();
@@ -64,8 +63,8 @@ pub fn calibrate(turns: u64) -> ([f64; 4], f64) {
     let functions: [fn(u64, u64) -> u64; 4] = [quarter_a, quarter_b, quarter_c, quarter_d];
     let mut cycles = [const { Vec::new() }; 4];
     let (began, first) = (std::time::Instant::now(), clock::now());
-    // In turn, so that all four see the same clock of the CPU; the median, so that what
-    // interrupts one of them does not count.
+    // In turn, so that all four see the same clock of the CPU; the median, so that interrupts do
+    // not count.
     while began.elapsed().as_secs_f64() < 1.0 {
         for (function, cycles) in functions.iter().zip(&mut cycles) {
             let began = clock::now();

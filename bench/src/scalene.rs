@@ -1,8 +1,8 @@
-//! What Scalene says, which it writes as JSON: no stacks, but percents for each function and line.
+//! Scalene's output, which is JSON: no stacks, but percentages by function and line.
 
 use serde_json::Value;
 
-/// Python's, native and the system's percent.
+/// Python's, native and the system's percentages.
 fn percents(row: &Value) -> (f64, f64, f64) {
     let of = |key: &str| row[key].as_f64().unwrap_or(0.0);
     (
@@ -17,7 +17,7 @@ fn rows<'a>(report: &'a Value, which: &'a str) -> impl Iterator<Item = &'a Value
     files.flat_map(move |(_, file)| file[which].as_array().into_iter().flatten())
 }
 
-/// What share each of these functions has, among them all.
+/// The share of each function in the total of all of them.
 pub(crate) fn shares(report: &Value, names: &[&str]) -> Vec<f64> {
     let weight = |name: &str| -> f64 {
         let own = rows(report, "functions").filter(|row| row["line"].as_str() == Some(name));
@@ -33,7 +33,7 @@ pub(crate) fn shares(report: &Value, names: &[&str]) -> Vec<f64> {
 }
 
 /// The least native share of a line that is native, and the greatest of one that is pure Python, in
-/// percent. What the system takes is neither.
+/// percent. The system's share is neither.
 pub(crate) fn kinds(report: &Value) -> Option<(f64, f64)> {
     const LITTLE: f64 = 1.0;
     let (mut native, mut pure) = (None::<f64>, None::<f64>);

@@ -1,24 +1,24 @@
-//! Whether a stack is one that the program can have. A stack that was cut off or torn must not
-//! pass for a whole one, so the check is exact: below `climb` there is one way down, and a stack
-//! ends somewhere on it.
+//! Checks whether the program can have a stack. A truncated or torn stack must not pass for a whole
+//! one, so the check is exact: below `climb` there is one way down, and a stack ends somewhere on
+//! it.
 
 use profundo::model::{LocationKind, Profile};
 
 use crate::workload::{LEAVES, callers};
 
-/// What some stacks are worth.
+/// The validity of some stacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// All of them.
+    /// All stacks.
     pub all: u64,
-    /// Those that reach the root of the program.
+    /// Stacks that reach the program's root.
     pub whole: u64,
-    /// Those that are whole and that the program can have.
+    /// Stacks that are whole and possible in the program.
     pub possible: u64,
 }
 
 impl Counts {
-    /// Adds `count` stacks whose functions these are, leaf first.
+    /// Adds `count` stacks of these functions, leaf first.
     pub fn add(&mut self, functions: &[&str], reaches_root: bool, count: u64) {
         self.all += count;
         if reaches_root {
@@ -40,7 +40,7 @@ impl Counts {
     }
 }
 
-/// Whether the program can have a stack of these functions, leaf first, named by the last part of
+/// True if the program can have a stack of these functions, leaf first, named by the last part of
 /// their paths. Outside of `climb`, where a session starts and stops, any function may be called.
 pub fn is_possible(functions: &[&str]) -> bool {
     if !functions.contains(&"main") {
@@ -67,7 +67,8 @@ pub fn count(profile: &Profile) -> Counts {
         let mut reaches_root = true;
         for id in profile.stacks.locations(sample.stack) {
             let location = profile.locations.get(id);
-            reaches_root &= !matches!(location.kind, LocationKind::Reason(it) if it.is_gap());
+            reaches_root &=
+                !matches!(location.kind, LocationKind::Reason(reason) if reason.is_gap());
             // The last one is the function itself; those before were inlined into it.
             let function = location.frames.last();
             functions.extend(function.map(|&frame| last_part(profile.function_name(frame))));

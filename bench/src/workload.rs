@@ -1,12 +1,12 @@
 //! The program that is profiled: it walks up and down a stair of some forty frames, and at the
-//! bottom one of four leaves turns a loop 50, 30, 15 or 5 times over.
+//! bottom one of four leaves runs a loop 50, 30, 15 or 5 times.
 //!
-//! Which stacks it can have is known exactly ([`callers`]), so a torn or made-up stack is found
-//! out. Nothing in it keeps a frame pointer, unless the compiler is told to.
+//! Its possible stacks are known exactly ([`callers`]), so a torn or invented stack is detected. It
+//! has no frame pointers, unless the compiler is asked for them.
 
 use std::hint::black_box;
 
-/// How deep the stair is. With the landings, a leaf and what starts a program it makes about 45
+/// The depth of the stair. With the landings, a leaf and the program's start it makes about 45
 /// frames.
 pub const DEPTH: u32 = 27;
 
@@ -47,7 +47,7 @@ fn stair(step: u32, round: u32, state: u64) -> u64 {
         (_, 0, _) => landing(step - 1, round, state),
         _ => stair(step - 1, round, state.wrapping_add(1)),
     };
-    // What is done after the call keeps the frame: the compiler may not make a jump of the call.
+    // The work after the call keeps the frame: otherwise the compiler may make a tail call.
     black_box(below) ^ u64::from(step)
 }
 
@@ -56,7 +56,7 @@ fn landing(step: u32, round: u32, state: u64) -> u64 {
     black_box(stair(step, round, state.rotate_right(9))).wrapping_sub(3)
 }
 
-/// Runs so many rounds of four leaves each.
+/// Runs this many rounds of four leaves each.
 #[inline(never)]
 pub fn climb(rounds: u64) -> u64 {
     let mut state = 1;
@@ -78,8 +78,8 @@ pub fn callers() -> Vec<&'static str> {
     names
 }
 
-/// How many rounds take about so many seconds on this machine: a fixed amount of work for all
-/// runs of a comparison.
+/// The number of rounds that take about this many seconds on this machine: a fixed amount of work
+/// for all runs of a comparison.
 pub fn rounds_for(seconds: f64) -> u64 {
     let mut rounds = 200;
     loop {
@@ -93,7 +93,7 @@ pub fn rounds_for(seconds: f64) -> u64 {
     }
 }
 
-/// Calls `f` below `depth` frames of their own.
+/// Calls `f` below `depth` frames.
 #[inline(never)]
 pub fn at_depth(depth: u32, f: &mut dyn FnMut()) -> u32 {
     if depth == 0 {

@@ -1,4 +1,4 @@
-//! Tells the command where Cargo puts the agent, which is this package's own library: it is built
+//! Gives the command the path of the agent, which is this package's own library: it is built
 //! before the command, and the command carries its bytes.
 //!
 //! `cargo check` builds no library. So that it passes, an empty file stands in, which the next

@@ -1,6 +1,6 @@
-//! What the target programs share: work to be sampled, settings by name, and the shape that every
-//! profile must have. A target judges itself and exits with 101 if something is wrong; the tests
-//! look at exit codes, signals and output.
+//! The common parts of the target programs: work to be sampled, settings by name, and the shape
+//! that every profile must have. A target checks its own profile and exits with 101 if that is
+//! wrong. The tests compare exit codes, signals and output.
 
 pub mod shape;
 pub mod sys;
@@ -40,7 +40,7 @@ pub fn argument(position: usize) -> Option<String> {
     std::env::args().nth(position)
 }
 
-/// For how long a storm rages: a soak by hand sets `PROFUNDO_E2E_SECONDS`.
+/// The duration of a storm: the usual one, or `PROFUNDO_E2E_SECONDS` in a soak by hand.
 pub fn seconds(usual: f64) -> Duration {
     let wanted = std::env::var("PROFUNDO_E2E_SECONDS").ok();
     Duration::from_secs_f64(wanted.and_then(|text| text.parse().ok()).unwrap_or(usual))

@@ -1,6 +1,5 @@
-//! The shape that every profile has, however wild the program was: each sample belongs to a
-//! thread that is known, its weight is right, and its stack leads to a thread's root or says why
-//! it does not.
+//! The shape that every profile has, whatever the program does: each sample belongs to a known
+//! thread, its weight is right, and its stack ends at a thread's root or with the reason why not.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,23 +19,23 @@ const ROOTS: &[&str] = &[
     "start_thread",
 ];
 
-/// What follows the addresses of a sample: its metadata and two zeros.
+/// The words after the addresses of a sample: its metadata and two zeros.
 const META_WORDS: usize = NMETA + 2;
 
-/// What the samples are like.
+/// The figures of the samples.
 #[derive(Debug, Default, Clone, Copy)]
 #[expect(missing_docs, reason = "each name says what is counted")]
 pub struct Shape {
     pub samples: usize,
-    /// Their stacks end at a root.
+    /// The samples whose stacks end at a root.
     pub whole: usize,
     pub truncated: usize,
     pub broken: usize,
-    /// Other reasons.
+    /// The samples whose stacks end for other reasons.
     pub otherwise: usize,
-    /// Samples of threads that nobody knows.
-    pub strangers: usize,
-    /// All weights together, in seconds.
+    /// Samples of unknown threads.
+    pub of_unknown_threads: usize,
+    /// The sum of all weights, in seconds.
     pub weight: f64,
 }
 
@@ -64,12 +63,12 @@ pub fn of(data: &Data) -> Shape {
         }
         let thread = profile.threads.get(sample.thread);
         // This number stands for no thread: a parked task, or none to be sampled.
-        let is_nobody = thread.number == 32768;
+        let is_no_thread = thread.number == 32768;
         if thread.number == 0
-            || thread.tid == 0 && !is_nobody
+            || thread.tid == 0 && !is_no_thread
             || profile.strings.get(thread.name).is_empty()
         {
-            shape.strangers += 1;
+            shape.of_unknown_threads += 1;
         }
         shape.weight += sample.weight.0 as f64 / 1e9;
     }
@@ -82,13 +81,13 @@ pub fn of(data: &Data) -> Shape {
 /// If it is not so.
 pub fn check(data: &Data, share: f64) -> Shape {
     let shape = of(data);
-    // A CPU timer delivers as often as the kernel ticks; what it missed is in the weights.
+    // A CPU timer delivers as often as the kernel ticks. The weights have the periods in between.
     let least = match data.profile().meta.engine {
         Engine::CpuTimer | Engine::Wall => 1,
         _ => 50,
     };
     assert!(shape.samples >= least, "too few samples: {shape:?}");
-    assert_eq!(shape.strangers, 0, "{shape:?}");
+    assert_eq!(shape.of_unknown_threads, 0, "{shape:?}");
     let least = shape.samples as f64 * share;
     if (shape.whole as f64) < least {
         explain(data);
@@ -104,8 +103,8 @@ pub fn check(data: &Data, share: f64) -> Shape {
     shape
 }
 
-/// Samples with their names. Where two libraries lay at one address, one after the other, the
-/// words of the data tell them apart, and so the names go by words.
+/// Samples with their names, by the words of the data: these distinguish two libraries that lay at
+/// one address, one after the other.
 #[derive(Debug)]
 pub struct Named {
     data: Data,
@@ -123,7 +122,7 @@ impl Named {
             for (id, &word) in profile.stacks.locations(sample.stack).zip(&mut next) {
                 words.insert(id, word);
             }
-            // `zip` asks the longer side first: the stack has ended, and no word is lost.
+            // `zip` asks the stack first, so that no word is lost at its end.
             next.nth(META_WORDS - 1);
         }
         Self {

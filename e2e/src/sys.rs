@@ -1,7 +1,5 @@
-//! System calls that the targets make, each with a safe face, and the way to say that this
-//! machine lacks something.
+//! System calls of the targets, each with a safe face, and the lines that they print.
 
-use std::fs::OpenOptions;
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::time::Duration;
@@ -18,27 +16,16 @@ pub fn clock(which: libc::clockid_t) -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Says that something could not be tried here.
-pub fn skip(why: &str) {
-    let line = format!("skipped: {why}\n");
-    note(line.trim_end());
-    if let Some(path) = std::env::var_os("PROFUNDO_SKIP_FILE")
-        && let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path)
-    {
-        let _ = file.write_all(line.as_bytes());
-    }
-}
-
-/// A line on stderr, for whoever looks into a failure.
+/// Prints a line on stderr, for the reader of a failure.
 pub fn note(line: &str) {
-    // Where stderr is closed there is nobody to tell.
+    // If stderr is closed, the line is lost.
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// A line on stdout, which the test compares.
-pub fn say(line: &str) {
+/// Prints a line on stdout, which the test compares.
+pub fn print_line(line: &str) {
     let mut out = std::io::stdout();
-    // A test that closed our stdout sees that we said nothing.
+    // If stdout is closed, the test sees that the line is missing.
     let _ = out.write_all(format!("{line}\n").as_bytes());
     let _ = out.flush();
 }
@@ -46,7 +33,7 @@ pub fn say(line: &str) {
 /// A handler in the simple form, and in the one that gets more information.
 pub type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// Installs a handler; returns what was there before.
+/// Installs a handler; returns the earlier one.
 pub fn handle(signal: i32, handler: Handler, flags: i32) -> libc::sigaction {
     // SAFETY: zeroed is a valid sigaction, all fields that matter are set, and the handlers of
     // the targets do only what handlers may.
@@ -112,7 +99,7 @@ pub fn wait_for(pid: libc::pid_t) -> i32 {
     }
 }
 
-/// How many descriptors this process has open.
+/// The number of descriptors that this process has open.
 pub fn open_descriptors() -> usize {
     // The listing itself holds one.
     std::fs::read_dir("/proc/self/fd").map_or(0, |list| list.count() - 1)
@@ -126,7 +113,7 @@ pub fn status(name: &str) -> u64 {
     number.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Has a system call fail with an error from now on, in this process and its children.
+/// Makes a system call fail with an error from now on, in this process and its children.
 pub fn refuse(call: libc::c_long, errno: u32) {
     let statement = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter {
         code: code as u16,
@@ -160,7 +147,7 @@ pub fn refuse(call: libc::c_long, errno: u32) {
     }
 }
 
-/// How many timers this process has; 0 where the kernel does not tell.
+/// The number of this process's timers; 0 if the kernel does not list them.
 pub fn timers() -> usize {
     let timers = std::fs::read_to_string("/proc/self/timers").unwrap_or_default();
     timers

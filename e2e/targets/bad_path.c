@@ -1,4 +1,4 @@
-// A path that is none is refused by the kernel, and the program goes on.
+// A pointer that is no path is refused by the kernel, and the program goes on.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What the C targets share: work that takes CPU time, measured by the clock of the thread. */
+/* Work of the C targets: it takes CPU time, measured by the clock of the thread. */
 #ifndef BURN_H
 #define BURN_H
 #include <time.h>

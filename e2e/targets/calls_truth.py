@@ -1,4 +1,4 @@
-"""What cProfile counts of a program, or the interpreter's own events of its lines, against a file of ours.
+"""The counts of cProfile, or of the interpreter's own line events, against those in a file of profundo.
 
     calls_truth.py calls PROGRAM OURS.pstats     prints how many functions and edges are equal, and those that are not
     calls_truth.py python PROGRAM OURS.pstats    the same without functions of C's
@@ -72,7 +72,7 @@ def lines(program, ours):
             watch = sys.monitoring
             watch.use_tool_id(1, 'truth')
             watch.register_callback(1, watch.events.LINE, met)
-            # 3.13.0 tells of functions of one line only where it tells of their beginning as well.
+            # 3.13.0 has events for functions of one line only with the event of their beginning.
             watch.register_callback(1, watch.events.PY_START, lambda *_: None)
             watch.set_events(1, watch.events.LINE | watch.events.PY_START)
             exec(code, space)

@@ -1,5 +1,5 @@
-/* Allocates and works; when a file named `go` is there, or once it has asked its profiler to forget all that, it frees
-   what it kept, and does other things. */
+/* Allocates and works. When a file named `go` is there, or when it has had the profiler clear its data itself, it frees
+   what it kept, allocates on other lines and works on. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ __attribute__((noinline)) static void *take(size_t size) {
     return malloc(size); // takes
 }
 
-static void tell(const char *name) {
+static void announce(const char *name) {
     char part[64];
     snprintf(part, sizeof part, "%s.part", name);
     FILE *file = fopen(part, "w");
@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
     burn_before(0.3);
     for (int i = 0; i < 1000; i++) kept[i] = take(100);
     for (int i = 0; i < 1000; i++) free(malloc(300)); // before
-    tell("ready");
+    announce("ready");
     if (argc > 1) {
         int (*forget)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "profundo_clear");
         if (forget && !forget()) return 3;

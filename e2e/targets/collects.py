@@ -1,4 +1,4 @@
-"""Collects garbage when it is told to, and says what it has collected. Its input ends it."""
+"""Collects garbage, at once or when its input asks for it, and prints what it has collected."""
 import gc
 import os
 import sys

@@ -1,5 +1,5 @@
 /* A daemon: forks twice, leaves the session, closes everything, works on after its parent has
- * ended, and tells by a file that it is done. */
+ * ended, and makes a file when it is done. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Threads that block every signal by the kernel's instruction, so that nothing of ours can reach them: one
+/* Threads that block every signal by a system call of their own, so that no signal of the profiler reaches them: one
  * for all of its life, one for two thirds of its time, one for less than the profiler looks for; and the
  * first thread at its end. */
 #include <pthread.h>
@@ -8,7 +8,7 @@
 BURNS(burn_deaf)
 BURNS(burn_heard)
 
-/* By the kernel's instruction: nobody but the kernel hears of it. */
+/* By a system call of its own, which no function of the C library sees. */
 static void raw_mask(int how, unsigned long set) {
     long number = 14;
     register long bytes __asm__("r10") = 8;

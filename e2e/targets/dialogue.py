@@ -1,4 +1,4 @@
-"""Talks with whoever sits at the terminal."""
+"""A dialogue with the user of a terminal."""
 import getpass
 import os
 import sys

@@ -1,6 +1,6 @@
 /* Programs that block all signals become others in every way there is, at the end of work in which
- * any clock runs out; what waits for the new one is what somebody has sent. Each second program is
- * statically linked, and tells; each second of the others has a handler of its own for traps. */
+ * any clock runs out; the signals that are pending then are those that were sent. Each second program is
+ * statically linked, and prints them; each second of the others has a handler of its own for traps. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
     (void)argc;
     args = argv;
     step = atoi(argv[3]);
-#ifdef TELLS
+#ifdef PRINTS_PENDING
     char line[256];
     FILE *status = fopen("/proc/self/status", "r");
     while (fgets(line, sizeof line, status))

@@ -1,4 +1,4 @@
-/* A program that makes code while it runs, and tells of it in one of three ways: by a perf map, by a
+/* A program that generates code, and publishes its names in one of three ways: by a perf map, by a
  * jitdump file, or by the list that debuggers look for. One place is used twice: first it is `early`,
  * then `late`, each called through `outer`, which is generated too. Files are removed at the end. */
 #define _GNU_SOURCE
@@ -147,7 +147,7 @@ static void announce_in_dump(const char *name, void *code, size_t size) {
 
 static void (*announce)(const char *, void *, size_t);
 
-/* Code is written, then made executable, as those do who mind security. */
+/* Code is written, then made executable, so that memory is never both. */
 static void *generate(void *place, const void *code, size_t size, const char *name) {
     mprotect(place, 4096, PROT_READ | PROT_WRITE);
     memcpy(place, code, size);

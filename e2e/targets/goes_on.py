@@ -1,4 +1,4 @@
-"""Works in two functions until its standard input ends, and tells what it did not fail to do.
+"""Works in two functions until its standard input ends, and prints if its results were right, and how many calls failed.
 
 Prints a line when it has begun. A thread sleeps beside it, and one waits in a call that signals
 could interrupt.

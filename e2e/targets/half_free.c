@@ -1,5 +1,5 @@
-/* A program that takes a hundred megabytes in small blocks, gives every other one back, and says what its
- * allocator tells of itself: what it had in use at most, and what is in use and what is free in the end. */
+/* A program that takes a hundred megabytes in small blocks, gives every other one back, and prints its
+ * allocator's figures: the bytes that were in use at most, and the bytes in use and free in the end. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ int main(void) {
     struct mallinfo2 half = mallinfo2();
     printf("%zu %zu %zu\n", full.uordblks, half.uordblks, half.fordblks);
     fflush(stdout);
-    /* Long enough for the command to be told whose the pages are, however busy the machine. */
+    /* Long enough for the recorder to read the pages' owners, however busy the machine. */
     usleep(3000000);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* Allocates in a signal handler that interrupts allocating: all that the profiler does when a block comes
  * or goes may be interrupted by its own functions. The C library's allocator does not allow that, so this
- * comes with one that does, as a library (-DALLOCATOR): blocks in a ring, which nobody keeps for a round. */
+ * comes with one that does, as a library (-DALLOCATOR): blocks in a ring, each of which is freed within a round. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-"""A thread hangs on a lock for good, others sleep and read: who stops recording finds them still there.
+"""A thread hangs on a lock for good, others sleep and read: they still wait when recording stops.
 
 usage: hangs.py [SECONDS]
 """

@@ -1,5 +1,5 @@
-// A program whose functions tell of their calls, and of which it is known how often each is called. What is not known
-// beforehand it writes into a file, if it is told of one.
+// A program whose functions report their calls. The number of calls of each is known, but for one, which the program
+// writes into the file that an argument names.
 #include <csetjmp>
 #include <csignal>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// A program in which a compiler counts, and of which it is known how often each function is called. Told `ends`, it has children that
-// end in ways of which the compiler's own functions are not told; told `restricted`, it gives up all system calls but a few.
+// A program in which a compiler counts. The calls of each function are known. With `ends`, it has children that end in ways that the
+// compiler's own functions do not notice. With `restricted`, it gives up all system calls but a few.
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdio.h>

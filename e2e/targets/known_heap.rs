@@ -1,5 +1,5 @@
-//! Allocates known numbers of bytes on known lines, and counts them by an allocator of its own that asks the
-//! system's.
+//! Allocates known numbers of bytes on known lines, and counts them by an allocator of its own that
+//! asks the system's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-"""Threads that wait for what is known, as long as they say themselves, in JSON.
+"""Threads that wait for known things; it prints how long each has waited, in JSON.
 
 usage: known_waits.py [SCALE]
 """
@@ -12,13 +12,13 @@ import threading
 import time
 
 SCALE = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
-told = {}
+waited = {}
 
 
 def timed(name, wait):
     began = time.monotonic()
     wait()
-    told[name] = told.get(name, 0) + time.monotonic() - began
+    waited[name] = waited.get(name, 0) + time.monotonic() - began
 
 
 def sleeps():
@@ -73,7 +73,7 @@ def main():
     right.send(b"x")
     for thread in threads:
         thread.join()
-    print(json.dumps(told))
+    print(json.dumps(waited))
 
 
 main()

@@ -1,4 +1,4 @@
-/* Keeps blocks in all places where a program may keep them, and, if it is told so, loses some. */
+/* Keeps blocks in all places where a program may keep them, and loses some with the argument `loses`. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Functions that tell of their calls, in places where that is hard. */
+/* Functions that report their calls, in places where that is hard. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <linux/filter.h>
@@ -36,7 +36,7 @@ SILENT static void on_thread(void *(*function)(void *)) {
     pthread_join(thread, NULL);
 }
 
-/* A handler has 8 KB of stack, or what the kernel needs and a little, and below that is nothing. Its thread has called nobody yet. */
+/* A handler has 8 KB of stack, or what the kernel needs and a little, and below that is nothing. Its thread has made no call yet. */
 SILENT static void on_small(int signal) {
     (void)signal;
     outer();

@@ -1,6 +1,6 @@
 /* The program's own handler of the signal that its argument names is called for each signal that
- * the program sends itself in every way there is, and for nothing else; what sigaction tells is
- * what was set before. */
+ * the program sends itself in every way there is, and for nothing else; sigaction returns the
+ * action that was set before. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -39,7 +39,7 @@ static const char *kind(struct sigaction *action) {
     if (action->sa_flags & SA_SIGINFO) return action->sa_sigaction == rich ? "rich" : "strange rich";
     return action->sa_handler == simple ? "simple" : action->sa_handler == fault ? "fault" : "strange";
 }
-static void tell(const char *when) {
+static void print_action(const char *when) {
     struct sigaction now;
     memset(&now, 0xEE, sizeof now);
     sigaction(number, NULL, &now);
@@ -51,13 +51,13 @@ int main(int argc, char **argv) {
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     number = atoi(argv[1]);
-    tell("at first");
+    print_action("at first");
     burn_between(0.1);
     struct sigaction action = {.sa_handler = simple, .sa_flags = SA_RESTART}, old;
     sigaddset(&action.sa_mask, SIGUSR1);
     sigaction(number, &action, &old);
     printf("was %s\n", kind(&old));
-    tell("simple");
+    print_action("simple");
     burn_between(0.1);
     for (int i = 0; i < 50; i++) { raise(number); kill(getpid(), number); burn_between(0.001); }
     printf("%d calls\n", calls);
@@ -66,7 +66,7 @@ int main(int argc, char **argv) {
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigaction(number, &action, &old);
     printf("was %s\n", kind(&old));
-    tell("rich");
+    print_action("rich");
     calls = 0;
     pthread_t thread;
     pthread_create(&thread, NULL, thread_work, NULL);
@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
     sigaction(number, &action, NULL);
     calls = 0;
     raise(number);
-    tell("once");
+    print_action("once");
     printf("%d calls\n", calls);
     /* Ignored, by the old function; then by default. */
     burn_between(0.1);
@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 50; i++) raise(number);
     burn_between(0.1);
     printf("signal: %d\n", signal(number, simple) == SIG_IGN);
-    tell("by signal");
+    print_action("by signal");
     raise(number);
     /* Blocked and pending. */
     sigset_t one, pending, before_mask;

@@ -1,4 +1,4 @@
-"""Keeps containers of which it is known who owns them. Two of them grow with each line of its input. It ends with that."""
+"""Keeps containers with known owners. Two of them grow with each line of its input, whose end ends it."""
 import sys
 import types
 

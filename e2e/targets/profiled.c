@@ -1,4 +1,4 @@
-// A program whose functions tell that they begin (-pg), and of which it is known who calls whom how often.
+// A program whose functions report that they begin (-pg). The calls of each by each are known.
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>

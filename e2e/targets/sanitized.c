@@ -1,4 +1,4 @@
-/* Makes the mistake that it is told to, for a sanitizer to find. It works before that, so that there is
+/* Makes the mistake that its argument names, for a sanitizer to find. It works before that, so that there is
  * something to sample. With further arguments it executes these first, in a child. */
 #include <pthread.h>
 #include <sched.h>

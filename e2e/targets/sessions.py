@@ -1,4 +1,4 @@
-"""Keeps so many sessions as it is told to, and says what its interpreter says of its memory. Its input ends it."""
+"""Keeps as many sessions as its input asks for, and prints how many blocks its interpreter has in use."""
 import gc
 import sys
 

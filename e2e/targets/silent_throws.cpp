@@ -1,4 +1,4 @@
-// Functions that tell of their calls as clang has them do: when they begin and when they return, but not when an exception leaves them.
+// Functions that report their calls as those of clang do: when they begin and when they return, but not when an exception leaves them.
 // Written by hand, so that every compiler builds it.
 #include <cstdio>
 

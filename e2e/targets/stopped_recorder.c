@@ -1,4 +1,4 @@
-/* Calls about signals while the recorder does not run: how long each is held asleep. Time on a CPU, and time that
+/* Calls about signals while the recorder does not run: how long each sleeps in them. Time on a CPU, and time that
  * the thread waits for one, does not count. The recorder's place is taken by files: "ready" says that it may be
  * stopped, "go" that it is, and "done" that it may go on. */
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
 /* Prints what the program can see of its own surroundings: environment, descriptors, threads,
- * signals, limits, memory that is executable and named by nobody. A profiler should leave none
+ * signals, limits, executable memory without a name. A profiler should leave none
  * of it changed. */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
     prctl(PR_GET_PDEATHSIG, &death);
     printf("stack flags %d, dumpable %d, death signal %d, nice %d, policy %d, errno %d\n", stack.ss_flags,
            prctl(PR_GET_DUMPABLE), death, getpriority(PRIO_PROCESS, 0), sched_getscheduler(0), errno);
-    /* A child that was not forked from us by now is nobody's. */
+    /* No child has been forked until here. */
     printf("children: %d\n", waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG));
     fflush(stdout);
     if (argc > 1) { printf("%s", ""); system("env | sort | grep -v '^_=' ; ls /proc/self/fd | wc -l"); }

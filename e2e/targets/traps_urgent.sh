@@ -1,5 +1,5 @@
-# A shell that uses SIGURG itself, so that another signal is asked of our clocks: one that would kill the programs
-# which its children execute.
+# A shell that uses SIGURG itself, so that the profiler's clocks send another signal: one that would kill the programs
+# that its children execute.
 trap 'echo "trapped URG"' URG
 kill -URG $$
 for i in $(seq 60); do

@@ -139,7 +139,7 @@ static void *in_thread(void *nothing) {
     print_pending("of a thread");
     return nothing;
 }
-static void tell_child(const char *flags) {
+static void print_in_children(const char *flags) {
     char *arguments[] = {"/proc/self/exe", (char *)flags, NULL};
     pid_t child = 0;
     fflush(stdout);
@@ -175,7 +175,7 @@ static void shown(void) {
         pthread_t thread;
         pthread_create(&thread, NULL, in_thread, NULL);
         pthread_join(thread, NULL);
-        tell_child("told");
+        print_in_children("child");
         pthread_sigmask(SIG_UNBLOCK, &term, &before);
         print_set("before", &before);
         print_mask("less");
@@ -196,7 +196,7 @@ static void shown(void) {
 int main(int argc, char **argv) {
     (void)argc;
     const char *how = argv[1];
-    if (!strcmp(how, "told")) { print_mask("program"); burn(); print_pending("of a program"); return 0; }
+    if (!strcmp(how, "child")) { print_mask("program"); burn(); print_pending("of a program"); return 0; }
     if (strstr(how, "taken")) {
         taken = 1;
         sigset_t set = set_of(SIGURG, 0);

@@ -1,5 +1,5 @@
 /* A handler that interrupts waiting calls with a mask: it looks at its mask, blocks one signal and goes back to
- * the mask before, and starts a thread and another program, which tell theirs. Then the program works. */
+ * the mask before, and starts a thread and another program, which print theirs. Then the program works. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
@@ -26,8 +26,8 @@ static void *thread(void *nothing) {
     in_threads |= mask_now();
     return nothing;
 }
-/* The kernel's word. */
-static int tell(void) {
+/* The masks, as the kernel reports them. */
+static int print_status(void) {
     char line[200];
     FILE *file = fopen("/proc/self/status", "r");
     while (fgets(line, sizeof line, file))
@@ -49,7 +49,7 @@ static void handler(int signal) {
     pthread_create(&other, NULL, thread, NULL);
     pthread_join(other, NULL);
     if (!(child = fork())) {
-        execl("/proc/self/exe", "wait_handlers", "tell", NULL);
+        execl("/proc/self/exe", "wait_handlers", "print", NULL);
         _exit(1);
     }
     waitpid(child, NULL, 0);
@@ -59,7 +59,7 @@ int main(int count, char **arguments) {
     struct sigaction action = {.sa_handler = handler};
     struct itimerval often = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
     sigset_t alarm, open;
-    if (count > 1 && arguments[1]) return tell();
+    if (count > 1 && arguments[1]) return print_status();
     sigemptyset(&open);
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);

@@ -1,4 +1,4 @@
-/* Says who it is in a file, works, and ends as soon as a file named `enough` is there. */
+/* Writes its process number into a file, works, and ends as soon as a file named `enough` is there. */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>

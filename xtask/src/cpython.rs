@@ -1,11 +1,11 @@
 //! CPython's own tests, without and with the profiler: each test must have the same outcome both
 //! ways. The two sides run at the same time, and so do some modules, because these tests mostly
-//! wait; what differs is tried again with nothing beside it.
+//! wait; differing tests are retried alone.
 //!
-//! The tests come with the interpreters that are present. Every day the modules that a profiler is
-//! most likely to break run on all of them ([`daily`] says what is left out); `cargo xtask
-//! cpython-tests` leaves nothing out of those, and with `--all` runs every module there is, which
-//! takes hours.
+//! The tests come with the installed interpreters. The daily run has the modules that a profiler is
+//! most likely to break ([`daily`] lists what is left out); `cargo xtask cpython-tests` and `cargo
+//! xtask test --long` leave out none of their tests, and `cargo xtask cpython-tests --all` runs
+//! every module, which takes hours.
 
 mod daily;
 mod judgement;
@@ -27,10 +27,10 @@ use judgement::Judgement;
 use pythons::Python;
 use side::Sides;
 
-/// How often a module is run of which something differs.
+/// The most tries of a module with a difference.
 const TRIES: usize = 3;
 
-/// How many modules run at the same time. They mostly wait.
+/// The number of modules that run at the same time. They mostly wait.
 const AT_ONCE: usize = 4;
 
 /// A module of tests, on one interpreter.
@@ -38,7 +38,7 @@ const AT_ONCE: usize = 4;
 pub struct Module {
     pub python: Python,
     pub name: String,
-    /// Patterns of the tests to run; all where there are none.
+    /// Patterns of the tests to run; all if there are none.
     pub only: Vec<String>,
     /// Patterns of the tests to leave out.
     pub without: Vec<String>,
@@ -59,7 +59,7 @@ impl Module {
     }
 }
 
-/// What the command line asks for.
+/// The command line's request.
 #[derive(Debug, Default)]
 struct Wanted {
     daily: bool,
@@ -83,7 +83,7 @@ impl Wanted {
                     wanted.at_once = Some(number.max(1));
                 }
                 _ if argument.starts_with('-') => bail!("there is no option {argument}"),
-                // Those of a package are `test.test_asyncio.test_events` and the like.
+                // Modules of a package are `test.test_asyncio.test_events` and the like.
                 _ if argument.starts_with("test_") || argument.starts_with("test.") => {
                     wanted.modules.push(argument.to_owned());
                 }
@@ -94,7 +94,7 @@ impl Wanted {
     }
 }
 
-/// Runs the tests that the arguments ask for; true where every outcome was the same.
+/// Runs the requested tests; true if every outcome was the same.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
     let wanted = Wanted::read(arguments)?;
     let pythons = match &wanted.pythons[..] {
@@ -127,20 +127,24 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
     Ok(tally.failed == 0)
 }
 
-/// What runs every day: a check for each module on each interpreter.
-pub fn short(root: &Path) -> Result<Tally> {
+/// A check for each module on each interpreter: the daily ones, or with `is_long`, all of them with
+/// all their tests.
+pub fn modules_of_the_run(root: &Path, is_long: bool) -> Result<Tally> {
     let mut tally = Tally::default();
     let pythons = pythons::present();
     if pythons.is_empty() {
         tally.skip("no CPython here brings its tests");
         return Ok(tally);
     }
-    let modules = daily::modules(&pythons, &mut tally);
+    let modules = match is_long {
+        true => daily::whole_modules(&pythons),
+        false => daily::modules(&pythons, &mut tally),
+    };
     compare(&metadata::profundo(root)?, &modules, AT_ONCE, &mut tally)?;
     Ok(tally)
 }
 
-/// Runs each module without and with the profiler, and what differs again.
+/// Runs each module without and with the profiler, and retries differences.
 fn compare(profundo: &Path, modules: &[Module], at_once: usize, tally: &mut Tally) -> Result<()> {
     let sides = Sides::new(profundo)?;
     let first = first_tries(&sides, modules, at_once)?;
@@ -151,13 +155,13 @@ fn compare(profundo: &Path, modules: &[Module], at_once: usize, tally: &mut Tall
             continue;
         }
         for _ in 1..TRIES {
-            let Some(again) = judgement.open() else {
+            let Some(retry) = judgement.open() else {
                 break;
             };
-            println!("{title}: tried again: {again}");
+            println!("{title}: tried again: {retry}");
             let mut module = module.clone();
-            if !again.patterns.is_empty() {
-                module.only = again.patterns;
+            if !retry.patterns.is_empty() {
+                module.only = retry.patterns;
             }
             judgement.add(sides.in_turn(&module)?);
         }
@@ -165,7 +169,7 @@ fn compare(profundo: &Path, modules: &[Module], at_once: usize, tally: &mut Tall
         for difference in &ours {
             println!("{title}: {difference}");
         }
-        for name in judgement.passing() {
+        for name in judgement.flaky() {
             println!("{title}: {name} differed at first, and is not steady");
         }
         tally.check(&format!("CPython's own {title}"), ours.is_empty());
@@ -173,7 +177,7 @@ fn compare(profundo: &Path, modules: &[Module], at_once: usize, tally: &mut Tall
     Ok(())
 }
 
-/// All modules once, so many at a time, in their order.
+/// Runs all modules once, this many at a time, in their order.
 fn first_tries(sides: &Sides, modules: &[Module], at_once: usize) -> Result<Vec<Judgement>> {
     let next = AtomicUsize::new(0);
     let found: Mutex<Vec<(usize, Result<Judgement>)>> = Mutex::default();
@@ -181,7 +185,7 @@ fn first_tries(sides: &Sides, modules: &[Module], at_once: usize) -> Result<Vec<
         for _ in 0..at_once {
             scope.spawn(|| {
                 loop {
-                    // Relaxed: each takes another number, and nothing else hangs on it.
+                    // Relaxed: the numbers only have to be distinct.
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(module) = modules.get(number) else {
                         return;
@@ -191,8 +195,8 @@ fn first_tries(sides: &Sides, modules: &[Module], at_once: usize) -> Result<Vec<
                         let seconds = start.elapsed().as_secs_f64();
                         println!("{}: {without} ({seconds:.0} s)", module.title());
                         let judgement = Judgement::new(without, with);
-                        if let Some(again) = judgement.open() {
-                            println!("{}: to be tried again: {again}", module.title());
+                        if let Some(retry) = judgement.open() {
+                            println!("{}: to be tried again: {retry}", module.title());
                         }
                         judgement
                     });

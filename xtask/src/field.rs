@@ -1,12 +1,12 @@
-//! Real programs, each run without and with the profiler: servers under load, sanitizers, programs of
-//! other loaders, emulators. Output and exit code must be the same, and the recording must have the
-//! shape that the entry names.
+//! Real programs, each run without and with the profiler: servers under load, sanitizers, programs
+//! of other loaders, emulators. Output and exit code must be the same, and the recording must have
+//! the entry's shape.
 //!
-//! The list is run by hand (`cargo xtask field [NAME…] [--load N]`), because it takes long and wants
-//! many tools. What is missing is skipped with its reason.
+//! The list is run by hand (`cargo xtask field [NAME…] [--load N]`), because it takes long and
+//! needs many tools. An entry without its tools is skipped with the reason.
 //!
-//! To add a program: write an [`Entry`] into the list of the module that it fits, or of a new one that
-//! [`entries`] names. [`entry`] says what an entry is made of.
+//! To add a program, write an [`Entry`] into the list of a fitting module, or of a new one that
+//! [`entries`] names. [`entry`] describes its parts.
 
 mod attached;
 mod entry;
@@ -31,7 +31,7 @@ use entry::Entry;
 use load::Load;
 use side::{Failure, Field};
 
-/// All programs, in the order in which they are run.
+/// All programs, in the order of their runs.
 fn entries() -> Vec<Entry> {
     [
         sanitizers::entries(),
@@ -44,12 +44,12 @@ fn entries() -> Vec<Entry> {
     .concat()
 }
 
-/// What the command line asks for.
+/// The command line's request.
 #[derive(Debug, Default)]
 struct Wanted {
-    /// Parts of names; all entries where there are none.
+    /// Parts of names; all entries if there are none.
     names: Vec<String>,
-    /// How many busy processes run beside.
+    /// The number of busy processes beside.
     load: usize,
     lists: bool,
 }
@@ -77,10 +77,13 @@ impl Wanted {
     }
 }
 
-/// Runs the programs that the arguments name; true where none failed.
+/// Runs the named programs; true if none failed.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
     let wanted = Wanted::read(arguments)?;
-    let chosen: Vec<Entry> = entries().into_iter().filter(|it| wanted.has(it)).collect();
+    let chosen: Vec<Entry> = entries()
+        .into_iter()
+        .filter(|entry| wanted.has(entry))
+        .collect();
     ensure!(!chosen.is_empty(), "no entry has such a name (try --list)");
     if wanted.lists {
         chosen.iter().for_each(|entry| println!("{}", entry.name));
@@ -96,7 +99,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
     Ok(tally.failed == 0)
 }
 
-/// Runs an entry once for each of its modes, and prints a line for each.
+/// Runs an entry once for each of its modes, and prints a line per mode.
 fn try_entry(field: &Field, entry: &Entry, tally: &mut Tally) -> Result<()> {
     let mut skip = |why: &str| {
         println!("skipped {}: {why}", entry.name);
@@ -124,7 +127,7 @@ fn try_entry(field: &Field, entry: &Entry, tally: &mut Tally) -> Result<()> {
         }
         Err(Failure(why)) => skip(&why),
     }
-    // What a program has made unreadable stays.
+    // Files that a program made unreadable stay.
     let _ = fs::remove_dir_all(&place);
     Ok(())
 }
@@ -149,7 +152,8 @@ mod tests {
     fn the_command_line_is_read() {
         let wanted = Wanted::read(&["--load", "3", "asan", "redis"]).unwrap();
         assert_eq!((wanted.load, wanted.names.len()), (3, 2));
-        assert!(Wanted::read(&["--load"]).is_err());
-        assert!(Wanted::read(&["--nothing"]).is_err());
+        let why = |words: &[&str]| Wanted::read(words).unwrap_err().to_string();
+        assert_eq!(why(&["--load"]), "--load needs a number");
+        assert_eq!(why(&["--nothing"]), "there is no option --nothing");
     }
 }

@@ -1,7 +1,7 @@
-//! The benchmarks, one after another, and at the end what has missed its target.
+//! Runs the benchmarks, one after another, and lists missed targets at the end.
 //!
-//! Each of them closes with lines `name: value (target …)`. What a target is, [`target`] reads. The list is run by
-//! hand, on a machine that does nothing else: figures of a busy one say little.
+//! Each of them closes with lines `name: value (target …)`, which [`target`] reads. The list is run
+//! by hand, on an idle machine: figures of a busy one say little.
 
 mod target;
 
@@ -57,11 +57,11 @@ const LIST: [Benchmark; 11] = [
     benchmark("allocations", "allocations", &[]),
 ];
 
-/// Runs those that are named, or all; returns whether each target was met.
+/// Runs the named ones, or all; returns whether each target was met.
 pub fn run(root: &Path, names: &[&str]) -> Result<bool> {
-    let known = |name: &&str| LIST.iter().any(|it| it.name == *name);
+    let known = |name: &&str| LIST.iter().any(|benchmark| benchmark.name == *name);
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
-        let all: Vec<&str> = LIST.iter().map(|it| it.name).collect();
+        let all: Vec<&str> = LIST.iter().map(|benchmark| benchmark.name).collect();
         bail!(
             "there is no benchmark {unknown}: they are {}",
             all.join(", ")
@@ -89,7 +89,7 @@ pub fn run(root: &Path, names: &[&str]) -> Result<bool> {
     Ok(summary(&lines, began))
 }
 
-/// Runs one, shows what it prints as it comes, and returns its closing lines.
+/// Runs one benchmark, shows its output as it comes, and returns its closing lines.
 fn run_one(one: &Benchmark, binaries: &Path) -> Result<Vec<Line>> {
     let profundo = binaries.join("profundo");
     let mut command = Command::new(binaries.join(one.binary));
@@ -116,7 +116,7 @@ fn run_one(one: &Benchmark, binaries: &Path) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// What has missed its target; whether nothing has.
+/// Prints the missed targets; returns whether there are none.
 fn summary(lines: &[Line], began: Instant) -> bool {
     let of = |wanted: Verdict| lines.iter().filter(move |line| line.verdict == wanted);
     println!(

@@ -1,5 +1,5 @@
-//! Tasks for those who work on Profundo, run as `cargo xtask TASK`: what a script would do, in the
-//! language of the house, the same on every machine.
+//! Tasks for developers of Profundo, run as `cargo xtask TASK`: scripts in Rust, the same on every
+//! machine.
 
 #![expect(
     clippy::print_stdout,
@@ -22,8 +22,10 @@ const USAGE: &str = "\
 usage: cargo xtask TASK
 
 tasks:
-  test    everything that must pass: format, clippy, tidy, all tests, loom and Miri where they
-          are; the last line is `N passed, N failed, N skipped`
+  test [--long]
+          everything that must pass: format, clippy, tidy, all tests, loom and Miri where they
+          are; the last line is `N passed, N failed, N skipped`; with --long the tests, too, that are
+          marked as long, each of which has a shorter one of its subject
   cpython-tests [--all | --short] [--jobs N] [PYTHON…] [test_MODULE…]
           CPython's own tests without and with `profundo record`: those that a profiler is most
           likely to break, with --all every one, with --short those that `test` runs
@@ -43,13 +45,14 @@ fn main() -> ExitCode {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
         }
-        ["test"] => test::run(&root()),
+        ["test"] => test::run(&root(), false),
+        ["test", "--long"] => test::run(&root(), true),
         ["cpython-tests", ref rest @ ..] => cpython::run(&root(), rest),
         ["field", ref rest @ ..] => field::run(&root(), rest),
         ["figures", ref rest @ ..] => figures::run(&root(), rest),
         ["tidy"] => tidy::run(&root()),
         ["test" | "tidy", unknown, ..] => {
-            eprintln!("xtask: {unknown} is not known: it takes no options");
+            eprintln!("xtask: {unknown} is not known");
             return ExitCode::from(2);
         }
         [unknown, ..] => {
@@ -69,7 +72,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The root of the repository, wherever the task was started.
+/// The root of the repository, independent of the working directory.
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()

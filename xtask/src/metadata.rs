@@ -1,4 +1,4 @@
-//! What cargo knows about the workspace: packages, their dependencies, their examples.
+//! Cargo's view of the workspace: packages, their dependencies, their examples.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,9 +8,9 @@ use serde_json::Value;
 
 /// The workspace.
 pub struct Metadata {
-    /// Where cargo builds.
+    /// Cargo's target folder.
     pub target: PathBuf,
-    /// Our packages.
+    /// The workspace's packages.
     pub packages: Vec<Package>,
 }
 
@@ -18,7 +18,7 @@ pub struct Metadata {
 pub struct Package {
     pub name: String,
     pub manifest: PathBuf,
-    /// Normal and build dependencies: what tests depend on is not part of the house's plan.
+    /// Normal and build dependencies: dev-dependencies are not part of the architecture.
     pub dependencies: Vec<String>,
     pub examples: Vec<Example>,
 }
@@ -30,7 +30,7 @@ pub struct Example {
     pub features: Vec<String>,
 }
 
-/// Cargo itself, the one that runs us where there are several.
+/// Cargo itself, the one that runs us if there are several.
 pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
@@ -53,7 +53,7 @@ pub fn load(root: &Path) -> Result<Metadata> {
     parse(&value)
 }
 
-/// The `profundo` to be tried: the one that the environment names, or else a fresh debug build.
+/// The `profundo` under test: the one that the environment names, or else a fresh debug build.
 pub fn profundo(root: &Path) -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("PROFUNDO_COMMAND") {
         return Ok(path.into());
@@ -87,7 +87,7 @@ fn parse(value: &Value) -> Result<Metadata> {
 fn package(value: &Value) -> Result<Package> {
     let mut dependencies = Vec::new();
     for dependency in list(value, "dependencies")? {
-        // What only a model checker builds is not part of the plan either.
+        // Dependencies for the model checker are not part of the architecture either.
         if dependency["kind"] != "dev" && dependency["target"] != "cfg(loom)" {
             dependencies.push(text(dependency, "name")?);
         }

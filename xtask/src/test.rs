@@ -1,9 +1,10 @@
-//! Everything that must pass, one step after the other, and one line at the end. A step that this
-//! machine cannot take is skipped with its reason, never silently.
+//! All tests and checks, one step after the other, and one line at the end. A step that this
+//! machine cannot run is skipped with its reason, never silently.
 
 mod again;
 mod runner;
 pub mod tally;
+mod times;
 
 use std::fs;
 use std::path::Path;
@@ -17,16 +18,18 @@ use crate::{cpython, tidy};
 use runner::Runner;
 use tally::Tally;
 
-/// An example whose source has this line is run, with what follows as its arguments.
+/// The mark in an example's source for running it, followed by its arguments.
 const RUN_MARK: &str = "//! xtask: run";
 
 /// Crates that Miri can run: no system calls, no assembly.
 const FOR_MIRI: &[&str] = &["profundo-wire", "profundo-model"];
 
-/// Runs all; true where nothing failed. Whatever happens, the closing line is the last one.
-pub fn run(root: &Path) -> Result<bool> {
+/// Runs all steps; true if none failed. The closing line is the last one in any case.
+///
+/// `is_long`: with the tests that are marked as long.
+pub fn run(root: &Path, is_long: bool) -> Result<bool> {
     let mut all = Tally::default();
-    if let Err(error) = steps(root, &mut all) {
+    if let Err(error) = steps(root, &mut all, is_long) {
         all.check(&format!("{error:#}"), false);
     }
     check_second_tries(&mut all);
@@ -34,7 +37,8 @@ pub fn run(root: &Path) -> Result<bool> {
     Ok(all.failed == 0)
 }
 
-/// Tests that fail among the others and pass alone are few, or the run fails: each hides a bug of its own or of Profundo's.
+/// Fails a run with many tests that fail among the others and pass alone: each hides a bug of its
+/// own or of Profundo's.
 fn check_second_tries(all: &mut Tally) {
     const MOST: usize = 3;
     let count = all.second_tries.len();
@@ -45,7 +49,7 @@ fn check_second_tries(all: &mut Tally) {
     }
 }
 
-fn steps(root: &Path, all: &mut Tally) -> Result<()> {
+fn steps(root: &Path, all: &mut Tally, is_long: bool) -> Result<()> {
     let metadata = metadata::load(root)?;
     let runner = Runner::new(root, &metadata.target)?;
     step(all, "rustfmt", || format(&runner));
@@ -57,12 +61,34 @@ fn steps(root: &Path, all: &mut Tally) -> Result<()> {
     step(all, "clippy", || clippy(&runner));
     // Unit, integration and documentation tests; this builds the examples too.
     step(all, "tests", || {
-        let tests = || with(&["test", "--workspace", "--no-fail-fast"]);
+        let tests = || {
+            let mut tests = with(&["test", "--workspace", "--no-fail-fast"]);
+            if is_long {
+                tests.env("PROFUNDO_E2E_ALL", "1");
+            }
+            tests
+        };
         let mut tally = runner.tests("tests", tests())?;
         runner.try_again(&mut tally, tests())?;
         Ok(tally)
     });
-    step(all, "CPython's own tests", || cpython::short(root));
+    if is_long {
+        // Every test that is ignored is a long one; `tidy` sees to that.
+        step(all, "long tests", || {
+            let ignored = [
+                "test",
+                "--workspace",
+                "--no-fail-fast",
+                "--tests",
+                "--",
+                "--ignored",
+            ];
+            runner.tests("long tests", with(&ignored))
+        });
+    }
+    step(all, "CPython's own tests", || {
+        cpython::modules_of_the_run(root, is_long)
+    });
     for (package, example, arguments) in marked_examples(&metadata)? {
         let name = format!("example {example}");
         let mut command = with(&[
@@ -87,7 +113,7 @@ fn steps(root: &Path, all: &mut Tally) -> Result<()> {
     Ok(())
 }
 
-/// Takes a step between two lines that say so. A step that cannot even begin has failed.
+/// Runs a step between two lines that name it. A step that cannot start has failed.
 fn step(all: &mut Tally, name: &str, run: impl FnOnce() -> Result<Tally>) {
     println!("== {name}");
     let start = Instant::now();
@@ -107,6 +133,11 @@ fn report(all: &Tally) {
         for (why, times) in &all.reasons {
             println!("{times:>4} × {why}");
         }
+    }
+    let times = all.times.report();
+    if !times.is_empty() {
+        println!("== took longest");
+        times.iter().for_each(|line| println!("{line}"));
     }
     if !all.second_tries.is_empty() {
         println!("== failed among the others, passed alone");
@@ -154,7 +185,7 @@ fn clippy(runner: &Runner) -> Result<Tally> {
     runner.check("clippy", with(&arguments))
 }
 
-/// In a target folder of its own, for the flag changes every crate.
+/// Loom's tests, in a target folder of their own, because the flag changes every crate.
 fn loom(metadata: &Metadata) -> Command {
     let mut command = with(&[
         "test",
@@ -165,11 +196,15 @@ fn loom(metadata: &Metadata) -> Command {
         "--release",
     ]);
     command.env("RUSTFLAGS", "--cfg loom");
+    // Optimised, but not as what is shipped: that takes twice as long to build.
+    command.env("CARGO_PROFILE_RELEASE_LTO", "off");
+    command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    command.env("CARGO_PROFILE_RELEASE_DEBUG", "false");
     command.env("CARGO_TARGET_DIR", metadata.target.join("loom"));
     command
 }
 
-/// tokio offers its hooks only under a flag, which changes every crate too.
+/// Tokio's hooks need a flag, which changes every crate too.
 fn tokio_hooks(metadata: &Metadata) -> Command {
     let mut command = with(&[
         "test",
@@ -185,7 +220,7 @@ fn tokio_hooks(metadata: &Metadata) -> Command {
     command
 }
 
-/// The other architecture is type-checked where its standard library is installed.
+/// The other architecture is type-checked if its standard library is installed.
 fn aarch64(runner: &Runner) -> Result<Tally> {
     const TARGET: &str = "aarch64-unknown-linux-gnu";
     let installed = std::process::Command::new("rustc")
@@ -211,7 +246,7 @@ fn miri(runner: &Runner, metadata: &Metadata) -> Result<Tally> {
     runner.tests("Miri", command)
 }
 
-/// Package, example and arguments of the examples that ask to be run.
+/// Package, example and arguments of the marked examples.
 fn marked_examples(metadata: &Metadata) -> Result<Vec<(String, String, Vec<String>)>> {
     let mut marked = Vec::new();
     for package in &metadata.packages {

@@ -1,11 +1,14 @@
-//! The rules of the house that no compiler knows. Each rule is a table or a function of text, so
-//! it can be tested without a repository; what it finds is printed as `path:line: what`.
+//! The rules of the house that no compiler checks. Each rule is a table or a function of text, so
+//! it can be tested without a repository; findings are printed as `path:line: what`.
 
 mod arrows;
 mod links;
 mod manifests;
+mod prose;
+mod questions;
 mod sentences;
 mod sources;
+mod versions;
 
 use std::path::Path;
 
@@ -13,11 +16,11 @@ use anyhow::Result;
 
 use crate::{metadata, tree};
 
-/// What a rule found.
+/// A finding of a rule.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
     pub path: String,
-    /// From 1; 0 where the whole file is meant.
+    /// From 1; 0 for the whole file.
     pub line: usize,
     pub what: String,
 }
@@ -32,7 +35,7 @@ impl Finding {
     }
 }
 
-/// Prints what all rules find; true where that is nothing.
+/// Prints the findings of all rules; true if there are none.
 pub fn run(root: &Path) -> Result<bool> {
     let findings = check(root)?;
     for Finding { path, line, what } in &findings {
@@ -53,10 +56,15 @@ fn check(root: &Path) -> Result<Vec<Finding>> {
     let metadata = metadata::load(root)?;
     let mut findings = Vec::new();
     arrows::check(&metadata.packages, root, &mut findings);
-    for source in tree::files(root, &[".rs"])? {
-        sources::check_header(&source, &mut findings);
-        sources::check_length(&source, &mut findings);
+    let sources = tree::files(root, &[".rs"])?;
+    for source in &sources {
+        sources::check_header(source, &mut findings);
+        sources::check_length(source, &mut findings);
+        sources::check_ignored(source, &mut findings);
+        prose::check(source, &mut findings);
+        versions::check(source, &mut findings);
     }
+    versions::check_exemptions(&sources, &mut findings);
     sources::check_exemptions(root, &mut findings);
     for text in tree::files(root, &[".rs", ".toml", ".md", ".sh"])? {
         sources::check_unfinished(&text, &mut findings);
@@ -70,6 +78,7 @@ fn check(root: &Path) -> Result<Vec<Finding>> {
     }
     links::check_headings(&documents, &mut findings);
     arrows::check_table(&documents, &mut findings);
+    questions::check(&documents, &sources, &mut findings);
     sentences::check_index(&documents, &mut findings);
     for package in &metadata.packages {
         manifests::check(root, &package.manifest, &mut findings)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Folders that hold what was made, not what was written.
+/// Folders of generated files.
 const MADE: &[&str] = &["target", "node_modules", "artifacts", "coverage"];
 
 /// A file with its text.

@@ -1,5 +1,4 @@
-//! Whether shares are right, and whether their intervals are honest, on a program whose shares
-//! are known.
+//! The errors of shares, and the coverage of their intervals, on a program with known shares.
 #![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
 
 use std::error::Error;
@@ -22,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ("seconds", 10.0),
             ("short-runs", 100.0),
             ("short-seconds", 1.0),
-            // Turns of a loop for each percent: how long the functions run at a time.
+            // Turns of a loop for each percent: the time that the functions run at once.
             ("turns", 300.0),
         ],
     );
@@ -80,8 +79,8 @@ fn truth(turns: u64, when: &str) -> [f64; 4] {
     truth
 }
 
-/// The four functions' shares, sampled for so long. They call nothing but what is inlined into
-/// them, so the total share is theirs.
+/// The four functions' shares, sampled for `seconds`. They call only functions that are inlined
+/// into them, so the total share is theirs.
 fn sampled(seconds: f64, turns: u64) -> Result<[Estimate; 4], Box<dyn Error>> {
     profundo::clear();
     let session = profundo::Session::cpu()?;

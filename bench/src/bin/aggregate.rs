@@ -1,7 +1,6 @@
-//! How long a million samples take to add up and print, and how large they are on disk: with as
-//! many distinct stacks as programs have; with a hundred times as many that differ in their
-//! innermost frames, as they do where hot functions are long; and with as many that have little
-//! in common, as no program has.
+//! The time to add up and print a million samples, and their size on disk: with a program's usual
+//! number of distinct stacks; with a hundred times as many that differ in their innermost frames,
+//! as with long hot functions; and with as many that have little in common, as in no real program.
 #![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
 
 use std::error::Error;
@@ -18,7 +17,7 @@ use profundo_bench::verdict;
 const ABOUT: &str = "Times reports on a made-up recording, and measures its file.";
 const THREADS: u64 = 8;
 const PERIOD: u64 = 1_000_000;
-/// Cycles in a nanosecond, give or take.
+/// Cycles per nanosecond, roughly.
 const CYCLES: f64 = 2.6;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -26,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Options::from_command_line(ABOUT, &[("samples", 1e6), ("depth", 30.0), ("runs", 5.0)]);
     println!("{}", machine());
     let depth = options.count("depth");
-    // Kind, distinct stacks, and the frames that two stacks have in common at least.
+    // Kind, distinct stacks, and the least number of frames that two stacks share.
     for (kind, distinct, common) in [
         ("usual", 2000, depth / 3),
         ("leaves", 200_000, depth.saturating_sub(3)),
@@ -85,7 +84,7 @@ fn measure(kind: &str, profile: Profile, runs: usize) -> Result<(), Box<dyn Erro
 }
 
 /// A recording of a program on several threads. Stacks share their outer parts, and some are far
-/// hotter than others, as is usual.
+/// hotter than others.
 fn made_up(samples: usize, depth: usize, distinct: usize, common: usize) -> Profile {
     let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
     let mut profile = Profile::default();
@@ -100,7 +99,7 @@ fn made_up(samples: usize, depth: usize, distinct: usize, common: usize) -> Prof
     let stacks = stacks(&mut profile, &mut dice, depth, distinct, common);
     for index in 0..samples as u64 {
         let (thread, task) = threads[(index % THREADS) as usize];
-        // The square prefers the first stacks: half of the samples are of a quarter of them.
+        // The square prefers the first stacks: half of the samples are from a quarter of them.
         let draw = dice.below(1 << 20);
         let chosen = (draw * draw * stacks.len() as u64) >> 40;
         let time = index / THREADS * PERIOD + dice.below(PERIOD / 20);

@@ -1,5 +1,5 @@
-//! What an allocator costs that tells of what it hands out: a block given and freed through it, and through
-//! the system's allocator alone.
+//! The cost of our allocator wrapper: a block allocated and freed through it, and through the
+//! system's allocator alone.
 #![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -18,7 +18,7 @@ const ABOUT: &str =
 #[global_allocator]
 static ALLOC: profundo::Alloc = profundo::Alloc::system();
 
-/// What is asked of the allocator while it is timed.
+/// The allocator's mode while it is timed.
 #[derive(Clone, Copy)]
 enum Asked {
     Nothing,
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ABOUT,
         &[
             ("rounds", 41.0),
-            // Pairs in a round; of exact recordings there are a hundredth of them.
+            // Pairs per round; exact recordings have a hundredth of them.
             ("pairs", 2_000_000.0),
             ("bytes", 48.0),
         ],
@@ -57,9 +57,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut more = Vec::new();
         for _ in 0..options.count("rounds") {
             let before = time(&System, layout, pairs);
-            let told = with(asked, || time(&ALLOC, layout, pairs))?;
+            let ours = with(asked, || time(&ALLOC, layout, pairs))?;
             let after = time(&System, layout, pairs);
-            more.push(told - (before + after) / 2.0);
+            more.push(ours - (before + after) / 2.0);
         }
         allocs::clear();
         let middle = median(&more);
@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs `work` while that is asked.
+/// Runs `work` with the allocator in this mode.
 fn with<T>(asked: Asked, work: impl FnOnce() -> T) -> profundo::Result<T> {
     match asked {
         Asked::Nothing => Ok(work()),
@@ -92,7 +92,7 @@ fn with<T>(asked: Asked, work: impl FnOnce() -> T) -> profundo::Result<T> {
     }
 }
 
-/// The CPU time of the calling thread in nanoseconds: what others do on the machine is not in it.
+/// The CPU time of the calling thread in nanoseconds, without other load on the machine.
 fn cpu_time() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -103,7 +103,7 @@ fn cpu_time() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The nanoseconds that a pair takes.
+/// The nanoseconds per pair.
 #[inline(never)]
 fn time(allocator: &impl GlobalAlloc, layout: Layout, pairs: u64) -> f64 {
     let began = cpu_time();

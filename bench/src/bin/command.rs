@@ -1,13 +1,13 @@
-//! What recording a whole program costs: programs as they are, run alone and under a profiler in
-//! turn, with the profiler's own processes on the bill.
+//! The cost of recording a whole program: real programs, run alone and under a profiler in turn,
+//! the profiler's own processes included.
 //!
 //! ```text
 //! command [--pairs N] [--python PYTHON] [--only PROGRAM]… [--py-spy PATH] [--austin PATH]
 //!         [--scalene PATH] [--alone] [--peer NAME=COMMAND]… PROFUNDO
 //! ```
 //!
-//! The peers that are named or on the path are asked in turn with us, unless we are to be alone. Any
-//! other one has a command that is to be put before the program's own command line.
+//! Peers that are named or in `PATH` run in turn with us, unless `--alone` is given. Any other peer
+//! is a command to put before the program's own command line.
 #![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
 
 use std::error::Error;
@@ -25,7 +25,7 @@ use profundo_bench::verdict;
 const USAGE: &str = "usage: command [--pairs N] [--python PYTHON] [--only PROGRAM]… \
                      [--peer NAME=COMMAND]…";
 
-/// A program, and what is asked of a profiler on it: percent of CPU time more at most.
+/// A program, and the profiler's target on it: the most additional CPU time in percent.
 struct Program {
     name: &'static str,
     arguments: Vec<String>,
@@ -38,11 +38,11 @@ impl Program {
     }
 }
 
-/// Who runs a program.
+/// A way to run a program.
 enum Runner {
-    Nobody,
+    Plain,
     Known(Profiler),
-    /// What stands before a program's own command line.
+    /// Words before the program's own command line.
     Words {
         name: String,
         before: Vec<String>,
@@ -52,7 +52,7 @@ enum Runner {
 impl Runner {
     fn name(&self) -> &str {
         match self {
-            Self::Nobody => "nobody",
+            Self::Plain => "nobody",
             Self::Known(profiler) => profiler.name(),
             Self::Words { name, .. } => name,
         }
@@ -61,7 +61,7 @@ impl Runner {
     fn can(&self, program: &Program) -> bool {
         match self {
             Self::Known(profiler) => profiler.can(&program.words()),
-            Self::Nobody | Self::Words { .. } => true,
+            Self::Plain | Self::Words { .. } => true,
         }
     }
 
@@ -72,7 +72,7 @@ impl Runner {
                 return profiler.command(&[], 1000, &profiler.file(), &words);
             }
             Self::Words { before, .. } => &before[..],
-            Self::Nobody => &[],
+            Self::Plain => &[],
         };
         let mut words = before.iter().map(String::as_str).chain(words);
         let mut command = Command::new(words.next().unwrap_or_default());
@@ -87,7 +87,7 @@ struct Plan {
     profilers: Vec<Runner>,
 }
 
-/// What a run has cost.
+/// The cost of a run.
 #[derive(Clone, Copy)]
 struct Cost {
     cpu: f64,
@@ -183,11 +183,14 @@ fn programs(python: &str) -> io::Result<Vec<Program>> {
 
 fn compare(plan: &Plan, program: &Program) -> Result<(), Box<dyn Error>> {
     println!("\n{}: {}", program.name, program.arguments.join(" "));
-    let able = plan.profilers.iter().filter(|it| it.can(program));
-    // Warm: files are read, tables are in their caches. A peer that does not know this Python ends
-    // badly, and is asked no more.
+    let able = plan
+        .profilers
+        .iter()
+        .filter(|profiler| profiler.can(program));
+    // A warm-up: files are read, tables are cached. A peer that does not support this Python fails,
+    // and is left out from then on.
     let mut profilers: Vec<&Runner> = Vec::new();
-    let mut plain = vec![run(&Runner::Nobody, program)?];
+    let mut plain = vec![run(&Runner::Plain, program)?];
     for profiler in able {
         match run(profiler, program) {
             Ok(_) => profilers.push(profiler),
@@ -195,13 +198,13 @@ fn compare(plan: &Plan, program: &Program) -> Result<(), Box<dyn Error>> {
             Err(why) => println!("  {}: {why}", profiler.name()),
         }
     }
-    plain.push(run(&Runner::Nobody, program)?);
+    plain.push(run(&Runner::Plain, program)?);
     let mut more: Vec<Vec<[f64; 2]>> = profilers.iter().map(|_| Vec::new()).collect();
     for _ in 0..plan.pairs {
         for (profiler, more) in profilers.iter().zip(&mut more) {
             let before = plain[plain.len() - 1];
             let cost = run(profiler, program)?;
-            let after = run(&Runner::Nobody, program)?;
+            let after = run(&Runner::Plain, program)?;
             plain.push(after);
             let cpu = percent_more(&[before.cpu, after.cpu], &[cost.cpu])[0];
             let wall = cost.wall - (before.wall + after.wall) / 2.0;
@@ -235,7 +238,7 @@ fn compare(plan: &Plan, program: &Program) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs it to its end; the bill is that of the whole tree of processes that were waited for.
+/// Runs the program to its end; the cost is that of the whole tree of reaped processes.
 fn run(profiler: &Runner, program: &Program) -> Result<Cost, Box<dyn Error>> {
     let began = Instant::now();
     let child = profiler

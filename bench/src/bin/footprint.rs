@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn play(part: &str, seconds: f64) -> Result<(), Box<dyn Error>> {
-    // Once without a session, so that the program's own pages are there.
+    // Once without a session, so that the program's own pages are resident.
     workload::climb(100);
     let before = Memory::now();
     let peak_before = peak_memory();
@@ -68,12 +68,12 @@ fn play(part: &str, seconds: f64) -> Result<(), Box<dyn Error>> {
             let after = Memory::now();
             let peak = peak_memory();
             let difference = |after: u64, before: u64| after as f64 - before as f64;
-            child::say("before", before.resident as f64 / 1e6);
-            child::say("added", difference(after.resident, before.resident) / 1e6);
+            child::print_figure("before", before.resident as f64 / 1e6);
+            child::print_figure("added", difference(after.resident, before.resident) / 1e6);
             let anonymous = difference(after.anonymous, before.anonymous);
-            child::say("anonymous", anonymous / 1e6);
-            child::say("tables", profundo_capture::table_bytes() as f64 / 1e6);
-            child::say("peak", difference(peak, peak_before) / 1e6);
+            child::print_figure("anonymous", anonymous / 1e6);
+            child::print_figure("tables", profundo_capture::table_bytes() as f64 / 1e6);
+            child::print_figure("peak", difference(peak, peak_before) / 1e6);
             let data = profundo::fetch()?;
             let profile = data.profile();
             let words: usize = profile
@@ -82,7 +82,7 @@ fn play(part: &str, seconds: f64) -> Result<(), Box<dyn Error>> {
                 .map(|sample| HEAD_WORDS + profile.stacks.locations(sample.stack).count())
                 .sum();
             let bytes = (words * 8).next_multiple_of(PAGE);
-            child::say("buffer", bytes as f64 / 1e6);
+            child::print_figure("buffer", bytes as f64 / 1e6);
         }
         #[cfg(feature = "peers")]
         "pprof" => {
@@ -90,7 +90,7 @@ fn play(part: &str, seconds: f64) -> Result<(), Box<dyn Error>> {
             work(seconds);
             drop(guard);
             let peak = peak_memory() as f64 - peak_before as f64;
-            child::say("peak", peak / 1e6);
+            child::print_figure("peak", peak / 1e6);
         }
         _ => return Err(format!("there is no part {part}").into()),
     }

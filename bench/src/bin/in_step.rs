@@ -1,7 +1,8 @@
-//! Whether a loop can be sampled in step. Four functions take 50, 30, 15 and 5 % of each cycle, and cycles are as long
-//! as a fifth of a period to five of them. The worst share's error is compared with that of as many independent
-//! samples: the 95th percentile of both, over many runs. The program is recorded by a command, or records itself: then
-//! the loop runs on the thread that begins the session (`library`), or on one that begins later (`library-thread`).
+//! Sampling in step with a loop. Four functions take 50, 30, 15 and 5 % of each cycle, and cycles
+//! are from a fifth of a period to five periods long. The worst error of a share is compared with
+//! that of as many independent samples: the 95th percentile of both, over many runs. The program is
+//! recorded by a command, or records itself: then the loop runs on the thread that begins the
+//! session (`library`), or on one that starts later (`library-thread`).
 //!
 //! ```text
 //! in_step [--runs N] [--seconds SECONDS] [--cycles MICROSECONDS,…] [--engine ENGINE] PROFUNDO|library|library-thread
@@ -26,11 +27,12 @@ use serde_json::Value;
 
 const USAGE: &str = "usage: in_step [--runs N] [--seconds SECONDS] [--cycles MICROSECONDS,…] [--engine ENGINE] PROFUNDO|library|library-thread";
 
-/// In place of the command: the program records itself, and where the loop runs.
+/// A mode in place of the command: the program records itself, with the loop on the main thread or
+/// another.
 const LIBRARY: &str = "library";
 const LIBRARY_THREAD: &str = "library-thread";
 
-/// The functions, and the parts of a cycle that they take.
+/// The functions, and the fractions of a cycle that they take.
 const PARTS: [(&str, f64); 4] = [
     ("half", 0.5),
     ("third", 0.3),
@@ -38,7 +40,8 @@ const PARTS: [(&str, f64); 4] = [
     ("twentieth", 0.05),
 ];
 
-/// Environment variables of the profiled program: the length of a cycle, how many seconds it runs, and who records it.
+/// Environment variables of the profiled program: the length of a cycle, the seconds that it runs,
+/// and its recorder.
 const CYCLE: &str = "PROFUNDO_IN_STEP_CYCLE";
 const SECONDS: &str = "PROFUNDO_IN_STEP_SECONDS";
 const RECORDER: &str = "PROFUNDO_IN_STEP_RECORDER";
@@ -121,7 +124,7 @@ fn plan() -> Result<Plan, Box<dyn Error>> {
     }
 }
 
-/// The program: cycles of so many microseconds, for so many seconds.
+/// The program: cycles of this many microseconds, for this many seconds.
 fn work(cycle: f64, seconds: f64) {
     let turns = turns_per_microsecond();
     let [half, third, seventh, twentieth] = PARTS.map(|(_, part)| (cycle * part * turns) as u64);
@@ -135,7 +138,7 @@ fn work(cycle: f64, seconds: f64) {
     black_box(number);
 }
 
-/// How many turns of the loop below take a microsecond: the best of several measurements.
+/// The turns of the loop below per microsecond: the best of several measurements.
 fn turns_per_microsecond() -> f64 {
     const TURNS: u64 = 1_000_000;
     let took = (0..20).map(|_| {
@@ -179,7 +182,7 @@ fn twentieth(turns: u64, number: u64) -> u64 {
     spin(turns, number ^ 3)
 }
 
-/// Does the work in a session of the program's own, and says each function's share.
+/// Does the work in a session of the program's own, and prints each function's share.
 fn record_own(work: impl FnOnce()) -> Result<(), Box<dyn Error>> {
     profundo::init(10_000_000, 0.001)?;
     let session = profundo::Session::cpu()?;
@@ -203,7 +206,7 @@ fn record_own(work: impl FnOnce()) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The worst share's error in one run, in points.
+/// The worst error of a share in one run, in points.
 fn error(plan: &Plan, cycle: f64) -> Result<f64, Box<dyn Error>> {
     let seconds = match &*plan.profundo {
         LIBRARY | LIBRARY_THREAD => recorded_by_itself(plan, cycle)?,
@@ -225,15 +228,15 @@ fn recorded_by_itself(plan: &Plan, cycle: f64) -> Result<Vec<f64>, Box<dyn Error
         .env(RECORDER, &plan.profundo)
         .stdin(Stdio::null())
         .output()?;
-    let told = String::from_utf8(output.stdout)?;
-    let shares: Vec<f64> = told.lines().map(str::parse).collect::<Result<_, _>>()?;
+    let printed = String::from_utf8(output.stdout)?;
+    let shares: Vec<f64> = printed.lines().map(str::parse).collect::<Result<_, _>>()?;
     match shares.len() == PARTS.len() {
         true => Ok(shares),
         false => Err(String::from_utf8_lossy(&output.stderr).into()),
     }
 }
 
-/// What the functions have taken in a run that the command records.
+/// The functions' times in a run that the command records.
 fn recorded(plan: &Plan, cycle: f64) -> Result<Vec<f64>, Box<dyn Error>> {
     let file = env::temp_dir().join(format!("profundo-in-step-{}", std::process::id()));
     let status = Command::new(&plan.profundo)
@@ -255,24 +258,24 @@ fn recorded(plan: &Plan, cycle: f64) -> Result<Vec<f64>, Box<dyn Error>> {
     Ok(seconds)
 }
 
-/// What the report says each function has taken, with the loop that is inlined into it.
+/// Each function's seconds from the report, with the loop that is inlined into it.
 fn seconds_of(plan: &Plan, file: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
     let output = Command::new(&plan.profundo)
         .arg("report")
         .arg(file)
         .args(["functions", "--json"])
         .output()?;
-    let told: Value = serde_json::from_slice(&output.stdout)?;
-    let functions = told["functions"]
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    let functions = report["functions"]
         .as_array()
         .ok_or("the report has no functions")?;
     let of = |name: &str| {
-        let is_it = |it: &&Value| {
-            let told = it["function"].as_str().unwrap_or_default();
-            told.rsplit("::").next() == Some(name)
+        let has_name = |function: &&Value| {
+            let full_name = function["function"].as_str().unwrap_or_default();
+            full_name.rsplit("::").next() == Some(name)
         };
-        let found = functions.iter().find(is_it);
-        let seconds = found.and_then(|it| it["total_seconds"].as_f64());
+        let found = functions.iter().find(has_name);
+        let seconds = found.and_then(|function| function["total_seconds"].as_f64());
         seconds.ok_or(format!("{name} was not sampled"))
     };
     Ok(PARTS
@@ -281,7 +284,7 @@ fn seconds_of(plan: &Plan, file: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
         .collect::<Result<_, _>>()?)
 }
 
-/// The worst share's error of independent samples, one a millisecond, in 95 of 100 runs.
+/// The worst error of a share for independent samples, one per millisecond, in 95 of 100 runs.
 fn chance(plan: &Plan) -> f64 {
     const RUNS: usize = 4000;
     let samples = (plan.seconds * 1000.0) as usize;

@@ -1,8 +1,9 @@
-//! How long the command takes over recordings of many samples, and how much memory: of a program on several threads
-//! that was recorded for a day, with the noise that times, weights and cycle counters have.
+//! The time and memory of the command on recordings of many samples: of a program on several
+//! threads that was recorded for a day, with realistic noise in times, weights and cycle counters.
 //!
-//! `many PROFUNDO` takes a million, ten million and a hundred million samples. `many PROFUNDO N…` takes others, and
-//! `many --keep FOLDER PROFUNDO N…` leaves the recordings there and takes those that are.
+//! `many PROFUNDO` uses a million, ten million and a hundred million samples. `many PROFUNDO N…`
+//! uses other numbers, and `many --keep FOLDER PROFUNDO N…` keeps the recordings there and reuses
+//! them.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -28,10 +29,10 @@ const THREADS: u64 = 6;
 const STACKS: usize = 4000;
 const DEPTH: usize = 30;
 const PERIOD: u64 = 1_000_000;
-/// Cycles in a nanosecond, give or take.
+/// Cycles per nanosecond, roughly.
 const CYCLES: f64 = 2.6;
 
-/// What is asked of each recording.
+/// The commands run on each recording.
 const QUESTIONS: [&[&str]; 5] = [
     &["report", "FILE"],
     &["report", "FILE", "lines"],
@@ -99,7 +100,7 @@ fn ask(profundo: &Path, path: &Path, samples: u64) -> Result<(), Box<dyn Error>>
             .stderr(Stdio::null());
         let (status, cpu, peak) = wait_with_peak(command.spawn()?)?;
         let wall = began.elapsed().as_secs_f64();
-        // The export's file is not there where it was refused.
+        // A refused export has no file.
         let _ = fs::remove_file(&out);
         if status != 0 {
             return Err(format!("{} has failed", question.join(" ")).into());
@@ -119,16 +120,16 @@ fn ask(profundo: &Path, path: &Path, samples: u64) -> Result<(), Box<dyn Error>>
 struct Worker {
     thread: ThreadId,
     task: TaskId,
-    /// When its next sample is due, and its period at present.
+    /// The time of its next sample, and its present period.
     next: u64,
     period: u64,
     taken: u64,
-    /// What it does at present, and how many samples that goes on for.
+    /// Its present phase, and the number of samples left in it.
     phase: u64,
     left: u64,
 }
 
-/// Writes a recording as the recorder does: what is new every few seconds.
+/// Writes a recording as the recorder does: new data every few seconds.
 fn record(path: &Path, samples: u64) -> Result<(), Box<dyn Error>> {
     let began = Instant::now();
     let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
@@ -157,7 +158,7 @@ fn record(path: &Path, samples: u64) -> Result<(), Box<dyn Error>> {
     let mut file = profundo_formats::create_file(path, &profile.meta)?;
     let (mut user, mut system, mut end) = (0, 0, 0);
     for number in 1..=samples {
-        let worker = workers.iter_mut().min_by_key(|it| it.next);
+        let worker = workers.iter_mut().min_by_key(|worker| worker.next);
         let worker = worker.expect("there are several");
         let sample = worker.sample(&mut dice, &stacks);
         match sample.state {
@@ -172,7 +173,7 @@ fn record(path: &Path, samples: u64) -> Result<(), Box<dyn Error>> {
     }
     profile.meta.duration = Nanos(end);
     let process = &mut profile.processes[0];
-    // The kernel counts some more than has samples.
+    // The kernel counts slightly more time than has samples.
     process.user = Some(Nanos(user + user / 500));
     process.system = Some(Nanos(system + system / 300));
     file.finish(&mut profile)?;

@@ -1,4 +1,4 @@
-//! What profiling costs a program as a whole: the same work without a profiler and with one, in
+//! The cost of profiling to a program as a whole: the same work with and without a profiler, in
 //! turn, each run in a process of its own that the kernel accounts for.
 #![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
 
@@ -12,10 +12,10 @@ use profundo_bench::stats::{Summary, median};
 use profundo_bench::{named, stacks, verdict, workload};
 
 const ABOUT: &str = "Compares the CPU time of a program with and without a profiler at 1 kHz.";
-/// Samples a second.
+/// Samples per second.
 const RATE: f64 = 1000.0;
 
-/// A profiler, by the part that a child plays.
+/// A profiler, by the part that its child plays.
 struct Rival {
     part: &'static str,
     name: &'static str,
@@ -146,16 +146,16 @@ fn play(part: &str, number: f64) -> Result<(), Box<dyn Error>> {
             let session = profundo::Session::cpu()?;
             measured(rounds);
             drop(session);
-            child::say("peak", peak_memory() as f64);
-            child::say("samples", profundo::fetch()?.len() as f64);
+            child::print_figure("peak", peak_memory() as f64);
+            child::print_figure("samples", profundo::fetch()?.len() as f64);
         }
         "profundo-stacks" => {
             let session = profundo::Session::cpu()?;
             workload::climb(rounds);
             drop(session);
             let counts = stacks::count(&named::fetch()?);
-            child::say("whole", counts.percent_whole());
-            child::say("possible", counts.percent_possible());
+            child::print_figure("whole", counts.percent_whole());
+            child::print_figure("possible", counts.percent_possible());
         }
         #[cfg(feature = "peers")]
         "pprof" | "pprof-stacks" => peer::play(part, rounds)?,
@@ -164,19 +164,19 @@ fn play(part: &str, number: f64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Does the work and says what it cost by itself, session and all, but not its start and stop.
+/// Does the work and prints its own cost, session included, but not its start and stop.
 fn measured(rounds: u64) {
     let before = Cpu::now();
     workload::climb(rounds);
     let cpu = Cpu::now().since(before);
-    child::say("work", cpu.total());
-    child::say("user", cpu.user);
-    child::say("peak", peak_memory() as f64);
+    child::print_figure("work", cpu.total());
+    child::print_figure("user", cpu.user);
+    child::print_figure("peak", peak_memory() as f64);
 }
 
 #[cfg(feature = "peers")]
 mod peer {
-    //! The same parts, played with the sampler that Rust programs embed today.
+    //! The same parts with the sampler that Rust programs embed today.
 
     use super::{Error, RATE, child, measured, stacks, workload};
 
@@ -185,7 +185,7 @@ mod peer {
         if part == "pprof" {
             measured(rounds);
             let report = guard.report().build_unresolved()?;
-            child::say("samples", report.data.values().sum::<isize>() as f64);
+            child::print_figure("samples", report.data.values().sum::<isize>() as f64);
             return Ok(());
         }
         workload::climb(rounds);
@@ -194,7 +194,7 @@ mod peer {
             // The last name of an address is the function's; the others were inlined into it.
             let names = frames.frames.iter().filter_map(|names| names.last());
             let names: Vec<String> = names.map(|name| name.name()).collect();
-            // The names end in a hash where they are mangled the old way.
+            // Names in the old mangling end in a hash.
             let bare = names.iter().map(|name| {
                 let end = name.rfind("::h").filter(|at| name.len() - at == 19);
                 stacks::last_part(&name[..end.unwrap_or(name.len())])
@@ -203,8 +203,8 @@ mod peer {
             let reaches_root = bare.contains(&"main");
             counts.add(&bare, reaches_root, count.unsigned_abs() as u64);
         }
-        child::say("whole", counts.percent_whole());
-        child::say("possible", counts.percent_possible());
+        child::print_figure("whole", counts.percent_whole());
+        child::print_figure("possible", counts.percent_possible());
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
-//! Two threads that exchange a byte over a pair of sockets, each waiting by `epoll`, as servers do: nearly all of
-//! its time is switches from one thread to the other, where both have one CPU (`taskset -c 1 ping_pong`).
+//! Two threads that exchange a byte over a pair of sockets, each waiting by `epoll`, as servers do:
+//! nearly all of the time is context switches between the threads, if both have one CPU (`taskset
+//! -c 1 ping_pong`).
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -18,7 +19,7 @@ fn main() -> io::Result<()> {
     answers.join().map_err(|_| io::ErrorKind::Other)?
 }
 
-/// Sends a byte and waits for the next, so many times.
+/// Sends a byte and waits for the next, `rounds` times.
 fn ask(mut stream: UnixStream, rounds: u64) -> io::Result<()> {
     let poll = watch(&stream)?;
     for _ in 0..rounds {

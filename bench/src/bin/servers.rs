@@ -1,13 +1,14 @@
-//! What recording costs servers under load: redis, PostgreSQL and a threaded one in Python, alone and under a profiler
-//! in turn, with so many requests of a client's. On the bill is the CPU time of the server's whole tree of processes,
-//! with the profiler's own.
+//! The cost of recording servers under load: redis, PostgreSQL and a threaded one in Python, alone
+//! and under a profiler in turn, with a fixed number of requests. The cost is the CPU time of the
+//! server's whole tree of processes, the profiler's own included.
 //!
 //! ```text
 //! servers [--rounds N] [--python PYTHON] [--only SERVER]… [--alone] PROFUNDO
 //! ```
 //!
-//! `perf record` is asked in turn with us where it is installed, unless we are to be alone. A server that is not
-//! installed is left out. PostgreSQL does not run as root: there it is run as the user `postgres`.
+//! `perf record` runs in turn with us if it is installed, unless `--alone` is given. A server that
+//! is not installed is left out. PostgreSQL does not run as root: in that case it is run as the
+//! user `postgres`.
 #![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
 
 use std::error::Error;
@@ -24,22 +25,23 @@ use profundo_bench::verdict;
 const USAGE: &str =
     "usage: servers [--rounds N] [--python PYTHON] [--only SERVER]… [--alone] PROFUNDO";
 
-/// A server and the client that asks it.
+/// A server and its client.
 struct Server {
     name: &'static str,
-    /// What stands before everything: another user.
+    /// A prefix of all commands: another user.
     user: Vec<String>,
     server: Vec<String>,
     client: Vec<String>,
-    /// What succeeds as soon as the server answers; empty: it does as soon as it listens.
+    /// A command that succeeds as soon as the server answers; if empty, the server is ready once it
+    /// listens.
     ready: Vec<String>,
     port: u16,
-    /// What the server's first process is called, and what ends it.
+    /// The name of the server's first process, and the signal that ends it.
     process: &'static str,
     stop: i32,
 }
 
-/// Who runs a server, and what stands before its command line, where [`FILE`] is the name of a file.
+/// A way to run a server: a prefix of its command line, in which [`FILE`] is the name of a file.
 struct Runner {
     name: &'static str,
     before: Vec<String>,
@@ -48,7 +50,7 @@ struct Runner {
 const FILE: &str = "FILE";
 
 impl Runner {
-    /// Each server has a file of its own, because it may be another user's.
+    /// The prefix with a file per server, since the server may run as another user.
     fn before(&self, folder: &Path, server: &Server) -> Vec<String> {
         let file = folder.join(format!("{}-{}", self.name, server.name));
         let file = file.to_string_lossy().into_owned();
@@ -67,7 +69,7 @@ struct Plan {
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = env::temp_dir().join(format!("profundo-servers-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
-    // Another user's recordings and data lie here too.
+    // Recordings and data of another user are here too.
     run(&words(&["chmod", "777", &folder.to_string_lossy()]))?;
     let result = plan(&folder).and_then(|plan| {
         println!("{}", machine());
@@ -85,7 +87,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-/// Where a program is that is on the path.
+/// The path of a program in `PATH`.
 fn found(name: &str) -> Option<PathBuf> {
     let folders = env::var_os("PATH")?;
     let mut paths = env::split_paths(&folders).map(|folder| folder.join(name));
@@ -121,7 +123,8 @@ fn plan(folder: &Path) -> Result<Plan, Box<dyn Error>> {
         });
     }
     let all = [redis(), postgres(folder)?, threaded(&python)];
-    let is_wanted = |it: &Server| only.is_empty() || only.iter().any(|only| only == it.name);
+    let is_wanted =
+        |server: &Server| only.is_empty() || only.iter().any(|only| only == server.name);
     let servers = all.into_iter().flatten().filter(is_wanted).collect();
     Ok(Plan {
         folder: folder.to_owned(),
@@ -179,7 +182,7 @@ fn threaded(python: &str) -> Option<Server> {
     })
 }
 
-/// Makes a database.
+/// Creates a database.
 fn postgres(folder: &Path) -> Result<Option<Server>, Box<dyn Error>> {
     const PORT: &str = "15499";
     let Some(binaries) = postgres_binaries() else {
@@ -275,7 +278,7 @@ fn wait_for(port: u16, ready: &[String]) -> Result<(), Box<dyn Error>> {
     let began = Instant::now();
     let answers = || match ready.is_empty() {
         true => TcpStream::connect(("127.0.0.1", port)).is_ok(),
-        false => command(ready).status().is_ok_and(|it| it.success()),
+        false => command(ready).status().is_ok_and(|status| status.success()),
     };
     while !answers() {
         if began.elapsed() > Duration::from_secs(20) {
@@ -289,11 +292,11 @@ fn wait_for(port: u16, ready: &[String]) -> Result<(), Box<dyn Error>> {
 fn compare(plan: &Plan, server: &Server) -> Result<(), Box<dyn Error>> {
     println!("\n{}: {}", server.name, server.server.join(" "));
     let mut ratios: Vec<Vec<f64>> = plan.runners.iter().map(|_| Vec::new()).collect();
-    // Warm.
+    // A warm-up.
     one(server, &[])?;
     for round in 0..plan.rounds {
         let mut plain = 0.0;
-        // By turns, alone first or last.
+        // In turn, with the plain run first or last.
         let mut order: Vec<usize> = (0..=plan.runners.len()).collect();
         order.rotate_left(round % (plan.runners.len() + 1));
         let mut costs = vec![0.0; plan.runners.len()];
@@ -329,7 +332,7 @@ fn compare(plan: &Plan, server: &Server) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs the server until its client has what it asks for; returns the CPU time of its tree.
+/// Runs the server until its client is done; returns the CPU time of its tree.
 fn one(server: &Server, before: &[String]) -> Result<f64, Box<dyn Error>> {
     let child = start(&[&server.user, before, &server.server].concat())?;
     wait_for(server.port, &server.ready)?;

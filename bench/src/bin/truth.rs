@@ -1,14 +1,15 @@
-//! Whether what is said of Python programs is true: shares, kinds, waits and stacks, each beside
-//! what the program itself knows.
+//! The accuracy of results on Python programs: shares, kinds, waits and stacks, each compared with
+//! the program's own measurement.
 //!
 //! ```text
 //! truth [--runs N] [--seconds S] [--python PYTHON]… [--only PART] [--py-spy PATH] [--austin PATH]
 //!       [--scalene PATH] [--alone] PROFUNDO
 //! ```
 //!
-//! The peers are asked what they can answer, in turn with us, where they are named or on the path and
-//! nobody asks for us `--alone`. `PART` is one of shares, kinds, waits and stacks. All truths are clocks of the thread's own CPU time, so a
-//! busy machine does no harm, but for the waits, beside which it is said how busy it was.
+//! Peers that are named or in `PATH` run in turn with us on what they support, unless `--alone` is
+//! given. `PART` is one of shares, kinds, waits and stacks. The references are clocks of the
+//! thread's own CPU time, so load on the machine does no harm, except to waits, which are printed
+//! with that load.
 #![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
 
 use std::env;
@@ -30,7 +31,7 @@ struct Plan {
     seconds: String,
     pythons: Vec<String>,
     only: Option<String>,
-    /// We come first.
+    /// The profilers, ours first.
     profilers: Vec<Profiler>,
 }
 
@@ -107,21 +108,25 @@ fn program(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-fn said(values: &[f64], unit: &str) -> String {
+fn median_text(values: &[f64], unit: &str) -> String {
     Summary::of(values).show(unit)
 }
 
-/// Runs a program under each profiler that knows an answer, in turn, so many times, and gives the
-/// figures of each. A peer may have none; we must.
+/// Runs a program under each profiler that supports the question, in turn, this many times, and
+/// returns the figures of each. A peer may have none; ours must.
 fn in_turn(
     plan: &Plan,
-    (runs, rate): (usize, u32),
+    runs: usize,
+    rate: u32,
     words: &[&str],
     knows: impl Fn(&Profiler) -> bool,
     mut figures: impl FnMut(&Profiler, &Run) -> Result<(f64, f64)>,
 ) -> Result<Vec<Vec<(f64, f64)>>> {
     let mut all = vec![Vec::new(); plan.profilers.len()];
-    let can = plan.profilers.iter().map(|it| knows(it) && it.can(words));
+    let can = plan
+        .profilers
+        .iter()
+        .map(|profiler| knows(profiler) && profiler.can(words));
     let can: Vec<bool> = can.collect();
     for _ in 0..runs {
         for (at, profiler) in plan.profilers.iter().enumerate() {
@@ -143,14 +148,14 @@ fn shares(plan: &Plan, python: &str, kind: &str) -> Result<()> {
     let path = program("shares.py");
     let words = [python, &path.to_string_lossy(), kind, &plan.seconds];
     let off = |_: &Profiler, run: &Run| Ok((worst_share(run)?, 0.0));
-    let all = in_turn(plan, (plan.runs, 1000), &words, |_| true, off)?;
+    let all = in_turn(plan, plan.runs, 1000, &words, |_| true, off)?;
     for (profiler, off) in plan.profilers.iter().zip(&all) {
         let title = format!("{} worst of four shares, {kind}", profiler.name());
         let off: Vec<f64> = off.iter().map(|pair| pair.0).collect();
         if off.is_empty() {
             println!("{title}: no answer");
         } else {
-            verdict(&title, said(&off, " points"), "median at most 1");
+            verdict(&title, median_text(&off, " points"), "median at most 1");
         }
     }
     Ok(())
@@ -159,9 +164,9 @@ fn shares(plan: &Plan, python: &str, kind: &str) -> Result<()> {
 fn kinds_of_lines(plan: &Plan, python: &str) -> Result<()> {
     let path = program("kinds.py");
     let words = [python, &path.to_string_lossy(), "0.5"];
-    let knows = |it: &Profiler| matches!(it, Profiler::Ours(_) | Profiler::Scalene(_));
-    let times = (plan.runs.min(5), 1000);
-    let all = in_turn(plan, times, &words, knows, |_, run| kinds(run, &path))?;
+    let knows = |profiler: &Profiler| matches!(profiler, Profiler::Ours(_) | Profiler::Scalene(_));
+    let runs = plan.runs.min(5);
+    let all = in_turn(plan, runs, 1000, &words, knows, |_, run| kinds(run, &path))?;
     for (profiler, found) in plan.profilers.iter().zip(&all) {
         let name = profiler.name();
         let (native, pure): (Vec<f64>, Vec<f64>) = found.iter().copied().unzip();
@@ -170,9 +175,9 @@ fn kinds_of_lines(plan: &Plan, python: &str) -> Result<()> {
             continue;
         }
         let title = format!("{name} least native share of a native line");
-        verdict(&title, said(&native, " %"), "at least 95");
+        verdict(&title, median_text(&native, " %"), "at least 95");
         let title = format!("{name} greatest native share of a pure line");
-        verdict(&title, said(&pure, " %"), "at most 5");
+        verdict(&title, median_text(&pure, " %"), "at most 5");
     }
     Ok(())
 }
@@ -180,24 +185,29 @@ fn kinds_of_lines(plan: &Plan, python: &str) -> Result<()> {
 fn waits_for_the_lock(plan: &Plan, python: &str) -> Result<()> {
     let path = program("waits.py");
     let words = [python, &path.to_string_lossy(), "2"];
-    // Before all others, where that is allowed: who waits for a processor does not wait for the lock.
+    // Real-time priority where that is allowed: a thread that waits for a processor does not wait
+    // for the lock.
     let real_time = ["chrt", "-f", "1"];
     let may = Command::new("chrt").args(["-f", "1", "true"]).status();
     let front = match may {
         Ok(status) if status.success() => &real_time[..],
         _ => &[],
     };
-    let (mut told, mut delayed) = (Vec::new(), Vec::new());
+    let (mut recorded, mut delayed) = (Vec::new(), Vec::new());
     for _ in 0..plan.runs.min(5) {
         let (one, other) = waits(&run(plan.ours(), front, 1000, &words)?)?;
-        told.push(one);
+        recorded.push(one);
         delayed.push(other);
     }
     let title = "wait for the lock, of what the threads' clocks say";
-    verdict(title, said(&told, " %"), "95 to 105 on a quiet machine");
+    verdict(
+        title,
+        median_text(&recorded, " %"),
+        "95 to 105 on a quiet machine",
+    );
     println!(
         "  of which they waited for a processor: {}",
-        said(&delayed, " %")
+        median_text(&delayed, " %")
     );
     Ok(())
 }
@@ -208,9 +218,9 @@ fn stacks(plan: &Plan, python: &str) -> Result<()> {
     let edges = Command::new(python).args([&*path, "--edges"]).output()?;
     let edges: Edges = serde_json::from_slice(&edges.stdout)?;
     let words = [python, &path, &plan.seconds];
-    let knows = |it: &Profiler| !matches!(it, Profiler::Scalene(_));
-    let times = (plan.runs.min(5), 2000);
-    let all = in_turn(plan, times, &words, knows, |profiler, run| {
+    let knows = |profiler: &Profiler| !matches!(profiler, Profiler::Scalene(_));
+    let runs = plan.runs.min(5);
+    let all = in_turn(plan, runs, 2000, &words, knows, |profiler, run| {
         let figures = impossible(&run.stacks()?, "alternate.py", &edges);
         if matches!(profiler, Profiler::Ours(_)) {
             let (taken, whole) = quality(run)?;

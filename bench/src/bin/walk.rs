@@ -1,5 +1,5 @@
-//! What the handler itself takes for a sample, the kernel's delivery apart, by its own count of
-//! cycles; and how much of that each frame takes.
+//! The handler's own time per sample, without the kernel's delivery, by its own cycle count; and
+//! the part of it per frame.
 #![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
 
 use std::error::Error;
@@ -13,13 +13,13 @@ use profundo_bench::{verdict, workload};
 use profundo_probe::clock;
 
 const ABOUT: &str = "Measures the handler's own time for a sample, by depth and rate.";
-/// Runs of each kind, in turn; the median of them is the figure.
+/// Runs of each kind, in turn; the figure is their median.
 const RUNS: usize = 5;
 
-/// What is sampled.
+/// The sampled program.
 #[derive(Clone, Copy)]
 enum Program {
-    /// Arithmetic below so many frames: all of the cache is the profiler's.
+    /// Arithmetic below this many frames: the cache is all the profiler's.
     Spin(u32),
     /// The stair with its leaves.
     Stair,
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The nanoseconds that handlers took for each sample, and the median depth.
+/// The handler's nanoseconds per sample, and the median depth.
 fn one(program: Program, rate: f64, seconds: f64) -> Result<(f64, f64), Box<dyn Error>> {
     profundo::init(20_000_000, 1.0 / rate)?;
     let (_, cycles_before) = profundo_capture::handler_cost();
@@ -84,7 +84,7 @@ fn one(program: Program, rate: f64, seconds: f64) -> Result<(f64, f64), Box<dyn 
         .iter()
         .map(|sample| profile.stacks.locations(sample.stack).count() as f64)
         .collect();
-    // Ticks that look for system time in vain are part of the price of the samples.
+    // Ticks that look for system time in vain are part of the cost of the samples.
     let cost = (cycles - cycles_before) as f64 * per_cycle / data.len().max(1) as f64;
     Ok((cost, median(&depths)))
 }

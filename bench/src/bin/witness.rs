@@ -1,6 +1,6 @@
-//! What one sample costs the thread that is sampled, seen from that thread: it does nothing but
-//! read the cycle counter, so delivery, handler and return together are a gap. The time at which
-//! each sample was taken tells its gap from those of other interrupts.
+//! The cost of a sample to the sampled thread, measured on that thread: it only reads the cycle
+//! counter, so delivery, handler and return together are a gap. The sample's timestamp separates
+//! its gap from those of other interrupts.
 #![expect(clippy::print_stdout, reason = "a comparison prints its figures")]
 
 use std::error::Error;
@@ -25,7 +25,7 @@ struct Gap {
     to: u64,
 }
 
-/// What one run has seen.
+/// The observations of one run.
 struct Seen {
     gaps: Vec<Gap>,
     cycles: u64,
@@ -44,7 +44,7 @@ impl Seen {
         median(&lengths) * self.nanoseconds_per_cycle()
     }
 
-    /// The part of the time that was lost in gaps, in percent.
+    /// The percentage of time lost in gaps.
     fn percent_lost(&self) -> f64 {
         let lost: u64 = self.gaps.iter().map(|gap| gap.to - gap.from).sum();
         100.0 * lost as f64 / self.cycles as f64
@@ -109,7 +109,7 @@ fn report(rate: f64, seen: &Seen) -> Result<(), Box<dyn Error>> {
         quantile(&costs, 0.99)
     );
     let name = format!("witness at {rate} Hz");
-    // Of the time that the thread had, whatever the scheduler gave it.
+    // Of the thread's running time, independent of the scheduler.
     let percent = 100.0 * usual * 1e-9 * rate;
     verdict(
         &format!("{name}, share of a CPU"),
@@ -132,8 +132,8 @@ fn report(rate: f64, seen: &Seen) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A thread of its own, which stays on one CPU, spins below so many frames. It starts after the
-/// session, whose helper must not share that CPU.
+/// A pinned thread of its own spins below this many frames. It starts after the session, whose
+/// helper must not share that CPU.
 fn spin(seconds: f64) -> Seen {
     let thread = thread::spawn(move || {
         pin_to_one_cpu();

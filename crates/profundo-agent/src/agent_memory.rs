@@ -1,18 +1,18 @@
-//! Which memory is ours, for whoever looks for the program's pointers.
+//! The agent's own memory, which a search for the program's pointers skips.
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// So many mappings are known. Who has a hundred gigabytes has more, and nobody looks through those.
+/// Capacity. Heaps above ~100 GB need more mappings; they are not searched.
 const MOST: usize = 4096;
 
 /// Starts and lengths; 0: unused.
 static RANGES: [[AtomicU64; 2]; MOST] = [const { [const { AtomicU64::new(0) }; 2] }; MOST];
-/// How many were ever used at one time, as far as there is room for them.
+/// The most mappings that were used at one time, as far as there was room.
 static USED: AtomicUsize = AtomicUsize::new(0);
-/// How many had no room.
+/// The number of mappings that had no room.
 static OTHERS: AtomicUsize = AtomicUsize::new(0);
 
-/// A mapping of ours has come.
+/// Notes a new mapping of the agent's.
 pub fn enter(start: u64, bytes: u64) {
     for (number, [first, length]) in RANGES.iter().enumerate() {
         let taken = first.compare_exchange(0, start, Ordering::Relaxed, Ordering::Relaxed);
@@ -25,7 +25,7 @@ pub fn enter(start: u64, bytes: u64) {
     OTHERS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// One is about to go.
+/// Notes that a mapping is about to go.
 pub fn leave(start: u64) {
     let used = USED.load(Ordering::Relaxed);
     let mut ranges = RANGES.iter().take(used);
@@ -36,12 +36,12 @@ pub fn leave(start: u64) {
     }
 }
 
-/// Where they are written down at any time, and for how many there is room.
+/// The place at which the mappings are written down at any time, and the most that fit.
 pub fn room() -> (u64, u64) {
     (RANGES.as_ptr() as u64, MOST as u64)
 }
 
-/// Where they are written down, and how many; `None` if some are not.
+/// The place and number of the mappings that are written down; `None` if some are missing.
 pub fn ranges() -> Option<(u64, u64)> {
     let is_whole = OTHERS.load(Ordering::Relaxed) == 0;
     let used = USED.load(Ordering::Relaxed) as u64;

@@ -1,4 +1,4 @@
-//! Memory for what should not ask for any: a few pages of our own, handed out and never taken back.
+//! Memory of last resort: a few pages of our own, handed out and never taken back.
 //!
 //! No code in here allocates. But an allocation that slipped in must not end up in the program's
 //! `malloc`, which may be replaced, half initialised, or locked by the thread that we run on.
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Arena {
     unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
 }
 
-/// Where in the arena a piece begins, of which `used` bytes are taken.
+/// The offset of a new piece in the arena, of which `used` bytes are taken.
 fn start(base: *mut u8, used: usize, layout: Layout) -> Option<usize> {
     let address = (base as usize).checked_add(used)?;
     let aligned = address.checked_next_multiple_of(layout.align())?;

@@ -1,20 +1,20 @@
-//! The program's own wish that what was recorded of it so far be forgotten: the library's `clear_malloc_data` asks for
-//! it by this function's name, as anybody may who finds it.
+//! The program's own request to discard what was recorded of it so far: the library's
+//! `clear_malloc_data` looks this function up by name, and other callers may too.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
 
 use profundo_probe::sys;
 
-use crate::{left, process, session};
+use crate::{command, left, process, session};
 
-/// A command that is not held up does it within a part of a turn.
+/// A command that is not delayed needs only a part of a turn.
 const PATIENCE: u64 = 2_000_000_000;
-/// So often it is looked whether the command is still there.
-const LOOK: u64 = 50_000_000;
+/// The interval of checks that the command still runs, in nanoseconds.
+const CHECK_INTERVAL: u64 = 50_000_000;
 
-/// Has the command forget what it has recorded of this session, and waits until it has. Returns 1 if it has, 0 if
-/// nobody records, or if it took too long.
+/// Has the command discard its recording of this session, and waits for that. Returns 1 if it has,
+/// 0 if no command records, or if it took too long.
 #[unsafe(no_mangle)]
 pub extern "C" fn profundo_clear() -> c_int {
     let control = session::control().filter(|_| !left::has_left());
@@ -24,7 +24,7 @@ pub extern "C" fn profundo_clear() -> c_int {
         .fetch_add(1, Ordering::AcqRel)
         .wrapping_add(1);
     let began = process::time(libc::CLOCK_MONOTONIC);
-    while session::is_alive(control) {
+    while command::is_alive(control) {
         let heeded = control.heeded.load(Ordering::Acquire);
         if heeded.wrapping_sub(wanted) as i32 >= 0 {
             return 1;
@@ -34,7 +34,7 @@ pub extern "C" fn profundo_clear() -> c_int {
         }
         control.doorbell.fetch_add(1, Ordering::Release);
         sys::futex_wake(&control.doorbell);
-        sys::futex_wait(&control.heeded, heeded, LOOK);
+        sys::futex_wait(&control.heeded, heeded, CHECK_INTERVAL);
     }
     0
 }

@@ -1,4 +1,5 @@
-//! The environment: our variables out of the program's sight, and into that of what it executes.
+//! The environment: our variables are hidden from the program, and passed on to programs that it
+//! executes.
 
 use core::ffi::{CStr, c_char};
 use core::mem::MaybeUninit;
@@ -9,78 +10,10 @@ use profundo_probe::shared::SESSION_VARIABLE;
 
 use crate::loadable::{self, Target};
 use crate::next_symbols::Strings;
+use crate::variables::{self, length, sets, value_in};
 use crate::{files, session};
 
-/// More variables than anybody has.
-const MOST: usize = 1 << 20;
-
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
-
-unsafe extern "C" {
-    #[link_name = "environ"]
-    static mut ENVIRON: *mut *mut c_char;
-}
-
-/// The program's environment now.
-pub fn current() -> Strings {
-    // SAFETY: libc's variable; a word is read.
-    unsafe { (&raw const ENVIRON).read().cast() }
-}
-
-/// Puts another list in its place.
-///
-/// # Safety
-/// It is a list of variables with a null at its end that stays as long as it is in use.
-pub unsafe fn set_current(list: Strings) {
-    // SAFETY: libc's variable; a word is written.
-    unsafe { (&raw mut ENVIRON).write(list.cast_mut().cast()) };
-}
-
-/// How many strings a list has.
-///
-/// # Safety
-/// It is null, or ends in a null.
-pub unsafe fn length(list: Strings) -> usize {
-    if list.is_null() {
-        return 0;
-    }
-    // SAFETY: the caller vouches.
-    (0..MOST)
-        .find(|&index| unsafe { (*list.add(index)).is_null() })
-        .unwrap_or(0)
-}
-
-/// Whether a string sets the variable whose name this begins with, up to and with the `=`.
-///
-/// # Safety
-/// It is a string.
-unsafe fn sets(string: *const c_char, name: &[u8]) -> bool {
-    // SAFETY: the caller vouches; it is not read beyond its NUL.
-    name.iter()
-        .enumerate()
-        .all(|(index, &byte)| unsafe { *string.add(index) } as u8 == byte)
-}
-
-/// The value of a variable of the program's, whose name is given with its `=`.
-pub fn value(name: &[u8]) -> Option<&'static [u8]> {
-    // SAFETY: libc's list and its strings. Another thread that changes them at this moment is the
-    // program's own mistake, since the call that we are in reads them as well.
-    unsafe { value_in(current(), name) }
-}
-
-/// The value of a variable of a list, whose name is given with its `=`.
-///
-/// # Safety
-/// The list is null or ends in a null, and is there as long as the value is used.
-pub unsafe fn value_in<'a>(list: Strings, name: &[u8]) -> Option<&'a [u8]> {
-    // SAFETY: the caller vouches.
-    unsafe {
-        (0..length(list))
-            .map(|index| *list.add(index))
-            .find(|&string| sets(string, name))
-            .map(|string| CStr::from_ptr(string.add(name.len())).to_bytes())
-    }
-}
 
 fn is_session(string: *const c_char) -> bool {
     let name = SESSION_VARIABLE.as_bytes();
@@ -88,12 +21,12 @@ fn is_session(string: *const c_char) -> bool {
     unsafe { sets(string, name) && *string.add(name.len()) as u8 == b'=' }
 }
 
-/// Looks for the session: its directory, as it stands in the environment. `None`: there is none.
+/// Finds the session's directory in the environment. `None`: there is none.
 ///
 /// # Safety
 /// There is one thread.
 pub unsafe fn find() -> Option<&'static [u8]> {
-    let list = current();
+    let list = variables::current();
     // SAFETY: libc's list.
     let count = unsafe { length(list) };
     for index in 0..count {
@@ -108,15 +41,16 @@ pub unsafe fn find() -> Option<&'static [u8]> {
     None
 }
 
-/// Takes our variables out, as `unsetenv` does, and gives the program its own `LD_PRELOAD` back.
-/// Returns whether ours stood behind the runtime of a sanitizer.
+/// Removes our variables, as `unsetenv` does, and gives the program its own `LD_PRELOAD` back.
+/// Returns whether the agent stood behind the runtime of a sanitizer.
 ///
 /// # Safety
 /// There is one thread. `own_path` is this library's as the loader knows it.
 pub unsafe fn hide(own_path: &[u8]) -> bool {
-    let list = current().cast_mut();
+    let list = variables::current().cast_mut();
     let mut is_behind = false;
-    // SAFETY: libc's list, which nobody else looks at now; and its strings, which are on the stack.
+    // SAFETY: libc's list, which no other code looks at now; and its strings, which are on the
+    // stack.
     unsafe {
         let count = length(list);
         let mut kept = 0;
@@ -143,12 +77,13 @@ pub unsafe fn hide(own_path: &[u8]) -> bool {
     is_behind
 }
 
-/// The variable without what is ours. `None`: nothing else was there.
+/// The variable without our part. `None`: there was no other part.
 ///
 /// # Safety
 /// The string begins with `LD_PRELOAD=` and may be written to.
 unsafe fn without_us(string: *mut c_char, own_path: &[u8]) -> Option<*const c_char> {
-    // SAFETY: the caller vouches; theirs is a part of the value, so what is written lies in the string.
+    // SAFETY: the caller vouches; theirs is a part of the value, so what is written lies in the
+    // string.
     unsafe {
         let value = string.add(PRELOAD.len());
         let all = CStr::from_ptr(value).to_bytes();
@@ -163,8 +98,8 @@ unsafe fn without_us(string: *mut c_char, own_path: &[u8]) -> Option<*const c_ch
     }
 }
 
-/// Copies a list that was made of `origin` by [`with_ours`] without what is ours in it, to `to`,
-/// which may be the list itself. A null list has nothing to copy and nowhere to go.
+/// Copies a list that [`with_ours`] made of `origin`, without our entries, to `to`, which may be
+/// the list itself. A null list is not copied.
 ///
 /// # Safety
 /// The lists are null or end in a null; `to` has room.
@@ -210,8 +145,8 @@ pub unsafe fn copy_without_ours(list: Strings, origin: Strings, to: Strings) {
 /// Runs `f` with a list of variables for a program to be executed: `list`, and ours if the program
 /// is to be followed, and can be.
 ///
-/// It may be a child that borrows its parent's memory, so all of it is on the stack. Where it does
-/// not fit, a piece of memory is mapped, and lost if `f` becomes the other program.
+/// It may be a child that borrows its parent's memory, so all of it is on the stack. If it does not
+/// fit, memory is mapped, which is lost if `f` becomes the other program.
 ///
 /// # Safety
 /// `list` is null, or ends in a null; the target's string is one.
@@ -241,23 +176,22 @@ pub unsafe fn with_ours<T>(target: Target, list: Strings, f: impl FnOnce(Strings
         match (count, room) {
             (..=FEW, ..=512) => on_stack::<FEW, 512, T>(list, &ours, f),
             (..=MANY, ..=8192) => on_stack::<MANY, 8192, T>(list, &ours, f),
-            _ => mapped(list, &ours, (count, room), f),
+            _ => mapped(list, &ours, count, room, f),
         }
     }
 }
 
-/// What is put into a list of variables.
+/// Our entries of a list of variables.
 struct Ours<'a> {
     /// `PROFUNDO_SESSION=…`.
     variable: &'a CStr,
     /// `LD_PRELOAD=` and the agent's path.
     preload: &'a CStr,
-    /// Where the agent's path goes.
+    /// The place of the agent's path in `LD_PRELOAD`.
     verdict: Verdict,
 }
 
-/// How many entries the new list has at most, its end included, and how many bytes the strings
-/// need that are made anew.
+/// The most entries of the new list, its end included, and the bytes of its new strings.
 ///
 /// # Safety
 /// `list` is null, or ends in a null.
@@ -303,7 +237,8 @@ unsafe fn on_stack<const LIST: usize, const TEXT: usize, T>(
 unsafe fn mapped<T>(
     list: Strings,
     ours: &Ours<'_>,
-    (count, room): (usize, usize),
+    count: usize,
+    room: usize,
     f: impl FnOnce(Strings) -> T,
 ) -> T {
     let bytes = count * size_of::<*const c_char>() + room;
@@ -428,7 +363,7 @@ mod tests {
                 "PROFUNDO_SESSION=/s"
             ]
         );
-        // What is there already is not put there twice.
+        // An agent that is in the list already is not added twice.
         assert_eq!(
             filled(&["LD_PRELOAD=/agent.so:/their.so", "PROFUNDO_SESSION=/s"]),
             ["LD_PRELOAD=/agent.so:/their.so", "PROFUNDO_SESSION=/s"]

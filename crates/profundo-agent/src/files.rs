@@ -7,8 +7,8 @@ use profundo_probe::sys;
 
 use crate::agent_memory;
 
-/// Maps the first bytes of a file that is as long, to write into, at an address of the kernel's
-/// choice.
+/// Maps the first bytes of a file that is at least that long, for writing, at an address of the
+/// kernel's choice.
 pub fn map(path: &CStr, bytes: usize) -> Option<NonNull<u8>> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let mapped = with_file(path, libc::O_RDWR | libc::O_NOFOLLOW, |file| {
@@ -19,12 +19,15 @@ pub fn map(path: &CStr, bytes: usize) -> Option<NonNull<u8>> {
     mapped.ok()?
 }
 
-/// Maps a file to be read that grows: as long as it is, and `room` more, but no more than `most`. It may be
-/// another one's link. Nothing may be touched but what somebody says is there. Returns how much is mapped.
+/// Maps a growing file for reading: its present length and `room` more, at most `most` in all. It
+/// may be another process's link. Only the part that its writer has announced may be touched.
+/// Returns how much is mapped.
 pub fn map_growing(path: &CStr, room: usize, most: usize) -> Option<(NonNull<u8>, usize)> {
     const PAGE: usize = 4096;
     let mapped = with_file(path, libc::O_RDONLY, |file| {
-        let length = usize::try_from(length(file)).ok().filter(|&it| it > 0)?;
+        let length = usize::try_from(length(file))
+            .ok()
+            .filter(|&length| length > 0)?;
         let bytes = length.saturating_add(room).min(most);
         let bytes = bytes.checked_next_multiple_of(PAGE)?;
         let memory = map_at(0, bytes, libc::PROT_READ, libc::MAP_SHARED, file)?;
@@ -33,18 +36,18 @@ pub fn map_growing(path: &CStr, room: usize, most: usize) -> Option<(NonNull<u8>
     mapped.ok()?
 }
 
-/// Whether a file can be opened to be read.
+/// True if a file can be opened to be read.
 pub fn is_readable(path: &CStr) -> bool {
     with_file(path, libc::O_RDONLY | libc::O_NOCTTY, |_| ()).is_ok()
 }
 
 fn length(file: usize) -> i64 {
-    // SAFETY: the descriptor is ours; its offset is of no account.
+    // SAFETY: the descriptor is ours; its offset does not matter.
     unsafe { sys::call(libc::SYS_lseek, [file, 0, libc::SEEK_END as usize, 0, 0, 0]) as i64 }
 }
 
-/// Makes a file that is so long, of which only the `first` bytes have memory, and maps it. Or else says why not: an error of the
-/// system's.
+/// Makes a file of this length, of which only the `first` bytes have memory, and maps it. The error
+/// is the system's.
 pub fn make_and_map(path: &CStr, bytes: usize, first: usize) -> Result<NonNull<u8>, i32> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | libc::O_NOFOLLOW;
     with_file(path, flags, |file| {
@@ -65,7 +68,8 @@ pub fn allocate(path: &CStr, from: usize, bytes: usize) -> bool {
     with_file(path, flags, |file| take_memory(file, from, bytes)) == Ok(Ok(()))
 }
 
-/// Whether the program's limit permits a file of this length: the kernel sends a signal to who goes beyond it.
+/// True if the program's limit permits a file of this length: the kernel sends a signal to a
+/// process that goes beyond it.
 fn may_be_so_long(bytes: usize) -> bool {
     let mut limit = libc::rlimit64 {
         rlim_cur: 0,
@@ -85,7 +89,7 @@ fn take_memory(file: usize, from: usize, bytes: usize) -> Result<(), i32> {
     done(unsafe { sys::call(libc::SYS_fallocate, [file, 0, from, bytes, 0, 0]) })
 }
 
-/// What the kernel answers, if it is not what was asked for, is an error of the system's.
+/// A result of the kernel's that is not the expected one is an error of the system's.
 fn done(answer: isize) -> Result<(), i32> {
     match answer {
         0 => Ok(()),
@@ -93,7 +97,7 @@ fn done(answer: isize) -> Result<(), i32> {
     }
 }
 
-/// Opens a file for a moment, or says why it cannot be opened.
+/// Opens a file while `f` runs. The error is the system's.
 fn with_file<T>(path: &CStr, flags: i32, f: impl FnOnce(usize) -> T) -> Result<T, i32> {
     const PRIVATE: usize = 0o600;
     let flags = flags | libc::O_CLOEXEC | libc::O_NONBLOCK;
@@ -115,7 +119,7 @@ fn with_file<T>(path: &CStr, flags: i32, f: impl FnOnce(usize) -> T) -> Result<T
     Ok(result)
 }
 
-/// Zeroed memory that takes none until it is used.
+/// Zeroed memory that is not backed until it is used.
 pub fn map_zeroed(bytes: usize) -> Option<NonNull<u8>> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -124,7 +128,8 @@ pub fn map_zeroed(bytes: usize) -> Option<NonNull<u8>> {
     Some(place)
 }
 
-/// Zeroed memory that stays, and is zero again in the child of a fork; null if there is none.
+/// Zeroed memory that stays mapped, and is zero again in the child of a fork; null if there is
+/// none.
 pub fn map_wiped(bytes: usize) -> *mut u8 {
     let Some(place) = map_zeroed(bytes) else {
         return ptr::null_mut();
@@ -141,7 +146,7 @@ pub fn map_wiped(bytes: usize) -> *mut u8 {
 /// Puts zeroed memory in the place of what is mapped there.
 ///
 /// # Safety
-/// The memory is ours, and nobody uses it.
+/// The memory is ours, and not in use.
 pub unsafe fn map_zeroed_over(address: NonNull<u8>, bytes: usize) -> bool {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
@@ -162,7 +167,7 @@ fn map_at(
     flags: i32,
     file: usize,
 ) -> Option<NonNull<u8>> {
-    map_from(address, bytes, protection, flags, (file, 0))
+    map_from(address, bytes, protection, flags, file, 0)
 }
 
 fn map_from(
@@ -170,7 +175,8 @@ fn map_from(
     bytes: usize,
     protection: i32,
     flags: i32,
-    (file, from): (usize, usize),
+    file: usize,
+    from: usize,
 ) -> Option<NonNull<u8>> {
     // SAFETY: without MAP_FIXED nothing that exists is touched; with it the caller vouches.
     let mapped = unsafe {
@@ -195,7 +201,7 @@ fn map_from(
 /// Puts a mapping in the place of another one of the same length.
 ///
 /// # Safety
-/// Both are ours, and nobody uses the one that is replaced.
+/// Both are ours, and the replaced one is not in use.
 pub unsafe fn move_over(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) -> bool {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
     // SAFETY: the caller vouches for both.
@@ -218,7 +224,7 @@ pub unsafe fn move_over(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) -> boo
 /// Gives a mapping back.
 ///
 /// # Safety
-/// It is ours, and nobody uses it.
+/// The mapping is ours, and not in use.
 pub unsafe fn unmap(address: NonNull<u8>, bytes: usize) {
     agent_memory::leave(address.as_ptr() as u64);
     // SAFETY: the caller vouches.
@@ -230,10 +236,10 @@ pub unsafe fn unmap(address: NonNull<u8>, bytes: usize) {
     }
 }
 
-/// Tells the kernel something about memory of ours. Returns whether it agrees.
+/// Gives the kernel advice on memory of ours. Returns whether it agrees.
 ///
 /// # Safety
-/// The memory is ours, and whoever uses it can live with the advice.
+/// The memory is ours, and the advice does no harm to its users.
 pub unsafe fn advise(address: NonNull<u8>, bytes: usize, advice: i32) -> bool {
     // SAFETY: the caller vouches.
     unsafe {

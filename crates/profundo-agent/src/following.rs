@@ -1,8 +1,8 @@
-//! Functions that ours stand before, found by their names: each the next one of its name in the order of
+//! The functions that ours interpose, found by name: the next definition of each in the order of
 //! loading.
 
-/// Makes a function of each name that gives the one behind ours, and `resolve`, which looks all of them up.
-/// What is asked for before that looks them up itself.
+/// Makes an accessor for the next function of each name, and `resolve`, which looks all of them up.
+/// An accessor that is called before that looks them up itself.
 macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
         #[allow(non_camel_case_types)]
@@ -17,12 +17,12 @@ macro_rules! functions {
         ),*];
 
         static RESOLVED: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
-        /// The functions behind ours, in the order of their names; 0 until they are known.
+        /// The next functions, in the order of their names; 0 until they are known.
         pub(crate) static ADDRESSES: [core::sync::atomic::AtomicUsize; NAMES.len()] =
             [const { core::sync::atomic::AtomicUsize::new(0) }; NAMES.len()];
 
         $(
-            /// The function behind ours. `None`: there is none.
+            /// The next function of this name. `None`: there is none.
             #[inline(always)]
             pub fn $name() -> Option<unsafe extern "C-unwind" fn($($argument),*) -> $result> {
                 let address = address(Name::$name);

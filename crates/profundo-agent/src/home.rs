@@ -16,16 +16,17 @@ use profundo_probe::{CodeMap, Probe, Slot, Threads};
 
 use crate::files;
 use crate::process::process_id;
-use crate::threads::Starts;
+use crate::thread_starts::Starts;
 
-/// Room for so many living threads.
+/// The number of living threads that there is room for.
 const SLOTS: usize = 8192;
 
-/// Room for so many code objects of an interpreter. A power of two.
+/// The number of an interpreter's code objects that there is room for. A power of two.
 const CODES: usize = 1 << 16;
 
-/// What lies in the mapping. All zero at first. All of it but `kept` is zero again in the child of
-/// a fork, and is not in a child that borrows its parent's memory (`vfork`): that tells the two apart.
+/// The contents of the mapping, all zero at first. All but `kept` is zero again in the child of a
+/// fork, and is not in a child that borrows its parent's memory (`vfork`): that distinguishes
+/// the two.
 #[repr(C)]
 struct Layout {
     kept: Kept,
@@ -38,11 +39,11 @@ struct Kept {
     buffer: UnsafeCell<MaybeUninit<Buffer>>,
     interpreter: UnsafeCell<MaybeUninit<Interpreter>>,
     found: UnsafeCell<MaybeUninit<Found>>,
-    /// How many processes this memory has been in: the buffer's identity.
+    /// The number of processes that this memory has been in: the buffer's identity.
     generation: AtomicU32,
     /// The number of the ring.
     ring_number: AtomicU32,
-    /// Where the main thread's stack ends.
+    /// The end of the main thread's stack.
     main_stack_end: AtomicU64,
     /// 1 if this process has a ring.
     records: AtomicU32,
@@ -50,7 +51,7 @@ struct Kept {
 
 #[repr(C, align(4096))]
 struct Wiped {
-    /// The process.
+    /// The id of the process that has entered itself.
     mark: AtomicU32,
     starts: Starts,
     slots: [Slot; SLOTS],
@@ -62,31 +63,32 @@ struct Wiped {
 
 const _: () = assert!(size_of::<Layout>() <= 10 << 20);
 
-/// What the agent keeps, once it records.
+/// The state that the agent keeps, once it records.
 #[derive(Clone, Copy)]
 pub struct Home {
     layout: &'static Layout,
     ring: NonNull<u8>,
 }
 
-// SAFETY: the mapping is there for ever; what in it is not atomic is written while nobody looks.
+// SAFETY: the mapping is there for ever; its non-atomic parts are written while they have no
+// readers.
 unsafe impl Sync for Layout {}
 
 static LAYOUT: AtomicPtr<Layout> = AtomicPtr::new(ptr::null_mut());
 static RING: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
-/// Whose memory this is.
+/// The owner of this memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
-    /// This process's, which has entered itself.
+    /// This process, which has entered itself.
     Ours,
-    /// A copy, in a child that nobody has told of yet.
+    /// A copy, in a child whose fork was not observed yet.
     Copied,
-    /// The parent's, who waits for us to be gone.
+    /// The parent, which waits for this `vfork` child.
     Borrowed,
 }
 
-/// The mapping, made but not in use. `None`: there is no memory, or a kernel too old.
+/// Makes the mapping, not in use yet. `None`: there is no memory, or the kernel is too old.
 pub fn reserve() -> Option<NonNull<u8>> {
     let memory = files::map_zeroed(size_of::<Layout>())?;
     let offset = offset_of!(Layout, wiped);
@@ -111,7 +113,7 @@ pub unsafe fn settle(memory: NonNull<u8>, ring: NonNull<u8>) {
     LAYOUT.store(memory.as_ptr().cast(), Ordering::Release);
 }
 
-/// What there is, if the agent records in this process or did in the one that was forked.
+/// The home, if the agent records in this process or did in its parent.
 pub fn home() -> Option<Home> {
     // Acquire pairs with the release in `settle`.
     let layout = LAYOUT.load(Ordering::Acquire);
@@ -121,30 +123,33 @@ pub fn home() -> Option<Home> {
     Some(Home { layout, ring })
 }
 
-/// How a process enters itself: a function, set once at the start. This file imports none of the modules that do it.
+/// The function by which a process enters itself, set once at the start. This file imports none of
+/// the modules that do it.
 static ENTER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// Whether this process has put off its entry. A child of a fork has its parent's value until it enters itself.
+/// True if this process has deferred its entry. A child of a fork has its parent's value until it
+/// enters itself.
 static IS_DEFERRED: AtomicBool = AtomicBool::new(false);
 
-/// Has `enter` called where a process is met that has not entered itself: the child of a fork, or one that has put that off.
+/// Sets the function for processes that have not entered themselves: the child of a fork, or one
+/// that has deferred its entry.
 pub fn set_entry(enter: fn(Home)) {
     ENTER.store(enter as *mut (), Ordering::Release);
 }
 
-/// Whether this process has put off its entry.
+/// True if this process has deferred its entry.
 #[inline]
 pub fn is_deferred() -> bool {
     IS_DEFERRED.load(Ordering::Relaxed)
 }
 
-/// Says whether it has.
+/// Sets whether this process has deferred its entry.
 pub fn set_deferred(is_deferred: bool) {
     IS_DEFERRED.store(is_deferred, Ordering::Relaxed);
 }
 
-/// What there is, if this process records. The child of a fork that has not entered itself does so now; a child that
-/// borrows its parent's memory has nothing.
+/// The home, if this process records. The child of a fork that has not entered itself does so now;
+/// a child that borrows its parent's memory has none.
 #[inline]
 pub fn current() -> Option<Home> {
     let home = home()?;
@@ -156,7 +161,7 @@ pub fn current() -> Option<Home> {
     home.records().then_some(home)
 }
 
-/// As [`current`], for what is of no use before the child of a fork has entered itself.
+/// As [`current`], for uses that make no sense before the child of a fork has entered itself.
 #[inline]
 pub fn current_if_entered() -> Option<Home> {
     match is_deferred() {
@@ -177,7 +182,7 @@ fn enter(home: Home) {
 }
 
 impl Home {
-    /// Whose memory this is.
+    /// The owner of this memory.
     pub fn whose(self) -> Whose {
         match self.layout.wiped.mark.load(Ordering::Relaxed) {
             0 => Whose::Copied,
@@ -186,7 +191,7 @@ impl Home {
         }
     }
 
-    /// Says that it is this process's.
+    /// Marks the memory as this process's.
     pub fn take(self) {
         self.layout
             .wiped
@@ -194,7 +199,7 @@ impl Home {
             .store(process_id(), Ordering::Relaxed);
     }
 
-    /// Where the ring is mapped.
+    /// The address of the mapped ring.
     pub fn ring_address(self) -> NonNull<u8> {
         self.ring
     }
@@ -210,17 +215,17 @@ impl Home {
         &self.layout.kept.ring_number
     }
 
-    /// Where the main thread's stack ends.
+    /// The end of the main thread's stack.
     pub fn main_stack_end(self) -> &'static AtomicU64 {
         &self.layout.kept.main_stack_end
     }
 
-    /// Whether this process, once it has entered itself, has a ring.
+    /// True if this process, once it has entered itself, has a ring.
     pub fn records(self) -> bool {
         self.layout.kept.records.load(Ordering::Relaxed) != 0
     }
 
-    /// Says whether it has.
+    /// Sets whether this process has a ring.
     pub fn set_records(self, records: bool) {
         self.layout
             .kept
@@ -228,7 +233,7 @@ impl Home {
             .store(records.into(), Ordering::Relaxed);
     }
 
-    /// Where threads that are being made find what they are to run.
+    /// The places that pass functions to new threads.
     pub fn starts(self) -> &'static Starts {
         &self.layout.wiped.starts
     }
@@ -236,17 +241,25 @@ impl Home {
     /// The probe.
     ///
     /// # Safety
-    /// It has been made.
+    /// The probe has been made.
     pub unsafe fn probe(self) -> &'static Probe {
-        // SAFETY: the caller vouches; nobody writes to it while there is a second thread.
+        // SAFETY: the caller vouches; it has no writers while there is a second thread.
         unsafe { (*self.layout.kept.probe.get()).assume_init_ref() }
+    }
+
+    /// Wakes the command to look at this process.
+    pub fn ring_bell(self) {
+        // SAFETY: the probe is made before anything rings.
+        if let Some(recorder) = unsafe { &self.probe().recorder } {
+            recorder.ring_bell();
+        }
     }
 
     /// Makes the probe, and the buffer over the ring's chunks: at the start of the process and of
     /// each child. `main` is the id of the thread that runs on the main thread's stack, or 0.
     ///
     /// # Safety
-    /// No handler knows of the probe, and no other thread exists.
+    /// No handler uses the probe yet, and no other thread exists.
     pub unsafe fn make_probe(self, control: &'static Control, main: u32) {
         let Layout { kept, wiped } = self.layout;
         let ring = self.ring();
@@ -267,48 +280,52 @@ impl Home {
             pid: main.into(),
             main_stack_end: kept.main_stack_end.load(Ordering::Relaxed),
         };
-        // SAFETY: the caller vouches that nobody looks.
+        // SAFETY: the caller vouches that it has no readers.
         unsafe {
             (*kept.buffer.get()).write(buffer);
             (*kept.probe.get()).write(probe);
         }
     }
 
-    /// Keeps what was found of the interpreter.
+    /// Keeps the interpreter that was found.
     ///
     /// # Safety
     /// Once for each process.
     pub unsafe fn keep_found(self, found: Found) {
-        // SAFETY: the caller vouches that nobody else writes; nobody reads before it returns.
+        // SAFETY: the caller vouches that there is no other writer; there are no readers before it
+        // returns.
         unsafe { (*self.layout.kept.found.get()).write(found) };
     }
 
-    /// What was kept.
+    /// The interpreter that was kept.
     ///
     /// # Safety
-    /// Something was.
+    /// One was kept.
     pub unsafe fn found(self) -> Found {
         // SAFETY: the caller vouches.
         unsafe { (*self.layout.kept.found.get()).assume_init() }
     }
 
-    /// Has the handler read the interpreter's stacks from now on.
+    /// Makes the reader of the interpreter's stacks for the handler.
     ///
     /// # Safety
     /// Once for each process; what was found is true, and the probe was made.
-    pub unsafe fn make_interpreter(self, found: Found) -> Result<(), Refusal> {
+    pub unsafe fn make_interpreter(self, found: Found) -> Result<&'static Interpreter, Refusal> {
         let Layout { kept, wiped } = self.layout;
         let evaluation = &self.ring().header.evaluation;
         let codes = CodeTable::new(&wiped.codes);
-        // SAFETY: the caller vouches for what was found; nobody looks before it is published.
+        // SAFETY: the caller vouches for what was found; it has no readers before it is published.
         unsafe {
             let interpreter = Interpreter::new(found, evaluation, codes, &wiped.pages)?;
-            let kept = (*kept.interpreter.get()).write(interpreter);
-            crate::waits::watch_interpreters(kept.interpreters());
-            if let Some(recorder) = &self.probe().recorder {
-                recorder.python.publish(kept);
-            }
+            Ok((*kept.interpreter.get()).write(interpreter))
         }
-        Ok(())
+    }
+
+    /// Has the handler read the interpreter's stacks from now on.
+    pub fn publish_interpreter(self, interpreter: &'static Interpreter) {
+        // SAFETY: the interpreter was made after the probe.
+        if let Some(recorder) = unsafe { &self.probe().recorder } {
+            recorder.python.publish(interpreter);
+        }
     }
 }

@@ -1,15 +1,14 @@
-//! What a program that is about to be executed can be given: the agent's side of
+//! The check that a program which is about to be executed can load the agent: the agent's side of
 //! [`profundo_probe::loading`].
 
 use core::ffi::{CStr, c_char, c_int};
 
 use profundo_probe::loading::{self, Surroundings, Verdict, Why};
 
-use crate::environment;
-use crate::files;
 use crate::next_symbols::Strings;
+use crate::{files, variables};
 
-/// What is to be executed.
+/// The program to be executed.
 #[derive(Clone, Copy)]
 pub enum Target {
     /// The file at a path.
@@ -20,8 +19,8 @@ pub enum Target {
     File(c_int),
 }
 
-/// Judges the target, which will have these variables. The agent's file is `library`: whoever runs as
-/// another user may not be permitted to read it.
+/// Judges the target, which will have these variables. The agent's file is `library`: a program
+/// that runs as another user may not be permitted to read it.
 ///
 /// # Safety
 /// The target's string is one; the list is null or ends in a null.
@@ -43,8 +42,8 @@ pub unsafe fn judge(target: Target, list: Strings, library: &CStr) -> Verdict {
         };
         let surroundings = Surroundings {
             // The caller's, by which the file is looked for.
-            path: environment::value(b"PATH="),
-            library_path: environment::value_in(list, b"LD_LIBRARY_PATH="),
+            path: variables::value(b"PATH="),
+            library_path: variables::value_in(list, b"LD_LIBRARY_PATH="),
         };
         loading::judge(target, &surroundings)
     }

@@ -1,4 +1,4 @@
-//! A lock that spins: held for some instructions, by threads that have all signals blocked.
+//! A spin lock: held for a few instructions, by threads that have all signals blocked.
 
 use core::hint;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -10,16 +10,16 @@ use profundo_probe::sys;
 pub struct Lock(AtomicU32);
 
 impl Lock {
-    /// A free one.
+    /// A free lock.
     pub const fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
-    /// Runs `f` alone, and with all signals blocked: a handler that wants the lock as well would
-    /// wait for ever for the code that it has interrupted.
+    /// Runs `f` with the lock held and all signals blocked: a handler that wants the lock as well
+    /// would deadlock on the code that it has interrupted.
     ///
-    /// A child of a fork that was made while another thread held the lock would wait for ever too,
-    /// so there is an end to patience: what it guards is better torn than the program stopped.
+    /// A child that was forked while another thread held the lock would wait for ever too, so the
+    /// wait is limited: torn data is better than a stopped program.
     pub fn with<T>(&self, f: impl FnOnce() -> T) -> T {
         const PATIENCE: u32 = 1_000_000;
         let before = sys::set_signal_mask(u64::MAX);

@@ -1,8 +1,8 @@
-//! The functions that ours stand before: each the next one of its name in the order of loading.
+//! The functions that ours interpose: the next definition of each name in the order of loading.
 //!
-//! They are looked up all at once when the agent starts, so that nothing has to be looked up in the
-//! child of a fork, where another thread's lock on the loader may never be given back. A call that
-//! comes before that (from the constructor of another library) looks them up itself.
+//! They are looked up all at once when the agent starts: in the child of a fork, the loader's lock
+//! may be held for ever by a thread that does not exist there. A call before the start (from the
+//! constructor of another library) looks them up itself.
 
 use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 
@@ -15,11 +15,11 @@ use crate::following::functions;
 
 /// The list of arguments, or of variables, of a program.
 pub type Strings = *const *const c_char;
-/// One of the functions that jump to where another one was.
+/// A function that jumps back to where `setjmp` was called.
 pub type Jump = unsafe extern "C-unwind" fn(*const c_ulong, c_int) -> !;
-/// What a thread runs.
+/// The start function of a thread.
 pub type ThreadFunction = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
-/// What a thread of C11's runs.
+/// The start function of a C11 thread.
 pub type ThrdFunction = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// A handler as `signal` takes it.
 pub type Handler = usize;
@@ -91,7 +91,7 @@ pub fn errno() -> c_int {
     unsafe { *libc::__errno_location() }
 }
 
-/// Fails as a function does that the C library does not have.
+/// Fails, for a function that the C library does not have.
 pub fn missing() -> c_int {
     set_errno(libc::ENOSYS);
     -1

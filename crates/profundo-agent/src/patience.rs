@@ -1,21 +1,21 @@
-//! How long a process waits for the command: all of them together no longer than [`MOST`] after the
-//! command's last turn. A command that is stopped, or gets no CPU, holds the program once and not once
-//! for each process, because the time at which the wait began lies in shared memory.
+//! The waits of processes for the command: all of them together last no longer than [`MOST`] after
+//! the command's last turn. A command that is stopped, or gets no CPU, holds the program once and
+//! not once for each process, because the time at which the wait began lies in shared memory.
 //!
-//! Where the command comes too late again and again, the time is halved each time. It is doubled again
-//! when an answer comes in time. Where every call or every allocation is counted, each process waits for itself:
-//! without an answer none of its own would be counted.
+//! Where the command comes too late again and again, the time is halved each time. It is doubled
+//! again when an answer comes in time. Where every call or every allocation is counted, each
+//! process waits separately: without an answer nothing of it would be counted.
 
 use core::sync::atomic::Ordering;
 
 use profundo_probe::shared::{Control, UNANSWERED};
 
-use crate::{process, session};
+use crate::{command, process};
 
-/// How long processes wait for a command that has no turn, in nanoseconds.
+/// The time that processes wait for a command that has no turn, in nanoseconds.
 pub const MOST: u64 = 50_000_000;
 
-/// How many times that is halved at most.
+/// The most times that [`MOST`] is halved.
 const MOST_HALVINGS: u32 = 3;
 
 /// A wait of this process for the command.
@@ -26,31 +26,33 @@ pub struct Wait<'a> {
 }
 
 impl<'a> Wait<'a> {
-    /// Begins to wait. Even if the command has its turns, the wait lasts no longer than `nanoseconds`.
+    /// Begins to wait. Even if the command has its turns, the wait lasts no longer than
+    /// `nanoseconds`.
     pub fn begin(control: &'a Control, nanoseconds: u64) -> Self {
         Self {
             control,
             until: now().saturating_add(nanoseconds),
-            is_alone: session::counts_all(control),
+            is_alone: command::counts_all(control),
         }
     }
 
-    /// Whether to wait for another moment. False: the command has not answered, or it is gone.
+    /// True if the process waits for another moment. `false`: the command has not answered, or it
+    /// is gone.
     pub fn goes_on(&self) -> bool {
         let now = now();
         let has_time = now < self.until && (self.is_alone || has_time(self.control, now));
-        has_time && session::is_alive(self.control)
+        has_time && command::is_alive(self.control)
     }
 
     /// The answer has come.
     pub fn is_answered(&self) {
         let halvings = &self.control.halvings;
         let order = (Ordering::Relaxed, Ordering::Relaxed);
-        let _ = halvings.fetch_update(order.0, order.1, |it| it.checked_sub(1));
+        let _ = halvings.fetch_update(order.0, order.1, |count| count.checked_sub(1));
     }
 }
 
-/// Whether the command can still be expected to have its next turn in time.
+/// True if the command can still be expected to have its next turn in time.
 fn has_time(control: &Control, now: u64) -> bool {
     let order = (Ordering::Relaxed, Ordering::Relaxed);
     let word = &control.waiting_since;
@@ -66,7 +68,7 @@ fn has_time(control: &Control, now: u64) -> bool {
     if now.saturating_sub(since) < MOST >> halvings.min(MOST_HALVINGS) {
         return true;
     }
-    // One of those that wait says so for all.
+    // One of the waiting processes gives up for all.
     let gives_up = word.compare_exchange(since, since | UNANSWERED, order.0, order.1);
     if gives_up.is_ok() && halvings < MOST_HALVINGS {
         control.halvings.fetch_add(1, Ordering::Relaxed);
@@ -94,7 +96,7 @@ mod tests {
         control
     }
 
-    /// How long a process waits that gets no answer.
+    /// The time that a process waits without an answer.
     fn wait_in_vain(control: &Control) -> u64 {
         let (began, wait) = (now(), Wait::begin(control, LONG));
         while wait.goes_on() {}
@@ -107,7 +109,7 @@ mod tests {
         assert!(wait_in_vain(&control) >= MOST);
         let others = (0..1000).filter(|_| Wait::begin(&control, LONG).goes_on());
         assert_eq!(others.count(), 0);
-        // It has had a turn, late: it is waited for again, half as long.
+        // The command has had a turn, late: the next wait is half as long.
         control.waiting_since.store(0, Ordering::Relaxed);
         assert_eq!(control.halvings.load(Ordering::Relaxed), 1);
         assert!(wait_in_vain(&control) >= MOST / 2);

@@ -1,10 +1,10 @@
-//! What the kernel says of this process in files: opened, read, closed again.
+//! The kernel's files about this process: opened, read, closed again.
 
 use core::ffi::CStr;
 
 use profundo_probe::sys;
 
-/// Reads the beginning of a file, by one read.
+/// Reads the beginning of a file, by one system call.
 pub fn read<'a>(path: &CStr, room: &'a mut [u8]) -> &'a [u8] {
     let path = path.as_ptr() as usize;
     let how = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;

@@ -1,23 +1,23 @@
-//! What the kernel knows of the calling thread and its process.
+//! The kernel's facts of the calling thread and its process.
 
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 
 use profundo_probe::sys;
 
-/// The kernel's process id. libc's function may be the program's own.
+/// The kernel's process id. libc's function may be interposed by the program.
 pub fn process_id() -> u32 {
     // SAFETY: no arguments.
     unsafe { sys::call(libc::SYS_getpid, [0; 6]) as u32 }
 }
 
-/// The parent's.
+/// The process id of the parent.
 pub fn parent_id() -> u32 {
     // SAFETY: no arguments.
     unsafe { sys::call(libc::SYS_getppid, [0; 6]) as u32 }
 }
 
-/// Whether a process exists, as far as we can see.
+/// True if a process exists, as far as it is visible here.
 pub fn exists(process: u32) -> bool {
     // SAFETY: signal 0 asks and does nothing.
     let answer = unsafe { sys::call(libc::SYS_kill, [process as usize, 0, 0, 0, 0, 0]) };
@@ -29,34 +29,35 @@ pub fn time(clock: libc::clockid_t) -> u64 {
     sys::time(clock)
 }
 
-/// The CPU time of a thread of this process in nanoseconds, by the kernel's number of it; 0 if it has ended.
+/// The CPU time of a thread of this process in nanoseconds, by the kernel's number of it; 0 if it
+/// has ended.
 pub fn cpu_time_of(thread: u32) -> u64 {
     time(cpu_clock_of(thread))
 }
 
 /// The clock of a thread's CPU time, by the kernel's number of the thread.
 pub fn cpu_clock_of(thread: u32) -> libc::clockid_t {
-    /// What the kernel says of a clock in its lowest bits: of one thread, and what the scheduler counts.
+    /// The lowest bits of the clock's number: of one thread, and the scheduler's count.
     const OF_THREAD: i32 = 4 | 2;
     !(thread as i32) << 3 | OF_THREAD
 }
 
-/// What the process has used so far.
+/// The resources that the process has used so far.
 #[derive(Clone, Copy)]
 pub struct Usage {
     /// User time in nanoseconds.
     pub user: u64,
-    /// System time.
+    /// System time in nanoseconds.
     pub system: u64,
-    /// The most bytes that it had in memory.
+    /// The peak of resident memory in bytes.
     pub peak: u64,
     /// Page faults that were served from memory.
     pub minor_faults: u64,
-    /// Those that had to read.
+    /// Page faults that had to read.
     pub major_faults: u64,
 }
 
-/// What the process has used so far.
+/// The resources that the process has used so far.
 pub fn usage() -> Usage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel writes one rusage; zeroed is a valid one.
@@ -77,18 +78,18 @@ pub fn usage() -> Usage {
     }
 }
 
-/// Whether there are no other threads; not if `/proc` does not say.
+/// True if there are no other threads; `false` if `/proc` does not say.
 pub fn has_one_thread() -> bool {
-    // A folder has one link of its parent's, one of its own, and one of each folder in it.
-    stat(c"/proc/self/task").is_some_and(|it| it.st_nlink == 3)
+    // A folder has one link from its parent, one of its own, and one of each subfolder.
+    stat(c"/proc/self/task").is_some_and(|folder| folder.st_nlink == 3)
 }
 
 /// The number of the pid namespace; `None` if `/proc` does not say.
 pub fn pid_namespace() -> Option<u64> {
-    stat(c"/proc/self/ns/pid").map(|it| it.st_ino)
+    stat(c"/proc/self/ns/pid").map(|file| file.st_ino)
 }
 
-/// What the kernel says of a file, without a descriptor.
+/// The kernel's facts of a file, without a descriptor.
 fn stat(path: &CStr) -> Option<libc::stat> {
     let mut stat = MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the path ends in a NUL; the kernel writes one stat; zeroed is a valid one.
@@ -102,18 +103,20 @@ fn stat(path: &CStr) -> Option<libc::stat> {
     (result == 0).then_some(stat)
 }
 
-/// Whether the program may map as much as it likes.
+/// True if the program's address space is unlimited.
 pub fn has_unlimited_memory() -> bool {
     let limits = [libc::RLIMIT_AS, libc::RLIMIT_DATA];
-    limits.iter().all(|&it| limit(it as usize).is_none())
+    limits
+        .iter()
+        .all(|&resource| limit(resource as usize).is_none())
 }
 
-/// How many bytes the program may map, if that is limited.
+/// The limit of the program's address space in bytes, if there is one.
 pub fn address_space_limit() -> Option<u64> {
     limit(libc::RLIMIT_AS as usize)
 }
 
-/// How large the stack of the first thread may become, if that is limited.
+/// The limit of the first thread's stack, if there is one.
 pub fn stack_limit() -> Option<u64> {
     limit(libc::RLIMIT_STACK as usize)
 }

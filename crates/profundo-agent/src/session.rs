@@ -1,26 +1,25 @@
-//! Which session this is: its directory, how it is passed on to the programs that are executed, and
-//! the memory that all its processes share.
+//! The session: its directory, how it is passed on to executed programs, and the memory that all
+//! its processes share.
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 pub use profundo_probe::loading::join;
 use profundo_probe::shared::{
-    Control, MAGIC, MAX_FAREWELLS, MAX_RINGS, Ring, SESSION_VARIABLE, SessionState, entry_state,
-    file, memory_kind,
+    Control, MAGIC, MAX_FAREWELLS, MAX_RINGS, Ring, SESSION_VARIABLE, entry_state, file,
 };
 use profundo_probe::sys;
 
 use crate::files;
 use crate::patience::Wait;
-use crate::{left, process};
+use crate::{command, left, process};
 
 /// The longest path that the kernel takes.
 pub const PATH: usize = 4096;
 
-/// A string that is written once, before anybody reads it.
+/// A string that is written once, before it has readers.
 pub struct Text<const N: usize>(UnsafeCell<[u8; N]>);
 
 // SAFETY: written while there is one thread, before the session is published.
@@ -31,10 +30,10 @@ impl<const N: usize> Text<N> {
         Self(UnsafeCell::new([0; N]))
     }
 
-    /// Joins parts into it. `None`: there is no room.
+    /// Joins the parts into the string. `None`: there is no room.
     ///
     /// # Safety
-    /// Nobody reads it yet.
+    /// The string has no readers yet.
     unsafe fn write(&self, parts: &[&[u8]]) -> Option<()> {
         // SAFETY: the caller vouches.
         join(unsafe { &mut *self.0.get() }, parts).map(|_| ())
@@ -42,7 +41,7 @@ impl<const N: usize> Text<N> {
 
     /// The text, with its NUL.
     pub fn as_c_str(&self) -> &CStr {
-        // SAFETY: nobody writes any more, and the last byte is always 0.
+        // SAFETY: it has no writers any more, and the last byte is always 0.
         unsafe { CStr::from_ptr(self.0.get().cast::<c_char>()) }
     }
 }
@@ -50,7 +49,7 @@ impl<const N: usize> Text<N> {
 /// `PROFUNDO_SESSION=…`, and `LD_PRELOAD=` with this library's path.
 static VARIABLE: Text<PATH> = Text::new();
 static PRELOAD: Text<PATH> = Text::new();
-/// Whose session it is.
+/// The user id of the session.
 static USER: AtomicU32 = AtomicU32::new(0);
 static CONTROL: AtomicPtr<Control> = AtomicPtr::new(ptr::null_mut());
 
@@ -60,7 +59,7 @@ static CONTROL: AtomicPtr<Control> = AtomicPtr::new(ptr::null_mut());
 /// # Safety
 /// Called once, while there is one thread.
 pub unsafe fn join_session(directory: &[u8], preload: &[u8]) -> Option<&'static Control> {
-    // SAFETY: nobody reads either before the control is published below.
+    // SAFETY: neither has readers before the control is published below.
     unsafe {
         VARIABLE.write(&[SESSION_VARIABLE.as_bytes(), b"=", directory])?;
         PRELOAD.write(&[b"LD_PRELOAD=", preload])?;
@@ -71,8 +70,8 @@ pub unsafe fn join_session(directory: &[u8], preload: &[u8]) -> Option<&'static 
     let memory = files::map(path, size_of::<Control>())?;
     // SAFETY: the file is as long as a control, which is made of atomics, and stays mapped.
     let control = unsafe { memory.cast::<Control>().as_ref() };
-    if control.magic.load(Ordering::Relaxed) != MAGIC || !is_alive(control) {
-        // SAFETY: nobody else knows of it.
+    if control.magic.load(Ordering::Relaxed) != MAGIC || !command::is_alive(control) {
+        // SAFETY: it is not published.
         unsafe { files::unmap(memory, size_of::<Control>()) };
         return None;
     }
@@ -87,54 +86,13 @@ pub fn control() -> Option<&'static Control> {
     unsafe { CONTROL.load(Ordering::Acquire).as_ref() }
 }
 
-/// Whether anybody still records. A command that was killed could not say that it is over.
-pub fn is_alive(control: &Control) -> bool {
-    let over = SessionState::Over as u32;
-    if control.state.load(Ordering::Relaxed) == over {
-        return false;
-    }
-    let command = control.command.load(Ordering::Relaxed);
-    let is_here = is_own_namespace(control);
-    if is_here && command != 0 && !process::exists(command) {
-        control.state.store(over, Ordering::Relaxed);
-        return false;
-    }
-    true
-}
-
-/// Whether nobody has said that the session is over.
-pub fn has_not_ended(control: &Control) -> bool {
-    control.state.load(Ordering::Relaxed) != SessionState::Over as u32
-}
-
-/// Whether ids mean the same to the command as they do here. Where there is no `/proc` to say so, they do
-/// if the command is here: one that is not may be in another namespace, or gone.
-pub fn is_own_namespace(control: &Control) -> bool {
-    /// The answer, and for which process: its id, twice, plus one if it is true. To ask the kernel takes longer than
-    /// most of what is done at a start.
-    static ANSWER: AtomicU64 = AtomicU64::new(0);
-    let question = u64::from(process::process_id()) << 1;
-    let answer = ANSWER.load(Ordering::Relaxed);
-    if answer & !1 == question {
-        return answer != question;
-    }
-    let of_command = control.namespace.load(Ordering::Relaxed);
-    let is_own = match process::pid_namespace().filter(|_| of_command != 0) {
-        Some(own) => own == of_command,
-        // That may change.
-        None => return process::exists(control.command.load(Ordering::Relaxed)),
-    };
-    ANSWER.store(question | u64::from(is_own), Ordering::Relaxed);
-    is_own
-}
-
 /// The two variables that the next program needs to be followed; `None` if it is not to be.
 pub fn variables() -> Option<(&'static CStr, &'static CStr)> {
     let control = control()?;
     if left::has_left() {
         return None;
     }
-    (control.follow.load(Ordering::Relaxed) != 0 && is_alive(control) && is_in_reach())
+    (control.follow.load(Ordering::Relaxed) != 0 && command::is_alive(control) && is_in_reach())
         .then(|| (VARIABLE.as_c_str(), PRELOAD.as_c_str()))
 }
 
@@ -143,11 +101,12 @@ fn effective_user() -> u32 {
     unsafe { sys::call(libc::SYS_geteuid, [0; 6]) as u32 }
 }
 
-/// Whether the next program could load the agent. In another root, or with another user's rights,
+/// True if the next program could load the agent. In another root, or with another user's rights,
 /// it may not; and the loader would complain of that on the program's standard error.
 fn is_in_reach() -> bool {
     const NAME: usize = c"LD_PRELOAD=".to_bytes().len();
-    // Who has become another user may keep the right to read it until the next program begins.
+    // A process that has become another user may keep the right to read it until the next program
+    // begins.
     if USER.load(Ordering::Relaxed) != effective_user() {
         return false;
     }
@@ -164,8 +123,8 @@ fn is_in_reach() -> bool {
     if found != -(libc::ENOSYS as isize) {
         return found == 0;
     }
-    // Older kernels know of the real user only, who is nearly always the effective one too.
-    // SAFETY: as above.
+    // Older kernels only check the real user, which is nearly always the effective one too. SAFETY:
+    // as above.
     unsafe { sys::call(libc::SYS_faccessat, [here, path, read, 0, 0, 0]) == 0 }
 }
 
@@ -182,9 +141,18 @@ fn directory() -> &'static [u8] {
     variable.get(SESSION_VARIABLE.len() + 1..).unwrap_or(b"")
 }
 
-/// Takes a free ring and maps it, waiting no longer than `nanoseconds` for one. `None`: there is none,
-/// although the command was told.
-pub fn take_ring(control: &Control, nanoseconds: u64) -> Option<(u32, ptr::NonNull<u8>)> {
+/// A ring that this process has taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct TakenRing {
+    /// The number of the ring in the session.
+    pub number: u32,
+    /// The address of the mapped ring.
+    pub memory: ptr::NonNull<u8>,
+}
+
+/// Takes a free ring and maps it, waiting at most `nanoseconds` for one. `None`: there is none,
+/// although the command was asked.
+pub fn take_ring(control: &Control, nanoseconds: u64) -> Option<TakenRing> {
     let taken = try_to_take_ring(control, nanoseconds);
     if taken == Err(NoRing::NoneFree) {
         control.starved.fetch_add(1, Ordering::Relaxed);
@@ -193,15 +161,12 @@ pub fn take_ring(control: &Control, nanoseconds: u64) -> Option<(u32, ptr::NonNu
 }
 
 /// As [`take_ring`], for a process that can try again later.
-pub fn try_to_take_ring(
-    control: &Control,
-    nanoseconds: u64,
-) -> Result<(u32, ptr::NonNull<u8>), NoRing> {
-    /// A command that is not held up itself makes a ring in a part of a turn, and says so.
+pub fn try_to_take_ring(control: &Control, nanoseconds: u64) -> Result<TakenRing, NoRing> {
+    /// A command that is not delayed makes a ring in a part of a turn, and announces it.
     const TURN: u64 = 1_000_000;
     let mut wait = None;
     loop {
-        // Before the look, so that what is provided after it ends the wait.
+        // Before the check, so that a ring that is provided after it ends the wait.
         let provided = control.provided.load(Ordering::Acquire);
         match take_free_ring(control) {
             Ok(ring) => {
@@ -209,7 +174,7 @@ pub fn try_to_take_ring(
                     Wait::is_answered(&wait);
                 }
                 if !has_free_ring(control) {
-                    // Others come while this process is not yet ready to say hello.
+                    // More are made while this process is not yet ready to say hello.
                     ring_doorbell(control);
                 }
                 return Ok(ring);
@@ -233,17 +198,16 @@ pub fn try_to_take_ring(
     Err(NoRing::NoneFree)
 }
 
-/// How long a process waits for a ring while the command has its turns: `usual`, or longer where every call
-/// or every allocation is to be counted, because none is of a process without a ring.
+/// The time that a process waits for a ring while the command has its turns: `usual`, or longer
+/// where every call or every allocation is to be counted, because a process without a ring counts
+/// none.
 pub fn patience_for_ring(control: &Control, usual: u64) -> u64 {
     const TO_COUNT: u64 = 2_000_000_000;
-    if counts_all(control) { TO_COUNT } else { usual }
-}
-
-/// Whether every call or every allocation is counted.
-pub fn counts_all(control: &Control) -> bool {
-    control.trace.load(Ordering::Relaxed) != 0
-        || control.memory.load(Ordering::Relaxed) == memory_kind::EXACT
+    if command::counts_all(control) {
+        TO_COUNT
+    } else {
+        usual
+    }
 }
 
 fn has_free_ring(control: &Control) -> bool {
@@ -256,8 +220,8 @@ fn ring_doorbell(control: &Control) {
     sys::futex_wake(&control.doorbell);
 }
 
-/// Leaves a word for the command, from a process without a ring that ends now.
-pub fn say_farewell(control: &Control, code: i32) {
+/// Leaves a farewell for the command, from a process without a ring that ends now.
+pub fn write_farewell(control: &Control, code: i32) {
     let number = control.farewells.fetch_add(1, Ordering::Relaxed) as usize;
     if let Some(farewell) = control.last_words.get(number % MAX_FAREWELLS) {
         let used = process::usage();
@@ -270,16 +234,16 @@ pub fn say_farewell(control: &Control, code: i32) {
     }
 }
 
-/// Why a process has no ring.
+/// The reason why a process has no ring.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NoRing {
-    /// All that there are have been taken.
+    /// All rings are taken.
     NoneFree,
-    /// Another root, a descriptor limit, or an address space that is full: it will not be better next time.
+    /// Another root, a descriptor limit, or a full address space: a retry would not help.
     CannotBeMapped,
 }
 
-fn take_free_ring(control: &Control) -> Result<(u32, ptr::NonNull<u8>), NoRing> {
+fn take_free_ring(control: &Control) -> Result<TakenRing, NoRing> {
     let process = process::process_id();
     let mut refused = 0;
     for (number, entry) in control.rings.iter().enumerate() {
@@ -298,7 +262,10 @@ fn take_free_ring(control: &Control) -> Result<(u32, ptr::NonNull<u8>), NoRing> 
         }
         entry.pid.store(process, Ordering::Release);
         if let Some(memory) = map_ring(number as u32) {
-            return Ok((number as u32, memory));
+            return Ok(TakenRing {
+                number: number as u32,
+                memory,
+            });
         }
         entry.pid.store(0, Ordering::Relaxed);
         entry.state.store(entry_state::FREE, Ordering::Release);
@@ -327,11 +294,7 @@ pub fn file_of<'a>(room: &'a mut [u8], name: &str, number: u32) -> Option<&'a CS
 }
 
 /// The path of one of several files of that name that a process has.
-pub fn file_part<'a>(
-    room: &'a mut [u8],
-    name: &str,
-    (number, part): (u32, u32),
-) -> Option<&'a CStr> {
+pub fn file_part<'a>(room: &'a mut [u8], name: &str, number: u32, part: u32) -> Option<&'a CStr> {
     let (mut digits, mut part_digits) = ([0; DIGITS], [0; DIGITS]);
     let number = decimal(&mut digits, number)?;
     let part = decimal(&mut part_digits, part)?;
@@ -362,10 +325,10 @@ pub fn file_called<'a>(room: &'a mut [u8], name: &str) -> Option<&'a CStr> {
     join(room, &[directory(), b"/", name.as_bytes()])
 }
 
-/// Maps the tables. Returns where and how much.
+/// Maps the tables. Returns their address and their length.
 ///
-/// A program with a limit on its address space has those mapped that there are, and some room for
-/// those of libraries that nobody has met so far.
+/// In a program with a limit on its address space, the present tables are mapped, and some room for
+/// those of libraries that the command has not met so far.
 pub fn map_tables() -> Option<(u64, u64)> {
     /// Enough for the tables of all but the largest libraries.
     const LEAST: u64 = 8 << 20;

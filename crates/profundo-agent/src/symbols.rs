@@ -1,4 +1,4 @@
-//! Looking a name up in what is loaded, by the hash tables that the loader uses.
+//! Looking a name up in the loaded files, by the hash tables that the loader uses.
 //!
 //! `dlsym` would do, but for a name that is not there: then it allocates a message, by the
 //! program's `malloc`, and leaves it for the program's next `dlerror`. It also cannot say how large
@@ -10,25 +10,25 @@ use core::slice;
 /// A defined symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Symbol {
-    /// Where it is.
+    /// Its address.
     pub address: usize,
-    /// How large, in bytes; 0 if nobody says.
+    /// Its size in bytes; 0 if it is not known.
     pub size: usize,
 }
 
-/// Where to look.
+/// The files to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Everywhere, the program itself first.
+    /// All files, the program itself first.
     All,
-    /// In what was loaded after this library: what a function of ours stands before.
+    /// The files that were loaded after this library, which ours interpose.
     AfterUs,
 }
 
-/// What a file has by some name.
+/// A file's definition of a name.
 enum Found {
     There(Symbol),
-    /// A function that is chosen when it is asked for.
+    /// A function that is chosen at run time (an ifunc).
     Chosen,
 }
 
@@ -144,7 +144,7 @@ unsafe fn object(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Object> {
 }
 
 impl Object {
-    /// What is found by a name. Of a function that is chosen by a call, that is not what is chosen.
+    /// Finds a symbol. An ifunc is not resolved.
     fn find(&self, name: &CStr) -> Option<Found> {
         // SAFETY: the tables are those of a file that is loaded, whole and unchanged.
         unsafe {
@@ -259,7 +259,7 @@ fn old_hash(name: &CStr) -> u32 {
 /// Looks many names up in one go: `found(n, symbol)` is called for the first definition of the
 /// `n`th.
 pub fn find_all(names: &[&CStr], scope: Scope, mut found: impl FnMut(usize, Symbol)) {
-    /// The bits of a word.
+    /// As many as a word has bits.
     const ONE_GO: usize = 128;
     debug_assert!(names.len() <= ONE_GO);
     let mut missing = u128::MAX
@@ -278,7 +278,7 @@ pub fn find_all(names: &[&CStr], scope: Scope, mut found: impl FnMut(usize, Symb
     });
 }
 
-/// Whether there is anything of this name.
+/// True if a symbol of this name exists.
 pub fn is_defined(name: &CStr, scope: Scope) -> bool {
     let mut found = false;
     each(scope, |object| {
@@ -288,7 +288,7 @@ pub fn is_defined(name: &CStr, scope: Scope) -> bool {
     found
 }
 
-/// From where to where the file is loaded that an address lies in.
+/// The address range of the loaded file that contains an address.
 pub fn range_of(address: usize) -> Option<(u64, u64)> {
     struct Wanted {
         address: u64,
@@ -305,9 +305,15 @@ pub fn range_of(address: usize) -> Option<(u64, u64)> {
         if !contains(info.dlpi_addr, headers, wanted.address) {
             return 0;
         }
-        let loaded = || headers.iter().filter(|it| it.p_type == libc::PT_LOAD);
-        let start = loaded().map(|it| it.p_vaddr).min();
-        let end = loaded().map(|it| it.p_vaddr.wrapping_add(it.p_memsz)).max();
+        let loaded = || {
+            headers
+                .iter()
+                .filter(|header| header.p_type == libc::PT_LOAD)
+        };
+        let start = loaded().map(|header| header.p_vaddr).min();
+        let end = loaded()
+            .map(|header| header.p_vaddr.wrapping_add(header.p_memsz))
+            .max();
         let place = |at: u64| info.dlpi_addr.wrapping_add(at);
         wanted.found = start
             .zip(end)
@@ -323,9 +329,10 @@ pub fn range_of(address: usize) -> Option<(u64, u64)> {
     wanted.found
 }
 
-/// Of those of this name that were loaded after this library, the one in the file that an address lies in; or else the first.
+/// The definition of this name in the file that contains an address, of those loaded after this
+/// library; otherwise the first one.
 pub fn definition_beside(name: &CStr, address: usize) -> Option<usize> {
-    /// More of one name are not told apart.
+    /// The most definitions of one name that are told apart.
     const MOST: usize = 8;
     let (mut all, mut count) = ([0; MOST], 0);
     each(Scope::AfterUs, |object| {
@@ -340,8 +347,9 @@ pub fn definition_beside(name: &CStr, address: usize) -> Option<usize> {
         0 | 1 => None,
         _ => range_of(address),
     };
-    let is_beside =
-        |it: &&usize| range.is_some_and(|(start, end)| (start..end).contains(&(**it as u64)));
+    let is_beside = |definition: &&usize| {
+        range.is_some_and(|(start, end)| (start..end).contains(&(**definition as u64)))
+    };
     all.iter().find(is_beside).or(all.first()).copied()
 }
 

@@ -1,201 +1,43 @@
-//! Threads: each enters itself when it begins, and says at its end what it was called and used.
+//! Threads: each enters itself when it begins, and reports its name and its CPU time at its end.
 //!
-//! The thread begins in a few instructions of ours, which jump to the program's function and leave
-//! nothing on the stack. Its end is told by the destructor of a key of ours, however it comes: by
-//! return, by `pthread_exit` or by cancellation.
+//! Its end is seen by the destructor of a thread-local key, however it comes: by return, by
+//! `pthread_exit` or by cancellation.
 
-use core::arch::naked_asm;
-use core::ffi::{c_int, c_uint, c_void};
+use core::ffi::{c_uint, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
-use libc::{pthread_attr_t, pthread_t};
 use profundo_probe::shared::RECORDS;
 use profundo_probe::{regs, sys};
 
 use crate::home::Home;
-use crate::next_symbols::{self, ThrdFunction, ThreadFunction};
-use crate::{blocked, calls, home, left, memory, process, python, session, start, timers};
+use crate::next_symbols;
+use crate::signals::timers;
+use crate::{process, session};
 
-/// How many threads can be in the making at one time; others are not entered.
-const PLACES: usize = 512;
-
-/// What threads that are being made are to run. All zero is empty.
-#[repr(C)]
-pub struct Starts {
-    next: AtomicU32,
-    places: [Start; PLACES],
-}
-
-#[repr(C)]
-pub struct Start {
-    /// 0: free.
-    taken: AtomicU32,
-    function: AtomicUsize,
-    argument: AtomicUsize,
-}
-
-impl Starts {
-    /// A place with a function and its argument in it. `None`: all are taken.
-    fn put(&self, function: usize, argument: *mut c_void) -> Option<&Start> {
-        for _ in 0..PLACES {
-            let index = self.next.fetch_add(1, Ordering::Relaxed) as usize % PLACES;
-            let place = self.places.get(index)?;
-            // Acquire pairs with the release in `take`.
-            if place
-                .taken
-                .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
-            {
-                place.function.store(function, Ordering::Relaxed);
-                place.argument.store(argument as usize, Ordering::Relaxed);
-                return Some(place);
-            }
-        }
-        None
-    }
-}
-
-impl Start {
-    fn take(&self) -> Begun {
-        let begun = Begun {
-            function: self.function.load(Ordering::Relaxed),
-            argument: self.argument.load(Ordering::Relaxed),
-        };
-        self.taken.store(0, Ordering::Release);
-        begun
-    }
-}
-
-/// What a new thread goes on with: returned in two registers.
-#[repr(C)]
-struct Begun {
-    function: usize,
-    argument: usize,
-}
-
-/// Enters the calling thread, which was just made.
-unsafe extern "C" fn begin(place: *const Start) -> Begun {
-    // SAFETY: `pthread_create` below passes the address of a place, which stays.
-    let begun = unsafe { (*place).take() };
-    if let Some(home) = home::current() {
-        blocked::begin_thread();
-        enter_quietly(home);
-        tell(home);
-    }
-    begun
-}
-
-/// The first that a thread runs: the program's function is jumped to, so its caller is the C
-/// library, as it would be without us.
-#[unsafe(naked)]
-unsafe extern "C" fn first(place: *mut c_void) -> *mut c_void {
-    naked_asm!(
-        ".cfi_startproc",
-        "push rax",
-        ".cfi_adjust_cfa_offset 8",
-        "call {begin}",
-        "pop rcx",
-        ".cfi_adjust_cfa_offset -8",
-        "mov rdi, rdx",
-        "jmp rax",
-        ".cfi_endproc",
-        begin = sym begin,
-    )
-}
-
-/// # Safety
-/// As for `pthread_create`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_create(
-    thread: *mut pthread_t,
-    attributes: *const pthread_attr_t,
-    function: ThreadFunction,
-    argument: *mut c_void,
-) -> c_int {
-    let Some(real) = next_symbols::pthread_create() else {
-        return libc::EAGAIN;
-    };
-    // SAFETY: the caller's arguments, passed on.
-    unsafe {
-        with_start(function as usize, argument, |start| match start {
-            Some(start) => real(thread, attributes, first, start),
-            None => real(thread, attributes, function, argument),
-        })
-    }
-}
-
-/// # Safety
-/// As for `thrd_create`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn thrd_create(
-    thread: *mut pthread_t,
-    function: ThrdFunction,
-    argument: *mut c_void,
-) -> c_int {
-    /// `thrd_error`.
-    const FAILED: c_int = 2;
-    let Some(real) = next_symbols::thrd_create() else {
-        return FAILED;
-    };
-    // SAFETY: the caller's arguments, passed on. What `first` returns is what the program's
-    // function has left in the register, so its type is of no account.
-    unsafe {
-        let first = core::mem::transmute::<ThreadFunction, ThrdFunction>(first);
-        with_start(function as usize, argument, |start| match start {
-            Some(start) => real(thread, first, start),
-            None => real(thread, function, argument),
-        })
-    }
-}
-
-/// Makes a thread that enters itself, or, where that cannot be, a plain one.
-fn with_start(
-    function: usize,
-    argument: *mut c_void,
-    make: impl FnOnce(Option<*mut c_void>) -> c_int,
-) -> c_int {
-    start::ensure();
-    let home = home::current();
-    if let Some(home) = home {
-        python::look_if_asked(home);
-    }
-    calls::new_thread();
-    let place = home
-        .filter(|_| session::control().is_some_and(session::has_not_ended))
-        .and_then(|home| home.starts().put(function, argument));
-    let result = make(place.map(|place| ptr::from_ref(place).cast_mut().cast()));
-    if result != 0
-        && let Some(place) = place
-    {
-        place.take();
-    }
-    result
-}
-
-/// The key whose destructor tells of a thread's end, plus one; 0 if there is none.
+/// The key whose destructor reports a thread's end, plus one; 0 if there is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// Makes the key.
-pub fn make_key() {
+/// Makes the key, with its destructor.
+pub fn make_key(destructor: unsafe extern "C" fn(*mut c_void)) {
     /// Values of later keys lie in memory that the C library allocates.
     const FIRST_BLOCK: c_uint = 32;
     let mut key: c_uint = 0;
     if let Some(create) = next_symbols::pthread_key_create()
         // SAFETY: the key is ours to be written; the destructor stays.
-        && unsafe { create(&mut key, Some(at_end)) } == 0
+        && unsafe { create(&mut key, Some(destructor)) } == 0
         && key < FIRST_BLOCK
     {
         KEY.store(key + 1, Ordering::Relaxed);
     }
 }
 
-/// The value of the key: how often the destructor is to be called again. Never null.
+/// The key's value: how often the destructor is to be called again. Never null.
 #[derive(Clone, Copy)]
 struct Value(usize);
 
 impl Value {
-    /// Destructors run up to four times, so that those of other keys come before the last of ours.
+    /// Destructors run up to four times: ours works in the last round, after those of other keys.
     const ROUNDS: usize = 3;
 
     fn new() -> Self {
@@ -217,12 +59,34 @@ impl Value {
     }
 }
 
+/// True if the destructor, called with this value, is called once more: those of other keys come
+/// first.
+pub fn is_called_again(value: *mut c_void) -> bool {
+    let next = Value(value as usize).next();
+    next.map(Value::set).is_some()
+}
+
+/// The calling thread ends, and frees its slot.
+pub fn end(home: Home) {
+    // SAFETY: as in `enter`.
+    let probe = unsafe { home.probe() };
+    let cpu = process::time(libc::CLOCK_THREAD_CPUTIME_ID);
+    probe.threads.end(&probe.caches, sys::thread_id(), cpu);
+    let header = &home.ring().header;
+    // Release pairs with the acquire of the command.
+    header.news.store(1, Ordering::Release);
+    if probe.threads.unused_records() < RECORDS / 4 {
+        home.ring_bell();
+    }
+}
+
 /// Enters the calling thread: a record, a slot, its timer, the key.
-pub fn enter_quietly(home: Home) {
+pub fn enter_current(home: Home) {
     enter(home, None);
 }
 
-/// As [`enter_quietly`], for the only thread of a child that was forked when the cycle counter was at `began`.
+/// As [`enter_current`], for the only thread of a child that was forked when the cycle counter was
+/// at `began`.
 pub fn enter_forked(home: Home, began: u64) {
     enter(home, Some(began));
 }
@@ -237,7 +101,7 @@ fn enter(home: Home, forked: Option<u64>) {
         counter.fetch_add(1, Ordering::Relaxed);
     }
     if let (Some(slot), Some(control)) = (entered, session::control()) {
-        // A thread of this number may have ended without a word.
+        // An earlier thread of this number may have ended without a report.
         timers::end(slot);
         match forked {
             None => probe.begin_phase(slot),
@@ -255,14 +119,6 @@ fn enter(home: Home, forked: Option<u64>) {
     Value::new().set();
 }
 
-/// Tells the command that there is something to look at.
-pub fn tell(home: Home) {
-    // SAFETY: as above.
-    if let Some(recorder) = unsafe { &home.probe().recorder } {
-        recorder.ring_bell();
-    }
-}
-
 /// Writes down the CPU time of the calling thread, whose process ends or becomes another program.
 pub fn note_cpu(home: Home) {
     // SAFETY: as above.
@@ -270,35 +126,5 @@ pub fn note_cpu(home: Home) {
     let slot = threads.find(sys::thread_id());
     if let Some(record) = slot.and_then(|slot| threads.record(slot.number())) {
         record.cpu.store(sys::thread_cpu_time(), Ordering::Relaxed);
-    }
-}
-
-/// The destructor of the key.
-unsafe extern "C" fn at_end(value: *mut c_void) {
-    let value = Value(value as usize);
-    if let Some(next) = value.next() {
-        return next.set();
-    }
-    if left::has_left() {
-        // To ask whose memory this is would be a call of the kernel's.
-        return calls::end_thread();
-    }
-    let Some(home) = home::current() else {
-        return;
-    };
-    // SAFETY: as in `enter_quietly`.
-    let probe = unsafe { home.probe() };
-    if let Some(slot) = probe.threads.find(sys::thread_id()) {
-        timers::end(slot);
-    }
-    memory::end_thread();
-    calls::end_thread();
-    let cpu = process::time(libc::CLOCK_THREAD_CPUTIME_ID);
-    probe.threads.end(&probe.caches, sys::thread_id(), cpu);
-    let header = &home.ring().header;
-    // Release pairs with the acquire of the command.
-    header.news.store(1, Ordering::Release);
-    if probe.threads.unused_records() < RECORDS / 4 {
-        tell(home);
     }
 }

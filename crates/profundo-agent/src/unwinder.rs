@@ -1,9 +1,11 @@
-//! The unwinder, which Rust's library and the frames of ours that an exception passes through call: that of the
-//! program, found at the first call. A library of our own would have to be loaded into each program, which takes longer
-//! than all else that we do at a start; and only the one that has thrown an exception can read what it has written.
+//! The unwinder, which Rust's library calls, and those of our frames that an exception passes: the
+//! program's, found at the first call. A library of our own would have to be loaded into each
+//! program, which takes longer than the rest of a start; and only the unwinder that has thrown an
+//! exception can read it.
 //!
-//! Each function jumps to where the program has it, with all its arguments, and leaves nothing on the stack. A program
-//! without an unwinder throws nothing. Nor do we, unless by a mistake: then a panic has the usual one loaded.
+//! Each function jumps to the program's, with all its arguments, and leaves nothing on the stack. A
+//! program without an unwinder throws nothing. Nor do we, except by a bug: a panic then loads the
+//! usual one.
 
 use core::arch::{global_asm, naked_asm};
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -39,7 +41,7 @@ macro_rules! functions {
             );
         )*
 
-        /// Where the program has them; 0 if that is not known yet.
+        /// The addresses of the program's functions; 0 if not known yet.
         static PLACES: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
     };
 }
@@ -70,7 +72,8 @@ const fn is_at(number: usize, name: &str) -> bool {
     at == name.len() && at == there.len()
 }
 
-/// Finds the function whose number is in `eax`, and jumps there with the arguments that it was called with.
+/// Finds the function whose number is in `eax`, and jumps there with the arguments that it was
+/// called with.
 #[unsafe(naked)]
 unsafe extern "C" fn find_and_jump() {
     naked_asm!(
@@ -123,7 +126,7 @@ fn address_of(name: &CStr) -> Option<usize> {
     found
 }
 
-/// Loads the usual one, for a panic of ours in a program that has none.
+/// Loads the usual unwinder, for a panic of ours in a program that has none.
 fn load() {
     type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
     if let Some(open) = address_of(c"dlopen") {
@@ -135,7 +138,7 @@ fn load() {
     }
 }
 
-/// What all of them do if there is no unwinder at all: they say that the stack ends here.
+/// The result of all of them without an unwinder: the stack ends here.
 extern "C" fn no_unwinder() -> c_int {
     const END_OF_STACK: c_int = 5;
     END_OF_STACK

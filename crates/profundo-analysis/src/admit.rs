@@ -1,11 +1,13 @@
-//! Which samples a filter lets through, worked out once for each thread, task and stack, so that
-//! a sample costs a few look-ups.
+//! The samples that a filter passes, worked out once for each thread, task and stack, so that a
+//! sample costs a few look-ups.
 
 use profundo_model::{
-    FrameId, Nanos, ProcessId, Profile, Sample, StackId, Task, TaskId, Thread, ThreadId,
+    FrameId, Gil, Nanos, Origin, OriginId, ProcessId, Profile, Sample, StackId, Task, TaskId,
+    Thread, ThreadId,
 };
 
-use crate::filter::{ProcessChoice, TaskChoice, ThreadChoice};
+use crate::filter::{LabelChoice, ProcessChoice, TaskChoice, ThreadChoice};
+use crate::transform::{By, matching};
 use crate::{Filter, pattern};
 
 /// A filter, worked out for a profile.
@@ -22,6 +24,8 @@ pub(crate) struct Admitted {
     is_timeless: bool,
     from: u64,
     to: u64,
+    /// The states of the interpreter's lock, where they matter.
+    gil: Vec<Gil>,
 }
 
 impl Admitted {
@@ -67,8 +71,9 @@ impl Admitted {
             tasks: tasks.collect(),
             stacks: stacks(profile, filter),
             is_timeless: filter.is_timeless(),
-            from: filter.from.map_or(0, |it| it.0),
-            to: filter.to.map_or(u64::MAX, |it| it.0),
+            from: filter.from.map_or(0, |time| time.0),
+            to: filter.to.map_or(u64::MAX, |time| time.0),
+            gil: filter.gil.clone(),
             processes,
         }
     }
@@ -78,10 +83,12 @@ impl Admitted {
     }
 
     pub(crate) fn sample(&self, sample: &Sample) -> bool {
-        self.event(sample.thread, sample.task, sample.time, sample.stack)
+        (self.gil.is_empty() || self.gil.contains(&sample.gil))
+            && self.at(sample.thread, sample.task, sample.time, sample.stack)
     }
 
-    /// Whether what a thread did passes.
+    /// Whether an event of a thread passes. The state of the interpreter's lock is unknown then: if
+    /// the filter names one, it does not.
     pub(crate) fn event(
         &self,
         thread: ThreadId,
@@ -89,22 +96,28 @@ impl Admitted {
         time: Nanos,
         stack: StackId,
     ) -> bool {
+        self.gil.is_empty() && self.at(thread, task, time, stack)
+    }
+
+    fn at(&self, thread: ThreadId, task: TaskId, time: Nanos, stack: StackId) -> bool {
         self.threads[thread.index()]
             && self.tasks[task.index()]
             && (self.from..self.to).contains(&time.0)
             && self.stack(stack)
     }
 
-    /// Whether what a thread did passes, in whichever task: if somebody asks for one, it is not known to.
+    /// Whether an event of a thread passes, whatever its task: if the filter names a task, it does
+    /// not.
     pub(crate) fn by_thread(&self, thread: ThreadId, time: Nanos, stack: StackId) -> bool {
-        self.tasks.iter().all(|passes| *passes)
+        self.gil.is_empty()
+            && self.tasks.iter().all(|passes| *passes)
             && self.threads[thread.index()]
             && (self.from..self.to).contains(&time.0)
             && self.stack(stack)
     }
 
-    /// Whether what a process did on a stack passes, whichever of its threads did it and when: if
-    /// somebody asks for a thread or a time, it is not known to.
+    /// Whether a sum of a process on a stack passes, whatever its thread and time: if the filter
+    /// names a thread or a time, it does not.
     pub(crate) fn sum(&self, process: ProcessId, stack: StackId) -> bool {
         self.is_timeless
             && self.processes.get(process.index()).copied().unwrap_or(true)
@@ -118,7 +131,14 @@ impl Admitted {
 
 /// By process, whether it passes.
 pub(crate) fn processes(profile: &Profile, filter: &Filter) -> Vec<bool> {
-    let passes = |process: &profundo_model::Process| {
+    let origins: Vec<bool> = (profile.origins.iter())
+        .map(|origin| has_labels(profile, origin, &filter.labels))
+        .collect();
+    let has_labels = |process: &profundo_model::Process| {
+        let of_origin = |id: OriginId| origins.get(id.index()).copied().unwrap_or(false);
+        filter.labels.is_empty() || process.origin.is_some_and(of_origin)
+    };
+    let is_meant = |process: &profundo_model::Process| {
         filter.processes.is_empty()
             || filter.processes.iter().any(|choice| match choice {
                 &ProcessChoice::Pid(pid) => process.pid == pid,
@@ -127,42 +147,76 @@ pub(crate) fn processes(profile: &Profile, filter: &Filter) -> Vec<bool> {
                 }
             })
     };
+    let passes = |process| has_labels(process) && is_meant(process);
     profile.processes.iter().map(passes).collect()
 }
 
-/// By stack, whether it passes.
-fn stacks(profile: &Profile, filter: &Filter) -> Option<Vec<bool>> {
-    let in_files = (!filter.files.is_empty()).then(|| {
+/// Whether an origin has, of each key that is named, one of the values.
+fn has_labels(profile: &Profile, origin: &Origin, labels: &[LabelChoice]) -> bool {
+    let is_there = |choice: &LabelChoice| {
+        let key = profile.strings.find(&choice.key);
+        let value = key.and_then(|key| origin.label(key));
+        value.is_some_and(|value| choice.is_value(profile.strings.get(value)))
+    };
+    labels.iter().all(|wanted| {
+        let mut of_this_key = labels.iter().filter(|choice| choice.key == wanted.key);
+        of_this_key.any(is_there)
+    })
+}
+
+/// By stack, whether it passes. `None`: all do.
+pub(crate) fn stacks(profile: &Profile, filter: &Filter) -> Option<Vec<bool>> {
+    if let Some(left_out) = filter.transformed {
+        let stacks = 0..profile.stacks.len();
+        return Some(stacks.map(|index| index != left_out.index()).collect());
+    }
+    let mut passing: Option<Vec<bool>> = None;
+    let mut add = |stacks: Vec<bool>| match &mut passing {
+        Some(passing) => {
+            for (passes, also) in passing.iter_mut().zip(stacks) {
+                *passes &= also;
+            }
+        }
+        None => passing = Some(stacks),
+    };
+    if !filter.files.is_empty() {
         let files = pattern::files(profile, &filter.files);
         let frames = profile.frames.iter().map(|frame| files[frame.file.index()]);
-        with_any(profile, &frames.collect::<Vec<bool>>())
-    });
-    let in_functions = (!filter.functions.is_empty()).then(|| {
+        add(with_any(profile, &frames.collect::<Vec<bool>>()));
+    }
+    if !filter.functions.is_empty() {
         let mut frames = vec![false; profile.frames.len()];
         for pattern in &filter.functions {
             for (frame, meant) in frames.iter_mut().zip(pattern::functions(profile, pattern)) {
                 *frame |= meant;
             }
         }
-        with_any(profile, &frames)
-    });
-    match (in_files, in_functions) {
-        (Some(mut files), Some(functions)) => {
-            for (stack, function) in files.iter_mut().zip(functions) {
-                *stack &= function;
-            }
-            Some(files)
-        }
-        (files, functions) => files.or(functions),
+        add(with_any(profile, &frames));
     }
+    if !filter.focus.is_empty() {
+        add(through_any(
+            profile,
+            &matching(profile, &filter.focus, By::Any),
+        ));
+    }
+    if !filter.ignore.is_empty() {
+        let ignored = through_any(profile, &matching(profile, &filter.ignore, By::Any));
+        add(ignored.into_iter().map(|is_ignored| !is_ignored).collect());
+    }
+    passing
 }
 
-/// By stack, whether any of these frames is on it. A caller is stored before what it calls.
+/// By stack, whether any of these frames is on it.
 fn with_any(profile: &Profile, frames: &[bool]) -> Vec<bool> {
     let is_meant = |frame: &FrameId| frames[frame.index()];
     let locations: Vec<bool> = (profile.locations.iter())
         .map(|(_, location)| location.frames.iter().any(is_meant))
         .collect();
+    through_any(profile, &locations)
+}
+
+/// By stack, whether any of these locations is on it. A caller is stored before its callees.
+fn through_any(profile: &Profile, locations: &[bool]) -> Vec<bool> {
     let mut stacks: Vec<bool> = Vec::with_capacity(profile.stacks.len());
     for stack in profile.stacks.iter() {
         let above = stack

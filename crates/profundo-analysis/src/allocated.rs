@@ -1,46 +1,47 @@
-//! Blocks as samples: how much each of them stands for, so that a tree of allocations is built as one
-//! of time is.
+//! Blocks as samples: with the weight of each, so that a tree of allocations is built as one of
+//! time is.
 //!
-//! A block that was recorded with a probability `p` stands for `1/p` that are alike. The sum of `size/p`
-//! is right on average, whatever was allocated, and its variance is `Σ (1 − p)·(size/p)²`: a block that was
-//! certain to be recorded adds nothing to it.
+//! A block that was recorded with a probability `p` stands for `1/p` that are alike. The sum of
+//! `size/p` is unbiased, and its variance is `Σ (1 − p)·(size/p)²`: a block that was certain to be
+//! recorded adds nothing to it.
 
 use profundo_model::{Block, Nanos, Profile, Sample, StackId, State};
 use rustc_hash::FxHashMap;
 
 use crate::Interval;
 
-/// What is counted of allocations.
+/// The measured quantity of allocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Measure {
     /// Their bytes.
     #[default]
     Bytes,
-    /// How many there are.
+    /// Their number.
     Count,
 }
 
-/// All that was allocated.
+/// The total of all allocations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AllocatedTotal {
-    /// As it is estimated; exact where all were recorded.
+    /// The estimate; exact where all were recorded.
     pub value: f64,
-    /// Where the true value lies, 95 times in 100.
+    /// The 95 % confidence interval.
     pub interval: Interval,
 }
 
-/// How many allocations each block of the profile stands for, by the rule that all were recorded by.
+/// The number of allocations that each block of the profile stands for, by the rule that all were
+/// recorded by.
 pub fn block_weights(profile: &Profile) -> Vec<f64> {
     let heap = &profile.heap;
     let weight = |block: &Block| heap.sampling.weight_of(block);
     heap.blocks.iter().map(weight).collect()
 }
 
-/// A sample for each block, in their order, whose weight is what the block stands for; `weights` are
-/// those of the blocks, in the same order. To be read with a period of 1.
+/// A sample for each block, in their order, weighted by the block's weight; `weights` are those of
+/// the blocks, in the same order. To be read with a period of 1.
 pub fn block_samples(profile: &Profile, weights: &[f64], measure: Measure) -> Vec<Sample> {
-    // Weights are whole numbers. What is cut off is kept for the next block of the same stack, so that
-    // the sums are right.
+    // Weights are whole numbers. The fraction is carried over to the next block of the same stack,
+    // so that the sums are right.
     let mut rest: FxHashMap<StackId, f64> = FxHashMap::default();
     let blocks = profile.heap.blocks.iter().zip(weights);
     let samples = blocks.map(|(block, &weight)| {
@@ -62,7 +63,7 @@ pub fn block_samples(profile: &Profile, weights: &[f64], measure: Measure) -> Ve
     samples.collect()
 }
 
-/// What all blocks add up to.
+/// The total of all blocks.
 pub fn block_total(profile: &Profile, weights: &[f64], measure: Measure) -> AllocatedTotal {
     /// Standard deviations to either side that hold 95 % of a normal distribution.
     const Z: f64 = 1.959_963_984_540_054;
@@ -117,7 +118,7 @@ mod tests {
             (109.0, 109.0, 109.0)
         );
         let samples = block_samples(&profile, &weights, Measure::Bytes);
-        assert!(samples.iter().map(|it| it.weight.0).eq([8, 100, 1]));
+        assert!(samples.iter().map(|sample| sample.weight.0).eq([8, 100, 1]));
     }
 
     #[test]
@@ -127,7 +128,7 @@ mod tests {
         let weights = block_weights(&profile);
         let total = block_total(&profile, &weights, Measure::Count);
         let samples = block_samples(&profile, &weights, Measure::Count);
-        let sum: u64 = samples.iter().map(|it| it.weight.0).sum();
+        let sum: u64 = samples.iter().map(|sample| sample.weight.0).sum();
         assert!((sum as f64 - total.value).abs() <= 1.0, "{sum} {total:?}");
         assert!((total.value - 1582.0).abs() < 1.0, "{total:?}");
         assert!(total.interval.low < 1582.0 && total.interval.high > 1582.0);

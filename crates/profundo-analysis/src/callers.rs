@@ -1,7 +1,7 @@
-//! Who called a function, directly, and how often that was seen.
+//! The direct callers of a function, and the number of observed calls.
 //!
 //! Two neighbours on a stack are a call. Every sample that runs through a row of the stack table
-//! has seen the calls of that row, so each row is looked at once, with the count of all the
+//! has observed the calls of that row, so each row is visited once, with the count of all the
 //! samples above it. A function that recurses calls itself as often as it is on the stack.
 
 use std::ops::RangeInclusive;
@@ -24,9 +24,9 @@ pub enum CallersError {
 /// A caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
-    /// How many calls were seen.
+    /// The number of observed calls.
     pub count: u64,
-    /// Which function called, at which line.
+    /// The calling function and its line.
     pub place: Place,
 }
 
@@ -65,7 +65,7 @@ pub fn callers(
         *sum = sum.saturating_add(profile.count_of_row(row, sample));
     }
     let mut tallies: FxHashMap<Place, u64> = FxHashMap::default();
-    // Callers are stored before what they call, so backwards the counts from above are complete.
+    // Callers are stored before their callees, so backwards the counts from above are complete.
     for id in (0..profile.stacks.len()).rev().map(StackId::from_index) {
         let count = counts[id.index()];
         if count == 0 {
@@ -103,7 +103,8 @@ fn is_meant(
 ) -> bool {
     let function = profile.function_name(frame);
     let is_named = |function| ends_with_segments(function, name, "::");
-    let is_python = python_name(function).is_some_and(|it| ends_with_segments(it, name, "."));
+    let is_python =
+        python_name(function).is_some_and(|python| ends_with_segments(python, name, "."));
     if !is_python && !is_named(function) && !is_named(c_name(function)) {
         return false;
     }

@@ -1,4 +1,4 @@
-//! What calls a function, and what it calls, as shares of its time.
+//! The callers and callees of a function, as shares of its time.
 //!
 //! Each sample with the function on its stack is counted once: for the caller of its outermost
 //! call, and for the callee of its innermost one. So the callers' shares add up to the function's
@@ -7,40 +7,41 @@
 use profundo_model::{Profile, StackId};
 use rustc_hash::FxHashMap;
 
+use crate::amount::Amount;
 use crate::interval::{Estimate, Mass};
 use crate::scatter::Members;
 use crate::shares::FunctionNumbers;
 use crate::shown::{Shown, Sieve};
-use crate::tally::{Amount, place_slot};
+use crate::tally::place_slot;
 use crate::{Pattern, Place, Selection, pattern, scatter};
 
 /// A function and its neighbours on the stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calls {
-    /// A place of each function that was meant and is in the samples; the one with most time first.
+    /// A place of each function that matches and is in the samples; the one with most time first.
     pub functions: Vec<(Place, Amount)>,
     /// The share of its own time.
     pub own: Estimate,
-    /// The share of its time with what it called.
+    /// The share of its time with its callees.
     pub total: Estimate,
     /// Its own part of its time.
     pub own_of_total: Estimate,
-    /// What its own samples add up to.
+    /// The total of its own samples.
     pub own_amount: Amount,
-    /// What all of its samples add up to.
+    /// The total of all of its samples.
     pub total_amount: Amount,
-    /// Who called it, and at which line; the one that took most first.
+    /// Its callers with their lines; the one with most time first.
     pub callers: Vec<Call>,
-    /// What it called; the one that took most first.
+    /// Its callees; the one with most time first.
     pub callees: Vec<Call>,
 }
 
 /// A neighbour of a function.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Call {
-    /// Who; `None` for a caller where the function is at the root.
+    /// The neighbour; `None` for a caller where the function is at the root.
     pub place: Option<Place>,
-    /// What the samples of this call add up to.
+    /// The total of this call's samples.
     pub amount: Amount,
     /// Their share of the function's time.
     pub of_function: Estimate,
@@ -48,7 +49,7 @@ pub struct Call {
     pub of_all: Estimate,
 }
 
-/// The callers and callees of the functions that `name` means.
+/// The callers and callees of the functions that `name` matches.
 pub fn calls(
     profile: &Profile,
     selection: &Selection,
@@ -103,7 +104,7 @@ pub fn calls(
             members.end_stack();
         }
     }
-    // The report is of few samples or it is not, whatever the function has of them.
+    // Whether a report has few samples does not depend on the function.
     let within = Mass {
         is_few: selection.is_few(profile),
         ..total.mass()
@@ -148,7 +149,7 @@ pub fn calls(
 const OWN: usize = 0;
 const TOTAL: usize = 1;
 
-/// By stack, whether a function that is meant is on it, hidden or not.
+/// By stack, whether a matching function is on it, hidden or not.
 fn may_hold(profile: &Profile, meant: &[bool], name: &Pattern) -> Vec<bool> {
     let locations: Vec<bool> = (profile.locations.iter())
         .map(|(_, location)| match location.kind {

@@ -1,18 +1,18 @@
 //! Options are chosen by name, and a wrong name is answered with the right ones.
 
-/// A name that is none of those that an option knows.
+/// An unknown value of an option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{option} {value:?} is not known; it is one of {}", allowed.join(", "))]
 pub struct UnknownChoice {
     /// The option.
     pub option: &'static str,
-    /// What was asked for.
+    /// The requested value.
     pub value: String,
-    /// What could have been asked for.
+    /// The allowed values.
     pub allowed: Vec<&'static str>,
 }
 
-/// The choice that is called `value`.
+/// The choice with the name `value`.
 pub fn choose<T: Copy>(
     option: &'static str,
     value: &str,

@@ -1,22 +1,23 @@
-//! What of the machine's energy is the program's. The machine counts by package and not by program, so
-//! this is an estimate: the program's part is as large as its part of the CPU time of all that ran.
-//! That holds where a second of one program costs what a second of another one does.
+//! The program's part of the machine's energy. The machine counts by package and not by program, so
+//! this is an estimate: the program's share of the energy is its share of the machine's CPU time.
+//! That holds where a second of each program costs the same.
 
 use profundo_model::Profile;
 
 use crate::{Filter, Selection};
 
-/// The kernel counts the machine's CPU time in ticks of ten milliseconds: from here on they tell something.
-const TOLD: u64 = 100_000_000;
+/// The least CPU time of the machine for a share. The kernel counts it in ticks of ten
+/// milliseconds, which are precise enough from here on.
+const LEAST_MACHINE_CPU: u64 = 100_000_000;
 
 /// The energy of a recording.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EnergyUse {
-    /// What the whole machine has used, in joules.
+    /// The energy of the whole machine in joules.
     pub joules: f64,
-    /// For how long that was counted, in seconds.
+    /// The length of the interval in seconds.
     pub seconds: f64,
-    /// The program's part of the CPU time of all that ran; `None` where it was too short to be told.
+    /// The program's share of the machine's CPU time; `None` where the interval was too short.
     pub share: Option<f64>,
 }
 
@@ -29,24 +30,24 @@ pub fn energy(profile: &Profile) -> Option<EnergyUse> {
     Some(EnergyUse {
         joules: microjoules / 1e6,
         seconds: energy.duration.0 as f64 / 1e9,
-        // Ticks can be less than the program's own time, of which the kernel knows more exactly.
-        share: (machine >= TOLD).then(|| (program as f64 / machine as f64).min(1.0)),
+        // Ticks can be less than the program's own time, which the kernel knows more exactly.
+        share: (machine >= LEAST_MACHINE_CPU).then(|| (program as f64 / machine as f64).min(1.0)),
     })
 }
 
 impl EnergyUse {
-    /// What the whole machine drew, in watts.
+    /// The power of the whole machine in watts.
     pub fn watts(&self) -> Option<f64> {
         (self.seconds > 0.0).then(|| self.joules / self.seconds)
     }
 
-    /// What of it is the program's, in joules.
+    /// The program's part in joules.
     pub fn program(&self) -> Option<f64> {
         self.share.map(|share| self.joules * share)
     }
 }
 
-/// How many joules a nanosecond of the program's sampled CPU time stands for, as an estimate.
+/// The estimated joules of a nanosecond of the program's sampled CPU time.
 pub fn joules_per_nanosecond(profile: &Profile) -> Option<f64> {
     let program = energy(profile)?.program()?;
     let split = Selection::new(profile, &Filter::default()).split(profile);
@@ -84,7 +85,7 @@ mod tests {
         let used = energy(&recorded(1200)).unwrap();
         assert_eq!((used.joules, used.watts()), (40.0, Some(20.0)));
         assert_eq!((used.share, used.program()), (Some(0.25), Some(10.0)));
-        // Ticks are coarse: nobody has more than all.
+        // Ticks are coarse: no share is above 1.
         assert_eq!(energy(&recorded(200)).unwrap().share, Some(1.0));
         let unknown = recorded(99);
         assert_eq!(energy(&unknown).unwrap().program(), None);
@@ -96,7 +97,7 @@ mod tests {
     fn a_nanosecond_of_waiting_costs_nothing() {
         let mut profile = recorded(1200);
         let all = joules_per_nanosecond(&profile).unwrap();
-        let busy: u64 = profile.samples.iter().map(|it| it.weight.0).sum();
+        let busy: u64 = profile.samples.iter().map(|sample| sample.weight.0).sum();
         assert!((all * busy as f64 - 10.0).abs() < 1e-9);
         for sample in profile.samples.iter_mut().skip(20) {
             sample.state = State::WallWaiting;

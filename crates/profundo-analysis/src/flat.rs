@@ -1,5 +1,4 @@
-//! The flat profile: how often each function was on a stack, and how often it was the one that
-//! ran.
+//! The flat profile: how often each function was on a stack, and how often it was the running one.
 
 use profundo_model::{LocationId, Profile};
 
@@ -7,10 +6,10 @@ use crate::shown::{Shown, Sieve};
 use crate::tally::{place_slot, place_slots, tally};
 use crate::{Place, Selection};
 
-/// How a flat profile is made.
+/// The options of a flat profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlatOptions {
-    /// What is shown. The time of what is not is its caller's.
+    /// The shown frames. The time of hidden ones is their caller's.
     pub shown: Shown,
     /// Whether several addresses of one line are one row.
     pub combine: bool,
@@ -28,7 +27,7 @@ impl Default for FlatOptions {
 /// A function at a line; without combining, one for each address and each function inlined there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlatRow {
-    /// What the row stands for.
+    /// The place of the row.
     pub place: Place,
     /// The address, where addresses are not combined.
     pub location: Option<LocationId>,
@@ -38,7 +37,7 @@ pub struct FlatRow {
     pub overhead: u64,
 }
 
-/// The flat profile of a selection, in the order in which the rows were first met.
+/// The flat profile of a selection, in the order of first appearance.
 pub fn flat(profile: &Profile, selection: &Selection, options: &FlatOptions) -> Vec<FlatRow> {
     let stacks = selection.stacks(profile);
     let sieve = Sieve::new(profile, options.shown);

@@ -1,14 +1,17 @@
-//! How much of the time went into collecting garbage.
+//! The share of time for garbage collection.
 
 use profundo_model::{LocationKind, Profile, Reason};
 
 use crate::Selection;
 
-/// What the samples stand for that were taken while an interpreter collected garbage. What finalizers did in Python
-/// meanwhile is not in it.
+/// The weight of samples taken while an interpreter collected garbage, without the Python code of
+/// finalizers.
 pub fn garbage(profile: &Profile, selection: &Selection) -> u64 {
     let is_mark = |kind| kind == LocationKind::Reason(Reason::Collecting);
-    let mark = profile.locations.iter().find(|(_, it)| is_mark(it.kind));
+    let mark = profile
+        .locations
+        .iter()
+        .find(|(_, location)| is_mark(location.kind));
     let Some((mark, _)) = mark else {
         return 0;
     };
@@ -22,7 +25,7 @@ pub fn garbage(profile: &Profile, selection: &Selection) -> u64 {
     }
     let stacks = selection.stacks(profile).iter();
     stacks
-        .filter(|it| collects.get(it.stack.index()) == Some(&true))
-        .map(|it| it.weight)
+        .filter(|stack| collects.get(stack.stack.index()) == Some(&true))
+        .map(|stack| stack.weight)
         .sum()
 }

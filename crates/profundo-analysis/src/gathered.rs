@@ -1,26 +1,26 @@
-//! Adding samples up to rows, for recordings that have too many of them, so that questions get the answers that
-//! the samples would have given.
+//! Adding samples up to rows, for recordings with too many of them, with the same answers to
+//! questions.
 
-use profundo_model::{Engine, Many, Meta, Nanos, Profile, Sample, State};
+use profundo_model::{Many, Meta, Nanos, Profile, Sample, State};
 
-use crate::selection::square_of;
+use crate::weights::{square, square_of};
 
-/// A sample of so many periods is the sum of several.
+/// From this number of periods on, a sample is the sum of several.
 const MERGED: u64 = 4;
 
-/// What a sample that a clock has taken adds to the row that it belongs to, besides its weight.
+/// The contribution of a clock's sample to its row, besides its weight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Worth {
     /// Its count: see [`Meta::count_of`].
     pub count: u64,
-    /// The square of its weight, as far as that is no measured one.
+    /// The square of its weight, unless the weight is measured.
     pub square: f64,
-    /// Whether it must be several in one.
+    /// True if the sample certainly stands for several.
     pub is_merged: bool,
 }
 
 impl Worth {
-    /// Of a sample of this weight.
+    /// The contribution of a sample of this weight.
     #[inline]
     pub fn of(meta: &Meta, state: State, weight: Nanos) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl Worth {
         }
     }
 
-    /// Adds it.
+    /// Adds the contribution to a row.
     pub fn add_to(self, many: &mut Many, time: Nanos, weight: Nanos) {
         many.samples += 1;
         many.count = many.count.saturating_add(self.count);
@@ -40,19 +40,6 @@ impl Worth {
         }
         many.last = many.last.max(time);
     }
-}
-
-/// The square of a weight, by which it is known how sure a share is. How long a thread waited is measured and not
-/// sampled, if it was long: such a sample is as good as many.
-pub(crate) fn square(meta: &Meta, state: State, weight: u64) -> f64 {
-    /// Waits that are shorter are sampled themselves.
-    const LONG: u64 = 10_000_000;
-    let is_measured = state == State::WallWaiting && meta.engine != Engine::Wall;
-    let each = match is_measured {
-        true => weight.min(LONG),
-        false => weight,
-    };
-    weight as f64 * each as f64
 }
 
 fn is_merged(meta: &Meta, state: State, weight: u64) -> bool {
@@ -68,7 +55,7 @@ pub(crate) fn squares_of_row(profile: &Profile, row: usize, sample: &Sample) -> 
     }
 }
 
-/// The part of a row's weight that is of samples which must be several in one.
+/// The part of a row's weight in samples that certainly stand for several.
 pub(crate) fn merged_of_row(profile: &Profile, row: usize, sample: &Sample, weight: u64) -> u64 {
     match profile.gathered.get(row) {
         Some(many) => many.merged,
@@ -77,7 +64,7 @@ pub(crate) fn merged_of_row(profile: &Profile, row: usize, sample: &Sample, weig
     }
 }
 
-/// When the last sample of a row was taken.
+/// The time of a row's last sample.
 pub(crate) fn last_of_row(profile: &Profile, row: usize, sample: &Sample) -> Nanos {
     let many = profile.gathered.get(row);
     many.map_or(sample.time, |many| many.last)

@@ -1,20 +1,21 @@
-//! Groups: a selection split by thread, by task, by both, by process, or by the name of the program.
+//! Groups: a selection split by thread, by task, by both, by process, or by the name of the
+//! program.
 //!
-//! Processes and threads come in the order of their numbers. Tasks are many and short-lived, so the one that
-//! ran last comes first.
+//! Processes and threads come in the order of their numbers. Tasks are many and short-lived, so the
+//! one that ran last comes first.
 
 use std::cmp::Reverse;
 
-use profundo_model::{ProcessId, Profile, TaskId, ThreadId};
+use profundo_model::{OriginId, ProcessId, Profile, StringId, TaskId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::totals::first_of_each;
 use crate::{Filter, Selection, UnknownChoice, choose};
 
-/// How a report is broken down.
+/// The breakdown of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum GroupBy {
-    /// Not at all.
+    /// No breakdown.
     #[default]
     None,
     /// By thread.
@@ -29,11 +30,13 @@ pub enum GroupBy {
     Process,
     /// By the name of the program: all processes that run one are together.
     Command,
+    /// By the labels of recordings: all processes of recordings with the same labels are together.
+    Label,
 }
 
 impl GroupBy {
     /// Every value with its name.
-    pub const CHOICES: [(&'static str, Self); 7] = [
+    pub const CHOICES: [(&'static str, Self); 8] = [
         ("none", Self::None),
         ("thread", Self::Thread),
         ("task", Self::Task),
@@ -41,6 +44,7 @@ impl GroupBy {
         ("task,thread", Self::TaskThread),
         ("process", Self::Process),
         ("command", Self::Command),
+        ("label", Self::Label),
     ];
 }
 
@@ -55,12 +59,13 @@ impl std::str::FromStr for GroupBy {
 /// The samples of one process, one thread, one task, or one task on one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// The process, where the grouping tells processes apart: the last program of it that was looked at; where
-    /// it tells commands apart, the first process of that name.
+    /// The process, if the groups are by process: its last program that was looked at; if they are
+    /// by command, the first process of that name; if they are by label, the first process of the
+    /// recordings with these labels.
     pub process: Option<ProcessId>,
-    /// The thread, where the grouping tells threads apart.
+    /// The thread, if the groups are by thread.
     pub thread: Option<ThreadId>,
-    /// The task, where the grouping tells tasks apart.
+    /// The task, if the groups are by task.
     pub task: Option<TaskId>,
     /// The samples.
     pub selection: Selection,
@@ -79,12 +84,16 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
                 selection: all,
             }];
         }
-        GroupBy::Process | GroupBy::Command => (true, false, false),
+        GroupBy::Process | GroupBy::Command | GroupBy::Label => (true, false, false),
         GroupBy::Thread => (false, true, false),
         GroupBy::Task => (false, false, true),
         GroupBy::ThreadTask | GroupBy::TaskThread => (false, true, true),
     };
-    let firsts = (by == GroupBy::Command).then(|| first_of_each(profile));
+    let firsts = match by {
+        GroupBy::Command => Some(first_of_each(profile)),
+        GroupBy::Label => Some(first_with_labels(profile)),
+        _ => None,
+    };
     let programs = profile.programs();
     let heads = |process: ProcessId| match &firsts {
         Some(firsts) => firsts[process.index()],
@@ -128,7 +137,7 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
                 })),
                 (None, None) => None,
             };
-            // What was looked at of it last stands for it.
+            // Its last program that was looked at represents it.
             let program = |id: ThreadId| profile.threads.get(id).process;
             let its = threads.as_deref().unwrap_or_default().iter().copied();
             let last = its.max_by_key(|&id| programs.before(program(id)));
@@ -155,11 +164,30 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
             _ => group.selection.last_order(profile),
         };
         match by {
-            GroupBy::Process | GroupBy::Command => (group.process.map(heads), None, None, None),
+            GroupBy::Process | GroupBy::Command | GroupBy::Label => {
+                (group.process.map(heads), None, None, None)
+            }
             GroupBy::Thread => (None, thread, None, None),
             GroupBy::ThreadTask => (None, thread, Some(Reverse(last)), None),
             _ => (None, None, Some(Reverse(last)), thread),
         }
     });
     groups
+}
+
+/// For each process, the first whose recording has the same labels, in any order.
+fn first_with_labels(profile: &Profile) -> Vec<ProcessId> {
+    let sorted = |origin: OriginId| {
+        let mut labels = profile.origins[origin.index()].labels.clone();
+        labels.sort_unstable();
+        labels
+    };
+    let mut firsts: FxHashMap<Option<Vec<(StringId, StringId)>>, ProcessId> = FxHashMap::default();
+    let ids = (0..profile.processes.len()).map(ProcessId::from_index);
+    ids.map(|id| {
+        *firsts
+            .entry(profile.origin_of(id).map(sorted))
+            .or_insert(id)
+    })
+    .collect()
 }

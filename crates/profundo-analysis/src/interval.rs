@@ -1,7 +1,7 @@
-//! How sure a share is. Samples are a lottery: of 100 of them, a function that takes 10 % of the
-//! time may well get 6 or 16.
+//! The uncertainty of a share. Samples are a lottery: of 100 of them, a function that takes 10 % of
+//! the time may well get 6 or 16.
 
-/// A range that holds the true value 95 times in 100.
+/// A range that holds the true value in 95 of 100 cases.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// The lower end.
@@ -10,28 +10,28 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// A share between 0 and 1, and how sure it is.
+/// A share between 0 and 1, with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The share in the samples.
     pub share: f64,
-    /// Where the true share lies.
+    /// The interval of the true share.
     pub interval: Interval,
-    /// What is certain, where the samples are too few for a share.
+    /// The exact counts, where the samples are too few for a share.
     pub few: Option<Few>,
 }
 
-/// So many samples of so few.
+/// The counts of a part and a whole with few samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Few {
-    /// How many are in the part.
+    /// The samples of the part.
     pub part: u64,
-    /// How many there are.
+    /// The samples of the whole.
     pub whole: u64,
 }
 
 impl Few {
-    /// Below so many samples a report has no shares.
+    /// With fewer samples a report has no shares.
     pub const LIMIT: u64 = 30;
 }
 
@@ -42,14 +42,14 @@ pub struct Mass {
     pub weight: f64,
     /// The sum of the squares of the weights.
     pub squares: f64,
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
     /// Whether the report has too few samples for shares.
     pub is_few: bool,
 }
 
 impl Mass {
-    /// How many samples of equal weight tell as much as these.
+    /// The number of samples of equal weight with the same information.
     pub fn effective_samples(self) -> f64 {
         if self.squares > 0.0 {
             self.weight * self.weight / self.squares
@@ -59,11 +59,11 @@ impl Mass {
     }
 }
 
-/// How many standard deviations to either side hold 95 % of a normal distribution.
+/// The standard deviations to either side that hold 95 % of a normal distribution.
 pub(crate) const Z: f64 = 1.959_963_984_540_054;
 
-/// How often a normally distributed number is below so many standard deviations, to a millionth or so, after
-/// Abramowitz and Stegun.
+/// The probability that a normally distributed number is below this many standard deviations, to a
+/// millionth or so, after Abramowitz and Stegun.
 pub(crate) fn normal(z: f64) -> f64 {
     if z.is_nan() {
         return 0.0;
@@ -79,14 +79,14 @@ pub(crate) fn normal(z: f64) -> f64 {
 }
 
 impl Estimate {
-    /// The estimate from a share seen in `samples` samples of equal weight, after Wilson, whose
-    /// interval stays honest for shares near 0 and 1 and for few samples. Without samples
-    /// nothing is known: the interval is everything.
+    /// The estimate from a share in `samples` samples of equal weight, after Wilson, whose interval
+    /// stays correct for shares near 0 and 1 and for few samples. Without samples nothing is known:
+    /// the interval is everything.
     pub fn new(share: f64, samples: f64) -> Self {
         Self::after_wilson(share, samples, Z)
     }
 
-    /// The same, where another number of standard deviations than usual holds 95 %.
+    /// The same estimate, where another number of standard deviations than usual holds 95 %.
     pub(crate) fn after_wilson(share: f64, samples: f64, z: f64) -> Self {
         if samples <= 0.0 {
             return Self {
@@ -115,7 +115,7 @@ impl Estimate {
 
     /// The estimate of the share of a part in a whole, both given as the sum of their samples'
     /// weights and the sum of the squares of these weights. A part of few heavy samples is less
-    /// sure than one of many light ones that weighs the same.
+    /// certain than one of many light ones with the same weight.
     pub fn of(part: Mass, whole: Mass) -> Self {
         let share = part.weight / whole.weight.max(f64::MIN_POSITIVE);
         if whole.weight > 0.0 && whole.squares <= 0.0 {
@@ -134,7 +134,7 @@ impl Estimate {
         Self::new(share, samples).unless_few(part, whole)
     }
 
-    /// Says what is certain, where the whole is of few samples.
+    /// Adds the exact counts, where the whole has few samples.
     pub(crate) fn unless_few(mut self, part: Mass, whole: Mass) -> Self {
         self.few = whole.is_few.then_some(Few {
             part: part.samples,
@@ -143,7 +143,7 @@ impl Estimate {
         self
     }
 
-    /// Where the true share lies, if the samples are enough to say so.
+    /// The interval of the true share, if the samples are enough for one.
     pub fn known(&self) -> Option<Interval> {
         self.few.is_none().then_some(self.interval)
     }
@@ -159,7 +159,7 @@ impl Estimate {
         }
     }
 
-    /// Whether it is no estimate, but was measured.
+    /// True for a measured share, which is no estimate.
     pub fn is_exact(&self) -> bool {
         self.interval.low == self.share && self.interval.high == self.share
     }
@@ -170,8 +170,9 @@ impl Estimate {
     }
 }
 
-/// How many samples of equal weight tell as much as samples of these weights: `(Σw)² / Σw²`.
-/// A thousand samples of which one outweighs the others are worth little more than one.
+/// The number of samples of equal weight with the same information as samples of these weights:
+/// `(Σw)² / Σw²`. A thousand samples of which one outweighs the others are worth little more than
+/// one.
 pub fn effective_samples(weights: impl IntoIterator<Item = u64>) -> f64 {
     let mut mass = Mass::default();
     for weight in weights {

@@ -1,9 +1,10 @@
-//! What was read and written: by which lines, on which files, and how long it took.
+//! Input and output: its lines, its files, and its time.
 //!
-//! How many bytes a thread has read and written within a stretch of time is the kernel's own count. Whose
-//! they are is an estimate: they are shared out to the thread's samples in calls that read or write, taken
-//! within the stretch or near it. What no such sample is near to is shown as that, so that the sum is the
-//! kernel's. How long a call waited is measured; how long it ran on a CPU is sampled.
+//! The bytes that a thread has read and written in an interval are the kernel's own count. Their
+//! owners are an estimate: they are shared out to the thread's samples in calls that read or write,
+//! taken within the interval or near it. Bytes without such a sample are shown as unattributed, so
+//! that the sum is the kernel's. The waiting time of a call is measured; its time on a CPU is
+//! sampled.
 
 mod calls;
 mod shares;
@@ -12,29 +13,30 @@ use profundo_model::{Bytes, LocationKind, Profile, Sample, StackId, State, Strin
 use rustc_hash::FxHashMap;
 
 use self::calls::Calls;
+pub(crate) use self::calls::bare;
 use self::shares::{Act, Acts, share_out};
 use crate::gathered::last_of_row;
 use crate::own_line::OwnLines;
-use crate::selection::weight_of;
+use crate::weights::weight_of;
 use crate::{Filter, Place, Selection, Shown};
 
-/// What reading and writing adds up to.
+/// A sum of input and output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IoAmount {
-    /// Bytes that were read, as estimated.
+    /// The estimated bytes read.
     pub read: u64,
-    /// Bytes that were written, as estimated.
+    /// The estimated bytes written.
     pub written: u64,
-    /// Nanoseconds that calls waited.
+    /// The waiting time of calls in nanoseconds.
     pub waited: u64,
-    /// Nanoseconds that they ran on a CPU.
+    /// Their time on a CPU in nanoseconds.
     pub cpu: u64,
-    /// How many samples were taken in them.
+    /// The number of samples taken in them.
     pub samples: u64,
 }
 
 impl IoAmount {
-    /// How long it took.
+    /// The time of the calls.
     pub fn time(&self) -> u64 {
         self.waited.saturating_add(self.cpu)
     }
@@ -50,31 +52,32 @@ impl std::ops::AddAssign for IoAmount {
     }
 }
 
-/// What belongs to one file, or to one line.
+/// The sum for one file, or for one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IoRow<K> {
-    /// Which one. `None`: that is not known.
+    /// The file or the line. `None`: unknown.
     pub of: Option<K>,
-    /// How much.
+    /// The sum.
     pub amount: IoAmount,
 }
 
-/// What was read and written.
+/// All input and output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Io {
-    /// By file, socket or pipe, as the reader is told of it.
+    /// By file, socket or pipe, in the reader's words.
     pub files: Vec<IoRow<String>>,
-    /// By the innermost line of one's own; of a library, where there is none.
+    /// By the reader's own innermost line; by a library's, where there is none.
     pub lines: Vec<IoRow<Place>>,
-    /// All of it.
+    /// The total.
     pub total: IoAmount,
-    /// The part of the total's bytes that no sample was near to.
+    /// The part of the total's bytes without a sample nearby.
     pub unseen: IoAmount,
-    /// What was fetched from storage and sent to it, by the same threads in the same time.
+    /// Bytes fetched from storage and sent to it, by the same threads in the same time.
     pub storage: Bytes,
 }
 
-/// What was read and written in a selection, which `filter` made: most first. Nothing, where nobody has counted.
+/// The input and output of a selection, which `filter` made: most first. Empty, where it was not
+/// counted.
 pub fn io(profile: &Profile, selection: &Selection, filter: &Filter, shown: Shown) -> Io {
     if profile.traffic.is_empty() {
         return Io::default();
@@ -120,7 +123,7 @@ pub fn io(profile: &Profile, selection: &Selection, filter: &Filter, shown: Show
     io
 }
 
-/// Adds up by file and by line what samples of the selection have.
+/// Adds up the selection's samples by file and by line.
 fn add_up(
     profile: &Profile,
     selection: &Selection,
@@ -174,13 +177,13 @@ fn sorted<K: Ord>(mut rows: Vec<IoRow<K>>) -> Vec<IoRow<K>> {
     rows
 }
 
-/// The file that a sample's call was on.
+/// The file of a sample's call.
 fn file_of<'a>(profile: &'a Profile, sample: &Sample) -> Option<&'a str> {
     let name = match sample.file == StringId::default() {
         true => waited_for(profile, sample.stack)?,
         false => profile.strings.get(sample.file),
     };
-    // One that was removed while it was in use is the same as before.
+    // A file removed while it was in use is the same as before.
     Some(name.strip_suffix(" (deleted)").unwrap_or(name)).filter(|name| !name.is_empty())
 }
 
@@ -192,7 +195,7 @@ fn waited_for(profile: &Profile, stack: StackId) -> Option<&str> {
     }
 }
 
-/// Which of what no sample is near to belongs to a selection.
+/// Whether unattributed bytes belong to a selection.
 struct Admits {
     threads: Vec<profundo_model::ThreadId>,
     from: u64,
@@ -209,8 +212,8 @@ impl Admits {
             threads,
             from: filter.from.map_or(0, |from| from.0),
             to: filter.to.map_or(u64::MAX, |to| to.0),
-            is_possible: filter.files.is_empty()
-                && filter.functions.is_empty()
+            is_possible: !filter.is_of_stacks()
+                && filter.gil.is_empty()
                 && filter.named_tasks.is_empty()
                 && filter.tasks.is_all()
                 && selection.task().is_none(),

@@ -1,4 +1,4 @@
-//! What time was spent on: the interpreter's bytecode, native code, or the kernel.
+//! The use of time: the interpreter's bytecode, native code, or the kernel.
 
 use profundo_model::Kind;
 
@@ -46,7 +46,7 @@ impl KindShares {
 }
 
 impl Split {
-    /// All of it.
+    /// The sum.
     pub fn sum(self) -> u64 {
         let busy = (self.python.saturating_add(self.native)).saturating_add(self.system);
         let known = busy.saturating_add(self.waiting);
@@ -65,7 +65,7 @@ impl Split {
         }
     }
 
-    /// Whether any of it is Python's.
+    /// True if any of the weight is in Python.
     pub fn has_python(self) -> bool {
         self.python > 0
     }

@@ -1,15 +1,15 @@
 //! Questions on a profile, answered with numbers and ids.
 //!
-//! Every answer is a pure function of a [`Profile`](profundo_model::Profile) and of a
-//! [`Selection`] of its samples: what called what ([`tree()`]), what took how much ([`flat()`],
-//! [`shares()`]), who called this ([`callers()`]), how busy the threads were ([`utilization()`]), and
-//! how far the numbers can be trusted ([`quality()`]).
+//! Every answer is a pure function of a [`Profile`](profundo_model::Profile) and of a [`Selection`]
+//! of its samples: the call tree ([`tree()`]), the time of functions ([`flat()`], [`shares()`]),
+//! the callers of one ([`callers()`]), how busy the threads were ([`utilization()`]), and how far
+//! the numbers can be trusted ([`quality()`]).
 //!
-//! It is not for text: how an answer looks is the business of the crate that prints it.
+//! It is not for text: the form of an answer is left to the crate that prints it.
 //!
 //! Constraints: no unsafe code, no I/O, no clock. Samples are first added up by stack, so the work
-//! grows with the number of distinct stacks, not with the length of the recording. How sure a share is
-//! follows from the order of at most a million samples.
+//! grows with the number of distinct stacks, not with the length of the recording. The uncertainty
+//! of a share follows from the order of at most a million samples.
 //!
 //! ```
 //! use profundo_analysis::{Filter, Selection, TreeOptions, tree};
@@ -26,26 +26,36 @@
 
 mod admit;
 mod allocated;
+mod amount;
+mod annotate;
 pub mod bench;
+mod call_graph;
 mod callers;
 mod calls;
 mod choice;
+pub mod diff;
 mod energy;
+mod expression;
 mod filter;
 mod flat;
+pub mod function_names;
 mod garbage;
 mod gathered;
 pub mod graph;
 mod group;
 mod heap;
+mod heatmap;
 mod held;
 mod interval;
 mod io;
 mod kind;
+mod line_finder;
 mod lineless;
 mod lines;
+mod merge;
 mod missing;
 mod nearest;
+mod origin_spread;
 mod own_line;
 mod ownership;
 pub mod palette;
@@ -60,23 +70,35 @@ mod shares;
 mod shown;
 mod spread;
 pub mod stats;
+mod syscalls;
 mod tally;
 mod totals;
 mod traced;
+mod transform;
 mod tree;
 pub mod usage;
 mod utilization;
 mod waits;
+mod weights;
 
 #[cfg(test)]
 mod tests;
 
 pub use allocated::{AllocatedTotal, Measure, block_samples, block_total, block_weights};
+pub use amount::Amount;
+pub use annotate::{
+    Annotation, FunctionCode, InstructionShare, SampledAddress, SampledCode, annotate,
+    is_interpreted, sampled_code,
+};
+pub use call_graph::{CallEdge, CallGraph, CallGraphOptions, CallNode, GraphBy, call_graph};
 pub use callers::{Caller, CallersError, callers};
 pub use calls::{Call, Calls, calls};
 pub use choice::{UnknownChoice, choose};
 pub use energy::{EnergyUse, energy, joules_per_nanosecond};
-pub use filter::{Filter, Numbers, ProcessChoice, TaskChoice, ThreadChoice};
+pub use expression::{Expression, ExpressionError};
+pub use filter::{
+    Filter, FilterError, LabelChoice, Numbers, ProcessChoice, TaskChoice, ThreadChoice,
+};
 pub use flat::{FlatOptions, FlatRow, flat};
 pub use garbage::garbage;
 pub use gathered::Worth;
@@ -87,14 +109,18 @@ pub use heap::{
     heap_samples, is_recorded, keep_only, measured, memory_by_line, unattributed,
 };
 pub use heap::{Growth, ProcessMemory, Use, gauges};
-pub use held::{Held, Named, held, holds_text, is_held_untold};
+pub use heatmap::{Cell, Grid, Heatmap, Pause, heatmap};
+pub use held::{Held, Named, held, holds_text, needs_debug_info};
 pub use interval::{Estimate, Few, Interval, Mass, effective_samples};
 pub use io::{Io, IoAmount, IoRow, io};
 pub use kind::{KindShares, Split};
+pub use line_finder::LinesOptions;
 pub use lineless::{Lineless, Phase};
-pub use lines::{FileLines, Launched, LineShare, LinesOptions, SourceShares, lines};
+pub use lines::{FileLines, Launched, LineShare, SourceShares, lines};
+pub use merge::{InputLabels, MergeError, Merging, merge};
 pub use missing::{Cause, Missing, Whole, missing, missing_of, unread};
 pub use nearest::nearest;
+pub use origin_spread::{FunctionInOrigins, OriginSpread, OriginTimes, origin_spread};
 pub use ownership::{Ownership, Rules, is_library_file};
 pub use pattern::Pattern;
 pub use place::Place;
@@ -104,7 +130,7 @@ pub use settle::settle;
 pub use shares::{FunctionShare, line_shares, shares};
 pub use shown::{Hidden, Libraries, Shown, each_innermost_place, each_shown_stack, shown_stack};
 pub use spread::Spread;
-pub use tally::Amount;
+pub use syscalls::{SyscallAmount, SyscallRow, Syscalls, syscalls};
 pub use totals::{
     CommandTotal, ProcessTotal, ProgramTotal, ThreadTotal, Totals, command_name, totals,
 };
@@ -112,6 +138,7 @@ pub use traced::{
     Begun, CallLabel, CallTable, CallsBetween, Counted, CountedFunction, CountedLine,
     LinesOfFunction, calls_by_sample, time_lines, traced, traced_lines,
 };
+pub use transform::{Operation, Transform, TransformError, Transforms, transform, transforms};
 pub use tree::{Node, NodeId, Recur, Tree, TreeOptions, tree};
 pub use utilization::utilization;
 pub use waits::{WaitRow, waits};

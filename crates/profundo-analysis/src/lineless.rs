@@ -1,7 +1,9 @@
-//! Whose time it is that no line of source has: threads of a library's pool, an interpreter that starts.
+//! The owners of time without a line of source: threads of a library's pool, an interpreter that
+//! starts.
 //!
-//! The work of a pool belongs to the line that waits for it. That line is known if exactly one thread of the same process
-//! was last seen, or is seen next, in the pool's library, and on one line if both.
+//! The work of a pool belongs to the line that waits for it. That line is known if exactly one
+//! thread of the same process was last seen, or is seen next, in the pool's library, and on one
+//! line if both.
 
 use profundo_model::{
     FileId, FrameId, Kind, ModuleId, Nanos, ProcessId, Profile, Role, Sample, StackId, State,
@@ -9,42 +11,42 @@ use profundo_model::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::amount::Amount;
 use crate::kind::Split;
-use crate::lines::Finder;
-use crate::selection::{square_of, weight_of};
-use crate::tally::Amount;
+use crate::line_finder::Finder;
+use crate::weights::{square_of, weight_of};
 use crate::{Place, Selection, StackWeight};
 
-/// Where more threads of a process have lines, nobody knows which of them waits for a pool.
+/// With more threads that have lines in a process, it is unknown which of them waits for a pool.
 const MOST_THREADS: usize = 64;
 
-/// When an interpreter works although no program runs in it.
+/// A phase in which an interpreter works without a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// It prepares itself.
+    /// It initialises itself.
     Start,
-    /// It clears modules and frees what is left.
+    /// It clears modules and frees the remaining objects.
     End,
 }
 
 /// Time without a line of source, of one library or program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lineless {
-    /// The module that the stacks begin in, apart from what starts a thread.
+    /// The module that the stacks begin in, without the start of a thread.
     pub module: Option<ModuleId>,
     /// Whether the module is an interpreter that starts or ends.
     pub phase: Option<Phase>,
-    /// What the stacks begin with, where no module is known.
+    /// The first place of the stacks, where no module is known.
     pub place: Option<Place>,
     /// The threads.
     pub threads: Vec<ThreadId>,
-    /// How much it is.
+    /// The amount.
     pub amount: Amount,
-    /// The lines that waited for it, the one with most first, and how much each of them has.
+    /// The lines that waited for it, with their amounts, the largest first.
     pub lines: Vec<(FrameId, Amount)>,
 }
 
-/// What is grouped: a path of a module, or a place.
+/// The key of a group: a path of a module, or a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Who {
     Module(profundo_model::StringId, Option<Phase>),
@@ -53,14 +55,14 @@ enum Who {
     Place(Option<u32>),
 }
 
-/// What a stack is to a line.
+/// The relation of a stack to a line.
 #[derive(Debug, Clone, Copy)]
 enum Stack {
     At(FrameId),
     Without(usize),
 }
 
-/// The time of a selection that no line has, by whose it is, the greatest part first.
+/// The time of a selection without a line, by its owner, the largest part first.
 pub(crate) fn lineless(
     profile: &Profile,
     selection: &Selection,
@@ -112,7 +114,7 @@ pub(crate) fn lineless(
             rows[row].threads.push(thread);
         }
     }
-    // By row, what was looked at.
+    // By row, the samples that were looked at.
     let mut looked_at = vec![0_u64; rows.len()];
     selection.each_taken(profile, |sample| {
         let Stack::Without(row) = stacks[&sample.stack] else {
@@ -132,7 +134,7 @@ pub(crate) fn lineless(
         }
     });
     for ((row, _, _), (frame, sum)) in lines {
-        // Of gathered samples some were looked at, which stand for all.
+        // Of gathered samples, some were looked at and represent all.
         let sum = match profile.gathered.is_any() {
             true => sum.times(rows[row].amount.weight as f64 / looked_at[row].max(1) as f64),
             false => sum,
@@ -172,8 +174,9 @@ fn alone(profile: &Profile, sample: &Sample, kind: Kind) -> StackWeight {
     }
 }
 
-/// Where a stack begins: in the outermost module that is not the system's, or in what stands for the lack of one. The
-/// agent may stand below functions of the program (it starts threads), so what it calls is not its own.
+/// The beginning of a stack: the outermost module that is not the system's, or the reason for its
+/// lack. The agent may stand below functions of the program (it starts threads), so its callees are
+/// not its own.
 fn beginning(profile: &Profile, stack: StackId) -> (Who, Option<ModuleId>, Option<Place>) {
     let mut found: Option<ModuleId> = None;
     let mut system: Option<ModuleId> = None;
@@ -204,21 +207,23 @@ fn beginning(profile: &Profile, stack: StackId) -> (Who, Option<ModuleId>, Optio
 }
 
 /// Whether an interpreter starts or ends, by the functions of CPython that do it.
-fn phase(profile: &Profile, stack: StackId) -> Option<Phase> {
+fn phase<'a>(profile: &'a Profile, stack: StackId) -> Option<Phase> {
     let locations = profile.stacks.locations(stack);
     let frames = locations.flat_map(|location| profile.locations.get(location).frames.iter());
-    let of_frame = |&frame: &FrameId| match profile.function_name(frame) {
+    // The compiler may have split a function: `_Py_Finalize.part.0`.
+    let whole = |name: &'a str| name.split_once('.').map_or(name, |(whole, _)| whole);
+    let of_frame = |&frame: &FrameId| match whole(profile.function_name(frame)) {
         "Py_InitializeFromConfig" | "Py_InitializeEx" | "pymain_init" => Some(Phase::Start),
-        "Py_FinalizeEx" | "Py_Finalize" => Some(Phase::End),
+        "Py_FinalizeEx" | "Py_Finalize" | "_Py_Finalize" => Some(Phase::End),
         _ => None,
     };
     frames.filter_map(of_frame).last()
 }
 
-/// When a thread was on which line, with which stack.
+/// A thread's line and stack at a time.
 type Seen = (Nanos, FrameId, StackId);
 
-/// Where the threads of each process were that have lines.
+/// The lines of each process's threads.
 struct Tied<'a> {
     profile: &'a Profile,
     /// By process, its threads.
@@ -272,7 +277,7 @@ impl<'a> Tied<'a> {
         let threads = threads.clone();
         let mut found = None;
         for thread in threads {
-            // Who works does not wait for himself.
+            // A working thread does not wait for itself.
             if thread == sample.thread {
                 continue;
             }
@@ -291,7 +296,8 @@ impl<'a> Tied<'a> {
         found
     }
 
-    /// The line of a thread that was in the library just before or just after, or on both sides of it.
+    /// The line of a thread that was in the library just before or just after, or on both sides of
+    /// it.
     fn waiting(
         &mut self,
         before: Option<Seen>,

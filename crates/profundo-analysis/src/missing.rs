@@ -1,5 +1,5 @@
-//! What a report cannot show of the CPU time, of the threads' time, of the allocated bytes, and of the bytes
-//! that were read and written: no sample was taken, it was lost, or its stack could not be read.
+//! Gaps in a report of CPU time, of the threads' time, of allocated bytes, and of bytes read and
+//! written: no sample was taken, it was lost, or its stack could not be read.
 
 mod bytes;
 mod threads;
@@ -9,10 +9,10 @@ use profundo_model::{LocationId, LocationKind, Meta, Profile, Reason, SampleKind
 use crate::quality::quality;
 use crate::{Filter, Selection};
 
-/// Why CPU time is missing.
+/// The cause of missing CPU time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
-    /// It stands under a row of this name.
+    /// It is shown in a row of this name.
     Row(Reason),
     /// The buffer was full.
     BufferFull,
@@ -20,9 +20,9 @@ pub enum Cause {
     TooManyThreads,
     /// The thread was inside the profiler.
     Reentrant,
-    /// No sample came although one was due. Those that came stand for this time too.
+    /// No sample came although one was due. The existing ones stand for this time, too.
     Missed,
-    /// Allocations were not recorded. How large they were is estimated.
+    /// Allocations were not recorded. Their sizes are estimated.
     NotRecorded,
     /// No sample was near when the bytes were read or written.
     NoSampleNear,
@@ -46,7 +46,7 @@ impl Cause {
     }
 }
 
-/// Of which whole something is missing.
+/// The whole that a part is missing from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Whole {
     /// The CPU time, in nanoseconds.
@@ -61,35 +61,36 @@ pub enum Whole {
 }
 
 impl Whole {
-    /// All of them.
+    /// All of them, in this order.
     pub const ALL: [Self; 4] = [Self::Cpu, Self::Threads, Self::Allocated, Self::Traffic];
 
-    /// Whether it is a time, and not bytes.
+    /// True for a time, false for bytes.
     pub fn is_time(self) -> bool {
         matches!(self, Self::Cpu | Self::Threads)
     }
 
-    /// So much must be missing before a warning is due, whatever its share.
+    /// The least missing amount for a warning, whatever its share.
     fn least(self, period: u64) -> u64 {
-        /// At its beginning and its end, any program has a moment without a sample.
+        /// At its start and its end, any program has a moment without a sample.
         const PERIODS: u64 = 5;
         match self {
             Self::Cpu | Self::Threads => period.saturating_mul(PERIODS),
             Self::Allocated => 100_000,
-            // What a program reads of its own code and libraries does not wait, so no sample is near it.
+            // A program reads its own code and libraries without waiting, so no sample is near
+            // these bytes.
             Self::Traffic => 32_000_000,
         }
     }
 }
 
-/// How much is missing of a whole.
+/// The missing part of a whole.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Missing {
-    /// Of what.
+    /// The whole.
     pub of: Whole,
-    /// How much there was: nanoseconds or bytes.
+    /// The size of the whole: nanoseconds or bytes.
     pub used: u64,
-    /// What is missing of it and why, the most first.
+    /// The missing parts by cause, the largest first.
     pub causes: Vec<(Cause, u64)>,
 }
 
@@ -100,12 +101,12 @@ impl Missing {
         parts.fold(0, u64::saturating_add)
     }
 
-    /// A part as a share of what was used.
+    /// A part as a share of the whole.
     pub fn share(&self, part: u64) -> f64 {
         part as f64 / self.used.max(1) as f64
     }
 
-    /// Whether so much is missing that a reader must know it before all else.
+    /// Whether the missing part is so large that a reader must see it first.
     pub fn is_grave(&self, period: u64) -> bool {
         const GRAVE: f64 = 0.05;
         let sum = self.sum();
@@ -113,7 +114,8 @@ impl Missing {
     }
 }
 
-/// Why a stack says little, if it does: its innermost function is not known, or its callers are not.
+/// The reason why a stack says little, if it does: its innermost function is unknown, or its
+/// callers are.
 fn why_unread(profile: &Profile, leaf: LocationId, root: LocationId) -> Option<Reason> {
     let reason = |location| match profile.locations.get(location).kind {
         LocationKind::Reason(reason) => Some(reason),
@@ -126,11 +128,11 @@ fn why_unread(profile: &Profile, leaf: LocationId, root: LocationId) -> Option<R
             Broken | FramePointerUnknown | PythonBroken | Unmerged
         )
     };
-    let hidden = reason(leaf).filter(|it| it.hides_the_function() || is_broken(it));
+    let hidden = reason(leaf).filter(|reason| reason.hides_the_function() || is_broken(reason));
     hidden.or_else(|| reason(root).filter(is_broken))
 }
 
-/// The outermost location of each row of the stack table. A caller is stored before what it calls.
+/// The outermost location of each row of the stack table. A caller is stored before its callees.
 fn roots(profile: &Profile) -> Vec<LocationId> {
     let mut roots: Vec<LocationId> = Vec::with_capacity(profile.stacks.len());
     for stack in profile.stacks.iter() {
@@ -140,7 +142,7 @@ fn roots(profile: &Profile) -> Vec<LocationId> {
     roots
 }
 
-/// Time of a selection whose stacks could not be read, of all that its samples stand for.
+/// The time of a selection whose stacks could not be read, out of all its time.
 pub fn unread(profile: &Profile, selection: &Selection) -> Missing {
     Missing {
         of: Whole::Cpu,
@@ -149,7 +151,7 @@ pub fn unread(profile: &Profile, selection: &Selection) -> Missing {
     }
 }
 
-/// Why stacks could not be read, with the time of each cause. `of` says what a stack's weight counts.
+/// The causes of unreadable stacks, with their time. `of` gives the counted weight of a stack.
 fn unread_causes(
     profile: &Profile,
     selection: &Selection,
@@ -208,7 +210,7 @@ fn sort(causes: &mut [(Cause, u64)]) {
     causes.sort_by_key(|&(cause, weight)| (std::cmp::Reverse(weight), cause));
 }
 
-/// What is missing of the CPU time of a whole profile. `None` where the profile is of something else.
+/// The missing CPU time of a whole profile. `None` for a profile of something else.
 pub fn missing(profile: &Profile) -> Option<Missing> {
     let meta = &profile.meta;
     if meta.kind != SampleKind::Cpu {
@@ -222,7 +224,7 @@ pub fn missing(profile: &Profile) -> Option<Missing> {
         .filter(|stack| profile.is_counted(stack.stack))
         .map(|stack| stack.weight)
         .sum();
-    // Samples of short processes are scaled up, and what they are scaled up by was not sampled.
+    // Samples of short processes are scaled up, and the added time was not sampled.
     let scaled = weight.saturating_sub(counted);
     let sampled = quality.sampled.min(scaled);
     let mut causes = unread_causes(profile, &all, |stack, weight| {
@@ -244,7 +246,7 @@ pub fn missing(profile: &Profile) -> Option<Missing> {
     })
 }
 
-/// What is missing of a whole. `None` where the profile knows nothing of that whole.
+/// The missing part of a whole. `None` where the profile has no data about that whole.
 pub fn missing_of(profile: &Profile, whole: Whole) -> Option<Missing> {
     match whole {
         Whole::Cpu => missing(profile),

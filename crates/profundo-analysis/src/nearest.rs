@@ -1,5 +1,4 @@
-//! The functions whose names come nearest to one that was asked for and is not there: what a person
-//! has most likely meant.
+//! The functions with names nearest to a requested one that is missing: the most likely meanings.
 
 use std::cmp::Reverse;
 
@@ -13,7 +12,7 @@ use crate::{Pattern, Place, Selection};
 /// Longer names are compared by their beginnings.
 const MOST_LETTERS: usize = 64;
 
-/// At most so many names of functions that are shown and were sampled, the nearest to `name` first
+/// At most `most` names of functions that are shown and were sampled, the nearest to `name` first
 /// and of equally near ones the one with most time. None that is too far off to have been meant.
 pub fn nearest<'a>(
     profile: &'a Profile,
@@ -31,7 +30,7 @@ pub fn nearest<'a>(
         })
         .collect();
     found.sort_unstable();
-    found.into_iter().map(|it| it.2).take(most).collect()
+    found.into_iter().map(|near| near.2).take(most).collect()
 }
 
 /// The weight of each function's stacks, by its name.
@@ -56,14 +55,14 @@ fn weights(profile: &Profile, selection: &Selection, shown: Shown) -> FxHashMap<
     weights
 }
 
-/// Small letters, for nobody is sure of the others.
+/// Lower-case letters, because users are unsure of the case.
 fn letters(text: &str) -> Vec<char> {
     let small = text.chars().flat_map(char::to_lowercase);
     small.take(MOST_LETTERS).collect()
 }
 
-/// How far a name is from what was asked for: its nearest end that begins at a segment counts. `None`
-/// where it is another name altogether: more than a third of the letters differ.
+/// The distance of a name from the requested one: its nearest end that begins at a segment counts.
+/// `None` where it is another name altogether: more than a third of the letters differ.
 fn distance(asked: &[char], name: &str) -> Option<usize> {
     if asked.is_empty() {
         return None;
@@ -72,7 +71,7 @@ fn distance(asked: &[char], name: &str) -> Option<usize> {
     let of_end = |end: &str| {
         let end = letters(end);
         if end.windows(asked.len()).any(|part| part == asked) {
-            // It is all there, within more.
+            // The name contains all of it.
             return Some(0);
         }
         let is_far = end.len().abs_diff(asked.len()) > enough;
@@ -82,7 +81,7 @@ fn distance(asked: &[char], name: &str) -> Option<usize> {
     segments(name).filter_map(of_end).min()
 }
 
-/// How many letters have to be changed, left out, put in, or swapped with the next one.
+/// The number of letters to change, remove, insert, or swap with the next one.
 fn edits(one: &[char], other: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=other.len()).collect();

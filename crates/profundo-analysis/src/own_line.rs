@@ -1,11 +1,11 @@
-//! The line of one's own that a stack is in.
+//! The reader's own line in a stack.
 
 use profundo_model::{Language, Profile, StackId};
 
 use crate::shown::Sieve;
 use crate::{Hidden, Libraries, Place, Shown};
 
-/// Finds it.
+/// Finds the reader's own line in stacks.
 pub(crate) struct OwnLines<'a> {
     profile: &'a Profile,
     own: Sieve<'a>,
@@ -30,7 +30,7 @@ impl<'a> OwnLines<'a> {
         }
     }
 
-    /// The innermost line of one's own; of a library, where there is none.
+    /// The innermost own line; a library's, where there is none.
     pub(crate) fn of(&self, stack: StackId) -> Option<Place> {
         let is_code = |place| is_code(self.profile, place);
         innermost_of(&self.own, stack, is_code)
@@ -38,12 +38,12 @@ impl<'a> OwnLines<'a> {
             .or_else(|| innermost_of(&self.everything, stack, is_code))
     }
 
-    /// The innermost line of one's own, if there is one.
+    /// The innermost own line, if there is one.
     pub(crate) fn own(&self, stack: StackId) -> Option<Place> {
         innermost_of(&self.own, stack, |place| is_code(self.profile, place))
     }
 
-    /// The innermost line of Python, whosever it is.
+    /// The innermost line of Python, of any owner.
     pub(crate) fn python(&self, stack: StackId) -> Option<Place> {
         innermost_of(&self.everything, stack, |place| match place {
             Place::Frame(frame) => self.profile.frames.get(frame).language == Language::Python,
@@ -51,7 +51,7 @@ impl<'a> OwnLines<'a> {
         })
     }
 
-    /// The innermost place, be it code or not.
+    /// The innermost place, code or not.
     pub(crate) fn innermost(&self, stack: StackId) -> Option<Place> {
         innermost_of(&self.everything, stack, |_| true)
     }
@@ -68,7 +68,7 @@ fn innermost_of(
     places.into_iter().find(|&place| is_wanted(place))
 }
 
-/// Whether a place is code, rather than a name for what is missing.
+/// Whether a place is code, rather than a name for a gap.
 fn is_code(profile: &Profile, place: Place) -> bool {
     match place {
         Place::Frame(frame) => profile.frames.get(frame).language != Language::Synthetic,

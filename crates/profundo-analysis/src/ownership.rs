@@ -1,11 +1,11 @@
-//! Whose code a frame is: the reader's own, or a library's.
+//! The owner of a frame's code: the reader, or a library.
 //!
-//! Where a file lies says so. Python keeps packages below `site-packages` and its own library
-//! below `lib/pythonX.Y`; Rust has its sources below `/rustc` and those of other crates in
-//! cargo's registry; the system's libraries lie below `/usr/lib`. Native code without debug
-//! information is judged by the module that it lies in. An executable is its reader's own,
-//! wherever it lies: it is what he asked to run. Code that only starts a library's ([`launcher`]) is
-//! nobody's own. Where the place of a file does not tell, the reader does: see [`Rules`].
+//! The place of a file decides it. Python keeps packages below `site-packages` and its own library
+//! below `lib/pythonX.Y`; Rust has its sources below `/rustc` and those of other crates in cargo's
+//! registry; the system's libraries lie below `/usr/lib`. Native code without debug information is
+//! judged by its module. An executable is its reader's own, wherever it lies: the reader has asked
+//! to run it. Code that only starts a library's ([`launcher`]) is not the reader's own. Where the
+//! place of a file does not decide, the reader does: see [`Rules`].
 
 mod launcher;
 mod pattern;
@@ -17,13 +17,13 @@ use crate::Place;
 
 pub use rules::Rules;
 
-/// Who owns what, by table.
+/// The owners of frames and modules.
 #[derive(Debug)]
 pub struct Ownership<'a> {
     profile: &'a Profile,
     /// By frame.
     frames: Vec<bool>,
-    /// By frame, whether a rule says that it is the reader's own, whatever module it lies in.
+    /// By frame, whether a rule makes it the reader's own, whatever its module.
     chosen: Vec<bool>,
     /// By frame, whether it only starts other code.
     launchers: Vec<bool>,
@@ -36,11 +36,11 @@ impl<'a> Ownership<'a> {
     pub fn new(profile: &'a Profile) -> Self {
         let strings = &profile.strings;
         let rules = Rules::new(&profile.meta.mine);
-        let said: Vec<Option<bool>> = (profile.files.iter())
+        let by_rules: Vec<Option<bool>> = (profile.files.iter())
             .map(|file| rules.is_mine(strings.get(file.path)))
             .collect();
-        let files: Vec<bool> = (profile.files.iter().zip(&said))
-            .map(|(file, said)| match said {
+        let files: Vec<bool> = (profile.files.iter().zip(&by_rules))
+            .map(|(file, by_rule)| match by_rule {
                 Some(is_mine) => !is_mine,
                 None => {
                     is_library_prefix(strings.get(file.prefix))
@@ -53,7 +53,7 @@ impl<'a> Ownership<'a> {
         let frames = frames.map(|(frame, &launches)| match frame.language {
             Language::Runtime => true,
             Language::Synthetic => false,
-            // Without a line, the file is but the module, which may hold anybody's code.
+            // Without a line, the file is only the module, which may hold code of any owner.
             Language::Rust if frame.line == 0 && is_rust_library(strings.get(frame.function)) => {
                 true
             }
@@ -63,8 +63,8 @@ impl<'a> Ownership<'a> {
         let frames: Vec<bool> = frames.collect();
         let chosen = profile.frames.iter().zip(&frames);
         let chosen = chosen.map(|(frame, is_library)| {
-            // Without a line, it is the module that the rule is about.
-            !is_library && frame.line > 0 && said[frame.file.index()] == Some(true)
+            // Without a line, the rule is about the module.
+            !is_library && frame.line > 0 && by_rules[frame.file.index()] == Some(true)
         });
         Self {
             profile,
@@ -84,12 +84,12 @@ impl<'a> Ownership<'a> {
         }
     }
 
-    /// Whether a frame only starts a library's code, so that it is nobody's own.
+    /// Whether a frame only starts a library's code, so that it is not the reader's own.
     pub fn is_launcher(&self, frame: FrameId) -> bool {
         self.launchers[frame.index()]
     }
 
-    /// Whether a place is not the reader's own, wherever it was met.
+    /// Whether a place is not the reader's own, in any location.
     pub fn is_library_frame(&self, place: Place) -> bool {
         matches!(place, Place::Frame(frame) if self.frames[frame.index()])
     }
@@ -110,7 +110,7 @@ impl<'a> Ownership<'a> {
     }
 }
 
-/// The prefix of a short path that is of no crate of one's own.
+/// The prefix of a short path that is not of an own crate.
 fn is_library_prefix(prefix: &str) -> bool {
     matches!(
         prefix,
@@ -134,14 +134,15 @@ pub fn is_library_file(path: &str) -> bool {
         "<frozen ",
         "<attrs generated ",
         "<decorator-gen-",
-        // `<class 'networkx.utils.decorators.argmap'> compilation 22`: what a decorator has compiled.
+        // `<class 'networkx.utils.decorators.argmap'> compilation 22`: what a decorator has
+        // compiled.
         "<class '",
         "node:internal",
     ];
     BELOW.iter().any(|start| path.starts_with(start)) || is_in_library_folder(path)
 }
 
-/// Whether a path leads through a folder that holds nothing but libraries, wherever that lies.
+/// Whether a path leads through a folder of libraries, wherever that lies.
 fn is_in_library_folder(path: &str) -> bool {
     const INSIDE: [&str; 10] = [
         "/site-packages/",
@@ -163,12 +164,12 @@ fn is_python_library(path: &str) -> bool {
     ["/lib/python", "/lib64/python"].iter().any(|lib| {
         path.find(lib).is_some_and(|at| {
             let after = &path[at + lib.len()..];
-            after.starts_with(|it: char| it.is_ascii_digit())
+            after.starts_with(|letter: char| letter.is_ascii_digit())
         })
     })
 }
 
-/// Whether a function is by its name one of Rust's own library.
+/// Whether a function's name is one of Rust's own library.
 fn is_rust_library(function: &str) -> bool {
     let function = function.trim_start_matches('<');
     ["std::", "core::", "alloc::", "__rustc::"]
@@ -176,7 +177,7 @@ fn is_rust_library(function: &str) -> bool {
         .any(|start| function.starts_with(start))
 }
 
-/// Whether a module is a library that somebody else made. Executables never are.
+/// Whether a module is a foreign library. Executables never are.
 fn is_library_module(path: &str) -> bool {
     const SYSTEM: [&str; 7] = [
         "/lib/",
@@ -232,7 +233,7 @@ mod tests {
             "src/main.c",
             "/usr/src/app/manage.py",
             "/home/me/app/build/lib.linux-x86_64-cpython-312/app/x.py",
-            // Installed for editing, a package stays where it is.
+            // Installed for editing, a package stays in its place.
             "/home/me/app/src/app/__init__.py",
             "",
         ] {

@@ -1,13 +1,13 @@
 //! One palette: a kind of time has the same colour in text, in `top`, in a picture and on a page.
 //!
-//! The colours are told apart with each of the three colour blindnesses, on a dark ground and on a
-//! light one; a test computes that. Text in black (light) and white (dark) can be read on them. A
-//! terminal has its own sixteen colours, which suit its ground; there a sign tells the kinds apart
-//! as well.
+//! The colours are distinguishable with each of the three colour blindnesses, on a dark ground and
+//! on a light one; a test computes that. Text in black (light) and white (dark) can be read on
+//! them. A terminal has its own sixteen colours, which suit its ground; there a sign distinguishes
+//! the kinds as well.
 
 use profundo_model::Kind;
 
-/// What a colour stands for.
+/// The meanings of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hue {
     /// Python code.
@@ -20,11 +20,11 @@ pub enum Hue {
     Waiting,
     /// The collection of garbage, which is a part of Python's or native time.
     Garbage,
-    /// What could not be read.
+    /// Unreadable stacks.
     Unreadable,
 }
 
-/// One of the sixteen colours that every terminal has. Its user has chosen how it looks.
+/// One of the sixteen colours of every terminal. Its user has chosen their look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ansi {
     /// 31.
@@ -41,12 +41,12 @@ pub enum Ansi {
     Gray,
 }
 
-/// How a hue looks.
+/// The look of a hue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tint {
     /// In a terminal.
     pub ansi: Ansi,
-    /// What a bar of it is filled with in a terminal.
+    /// The fill of its bars in a terminal.
     pub sign: char,
     /// On a light ground, as `#rrggbb`.
     pub light: &'static str,
@@ -77,7 +77,7 @@ impl Hue {
         }
     }
 
-    /// How it looks.
+    /// Its look.
     pub const fn tint(self) -> Tint {
         match self {
             Self::Python => tint(Ansi::Cyan, '█', "#568df0", "#0a42ac"),
@@ -131,7 +131,8 @@ mod tests {
 
     type Light = [f64; 3];
 
-    /// How colours look without one kind of cone, in linear light (Machado, Oliveira and Fernandes, 2009).
+    /// Colours seen without one kind of cone, in linear light (Machado, Oliveira and Fernandes,
+    /// 2009).
     const EYES: [(&str, [Light; 3]); 4] = [
         (
             "all cones",
@@ -190,7 +191,7 @@ mod tests {
         })
     }
 
-    /// In the space CIELAB, where a distance of 2 is just seen.
+    /// In the space CIELAB, where a distance of 2 is just visible.
     fn lab([red, green, blue]: Light) -> Light {
         let x = (0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.95047;
         let y = luminance([red, green, blue]);
@@ -216,7 +217,7 @@ mod tests {
         for (name, eye) in EYES {
             for (at, one) in Hue::ALL.into_iter().enumerate() {
                 for other in &Hue::ALL[at + 1..] {
-                    let colors = [of(one.tint()), of(other.tint())].map(|it| seen(it, &eye));
+                    let colors = [of(one.tint()), of(other.tint())].map(|color| seen(color, &eye));
                     let far = distance(colors[0], colors[1]);
                     assert!(
                         far >= 25.0,
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_can_tell_the_colours_apart() {
+    fn the_colours_differ_for_every_kind_of_eye() {
         check("light", "#1b1f24", |tint| tint.light);
         check("dark", "#ffffff", |tint| tint.dark);
     }

@@ -3,7 +3,7 @@
 
 use profundo_model::{FrameId, Profile, c_name, python_name};
 
-/// What to look for in a name.
+/// A text to look for in names.
 ///
 /// ```
 /// use profundo_analysis::Pattern;
@@ -26,20 +26,20 @@ impl Pattern {
         &self.0
     }
 
-    /// Whether the pattern is a glob, which has to fit the whole of a name.
+    /// Whether the pattern is a glob, which has to match the whole of a name.
     pub fn is_glob(&self) -> bool {
         self.0.contains(['*', '?', '['])
     }
 
-    /// Whether the pattern fits `name`: as a glob the whole of it or what follows a `/`, else any
-    /// part of it.
+    /// Whether the pattern matches `name`: as a glob the whole of it or the part behind a `/`, else
+    /// any part of it.
     pub fn is_in(&self, name: &str) -> bool {
         if !self.is_glob() {
             return name.contains(&self.0);
         }
         let pattern: Vec<char> = self.0.chars().collect();
         let name: Vec<char> = name.chars().collect();
-        let starts = (name.iter().enumerate()).filter(|(_, it)| **it == '/');
+        let starts = (name.iter().enumerate()).filter(|(_, letter)| **letter == '/');
         glob(&pattern, &name)
             || starts
                 .into_iter()
@@ -53,39 +53,39 @@ impl<T: Into<String>> From<T> for Pattern {
     }
 }
 
-/// Whether `pattern` fits all of `text`. The last `*` that was met is where to try again.
+/// Whether `pattern` matches all of `text`. After a mismatch, the last `*` is tried again.
 fn glob(pattern: &[char], text: &[char]) -> bool {
     let (mut at, mut in_text) = (0, 0);
-    let mut again: Option<(usize, usize)> = None;
+    let mut retry: Option<(usize, usize)> = None;
     while in_text < text.len() {
         let step = match pattern.get(at) {
             Some('*') => {
-                again = Some((at, in_text));
+                retry = Some((at, in_text));
                 at += 1;
                 continue;
             }
             Some('?') => Some(at + 1),
             Some('[') => class(pattern, at, text[in_text]),
-            Some(&it) if it == text[in_text] => Some(at + 1),
+            Some(&letter) if letter == text[in_text] => Some(at + 1),
             _ => None,
         };
-        match (step, again) {
+        match (step, retry) {
             (Some(next), _) => (at, in_text) = (next, in_text + 1),
             (None, Some((star, from))) => {
-                again = Some((star, from + 1));
+                retry = Some((star, from + 1));
                 (at, in_text) = (star + 1, from + 1);
             }
             (None, None) => return false,
         }
     }
-    pattern[at..].iter().all(|&it| it == '*')
+    pattern[at..].iter().all(|&letter| letter == '*')
 }
 
-/// What follows a class such as `[a-z]` or `[!0]` that holds `it`. A bracket that is never closed
-/// stands for itself.
-fn class(pattern: &[char], at: usize, it: char) -> Option<usize> {
-    let Some(length) = (pattern[at + 1..].iter().skip(1)).position(|&it| it == ']') else {
-        return (it == '[').then_some(at + 1);
+/// The position behind a class such as `[a-z]` or `[!0]` that contains `letter`. An unclosed
+/// bracket stands for itself.
+fn class(pattern: &[char], at: usize, letter: char) -> Option<usize> {
+    let Some(length) = (pattern[at + 1..].iter().skip(1)).position(|&other| other == ']') else {
+        return (letter == '[').then_some(at + 1);
     };
     let end = at + 2 + length;
     let inside = &pattern[at + 1..end];
@@ -98,11 +98,11 @@ fn class(pattern: &[char], at: usize, it: char) -> Option<usize> {
     while let [first, after @ ..] = rest {
         match after {
             ['-', last, after @ ..] => {
-                found |= (*first..=*last).contains(&it);
+                found |= (*first..=*last).contains(&letter);
                 rest = after;
             }
             _ => {
-                found |= *first == it;
+                found |= *first == letter;
                 rest = after;
             }
         }
@@ -110,9 +110,9 @@ fn class(pattern: &[char], at: usize, it: char) -> Option<usize> {
     (found != negated).then_some(end + 1)
 }
 
-/// The frames whose function is meant by `pattern`, by frame. A glob has to fit the name or its
-/// last segments; other text is the whole name or its last segments (`fact` and `app.fact` mean `my.app.fact`), and
-/// only where no name ends like that, a part of it.
+/// By frame, whether its function matches `pattern`. A glob has to match the name or its last
+/// segments; other text is the whole name or its last segments (`fact` and `app.fact` mean
+/// `my.app.fact`), and only where no name ends like that, a part of it.
 pub(crate) fn functions(profile: &Profile, pattern: &Pattern) -> Vec<bool> {
     let by = |is_meant: &dyn Fn(&str) -> bool| -> Vec<bool> {
         // Frames of one function mostly follow one another.
@@ -149,7 +149,7 @@ pub(crate) fn functions(profile: &Profile, pattern: &Pattern) -> Vec<bool> {
     by(&|name| pattern.is_in(name))
 }
 
-/// The names that a function goes by: `sorted` and `builtin_sorted`.
+/// The names of a function: `sorted` and `builtin_sorted`.
 fn names(function: &str) -> [&str; 2] {
     [python_name(function).unwrap_or(function), c_name(function)]
 }
@@ -170,7 +170,7 @@ fn ends_with_name(name: &str, end: &str) -> bool {
         })
 }
 
-/// The files that are meant by any of `patterns`, by file: by their path or their short form.
+/// By file, whether any of `patterns` matches its path or its short form.
 pub(crate) fn files(profile: &Profile, patterns: &[Pattern]) -> Vec<bool> {
     let strings = &profile.strings;
     (profile.files.iter().enumerate())
@@ -182,7 +182,8 @@ pub(crate) fn files(profile: &Profile, patterns: &[Pattern]) -> Vec<bool> {
                 format!("{prefix}/{rest}")
             };
             let path = strings.get(file.path);
-            index != 0 && (patterns.iter()).any(|it| it.is_in(path) || it.is_in(&short))
+            index != 0
+                && (patterns.iter()).any(|pattern| pattern.is_in(path) || pattern.is_in(&short))
         })
         .collect()
 }

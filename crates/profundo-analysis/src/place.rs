@@ -1,5 +1,5 @@
-//! A place is one level of a stack as a reader sees it: a named function, the reason why the
-//! stack has nothing there, or an address that nobody could name.
+//! A place is one level of a stack as a reader sees it: a named function, the reason why the stack
+//! has nothing there, or an unnamed address.
 
 use profundo_model::{
     FileId, FrameId, Language, LocationId, LocationKind, Profile, Reason, StringId,
@@ -10,15 +10,15 @@ use profundo_model::{
 pub enum Place {
     /// A function at a line.
     Frame(FrameId),
-    /// Why there is no address, in a profile that was not named yet.
+    /// The reason why there is no address, in a profile without names yet.
     Reason(Reason),
     /// An address without a name.
     Unknown,
 }
 
 impl Place {
-    /// Whether the place is hidden unless C frames are asked for. An address that nobody could
-    /// name counts as C; a reason is always shown, because its weight must not be lost.
+    /// Whether the place is hidden unless C frames are requested. An unnamed address counts as C; a
+    /// reason is always shown, because its weight must not be lost.
     pub fn is_c(self, profile: &Profile) -> bool {
         match self {
             Self::Frame(frame) => profile.frames.get(frame).is_c(),
@@ -53,11 +53,12 @@ pub(crate) fn places(
         .chain(frames.rev().map(|&frame| place(profile, frame)))
 }
 
-/// A frame, or the unknown where it says nothing: what was looked up in vain has such a frame.
+/// A frame, or the unknown place for an empty one: an address that was looked up in vain has such a
+/// frame.
 fn place(profile: &Profile, frame: FrameId) -> Place {
     let row = profile.frames.get(frame);
-    let says_nothing = row.function == StringId(0) && row.file == FileId(0);
-    if says_nothing && row.language != Language::Synthetic {
+    let is_unknown = row.function == StringId(0) && row.file == FileId(0);
+    if is_unknown && row.language != Language::Synthetic {
         Place::Unknown
     } else {
         Place::Frame(frame)

@@ -1,26 +1,26 @@
-//! How far a profile can be trusted: what was sampled of the CPU time that was used, and what was lost.
+//! The reliability of a profile: the sampled part of the CPU time, and the losses.
 
 use profundo_model::{Engine, Nanos, Profile};
 
 use crate::interval::Estimate;
 use crate::{Filter, Selection};
 
-/// The quality of a profile. What is not known is `None`.
+/// The quality of a profile. Unknown figures are `None`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quality {
-    /// How many samples were taken.
+    /// The number of samples taken.
     pub samples: u64,
     /// The sum of their counts; more than `samples` where one stands for several.
     pub counted: u64,
-    /// The CPU time that the samples stand for as they were measured, in nanoseconds.
+    /// The measured CPU time that the samples stand for, in nanoseconds.
     pub sampled: u64,
-    /// The part of it that was spent in the kernel.
+    /// The part of it in the kernel.
     pub sampled_in_kernel: u64,
-    /// The CPU time that was used by the kernel's count.
+    /// The CPU time by the kernel's count.
     pub used: Option<u64>,
-    /// The part of it that was spent in the kernel.
+    /// The part of it in the kernel.
     pub used_in_kernel: Option<u64>,
-    /// How many samples the CPU time should have given, if each stood for one period.
+    /// The number of samples that the CPU time should have given, if each stood for one period.
     pub expected: Option<f64>,
     /// Samples that are missing altogether.
     pub lost: u64,
@@ -28,39 +28,42 @@ pub struct Quality {
     pub truncated: u64,
     /// Samples whose stack could not be walked to its root.
     pub broken: u64,
-    /// What made the samples.
+    /// The source of the samples.
     pub engine: Engine,
     /// The nominal time between two samples.
     pub period: Option<Nanos>,
-    /// The profiler's own cost as a share of the program's CPU time. Of a program that is read from outside: for
-    /// how long its threads were held.
+    /// The profiler's own cost as a share of the program's CPU time. For a program that is read
+    /// from outside: how long its threads were held.
     pub own_cost: Option<f64>,
-    /// What is not in the own cost, where that matters: then it is the least that it can be.
+    /// The uncounted part of the own cost, where that matters: then the cost is a lower bound.
     pub not_in_own_cost: Option<Uncounted>,
-    /// CPU time that the profiler's own process used until the recording ended, where it read from outside.
+    /// CPU time of the profiler's own process until the end of the recording, where it read from
+    /// outside.
     pub recorder_cpu: Option<u64>,
-    /// How much CPU time was sampled at the kernel's ticks, of threads that lived shortly or were switched often.
+    /// CPU time sampled at the kernel's ticks, of threads that lived shortly or were switched
+    /// often.
     pub by_ticks: Option<u64>,
-    /// To how much at most a share is sure, to either side, in the selection's samples.
+    /// The largest uncertainty of a share, to either side, in the selection's samples.
     pub margin: Option<f64>,
 }
 
 impl Quality {
-    /// Which part of the CPU time that was used has samples. More than 1 where the kernel's count is coarse.
+    /// The part of the used CPU time that has samples. More than 1 where the kernel's count is
+    /// coarse.
     pub fn sampled_share(&self) -> Option<f64> {
         let used = self.used.filter(|&used| used > 0)?;
         Some(self.sampled as f64 / used as f64)
     }
 
-    /// Whether more was sampled in the kernel than is counted as spent there. The kernel divides a process's time into
-    /// user and system by its ticks, and samples are finer.
+    /// Whether more was sampled in the kernel than counted there. The kernel divides a process's
+    /// time into user and system by its ticks, and samples are finer.
     pub fn kernel_is_rough(&self) -> bool {
         (self.used_in_kernel).is_some_and(|counted| self.sampled_in_kernel > counted)
     }
 }
 
-/// The CPU time that the programs used by the kernel's count, and how much of it in the kernel, where
-/// that is known. A program that profiles itself knows what its clocks can see.
+/// The CPU time of the programs by the kernel's count, and its part in the kernel, where known. A
+/// program that profiles itself knows the time that its clocks can see.
 pub fn cpu_used(profile: &Profile) -> Option<(Nanos, Option<Nanos>)> {
     match profile.cpu_used() {
         Some((user, system)) => {
@@ -74,7 +77,7 @@ pub fn cpu_used(profile: &Profile) -> Option<(Nanos, Option<Nanos>)> {
 /// The quality of the profile, and of shares in the selection.
 pub fn quality(profile: &Profile, selection: &Selection) -> Quality {
     let meta = &profile.meta;
-    // A share of one half is the least sure of all.
+    // A share of one half is the least certain of all.
     let effective = selection.mass(profile).effective_samples();
     let margin = (effective > 0.0 && !selection.is_few(profile))
         .then(|| Estimate::new(0.5, effective).margin());
@@ -95,7 +98,7 @@ pub fn quality(profile: &Profile, selection: &Selection) -> Quality {
         sampled,
         sampled_in_kernel,
         used: used.map(|(all, _)| all.0),
-        used_in_kernel: used.and_then(|(_, in_kernel)| in_kernel).map(|it| it.0),
+        used_in_kernel: used.and_then(|(_, in_kernel)| in_kernel).map(|time| time.0),
         expected: expected.map(|(all, _)| all.0 as f64 / meta.period.0 as f64),
         lost: meta.loss.lost(),
         truncated: meta.loss.truncated,
@@ -116,26 +119,26 @@ pub fn quality(profile: &Profile, selection: &Selection) -> Quality {
     }
 }
 
-/// What the own cost does not count.
+/// The uncounted part of the own cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uncounted {
-    /// What longer forks and ends of processes take, of many short ones.
+    /// The longer forks and ends of many short processes.
     Processes,
-    /// What threads that are switched all the time wait longer for each other.
+    /// The longer waits of threads that switch all the time for each other.
     Switches,
 }
 
-/// Whether much of the time is of threads that were switched often, and that may do so for each other.
+/// Whether much of the time belongs to threads that are switched often, perhaps for each other.
 fn has_threads_that_switch(profile: &Profile, sampled: u64) -> bool {
     const THREADS: usize = 3;
     /// A thread that is sampled at ticks for longer than this is no short one.
     const LONG: u64 = 20_000_000;
-    let by_ticks = profile.meta.by_ticks.map_or(0, |it| it.0);
+    let by_ticks = profile.meta.by_ticks.map_or(0, |time| time.0);
     let threads = profile.threads.len();
     threads >= THREADS && by_ticks > sampled / 4 && by_ticks / threads as u64 > LONG
 }
 
-/// Whether most of what the profiler costs are starts and ends of processes.
+/// Whether most of the profiler's cost are starts and ends of processes.
 fn has_short_processes(profile: &Profile) -> bool {
     const MANY: u64 = 20;
     const SHORT: u64 = 20_000_000;

@@ -1,48 +1,49 @@
-//! How far shares scatter, which the order of the samples tells.
+//! The scatter of shares, estimated from the order of the samples.
 //!
-//! Independent samples would scatter as a lottery does. Samples of one thread are not independent: in a phase
-//! that is longer than the time between two samples, neighbours are in the same functions, and only the
-//! ends of the phase are in doubt. In a loop that is about as long as that time, neighbours avoid or seek one another.
-//! So each row (a function, a line) is a series of deviations from its share, and the series says what the
-//! sum of them scatters by:
+//! Independent samples would scatter as a lottery does. Samples of one thread are not independent:
+//! in a phase that is longer than the time between two samples, neighbours are in the same
+//! functions, and only the ends of the phase are in doubt. In a loop that is about as long as that
+//! time, neighbours avoid or seek one another. So each row (a function, a line) is a series of
+//! deviations from its share, and the series gives the scatter of their sum:
 //!
-//! - Where neighbours differ as much as strangers, blocks of [`BLOCK`] samples are compared with the next block.
-//!   What is slower than a block cancels, and what neighbours have to do with one another is in the blocks' sums.
-//! - Where neighbours agree, what changes is divided into noise and jumps. A straight line through the
-//!   covariances of neighbours and of next neighbours ends in the variance without noise. A jump between two samples is
-//!   in doubt by a twelfth of their distance, squared.
+//! - Where neighbours differ as much as distant samples, blocks of [`BLOCK`] samples are compared
+//!   with the next block. Changes slower than a block cancel, and the correlation of neighbours is
+//!   in the blocks' sums.
+//! - Where neighbours agree, the changes are divided into noise and jumps. A straight line through
+//!   the covariances of neighbours and of next neighbours ends in the variance without noise. A
+//!   jump between two samples is in doubt by a twelfth of their distance, squared.
 //!
-//! Each thread is a series of its own. The whole is one pass over the samples, with a state for each row. Of a long recording
-//! stretches are read that lie evenly in it.
+//! Each thread is a series of its own. The whole is one pass over the samples, with a state for
+//! each row. Of a long recording stretches are read that lie evenly in it.
 
 use profundo_model::{Profile, Sample, SampleKind};
 
+use crate::amount::Amount;
 use crate::interval::{Estimate, Few, Mass, Z};
-use crate::selection::square_of;
-use crate::tally::Amount;
+use crate::weights::square_of;
 use crate::{Selection, StackWeight};
 
-/// How many samples are compared with the next ones.
+/// The number of samples compared with the next ones.
 const BLOCK: usize = 16;
 
-/// At most so many samples are read.
+/// The limit of samples that are read.
 const MOST: usize = 1 << 20;
 
-/// In so many stretches.
+/// The number of stretches that they are read in.
 const STRETCHES: usize = 64;
 
-/// What a jump adds, in parts of what it changes between neighbours. A point that lies anywhere in
-/// a distance is in doubt by a twelfth of its square, neighbours differ by half of the square, so it is
-/// a sixth; a little more, because few jumps are no bell.
+/// The variance of a jump, in parts of its squared difference between neighbours. A point anywhere
+/// in a distance has a variance of a twelfth of its square, neighbours differ by half of the
+/// square, so it is a sixth; a little more, because few jumps are not normal.
 const JUMP: f64 = 0.19;
 
-/// Before the blocks have told anything, it is as if so many had said that neighbours tell enough.
+/// The prior weight of the assumption that neighbours are enough, as a number of blocks.
 const BEFORE: f64 = 8.0;
 
-/// A loop that keeps in step with the sampler scatters by so much more than strangers, at most.
+/// A loop in step with the sampler scatters by at most this factor more than independent samples.
 const MOST_OF_OWN: f64 = 1.7;
 
-/// Which rows each stack of a selection belongs to.
+/// The rows of each stack of a selection.
 #[derive(Debug, Default)]
 pub(crate) struct Members {
     ends: Vec<u32>,
@@ -50,18 +51,18 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// The stack at hand belongs to this row. A stack names a row once.
+    /// Adds a row to the present stack. A stack names a row once.
     pub(crate) fn add(&mut self, row: usize) {
         self.rows.push(number(row));
     }
 
-    /// The next stack is at hand.
+    /// Goes to the next stack.
     pub(crate) fn end_stack(&mut self) {
         self.ends.push(number(self.rows.len()));
     }
 
     fn of(&self, stack: usize) -> &[u32] {
-        let start = stack.checked_sub(1).map_or(0, |it| self.ends[it]);
+        let start = stack.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.rows[start as usize..self.ends[stack] as usize]
     }
 }
@@ -70,8 +71,8 @@ fn number(index: usize) -> u32 {
     u32::try_from(index).expect("fewer than 2^32 rows")
 }
 
-/// The shares of `amounts` in what is selected, and how sure they are. `members` says which of these rows
-/// each of the selection's stacks belongs to.
+/// The shares of `amounts` in a selection, with their uncertainty. `members` has the rows of each
+/// of the selection's stacks.
 pub(crate) fn estimates(
     profile: &Profile,
     selection: &Selection,
@@ -82,7 +83,8 @@ pub(crate) fn estimates(
     estimates_within(profile, selection, members, amounts, whole, |_| true)
 }
 
-/// The same in a part of what is selected, which is of these stacks, by number, and adds up to `whole`.
+/// The shares in a part of a selection, which consists of these stacks, by number, and adds up to
+/// `whole`.
 pub(crate) fn estimates_within(
     profile: &Profile,
     selection: &Selection,
@@ -93,7 +95,7 @@ pub(crate) fn estimates_within(
 ) -> Vec<Estimate> {
     let is_sampled = matches!(profile.meta.kind, SampleKind::Cpu | SampleKind::Wall);
     if !is_sampled || !selection.sums(profile).is_in_order() || whole.squares <= 0.0 {
-        return amounts.iter().map(|it| it.share(whole)).collect();
+        return amounts.iter().map(|amount| amount.share(whole)).collect();
     }
     let mut pass = Pass::new(members, amounts.len());
     pass.read(profile, selection, is_within);
@@ -114,29 +116,30 @@ pub(crate) fn estimates_within(
     .collect()
 }
 
-/// What the deviations of a row from its share are like.
+/// The statistics of a row's deviations from its share.
 #[derive(Debug, Clone, Copy)]
 struct Series {
     /// The sum of their squares, of the products of neighbours, and of next neighbours.
     covariance: [f64; 3],
-    /// The same as the first, as the blocks have it.
+    /// The sum of squares, from the blocks.
     blocks: f64,
-    /// How many blocks there are.
+    /// The number of blocks.
     count: f64,
-    /// How many samples there are.
+    /// The number of samples.
     samples: f64,
-    /// What a jump adds at least.
+    /// The least variance of a jump.
     least: f64,
 }
 
 impl Series {
-    /// What the sum of the deviations scatters by, squared, and how many numbers have told that.
+    /// The variance of the sum of the deviations, and the number of values that it is from.
     fn variance(self) -> (f64, f64) {
         let [own, near, far] = self.covariance;
         let (near_part, far_part) = (near / own, far / own);
-        // What chance does not make of strangers.
+        // Random deviations of independent samples are smaller.
         let certain = 4.0 / self.samples.sqrt();
-        // Neighbours agree by much; or by some, and blocks say that it evens out; or next neighbours agree nearly as well.
+        // Neighbours agree much; or a little, and blocks show that it evens out; or next neighbours
+        // agree nearly as well.
         let is_slow = near_part > certain
             && (near_part > 0.65
                 || (near_part > 0.3 && self.blocks < 0.8 * own)
@@ -152,7 +155,7 @@ impl Series {
                     true => (own + 2.0 * (near + far)).clamp(0.1 * own, 2.0 * own),
                     false => own,
                 };
-                // Differences of neighbours share their members: three tell as much as two.
+                // Differences of neighbours share their members: three have the information of two.
                 let known = self.count * 2.0 / 3.0;
                 let variance = (known * self.blocks + BEFORE * before) / (known + BEFORE);
                 // Beyond that, blocks see phases.
@@ -163,25 +166,25 @@ impl Series {
     }
 }
 
-/// What is known of a row while samples are read.
+/// The state of a row while samples are read.
 #[derive(Debug, Clone, Copy, Default)]
 struct Track {
-    /// The run that the next four are of.
+    /// The run of the next four fields.
     run: u32,
     last: u32,
-    /// In which of the last samples it was; the lowest bit is `last`.
+    /// The last samples that it was in; the lowest bit is `last`.
     seen: u8,
-    /// The block at hand, what the row has in it, and in the one before it.
+    /// The present block, the row's part in it, and in the one before it.
     block: u32,
     sum: f64,
     before: f64,
-    /// How many samples of it were read, and the sum of their squares.
+    /// The number of its samples read, and the sum of their squares.
     count: u64,
     own: f64,
     /// Products of neighbours and next neighbours that are both in the row, and of the row and all.
     near: [f64; 2],
     with_all: [f64; 2],
-    /// The same of blocks.
+    /// The sum of squares of blocks.
     squares: f64,
     block_near: f64,
     block_with_all: f64,
@@ -193,14 +196,14 @@ struct Pass<'a> {
     tracks: Vec<Track>,
     touched: Vec<u32>,
     runs: u32,
-    /// What all samples add up to: squares, products of neighbours, of next neighbours, how many there are of
-    /// each, the squared differences of blocks, and how many blocks there are.
+    /// The sums over all samples: squares, products of neighbours, of next neighbours, the number
+    /// of each, the squared differences of blocks, and the number of blocks.
     own: f64,
     near: [f64; 2],
     pairs: [f64; 2],
     differences: f64,
     blocks: f64,
-    /// How many samples were read, and how many there are.
+    /// The number of samples read, and how many there are.
     read: f64,
     samples: f64,
 }
@@ -232,7 +235,7 @@ impl<'a> Pass<'a> {
         for (at, StackWeight { stack, .. }) in selection.stacks(profile).iter().enumerate() {
             stacks[stack.index()] = number(at);
         }
-        // By thread, the runs of the stretch at hand.
+        // By thread, the runs of the present stretch.
         let mut runs = Runs::new(profile.threads.len());
         let run = |sample: &Sample| {
             let stack = stacks[sample.stack.index()];
@@ -246,7 +249,7 @@ impl<'a> Pass<'a> {
             self.samples = selection.taken(profile) as f64;
             let by_row = selection.by_row(profile);
             for stretch in profile.gathered.stretches() {
-                for taken in stretch.iter().filter(|it| by_row[it.row as usize]) {
+                for taken in stretch.iter().filter(|taken| by_row[taken.row as usize]) {
                     runs.add(run(&profile.sample_of(taken)));
                 }
                 runs.end(|run| self.run(run));
@@ -277,7 +280,7 @@ impl<'a> Pass<'a> {
         let sizes = &run.sizes[..];
         let at = |index: usize| sizes.get(index).copied().unwrap_or(0.0);
         self.runs += 1;
-        self.own += sizes.iter().map(|it| it * it).sum::<f64>();
+        self.own += sizes.iter().map(|size| size * size).sum::<f64>();
         for lag in [1, 2] {
             let products = sizes.iter().zip(sizes.iter().skip(lag));
             self.near[lag - 1] += products.map(|(one, other)| one * other).sum::<f64>();
@@ -331,7 +334,7 @@ impl<'a> Pass<'a> {
     fn series(&self, track: &Track, amount: &Amount, share: f64, whole: Mass) -> Series {
         let rest = (whole.squares - amount.squares).max(0.0);
         let own = amount.squares * (1.0 - share).powi(2) + rest * share * share;
-        // Of a long recording not all was read.
+        // Of a long recording, only a part was read.
         let read = track.own * (1.0 - 2.0 * share) + share * share * self.own;
         let all = own / read.max(f64::MIN_POSITIVE);
         let covariance = |at: usize| {
@@ -350,7 +353,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Samples of one thread: their stacks, by number, and how much each says.
+/// Samples of one thread: their stacks, by number, and their weights.
 #[derive(Debug, Default)]
 struct Run {
     stacks: Vec<u32>,
@@ -381,7 +384,7 @@ impl Runs {
         run.sizes.push(size);
     }
 
-    /// The stretch is over.
+    /// Ends the stretch.
     fn end(&mut self, mut each: impl FnMut(&Run)) {
         for thread in self.present.drain(..) {
             let run = &mut self.by_thread[thread];
@@ -392,7 +395,7 @@ impl Runs {
     }
 }
 
-/// The blocks of a run. The last one has what is left too, and beyond the ends nothing deviates.
+/// The blocks of a run. The last one has the rest, too, and beyond the ends nothing deviates.
 struct Blocks {
     sums: Vec<f64>,
     /// The squared differences of neighbours.
@@ -406,7 +409,7 @@ impl Blocks {
         for (index, size) in sizes.iter().enumerate() {
             sums[(index / BLOCK).min(last)] += size;
         }
-        let inner = sums.windows(2).map(|it| (it[1] - it[0]).powi(2));
+        let inner = sums.windows(2).map(|pair| (pair[1] - pair[0]).powi(2));
         let differences = inner.sum::<f64>() + sums[0].powi(2) + sums[last].powi(2);
         Self { sums, differences }
     }
@@ -416,7 +419,7 @@ impl Blocks {
         (index / BLOCK).min(self.sums.len() - 1)
     }
 
-    /// How much more a block has than its neighbours.
+    /// The excess of a block over its neighbours.
     fn more(&self, block: usize) -> f64 {
         let at = |block: usize| self.sums.get(block).copied().unwrap_or(0.0);
         2.0 * self.sums[block] - at(block.wrapping_sub(1)) - at(block + 1)

@@ -1,22 +1,22 @@
 //! A selection is the part of a profile that a report is about: some samples, and the threads
 //! that they could have come from.
 //!
-//! Most samples repeat a stack that was seen before. So every question starts from the samples
-//! added up by stack, which is done once for a selection, and does its real work once for each
-//! distinct stack.
+//! Most samples repeat an earlier stack. So every question starts from the samples added up by
+//! stack, which is done once for a selection, and does its real work once for each distinct stack.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use profundo_model::{Kind, Kinds, Profile, Sample, SampleKind, StackId, State, TaskId, ThreadId};
 
-use crate::gathered::{last_of_row, merged_of_row, square, squares_of_row};
+use crate::gathered::{last_of_row, merged_of_row, squares_of_row};
 use crate::interval::{Few, Mass};
 use crate::kind::Split;
+use crate::weights::weight_of;
 use crate::{Filter, admit, traced};
 
 /// Samples of a profile, in the order in which they were taken. It belongs to the profile that it
-/// was made from, and remembers what it was asked about it.
+/// was made from, and caches answers.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     rows: Rows,
@@ -26,7 +26,7 @@ pub struct Selection {
     shared: Arc<Shared>,
 }
 
-/// What is the same for all parts of a selection.
+/// The state common to all parts of a selection.
 #[derive(Debug, Default)]
 struct Shared {
     kinds: OnceLock<Kinds>,
@@ -35,7 +35,7 @@ struct Shared {
     numbers: OnceLock<traced::Numbers>,
 }
 
-/// Rows of `Profile::samples`. What lies side by side needs no list.
+/// Rows of `Profile::samples`. Adjacent ones need no list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Rows {
     Range(Range<u32>),
@@ -48,14 +48,14 @@ impl Default for Rows {
     }
 }
 
-/// What the samples with one stack add up to.
+/// The sums of the samples with one stack.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StackWeight {
     /// The stack.
     pub stack: StackId,
-    /// How many samples there are.
+    /// The number of samples.
     pub samples: u64,
-    /// How many calls they stand for, where calls were counted.
+    /// The number of their calls, where calls were counted.
     pub calls: u64,
     /// The sum of the samples' counts.
     pub count: u64,
@@ -69,14 +69,14 @@ pub struct StackWeight {
     pub split: Split,
 }
 
-/// What a whole selection adds up to.
+/// The sums of a whole selection.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Sums {
-    /// In the order in which the stacks were first met.
+    /// In the order of the stacks' first samples.
     pub stacks: Vec<StackWeight>,
-    /// How many were taken.
+    /// The number of samples taken.
     pub samples: u64,
-    /// Of all samples.
+    /// The sum of the samples' counts.
     pub count: u64,
     pub calls: u64,
     pub asleep: u64,
@@ -84,13 +84,13 @@ pub(crate) struct Sums {
     pub in_system: u64,
     pub weight: u64,
     pub squares: f64,
-    /// The weight, as it was recorded, of the samples that were not taken asleep.
+    /// The recorded weight of the samples that were not taken asleep.
     pub awake_weight: u64,
-    /// Whether these are blocks of a heap.
+    /// True for blocks of a heap.
     pub is_heap: bool,
-    /// Whether everything was counted, and nothing sampled.
+    /// True if everything was counted, and nothing sampled.
     pub is_counted: bool,
-    /// The weight of those that must be several in one.
+    /// The weight of samples that certainly stand for several each.
     pub merged: u64,
     /// The times of the first and the last.
     pub times: Option<(u64, u64)>,
@@ -130,8 +130,8 @@ impl Selection {
         }
     }
 
-    /// A part of this selection: these of its samples, on one thread where it is given, in one
-    /// task where it is given.
+    /// A part of this selection: these of its samples, on one thread if given, in one task if
+    /// given.
     pub(crate) fn part(
         &self,
         samples: Vec<u32>,
@@ -164,7 +164,7 @@ impl Selection {
         }
     }
 
-    /// When the newest sample was taken, as [`Profile::order_of_row`] has it.
+    /// The position of the newest sample: see [`Profile::order_of_row`].
     pub(crate) fn last_order(&self, profile: &Profile) -> Option<u64> {
         let of_row = |row: u32| profile.order_of_row(row as usize);
         match (&self.rows, profile.gathered.is_any()) {
@@ -189,8 +189,8 @@ impl Selection {
             && self.len() == profile.samples.len()
     }
 
-    /// Calls `visit` with each sample as it was taken, in the order of time. Where samples were gathered, with those
-    /// that are known so.
+    /// Calls `visit` with each sample as it was taken, in the order of time. For gathered samples,
+    /// with those that were kept.
     pub(crate) fn each_taken(&self, profile: &Profile, mut visit: impl FnMut(&Sample)) {
         if !profile.gathered.is_any() {
             return self.each(profile, |_, sample| visit(sample));
@@ -203,7 +203,7 @@ impl Selection {
         }
     }
 
-    /// The threads that were looked at, those without a sample included.
+    /// The threads of the selection, those without a sample included.
     pub fn threads(&self) -> &[ThreadId] {
         &self.threads
     }
@@ -213,7 +213,7 @@ impl Selection {
         self.task
     }
 
-    /// How many rows of samples there are. Where samples were gathered, they are more: see [`Self::taken`].
+    /// The number of rows of samples. For gathered samples, more were taken: see [`Self::taken`].
     pub fn len(&self) -> usize {
         match &self.rows {
             Rows::Range(range) => range.len(),
@@ -221,7 +221,7 @@ impl Selection {
         }
     }
 
-    /// How many of them were taken: the others stand for time that was counted and not sampled.
+    /// The number of samples taken: other rows stand for time that was counted and not sampled.
     pub fn taken(&self, profile: &Profile) -> u64 {
         match profile.meta.settled {
             Some(_) => self.sums(profile).samples,
@@ -230,13 +230,13 @@ impl Selection {
         }
     }
 
-    /// Whether a report on these has no shares, because there are too few samples. This is decided here and nowhere
-    /// else, for all parts of a report.
+    /// Whether a report on these has no shares, because there are too few samples. It is decided
+    /// only here, for all parts of a report.
     pub fn is_few(&self, profile: &Profile) -> bool {
         self.sums(profile).is_few()
     }
 
-    /// Whether there are none.
+    /// True if there are no samples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -250,23 +250,23 @@ impl Selection {
         (range.chain(list.iter().copied())).map(|row| &profile.samples[row as usize])
     }
 
-    /// The number of snapshots that reports show: the sum of the samples' counts.
+    /// The number of snapshots in reports: the sum of the samples' counts.
     pub fn total(&self, profile: &Profile) -> u64 {
         self.sums(profile).count
     }
 
-    /// How many calls there were, where they were counted.
+    /// The number of calls, where they were counted.
     pub fn calls(&self, profile: &Profile) -> u64 {
         self.sums(profile).calls
     }
 
-    /// The time that the samples stand for, in nanoseconds. Samples that do not say how much that
-    /// is weigh one each.
+    /// The time that the samples stand for, in nanoseconds. Samples without a weight weigh one
+    /// each.
     pub fn weight(&self, profile: &Profile) -> u64 {
         self.sums(profile).weight
     }
 
-    /// The same by kind.
+    /// The time by kind.
     pub fn split(&self, profile: &Profile) -> Split {
         self.sums(profile).split
     }
@@ -276,7 +276,7 @@ impl Selection {
         self.sums(profile).mass()
     }
 
-    /// The samples added up by stack, in the order in which the stacks were first met.
+    /// The samples added up by stack, in the order of the stacks' first samples.
     pub fn stacks(&self, profile: &Profile) -> &[StackWeight] {
         &self.sums(profile).stacks
     }
@@ -286,7 +286,7 @@ impl Selection {
         self.shared.kinds.get_or_init(|| Kinds::of(profile))
     }
 
-    /// By sample, how many calls it stands for, where calls were counted.
+    /// By sample, the number of its calls, where calls were counted.
     fn calls_by_sample(&self, profile: &Profile) -> Option<&[u64]> {
         let calls = (self.shared.calls).get_or_init(|| traced::calls_by_sample(profile));
         calls.as_deref()
@@ -407,18 +407,19 @@ impl Sums {
         }
     }
 
-    /// Whether they are too few for shares. What was measured or counted and not sampled is never few. Of a heap,
-    /// large blocks are certain to be seen, so one of them tells as much as many small ones.
+    /// True if there are too few samples for shares. Measured and counted data is never few. Large
+    /// blocks of a heap are certain to be sampled, so one of them counts as much as many small
+    /// ones.
     fn is_few(&self) -> bool {
-        let tell = match self.is_heap {
+        let effective = match self.is_heap {
             true => (self.weight as f64).powi(2) / self.squares,
             false => self.samples as f64,
         };
-        !self.is_counted && self.squares > 0.0 && tell < Few::LIMIT as f64
+        !self.is_counted && self.squares > 0.0 && effective < Few::LIMIT as f64
     }
 
-    /// Whether the samples are known in the order in which they were taken. Added up they are not, in text that was
-    /// folded or in a long recording that has become coarse.
+    /// Whether the order of the samples is known. Gathered, in folded text or in a long recording
+    /// that has become coarse, it is not.
     pub(crate) fn is_in_order(&self) -> bool {
         self.times.is_some_and(|(first, last)| first < last) && self.merged <= self.weight / 10
     }
@@ -439,8 +440,8 @@ impl StackWeight {
     }
 }
 
-/// The counts of samples. Nearly all weigh the same, and a division takes longer than all else
-/// that is done for a sample.
+/// The counts of samples. Nearly all weigh the same, and a division takes longer than all other
+/// work for a sample.
 struct Counts<'a> {
     profile: &'a Profile,
     last: Option<(u64, u64)>,
@@ -466,32 +467,5 @@ impl<'a> Counts<'a> {
                 count
             }
         }
-    }
-}
-
-/// What a sample adds to the squares of weights, by which it is known how sure a share is.
-pub(crate) fn square_of(profile: &Profile, sample: &Sample) -> f64 {
-    let weight = weight_of(profile, sample);
-    match profile.meta.kind {
-        SampleKind::Heap(measure) => {
-            let unit = crate::heap::unit(&profile.heap, measure);
-            return weight as f64 * weight.min(unit) as f64;
-        }
-        // It was measured.
-        SampleKind::Traced => return 0.0,
-        SampleKind::Cpu | SampleKind::Wall => {}
-    }
-    if profile.is_counted(sample.stack) {
-        return 0.0;
-    }
-    square(&profile.meta, sample.state, weight)
-}
-
-/// The weight of a sample where shares are concerned. Data made by hand may not say how much
-/// time a sample stands for; it still has to weigh something. What was traced may have taken no time.
-pub(crate) fn weight_of(profile: &Profile, sample: &Sample) -> u64 {
-    match profile.meta.kind {
-        SampleKind::Traced => sample.weight.0,
-        _ => sample.weight.0.max(1),
     }
 }

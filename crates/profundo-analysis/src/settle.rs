@@ -1,9 +1,9 @@
 //! Each process gets the CPU time that the kernel counted for it.
 //!
-//! A process that ends before its first sample is due has none, and one that lives for two periods has one
-//! or two. Where many are short, samples alone would give all the time to the few that are long. So the
-//! weights of a process's samples are scaled to its CPU time, and a process without a sample gets a row of
-//! its own. What was measured before stays beside it, in [`Settled`].
+//! A process that ends before its first sample is due has none, and one that lives for two periods
+//! has one or two. Where many are short, samples alone would give all the time to the few that are
+//! long. So the weights of a process's samples are scaled to its CPU time, and a process without a
+//! sample gets a row of its own. The measured values are kept beside it, in [`Settled`].
 
 use profundo_model::{
     Engine, LocationKind, Many, Nanos, Process, ProcessId, Profile, Reason, Sample, SampleKind,
@@ -11,23 +11,23 @@ use profundo_model::{
 };
 use rustc_hash::FxHashMap;
 
-/// A process that used so many periods of CPU time should have samples.
+/// The number of periods from which on a process should have samples.
 const LONG: u64 = 20;
 
-/// Samples of a long process stand for at most so many times what they were measured to be. Beyond that
-/// nobody knows whether the time that has none was spent in the same places.
+/// The largest factor on the samples of a long process. Beyond it, it is unknown whether the time
+/// without samples was spent in the same places.
 const MOST: u64 = 2;
 
-/// The kernel tells the times of a process that others look at in units of this.
+/// The unit in which the kernel reports the times of another process.
 const TICK: u64 = 10_000_000;
 
-/// Scales the samples of each process to the CPU time that the kernel counted for it. Profiles of other
-/// things than CPU time, and of processes whose time is not known, stay as they are.
+/// Scales the samples of each process to its CPU time by the kernel's count. Profiles of other
+/// quantities than CPU time, and processes of unknown time, stay unchanged.
 pub fn settle(profile: &mut Profile) {
     let meta = &profile.meta;
     let is_sampled = !matches!(meta.engine, Engine::Unknown | Engine::Wall);
     let is_recorded = meta.kind == SampleKind::Cpu && is_sampled && meta.period.0 > 0;
-    // Where there is no sample, a row for each process is of use if there are several.
+    // Without any sample, rows for processes are of use if there are several.
     let has_samples = !profile.samples.is_empty() || profile.process_count() > 1;
     if !is_recorded || !has_samples || meta.settled.is_some() || profile.cpu_used().is_none() {
         return;
@@ -37,7 +37,10 @@ pub fn settle(profile: &mut Profile) {
     let plans: Vec<Plan> = (profile.processes.iter().zip(&sums))
         .map(|(process, sampled)| Plan::new(process, *sampled, period))
         .collect();
-    let counted = plans.iter().zip(&sums).map(|(plan, it)| plan.counted(*it));
+    let counted = plans
+        .iter()
+        .zip(&sums)
+        .map(|(plan, sampled)| plan.counted(*sampled));
     let counted = counted.fold(Sampled::default(), Sampled::plus);
     let mut settled = Settled {
         samples: profile.sample_count(),
@@ -63,7 +66,7 @@ pub fn settle(profile: &mut Profile) {
     profile.name_reasons();
 }
 
-/// What the samples of a process add up to.
+/// The sums of a process's samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Sampled {
     user: u64,
@@ -98,21 +101,21 @@ fn sums(profile: &Profile) -> Vec<Sampled> {
     sums
 }
 
-/// What becomes of one process.
+/// The result for one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Plan {
-    /// What its samples were measured to be, and what they stand for.
+    /// The measured time of its samples, and the time that they stand for now.
     from: u64,
     to: u64,
-    /// User and system time that get a row without a sample, and why.
+    /// User and system time that gets a row without a sample, and the reason.
     user: u64,
     system: u64,
     why: Reason,
-    /// The user and system time that are in accordance with the samples.
+    /// The user and system time that agrees with the samples.
     used: Option<(u64, u64)>,
-    /// Whether it used so much that it must have samples.
+    /// True if the process used so much that it must have samples.
     is_long: bool,
-    /// Whether its samples show time in the kernel, where it has some.
+    /// True if its samples show time in the kernel, where it has some.
     sees_the_kernel: bool,
 }
 
@@ -136,7 +139,7 @@ impl Plan {
             process.user.unwrap_or_default().0,
             process.system.unwrap_or_default().0,
         );
-        // Times in ticks are cut off: what the samples say beyond that is true.
+        // Times in ticks are rounded down: more time in the samples is right.
         let cut = user.is_multiple_of(TICK) && system.is_multiple_of(TICK);
         let beyond = from.saturating_sub(user.saturating_add(system));
         let user = match cut && beyond < 2 * TICK {
@@ -177,8 +180,8 @@ impl Plan {
         self.user.saturating_add(self.system)
     }
 
-    /// What the samples say was sampled. One sample of a process that is shorter than a period stands for no more than
-    /// the process used, and samples that do not see the kernel for no more than its time outside.
+    /// The sampled time. One sample of a process shorter than a period stands for no more than the
+    /// process used, and samples that do not see the kernel for no more than its time outside.
     fn counted(&self, sampled: Sampled) -> Sampled {
         let may_be_more = self.is_long && self.sees_the_kernel;
         if may_be_more || self.from <= self.to {
@@ -190,14 +193,14 @@ impl Plan {
         }
     }
 
-    /// What a part of the samples stands for. There must be samples.
+    /// The scaled time of a part of the samples. There must be samples.
     fn scaled(&self, part: u64) -> u64 {
         let scaled = u128::from(part) * u128::from(self.to) / u128::from(self.from);
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 }
 
-/// Scales the weights. What is rounded off one goes to the next, so the sum is exact.
+/// Scales the weights. The remainder of one goes to the next, so the sum is exact.
 fn scale(profile: &mut Profile, plans: &[Plan]) {
     let mut done = vec![(0_u64, 0_u64); plans.len()];
     for taken in &mut profile.gathered.taken {
@@ -227,7 +230,7 @@ fn scale(profile: &mut Profile, plans: &[Plan]) {
     }
 }
 
-/// A stack that says why there is no other.
+/// A stack of a reason alone.
 fn stack_of(profile: &mut Profile, reason: Reason) -> StackId {
     let location = profile.locations.intern(LocationKind::Reason(reason), None);
     profile.stacks.intern(None, location)
@@ -236,11 +239,11 @@ fn stack_of(profile: &mut Profile, reason: Reason) -> StackId {
 /// Adds the time that no sample stands for, at the end of its process.
 fn add_rests(profile: &mut Profile, plans: &[Plan], settled: &Settled) {
     let mut mains = mains(profile);
-    let mut last = (profile.threads.iter().map(|(_, it)| it.number))
+    let mut last = (profile.threads.iter().map(|(_, thread)| thread.number))
         .max()
         .unwrap_or(0);
     let last_row = profile.gathered.rows.iter().map(|many| many.last).max();
-    let end = last_row.or_else(|| profile.samples.last().map(|it| it.time));
+    let end = last_row.or_else(|| profile.samples.last().map(|sample| sample.time));
     let end = end.unwrap_or(Nanos(0));
     let taken = profile.samples.len();
     for (index, plan) in plans.iter().enumerate() {
@@ -283,7 +286,7 @@ fn add_rests(profile: &mut Profile, plans: &[Plan], settled: &Settled) {
         }
     }
     if profile.gathered.is_any() {
-        // Their order is that in which rows were met, as it is.
+        // The order is that of the rows' first appearance, as before.
         for sample in &profile.samples[taken..] {
             profile.gathered.rows.push(Many {
                 samples: 1,
@@ -322,7 +325,7 @@ fn mains(profile: &Profile) -> FxHashMap<ProcessId, (ThreadId, Option<TaskId>)> 
 
 /// The own task of a thread that has no sample.
 fn root_task(profile: &mut Profile, thread: ThreadId) -> TaskId {
-    /// Where the numbers of root tasks begin in recordings.
+    /// The first number of root tasks in recordings.
     const FIRST: u64 = 0xF0F0_0000_0000;
     let thread = profile.threads.get(thread);
     let (name, number) = (thread.name, FIRST + thread.number);

@@ -1,23 +1,23 @@
-//! The share of each function, or of each function at each line, in the time that was sampled,
-//! and how sure it is.
+//! The share of each function, or of each function at each line, in the sampled time, with its
+//! uncertainty.
 //!
 //! A function is a name in a file. Shares are of weights, not of counts, so that a sample that
-//! stands for more time counts for more, and the interval knows that such samples are worth less
-//! than their number.
+//! stands for more time counts for more, and the interval accounts for unequal weights.
 
 use profundo_model::{FileId, Profile, StringId};
 use rustc_hash::FxHashMap;
 
+use crate::amount::Amount;
 use crate::interval::Estimate;
 use crate::scatter::Members;
 use crate::shown::{Shown, Sieve};
-use crate::tally::{Amount, Tallies, Tally, place_slot, place_slots, tally};
+use crate::tally::{Tallies, Tally, place_slot, place_slots, tally};
 use crate::{Place, Selection, scatter};
 
-/// What one function took.
+/// The time of one function.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FunctionShare {
-    /// The function's place: where it is seen most often at its own work, or else most often.
+    /// The function's place: its most frequent one at its own work, or else in all.
     pub place: Place,
     /// The count of samples that contain it.
     pub count: u64,
@@ -25,15 +25,15 @@ pub struct FunctionShare {
     pub overhead: u64,
     /// Its own share of the time.
     pub own: Estimate,
-    /// Its share of the time, with what it called.
+    /// Its share of the time, with its callees.
     pub total: Estimate,
-    /// What the samples that end in it add up to.
+    /// The total of the samples that end in it.
     pub own_amount: Amount,
-    /// What the samples that contain it add up to.
+    /// The total of the samples that contain it.
     pub total_amount: Amount,
 }
 
-/// The shares of all functions, in the order in which they were first met.
+/// The shares of all functions, in the order of first appearance.
 pub fn shares(
     profile: &Profile,
     selection: &Selection,
@@ -49,7 +49,7 @@ pub fn shares(
         |place, _, _| numbers.of(profile, place),
     );
     let mut functions = finish(profile, selection, &tallies);
-    // The line where a function works most: lines are few, so they are added up apart.
+    // The line where a function works most: lines are few, so they are added up separately.
     let mut rows: FxHashMap<u32, usize> = FxHashMap::default();
     for (row, function) in functions.iter().enumerate() {
         rows.insert(numbers.of(profile, function.place), row);
@@ -66,7 +66,7 @@ pub fn shares(
     functions
 }
 
-/// The shares of all functions at each of their lines, in the order in which they were first met.
+/// The shares of all functions at each of their lines, in the order of first appearance.
 pub fn line_shares(
     profile: &Profile,
     selection: &Selection,
@@ -95,8 +95,8 @@ fn finish(profile: &Profile, selection: &Selection, tallies: &Tallies) -> Vec<Fu
         let amounts: Vec<Amount> = tallies.list.iter().map(amount).collect();
         scatter::estimates(profile, selection, members, &amounts)
     };
-    let own = estimates(&tallies.own, |it| it.own);
-    let total = estimates(&tallies.total, |it| it.total);
+    let own = estimates(&tallies.own, |tally| tally.own);
+    let total = estimates(&tallies.total, |tally| tally.total);
     (tallies.list.iter().zip(own).zip(total))
         .map(|((tally, own), total)| FunctionShare {
             place: tally.place,

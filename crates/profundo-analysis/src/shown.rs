@@ -1,8 +1,8 @@
-//! Which levels of a stack a question looks at. What it leaves out gives its time to its caller.
+//! The levels of a stack that a question looks at. Hidden levels give their time to their callers.
 //!
-//! There are two reasons to leave something out. Its language: Julia hides C, the command hides
-//! the interpreter's plumbing. And whose code it is: a reader who cannot change a library would
-//! rather see which of his own lines called it.
+//! There are two reasons to hide a level. Its language: Julia hides C, the command hides the
+//! interpreter's plumbing. And its owner: a reader cannot change a library, and prefers the own
+//! line that called it.
 
 use profundo_model::{Language, LocationId, Profile};
 
@@ -10,10 +10,10 @@ use crate::ownership::Ownership;
 use crate::place::places;
 use crate::{Place, UnknownChoice, choose};
 
-/// Which languages are left out.
+/// The hidden languages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Hidden {
-    /// C, C++, and what nobody could name: Julia's rule, and the library's.
+    /// C, C++, and unnamed code: Julia's rule, and the library's.
     #[default]
     C,
     /// The plumbing of interpreters and runtimes: the command's rule.
@@ -22,13 +22,13 @@ pub enum Hidden {
     Nothing,
 }
 
-/// What becomes of frames of code that is not the reader's own.
+/// The treatment of library frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Libraries {
     /// They are shown like all others.
     #[default]
     Shown,
-    /// Of each run of them only the outermost is shown: what one's own code called.
+    /// Of each run of them only the outermost is shown: the callee of own code.
     Folded,
     /// They are left out.
     Hidden,
@@ -51,12 +51,12 @@ impl std::str::FromStr for Libraries {
     }
 }
 
-/// What is shown of a stack. The default is the library's, which is Julia's.
+/// The shown part of a stack. The default is the library's, which is Julia's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Shown {
-    /// The languages that are left out.
+    /// The hidden languages.
     pub hidden: Hidden,
-    /// What becomes of libraries.
+    /// The treatment of libraries.
     pub libraries: Libraries,
 }
 
@@ -67,7 +67,7 @@ impl Shown {
         libraries: Libraries::Shown,
     };
 
-    /// What the command shows: all but plumbing.
+    /// The command's choice: all but plumbing.
     pub const COMMAND: Self = Self {
         hidden: Hidden::Runtime,
         libraries: Libraries::Shown,
@@ -115,8 +115,9 @@ pub fn each_shown_stack(
     }
 }
 
-/// Calls `visit` with each of these stacks and its innermost place that is shown, if it has one. Libraries are not
-/// folded. Callers are not walked: a recording of deep recursion has as many stacks as the deepest has frames.
+/// Calls `visit` with each of these stacks and its innermost shown place, if it has one. Libraries
+/// are not folded. Callers are not walked: a recording of deep recursion has as many stacks as the
+/// deepest has frames.
 pub fn each_innermost_place(
     profile: &Profile,
     stacks: impl IntoIterator<Item = profundo_model::StackId>,
@@ -133,14 +134,14 @@ pub fn each_innermost_place(
     }
 }
 
-/// The same, ready to be asked about every level of every stack.
+/// The shown part, prepared for every level of every stack.
 #[derive(Debug)]
 pub(crate) struct Sieve<'a> {
     profile: &'a Profile,
     shown: Shown,
     /// By frame, whether its language is left out.
     hidden: Vec<bool>,
-    /// Nobody asks who owns what where that makes no difference.
+    /// The owners, where they matter.
     owners: Option<Ownership<'a>>,
 }
 
@@ -160,8 +161,8 @@ impl<'a> Sieve<'a> {
         }
     }
 
-    /// Whether the language of a place is left out. A reason never is, because its weight must
-    /// not be lost; an address that nobody could name counts as C.
+    /// Whether the language of a place is hidden. A reason never is, because its weight must not be
+    /// lost; an unnamed address counts as C.
     pub(crate) fn hides(&self, place: Place) -> bool {
         match place {
             Place::Frame(frame) => self.hidden[frame.index()],
@@ -170,8 +171,8 @@ impl<'a> Sieve<'a> {
         }
     }
 
-    /// The places of a location that are shown, outermost first. Where libraries are folded, a
-    /// place may still be left out for what called it: see [`Sieve::folds`].
+    /// The shown places of a location, outermost first. Where libraries are folded, a place may
+    /// still be hidden because of its caller: see [`Sieve::folds`].
     pub(crate) fn places(
         &self,
         location: LocationId,
@@ -192,7 +193,7 @@ impl<'a> Sieve<'a> {
         self.shown.libraries == Libraries::Folded
     }
 
-    /// Whether a place is of a library, where anybody wants to know.
+    /// Whether a place is of a library, where owners matter.
     pub(crate) fn is_library(&self, place: Place, location: LocationId) -> bool {
         (self.owners.as_ref()).is_some_and(|owners| owners.is_library(place, location))
     }

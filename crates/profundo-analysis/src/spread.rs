@@ -1,13 +1,13 @@
-//! Several measurements of one thing: their mean, how far they scatter, the least and the most.
+//! Several measurements of one quantity: their mean, their scatter, the least and the most.
 
-/// What several numbers are like.
+/// The statistics of several numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// How many there are.
+    /// The number of values.
     pub count: usize,
     /// Their mean.
     pub mean: f64,
-    /// Their standard deviation, as that of a sample; of one number nobody knows it.
+    /// Their standard deviation, as that of a sample; unknown for one number.
     pub deviation: Option<f64>,
     /// The least.
     pub least: f64,
@@ -16,7 +16,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these numbers; none of no number.
+    /// The statistics of these numbers; none for no number.
     pub fn of(numbers: &[f64]) -> Option<Self> {
         let count = numbers.len();
         let &first = numbers.first()?;

@@ -1,7 +1,7 @@
-//! Few numbers, said honestly: the median, and between which order statistics the true median
-//! lies in 95 of 100 cases. No distribution is assumed, for on shared machines there is none.
+//! Statistics of few numbers: the median, and the order statistics that enclose the true median in
+//! 95 of 100 cases. No distribution is assumed, for on shared machines there is none.
 
-/// The middle of some numbers. Sorted first, so the caller's order does not matter.
+/// The median of some numbers, in any order.
 pub fn median(values: &[f64]) -> f64 {
     let sorted = sorted(values);
     let middle = sorted.len() / 2;
@@ -25,8 +25,8 @@ pub fn quantile(values: &[f64], part: f64) -> f64 {
     sorted.get(index.min(last)).copied().unwrap_or(f64::NAN)
 }
 
-/// The mean of those values that are at most ten times the median: what is longer was the
-/// scheduler or the hypervisor, not what is measured.
+/// The mean of those values that are at most ten times the median: longer ones were caused by the
+/// scheduler or the hypervisor.
 pub fn mean_of_the_usual(values: &[f64]) -> f64 {
     let most = 10.0 * median(values);
     let usual: Vec<f64> = values
@@ -46,7 +46,7 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 /// A median with its surroundings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// How many values there are.
+    /// The number of values.
     pub count: usize,
     /// The median.
     pub median: f64,
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_interval_holds_the_median_as_often_as_it_says() {
-        // A generator that is good enough to draw uniform numbers, whose median is one half.
+        // A random generator for uniform numbers, whose median is one half.
         let mut state = 1_u64;
         let mut draw = || {
             state ^= state << 13;

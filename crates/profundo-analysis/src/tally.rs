@@ -1,105 +1,29 @@
-//! Adding up what is in a stack, each thing once: a function that recurses is in its sample
+//! Adding up the contents of stacks, each thing once: a function that recurses is in its sample
 //! once, however often it is on the stack.
 
 use profundo_model::{LocationId, Profile};
 
-use crate::interval::{Estimate, Mass};
-use crate::kind::Split;
+use crate::amount::Amount;
 use crate::scatter::Members;
 use crate::shown::Sieve;
 use crate::{Place, StackWeight};
 
-/// What some samples add up to.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Amount {
-    /// How many samples.
-    pub samples: u64,
-    /// The sum of their counts.
-    pub count: u64,
-    /// The sum of their weights in nanoseconds.
-    pub weight: u64,
-    /// The sum of the squares of the weights.
-    pub squares: f64,
-    /// The weight by kind.
-    pub split: Split,
-}
-
-impl Amount {
-    /// The share of this in a whole, and how sure it is.
-    pub fn share(&self, whole: Mass) -> Estimate {
-        Estimate::of(self.mass(), whole)
-    }
-
-    /// The weights, for estimates of a part of this.
-    pub fn mass(&self) -> Mass {
-        Mass {
-            weight: self.weight as f64,
-            squares: self.squares,
-            samples: self.samples,
-            is_few: false,
-        }
-    }
-
-    /// What as many of the same are as have so many times the weight.
-    pub(crate) fn times(self, factor: f64) -> Self {
-        let scaled = |it: u64| (it as f64 * factor).round() as u64;
-        let Split {
-            python,
-            native,
-            system,
-            waiting,
-            unreadable,
-        } = self.split;
-        Self {
-            samples: scaled(self.samples),
-            count: scaled(self.count),
-            weight: scaled(self.weight),
-            squares: self.squares * factor,
-            split: Split {
-                python: scaled(python),
-                native: scaled(native),
-                system: scaled(system),
-                waiting: scaled(waiting),
-                unreadable: scaled(unreadable),
-            },
-        }
-    }
-
-    pub(crate) fn add(&mut self, stack: &StackWeight) {
-        self.samples = self.samples.saturating_add(stack.samples);
-        self.count = self.count.saturating_add(stack.count);
-        self.weight = self.weight.saturating_add(stack.weight);
-        self.squares += stack.squares;
-        self.split += stack.split;
-    }
-}
-
-impl std::ops::AddAssign for Amount {
-    fn add_assign(&mut self, other: Self) {
-        self.samples = self.samples.saturating_add(other.samples);
-        self.count = self.count.saturating_add(other.count);
-        self.weight = self.weight.saturating_add(other.weight);
-        self.squares += other.squares;
-        self.split += other.split;
-    }
-}
-
-/// What one thing adds up to.
+/// The sums of one thing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Tally {
-    /// Where the thing was first met.
+    /// The first place of the thing.
     pub place: Place,
     pub location: LocationId,
-    /// Of the samples that contain it.
+    /// The samples that contain it.
     pub total: Amount,
-    /// Of the samples that end in it.
+    /// The samples that end in it.
     pub own: Amount,
     /// The last stack that contained it.
     stamp: u32,
 }
 
-/// Adds up everything that is shown in `stacks`. `slot` says which things are one and the same,
-/// by numbers below `slots`; it gets the place, its location, and its depth of inlining there.
+/// Adds up everything that is shown in `stacks`. `slot` identifies things by numbers below `slots`;
+/// it gets the place, its location, and its depth of inlining there.
 pub(crate) fn tally(
     profile: &Profile,
     stacks: &[StackWeight],
@@ -141,7 +65,7 @@ pub(crate) fn tally(
     tallies
 }
 
-/// What all things add up to.
+/// The sums of all things.
 pub(crate) struct Tallies {
     /// By slot: the row in the list plus one.
     rows: Vec<u32>,
@@ -202,7 +126,7 @@ pub(crate) fn place_slot(profile: &Profile, place: Place) -> u32 {
     }
 }
 
-/// How many numbers [`place_slot`] gives.
+/// The number of values of [`place_slot`].
 pub(crate) fn place_slots(profile: &Profile) -> usize {
     profile.frames.len() + 1 + profundo_model::Reason::ALL.len()
 }

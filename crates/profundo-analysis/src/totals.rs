@@ -1,74 +1,75 @@
-//! What each thread, each process and each command took.
+//! The time of each thread, each process and each command.
 //!
-//! A process that becomes another program by `exec` is one row among the processes, named after the last program, and its
-//! main thread is one row among the threads. Its time is counted by program among the commands.
+//! A process that becomes another program by `exec` is one row among the processes, named after the
+//! last program, and its main thread is one row among the threads. Its time is counted by program
+//! among the commands.
 
 use profundo_model::{Kind, Nanos, ProcessId, Profile, Programs, Thread, ThreadId};
 
 use rustc_hash::FxHashMap;
 
 use crate::Selection;
+use crate::amount::Amount;
 use crate::gathered::squares_of_row;
-use crate::selection::weight_of;
-use crate::tally::Amount;
+use crate::weights::weight_of;
 
-/// What one thread took.
+/// The time of one thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ThreadTotal {
     /// The thread, in the last program of its process.
     pub thread: ThreadId,
-    /// How long it was alive, where that is known.
+    /// Its lifetime, where known.
     pub alive: Option<Nanos>,
-    /// The CPU time that it used, by the kernel's count, where that is known.
+    /// Its CPU time by the kernel's count, where known.
     pub cpu: Option<Nanos>,
-    /// How long it waited for the interpreter's lock, where that is known.
+    /// Its wait for the interpreter's lock, where known.
     pub gil_wait: Option<Nanos>,
-    /// What its samples add up to.
+    /// The total of its samples.
     pub amount: Amount,
 }
 
-/// What one process took.
+/// The time of one process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProcessTotal {
     /// The process, as the last program that it ran.
     pub process: ProcessId,
-    /// What it was, in the order of time: the last of them is `process`.
+    /// Its programs, in the order of time: the last of them is `process`.
     pub programs: Vec<ProgramTotal>,
-    /// How many threads of it were looked at.
+    /// The number of its threads that were observed.
     pub threads: u64,
-    /// User and system time that it used by the kernel's count, where that is known.
+    /// Its user time by the kernel's count, where known.
     pub user: Option<Nanos>,
-    /// System time.
+    /// Its system time by the kernel's count, where known.
     pub system: Option<Nanos>,
-    /// What its samples add up to.
+    /// The total of its samples.
     pub amount: Amount,
 }
 
-/// What one program took in one process.
+/// The time of one program in one process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProgramTotal {
     /// The program.
     pub program: ProcessId,
-    /// What its samples add up to.
+    /// The total of its samples.
     pub amount: Amount,
 }
 
-/// What all processes took that ran a program of one name.
+/// The time of all processes that ran a program of one name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CommandTotal {
-    /// The first of them; [`command_name`] says what it is called.
+    /// The first of them; [`command_name`] gives its name.
     pub first: ProcessId,
-    /// How many processes ended as this program. One that goes on as another program by `exec` is
-    /// counted there.
+    /// The number of processes that ended as this program. One that goes on as another program by
+    /// `exec` is counted there.
     pub processes: u64,
-    /// What their samples add up to.
+    /// The total of their samples.
     pub amount: Amount,
 }
 
 /// The name of the program that a process runs: its first word, without the folder.
 pub fn command_name(profile: &Profile, process: ProcessId) -> &str {
     let process = profile.processes.get(process.index());
-    let command = process.map_or("", |it| profile.strings.get(it.command));
+    let command = process.map_or("", |process| profile.strings.get(process.command));
     let program = command.split_whitespace().next().unwrap_or_default();
     program.rsplit('/').next().unwrap_or(program)
 }
@@ -81,22 +82,22 @@ pub(crate) fn first_of_each(profile: &Profile) -> Vec<ProcessId> {
         .collect()
 }
 
-/// What all of them took.
+/// All totals.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Totals {
-    /// The threads that were looked at, the one that took most first.
+    /// The threads that were looked at, the one with most time first.
     pub threads: Vec<ThreadTotal>,
-    /// Their processes, the one that took most first.
+    /// Their processes, the one with most time first.
     pub processes: Vec<ProcessTotal>,
-    /// The same by the name of the program.
+    /// Their commands, by the name of the program.
     pub commands: Vec<CommandTotal>,
 }
 
-/// What each thread and process of a selection took, those without samples included.
+/// The time of each thread and process of a selection, those without samples included.
 pub fn totals(profile: &Profile, selection: &Selection) -> Totals {
     let mut by_thread = vec![Amount::default(); profile.threads.len()];
     if let [thread] = selection.threads() {
-        // What is all one thread's is added up already.
+        // Weights of a single thread are added up already.
         for stack in selection.stacks(profile) {
             by_thread[thread.index()].add(stack);
         }
@@ -112,7 +113,7 @@ pub fn totals(profile: &Profile, selection: &Selection) -> Totals {
             *amount += by_thread[thread.index()];
         }
     }
-    // A process of which no thread is known took part all the same, and is counted as a process elsewhere.
+    // A process without known threads took part all the same, and counts as a process elsewhere.
     let is_whole = selection.is_whole(profile);
     let by_program: Vec<ProgramTotal> = (by_program.into_iter().enumerate())
         .filter(|(_, (is_met, _))| *is_met || is_whole)
@@ -154,16 +155,16 @@ fn whole_threads(
             rows.len() - 1
         });
         let (row, thread) = (&mut rows[number], profile.threads.get(id));
-        // What was selected of it last stands for it.
+        // The last selected row represents it.
         row.thread = id;
         row.alive = sum(row.alive, thread.alive);
         row.cpu = sum(row.cpu, thread.cpu);
         row.gil_wait = sum(row.gil_wait, thread.gil_wait);
         row.amount += by_thread[id.index()];
     }
-    rows.sort_by_key(|it| {
-        let number = profile.threads.get(it.thread).number;
-        (std::cmp::Reverse(it.amount.weight), number, it.thread)
+    rows.sort_by_key(|total| {
+        let number = profile.threads.get(total.thread).number;
+        (std::cmp::Reverse(total.amount.weight), number, total.thread)
     });
     rows
 }
@@ -178,7 +179,7 @@ fn whole_processes(
     let mut numbers: FxHashMap<ProcessId, usize> = FxHashMap::default();
     let mut rows: Vec<ProcessTotal> = Vec::new();
     let mut in_order = by_program.to_vec();
-    in_order.sort_by_key(|it| programs.before(it.program));
+    in_order.sort_by_key(|total| programs.before(total.program));
     for total in in_order {
         let id = total.program;
         let number = *numbers.entry(programs.first(id)).or_insert_with(|| {
@@ -205,7 +206,7 @@ fn whole_processes(
             rows[number].threads += 1;
         }
     }
-    rows.sort_by_key(|it| (std::cmp::Reverse(it.amount.weight), it.process));
+    rows.sort_by_key(|total| (std::cmp::Reverse(total.amount.weight), total.process));
     rows
 }
 
@@ -235,7 +236,7 @@ fn by_command(
         row.amount += total.amount;
     }
     let mut rows: Vec<CommandTotal> = rows.into_values().collect();
-    rows.sort_by_key(|it| (std::cmp::Reverse(it.amount.weight), it.first));
+    rows.sort_by_key(|total| (std::cmp::Reverse(total.amount.weight), total.first));
     rows
 }
 

@@ -1,8 +1,8 @@
-//! How busy the threads were: the share of their time in which they ran.
+//! The utilization of threads: the share of their time in which they ran.
 //!
-//! An engine that samples threads at rest tells it by itself, as Julia's does: the share of
-//! samples that were not taken asleep. An engine that samples CPU time never sees a thread at
-//! rest; there the time that the threads were alive is what the samples are held against.
+//! An engine that samples sleeping threads, like Julia's, has it in the samples: the share of those
+//! not taken asleep. An engine that samples CPU time never sees a sleeping thread; there the
+//! samples are compared with the time that the threads were alive.
 
 use profundo_model::{Profile, SampleKind};
 
@@ -24,14 +24,14 @@ pub fn utilization(profile: &Profile, selection: &Selection) -> Option<f64> {
     }
 }
 
-/// How long the threads of the selection could have run, in nanoseconds, where it is known.
+/// The time that the threads of the selection could have run, in nanoseconds, where known.
 fn time_alive(profile: &Profile, selection: &Selection) -> Option<u64> {
     let alive: Option<u64> = (selection.threads().iter())
         .map(|&thread| profile.threads.get(thread).alive.map(|alive| alive.0))
         .sum();
     let alive = alive?;
     let duration = profile.meta.duration.0;
-    // A task runs on one thread at a time: on all of them it still has but the recording's time.
+    // A task runs on one thread at a time: on all of them it has only the recording's time.
     let is_task_alone = selection.task().is_some() && selection.threads().len() != 1;
     Some(if is_task_alone && duration > 0 {
         duration

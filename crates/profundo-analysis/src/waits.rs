@@ -1,7 +1,7 @@
-//! What threads waited for, for how long, and which line made them wait.
+//! The waits of threads: what for, how long, and the line that waited.
 //!
-//! Threads of a pool that had nothing to do wait all the time, and would stand above all that somebody waits for. They
-//! are one row, the last one. Rows that differ only in the lock or the child that was waited for are one, too.
+//! Idle threads of a pool wait all the time, and would stand above all waits that matter. They are
+//! one row, the last one. Rows that differ only in the lock or the child are one, too.
 
 use std::cmp::Reverse;
 
@@ -11,38 +11,40 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::own_line::OwnLines;
 use crate::{Place, Selection, Shown};
 
-/// All waiting for one thing at one line.
+/// All waits for one thing at one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitRow {
-    /// What was waited for. `None`: it is not known.
+    /// The kind of the wait. `None`: unknown.
     pub wait: Option<Wait>,
-    /// The frame that names it: the lock, the file, the child. `None` where there are several locks or children.
+    /// The frame that names it: the lock, the file, the child. `None` where there are several locks
+    /// or children.
     pub what: Option<Place>,
     /// All frames that name it.
     pub whats: Vec<Place>,
-    /// The innermost line of one's own that waited; of a library, where there is none.
+    /// The reader's own innermost line that waited; a library's, where there is none.
     pub at: Option<Place>,
-    /// The line of Python that waited most, where that is a library's which the line of one's own has called.
+    /// The Python line of a library that waited most, called by the own line.
     pub inside: Option<Place>,
-    /// Whether these are threads that never worked, and wait for work.
+    /// True for threads that never worked, and wait for work.
     pub is_idle: bool,
-    /// Nanoseconds.
+    /// The waiting time in nanoseconds.
     pub weight: u64,
-    /// How many threads did.
+    /// The number of waiting threads.
     pub threads: usize,
 }
 
-/// What is waited for, the frame that names it unless it is a lock or a child, and the line; or nothing, for those that are idle.
+/// The kind of the wait, the frame that names it unless it is a lock or a child, and the line; or
+/// nothing, for idle threads.
 type Key = (bool, Option<Wait>, Option<Place>, Option<Place>);
 
-/// What a stack says.
+/// The wait of a stack, and the lines that it belongs to.
 #[derive(Debug, Clone, Copy)]
-struct Said {
+struct Findings {
     wait: Option<Wait>,
     what: Option<Place>,
     at: Option<Place>,
     inside: Option<Place>,
-    /// Whether a line of one's own is in it, one that has a number, and that waits for more than work.
+    /// Whether an own line is in it, one with a number, that waits for more than work.
     is_own: bool,
 }
 
@@ -53,44 +55,44 @@ struct Sum {
     threads: FxHashSet<ThreadId>,
     whats: FxHashMap<Place, u64>,
     insides: FxHashMap<Place, u64>,
-    /// Of those that are idle, where and for what.
+    /// For idle threads, where and for what.
     places: FxHashMap<(Option<Place>, Option<Wait>), u64>,
 }
 
-/// The waits of a selection, the longest first, and what is idle last.
+/// The waits of a selection, the longest first, and idle threads last.
 pub fn waits(profile: &Profile, selection: &Selection, shown: Shown) -> Vec<WaitRow> {
     let lines = OwnLines::new(profile, shown);
-    let mut known: FxHashMap<StackId, Said> = FxHashMap::default();
-    let mut said = |stack| {
+    let mut known: FxHashMap<StackId, Findings> = FxHashMap::default();
+    let mut findings = |stack| {
         *known
             .entry(stack)
-            .or_insert_with(|| say(profile, &lines, stack))
+            .or_insert_with(|| find(profile, &lines, stack))
     };
     let programs = profile.programs();
-    let idle = idle(profile, selection, &mut said);
+    let idle = idle(profile, selection, &mut findings);
     let mut rows: FxHashMap<Key, Sum> = FxHashMap::default();
     for sample in selection.samples(profile).filter(is_waiting) {
-        let said = said(sample.stack);
+        let found = findings(sample.stack);
         let key = match idle.contains(&sample.thread) {
             true => (true, None, None, None),
             false => {
                 let is_one_of_many =
-                    matches!(said.wait, Some(Wait::Lock | Wait::Child | Wait::Thread));
-                let what = said.what.filter(|_| !is_one_of_many);
-                (false, said.wait, what, said.at)
+                    matches!(found.wait, Some(Wait::Lock | Wait::Child | Wait::Thread));
+                let what = found.what.filter(|_| !is_one_of_many);
+                (false, found.wait, what, found.at)
             }
         };
         let row = rows.entry(key).or_default();
         let weight = sample.weight.0;
         row.weight = row.weight.saturating_add(weight);
         row.threads.insert(programs.thread(sample.thread));
-        if let Some(what) = said.what {
+        if let Some(what) = found.what {
             *row.whats.entry(what).or_default() += weight;
         }
-        if let Some(inside) = said.inside {
+        if let Some(inside) = found.inside {
             *row.insides.entry(inside).or_default() += weight;
         }
-        *row.places.entry((said.at, said.wait)).or_default() += weight;
+        *row.places.entry((found.at, found.wait)).or_default() += weight;
     }
     let mut rows: Vec<WaitRow> = rows.into_iter().map(|(key, sum)| sum.row(key)).collect();
     rows.sort_by_key(|row| (row.is_idle, Reverse(row.weight), row.at, row.what));
@@ -122,19 +124,19 @@ impl Sum {
     }
 }
 
-/// What weighs most.
+/// The key with the largest weight.
 fn most<T: Copy + Ord>(weights: &FxHashMap<T, u64>) -> Option<T> {
     let heaviest = weights
         .iter()
-        .max_by_key(|&(&it, &weight)| (weight, Reverse(it)));
-    heaviest.map(|(&it, _)| it)
+        .max_by_key(|&(&thing, &weight)| (weight, Reverse(thing)));
+    heaviest.map(|(&thing, _)| thing)
 }
 
 fn is_waiting(sample: &&Sample) -> bool {
     matches!(sample.state, State::WallWaiting | State::Sleeping)
 }
 
-fn say(profile: &Profile, lines: &OwnLines<'_>, stack: StackId) -> Said {
+fn find(profile: &Profile, lines: &OwnLines<'_>, stack: StackId) -> Findings {
     let innermost = profile.stacks.locations(stack).next();
     let kind = innermost.map(|location| profile.locations.get(location).kind);
     let wait = match kind {
@@ -144,22 +146,22 @@ fn say(profile: &Profile, lines: &OwnLines<'_>, stack: StackId) -> Said {
     let own = lines.own(stack);
     let python = lines.python(stack);
     let at = own.or(python).or_else(|| lines.of(stack));
-    Said {
+    Findings {
         wait,
         what: wait.and_then(|_| lines.innermost(stack)),
         at,
-        inside: python.filter(|&it| Some(it) != at),
+        inside: python.filter(|&place| Some(place) != at),
         is_own: own.is_some_and(|place| has_line(profile, place))
             && (is_python(profile, at) || !awaits_work(profile, stack, wait)),
     }
 }
 
-/// Whether a native stack is one of those in which pools wait for work: for events or a condition, and not for a lock that
-/// somebody holds.
+/// Whether a native stack is one in which pools wait for work: for events or a condition, and not
+/// for a held lock.
 fn awaits_work(profile: &Profile, stack: StackId, wait: Option<Wait>) -> bool {
     const NEAR: usize = 12;
     const NAMES: [&str; 4] = ["cond_", "condvar", "ConditionVariable", "sem_wait"];
-    let is_name = |name: &str| NAMES.iter().any(|it| name.contains(it));
+    let is_name = |name: &str| NAMES.iter().any(|part| name.contains(part));
     match wait {
         Some(Wait::Poll | Wait::Signal) => true,
         Some(Wait::Lock) => {
@@ -180,27 +182,27 @@ fn has_line(profile: &Profile, place: Place) -> bool {
     }
 }
 
-/// What a thread did.
+/// The activity of a thread.
 #[derive(Debug, Default)]
 struct Life {
     waited: u64,
     worked: u64,
     has_own_line: bool,
     has_python: bool,
-    /// Where it waited.
+    /// The place of its wait.
     place: Option<Place>,
 }
 
-/// The threads that never worked, and did not wait in a line of one's own.
+/// The threads that never worked, and did not wait in an own line.
 ///
-/// The main thread is none of them. Code without lines may be anybody's, so one native thread that waits alone is none:
-/// a pool has several at one place.
+/// The main thread is none of them. Code without lines may have any owner, so one native thread
+/// that waits alone is none: a pool has several at one place.
 fn idle(
     profile: &Profile,
     selection: &Selection,
-    said: &mut impl FnMut(StackId) -> Said,
+    findings: &mut impl FnMut(StackId) -> Findings,
 ) -> FxHashSet<ThreadId> {
-    /// To begin and to end is no work.
+    /// Starting and ending is no work.
     const PART: u64 = 100;
     const MOST: u64 = 20_000_000;
     let mut lives: FxHashMap<ThreadId, Life> = FxHashMap::default();
@@ -211,14 +213,14 @@ fn idle(
             life.worked = life.worked.saturating_add(weight);
             continue;
         }
-        let said = said(sample.stack);
-        if said.wait == Some(Wait::Cpu) {
+        let found = findings(sample.stack);
+        if found.wait == Some(Wait::Cpu) {
             continue;
         }
         life.waited = life.waited.saturating_add(weight);
-        life.has_own_line |= said.is_own;
-        life.place = life.place.or(said.at);
-        life.has_python |= is_python(profile, said.at);
+        life.has_own_line |= found.is_own;
+        life.place = life.place.or(found.at);
+        life.has_python |= is_python(profile, found.at);
     }
     lives.retain(|&thread, life| {
         let row = profile.threads.get(thread);
@@ -232,7 +234,7 @@ fn idle(
         *together.entry(life.place).or_default() += 1;
     }
     let is_pool =
-        |life: &Life| life.has_python || together.get(&life.place).is_some_and(|&it| it > 1);
+        |life: &Life| life.has_python || together.get(&life.place).is_some_and(|&count| count > 1);
     let idle = lives.iter().filter(|(_, life)| is_pool(life));
     idle.map(|(&thread, _)| thread).collect()
 }

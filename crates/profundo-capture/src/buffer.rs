@@ -9,7 +9,7 @@ use profundo_probe::claims::ChunkState;
 use crate::error::Error;
 use crate::mapping::Mapping;
 
-/// Chunks beyond the budget: each thread holds one that is not full yet.
+/// The chunks beyond the budget: each thread holds one that is not full yet.
 const SPARE_CHUNKS: usize = 1024;
 
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
@@ -19,7 +19,7 @@ static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 pub(crate) struct OwnedBuffer {
     /// Boxed, so that its address stays what was published.
     buffer: Box<Buffer>,
-    /// What the buffer's words and its chunks' states lie in.
+    /// The mappings of the buffer's words and of its chunks' states.
     _memory: (Mapping, Mapping),
 }
 
@@ -30,7 +30,7 @@ impl OwnedBuffer {
             return Err(Error::Words(capacity));
         }
         let wanted = (capacity as usize).div_ceil(CHUNK_WORDS);
-        // A ring keeps as many words as asked for; two chunks are the least that can turn round.
+        // A ring keeps as many words as asked for; two chunks are the least that can wrap around.
         let count = if ring {
             wanted.max(2)
         } else {
@@ -39,8 +39,8 @@ impl OwnedBuffer {
         let words = Mapping::reserve(count * CHUNK_WORDS * size_of::<u64>())?;
         let states = Mapping::reserve(count * size_of::<ChunkState>())?;
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: both mappings hold `count` of theirs and live as long as `self`; whoever drops us
-        // has made sure that no handler uses the buffer. All zero is an unused chunk.
+        // SAFETY: both mappings hold `count` of theirs and live as long as `self`; the owner drops
+        // us only when no handler uses the buffer. All zero is an unused chunk.
         let buffer = unsafe {
             let states: &'static [ChunkState] =
                 std::slice::from_raw_parts(states.as_ptr().cast(), count);

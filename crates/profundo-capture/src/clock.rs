@@ -1,28 +1,6 @@
-//! The same instant on the cycle counter, the monotonic clock and the calendar.
+//! The clocks that the library reads.
 
-use profundo_wire::recording::Instant;
-
-/// A clock of the kernel's in nanoseconds; 0 if it does not exist.
-pub(crate) fn nanoseconds(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is ours to write.
-    if unsafe { libc::clock_gettime(clock, &mut time) } != 0 {
-        return 0;
-    }
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// Now.
-pub(crate) fn now() -> Instant {
-    Instant {
-        cycles: profundo_probe::clock::now(),
-        monotonic: nanoseconds(libc::CLOCK_MONOTONIC),
-        unix: nanoseconds(libc::CLOCK_REALTIME),
-    }
-}
+pub(crate) use profundo_linux::sys::{instant as now, nanoseconds};
 
 /// The CPU clock of a thread of this process, by the kernel's encoding of clock ids.
 pub(crate) fn cpu_clock_of(tid: u32) -> libc::clockid_t {

@@ -1,4 +1,4 @@
-//! What can be chosen, with Julia's defaults.
+//! The settings, with Julia's defaults.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ pub const DEFAULT_WORDS: u64 = 10_000_000;
 /// Julia's default delay between samples.
 pub const DEFAULT_DELAY: Duration = Duration::from_millis(1);
 
-/// Which engine samples CPU time.
+/// The engine that samples CPU time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum EngineChoice {
@@ -17,12 +17,12 @@ pub enum EngineChoice {
     Auto,
     /// `perf_event_open` task clocks, at the full rate.
     PerfSignal,
-    /// POSIX CPU timers, which deliver at most as often as the kernel ticks; the ticks that were
-    /// missed are in each sample's weight.
+    /// POSIX CPU timers, which deliver at most as often as the kernel ticks; missed ticks are in
+    /// each sample's weight.
     CpuTimer,
 }
 
-/// How a perf event reaches the thread.
+/// The way of a perf event to the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Delivery {
@@ -44,9 +44,9 @@ pub struct Config {
     pub delay: Duration,
     /// Whether the newest samples are kept when the buffer is full, rather than the oldest.
     pub ring: bool,
-    /// Which engine.
+    /// The engine.
     pub engine: EngineChoice,
-    /// How perf events arrive.
+    /// The delivery of perf events.
     pub delivery: Delivery,
 }
 

@@ -1,10 +1,10 @@
-//! Threads that block our signals. They run and are never sampled, so their time is written down
-//! here, under a reason instead of a stack: no time is lost in silence.
+//! Threads that block our signals. They run and are never sampled, so their time is recorded here,
+//! under a reason instead of a stack.
 
 use std::collections::HashMap;
 use std::fs;
 
-use profundo_probe::{Event, Probe, SystemCall, Writer, clock};
+use profundo_probe::{Event, Probe, Subject, SystemCall, Writer, clock};
 use profundo_wire::{End, State};
 
 use crate::clock::cpu_of;
@@ -13,22 +13,22 @@ use crate::clock::cpu_of;
 /// a signal that is blocked for a moment (while a thread starts another one) comes after it.
 const SUSPICIOUS: u64 = 50_000_000;
 
-/// What was seen of each thread at the last look: CPU time in nanoseconds, and samples.
+/// The last look at each thread: CPU time in nanoseconds, and samples.
 #[derive(Debug, Default)]
 pub(crate) struct DeafThreads {
-    has_looked: bool,
+    has_begun: bool,
     seen: HashMap<u32, (u64, u64)>,
     writer: Writer,
 }
 
 impl DeafThreads {
     /// Looks at all threads of the program, and writes a sample for each that has run for a while
-    /// without one, if the reason is that it blocks the signals. Returns the others that have.
-    pub(crate) fn look(&mut self, probe: &Probe, tids: &[u32], period: u64) -> Vec<u32> {
+    /// without one because it blocks the signals. Returns the others that have run without one.
+    pub(crate) fn find(&mut self, probe: &Probe, tids: &[u32], period: u64) -> Vec<u32> {
         let mut silent = Vec::new();
         let enough = SUSPICIOUS.max(3 * period);
-        // What a thread ran before the session is not ours; one that was not there has begun since.
-        let begun_since = std::mem::replace(&mut self.has_looked, true);
+        // CPU time before the session is not ours; a thread that was not there has started since.
+        let begun_since = std::mem::replace(&mut self.has_begun, true);
         self.seen.retain(|tid, _| tids.contains(tid));
         for &tid in tids {
             let Some(slot) = probe.threads.find(tid) else {
@@ -50,11 +50,15 @@ impl DeafThreads {
                         system_call: SystemCall::Never,
                         only_if_wanted: false,
                     };
-                    let whose = (slot.number(), tid, slot.task());
-                    probe.record_for(&mut self.writer, whose, event, clock::now(), |_| {
+                    let subject = Subject {
+                        thread: slot.number(),
+                        tid,
+                        task: slot.task(),
+                    };
+                    probe.record_for(&mut self.writer, subject, event, clock::now(), |_| {
                         (0, End::SignalsBlocked)
                     });
-                    slot.clock.note_told(ran);
+                    slot.clock.note_covered(ran);
                 } else {
                     silent.push(tid);
                 }

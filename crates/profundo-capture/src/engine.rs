@@ -1,9 +1,10 @@
-//! The engine of a CPU session: a clock on every thread, by the best means permitted.
+//! The engine of a CPU session: a clock on every thread, by the best permitted means.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use profundo_linux::random::Random;
 use profundo_probe::Probe;
 use profundo_probe::handlers::{self, Periods, value};
 use profundo_probe::task_clock;
@@ -18,11 +19,11 @@ use crate::timer::CpuTimer;
 /// Counts sessions in the upper half of a tag's number.
 static SESSIONS: AtomicU64 = AtomicU64::new(1 << 16);
 
-/// System time is asked for at this rate, which is that of most kernels' own ticks: they charge a
-/// tick to where it hits.
+/// The rate of looks at system time, which is that of most kernels' own ticks: they charge a tick
+/// to the code that it hits.
 const SYSTEM_PERIOD: Duration = Duration::from_millis(4);
 
-/// When threads that run on and on could not have clocks of their own, they are asked for again after so long.
+/// The pause after threads could not get clocks of their own.
 const REFUSED: Duration = Duration::from_secs(1);
 
 /// The clocks of all threads.
@@ -51,7 +52,7 @@ impl Engine {
             next_giving: Instant::now(),
             timers: HashMap::new(),
             system_timers: HashMap::new(),
-            random: Random::new(),
+            random: Random::begin(),
             notes: Vec::new(),
         };
         handlers::set_periods(Periods {
@@ -89,7 +90,7 @@ impl Engine {
         if trap && !handlers::install_trap(probe) {
             return Err(Error::refused(Refusal::SignalHandler));
         }
-        // The session's number, so that nothing seen in an earlier one counts.
+        // The session's number, so that ticks of an earlier one do not count.
         let session = SESSIONS.fetch_add(1 << 16, Ordering::Relaxed) & 0x7FFF_0000;
         let clocks = Clocks::new(trap, self.period, session);
         self.clocks.insert(clocks).open_on_all()
@@ -139,7 +140,7 @@ impl Engine {
         }
     }
 
-    /// Lets the clocks run.
+    /// Starts the clocks.
     pub(crate) fn enable(&mut self, probe: &Probe) -> Result<(), Error> {
         match &mut self.clocks {
             Some(clocks) => clocks.enable(probe),
@@ -156,13 +157,13 @@ impl Engine {
         self.system_timers.clear();
     }
 
-    /// Whether new threads have to be found by looking, and so soon.
+    /// Whether new threads have to be found by looking, and soon.
     pub(crate) fn must_look_for_threads(&self) -> bool {
         self.clocks.as_ref().is_none_or(|clocks| !clocks.inherit)
     }
 
-    /// Gives clocks to threads that have none, and takes those of ended threads back. What is
-    /// refused now is tried again at the next look.
+    /// Gives clocks to threads without one, and closes those of ended threads. A refused one is
+    /// tried again at the next look.
     pub(crate) fn attend(&mut self, tids: &[u32], probe: &Probe) {
         if self.kind == recording::Engine::CpuTimer {
             let _ = self.refresh_timers(tids);
@@ -174,14 +175,14 @@ impl Engine {
         if !self.system_timers.is_empty() {
             let clocks = self.clocks.as_ref();
             let has_timer = |tid: &u32| clocks.is_some_and(|clocks| clocks.has_timer(*tid));
-            let others: Vec<u32> = tids.iter().copied().filter(|it| !has_timer(it)).collect();
+            let others: Vec<u32> = tids.iter().copied().filter(|tid| !has_timer(tid)).collect();
             self.refresh_system_timers(&others);
         }
     }
 
-    /// Gives threads that run on and on clocks of their own, if one has asked.
+    /// Gives threads that never wait clocks of their own, if one has asked.
     pub(crate) fn give_clocks(&mut self, probe: &Probe, now: Instant) {
-        let Some(clocks) = self.clocks.as_mut().filter(|it| it.inherit) else {
+        let Some(clocks) = self.clocks.as_mut().filter(|clocks| clocks.inherit) else {
             return;
         };
         if now < self.next_giving || !(task_clock::take_asked() || clocks.has_many_of_ended()) {
@@ -195,12 +196,12 @@ impl Engine {
     /// Gives a clock to a thread that has run without any.
     pub(crate) fn give_clock(&mut self, tid: u32, probe: &Probe) {
         if let Some(clocks) = &mut self.clocks {
-            // What is refused now is tried again when it has run on.
+            // A refused one is tried again when the thread has run on.
             let _ = clocks.give(tid, probe);
         }
     }
 
-    /// What samples.
+    /// The source of the samples.
     pub(crate) fn kind(&self) -> recording::Engine {
         self.kind
     }
@@ -208,25 +209,5 @@ impl Engine {
     /// Whether system time is seen.
     pub(crate) fn sees_system_time(&self) -> bool {
         self.kind == recording::Engine::CpuTimer || !self.system_timers.is_empty()
-    }
-}
-
-/// A small generator of numbers that need only be unlike the program's own rhythm.
-#[derive(Debug)]
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new() -> Self {
-        Self(profundo_probe::clock::now() | 1)
-    }
-
-    /// A number below `bound`, 0 if that is 0.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        // xorshift64*, whose high bits are good.
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let bits = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D);
-        ((u128::from(bits) * u128::from(bound)) >> 64) as u64
     }
 }

@@ -1,9 +1,9 @@
-//! What can go wrong when a session starts, and what would mend it.
+//! Errors at the start of a session, with their remedies.
 
 use std::io;
 use std::time::Duration;
 
-/// What the kernel refused.
+/// The refused request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -81,7 +81,7 @@ impl Refusal {
     }
 }
 
-/// Why a session could not start or go on.
+/// The reason why a session could not start or go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -112,24 +112,24 @@ pub enum Error {
         "allocations are already being recorded in this process; `profile!` cannot be nested or concurrent"
     )]
     AlreadyRecording,
-    /// A rate that is no number.
+    /// A rate that is not a number.
     #[error("sample rate {0} is not possible; it must be a number, of which 1 and above means all")]
     SampleRate(f64),
-    /// Nobody tells of allocations.
+    /// The program's allocator does not report allocations.
     #[error(
         "this program's allocator does not tell of allocations: it must have          `#[global_allocator] static ALLOC: profundo::Alloc = profundo::Alloc::system();`"
     )]
     NotInstalled,
-    /// Nobody knows all blocks.
+    /// The program's allocator does not report all blocks.
     #[error(
         "this program's allocator does not follow its blocks from the beginning: it must have \
          `#[global_allocator] static ALLOC: profundo::Alloc = profundo::Alloc::system().following();`"
     )]
     NotFollowing,
-    /// One at a time.
+    /// One snapshot at a time.
     #[error("a heap snapshot is already being taken in this process")]
     SnapshotGoingOn,
-    /// It took too long.
+    /// The snapshot took too long.
     #[error("the heap snapshot took longer than 5 minutes, and was given up")]
     SnapshotLong,
     /// The copy was killed, perhaps for want of memory.
@@ -142,11 +142,11 @@ pub enum Error {
         needed >> 20, available >> 20
     )]
     Headroom {
-        /// What is the program's own, in bytes.
+        /// The program's own memory in bytes.
         needed: u64,
-        /// What is left, in bytes.
+        /// The free memory in bytes.
         available: u64,
-        /// Who has it.
+        /// The owner of the limit.
         who: &'static str,
     },
     /// Nothing was ever recorded.
@@ -154,18 +154,18 @@ pub enum Error {
         "the profiling data buffer is not initialized: no profile has been requested in this process"
     )]
     NotInitialized,
-    /// The kernel said no.
+    /// The kernel refused.
     #[error("the kernel refused {}: {source}; {}", what.what(), what.remedy(source.raw_os_error()))]
     Refused {
-        /// What we asked for.
+        /// The refused request.
         what: Refusal,
-        /// What it answered.
+        /// The kernel's answer.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// The kernel's refusal that `errno` tells of.
+    /// The kernel's refusal in `errno`.
     pub(crate) fn refused(what: Refusal) -> Self {
         Self::Refused {
             what,

@@ -1,8 +1,8 @@
-//! After a fork the child has neither our helper nor our events: it is simply not being profiled.
+//! After a fork the child has neither our helper nor our events: it is not profiled.
 //!
 //! Task clocks are not inherited by child processes, CPU timers neither. The fork waits for the
-//! helper to finish its turn, which may hold the loader's lock: the child would inherit it held
-//! by nobody. Whatever the parent's session owned is let go of at the child's next call into the
+//! helper to finish its turn, which may hold the loader's lock: the child would inherit it without
+//! a holder. The possessions of the parent's session are released at the child's next call into the
 //! library.
 
 use std::sync::Once;
@@ -11,18 +11,18 @@ use std::time::Duration;
 
 use profundo_probe::regs::thread_pointer;
 
-use crate::global::{self, STATE};
-use crate::heap;
+use crate::state::STATE;
+use crate::{heap, probe};
 
 /// A turn of the helper takes a millisecond at most. A fork out of a signal handler, which may
 /// have interrupted the very holder of the lock, must not wait for ever.
 const LONG_ENOUGH: Duration = Duration::from_millis(100);
 
-/// The thread pointer of the forking thread, if it holds the lock: the one thing about a thread
+/// The thread pointer of the forking thread, if it holds the lock: the only property of a thread
 /// that is the same in the child.
 static HOLDER: AtomicU64 = AtomicU64::new(0);
 
-/// Has fork ask us, from now on.
+/// Installs the fork handlers.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -38,7 +38,7 @@ unsafe extern "C" fn before() {
     }
 }
 
-/// Lets go of the lock if this thread took it before the fork.
+/// Releases the lock if this thread took it before the fork.
 fn after() {
     let ours = HOLDER.compare_exchange(thread_pointer(), 0, Ordering::Relaxed, Ordering::Relaxed);
     if ours.is_ok() {
@@ -52,11 +52,11 @@ unsafe extern "C" fn in_parent() {
 
 unsafe extern "C" fn in_child() {
     after();
-    global::RUNNING.store(false, Ordering::Relaxed);
-    global::WALL.store(false, Ordering::Relaxed);
+    probe::RUNNING.store(false, Ordering::Relaxed);
+    probe::WALL.store(false, Ordering::Relaxed);
     profundo_probe::handlers::forget_peek();
     profundo_probe::handlers::set_calibrating(false);
-    if let Some(probe) = global::probe() {
+    if let Some(probe) = probe::probe() {
         probe.enabled.store(false, Ordering::Relaxed);
         probe.code.reset_after_fork();
         probe.pid.store(std::process::id(), Ordering::Relaxed);

@@ -1,18 +1,14 @@
-//! The helper thread of a session: what must not happen in a handler happens here.
+//! The helper thread of a session: it does the work that must not happen in a handler.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Refusal};
-use crate::global::STATE;
 use crate::own_threads::OwnThread;
-use crate::session::Mode;
 
-/// How often threads are looked at where they inherit no clock.
-const TICK: Duration = Duration::from_millis(10);
-/// How often there is something to do where they do: so long may a library be loaded before its
-/// functions can be walked through. Each turn costs an interrupt and two context switches.
+/// The interval of later turns: the longest time that the functions of a new library cannot be
+/// walked. Each turn costs an interrupt and two context switches.
 const SLOW_TICK: Duration = Duration::from_millis(20);
 
 /// A running helper.
@@ -23,27 +19,19 @@ pub(crate) struct Helper {
 }
 
 impl Helper {
-    /// Starts the helper. It waits for its first tick, so the caller may go on holding the lock.
-    pub(crate) fn start(mode: Mode, delay: Duration) -> Result<Self, Error> {
-        let tick = match mode {
-            Mode::Cpu => TICK,
-            Mode::Wall => delay.min(TICK),
-        };
-        Self::start_with(tick, || STATE.lock().tick())
-    }
-
-    /// Starts a helper that does this again and again; if it returns true, the next time is later.
-    pub(crate) fn start_with(
+    /// Starts a helper that calls `turn` at each tick; if it returns true, the next turns are
+    /// later. The first turn waits for its tick, so the caller may go on holding the lock.
+    pub(crate) fn start(
         mut tick: Duration,
         mut turn: impl FnMut() -> bool + Send + 'static,
     ) -> Result<Self, Error> {
         let (stop, stopped) = mpsc::channel();
-        let (tell, told) = mpsc::channel();
+        let (started, has_started) = mpsc::channel();
         let body = move || {
             block_all_signals();
             let _own = OwnThread::register();
             // The starter waits for this; it cannot be gone.
-            let _ = tell.send(());
+            let _ = started.send(());
             let mut next = Instant::now() + tick;
             loop {
                 match stopped.recv_timeout(next.saturating_duration_since(Instant::now())) {
@@ -54,8 +42,8 @@ impl Helper {
                 if may_be_slow {
                     tick = SLOW_TICK;
                 }
-                // A late tick is not made up for. However long it took, the lock is left to
-                // others for a while: whoever waits for it looks every 50 microseconds or so.
+                // A late tick is not made up for. However long it took, the lock is left to others
+                // for a while: a waiter polls it every 50 microseconds or so.
                 next = (next + tick).max(Instant::now() + tick / 4);
             }
         };
@@ -69,7 +57,7 @@ impl Helper {
             })?;
         // From here on the helper is known as ours: the engine does not sample it. It cannot fail
         // to answer.
-        let _ = told.recv();
+        let _ = has_started.recv();
         Ok(Self { thread, stop })
     }
 
@@ -87,7 +75,7 @@ impl Helper {
     }
 }
 
-/// The program's signals are the program's threads' business.
+/// The program's signals are for the program's threads.
 fn block_all_signals() {
     // SAFETY: the set is ours; only this thread's mask changes.
     unsafe {

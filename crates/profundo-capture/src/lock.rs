@@ -1,9 +1,9 @@
 //! A lock that a forked child does not inherit held.
 //!
-//! A child of `fork` has one thread. If another thread of the parent held an ordinary mutex at
-//! that instant, the child could never take it, and what it protects may be half changed. This
-//! one remembers which process holds it: a child takes it over and starts with a fresh value,
-//! leaking the parent's.
+//! A child of `fork` has one thread. If another thread of the parent held an ordinary mutex at that
+//! instant, the child could never take it, and the protected value may be half changed. This one
+//! remembers which process holds it: a child takes it over and starts with a fresh value, leaking
+//! the parent's.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 /// A value that can start over.
 pub(crate) trait Fresh {
-    /// The value as it is before anything happened.
+    /// The initial value.
     fn fresh() -> Self;
 }
 
-/// A value behind a lock of which forked children are free.
+/// A value behind a lock that forked children do not inherit held.
 #[derive(Debug)]
 pub(crate) struct ForkLock<T> {
     holder: AtomicU32,

@@ -6,11 +6,12 @@ use std::{ptr, slice};
 
 use crate::error::{Error, Refusal};
 
-/// Where ours are, as many as there are places for: nobody's pointers are looked for there. Start and length.
+/// The ranges of our mappings, as far as there are places: no pointers of the program are looked
+/// for there. Start and length.
 static LISTED: [(AtomicU64, AtomicU64); 256] =
     [const { (AtomicU64::new(0), AtomicU64::new(0)) }; 256];
 
-/// Where our own memory is.
+/// The ranges of our own memory.
 pub(crate) fn listed() -> impl Iterator<Item = (u64, u64)> {
     LISTED.iter().filter_map(|(start, length)| {
         let start = start.load(Ordering::Acquire);
@@ -46,7 +47,7 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// The same, for one who knows himself where it is.
+    /// As [`reserve`](Self::reserve), for an owner that keeps the range itself.
     pub(crate) fn reserve_unlisted(bytes: usize) -> Result<Self, Error> {
         // SAFETY: a new anonymous mapping overlaps nothing.
         let start = unsafe {
@@ -73,7 +74,7 @@ impl Mapping {
         self.start.as_ptr()
     }
 
-    /// Gives the memory back; the mapping stays, and is zero again. Whoever uses it is told so.
+    /// Returns the memory; the mapping stays, and is zero again. Its users must know.
     pub(crate) fn give_back(&self) {
         // SAFETY: the range is ours, and private, without a file.
         unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_DONTNEED) };
@@ -102,7 +103,7 @@ impl Drop for Mapping {
             length.store(0, Ordering::Relaxed);
             start.store(0, Ordering::Release);
         }
-        // SAFETY: the range was mapped by `reserve`; whoever drops it has no user left.
+        // SAFETY: the range was mapped by `reserve`; it is dropped when it has no user left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

@@ -56,7 +56,8 @@ pub(crate) struct ModuleList {
 unsafe impl Send for ModuleList {}
 
 impl ModuleList {
-    /// Looks whether modules came or went, and publishes a new list if so. Cheap otherwise.
+    /// Checks for new and unloaded modules, and publishes a new list if there are any. Cheap
+    /// otherwise.
     pub(crate) fn refresh(&mut self, map: &CodeMap) {
         self.free_retired(map);
         let changes = count_changes();
@@ -102,8 +103,8 @@ impl ModuleList {
         let mut modules: Vec<Module<'static>> = Vec::new();
         for module in &self.compiled {
             let table = module.table.as_ref();
-            // SAFETY: the rows lie on the heap and are freed only after the list that points to it was
-            // retired and no handler was inside: see `free_retired`.
+            // SAFETY: the rows lie on the heap and are freed only after the list that points to it
+            // was retired and no handler was inside: see `free_retired`.
             let table: TableRef<'static> = unsafe {
                 TableRef {
                     base: table.base,
@@ -123,7 +124,7 @@ impl ModuleList {
             modules: sorted,
             generation: self.generation,
         }));
-        // SAFETY: list and tables live until retired and quiet.
+        // SAFETY: list and tables live until they are retired and the map is idle.
         unsafe { map.replace(list) };
         let new = Published {
             list,
@@ -138,7 +139,7 @@ impl ModuleList {
 
     /// Frees lists that no handler can be using any more.
     fn free_retired(&mut self, map: &CodeMap) {
-        if self.retired.is_empty() || !map.is_quiet() {
+        if self.retired.is_empty() || !map.is_idle() {
             return;
         }
         for published in self.retired.drain(..) {
@@ -152,7 +153,7 @@ impl ModuleList {
         }
     }
 
-    /// The bytes of all tables that are in use.
+    /// The bytes of all tables in use.
     pub(crate) fn table_bytes(&self) -> usize {
         let bytes = |module: &Compiled| {
             size_of_val(module.table.rows()) + size_of_val(module.table.index())
@@ -160,7 +161,7 @@ impl ModuleList {
         self.compiled.iter().map(bytes).sum()
     }
 
-    /// What is known of all modules, those that are gone included.
+    /// All modules, unloaded ones included.
     pub(crate) fn infos(&self) -> Vec<ModuleInfo> {
         self.gone
             .iter()
@@ -202,8 +203,8 @@ fn compile(module: Listed, now: u64) -> Compiled {
     }
 }
 
-/// The loader's counts of modules that came and that went. glibc keeps them; where they are
-/// missing the list is read anew each time.
+/// The loader's counts of modules that came and that went. glibc keeps them; without them the list
+/// is read anew each time.
 fn count_changes() -> (u64, u64) {
     unsafe extern "C" fn first(
         info: *mut libc::dl_phdr_info,
@@ -328,7 +329,7 @@ fn module_path(entry: &libc::dl_phdr_info, first: bool, start: u64) -> String {
 }
 
 /// # Safety
-/// The range is mapped and readable, and nobody writes to it meanwhile.
+/// The range is mapped and readable, and is not written to meanwhile.
 unsafe fn bytes_at<'a>(address: u64, length: u64) -> &'a [u8] {
     // SAFETY: the caller vouches for the range.
     unsafe { slice::from_raw_parts(address as *const u8, length as usize) }
@@ -350,8 +351,8 @@ fn find_build_id(mut notes: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// Copies `.eh_frame`, whose end is not known: up to the end of its segment, where it is cut off
-/// by its own terminator.
+/// Copies `.eh_frame`, whose end is unknown: up to the end of its segment, where its own terminator
+/// cuts it off.
 ///
 /// # Safety
 /// As for `read_module`.

@@ -11,20 +11,23 @@ impl Fresh for Vec<u32> {
     }
 }
 
-/// Says that the calling thread is ours, until it is dropped.
+/// Marks the calling thread as ours, until it is dropped.
 #[derive(Debug)]
 pub struct OwnThread {
     tid: u32,
-    _quiet: heap::Quiet,
+    _excluded: heap::ExcludedAllocations,
 }
 
 impl OwnThread {
     /// Registers the calling thread.
     pub fn register() -> Self {
-        let quiet = heap::quietly();
+        let excluded = heap::exclude_allocations();
         let tid = profundo_probe::sys::thread_id();
         OWN.lock().push(tid);
-        Self { tid, _quiet: quiet }
+        Self {
+            tid,
+            _excluded: excluded,
+        }
     }
 }
 

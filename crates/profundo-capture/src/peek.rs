@@ -1,5 +1,5 @@
-//! The signal of the peek, turned into something a normal thread can wait for, and the stacks of
-//! all threads at one moment.
+//! The signal of the peek, turned into an event for a normal thread, and the stacks of all threads
+//! at one moment.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -34,7 +34,7 @@ impl PeekSignal {
         Ok(Self { events })
     }
 
-    /// Waits until the signal comes. Several that came meanwhile are one.
+    /// Waits until the signal comes. Several signals meanwhile are one.
     pub fn wait(&mut self) -> io::Result<()> {
         self.events.read_exact(&mut [0; 8])
     }
@@ -42,7 +42,7 @@ impl PeekSignal {
 
 impl Drop for PeekSignal {
     fn drop(&mut self) {
-        // The descriptor's number may be used again for something else.
+        // The descriptor's number may be reused for another file.
         handlers::forget_peek();
     }
 }

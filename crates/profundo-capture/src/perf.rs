@@ -1,8 +1,10 @@
 //! Task clocks of `perf_event_open` that signal the very thread that ran.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use perf_event_open_sys as sys;
+use profundo_linux::perf::{send_to_thread, task_clock};
 use profundo_probe::handlers;
 
 /// The requests that perf events take, as `_IO('$', 0)` and `_IO('$', 1)`.
@@ -11,12 +13,12 @@ mod request {
     pub(super) const DISABLE: u64 = 0x2401;
 }
 
-/// How the event reaches the thread.
+/// The way of the event to the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// SIGTRAP, sent synchronously; threads that start later inherit the event.
     Trap {
-        /// What tells this event's signals from others'.
+        /// The tag of this event's signals.
         tag: u64,
     },
     /// SIGURG to the one thread, as asynchronous I/O.
@@ -26,28 +28,18 @@ pub(crate) enum Signal {
 /// An open task clock.
 #[derive(Debug)]
 pub(crate) struct TaskClock {
-    /// Not an `OwnedFd`: a program may close every descriptor that it does not know, and the
-    /// number may then be another file's.
+    /// Not an `OwnedFd`: a program may close every descriptor that it does not know, and the number
+    /// may then be another file's.
     descriptor: i32,
     /// The process that opened it. Its children share the event, and must leave it alone.
     process: u32,
 }
 
 impl TaskClock {
-    /// Opens a task clock on a thread of this process, not yet running. Threads that inherit it have the period for ever
-    /// that it has when they begin.
-    ///
-    /// `exclude_kernel` always: with kernel samples, blocked calls would fail with EINTR, and an
-    /// ordinary user may not have them anyway.
+    /// Opens a task clock on a thread of this process, not yet running. Threads that inherit it
+    /// keep for ever the period that it has when they start.
     pub(crate) fn open(tid: u32, period: u64, signal: Signal) -> io::Result<Self> {
-        let mut attr = sys::bindings::perf_event_attr::default();
-        attr.type_ = sys::bindings::PERF_TYPE_SOFTWARE;
-        attr.size = size_of::<sys::bindings::perf_event_attr>() as u32;
-        attr.config = u64::from(sys::bindings::PERF_COUNT_SW_TASK_CLOCK);
-        attr.__bindgen_anon_1.sample_period = period;
-        attr.set_disabled(1);
-        attr.set_exclude_kernel(1);
-        attr.set_exclude_hv(1);
+        let mut attr = task_clock(period);
         if let Signal::Trap { tag } = signal {
             attr.set_inherit(1);
             attr.set_inherit_thread(1);
@@ -77,24 +69,15 @@ impl TaskClock {
     /// Has SIGURG sent to the thread at each overflow.
     fn signal_thread(&self, tid: u32) -> io::Result<()> {
         const F_SETSIG: i32 = 10;
-        const F_SETOWN_EX: i32 = 15;
-        #[repr(C)]
-        struct Owner {
-            kind: i32,
-            pid: i32,
-        }
         let fd = self.descriptor;
         if !handlers::add_our_descriptor(fd) {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
-        let owner = Owner {
-            kind: 0,
-            pid: tid as i32,
-        };
-        // SAFETY: the descriptor is open; F_OWNER_TID is 0 and `owner` has the kernel's layout.
+        // SAFETY: the descriptor is open as long as this clock is.
+        send_to_thread(unsafe { BorrowedFd::borrow_raw(fd) }, tid)?;
+        // SAFETY: the descriptor is open.
         let ok = unsafe {
-            libc::fcntl(fd, F_SETOWN_EX, &raw const owner) == 0
-                && libc::fcntl(fd, F_SETSIG, libc::SIGURG) == 0
+            libc::fcntl(fd, F_SETSIG, libc::SIGURG) == 0
                 && libc::fcntl(fd, libc::F_SETFL, libc::O_ASYNC | libc::O_NONBLOCK) == 0
         };
         if ok {
@@ -105,8 +88,8 @@ impl TaskClock {
     }
 
     fn ioctl(&self, request: u64, argument: usize) -> io::Result<()> {
-        // SAFETY: the argument is what the request takes of a perf event, and no other file knows
-        // these requests.
+        // SAFETY: the argument is the one that a perf event takes, and no other file knows these
+        // requests.
         let result = unsafe { libc::ioctl(self.descriptor, request as libc::Ioctl, argument) };
         if result < 0 {
             Err(io::Error::last_os_error())
@@ -115,7 +98,7 @@ impl TaskClock {
         }
     }
 
-    /// Lets the clock run, on every thread that inherited it too.
+    /// Starts the clock, on every thread that inherited it, too.
     pub(crate) fn enable(&self) -> io::Result<()> {
         self.ioctl(request::ENABLE, 0)
     }

@@ -1,4 +1,4 @@
-//! What `/proc/self` tells about threads.
+//! The contents of `/proc/self` about threads.
 
 use std::fs;
 
@@ -28,12 +28,12 @@ pub(crate) fn threads() -> Result<Vec<u32>, Error> {
     Ok(tids)
 }
 
-/// How many threads the program has, without our own.
+/// The number of threads of the program, without our own.
 pub fn thread_count() -> usize {
     threads().map_or(0, |tids| tids.len())
 }
 
-/// A thread's name as the kernel has it, padded with NULs.
+/// A thread's name from the kernel, padded with NULs.
 pub(crate) fn thread_name(tid: u32) -> [u8; 16] {
     let mut name = [0; 16];
     if let Ok(comm) = fs::read(format!("/proc/self/task/{tid}/comm")) {
@@ -60,7 +60,7 @@ pub(crate) fn is_traced() -> bool {
     })
 }
 
-/// Where the main thread's stack ends: the end of the `[stack]` mapping.
+/// The end of the main thread's stack: that of the `[stack]` mapping.
 pub(crate) fn main_stack_end() -> u64 {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     maps.lines()

@@ -1,7 +1,7 @@
-//! Tasks: which one a thread is running, and where the others wait.
+//! Tasks: the running task of each thread, and the places where the others wait.
 //!
-//! The wrapper of a future says so here. A parked task shows the stack that it had when it last
-//! handed out its waker, for that is where it went to wait.
+//! The wrapper of a future reports them here. A parked task shows the stack that it had when it
+//! last handed out its waker, for there it went to wait.
 
 mod registry;
 
@@ -16,10 +16,10 @@ use profundo_wire::recording::TaskInfo;
 pub(crate) use registry::Picked;
 use registry::Registry;
 
-use crate::global;
 use crate::lock::{ForkLock, Fresh};
+use crate::probe;
 
-/// Task numbers stand well apart from thread numbers, so that one is not taken for the other.
+/// Task numbers are far from thread numbers, so that one is not taken for the other.
 const FIRST_TASK: u64 = 0x1_0000;
 
 static NEXT: AtomicU64 = AtomicU64::new(FIRST_TASK);
@@ -31,16 +31,17 @@ impl Fresh for Option<Registry> {
     }
 }
 
-/// What changes at each poll of a task, and is asked for without a lock.
+/// The state that changes at each poll of a task, readable without a lock.
 #[derive(Debug, Default)]
 struct Running {
     /// The thread that polls it at this moment, 0 if it is parked.
     thread: AtomicU32,
-    /// Whether it was polled without anybody looking where it parks: it may be elsewhere now.
+    /// True if the task was polled while no session recorded where it parks: it may be elsewhere
+    /// now.
     is_kept_park_old: AtomicBool,
 }
 
-/// A living task. It is gone from the list of living tasks when this drops.
+/// A living task. Dropping this removes it from the list of living tasks.
 #[derive(Debug)]
 pub struct TaskHandle {
     number: u64,
@@ -52,7 +53,7 @@ fn with<T>(f: impl FnOnce(&mut Registry) -> T) -> T {
 }
 
 impl TaskHandle {
-    /// Registers a task that was made at this place. Of a long name only the beginning is kept.
+    /// Registers a task that was made at this place. A long name is cut.
     pub fn new(name: &str, place: &'static Location<'static>) -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let running = Arc::new(Running::default());
@@ -65,19 +66,19 @@ impl TaskHandle {
         self.number
     }
 
-    /// Says that the calling thread polls the task from now on, where no guard can be held.
+    /// Notes that the calling thread polls the task from now on, where no guard can be held.
     pub fn mark_running(&self) {
         set_current_task(self.number);
         self.running.begins();
     }
 
-    /// Ends what `mark_running` began.
+    /// Ends `mark_running`.
     pub fn mark_parked(&self) {
         set_current_task(0);
         self.running.thread.store(0, Ordering::Relaxed);
     }
 
-    /// Says that the calling thread polls the task now, until the guard drops.
+    /// Notes that the calling thread polls the task now, until the guard drops.
     pub fn enter(&self) -> Entered<'_> {
         let before = set_current_task(self.number);
         self.running.begins();
@@ -115,12 +116,12 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// Says which task the calling thread runs from now on; returns the one before, 0 for none.
+/// Sets the calling thread's task; returns the one before, 0 for none.
 pub fn set_current_task(number: u64) -> u64 {
     thread_local! {
         static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
     }
-    let Some(probe) = global::probe() else {
+    let Some(probe) = probe::probe() else {
         return 0;
     };
     let tid = profundo_probe::sys::thread_id();
@@ -134,33 +135,33 @@ pub fn set_current_task(number: u64) -> u64 {
     slot.map_or(0, |slot| slot.set_task(number))
 }
 
-/// Whether anybody wants to know where tasks park.
+/// Whether a session records where tasks park.
 pub fn wants_parked_stacks() -> bool {
-    global::WALL.load(Ordering::Relaxed)
+    probe::WALL.load(Ordering::Relaxed)
 }
 
 /// Keeps the stack of the function that called our caller as the place where a task waits.
 /// Our caller is the function by which the task's waker is cloned.
 #[inline(never)]
 pub fn note_park_here(number: u64) {
-    /// Deeper stacks are cut at the root: where a task waits is near the leaf.
+    /// Deeper stacks are cut at the root: the place of the wait is near the leaf.
     const DEEPEST: usize = 256;
     /// The walk itself, this function, and the one that clones the waker.
     const OURS: usize = 3;
-    let Some(probe) = global::probe() else { return };
+    let Some(probe) = probe::probe() else { return };
     let mut stack = [0; DEEPEST];
     let (depth, end) = probe.walk_here(&mut stack);
     let Some(stack) = stack.get_mut(OURS..depth) else {
         return;
     };
     if let Some(leaf) = stack.first_mut() {
-        // A leaf is taken for the instruction that runs; this one is a return address.
+        // A leaf is taken for the running instruction; this one is a return address.
         *leaf -= 1;
     }
     with(|registry| registry.park(number, stack, end));
 }
 
-/// How many tasks are alive.
+/// The number of tasks alive.
 pub(crate) fn living() -> usize {
     with(|registry| registry.living())
 }

@@ -8,7 +8,7 @@ use crate::clock::cpu_clock_of;
 #[derive(Debug)]
 pub(crate) struct CpuTimer {
     timer: libc::timer_t,
-    /// Children of a fork have no such timer, but may have one of their own by that number.
+    /// Children of a fork have no such timer, but may have one of their own with that number.
     process: u32,
 }
 

@@ -1,6 +1,6 @@
 //! Elapsed time: at each tick one thread or task is picked at random, wherever it is.
 //!
-//! A blocked thread is read where it blocks, without waking it: the kernel tells its stack
+//! A blocked thread is read where it blocks, without waking it: the kernel reports its stack
 //! pointer and instruction in `/proc/self/task/T/syscall`. A running thread is only *asked*: its
 //! CPU clock, which ticks in user code alone, takes the sample at its next tick. No signal is ever
 //! sent to a thread that might be about to sleep, so no call of the program fails with EINTR.
@@ -10,22 +10,24 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use profundo_linux::random::Random;
 use profundo_probe::sample::wire_end;
-use profundo_probe::{Event, MAX_DEPTH, Probe, SystemCall, Writer, clock, regs, sys};
+use profundo_probe::{
+    Event, MAX_DEPTH, Probe, Slot, Subject, SystemCall, Writer, clock, regs, sys,
+};
 use profundo_unwind::{Memory, walk_without_frame_pointer};
 use profundo_wire::{End, State};
 
-use crate::engine::Random;
-use crate::proc;
 use crate::task::{self, Picked};
+use crate::{probe, proc};
 
-/// Julia tries so often to find a task that has not finished.
+/// Julia's number of tries to find a task that has not finished.
 const ATTEMPTS: usize = 4;
-/// How often the list of threads is refreshed.
+/// The interval of refreshes of the list of threads.
 const LOOK: Duration = Duration::from_millis(10);
-/// How often a thread that moved while it was read is read again.
+/// The number of tries for a thread that moves while it is read.
 const WALKS: usize = 3;
-/// How much of a blocked thread's stack is copied at once.
+/// The bytes of a blocked thread's stack that are copied at once.
 const STACK_COPY: usize = 32 << 10;
 
 /// The state of the wall-clock helper.
@@ -38,7 +40,7 @@ pub(crate) struct WallSampler {
     next_look: Instant,
     last_sample: Option<Instant>,
     writer: Writer,
-    /// Where each thread was found blocked last. One that has not run since is still there.
+    /// The last blocked place of each thread. One that has not run since is still there.
     known: HashMap<u32, Known>,
     /// Whether threads could not be looked at.
     is_blind: bool,
@@ -53,7 +55,7 @@ struct Known {
     end: End,
 }
 
-/// Where a thread blocks.
+/// The place where a thread blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Blocked {
     /// The system call's number.
@@ -61,7 +63,7 @@ pub(crate) struct Blocked {
     /// Its stack pointer and instruction.
     sp: u64,
     ip: u64,
-    /// How often it had been given a CPU.
+    /// The number of times that it had been given a CPU.
     turns: Option<u64>,
 }
 
@@ -74,7 +76,7 @@ impl WallSampler {
             known: HashMap::new(),
             is_blind: false,
             threads: Vec::new(),
-            random: Random::new(),
+            random: Random::begin(),
             next_look: Instant::now(),
             last_sample: None,
             stack: vec![0; STACK_COPY],
@@ -124,29 +126,26 @@ impl WallSampler {
 
     /// Returns false if the thread has ended.
     fn sample_thread(&mut self, probe: &Probe, tid: u32, weight: u64) -> bool {
-        match look(tid) {
-            Look::Ended => false,
-            Look::Hidden => {
+        match state_of(tid) {
+            ThreadState::Ended => false,
+            ThreadState::Hidden => {
                 self.is_blind = true;
-                let task = probe
-                    .threads
-                    .find(tid)
-                    .map_or(0, profundo_probe::Slot::task);
+                let task = probe.threads.find(tid).map_or(0, Slot::task);
                 self.record(probe, tid, task, weight, |_| (0, End::Gone));
                 true
             }
-            Look::Running => {
+            ThreadState::Running => {
                 if let Some(slot) = probe.threads.find(tid) {
                     slot.want(weight);
                 }
                 true
             }
-            Look::Blocked(blocked) => {
+            ThreadState::Blocked(blocked) => {
                 let Some(slot) = probe.threads.find(tid) else {
                     return true;
                 };
-                // It was asked while it ran and went to sleep before it could answer: this is
-                // the answer.
+                // It was asked while it ran and went to sleep before it could answer: this is the
+                // answer.
                 let asked = slot.take_wanted();
                 let task = slot.task();
                 let known = match self.known.remove(&tid) {
@@ -199,7 +198,7 @@ impl WallSampler {
         }
     }
 
-    /// Whether some thread could not be looked at, which is to be said once.
+    /// Whether some thread could not be looked at, which is to be reported once.
     pub(crate) fn has_gone_blind(&mut self) -> bool {
         std::mem::take(&mut self.is_blind)
     }
@@ -221,52 +220,49 @@ impl WallSampler {
             system_call: SystemCall::Never,
             only_if_wanted: false,
         };
-        let number = probe
-            .threads
-            .find(tid)
-            .map_or(0, profundo_probe::Slot::number);
-        probe.record_for(
-            &mut self.writer,
-            (number, tid, task),
-            event,
-            clock::now(),
-            walk,
-        );
+        let subject = Subject {
+            thread: probe.threads.find(tid).map_or(0, Slot::number),
+            tid,
+            task,
+        };
+        probe.record_for(&mut self.writer, subject, event, clock::now(), walk);
     }
 }
 
-/// What a thread is doing.
+/// The state of a thread.
 #[derive(Debug)]
-pub(crate) enum Look {
+pub(crate) enum ThreadState {
     Running,
     Blocked(Blocked),
     Ended,
-    /// The kernel does not let us look.
+    /// The kernel does not permit a look.
     Hidden,
 }
 
-/// Looks at a thread without touching it.
-pub(crate) fn look(tid: u32) -> Look {
+/// The state of a thread, read without touching it.
+pub(crate) fn state_of(tid: u32) -> ThreadState {
     let text = match read(tid, "syscall") {
         Ok(text) => text,
         Err(error) => match error.raw_os_error() {
-            Some(libc::EACCES | libc::EPERM | libc::EMFILE | libc::ENFILE) => return Look::Hidden,
-            _ => return Look::Ended,
+            Some(libc::EACCES | libc::EPERM | libc::EMFILE | libc::ENFILE) => {
+                return ThreadState::Hidden;
+            }
+            _ => return ThreadState::Ended,
         },
     };
     match parse(&text) {
-        Some((call, sp, ip)) => Look::Blocked(Blocked {
+        Some((call, sp, ip)) => ThreadState::Blocked(Blocked {
             call,
             sp,
             ip,
             turns: turns(tid),
         }),
-        None if text.is_empty() && !proc::is_alive(tid) => Look::Ended,
-        None => Look::Running,
+        None if text.is_empty() && !proc::is_alive(tid) => ThreadState::Ended,
+        None => ThreadState::Running,
     }
 }
 
-/// A small file of a thread's.
+/// A small file of a thread.
 pub(crate) fn read(tid: u32, name: &str) -> std::io::Result<String> {
     let file = File::open(format!("/proc/self/task/{tid}/{name}"))?;
     let mut text = [0; 256];
@@ -274,8 +270,8 @@ pub(crate) fn read(tid: u32, name: &str) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&text[..length]).into_owned())
 }
 
-/// How often the thread has been given a CPU, where the kernel counts it: a thread that ran in
-/// between and blocks at the same place again has a higher number.
+/// The number of times that the thread has been given a CPU, where the kernel counts it: a thread
+/// that ran in between and blocks at the same place again has a higher number.
 pub(crate) fn turns(tid: u32) -> Option<u64> {
     let text = read(tid, "schedstat").ok()?;
     text.split_ascii_whitespace().nth(2)?.parse().ok()
@@ -291,8 +287,8 @@ pub(crate) fn parse(line: &str) -> Option<(i64, u64, u64)> {
     (sp != 0 && ip != 0).then_some((call, sp, ip))
 }
 
-/// Walks a blocked thread's stack. If it moved meanwhile, what was read may be torn: then only
-/// the place where it blocks is kept.
+/// Walks a blocked thread's stack. If it moved meanwhile, the copy may be torn: then only the place
+/// where it blocks is kept.
 fn walk_blocked(
     probe: &Probe,
     tid: u32,
@@ -312,16 +308,16 @@ fn walk_blocked(
         (depth, end) = probe.code.with(|listing| {
             walk_without_frame_pointer(registers, &listing.modules, &mut memory, out, &mut ())
         });
-        match look(tid) {
-            Look::Blocked(now) if now == blocked => return (depth, wire_end(end)),
-            Look::Blocked(now) => blocked = now,
+        match state_of(tid) {
+            ThreadState::Blocked(now) if now == blocked => return (depth, wire_end(end)),
+            ThreadState::Blocked(now) => blocked = now,
             _ => break,
         }
     }
     (depth.min(1), End::Gone)
 }
 
-/// A copy of the upper end of a stack. What lies elsewhere, code mostly, is copied in pieces, for a
+/// A copy of the upper end of a stack. Other memory, code mostly, is copied in pieces, because a
 /// search for calls reads it byte by byte.
 struct Copied<'a> {
     start: u64,
@@ -375,7 +371,7 @@ impl Memory for Copied<'_> {
         if let Some(word) = word_in(&piece.bytes[..piece.length], start, address) {
             return Some(word);
         }
-        // It crosses the end of the piece, or of what can be read.
+        // It crosses the end of the piece, or of the readable memory.
         let mut word = [0; 8];
         (sys::copy_checked(address, &mut word) == 8).then(|| u64::from_ne_bytes(word))
     }
@@ -383,8 +379,8 @@ impl Memory for Copied<'_> {
 
 /// The stack of a blocked thread, leaf first. `None` if it runs or has ended.
 pub(crate) fn blocked_stack(tid: u32) -> Option<Vec<u64>> {
-    let probe = crate::global::probe()?;
-    let Look::Blocked(blocked) = look(tid) else {
+    let probe = probe::probe()?;
+    let ThreadState::Blocked(blocked) = state_of(tid) else {
         return None;
     };
     let mut out = vec![0; MAX_DEPTH];

@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
+use profundo_console::output::{self, Detour};
+use profundo_console::stderr;
 use profundo_formats::{Error, heapsnapshot};
 
 use crate::options::Assemble;
-use crate::output::{self, Detour};
-use crate::{heap, open, stderr};
+use crate::snapshot_files;
 
-/// What the name of a snapshot ends with: DevTools open no other.
+/// The extension of snapshots: DevTools open no other.
 const ENDING: &str = "heapsnapshot";
 
 /// V8's longest string: DevTools read all texts as one.
 const MOST_TEXT: u64 = (1 << 29) - 24;
 
 pub fn assemble(options: &Assemble) -> Result<ExitCode> {
-    if let Some(prefix) = heap::prefix_of_part(&options.prefix) {
+    if let Some(prefix) = snapshot_files::prefix_of_part(&options.prefix) {
         let (part, prefix) = (options.prefix.display(), prefix.display());
         bail!(
             "{part} is one of four parts of a snapshot; make it whole with `profundo assemble {prefix}`"
@@ -59,30 +60,6 @@ fn with_ending(prefix: &Path) -> PathBuf {
     name.into()
 }
 
-/// Whether part files may be written there: those of an earlier snapshot go, and nothing else that has their names.
-pub fn may_replace_parts(prefix: &Path, force: bool) -> Result<(), output::Refused> {
-    if output::is_stdout(prefix) {
-        return Err(output::Refused::new(
-            "four files cannot go to the standard output; name them with -o PREFIX",
-        ));
-    }
-    if force {
-        return Ok(());
-    }
-    // Only the last one says what the files are.
-    let parts = heapsnapshot::parts(prefix);
-    let [.., last] = &parts;
-    let is_snapshot = heap::is_snapshot(last);
-    let mut all = parts.iter();
-    match all.find(|path| output::is_foreign(path, |_| is_snapshot)) {
-        Some(path) => Err(output::Refused::new(&format!(
-            "{} is there and is no part of a heap snapshot; name others with -o PREFIX (`--force` replaces it)",
-            path.display()
-        ))),
-        None => Ok(()),
-    }
-}
-
 fn why(out: &Path, error: Error) -> anyhow::Error {
     match error {
         Error::File {
@@ -94,7 +71,7 @@ fn why(out: &Path, error: Error) -> anyhow::Error {
             path.display(),
             stderr::reason(&source)
         ),
-        Error::File { .. } => open::why_not_written(out, error),
+        Error::File { .. } => output::why_not_written(out, error),
         other => other.into(),
     }
 }

@@ -1,25 +1,24 @@
 //! `attach`: a process that runs already is recorded for a while, from outside, and left as it was.
 
-use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use profundo_console::progress::Progress;
+use profundo_console::stderr;
 use profundo_ingest::Ingest;
+use profundo_launch::{SIGNAL_INTERVAL, Signals, process_program};
 use profundo_model::Profile;
-use profundo_remote::{EngineChoice, Options, Recorder};
+use profundo_recorder::{EngineChoice, Options, Recorder};
+use profundo_save::recording_writer::RecordingWriter;
+use profundo_save::{naming, qualified_names};
 
-use crate::launch::{Got, Signals, script};
+use crate::open;
 use crate::options::{self, Attach};
-use crate::progress::Progress;
-use crate::qualified;
 use crate::recordings::Destination;
 use crate::report::{Shape, Stream};
-use crate::sink::Sink;
-use crate::{naming, open, own_code, stderr};
 
 pub fn attach(options: &Attach) -> Result<ExitCode> {
     if options.dump {
@@ -32,30 +31,33 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
             "`{what}` wants the name of a function: record first, then report FILE {what} NAME"
         ));
     }
-    let shape = Shape::new(what, None, &options.looking);
+    let shape = Shape::new(what, None, &options.view);
     let (pid, others) = options.processes.first_and_others();
     let recording = &options.recording;
-    let (named, force) = (recording.output.as_deref(), options.looking.style.force);
-    let destination = Destination::new(named, force, &program_of(pid))?;
+    let (named, force) = (recording.output.as_deref(), options.view.style.force);
+    let destination = Destination::new(named, force, &process_program(pid))?;
     let path = destination.path().to_owned();
     let mut recorder = Recorder::create(Options {
         period: recording.period(),
         engine: EngineChoice::Around,
         follow: !recording.no_children,
-        wall: recording.wall.then_some(profundo_remote::WALL_TICK),
+        wall: recording.wall.then_some(profundo_recorder::WALL_TICK),
         memory: recording.memory(),
-        energy: recording.energy.then(|| profundo_remote::POWERCAP.into()),
+        energy: recording
+            .energy
+            .then(|| profundo_linux::energy::POWERCAP.into()),
         ..Options::default()
     })?;
     recorder.aim(pid)?;
     let signals = Signals::take()?;
-    let sink = Sink::create_beside(&path, recorder.start(), recording.max_size.0)?;
-    let mut sink = sink.own_code(&options.looking.filters.own_code.rules());
-    if let Err(error) = recorder.attach_all(pid, others, &mut |event| sink.event(event)) {
-        sink.discard();
+    let writer = RecordingWriter::create_beside(&path, recorder.start(), recording.max_size.0)?;
+    let writer = writer.own_code(&options.view.filters.own_code.rules());
+    let mut writer = writer.labels(recording.labels.clone());
+    if let Err(error) = recorder.attach_all(pid, others, &mut |event| writer.event(event)) {
+        writer.discard();
         return Err(error.into());
     }
-    sink.take_place()?;
+    writer.take_place()?;
     let what = processes(pid, others);
     if recording.duration.is_none() {
         stderr::note(&format!(
@@ -66,24 +68,24 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         stderr::note(&format!("recording {what} to {}", stderr::path(&path)));
     }
     let began = Instant::now();
-    let progress = Progress::start(how_far(pid, Duration::ZERO, recording.duration));
-    while recorder.has_programs() && !is_over(&signals) {
+    let progress = Progress::start(progress_line(pid, Duration::ZERO, recording.duration));
+    while recorder.has_programs() && !signals.want_end() {
         let left = recording.duration.map_or(Duration::MAX, |duration| {
             duration.saturating_sub(began.elapsed())
         });
         if left.is_zero() {
             break;
         }
-        recorder.turn_within(left.min(HEED), &mut |event| sink.event(event));
-        if !sink.turn() {
+        recorder.turn_within(left.min(SIGNAL_INTERVAL), &mut |event| writer.event(event));
+        if !writer.turn() {
             break;
         }
-        progress.says(how_far(pid, began.elapsed(), recording.duration));
+        progress.set_text(progress_line(pid, began.elapsed(), recording.duration));
     }
     drop(progress);
-    let finish = recorder.finish(&mut |event| sink.event(event));
+    let finish = recorder.finish(&mut |event| writer.event(event));
     signals.release();
-    let done = sink.finish(finish, !recording.no_source);
+    let done = writer.finish(finish, !recording.no_source);
     destination.tidy(recording.keep);
     if let Some(failure) = &done.failure {
         let path = path.display();
@@ -92,7 +94,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
             stderr::chain(failure)
         ));
     }
-    let profile = open::open_quietly(&path, shape.samples())?;
+    let profile = open::open_without_warnings(&path, shape.samples())?;
     let stream = match destination.is_stdout() {
         true => Stream::Error,
         false => Stream::Out,
@@ -102,8 +104,8 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How long it has been recorded.
-fn how_far(pid: u32, elapsed: Duration, of: Option<Duration>) -> String {
+/// A line on the progress of a recording.
+fn progress_line(pid: u32, elapsed: Duration, of: Option<Duration>) -> String {
     let elapsed = elapsed.as_secs();
     match of {
         Some(of) => format!(
@@ -117,8 +119,10 @@ fn how_far(pid: u32, elapsed: Duration, of: Option<Duration>) -> String {
 /// One stack of each thread, and nothing else.
 fn dump(options: &Attach) -> Result<ExitCode> {
     let mut profile = stacks_of(&options.processes, !options.recording.no_children)?;
-    own_code::add(&mut profile, &options.looking.filters.own_code.rules());
-    Shape::stacks(&options.looking).print(&profile, Path::new(""), Stream::Out)?;
+    profile
+        .meta
+        .add_mine(&options.view.filters.own_code.rules());
+    Shape::stacks(&options.view).print(&profile, Path::new(""), Stream::Out)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -140,7 +144,7 @@ pub fn stacks_of(processes: &options::Processes, follow: bool) -> Result<Profile
         follow,
         ..Options::default()
     })?;
-    let mut ingest = Ingest::new(recorder.start()).qualified_names(qualified::by_source());
+    let mut ingest = Ingest::new(recorder.start()).qualified_names(qualified_names::by_source());
     recorder.attach_all(pid, others, &mut |event| ingest.event(event))?;
     recorder.read_every_thread(&mut |event| ingest.event(event));
     let finish = recorder.finish(&mut |event| ingest.event(event));
@@ -148,47 +152,4 @@ pub fn stacks_of(processes: &options::Processes, follow: bool) -> Result<Profile
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
     Ok(profile)
-}
-
-/// How often signals are looked for.
-pub const HEED: Duration = Duration::from_millis(200);
-
-/// Whether somebody wants it to end.
-pub fn is_over(signals: &Signals) -> bool {
-    std::iter::from_fn(|| signals.next()).any(|got| match got {
-        Got::Child => false,
-        Got::FromTerminal { signal } | Got::ForUs { signal, .. } => {
-            [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal)
-        }
-    })
-}
-
-/// What a process runs: its script or module, where that is known.
-fn program_of(pid: u32) -> String {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = line.split(|&byte| byte == 0);
-    let words = words.map(|it| OsStr::from_bytes(it).to_owned());
-    let words: Vec<OsString> = words.collect();
-    script(&words).unwrap_or_else(|| name_of(pid))
-}
-
-/// What a process is called, as part of a file's name.
-pub fn name_of(pid: u32) -> String {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let name: String = name
-        .trim()
-        .chars()
-        .map(|it| {
-            if it == '/' || it.is_control() {
-                '_'
-            } else {
-                it
-            }
-        })
-        .collect();
-    if name.is_empty() {
-        "process".to_owned()
-    } else {
-        name
-    }
 }

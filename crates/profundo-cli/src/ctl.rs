@@ -1,4 +1,5 @@
-//! `ctl`: starts and stops the sampling of a program that another `profundo` records, or has it forget.
+//! `ctl`: starts and stops the sampling of a program that another `profundo` records, or drops its
+//! samples.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,11 +7,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use profundo_remote::find_session;
+use profundo_session::find_session;
 
 use crate::options::{Ctl, Request};
 
-/// How long a recorder may take to do what is asked of it. It may have much to take in before.
+/// The time that a recorder has to answer a request. It may have many samples to take in before.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub fn ctl(options: &Ctl) -> Result<ExitCode> {
@@ -20,7 +21,7 @@ pub fn ctl(options: &Ctl) -> Result<ExitCode> {
         Request::Start | Request::Stop => {
             let paused = options.request == Request::Stop;
             session.set_paused(paused);
-            // A session that ends just now stays as it was.
+            // A session that ends just now does not change any more.
             session.is_paused() == paused
         }
         Request::Clear => session.clear(PATIENCE),
@@ -32,7 +33,7 @@ pub fn ctl(options: &Ctl) -> Result<ExitCode> {
 }
 
 fn why_not(pid: u32) -> anyhow::Error {
-    // SAFETY: asks who we are, and cannot fail.
+    // SAFETY: asks for our user id, and cannot fail.
     let user = unsafe { libc::geteuid() };
     match fs::metadata(format!("/proc/{pid}")) {
         Err(_) => anyhow!("there is no process {pid}"),

@@ -1,4 +1,5 @@
-//! `gc-log`: a line for each collection of garbage of a Python program, as Julia's runtime prints them.
+//! `gc-log`: a line for each garbage collection of a Python program, as Julia's runtime prints
+//! them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -8,15 +9,19 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use profundo_remote::inject::{Door, Refused};
-use profundo_remote::{EngineChoice, Options, Recorder};
+use profundo_console::{output, stderr};
+use profundo_cpython::version;
+use profundo_inject::{Injection, Refused};
+use profundo_launch::{
+    Ended, Program, SIGNAL_INTERVAL, Signals, Unstarted, end_as, fork_recorded,
+    handle_signals_and_end, reap,
+};
+use profundo_recorder::{EngineChoice, Options, Recorder};
 use profundo_report::text::percent;
 use profundo_wire::recording::{Collection, Event};
 
-use crate::attach::{HEED, is_over};
-use crate::launch::{Ended, Program, Signals, Unstarted, bury, end_as, fork_recorded, mind};
+use crate::agent_file;
 use crate::options::GcLog;
-use crate::{carried, output, stderr};
 
 pub fn gc_log(options: &GcLog) -> Result<ExitCode> {
     match options.pid {
@@ -25,15 +30,15 @@ pub fn gc_log(options: &GcLog) -> Result<ExitCode> {
     }
 }
 
-/// A process that runs already.
+/// Logs a process that runs already.
 fn of_process(options: &GcLog, pid: u32) -> Result<ExitCode> {
     let mut log = Log::create(options, Box::new(io::stdout()))?;
-    let library = carried::library()?;
+    let library = agent_file::library()?;
     let why = |refused: Refused| {
         let refused = refused.of_verb("gc-log");
         anyhow!("cannot log the collections of process {pid}: {refused}")
     };
-    let mut door = Door::of(pid, &library, options.through.filtered).map_err(why)?;
+    let mut door = Injection::of(pid, &library, options.through.filtered).map_err(why)?;
     let signals = Signals::take()?;
     if options.duration.is_none() {
         stderr::note(&format!(
@@ -43,34 +48,36 @@ fn of_process(options: &GcLog, pid: u32) -> Result<ExitCode> {
     let began = Instant::now();
     let failure = RefCell::new(None);
     let has_begun = Cell::new(false);
-    let told = door.collections(
+    let followed = door.collections(
         options.through.timeout,
         &mut |collection, lost| {
             log.lose(pid, lost);
             let mut failure = failure.borrow_mut();
             if failure.is_none() {
-                *failure = log.tell(pid, &collection).err();
+                *failure = log.add(pid, &collection).err();
             }
         },
         &mut || {
             has_begun.set(true);
-            let is_enough = options.duration.is_some_and(|it| began.elapsed() >= it);
-            is_over(&signals) || is_enough || failure.borrow().is_some()
+            let is_enough = options
+                .duration
+                .is_some_and(|duration| began.elapsed() >= duration);
+            signals.want_end() || is_enough || failure.borrow().is_some()
         },
     );
     signals.release();
     if let Some(error) = failure.into_inner() {
         return Err(error.into());
     }
-    // What was told stands, though the program cannot be asked to end it.
+    // Logged lines stay, even if the program cannot be asked to stop logging.
     if has_begun.get() {
         log.finish(began.elapsed())?;
     }
-    told.map_err(why)?;
+    followed.map_err(why)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// A program that is started for it, and what it starts.
+/// Starts a program, and logs it and the processes that it starts.
 fn of_program(options: &GcLog) -> Result<ExitCode> {
     const UNBEGUN: &str = "nothing was run";
     let program = Program::find(&options.words)?;
@@ -79,7 +86,7 @@ fn of_program(options: &GcLog) -> Result<ExitCode> {
         engine: EngineChoice::Auto,
         collections: true,
         paused: true,
-        agent: Some(carried::file(carried::For::Time)?),
+        agent: Some(agent_file::file(agent_file::For::Time)?),
         ..Options::default()
     })?;
     let signals = Signals::take()?;
@@ -98,25 +105,27 @@ fn of_program(options: &GcLog) -> Result<ExitCode> {
     let took = began.elapsed();
     recorder.finish(&mut |event| listener.event(event));
     drop(watch);
-    bury(pid);
+    reap(pid);
     signals.release();
-    // The program has ended as it has, whatever becomes of the log.
+    // The program's exit status stands, even if the log fails.
     listener.close(took);
     let Listener {
         has_python,
-        is_told,
+        has_reported,
         unknown,
         ..
     } = listener;
-    if let (false, Some(python)) = (is_told, unknown) {
+    if let (false, Some(python)) = (has_reported, unknown) {
         stderr::note(&format!(
-            "{python} tells nobody of its collections: CPython 3.8 to 3.13 do"
+            "{python} tells nobody of its collections: CPython {} do",
+            version::COLLECTOR
         ));
     } else if !has_python {
-        stderr::note(
-            "no Python interpreter that is known (CPython 3.8 to 3.13) was met, so there was nothing to log",
-        );
-    } else if !is_told {
+        stderr::note(&format!(
+            "no Python interpreter that is known (CPython {}) was met, so there was nothing to log",
+            version::COLLECTOR
+        ));
+    } else if !has_reported {
         stderr::note(
             "the program has an interpreter in it that never began, or could not be entered as it did: no collection was seen; \
              `profundo gc-log PID` logs those of a process that runs",
@@ -132,33 +141,35 @@ fn accompany(
     pid: i32,
 ) -> Result<Ended> {
     loop {
-        let wait = listener.left().map_or(HEED, |left| left.min(HEED));
+        let wait = listener
+            .left()
+            .map_or(SIGNAL_INTERVAL, |left| left.min(SIGNAL_INTERVAL));
         recorder.turn_within(wait, &mut |event| listener.event(event));
         if listener.left().is_some_and(|left| left.is_zero()) {
-            // Those that were before are in the rings still.
-            recorder.look(&mut |event| listener.event(event));
+            // Earlier ones are still in the rings.
+            recorder.turn_now(&mut |event| listener.event(event));
             listener.close(Duration::MAX);
         }
-        if let Some(ended) = mind(recorder, signals, pid)? {
+        if let Some(ended) = handle_signals_and_end(recorder, signals, pid)? {
             return Ok(ended);
         }
     }
 }
 
-/// Takes from a recording what is to be logged.
+/// Logs the collections among the events of a recorder.
 struct Listener<'a> {
     log: &'a mut Log,
-    /// So long it is logged.
+    /// The time to log for.
     duration: Duration,
-    /// Whether the log is whole: what comes now is not for it.
+    /// True once the log is complete: later events are not logged.
     is_closed: bool,
     /// The processes by their keys.
     processes: BTreeMap<u32, u32>,
     failure: Option<io::Error>,
     has_python: bool,
-    /// Whether an interpreter tells of its collections.
-    is_told: bool,
-    /// An interpreter that is none of those that tell of them.
+    /// True once an interpreter has reported its collections.
+    has_reported: bool,
+    /// An interpreter of a version that cannot report its collections.
     unknown: Option<String>,
 }
 
@@ -171,18 +182,18 @@ impl<'a> Listener<'a> {
             processes: BTreeMap::new(),
             failure: None,
             has_python: false,
-            is_told: false,
+            has_reported: false,
             unknown: None,
         }
     }
 
-    /// How long it is still logged, unless it is as long as the program runs.
+    /// The time that is left to log; `None`: as long as the program runs.
     fn left(&self) -> Option<Duration> {
         let is_open = !self.is_closed && self.duration < Duration::MAX;
         is_open.then(|| self.duration.saturating_sub(self.log.runs()))
     }
 
-    /// Writes what all add up to, once. The program may go on.
+    /// Writes the sums, once. The program may go on.
     fn close(&mut self, took: Duration) {
         if std::mem::replace(&mut self.is_closed, true) {
             return;
@@ -203,7 +214,7 @@ impl<'a> Listener<'a> {
             }
             Event::Runtime { runtime, .. } => {
                 self.has_python = true;
-                if !tells_of_collections(&runtime) {
+                if !can_report_collections(&runtime) {
                     self.unknown = Some(runtime);
                 }
             }
@@ -212,7 +223,7 @@ impl<'a> Listener<'a> {
                 collections,
                 lost,
             } => {
-                (self.has_python, self.is_told) = (true, true);
+                (self.has_python, self.has_reported) = (true, true);
                 if self.is_closed {
                     return;
                 }
@@ -221,7 +232,7 @@ impl<'a> Listener<'a> {
                 for collection in &collections {
                     let is_in_time = self.log.at(collection) <= self.duration;
                     if is_in_time && self.failure.is_none() {
-                        self.failure = self.log.tell(pid, collection).err();
+                        self.failure = self.log.add(pid, collection).err();
                     }
                 }
             }
@@ -230,21 +241,21 @@ impl<'a> Listener<'a> {
     }
 }
 
-/// Where lines are written, and what they add up to.
+/// The output of lines, and the sums of the collections.
 struct Log {
     out: Box<dyn Write>,
     json: bool,
-    /// Those that took less are only counted.
+    /// Collections that took less have no line, and are only counted.
     slow: Duration,
-    /// When it began, on the monotonic clock.
+    /// The beginning of the log, on the monotonic clock.
     began: u64,
-    /// The process that is told of so far; lines name it once there is another one.
+    /// The first logged process; lines name their process once there is another one.
     first: Option<u32>,
     sums: [Sum; 3],
     lost: u64,
 }
 
-/// What the collections of a generation add up to.
+/// The sums of the collections of a generation.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     count: u64,
@@ -260,7 +271,7 @@ impl Log {
             Some(path) if output::is_stdout(path) => Box::new(io::stdout()),
             Some(path) => {
                 output::check(path, output::Kind::GcLog, &[], options.force)?;
-                // Whoever watches it grow finds it under its name from the beginning.
+                // A reader that follows the file finds it under its name from the beginning.
                 let file = File::create(path);
                 Box::new(BufWriter::new(
                     file.with_context(|| format!("cannot write {}", path.display()))?,
@@ -279,12 +290,12 @@ impl Log {
         })
     }
 
-    /// How long ago it began.
+    /// The time since the beginning of the log.
     fn runs(&self) -> Duration {
         Duration::from_nanos(monotonic().saturating_sub(self.began))
     }
 
-    /// When a collection began, from then on.
+    /// The time from there to the beginning of a collection.
     fn at(&self, collection: &Collection) -> Duration {
         Duration::from_nanos(collection.began.saturating_sub(self.began))
     }
@@ -293,7 +304,8 @@ impl Log {
         self.lost += count;
     }
 
-    fn tell(&mut self, pid: u32, collection: &Collection) -> io::Result<()> {
+    /// Adds a collection to the sums, and writes its line if it was slow enough.
+    fn add(&mut self, pid: u32, collection: &Collection) -> io::Result<()> {
         let pause = Duration::from_nanos(collection.pause);
         let generation = (collection.generation as usize).min(2);
         if let Some(sum) = self.sums.get_mut(generation) {
@@ -316,7 +328,7 @@ impl Log {
         self.out.flush()
     }
 
-    /// Writes what they add up to.
+    /// Writes the sums.
     fn finish(&mut self, took: Duration) -> Result<()> {
         if self.json && self.lost > 0 {
             stderr::note(&format!(
@@ -403,11 +415,10 @@ fn text(pid: Option<u32>, at: Duration, collection: &Collection) -> String {
     line
 }
 
-/// Whether an interpreter, as `CPython 3.12.1`, is of a version that can be asked.
-fn tells_of_collections(runtime: &str) -> bool {
-    let minor = runtime.strip_prefix("CPython 3.");
-    let minor = minor.and_then(|it| it.split('.').next()?.parse().ok());
-    minor.is_some_and(|minor: u8| (8..=13).contains(&minor))
+/// True if an interpreter, as `CPython 3.12.1`, is of a version that reports its collections.
+fn can_report_collections(runtime: &str) -> bool {
+    let minor = version::minor_of_runtime(runtime);
+    minor.is_some_and(|minor| version::COLLECTOR.holds(minor))
 }
 
 fn objects(count: u64) -> String {
@@ -435,10 +446,10 @@ fn milliseconds(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }
 
-/// How each line of JSON begins, whatever the version.
+/// The beginning of each line of JSON, in every version.
 const JSON_START: &str = "{\"schema\":\"profundo-gc-log/";
 
-fn json(pid: u32, at: Duration, it: &Collection) -> String {
+fn json(pid: u32, at: Duration, collection: &Collection) -> String {
     let pair = |[before, after]: [u64; 2]| match before {
         0 => "null".to_owned(),
         before => format!("[{before},{after}]"),
@@ -447,12 +458,12 @@ fn json(pid: u32, at: Duration, it: &Collection) -> String {
         "{JSON_START}1\",\"process\":{pid},\"seconds\":{:.6},\"generation\":{},\"pause_ns\":{},\
          \"collected\":{},\"uncollectable\":{},\"blocks\":{},\"resident_bytes\":{}}}\n",
         at.as_secs_f64(),
-        it.generation,
-        it.pause,
-        it.collected,
-        it.uncollectable,
-        pair(it.blocks),
-        pair(it.resident),
+        collection.generation,
+        collection.pause,
+        collection.collected,
+        collection.uncollectable,
+        pair(collection.blocks),
+        pair(collection.resident),
     )
 }
 
@@ -482,15 +493,15 @@ mod tests {
 
     #[test]
     fn versions_are_known() {
-        assert!(tells_of_collections("CPython 3.8.18"));
-        assert!(tells_of_collections("CPython 3.13.0"));
+        assert!(can_report_collections("CPython 3.8.18"));
+        assert!(can_report_collections("CPython 3.13.0"));
         for other in [
             "CPython 3.7.16",
             "CPython 3.14.0a1",
             "CPython 2.7.18",
             "PyPy",
         ] {
-            assert!(!tells_of_collections(other), "{other}");
+            assert!(!can_report_collections(other), "{other}");
         }
     }
 

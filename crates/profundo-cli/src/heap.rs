@@ -1,19 +1,22 @@
-//! `heap`: what a heap snapshot says, or what is different in a later one.
+//! `heap`: reports on a heap snapshot, or on the difference to a later one.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
+use profundo_console::options::Paper;
+use profundo_console::progress::Progress;
+use profundo_console::stderr;
 use profundo_formats::{Error, heapsnapshot};
 use profundo_model::graph::{Builder, Graph};
 use profundo_report::{HeapSnapshot, Look, When};
 
 use crate::options::Heap;
-use crate::progress::Progress;
-use crate::snapshot::Asked;
-use crate::{snapshot, stderr};
+use crate::snapshot;
+use crate::snapshot::Request;
+use crate::snapshot_files::prefix_of_part;
 
 pub fn heap(options: &Heap) -> Result<ExitCode> {
     let (graph, later) = match options.pid() {
@@ -31,32 +34,60 @@ pub fn heap(options: &Heap) -> Result<ExitCode> {
             (graph, options.later.as_deref().map(open).transpose()?)
         }
     };
+    let report = HeapSnapshot::new()
+        .question(options.question())
+        .limit(options.limit);
+    print(
+        report,
+        &options.snapshot,
+        &graph,
+        later.as_ref(),
+        &options.paper,
+    )
+}
+
+/// Prints the difference of two snapshots.
+pub fn difference(
+    before: &Path,
+    after: &Path,
+    limit: Option<usize>,
+    paper: &Paper,
+) -> Result<ExitCode> {
+    let (graph, later) = (open(before)?, open(after)?);
+    let report = HeapSnapshot::new().limit(limit);
+    print(report, before, &graph, Some(&later), paper)
+}
+
+fn print(
+    report: HeapSnapshot,
+    snapshot: &Path,
+    graph: &Graph,
+    later: Option<&Graph>,
+    paper: &Paper,
+) -> Result<ExitCode> {
     let stdout = io::stdout();
     let look = Look::new()
         .terminal(stdout.is_terminal())
-        .width(options.paper.width)
-        .colors(options.paper.color.unwrap_or(When::Auto));
-    let report = HeapSnapshot::new()
-        .question(options.question())
-        .limit(options.limit)
-        .look(look);
+        .width(paper.width)
+        .colors(paper.color.unwrap_or(When::Auto));
+    let report = report.look(look);
     let out = BufWriter::new(stdout.lock());
-    let written = match (&later, options.paper.json) {
-        (None, false) => report.write(&graph, out),
-        (None, true) => report.write_json(&graph, out),
-        (Some(later), false) => report.write_difference(&graph, later, out),
-        (Some(later), true) => report.write_difference_json(&graph, later, out),
+    let written = match (later, paper.json) {
+        (None, false) => report.write(graph, out),
+        (None, true) => report.write_json(graph, out),
+        (Some(later), false) => report.write_difference(graph, later, out),
+        (Some(later), true) => report.write_difference_json(graph, later, out),
     };
     written.map_err(|error| match error {
         profundo_report::Error::Write(source) => {
             anyhow::Error::new(source).context("cannot write the report")
         }
-        other => anyhow!("{}: {other}", options.snapshot.display()),
+        other => anyhow!("{}: {other}", snapshot.display()),
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The objects of a process that runs, and those of a later moment, if that is asked for.
+/// The objects of a process that runs, and with `--growth` those of a later moment.
 fn of_process(pid: u32, options: &Heap) -> Result<(Graph, Option<Graph>)> {
     if options.later.is_some() {
         crate::options::refuse(
@@ -64,46 +95,36 @@ fn of_process(pid: u32, options: &Heap) -> Result<(Graph, Option<Graph>)> {
         );
     }
     let running = &options.running;
-    let look = || -> Result<Graph> {
+    let take = || -> Result<Graph> {
         let mut heap = match running.no_redact {
             true => Builder::default(),
             false => Builder::redacted(),
         };
         let redact = !running.no_redact;
-        let asked = Asked {
+        let request = Request {
             pid,
             verb: "heap",
             redact,
             is_native: running.native,
             through: &running.through,
         };
-        snapshot::tell_any(asked, &mut heap)?;
+        snapshot::take_any(request, &mut heap)?;
         Ok(heap.finish())
     };
-    let first = look()?;
+    let first = take()?;
     let Some(growth) = running.growth else {
         return Ok((first, None));
     };
     let _progress = Progress::start("waiting for what comes and goes");
     std::thread::sleep(growth);
-    Ok((first, Some(look()?)))
+    Ok((first, Some(take()?)))
 }
 
 fn open(path: &Path) -> Result<Graph> {
     heapsnapshot::read_file(path).map_err(|error| why(path, error))
 }
 
-/// Whether the file there is a heap snapshot, whatever it is called.
-pub fn is_snapshot(path: &Path) -> bool {
-    let mut start = Vec::new();
-    path.is_file()
-        && File::open(path)
-            .and_then(|file| file.take(4096).read_to_end(&mut start))
-            .is_ok()
-        && heapsnapshot::is_heapsnapshot(&start)
-}
-
-/// Why a snapshot cannot be read.
+/// The error for a snapshot that cannot be read.
 fn why(path: &Path, error: Error) -> anyhow::Error {
     let shown = path.display();
     if let Some(prefix) = prefix_of_part(path) {
@@ -126,16 +147,6 @@ fn why(path: &Path, error: Error) -> anyhow::Error {
         ),
         other => anyhow!("cannot use {shown}: {other}"),
     }
-}
-
-/// What the part files of a snapshot are called by that this is one of, by its name and by those that lie beside it.
-pub fn prefix_of_part(path: &Path) -> Option<PathBuf> {
-    let name = path.to_str()?;
-    let prefix = (heapsnapshot::parts(Path::new("")).iter())
-        .find_map(|ending| name.strip_suffix(ending.to_str()?))?;
-    let prefix = PathBuf::from(prefix);
-    let [.., last] = heapsnapshot::parts(&prefix);
-    is_snapshot(&last).then_some(prefix)
 }
 
 fn is_recording(path: &Path) -> bool {

@@ -1,72 +1,64 @@
-//! The command `profundo`: it puts the parts together, and it is the only one that talks.
+//! The command `profundo`: it puts the parts together, and it alone prints messages.
 //!
 //! The crate's library is not used here. It is the agent, which the command carries as bytes:
-//! see `carried`.
+//! see `agent_file`.
 
-mod asked;
+mod agent_file;
+mod annotate;
 mod assemble;
 mod attach;
-mod bench;
-mod carried;
-mod code_lines;
 mod completing;
 mod config;
 mod ctl;
+mod diff;
 mod doctor;
 mod export;
-mod function_names;
-mod functions;
+mod file_owner;
 mod gc_log;
+mod graph;
 mod heap;
-mod launch;
+mod input;
+mod list;
 mod manual;
-mod naming;
+mod merge;
 mod open;
 mod options;
-mod ours;
-mod output;
 mod own_code;
 mod peek;
-mod perf_map;
-mod progress;
-mod qualified;
+mod record;
 mod recordings;
 mod recover;
 mod report;
-mod roots;
 mod run;
-mod sink;
 mod snapshot;
-mod sources;
-mod stderr;
-mod tallies;
+mod snapshot_files;
 mod time;
-mod top;
 mod trace;
 mod track;
-mod unnamed;
-mod unseen;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+use profundo_console::options::WrongUsage;
+use profundo_console::{output, stderr};
+use profundo_launch::Unstarted;
 
-use launch::Unstarted;
+use profundo_permits::enough_descriptors;
+
 use options::{Arguments, Verb};
-use profundo_remote::permits::enough_descriptors;
 
-/// Wrong usage.
+/// The exit code for wrong usage.
 const USAGE: u8 = 2;
-/// A failure of ours before the program ran, or without one.
+/// The exit code for a failure before the program ran, or without a program.
 const FAILURE: u8 = 1;
-/// Nothing of a recording passes the filter.
+/// The exit code if nothing of a recording passes the filter.
 const NOTHING: u8 = 4;
 
 fn main() -> ExitCode {
-    completing::answer();
+    completing::answer(Arguments::command);
     let words = options::spelled_out(std::env::args_os());
     let given = match config::with_defaults(words) {
         Ok(given) => given,
@@ -92,7 +84,7 @@ fn main() -> ExitCode {
                 return match printed {
                     Ok(()) => ExitCode::SUCCESS,
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                        launch::end_by_broken_pipe()
+                        profundo_launch::end_by_broken_pipe()
                     }
                     Err(error) => {
                         stderr::note(&format!(
@@ -109,13 +101,16 @@ fn main() -> ExitCode {
     arguments.set(given.set, given.mine);
     match answer(arguments) {
         Ok(code) => code,
-        Err(error) if stderr::is_broken_pipe(&error) => launch::end_by_broken_pipe(),
+        Err(error) if stderr::is_broken_pipe(&error) => profundo_launch::end_by_broken_pipe(),
         Err(error) => {
+            if let Some(WrongUsage(why)) = error.downcast_ref() {
+                options::refuse(why);
+            }
             stderr::error(&error);
             if error.downcast_ref::<output::Refused>().is_some() {
                 return ExitCode::from(USAGE);
             }
-            if error.downcast_ref::<export::NothingPasses>().is_some() {
+            if error.downcast_ref::<input::NothingPasses>().is_some() {
                 return ExitCode::from(NOTHING);
             }
             let unstarted = error.downcast_ref::<Unstarted>();
@@ -124,7 +119,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether it begins a recording.
+/// True for verbs that begin a recording.
 fn records(verb: &Verb) -> bool {
     matches!(
         verb,
@@ -147,27 +142,48 @@ fn answer(arguments: Arguments) -> Result<ExitCode> {
         bail!("{gap}");
     }
     match verb {
-        Verb::Run(options) => run::run(&options),
-        Verb::Record(options) => run::record(&options),
+        Verb::Run(mut options) => {
+            options.recording.labels = options.view.filters.take_labels();
+            run::run(&options)
+        }
+        Verb::Record(mut options) => {
+            options.recording.labels = options::Labels::all(&options.label);
+            run::record(&options)
+        }
         Verb::Time(options) => time::time(&options),
-        Verb::Attach(options) => attach::attach(&options),
+        Verb::Attach(mut options) => {
+            options.recording.labels = options.view.filters.take_labels();
+            attach::attach(&options)
+        }
+        Verb::Peek(options) if !options.view.filters.label.is_empty() => {
+            options::refuse("`peek` makes no recording: there is nothing to give a `--label` to")
+        }
         Verb::Peek(options) => peek::peek(&options),
-        Verb::Top(options) => top::top(&options),
+        Verb::Top(options) => {
+            profundo_top::top(&options, || agent_file::file(agent_file::For::Time))
+        }
         Verb::Report(mut options) => {
             // In the other verbs `-o` is a recording, and `--report-to` the report.
             if let Some(output) = options.output.take() {
-                options.looking.style.report_to = Some(output);
+                options.view.style.report_to = Some(output);
             }
             report::report(&options)
         }
-        Verb::List(options) => recordings::list(&options),
+        Verb::List(options) => list::list(&options),
+        Verb::Merge(options) => merge::merge(&options),
         Verb::Export(options) => export::export(&options),
-        Verb::Bench(options) => bench::bench(&options),
+        Verb::Bench(options) => profundo_bench_command::bench(&options),
         Verb::Flame(options) => export::flame(&options),
+        Verb::Diff(options) => diff::diff(&options),
+        Verb::Graph(options) => graph::graph(&options),
+        Verb::Heatmap(options) => export::heatmap(&options),
         Verb::Doctor(options) => doctor::doctor(&options, arguments.no_config),
         Verb::Heap(options) => heap::heap(&options),
         Verb::Snapshot(options) => snapshot::snapshot(&options),
-        Verb::Trace(options) => trace::trace(&options),
+        Verb::Trace(mut options) => {
+            options.labels = options.view.filters.take_labels();
+            trace::trace(&options)
+        }
         Verb::GcLog(options) => gc_log::gc_log(&options),
         Verb::Assemble(options) => assemble::assemble(&options),
         Verb::TrackAllocation(options) => track::track(&options),

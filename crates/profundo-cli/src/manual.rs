@@ -18,7 +18,10 @@ pub fn pages(name: Option<&str>) -> Result<Vec<u8>> {
         },
         None => {
             page(&whole, &mut text)?;
-            for command in whole.get_subcommands().filter(|it| !it.is_hide_set()) {
+            for command in whole
+                .get_subcommands()
+                .filter(|command| !command.is_hide_set())
+            {
                 page(command, &mut text)?;
             }
         }

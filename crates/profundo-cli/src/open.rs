@@ -1,4 +1,4 @@
-//! Opening a recording to look at it.
+//! Reads a recording for a report or an export.
 
 use std::io;
 use std::ops::Range;
@@ -6,52 +6,68 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use profundo_analysis::Filter;
+use profundo_console::progress::Progress;
+use profundo_console::stderr;
 use profundo_formats::{Error, Warning};
 use profundo_model::{Nanos, Profile};
+use profundo_save::naming;
 
-use crate::heap;
-use crate::naming;
-use crate::output;
-use crate::progress::Progress;
-use crate::stderr;
+use crate::snapshot_files::is_snapshot;
 
-/// Why there is nothing to say about memory.
+/// The error for a report on memory that was not recorded.
 pub const NO_MEMORY: &str =
     "what is allocated was not recorded: `profundo run --memory` and `record --memory` do";
 
-/// How much has to be known of a recording's samples.
+/// The precision of a recording's samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Samples {
-    /// Each of them.
+    /// Each sample.
     Each,
-    /// What those of a stretch of time add up to: where there are many millions, those that are alike are one row.
+    /// The sums for a stretch of time: of many millions, equal samples are one row.
     Within(Range<Nanos>),
 }
 
 impl Samples {
-    /// All that a report with this filter asks for.
+    /// The precision that a report with this filter needs.
     pub fn of(filter: &Filter) -> Self {
         let from = filter.from.unwrap_or_default();
         Self::Within(from..filter.to.unwrap_or(Nanos(u64::MAX)))
     }
 }
 
-/// Reads a recording. What is missing from it is said, and names that it lacks are looked for on
-/// this machine.
+/// Reads a recording, and prints warnings of what it lacks. Missing names are looked up on this
+/// machine.
 pub fn open(path: &Path, samples: Samples) -> Result<Profile> {
     let (profile, warnings) = read(path, samples)?;
     for warning in &warnings {
-        tell(path, warning);
+        print_warning(path, warning);
     }
     Ok(profile)
 }
 
-/// As [`open`], where what is missing has been said already.
-pub fn open_quietly(path: &Path, samples: Samples) -> Result<Profile> {
+/// Like [`open`], for a recording whose warnings have been printed already.
+pub fn open_without_warnings(path: &Path, samples: Samples) -> Result<Profile> {
     read(path, samples).map(|(profile, _)| profile)
 }
 
+/// Reads a recording with each sample and its weight as recorded, to merge it with others.
+pub fn open_unsettled(path: &Path) -> Result<Profile> {
+    let (profile, warnings) = read_named(path, Samples::Each)?;
+    for warning in &warnings {
+        print_warning(path, warning);
+    }
+    Ok(profile)
+}
+
 fn read(path: &Path, samples: Samples) -> Result<(Profile, Vec<Warning>)> {
+    let (mut profile, warnings) = read_named(path, samples)?;
+    profundo_analysis::time_lines(&mut profile);
+    profundo_analysis::settle(&mut profile);
+    Ok((profile, warnings))
+}
+
+/// Reads a recording, and looks up missing names.
+fn read_named(path: &Path, samples: Samples) -> Result<(Profile, Vec<Warning>)> {
     let progress = Progress::start(format!("reading {}", path.display()));
     let read = match samples {
         Samples::Each => profundo_formats::read_file(path),
@@ -61,46 +77,10 @@ fn read(path: &Path, samples: Samples) -> Result<(Profile, Vec<Warning>)> {
     let (mut profile, warnings) = read.map_err(|error| why(path, error))?;
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
-    profundo_analysis::time_lines(&mut profile);
-    profundo_analysis::settle(&mut profile);
     Ok((profile, warnings))
 }
 
-/// Refuses to put a recording in the place of anything else than nothing or another recording, or where it could
-/// not be read again.
-pub fn may_replace(path: &Path, force: bool) -> Result<(), output::Refused> {
-    if output::is_stdout(path) {
-        return Err(output::Refused::new(
-            "the page goes to the standard output; name a file for the recording",
-        ));
-    }
-    output::check(path, output::Kind::Recording, &[], force)
-}
-
-/// Why a file cannot be written.
-pub fn why_not_written(path: &Path, error: Error) -> anyhow::Error {
-    match error {
-        Error::File { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
-            anyhow!("cannot write {}: it is a folder", path.display())
-        }
-        Error::File { source, .. } => {
-            let folder = match path.parent() {
-                Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
-                Some(folder) => folder,
-                None => Path::new("/"),
-            };
-            anyhow!(
-                "cannot write {} ({}); name a place in a folder other than {} with -o FILE",
-                path.display(),
-                stderr::reason(&source),
-                folder.display()
-            )
-        }
-        other => other.into(),
-    }
-}
-
-/// Why a file cannot be read, for somebody who did not write this program.
+/// The error for a file that cannot be read, in the words of a user.
 pub fn why(path: &Path, error: Error) -> anyhow::Error {
     let shown = path.display();
     match error {
@@ -111,7 +91,7 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
             anyhow!("cannot read {shown}: {}", stderr::reason(&source))
         }
         Error::Content { source, .. } => why(path, *source),
-        Error::NotAProfile if heap::is_snapshot(path) => anyhow!(
+        Error::NotAProfile if is_snapshot(path) => anyhow!(
             "{shown} is a heap snapshot and no recording; `profundo heap {shown}` prints what it says"
         ),
         Error::NotAProfile => anyhow!(
@@ -124,7 +104,7 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
     }
 }
 
-fn tell(path: &Path, warning: &Warning) {
+fn print_warning(path: &Path, warning: &Warning) {
     let shown = path.display();
     match warning {
         Warning::Cut { samples, .. } if profundo_formats::is_being_written(path) => stderr::note(

@@ -1,26 +1,18 @@
-//! What the reader says of whose code it is: kept in a recording, and added to what a recording says.
+//! The reader's rules of own code: kept in a recording, and added to those that a recording has.
 
 use profundo_analysis::Rules;
+use profundo_console::options::OwnCode;
+use profundo_console::stderr;
 use profundo_model::Profile;
 
-use crate::options::OwnCode;
-use crate::stderr;
-
-/// Adds patterns to those of a profile. They come last, so they decide.
-pub fn add(profile: &mut Profile, mine: &[String]) {
-    let known = &mut profile.meta.mine;
-    if !known.ends_with(mine) {
-        known.extend(mine.iter().cloned());
-    }
-}
-
-/// The same, where a pattern that was typed and fits nothing is a slip.
+/// Adds the reader's patterns to those of a recording. Prints a note on a typed pattern that
+/// matches nothing.
 pub fn add_said(profile: &mut Profile, said: &OwnCode) {
-    add(profile, &said.rules());
+    profile.meta.add_mine(&said.rules());
     for pattern in said.typed() {
         let pattern = pattern.strip_prefix('!').unwrap_or(pattern);
         if !fits_any(profile, pattern) {
-            let typed = pattern.split_once("/./").map_or(pattern, |(_, it)| it);
+            let typed = pattern.split_once("/./").map_or(pattern, |(_, rest)| rest);
             stderr::note(&format!(
                 "`--mine {typed}` fits no file of this recording; a name that may be anywhere begins with `**/`"
             ));
@@ -28,9 +20,9 @@ pub fn add_said(profile: &mut Profile, said: &OwnCode) {
     }
 }
 
-/// Whether any file or module has code that a pattern is about.
+/// True if a pattern matches any file or module of the profile.
 fn fits_any(profile: &Profile, pattern: &str) -> bool {
-    // Behind a `!` it reaches into libraries as well.
+    // With a `!` the pattern matches code of libraries as well.
     let rules = Rules::new(&[format!("!{pattern}")]);
     let files = profile.files.iter().map(|file| file.path);
     let modules = profile.modules.iter().map(|(_, module)| module.path);

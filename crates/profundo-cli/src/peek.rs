@@ -1,5 +1,6 @@
-//! `peek`: what a process is doing, on one screen: one stack of each thread now, then where its time goes
-//! for a second. Nothing is written to a file, and no signal is sent that the program does not expect.
+//! `peek`: what a process is doing, on one screen: one stack of each thread now, then where its
+//! time goes for a second. Nothing is written to a file, and no signal is sent that the program
+//! does not expect.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,15 +8,16 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use profundo_console::options::values::period_of;
+use profundo_console::stderr;
 use profundo_ingest::Ingest;
-use profundo_remote::{EngineChoice, Options, Recorder};
+use profundo_launch::{SIGNAL_INTERVAL, Signals};
+use profundo_recorder::{EngineChoice, Options, Recorder};
+use profundo_save::{naming, qualified_names};
 
-use crate::attach::{HEED, is_over, stacks_of};
-use crate::launch::Signals;
-use crate::options::{self, Peek, period_of};
-use crate::qualified;
+use crate::attach::stacks_of;
+use crate::options::{self, Peek};
 use crate::report::{Shape, Stream};
-use crate::{naming, own_code, stderr};
 
 pub fn peek(options: &Peek) -> Result<ExitCode> {
     if options.signal {
@@ -29,11 +31,11 @@ pub fn peek(options: &Peek) -> Result<ExitCode> {
             "`{what}` wants the name of a function: attach first, then report FILE {what} NAME"
         ));
     }
-    let shape = Shape::new(what, None, &options.looking);
+    let shape = Shape::new(what, None, &options.view);
     let (pid, others) = options.processes.first_and_others();
     let follow = !options.no_children;
     let stacks = stacks_of(&options.processes, follow)?;
-    Shape::stacks(&options.looking).print(&stacks, Path::new(""), Stream::Out)?;
+    Shape::stacks(&options.view).print(&stacks, Path::new(""), Stream::Out)?;
     writeln!(std::io::stdout())?;
     let mut recorder = Recorder::create(Options {
         period: period_of(options.rate),
@@ -43,28 +45,30 @@ pub fn peek(options: &Peek) -> Result<ExitCode> {
     })?;
     recorder.aim(pid)?;
     let signals = Signals::take()?;
-    let mut ingest = Ingest::new(recorder.start()).qualified_names(qualified::by_source());
+    let mut ingest = Ingest::new(recorder.start()).qualified_names(qualified_names::by_source());
     recorder.attach_all(pid, others, &mut |event| ingest.event(event))?;
     let began = Instant::now();
-    while recorder.has_programs() && !is_over(&signals) {
+    while recorder.has_programs() && !signals.want_end() {
         let left = options.duration.saturating_sub(began.elapsed());
         if left.is_zero() {
             break;
         }
-        recorder.turn_within(left.min(HEED), &mut |event| ingest.event(event));
+        recorder.turn_within(left.min(SIGNAL_INTERVAL), &mut |event| ingest.event(event));
     }
     let finish = recorder.finish(&mut |event| ingest.event(event));
     signals.release();
     let mut profile = ingest.finish(finish);
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
-    own_code::add(&mut profile, &options.looking.filters.own_code.rules());
+    profile
+        .meta
+        .add_mine(&options.view.filters.own_code.rules());
     shape.print(&profile, Path::new(""), Stream::Out)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sends the signal that the library's peek waits for, to a program that does wait for it: any other
-/// would die of it.
+/// Sends the signal that the library's peek waits for, to a program that does wait for it: any
+/// other would die of it.
 fn signal(pid: u32) -> Result<()> {
     const LISTENER: &str = "profundo-peek";
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
@@ -86,7 +90,7 @@ fn signal(pid: u32) -> Result<()> {
              `profundo peek {pid}` looks at it from outside"
         );
     }
-    crate::launch::send(pid, libc::SIGUSR1)?;
+    profundo_launch::send(pid, libc::SIGUSR1)?;
     stderr::note(&format!(
         "process {pid} prints its stacks and its report on its own stderr"
     ));

@@ -1,22 +1,23 @@
-//! `recover`: ends a recording whose writer was killed. The file has what was written; the session's
-//! memory, which outlives the writer, may have more.
+//! `recover`: ends a recording whose writer was killed. The file has what was written; the
+//! session's memory, which outlives the writer, may have more.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use profundo_console::output::{self, Detour};
+use profundo_console::stderr;
 use profundo_formats::{Warning, read_file, write_file};
 use profundo_ingest::Ingest;
 use profundo_model::{ModuleId, Nanos, Profile, SampleKind};
-use profundo_remote::{Remains, find_remains, salvage};
+use profundo_save::{naming, qualified_names, sources, stack_weights};
+use profundo_session::{Remains, find_remains, salvage};
 use profundo_wire::recording::{Engine, Event, Finish, Instant, ModuleInfo, Start};
 use rustc_hash::FxHashMap;
 
+use crate::open;
 use crate::options::Recover;
-use crate::output::{self, Detour};
-use crate::qualified;
-use crate::{naming, open, sink, sources, stderr};
 
 pub fn recover(options: &Recover) -> Result<ExitCode> {
     let path = &options.file;
@@ -49,17 +50,17 @@ pub fn recover(options: &Recover) -> Result<ExitCode> {
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
     let mut weights = Vec::new();
-    sink::weigh(&mut weights, &profile);
-    sink::weigh_sums(&mut weights, &profile);
+    stack_weights::add_samples(&mut weights, &profile);
+    stack_weights::add_sums(&mut weights, &profile);
     sources::keep(&mut profile, &weights, &sources::InMemory::default());
     let place = detour.path();
-    write_file(place, &profile).map_err(|error| open::why_not_written(place, error))?;
-    tell(&detour.shown(), samples, found);
+    write_file(place, &profile).map_err(|error| output::why_not_written(place, error))?;
+    print_outcome(&detour.shown(), samples, found);
     detour.arrive()?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(output: &str, samples: usize, found: usize) {
+fn print_outcome(output: &str, samples: usize, found: usize) {
     stderr::note(&format!(
         "{samples} samples in {output}, {found} of them from memory; `profundo report {output}` \
          shows them"
@@ -71,7 +72,7 @@ fn finish(profile: Profile, remains: Option<&Remains>) -> Result<Profile> {
     let cpu = profile.meta.cpu;
     let cost = profile.meta.own_cost;
     let (recorder_cpu, by_ticks) = (profile.meta.recorder_cpu, profile.meta.by_ticks);
-    let now = profundo_remote::now();
+    let now = profundo_linux::sys::instant();
     // A clock that has begun anew since then cannot be compared.
     let start = remains
         .map(|remains| remains.start)
@@ -86,19 +87,19 @@ fn finish(profile: Profile, remains: Option<&Remains>) -> Result<Profile> {
         });
     let meta = profile.meta.clone();
     let before = profile.clone();
-    let mut ingest = Ingest::resume(profile, start).qualified_names(qualified::by_source());
+    let mut ingest = Ingest::resume(profile, start).qualified_names(qualified_names::by_source());
     // Twice, since samples wait until the time is known on both sides of them.
     ingest.event(Event::Clock(start.started));
     if let Some(remains) = remains {
         let modules = modules(&before);
         salvage(&remains.directory, &mut |event| {
-            let told = match &event {
+            let started = match &event {
                 Event::Process(info) => Some((info.key, info.pid)),
                 _ => None,
             };
             ingest.event(event);
             // The memory has addresses only; the file knows what lay there.
-            if let Some((process, pid)) = told
+            if let Some((process, pid)) = started
                 && let Some(modules) = modules.get(&pid)
             {
                 let modules = modules.clone();
@@ -116,7 +117,7 @@ fn finish(profile: Profile, remains: Option<&Remains>) -> Result<Profile> {
     profile.meta.kind = meta.kind;
     profile.meta.started_at_unix = meta.started_at_unix;
     profile.meta.duration = Nanos(meta.duration.0.max(last.unwrap_or(0)));
-    // Nobody knows how much there was to be sampled.
+    // The CPU time that was to be sampled is unknown.
     profile.meta.cpu = cpu;
     profile.meta.own_cost = cost;
     profile.meta.recorder_cpu = recorder_cpu;

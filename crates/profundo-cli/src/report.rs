@@ -1,4 +1,4 @@
-//! `report`, and the report that follows a run: which shape, where to, and how it looks there.
+//! `report`, and the report that follows a run: its shape, its output and its look there.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -7,37 +7,47 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use profundo_analysis::{
     Filter, GroupBy, Whole, has_allocations, is_recorded, keep_only, measured, missing_of,
+    transform, transforms,
 };
+use profundo_console::output;
+use profundo_disassembly::Syntax;
 use profundo_model::{
     Clock, Engine, Language, ProcessEnd, Profile, SampleKind, State, StringId, Tracing,
 };
 use profundo_report::{
-    Allocs, Callers, Choices, CountedLines, Format, Functions, Hidden, Io, Lines, Look, Memory,
-    MemoryLines, Neighbours, NextStep, Only, Stacks, Statprof, Summary, Trace, When,
+    Allocs, Annotate, Callers, Choices, CountedLines, Format, Functions, Hidden, Io, Lines,
+    Listing, Look, Memory, MemoryLines, Neighbours, NextStep, Only, Spread, Stacks, Statprof,
+    Summary, Syscalls, Trace, View, When,
 };
 
+use crate::input::Input;
 use crate::open::Samples;
-use crate::options::{Looking, Order, Report, Style, What};
+use crate::options::{Order, Report, Style, ViewOptions, What};
 use crate::recordings::meant;
-use crate::{open, options, output, own_code};
+use crate::{annotate, open, options};
 
 pub fn report(options: &Report) -> Result<ExitCode> {
     let asked = match options.asked() {
         Ok(asked) => asked,
         Err(error) => return Ok(options::wrong(error)),
     };
-    let shape = Shape::new(asked.what, asked.name.as_deref(), &options.looking);
-    let recording = meant(asked.file.as_deref())?;
-    let mut profile = open::open(&recording, shape.samples())?;
-    own_code::add_said(&mut profile, &options.looking.filters.own_code);
+    let shape = Shape::new(asked.what, asked.name.as_deref(), &options.view);
+    let view = &options.view;
+    let file = asked.file.as_deref();
+    let input = Input::new(file, &view.filters, view.until.to, &view.measuring);
+    let recording = input.path()?;
+    let mut profile = input.read(&recording, shape.samples())?;
+    // Instructions are found in stacks as they were recorded.
+    let mut shape = shape.with_code(&mut profile)?;
+    shape.filter = transform(&mut profile, &shape.filter);
     shape.print(&profile, &recording, Stream::Out)?;
-    Ok(match passes(profile, &options.looking.filter()) {
+    Ok(match passes(profile, &shape.filter) {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(crate::NOTHING),
     })
 }
 
-/// Whether there is anything that passes the filter, or there was nothing to begin with.
+/// True if anything passes the filter, or there was nothing to begin with.
 fn passes(mut profile: Profile, filter: &Filter) -> bool {
     let has_any = |profile: &Profile| {
         !profile.samples.is_empty() || !profile.traced.is_empty() || has_allocations(profile)
@@ -49,7 +59,7 @@ fn passes(mut profile: Profile, filter: &Filter) -> bool {
     has_any(&profile)
 }
 
-/// Where a report goes if no file is named.
+/// The stream of a report for which no file is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -59,23 +69,29 @@ pub enum Stream {
 }
 
 /// A report that was asked for.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Shape<'a> {
     what: What,
     name: Option<&'a str>,
-    looking: &'a Looking,
-    /// Whether the recording has only just been made.
+    view: &'a ViewOptions,
+    /// The filter; once its transforms are applied, that of the profile as it is then.
+    filter: Filter,
+    /// True right after the recording was made.
     is_first: bool,
+    /// The functions that `annotate` shows.
+    listings: Vec<Listing>,
 }
 
 impl<'a> Shape<'a> {
     /// Ends the program with a hint where the options do not go together.
-    pub fn new(what: What, name: Option<&'a str>, looking: &'a Looking) -> Self {
+    pub fn new(what: What, name: Option<&'a str>, view: &'a ViewOptions) -> Self {
         let shape = Self {
             what,
             name,
-            looking,
+            view,
+            filter: view.filter(),
             is_first: false,
+            listings: Vec::new(),
         };
         match name {
             None if what.wants_name() => {
@@ -89,7 +105,7 @@ impl<'a> Shape<'a> {
             }
             _ => {}
         }
-        if let Some(why) = looking.misfit(what) {
+        if let Some(why) = view.misfit(what) {
             options::refuse(&why);
         }
         if let Some(format) = shape.library_format()
@@ -100,20 +116,41 @@ impl<'a> Shape<'a> {
         shape
     }
 
-    /// What it has to know of samples.
+    /// The precision of samples that the report needs.
     pub fn samples(&self) -> Samples {
         match self.what {
             What::Stacks => Samples::Each,
-            _ => Samples::of(&self.looking.filter()),
+            _ => Samples::of(&self.filter),
         }
     }
 
-    /// One stack of each thread.
-    pub fn stacks(looking: &'a Looking) -> Self {
-        Self::new(What::Stacks, None, looking)
+    /// Reads the code of the functions that `annotate` shows.
+    fn with_code(mut self, profile: &mut Profile) -> Result<Self> {
+        if self.what != What::Annotate {
+            return Ok(self);
+        }
+        if let Some(why) = self.misfit(profile) {
+            options::refuse(&why);
+        }
+        let shape = &self.view.shape;
+        let style = annotate::Style {
+            syntax: match shape.intel {
+                true => Syntax::Intel,
+                false => Syntax::Att,
+            },
+            limit: shape.limit.unwrap_or(1),
+        };
+        let name = self.name.unwrap_or_default();
+        self.listings = annotate::listings(profile, &self.filter, name, style)?;
+        Ok(self)
     }
 
-    /// The first report on a recording: it says where that is, and what may be typed next.
+    /// One stack of each thread.
+    pub fn stacks(view: &'a ViewOptions) -> Self {
+        Self::new(What::Stacks, None, view)
+    }
+
+    /// The first report on a recording: with the recording's path, and commands to try next.
     pub fn first(self) -> Self {
         Self {
             is_first: true,
@@ -121,7 +158,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// What may be typed next, if that is to be said.
+    /// Commands to try next, on the first report.
     fn next(&self, recording: &Path, profile: &Profile) -> Vec<NextStep> {
         match self.is_first && !recording.as_os_str().is_empty() {
             true => next(recording, profile),
@@ -129,11 +166,20 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Prints it, or writes it to the file that was named.
+    /// Prints the report, or writes it to the file that was named.
     pub fn print(&self, profile: &Profile, recording: &Path, stream: Stream) -> Result<()> {
-        let style = &self.looking.style;
+        if transforms(profile, &self.filter) {
+            let mut profile = profile.clone();
+            let filter = transform(&mut profile, &self.filter);
+            let shape = Self {
+                filter,
+                ..self.clone()
+            };
+            return shape.print(&profile, recording, stream);
+        }
+        let style = &self.view.style;
         let of_memory;
-        let profile = match self.looking.measuring.measure() {
+        let profile = match self.view.measuring.measure() {
             None => profile,
             Some(measure) => {
                 if !is_recorded(profile, measure) {
@@ -168,9 +214,10 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Writes it to a file, where a line says what it is: by that it is known when it is to be replaced.
+    /// Writes the report to a file. By its first line the file is known as a report, which may be
+    /// replaced later.
     fn print_to(&self, path: &Path, profile: &Profile, recording: &Path) -> Result<()> {
-        let style = &self.looking.style;
+        let style = &self.view.style;
         let text = output::Text::create(path, output::Kind::Report, &[recording], style.force)?;
         let look = look(style, false).width(style.width.unwrap_or(UNCUT));
         text.write(|out| {
@@ -188,7 +235,7 @@ impl<'a> Shape<'a> {
         look: Look,
         out: &mut (impl Write + ?Sized),
     ) -> Result<()> {
-        let style = &self.looking.style;
+        let style = &self.view.style;
         macro_rules! write_view {
             ($view:expr) => {{
                 let mut view = $view.choices(self.choices()).look(look);
@@ -211,21 +258,23 @@ impl<'a> Shape<'a> {
                 let trace = self.trace(Trace::new());
                 write_view!(trace.next(next(recording, profile)))
             }
-            // What was never written can be reported on no more.
+            // Without a recording, nothing can be reported on later.
             What::Summary if recording.as_os_str().is_empty() => write_view!(self.summary()),
             What::Summary => write_view!(self.summary().next(next(recording, profile))),
             What::Lines if has_counted_lines(profile) => {
                 write_view!(self.counted_lines().next(self.next(recording, profile)))
             }
             What::Lines => write_view!(self.lines()),
-            What::Functions if self.looking.shape.is_grouped() => {
+            What::Functions if self.view.shape.is_grouped() => {
                 write_view!(self.library_report(Format::Functions))
             }
             What::Functions => write_view!(self.functions()),
             What::Callers => write_view!(Callers::new(name)),
             What::Callees => write_view!(Callers::callees_of(name)),
             What::Calls => write_view!(Callers::both(name)),
+            What::Annotate => write_view!(self.annotate()),
             What::Io => write_view!(self.io()),
+            What::Syscalls => write_view!(self.syscalls()),
             What::Memory => write_view!(self.memory()),
             What::Allocs => write_view!(self.allocs()),
             What::MemoryLines => write_view!(self.memory_lines()),
@@ -234,6 +283,7 @@ impl<'a> Shape<'a> {
                 write_view!(trace.next(self.next(recording, profile)))
             }
             What::Pstats => write_view!(self.trace(Trace::pstats())),
+            What::Spread => write_view!(self.spread()),
             What::Statprof => write_view!(Statprof::new()),
             What::Stacks => write_view!(Stacks::new()),
             What::Tree => write_view!(self.library_report(Format::Tree)),
@@ -243,9 +293,9 @@ impl<'a> Shape<'a> {
         Ok(())
     }
 
-    /// Why this report does not go with what was recorded, if it does not.
+    /// The reason why the recording has nothing for this report, if there is one.
     fn misfit(&self, profile: &Profile) -> Option<String> {
-        let shape = &self.looking.shape;
+        let shape = &self.view.shape;
         let name = self.what.name();
         if self.what == What::Lines && has_counted_lines(profile) {
             let option = shape.of_samples()?;
@@ -263,7 +313,7 @@ impl<'a> Shape<'a> {
             ));
         }
         let order = shape.sort.as_ref().and_then(Order::of_calls);
-        let is_typed = !shape.set.iter().any(|it| it == "sort");
+        let is_typed = !shape.set.iter().any(|option| option == "sort");
         let order = order.filter(|order| order.is_of_time() && is_typed)?;
         Some(format!(
             "nothing can be ordered by {}: calls were counted without times in this recording",
@@ -275,25 +325,25 @@ impl<'a> Shape<'a> {
         match self.what {
             What::Tree => Some(Format::Tree),
             What::Flat => Some(Format::Flat),
-            What::Functions if self.looking.shape.is_grouped() => Some(Format::Functions),
+            What::Functions if self.view.shape.is_grouped() => Some(Format::Functions),
             _ => None,
         }
     }
 
-    /// What the report is about.
+    /// The choices of the report: samples, frames, rows.
     fn choices(&self) -> Choices {
-        let hidden = match self.looking.filters.c {
+        let hidden = match self.view.filters.c {
             true => Hidden::Nothing,
             false => Hidden::Runtime,
         };
         Choices::command()
-            .filter(self.looking.filter())
+            .filter(self.filter.clone())
             .hidden(hidden)
-            .only_mine(self.looking.filters.only_mine)
+            .only_mine(self.view.filters.only_mine)
     }
 
     fn summary(&self) -> Summary {
-        let shape = &self.looking.shape;
+        let shape = &self.view.shape;
         let by_command = shape.by == Some(GroupBy::Command);
         let summary = Summary::new()
             .from_disk(!shape.no_disk)
@@ -307,8 +357,16 @@ impl<'a> Shape<'a> {
         }
     }
 
+    fn spread(&self) -> Spread {
+        let spread = Spread::new().total(self.view.shape.total);
+        match self.view.shape.limit {
+            Some(limit) => spread.limit(limit),
+            None => spread,
+        }
+    }
+
     fn lines(&self) -> Lines {
-        let shape = &self.looking.shape;
+        let shape = &self.view.shape;
         let mut lines = Lines::new()
             .all_lines(shape.all_lines)
             .total(shape.total)
@@ -327,7 +385,7 @@ impl<'a> Shape<'a> {
     }
 
     fn counted_lines(&self) -> CountedLines {
-        let shape = &self.looking.shape;
+        let shape = &self.view.shape;
         let lines = CountedLines::new().from_disk(!shape.no_disk);
         match shape.limit {
             Some(limit) => lines.limit(limit),
@@ -336,7 +394,7 @@ impl<'a> Shape<'a> {
     }
 
     fn functions(&self) -> Functions {
-        let shape = &self.looking.shape;
+        let shape = &self.view.shape;
         let mut functions = Functions::new();
         if let Some(order) = shape.sort.as_ref().and_then(Order::of_samples) {
             functions = functions.sorted_by(order);
@@ -350,22 +408,43 @@ impl<'a> Shape<'a> {
         functions
     }
 
+    fn annotate(&self) -> Annotate {
+        let shape = &self.view.shape;
+        let mut annotate = Annotate::new(self.name.unwrap_or_default(), self.listings.clone())
+            .all(shape.all_lines)
+            .from_disk(!shape.no_disk);
+        if let Some(context) = shape.context {
+            annotate = annotate.context(context);
+        }
+        if let Some(min_share) = shape.min_share {
+            annotate = annotate.min_share(min_share);
+        }
+        annotate
+    }
+
     fn io(&self) -> Io {
-        match self.looking.shape.limit {
+        match self.view.shape.limit {
             Some(limit) => Io::new().limit(limit),
             None => Io::new(),
         }
     }
 
+    fn syscalls(&self) -> Syscalls {
+        match self.view.shape.limit {
+            Some(limit) => Syscalls::new().limit(limit),
+            None => Syscalls::new(),
+        }
+    }
+
     fn memory(&self) -> Memory {
-        match self.looking.shape.limit {
+        match self.view.shape.limit {
             Some(limit) => Memory::new().limit(limit),
             None => Memory::new(),
         }
     }
 
     fn allocs(&self) -> Allocs {
-        let shape = &self.looking.shape;
+        let shape = &self.view.shape;
         let allocs = Allocs::new().from_disk(!shape.no_disk);
         match shape.limit {
             Some(limit) => allocs.limit(limit).small_rows(true),
@@ -374,7 +453,7 @@ impl<'a> Shape<'a> {
     }
 
     fn memory_lines(&self) -> MemoryLines {
-        let shape = &self.looking.shape;
+        let shape = &self.view.shape;
         let lines = MemoryLines::new().from_disk(!shape.no_disk);
         match shape.limit {
             Some(limit) => lines.limit(limit),
@@ -383,7 +462,7 @@ impl<'a> Shape<'a> {
     }
 
     fn trace(&self, mut trace: Trace) -> Trace {
-        let shape = &self.looking.shape;
+        let shape = &self.view.shape;
         if let Some(order) = shape.sort.as_ref().and_then(Order::of_calls) {
             trace = trace.sorted_by(order.clone());
         }
@@ -403,7 +482,7 @@ impl<'a> Shape<'a> {
 
     /// The library's own reports, with all of their options.
     fn library_report(&self, format: Format) -> profundo_report::Report {
-        let shape = &self.looking.shape;
+        let shape = &self.view.shape;
         let mut report = profundo_report::Report::new()
             .format(format)
             .choices(self.choices())
@@ -413,6 +492,9 @@ impl<'a> Shape<'a> {
             .recur(shape.recur.unwrap_or_default());
         if let Some(maxdepth) = shape.maxdepth {
             report = report.maxdepth(maxdepth);
+        }
+        if let Some(min_share) = shape.min_share {
+            report = report.min_share(min_share);
         }
         if let Some(mincount) = shape.mincount {
             report = report.mincount(mincount);
@@ -427,7 +509,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// What the system said, where it is the writing that failed: the caller says what was written.
+/// The system's error alone, where writing failed: the caller adds what was written.
 fn plain(error: profundo_report::Error) -> anyhow::Error {
     match error {
         profundo_report::Error::Write(source) => source.into(),
@@ -435,7 +517,7 @@ fn plain(error: profundo_report::Error) -> anyhow::Error {
     }
 }
 
-/// How many columns text has where nothing needs to be cut.
+/// The columns of text that is not cut.
 const UNCUT: usize = 1000;
 
 fn look(style: &Style, terminal: bool) -> Look {
@@ -452,16 +534,16 @@ fn look(style: &Style, terminal: bool) -> Look {
     look
 }
 
-/// What is said where a filter asks for more than is known of lines.
+/// The error for a filter that asks for more than is known of lines.
 pub const LINES_ARE_ALL: &str = "nobody knows which thread or task ran a line, or when: lines can be chosen by process, file and function";
 
-/// Whether calls were counted, and none of them measured.
+/// True if calls were counted, and none of them measured.
 pub fn is_untimed(profile: &Profile) -> bool {
     let traced = &profile.traced;
     traced.clock == Clock::None && !traced.calls.is_empty()
 }
 
-/// Whether it was lines that were counted.
+/// True if lines were counted, not calls.
 fn has_counted_lines(profile: &Profile) -> bool {
     let traced = &profile.traced;
     !traced.lines.is_empty() || profile.samples.is_empty() && traced.tracing.is_of_lines()
@@ -475,7 +557,8 @@ fn better_recording(profile: &Profile) -> Option<NextStep> {
     const SHORT: f64 = 0.2e9;
     /// Fewer samples say little.
     const FEW: u64 = 100;
-    /// Of a process that is sampled from outside, threads that live no longer than some periods are hardly seen.
+    /// With this period or a longer one, sampling from outside misses threads that live for some
+    /// milliseconds only.
     const COARSE: u64 = 1_500_000;
     let meta = &profile.meta;
     let wall = meta.duration.0 as f64;
@@ -487,22 +570,24 @@ fn better_recording(profile: &Profile) -> Option<NextStep> {
     }
     if let Some(process) = attached(profile) {
         let seconds = (wall / 1e9).round().max(1.0);
-        let again = |option: &str| format!("profundo attach {process} -d {seconds} {option}");
+        let command_with =
+            |option: &str| format!("profundo attach {process} -d {seconds} {option}");
         let misses_much =
-            missing_of(profile, Whole::Cpu).is_some_and(|it| it.is_grave(meta.period.0));
+            missing_of(profile, Whole::Cpu).is_some_and(|missing| missing.is_grave(meta.period.0));
         let is_coarse = meta.period.0 >= COARSE && (misses_much || profile.samples_taken() < FEW);
-        return (is_coarse && cpu > 1e6).then(|| NextStep::new(again("-r 1000"), "more samples"));
+        return (is_coarse && cpu > 1e6)
+            .then(|| NextStep::new(command_with("-r 1000"), "more samples"));
     }
-    let again = |option: &str| format!("profundo run {option} -- {}", command_of(profile));
+    let command_with = |option: &str| format!("profundo run {option} -- {}", command_of(profile));
     let mut samples = profile.samples.iter();
     let waits = samples.any(|sample| sample.state == State::WallWaiting);
     match profile.samples_taken() {
         _ if meta.engine == Engine::PerfRing => None,
         _ if wall > SHORT && cpu < BUSY * wall && !waits => {
-            Some(NextStep::new(again("--wall"), "what it waits for"))
+            Some(NextStep::new(command_with("--wall"), "what it waits for"))
         }
         few if few < FEW && cpu > 1e6 => Some(NextStep::new(
-            again("-r 10000"),
+            command_with("-r 10000"),
             "ten times as many samples",
         )),
         _ => None,
@@ -516,25 +601,25 @@ fn attached(profile: &Profile) -> Option<u32> {
     runs_on.then_some(first.pid)
 }
 
-/// The command line of a recording, or what stands for one that is long.
+/// The command line of a recording, or `CMD` for a long one.
 fn command_of(profile: &Profile) -> String {
     const LONG: usize = 60;
     let first = profile.processes.first();
-    let command = first.map_or("", |it| profile.strings.get(it.command));
+    let command = first.map_or("", |process| profile.strings.get(process.command));
     match command.len() {
         1..LONG => command.to_owned(),
         _ => "CMD".to_owned(),
     }
 }
 
-/// Whether the line of any code is known, but for the interpreter's own.
+/// True if the line of any code is known, but for the interpreter's own.
 fn has_lines(profile: &Profile) -> bool {
     let counted = !profile.traced.lines.is_empty();
     let mut frames = profile.frames.iter();
     counted || frames.any(|frame| frame.line > 0 && frame.language != Language::Runtime)
 }
 
-/// What may be typed next.
+/// Commands to try next.
 fn next(recording: &Path, profile: &Profile) -> Vec<NextStep> {
     let is_newest = meant(None).is_ok_and(|newest| newest == recording);
     let path = recording.display().to_string();
@@ -543,7 +628,7 @@ fn next(recording: &Path, profile: &Profile) -> Vec<NextStep> {
         true => path,
         false => format!("'{}'", path.replace('\'', "'\\''")),
     };
-    // The newest one is meant where none is named.
+    // The newest recording needs no name.
     let path = match is_newest {
         true => String::new(),
         false => format!(" {path}"),
@@ -555,7 +640,11 @@ fn next(recording: &Path, profile: &Profile) -> Vec<NextStep> {
     if is_untimed(profile) {
         return vec![
             report("trace", "how often each function was called"),
-            match profile.processes.iter().any(|it| it.runtime != StringId(0)) {
+            match profile
+                .processes
+                .iter()
+                .any(|process| process.runtime != StringId(0))
+            {
                 true => export("pstats", "a file for pstats and snakeviz"),
                 false => export("callgrind", "a file for KCachegrind"),
             },
@@ -567,17 +656,20 @@ fn next(recording: &Path, profile: &Profile) -> Vec<NextStep> {
             export("lprof", "a file for line_profiler"),
         ];
     }
-    // A count that counted nothing has nothing else to show.
+    // An empty count has no other report.
     if profile.samples.is_empty() && traced.is_empty() && traced.tracing != Tracing::Unknown {
         return Vec::new();
     }
     let mut steps = Vec::new();
-    steps.extend(better_recording(profile));
+    match profile.is_merged() {
+        true => steps.push(report("spread", "how far the recordings differ")),
+        false => steps.extend(better_recording(profile)),
+    }
     if !traced.calls.is_empty() {
         steps.push(report("trace", "calls and time of each function"));
     }
-    // Where lines were not counted, all time of calls stands at the first lines of functions. A program without
-    // debug information has no lines.
+    // Where lines were not counted, all time of calls stands at the first lines of functions. A
+    // program without debug information has no lines.
     if traced.calls.is_empty() || !traced.lines.is_empty() {
         steps.push(match has_lines(profile) {
             true => report("lines", "the source, with a share on each line"),

@@ -11,18 +11,18 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use profundo_console::output::{self, Detour};
+use profundo_console::progress::Progress;
+use profundo_console::stderr;
 use profundo_formats::heapsnapshot::{self, Parts};
 use profundo_ingest::Objects;
+use profundo_inject::{CopiedMemory, Injection, Refused, WalkedObjects};
+use profundo_launch::{Signals, process_name};
 use profundo_model::graph::Sink;
-use profundo_remote::inject::{CopiedMemory, Door, Refused, WalkedObjects};
 
-use crate::assemble::may_replace_parts;
-use crate::attach::is_over;
-use crate::launch::Signals;
+use crate::agent_file;
 use crate::options::{Snapshot, Through};
-use crate::output::{self, Detour};
-use crate::progress::Progress;
-use crate::{carried, stderr};
+use crate::snapshot_files::may_replace_parts;
 
 pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
     if options.pages {
@@ -49,18 +49,18 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
             beside(detour.path())
         }
     };
-    // No half file is left, whenever somebody wants it to end.
+    // No partial file is left, whenever the user interrupts the command.
     let signals = Signals::take_also(&[], false)?;
     let unwritten = || format!("cannot write the snapshot of process {}", options.pid);
     let mut parts = Parts::create(&prefix, what).with_context(unwritten)?;
-    let asked = Asked {
+    let request = Request {
         pid: options.pid,
         verb: "snapshot",
         redact: !options.no_redact,
         is_native: options.native,
         through: &options.through,
     };
-    let told = tell_any(asked, &mut parts)?;
+    let taken = take_any(request, &mut parts)?;
     parts.finish().with_context(unwritten)?;
     if !options.streaming {
         let progress = Progress::start("writing the snapshot");
@@ -73,10 +73,10 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
     }
     signals.release();
     let seconds = began.elapsed().as_secs_f64();
-    let milliseconds = told.held_up.as_secs_f64() * 1e3;
+    let milliseconds = taken.held_up.as_secs_f64() * 1e3;
     stderr::note(&format!(
         "{}; the program was held up for {milliseconds:.1} ms, and all took {seconds:.1} s",
-        stderr::graph(told.nodes, told.edges),
+        stderr::graph(taken.nodes, taken.edges),
     ));
     stderr::note(&match options.streaming {
         true => format!(
@@ -92,11 +92,11 @@ pub fn snapshot(options: &Snapshot) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which process is asked, and how.
+/// The process, and how it is asked.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct Request<'a> {
     pub pid: u32,
-    /// What the command is called that asks.
+    /// The name of the command that asks.
     pub verb: &'static str,
     pub redact: bool,
     /// For its blocks, even if it has an interpreter.
@@ -104,30 +104,30 @@ pub struct Asked<'a> {
     pub through: &'a Through,
 }
 
-/// What was told.
+/// The size and the cost of a snapshot.
 #[derive(Debug, Clone, Copy)]
-pub struct AllTold {
+pub struct Taken {
     pub nodes: u64,
     pub edges: u64,
     /// For how long the program was held up.
     pub held_up: Duration,
 }
 
-/// Tells of the objects of an interpreter, or else of the blocks of a program.
-pub fn tell_any<S>(asked: Asked<'_>, sink: &mut S) -> Result<AllTold>
+/// Takes the objects of an interpreter, or else the blocks of a program.
+pub fn take_any<S>(request: Request<'_>, sink: &mut S) -> Result<Taken>
 where
     S: Sink,
     S::Error: std::error::Error + Send + Sync + 'static,
 {
-    if asked.is_native {
-        return native::tell(asked, sink).map_err(|why| why.told(asked, ""));
+    if request.is_native {
+        return native::take_blocks(request, sink).map_err(|why| why.into_error(request, ""));
     }
-    let why = match tell(asked, sink, &mut |_| {}) {
-        Ok(told) => {
-            return Ok(AllTold {
-                nodes: told.end.nodes,
-                edges: told.end.edges,
-                held_up: told.pause + told.borrowed,
+    let why = match take_objects(request, sink, &mut |_| {}) {
+        Ok(walked) => {
+            return Ok(Taken {
+                nodes: walked.end.nodes,
+                edges: walked.end.edges,
+                held_up: walked.pause + walked.borrowed,
             });
         }
         Err(why) => why,
@@ -135,15 +135,16 @@ where
     match why.downcast_ref() {
         Some(none @ Refused::NoPython) => {
             let also = format!("{none}, and ");
-            native::tell(asked, sink).map_err(|why| why.told(asked, &also))
+            native::take_blocks(request, sink).map_err(|why| why.into_error(request, &also))
         }
         _ => Err(why),
     }
 }
 
-/// Has the interpreter of a process tell of its objects. `look` may then look at the memory that they lie in.
-pub fn tell<S>(
-    asked: Asked<'_>,
+/// Has the interpreter of a process list its objects. `look` may then look at the memory that they
+/// lie in.
+pub fn take_objects<S>(
+    request: Request<'_>,
     sink: &mut S,
     look: &mut dyn FnMut(CopiedMemory),
 ) -> Result<WalkedObjects>
@@ -151,49 +152,51 @@ where
     S: Sink,
     S::Error: std::error::Error + Send + Sync + 'static,
 {
-    let why = |refused: Refused| why_not(asked, refused);
-    let Asked {
+    let why = |refused: Refused| why_not(request, refused);
+    let Request {
         pid,
         redact,
         through,
         ..
-    } = asked;
-    let library = carried::library()?;
+    } = request;
+    let library = agent_file::library()?;
     let signals = Signals::take_also(&[], false)?;
     let progress = Progress::start("looking where the program can be asked");
-    let mut door = Door::of(pid, &library, through.filtered).map_err(why)?;
-    door.until(|| is_over(&signals));
+    let mut door = Injection::of(pid, &library, through.filtered).map_err(why)?;
+    door.knows_collector().map_err(why)?;
+    door.until(|| signals.want_end());
     drop(progress);
     let progress = Progress::start("going through its objects");
     let mut objects = Objects::new(sink)?;
-    let options = profundo_remote::inject::Objects {
+    let options = profundo_inject::Objects {
         redact,
         patience: through.timeout,
     };
-    let told = door.objects(options, &mut |item| objects.item(item), look);
+    let walked = door.objects(options, &mut |item| objects.item(item), look);
     drop(progress);
     drop(door);
     signals.release();
-    let told = told.map_err(why)?;
+    let walked = walked.map_err(why)?;
     match objects.finish()? {
-        true => Ok(told),
+        true => Ok(walked),
         false => Err(why(Refused::CopyDamaged)),
     }
 }
 
-fn why_not(asked: Asked<'_>, refused: Refused) -> anyhow::Error {
-    let pid = asked.pid;
-    anyhow!(refused.of_verb(asked.verb)).context(format!("cannot take a snapshot of process {pid}"))
+fn why_not(request: Request<'_>, refused: Refused) -> anyhow::Error {
+    let pid = request.pid;
+    anyhow!(refused.of_verb(request.verb))
+        .context(format!("cannot take a snapshot of process {pid}"))
 }
 
-/// Where the parts lie while they are no snapshot yet.
+/// The prefix of the part files while the snapshot is being written.
 fn beside(out: &Path) -> PathBuf {
     let mut name = hidden(out);
     name.push(std::process::id().to_string());
     out.with_file_name(name)
 }
 
-/// What the names of these begin with, before the number of the process that writes them.
+/// The beginning of that prefix, before the number of the process that writes.
 fn hidden(out: &Path) -> OsString {
     let mut name = OsString::from(".");
     name.push(out.file_name().unwrap_or_default());
@@ -201,7 +204,7 @@ fn hidden(out: &Path) -> OsString {
     name
 }
 
-/// Removes what commands have left beside `out` that were killed while they wrote it.
+/// Removes the part files of commands that were killed while they wrote `out`.
 fn remove_stale(out: &Path) {
     let folder = out.with_file_name(".");
     let before = hidden(out);
@@ -215,7 +218,7 @@ fn remove_stale(out: &Path) {
     }
 }
 
-/// Who has written a file that ends like this.
+/// The process that has written a file with such an ending.
 fn writer_of(rest: &[u8]) -> Option<u32> {
     let rest = std::str::from_utf8(rest).ok()?;
     let (number, ending) = match rest.split_once('.') {
@@ -239,6 +242,6 @@ fn has_ended(pid: u32) -> bool {
 
 fn default_path(pid: u32, streaming: bool) -> PathBuf {
     let ending = if streaming { "" } else { ".heapsnapshot" };
-    let name = crate::attach::name_of(pid);
+    let name = process_name(pid);
     PathBuf::from(format!("profundo.{name}.{pid}{ending}"))
 }

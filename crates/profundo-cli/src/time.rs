@@ -1,4 +1,5 @@
-//! `time`: how long a program takes, and what it takes of the machine meanwhile. It runs as always, and is only watched.
+//! `time`: the time that a program takes, and its use of the machine. The program is not changed or
+//! sampled.
 
 mod input;
 mod output;
@@ -7,13 +8,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use profundo_analysis::usage::{Around, Ending, Run};
-use profundo_remote::usage::{Before, Machine, Meter, Unwaited, Usage};
-
-use crate::launch::{
-    Child, Ended, Environment, Eve, Patience, Program, Signals, Unstarted, end_as, heed,
+use profundo_console::stderr;
+use profundo_launch::{
+    BeforeExec, Child, Ended, Environment, Poll, Program, Signals, Unstarted, end_as,
+    handle_signals,
 };
+use profundo_usage::{Before, Machine, Meter, Unwaited, Usage};
+
 use crate::options::Time;
-use crate::stderr;
 use input::Input;
 use output::Output;
 
@@ -29,7 +31,7 @@ pub fn time(options: &Time) -> Result<ExitCode> {
     let mut ended = Ended::Exited(0);
     for number in 0..options.warmup + options.runs {
         if number > 0 {
-            input.again();
+            input.rewind();
         }
         let measured = match once(&program, &signals) {
             Ok(measured) => measured,
@@ -54,7 +56,7 @@ pub fn time(options: &Time) -> Result<ExitCode> {
         }
     }
     signals.release();
-    // What was measured before is told all the same.
+    // The runs that were measured before are reported all the same.
     if runs.is_empty()
         && let Some(error) = broken
     {
@@ -66,7 +68,7 @@ pub fn time(options: &Time) -> Result<ExitCode> {
     let report = profundo_report::Time::new(command, runs)
         .warmups(options.warmup.into())
         .gap(gap);
-    // The program has ended as it has, whatever becomes of the report.
+    // The program's exit status stands, even if the report fails.
     if let Err(error) = output.write(report, options)
         && !stderr::is_broken_pipe(&error)
     {
@@ -78,11 +80,11 @@ pub fn time(options: &Time) -> Result<ExitCode> {
     }
 }
 
-/// A run, and how it came to its end.
+/// A run and its end.
 struct Measured {
     usage: Usage,
     ended: Ended,
-    /// Whether somebody wanted it to end.
+    /// True if the user has interrupted the runs.
     is_interrupted: bool,
 }
 
@@ -91,22 +93,22 @@ fn once(program: &Program, signals: &Signals) -> Result<Measured> {
         .context("cannot start a process")?;
     let pid = child.pid();
     let mut meter = Meter::of(pid as u32);
-    let mut patience = Patience::new(signals, meter.descriptors());
+    let mut poll = Poll::new(signals, meter.descriptors());
     meter.begin();
     match child.release() {
-        Ok(eve) => meter.began(eve.map(|eve| Before {
-            time: eve.time,
-            taken: eve.taken,
-            bytes: Eve::BYTES,
+        Ok(before) => meter.began(before.map(|before| Before {
+            time: before.time,
+            taken: before.taken,
+            bytes: BeforeExec::BYTES,
         })),
         Err(error) => bail!(Unstarted::refused(&program.path, &error)),
     }
     let mut is_interrupted = false;
     loop {
-        patience.wait(meter.patience());
-        let heard = heed(signals, pid)?;
-        is_interrupted |= heard.is_interrupted;
-        if let Some(ended) = heard.ended {
+        poll.wait(meter.patience());
+        let handled = handle_signals(signals, pid)?;
+        is_interrupted |= handled.is_interrupted;
+        if let Some(ended) = handled.ended {
             let usage = meter.finish().context("the program is out of sight")?;
             return Ok(Measured {
                 usage,

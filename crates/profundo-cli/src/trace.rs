@@ -5,18 +5,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use profundo_console::stderr;
 use profundo_model::Profile;
-use profundo_remote::{Calls, EngineChoice, Lines, LinesOf, Options};
+use profundo_recorder::{Calls, EngineChoice, Lines, LinesOf, Options};
+use profundo_save::trace_request::{TraceRequest, has_interpreter};
 
-use crate::asked::{Asked, has_interpreter};
-use crate::functions::Functions;
 use crate::open::Samples;
 use crate::options::Trace;
+use crate::record::{self, Plan, ProbedFunctions, Schedule};
 use crate::report::{Shape, Stream};
-use crate::run::{Plan, Schedule, carry_out, tell_failure};
-use crate::{carried, open, options, stderr};
+use crate::{agent_file, open, options};
 
-/// A tree of calls is far smaller.
+/// The largest size of a recording. A tree of calls is far smaller.
 const MOST: u64 = 4 << 30;
 
 pub fn trace(options: &Trace) -> Result<ExitCode> {
@@ -28,10 +28,13 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             "there is no program `{word}`; to count the lines of that, type --lines={word}, with a `=`"
         ));
     }
-    let shape = Shape::new(options.what(), None, &options.looking).first();
+    let shape = Shape::new(options.what(), None, &options.view).first();
     let functions = match options.functions.is_empty() {
         true => None,
-        false => Some(Functions::find(&options.command.words, &options.functions)?),
+        false => Some(ProbedFunctions::find(
+            &options.command.words,
+            &options.functions,
+        )?),
     };
     let how = Options {
         engine: EngineChoice::Auto,
@@ -41,35 +44,36 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             cpu: options.cpu,
             lines: lines(options),
         }),
-        // Nothing is sampled but where that is wanted.
+        // Samples are taken only for lines whose times are found by sampling.
         paused: !options.cheap,
-        agent: Some(carried::file(match functions {
-            None => carried::For::Calls,
-            Some(_) => carried::For::Time,
+        agent: Some(agent_file::file(match functions {
+            None => agent_file::For::Calls,
+            Some(_) => agent_file::For::Time,
         })?),
         ..Options::default()
     };
-    let recorded = carry_out(
+    let recorded = record::by_plan(
         Plan {
             options: how,
             output: options.output.as_deref(),
             keep: options.keep,
-            force: options.looking.style.force,
+            force: options.view.style.force,
             max_size: MOST,
             keeps_source: !options.no_source,
             perf_map: false,
             schedule: Schedule::new(None, None::<Duration>),
             functions: functions.as_ref(),
-            asked: Some(Asked::new(options)),
+            request: Some(TraceRequest::new(options.tracing(), &options.lines)),
             counts_instructions: options.lines.is_empty(),
             wait_all: false,
-            mine: &options.looking.filters.own_code.rules(),
+            mine: &options.view.filters.own_code.rules(),
+            labels: options.labels.clone(),
         },
         &options.command.words,
     )?;
-    tell_failure(&recorded);
-    // The program has ended as it has, whatever becomes of the report.
-    let shown = open::open_quietly(&recorded.path, Samples::Each).and_then(|profile| {
+    record::note_failure(&recorded);
+    // The program's exit status stands, even if the report fails.
+    let shown = open::open_without_warnings(&recorded.path, Samples::Each).and_then(|profile| {
         if functions.is_none() && is_out_of_sight(&profile) {
             stderr::note(match options.lines.is_empty() {
                 true => HOW_CALLS,
@@ -91,7 +95,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
     recorded.arrive()
 }
 
-/// What a native program needs to have its calls or lines counted.
+/// Advice for a native program whose calls or lines were not counted.
 const HOW_CALLS: &str = "\
 no call was counted, because this is a native program that counts none itself. Three ways out:
   profundo trace --functions=GLOB -- CMD    counts some functions, as root, of the program as it is
@@ -103,10 +107,10 @@ no line was counted: either no function fits, or the program is not Python's, an
 has them if it is built by rustc with -Cinstrument-coverage, by clang with -fprofile-instr-generate -fcoverage-mapping, or by gcc with \
 --coverage";
 
-/// What notes have that say it.
+/// Parts of the notes that say why nothing was counted.
 const WHYS: [&str; 2] = ["were not counted", "compiler's counters"];
 
-/// Whether nothing was counted, and nobody has said why.
+/// True if nothing was counted, and no note says why.
 fn is_out_of_sight(profile: &Profile) -> bool {
     let mut notes = profile.meta.notes.iter();
     profile.traced.is_empty()
@@ -114,7 +118,7 @@ fn is_out_of_sight(profile: &Profile) -> bool {
         && !notes.any(|note| WHYS.iter().any(|why| note.contains(why)))
 }
 
-/// How many instructions a program has executed, in words.
+/// A sentence on the number of executed instructions.
 fn instructions(counted: &io::Result<u64>) -> String {
     match counted {
         Ok(count) => format!(
@@ -128,21 +132,21 @@ fn instructions(counted: &io::Result<u64>) -> String {
     }
 }
 
-/// Which lines are counted, if any.
+/// The recorder's setting for lines; `None`: calls are counted.
 fn lines(options: &Trace) -> Option<Lines> {
     if options.lines.is_empty() {
         return None;
     }
-    let of = options.lines.iter().filter(|it| !it.is_empty());
+    let of = options.lines.iter().filter(|pattern| !pattern.is_empty());
     Some(Lines {
-        of: of.map(|it| lines_of(it)).collect(),
+        of: of.map(|pattern| lines_of(pattern)).collect(),
         times: !options.cheap && !options.once,
         once: options.once,
-        mine: options.looking.filters.own_code.rules(),
+        mine: options.view.filters.own_code.rules(),
     })
 }
 
-/// What a path as it is typed is the end of.
+/// The end that a typed path must match.
 fn end_of(path: &str) -> &str {
     let mut end = path;
     while let Some(rest) = end.strip_prefix("./").or_else(|| end.strip_prefix("../")) {
@@ -151,19 +155,19 @@ fn end_of(path: &str) -> &str {
     end
 }
 
-/// What the names of source files end in.
+/// Extensions of source files.
 const SOURCES: &[&str] = &["py", "rs", "c", "h", "cc", "cpp", "cxx", "hpp", "hh"];
 
-/// `app.py`, `./app.py`, `src/*.py`, `fib`, `Class.method`, `app.py:fib`.
+/// The lines of a pattern: `app.py`, `./app.py`, `src/*.py`, `fib`, `Class.method`, `app.py:fib`.
 fn lines_of(pattern: &str) -> LinesOf {
-    let is_source = |it: &str| {
-        it.rsplit_once('.')
+    let is_source = |text: &str| {
+        text.rsplit_once('.')
             .is_some_and(|(_, end)| SOURCES.contains(&end))
     };
-    let is_file = |it: &str| it.contains('/') || is_source(it);
-    let some = |it: &str| (!it.is_empty()).then(|| it.to_owned());
-    let some_file = |it: &str| some(end_of(it));
-    // Not those of Rust's and C++'s paths.
+    let is_file = |text: &str| text.contains('/') || is_source(text);
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let some_file = |text: &str| some(end_of(text));
+    // The `::` of Rust's and C++'s paths separates no file from a name.
     let is_between =
         |at: &usize| !pattern[..*at].ends_with(':') && !pattern[*at + 1..].starts_with(':');
     let mut colons = pattern.match_indices(':').map(|(at, _)| at);

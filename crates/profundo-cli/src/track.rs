@@ -1,5 +1,7 @@
-//! `track-allocation`: the bytes that each line of source allocates, in files beside the sources; and the list that
-//! is made of such files.
+//! `track-allocation`: the bytes that each line of source allocates, in files beside the sources;
+//! and the list that is made of such files.
+
+mod code_lines;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,15 +13,16 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use profundo_analysis::{Ownership, Place, Tracked, allocated_by_source};
+use profundo_console::output::{Kind, Text};
+use profundo_console::stderr;
 use profundo_formats::mem::{self, Count};
+use profundo_launch::{Program, end_as};
 use profundo_model::{FrameId, ProcessId, Profile};
 use profundo_report::text;
 
-use crate::launch::{Program, end_as};
 use crate::open::Samples;
 use crate::options::{Recording, Scope, TrackAllocation};
-use crate::output::{Kind, Text};
-use crate::{code_lines, open, run, stderr};
+use crate::{open, record};
 
 pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
     if !options.analyze.is_empty() {
@@ -33,7 +36,7 @@ pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
         return Err(error).with_context(|| format!("cannot run {}", program.path.display()));
     }
     let scope = match &options.scope {
-        // A file's path is whole, so the folder's has to be.
+        // Files have absolute paths, so the folder needs one as well.
         Scope::Below(folder) => Scope::Below(
             fs::canonicalize(folder)
                 .with_context(|| format!("cannot look into {}", folder.display()))?,
@@ -42,15 +45,16 @@ pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
     };
     let name = format!("profundo-track.{}.profundo", std::process::id());
     let file = std::env::temp_dir().join(name);
-    let recorded = run::whole(
+    let recorded = record::with_options(
         &Recording::of_allocations(file.clone()),
-        (false, &options.own_code.rules()),
+        false,
+        &options.own_code.rules(),
         &options.words,
     );
     let written = recorded.and_then(|recorded| {
-        run::tell_failure(&recorded);
-        let profile = open::open_quietly(&file, Samples::Each)?;
-        write_all(&profile, &scope, (options.output.as_deref(), options.force))?;
+        record::note_failure(&recorded);
+        let profile = open::open_without_warnings(&file, Samples::Each)?;
+        write_all(&profile, &scope, options.output.as_deref(), options.force)?;
         Ok(end_as(recorded.ended))
     });
     let _ = fs::remove_file(&file);
@@ -58,11 +62,7 @@ pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
 }
 
 /// Writes the files of all sources in the scope.
-fn write_all(
-    profile: &Profile,
-    scope: &Scope,
-    (output, force): (Option<&Path>, bool),
-) -> Result<()> {
+fn write_all(profile: &Profile, scope: &Scope, output: Option<&Path>, force: bool) -> Result<()> {
     let owners = Ownership::new(profile);
     let is_meant = |frame: FrameId| {
         let row = profile.frames.get(frame);
@@ -77,12 +77,12 @@ fn write_all(
     };
     let tracked = allocated_by_source(profile, is_meant);
     let path = |tracked: &Tracked| profile.strings.get(profile.files.get(tracked.file).path);
-    let of_python: BTreeSet<&str> = (tracked.iter().filter(|it| it.is_python))
+    let of_python: BTreeSet<&str> = (tracked.iter().filter(|row| row.is_python))
         .map(path)
         .collect();
     let of_python: Vec<&str> = of_python.into_iter().collect();
     let mut code = code_lines::of_python(profile, &of_python);
-    if tracked.iter().any(|it| !it.is_python) {
+    if tracked.iter().any(|row| !row.is_python) {
         for (file, lines) in code_lines::of_modules(profile) {
             code.entry(file).or_default().extend(lines);
         }
@@ -102,7 +102,8 @@ fn write_all(
             &source,
             tracked,
             code.get(source_path),
-            (Path::new(source_path), force),
+            Path::new(source_path),
+            force,
         ) {
             Ok(()) => written += 1,
             Err(error) => refused = Some((target, error)),
@@ -120,7 +121,7 @@ fn write_all(
         });
     }
     let unknown: BTreeMap<ProcessId, u64> = (tracked.iter())
-        .map(|it| (it.process, it.unknown))
+        .map(|row| (row.process, row.unknown))
         .collect();
     let unknown: u64 = unknown.into_values().sum();
     if unknown > 0 {
@@ -150,7 +151,8 @@ fn write_one(
     source: &[u8],
     tracked: &Tracked,
     code: Option<&BTreeSet<u32>>,
-    (of, force): (&Path, bool),
+    source_path: &Path,
+    force: bool,
 ) -> Result<()> {
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder)?;
@@ -158,12 +160,12 @@ fn write_one(
     let has_code = |line: u32| code.is_some_and(|code| code.contains(&line));
     let count_of = |line: u32| match tracked.lines.get(&line) {
         Some(&bytes) => Count::Bytes(bytes),
-        // What was allocated somewhere may have been allocated here.
+        // Bytes of an unknown line may have been allocated here.
         None if tracked.unknown > 0 && has_code(line) => Count::Unknown,
         None if has_code(line) => Count::Bytes(0),
         None => Count::NoCode,
     };
-    let text = Text::create(target, Kind::Mem, &[of], force)?;
+    let text = Text::create(target, Kind::Mem, &[source_path], force)?;
     text.write(|out| Ok(mem::write(source, count_of, &mut &mut *out)?))
 }
 
@@ -193,7 +195,7 @@ fn target(source: &Path, pid: u32, output: Option<&Path>) -> PathBuf {
     folder.join(inside)
 }
 
-/// Lists what files say, the largest number last, as Julia's Coverage does.
+/// Lists the lines of `.mem` files, the largest number last, as Julia's Coverage does.
 fn analyze(paths: &[PathBuf]) -> Result<ExitCode> {
     let mut files = Vec::new();
     for path in paths {

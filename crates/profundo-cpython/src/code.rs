@@ -1,34 +1,28 @@
-//! What a code object says: who it is, and what it is called.
+//! The parts of a code object: its identity, and its name.
 
 use crate::layout::Layout;
+use crate::layout::objects::{bytes, object, text};
 use crate::memory::{Memory, half};
 
-/// Of the length and the first byte in an object of bytes.
-const BYTES_LENGTH: u64 = 16;
-const BYTES: u64 = 32;
-/// Of the length and the kind in a text.
-const TEXT_LENGTH: u64 = 16;
-const TEXT_STATE: u64 = 32;
-
-/// What tells a code object from any that was at its address before.
+/// The identity of a code object, which distinguishes it from a former one at the same address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct CodeKey {
-    /// Where it lies.
+    /// The address of the code object.
     pub address: u64,
-    /// Where its line table lies.
+    /// The address of its line table.
     pub lines: u64,
-    /// How long that is.
+    /// The length of the line table.
     pub lines_length: u64,
-    /// What it begins with.
+    /// The first bytes of the line table.
     pub lines_begin: u64,
     /// The line that the function begins on.
     pub first_line: u32,
-    /// Where its name lies.
+    /// The address of its name.
     pub name: u64,
 }
 
 impl CodeKey {
-    /// All of it in a word. Two different ones share it once in 2^64.
+    /// The key in a word. Two different ones collide once in 2^64.
     pub fn hash(&self) -> u64 {
         /// An odd number with no pattern in it.
         const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -47,40 +41,40 @@ impl CodeKey {
     }
 }
 
-/// Who a code object is.
+/// The identity of a code object.
 #[inline]
 pub fn code_key(layout: &Layout, memory: &mut impl Memory, code: u64) -> Option<CodeKey> {
     let at = |offset: u16| code.wrapping_add(u64::from(offset));
-    let lines = memory.word(at(layout.lines))?;
-    let lines_length = memory.word(lines.wrapping_add(BYTES_LENGTH))?;
-    let lines_begin = memory.word(lines.wrapping_add(BYTES))?;
+    let lines = memory.word(at(layout.code.lines))?;
+    let lines_length = memory.word(lines.wrapping_add(object::SIZE))?;
+    let lines_begin = memory.word(lines.wrapping_add(bytes::FIRST))?;
     Some(CodeKey {
         address: code,
         lines,
         lines_length,
-        // Behind the end may be anything.
+        // There may be anything behind the end.
         lines_begin: match lines_length {
             0 => 0,
             1..8 => lines_begin & ((1 << (lines_length * 8)) - 1),
             _ => lines_begin,
         },
-        first_line: half(memory, at(layout.first_line))?,
-        name: memory.word(at(layout.name))?,
+        first_line: half(memory, at(layout.code.first_line))?,
+        name: memory.word(at(layout.code.name))?,
     })
 }
 
-/// Where the characters of a text lie.
+/// The characters of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextShape {
-    /// The first one.
+    /// The address of the first one.
     pub address: u64,
-    /// How many bytes they are.
+    /// Their length in bytes.
     pub bytes: u32,
     /// Bytes a character: 1, 2 or 4.
     pub width: u8,
 }
 
-/// Where the parts of a code object lie that are worth keeping.
+/// The places of those parts of a code object that are worth keeping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CodeShape {
     /// The line of the function's beginning.
@@ -93,22 +87,22 @@ pub struct CodeShape {
     pub lines: TextShape,
 }
 
-/// Longer ones are no such thing.
+/// Longer ones are taken for damaged.
 const LONGEST_TEXT: u64 = 1 << 20;
 const LONGEST_TABLE: u64 = 1 << 28;
 
-/// Where the characters of a text lie, if an object is one.
+/// The characters of a text, if an object is one.
 pub fn text(layout: &Layout, memory: &mut impl Memory, object: u64) -> Option<TextShape> {
-    let length = memory.word(object.wrapping_add(TEXT_LENGTH))?;
-    let state = half(memory, object.wrapping_add(TEXT_STATE))?;
+    let length = memory.word(object.wrapping_add(text::LENGTH))?;
+    let state = half(memory, object.wrapping_add(text::STATE))?;
     let (width, is_compact, is_ascii) = (state >> 2 & 7, state >> 5 & 1, state >> 6 & 1);
     if is_compact == 0 || !matches!(width, 1 | 2 | 4) || length > LONGEST_TEXT {
         return None;
     }
     let head = if is_ascii == 1 {
-        layout.ascii_head
+        layout.objects.ascii_head
     } else {
-        layout.text_head
+        layout.objects.text_head
     };
     Some(TextShape {
         address: object.wrapping_add(u64::from(head)),
@@ -117,12 +111,12 @@ pub fn text(layout: &Layout, memory: &mut impl Memory, object: u64) -> Option<Te
     })
 }
 
-/// Where the parts of a code object lie.
+/// The places of the parts of a code object.
 pub fn code_shape(layout: &Layout, memory: &mut impl Memory, key: &CodeKey) -> Option<CodeShape> {
-    let file = key.address.wrapping_add(u64::from(layout.file));
+    let file = key.address.wrapping_add(u64::from(layout.code.file));
     let file = memory.word(file)?;
     let lines = TextShape {
-        address: key.lines.wrapping_add(BYTES),
+        address: key.lines.wrapping_add(bytes::FIRST),
         bytes: u32::try_from(key.lines_length)
             .ok()
             .filter(|&length| u64::from(length) <= LONGEST_TABLE)?,

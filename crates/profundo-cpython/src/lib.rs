@@ -1,17 +1,21 @@
-//! CPython 3.8 to 3.14 from the outside: where its structures keep what a stack is made of.
+//! CPython from the outside: its versions, and the places of the parts of a stack in its
+//! structures.
+//!
+//! This is the only crate that knows an offset of CPython's or compares versions: the others ask a
+//! [`Layout`], which is a row of a table, or [`version`].
 //!
 //! A walk reads the interpreter's memory word by word through a [`Memory`] that its caller
 //! provides: plain loads in a signal handler of the thread itself, `process_vm_readv` from another
 //! process, an array in a test. It calls nothing of the interpreter's, takes no reference and no
-//! lock, allocates nothing, and all its loops are bounded. What it meets may be half written; it
-//! believes a frame only if its code is a code object and its instruction lies in it.
+//! lock, allocates nothing, and all its loops are bounded. Memory may be half written; a frame is
+//! believed only if its code is a code object and its instruction lies in it.
 //!
 //! Offsets are those of 64-bit Linux, one row of a table for each minor version; from 3.13 on the
-//! interpreter tells them itself. Free-threaded builds lay everything out differently and are
+//! interpreter lists them itself. Free-threaded builds lay everything out differently and are
 //! refused.
 //!
-//! What this crate is not for: finding the interpreter, deciding which memory can be read, keeping
-//! anything between two walks. [`lines`] decodes line tables later, where names are wanted.
+//! Not in this crate: finding the interpreter, deciding which memory can be read, keeping state
+//! between two walks. [`lines`] decodes line tables later, where names are wanted.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -20,7 +24,7 @@
 extern crate std;
 
 mod code;
-mod debug;
+mod dict;
 mod gil;
 mod layout;
 mod linecache;
@@ -30,16 +34,22 @@ mod method;
 mod opcode;
 mod pool;
 mod running;
+pub mod slots;
 mod task;
 mod thread;
 mod threads;
 mod torn;
+pub mod version;
 mod walk;
 
 pub use code::{CodeKey, CodeShape, TextShape, code_key, code_shape, text};
-pub use debug::{DEBUG_WORDS, Refusal, layout_from_debug_offsets};
-pub use gil::{is_collecting, is_holder, is_in_lock};
-pub use layout::{Attributes, Chain, Collecting, Gil, Layout, NEWEST, OLDEST};
+pub use dict::{Entries, ManagedAttributes, keys_table, managed_attributes, value_at};
+pub use gil::{is_collecting, is_holder, is_in_lock, is_in_shared_lock};
+pub use layout::{
+    Attributes, Beginnings, Chain, CodeObject, Collecting, DEBUG_WORDS, EvaluationLoop,
+    GeneratorObject, Gil, InterpreterFrame, KeysTable, Layout, Objects, Profiler, Refusal, Switch,
+    ThreadList, ThreadState, VariableNames, collector, layout_from_debug_offsets, objects,
+};
 pub use linecache::{List, cached_lines, cells};
 pub use memory::{Arrival, Memory};
 pub use opcode::is_call;
@@ -47,5 +57,6 @@ pub use pool::{Pool, pool_bytes};
 pub use running::{Known, States, running};
 pub use task::{TaskName, task_name};
 pub use thread::thread_name;
-pub use threads::{Owner, ThreadList, running_of};
-pub use walk::{End, Frame, Start, Step, flag, walk};
+pub use threads::{Owner, running_of};
+pub use version::{Version, Versions};
+pub use walk::{End, Frame, Start, Step, flag, owner, walk};

@@ -1,25 +1,16 @@
-//! The source text that a program keeps in memory: `linecache.cache` maps the name of a file to its lines.
+//! The source text that a program keeps in memory: `linecache.cache` maps the name of a file to its
+//! lines.
 //!
-//! IPython puts the text of each cell there, under the name that its code objects have as their file. Its list `In` has
-//! the text of each cell by its number.
+//! IPython puts the text of each cell there, under the name that its code objects have as their
+//! file. Its list `In` has the text of each cell by its number.
 
 use crate::code::{TextShape, text};
+use crate::dict::in_large_dictionary;
 use crate::layout::Layout;
+use crate::layout::objects::{list, module, object, type_object};
 use crate::memory::Memory;
-use crate::method::TYPE;
-use crate::thread::in_large_dictionary;
-use crate::threads::ThreadList;
 
-/// Of the dictionary in a module.
-const MODULE_DICTIONARY: u64 = 16;
-/// Of the length in a list and in a tuple.
-const LENGTH: u64 = 16;
-/// Of the first item in a tuple, and of the pointer to the items in a list.
-const ITEMS: u64 = 24;
-/// Of the pointer to the name in a type.
-const TYPE_NAME: u64 = 24;
-
-/// How many names of a module and how many files of the cache are looked at.
+/// The most names of a module, and the most files of the cache, that are looked at.
 const MOST_NAMES: u64 = 1 << 14;
 const MOST_FILES: u64 = 1 << 14;
 
@@ -27,7 +18,7 @@ const MOST_FILES: u64 = 1 << 14;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct List {
     items: u64,
-    /// How many items it has.
+    /// The number of its items.
     pub length: u64,
 }
 
@@ -35,12 +26,12 @@ impl List {
     fn of(memory: &mut impl Memory, object: u64) -> Option<Self> {
         is_of_type(memory, object, b"list\0").then_some(())?;
         Some(Self {
-            length: memory.word(object.wrapping_add(LENGTH))?,
-            items: memory.word(object.wrapping_add(ITEMS))?,
+            length: memory.word(object.wrapping_add(object::SIZE))?,
+            items: memory.word(object.wrapping_add(list::ITEMS))?,
         })
     }
 
-    /// Where the text lies that is the item at an index.
+    /// The place of the text that is the item at an index.
     pub fn text(&self, layout: &Layout, memory: &mut impl Memory, index: u64) -> Option<TextShape> {
         if index >= self.length {
             return None;
@@ -51,10 +42,9 @@ impl List {
     }
 }
 
-/// The lines that `linecache.cache` has of the file of this name, of ASCII.
+/// The lines in `linecache.cache` of the file with this name, in ASCII.
 pub fn cached_lines(
     layout: &Layout,
-    threads: &ThreadList,
     memory: &mut impl Memory,
     runtime: u64,
     file: &[u8],
@@ -62,31 +52,31 @@ pub fn cached_lines(
     /// An entry is the size, the time of the file's last change, the lines, and the full name.
     const LINES: u64 = 2;
     const PARTS: u64 = 4;
-    let module = threads.module(layout, memory, runtime, b"linecache")?;
+    let module = layout
+        .threads
+        .module(layout, memory, runtime, b"linecache")?;
     let cache = global(layout, memory, module, b"cache")?;
     let (_, entry) = in_large_dictionary(layout, memory, cache, file, MOST_FILES)?;
-    let is_entry =
-        is_of_type(memory, entry, b"tuple\0") && memory.word(entry.wrapping_add(LENGTH))? == PARTS;
+    let is_entry = is_of_type(memory, entry, b"tuple\0")
+        && memory.word(entry.wrapping_add(object::SIZE))? == PARTS;
     is_entry.then_some(())?;
-    let lines = memory.word(entry.wrapping_add(ITEMS + LINES * 8))?;
+    let lines =
+        memory.word(entry.wrapping_add(u64::from(layout.objects.tuple_items) + LINES * 8))?;
     List::of(memory, lines)
 }
 
 /// IPython's list `In`: the text of each cell at its number.
-pub fn cells(
-    layout: &Layout,
-    threads: &ThreadList,
-    memory: &mut impl Memory,
-    runtime: u64,
-) -> Option<List> {
-    let module = threads.module(layout, memory, runtime, b"__main__")?;
+pub fn cells(layout: &Layout, memory: &mut impl Memory, runtime: u64) -> Option<List> {
+    let module = layout
+        .threads
+        .module(layout, memory, runtime, b"__main__")?;
     let list = global(layout, memory, module, b"In")?;
     List::of(memory, list)
 }
 
 /// A global variable of a module.
 fn global(layout: &Layout, memory: &mut impl Memory, module: u64, name: &[u8]) -> Option<u64> {
-    let dictionary = memory.word(module.wrapping_add(MODULE_DICTIONARY))?;
+    let dictionary = memory.word(module.wrapping_add(module::DICT))?;
     let (_, value) = in_large_dictionary(layout, memory, dictionary, name, MOST_NAMES)?;
     Some(value)
 }
@@ -97,7 +87,7 @@ fn is_of_type(memory: &mut impl Memory, object: u64, name: &[u8]) -> bool {
     let Some(found) = found.get_mut(..name.len()) else {
         return false;
     };
-    let kind = memory.word(object.wrapping_add(TYPE));
-    let place = kind.and_then(|kind| memory.word(kind.wrapping_add(TYPE_NAME)));
+    let kind = memory.word(object.wrapping_add(object::TYPE));
+    let place = kind.and_then(|kind| memory.word(kind.wrapping_add(type_object::NAME)));
     place.is_some_and(|place| memory.bytes(place, found)) && *found == *name
 }

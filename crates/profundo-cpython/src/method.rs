@@ -1,28 +1,25 @@
-//! Methods of the standard library that are known by name and file: from a frame of one the object
-//! that it is of can be read.
+//! Methods of the standard library that are recognised by name and file: a frame of one leads to
+//! its object.
 
 use crate::code::text;
 use crate::layout::Layout;
-use crate::memory::Memory;
-use crate::walk::{TAGS, at};
-
-/// Of the type in an object.
-pub(crate) const TYPE: u64 = 8;
+use crate::layout::objects::TAGS;
+use crate::memory::{Memory, at};
 
 /// A method that is written in Python.
 #[derive(Debug)]
 pub(crate) struct Method {
-    /// Its name, which is what code objects have before 3.11.
+    /// Its name, as in code objects before 3.11.
     pub(crate) name: &'static [u8],
-    /// Its name with that of its class, which they have since.
+    /// Its qualified name, as in code objects since 3.11.
     pub(crate) name_in_class: &'static [u8],
-    /// How the path of its file ends.
+    /// The end of the path of its file.
     pub(crate) file: &'static [u8],
 }
 
 impl Method {
-    /// The object that a frame's call of the method is of: its first local variable. `None` if the
-    /// code object is not this method's.
+    /// The object of a frame's call of the method: its first local variable. `None` if the code
+    /// object is another method's.
     pub(crate) fn object(
         &self,
         layout: &Layout,
@@ -30,14 +27,14 @@ impl Method {
         frame: u64,
         code: u64,
     ) -> Option<u64> {
-        let name = memory.word(at(code, layout.name))?;
+        let name = memory.word(at(code, layout.code.name))?;
         let is_it = is_text(layout, memory, name, self.name)?
             || is_text(layout, memory, name, self.name_in_class)?;
-        let file = memory.word(at(code, layout.file))?;
+        let file = memory.word(at(code, layout.code.file))?;
         if !is_it || !ends_with(layout, memory, file, self.file)? {
             return None;
         }
-        Some(memory.word(at(frame, layout.locals))? & !TAGS)
+        Some(memory.word(at(frame, layout.frame.locals))? & !TAGS)
     }
 }
 
@@ -67,7 +64,7 @@ fn ends_with(
     let Some(skipped) = skipped else {
         return Some(false);
     };
-    // A path may have any characters; those of its end are compared one by one.
+    // A path may have any characters; the last ones are compared one by one.
     for (index, &byte) in expected.iter().enumerate() {
         let character = buffer.get_mut(..width)?;
         let from = shape.address.wrapping_add((skipped + index * width) as u64);

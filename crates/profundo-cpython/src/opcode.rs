@@ -1,8 +1,8 @@
-//! Which instructions call something.
+//! The instructions that call something.
 //!
-//! From 3.11 on an instruction is replaced, where it stands, by one that is specialised for what it
-//! met, so the family has dozens of members, and their numbers change with each version. What
-//! calls by another name (an operator that is a method, an iteration) is not counted.
+//! From 3.11 on an instruction is replaced in place by one that is specialised for its operands, so
+//! the family has dozens of members, and their numbers change with each version. Implicit calls (an
+//! operator that is a method, an iteration) are not counted.
 
 /// A set of opcodes.
 struct Set([u64; 4]);
@@ -64,11 +64,14 @@ const PYTHON_3_12: Set = Set::of(&[
     (244, 244),
 ]);
 
-/// As before, and `CALL_KW`.
+/// The opcodes of 3.12, and `CALL_KW`.
 const PYTHON_3_13: Set = Set::of(&[(53, 54), (57, 57), (162, 181), (244, 246)]);
 
-/// As before.
+/// The opcodes of 3.13, by new numbers.
 const PYTHON_3_14: Set = Set::of(&[(4, 4), (52, 52), (55, 55), (143, 165), (250, 252)]);
+
+/// The opcodes of 3.14, by new numbers.
+const PYTHON_3_15: Set = Set::of(&[(4, 4), (50, 50), (53, 53), (144, 168), (249, 251)]);
 
 /// Whether an opcode of this minor version calls.
 pub fn is_call(minor: u8, opcode: u8) -> bool {
@@ -77,7 +80,8 @@ pub fn is_call(minor: u8, opcode: u8) -> bool {
         11 => &PYTHON_3_11,
         12 => &PYTHON_3_12,
         13 => &PYTHON_3_13,
-        _ => &PYTHON_3_14,
+        14 => &PYTHON_3_14,
+        _ => &PYTHON_3_15,
     };
     set.holds(opcode)
 }

@@ -5,8 +5,8 @@
 //!        └ block ┬ block ┬ …, those that are free are linked by their first words
 //! ```
 //!
-//! Nothing says where pools are. But an object of less than half a kilobyte lies in one, which begins where the address
-//! is a multiple of the pools' size; and what stands there can hardly be anything else.
+//! There is no list of pools. But an object of less than half a kilobyte lies in one, which begins
+//! where the address is a multiple of the pools' size; and its head can hardly be mistaken.
 
 /// The head of a pool.
 const HEAD: u64 = 48;
@@ -14,7 +14,7 @@ const HEAD: u64 = 48;
 const STEP: u64 = 16;
 const LARGEST: u64 = 512;
 
-/// How large the pools of a version are.
+/// The size of a version's pools.
 pub fn pool_bytes(minor: u8) -> u64 {
     match minor {
         ..10 => 4 << 10,
@@ -33,7 +33,7 @@ pub struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
-    /// The pool at this address, of which these are the words. `None`: there is none.
+    /// The pool at this address, with these words. `None`: there is none.
     pub fn at(address: u64, words: &'a [u64]) -> Option<Self> {
         let bytes = words.len() as u64 * 8;
         let [used, _, _, _, class, bounds, ..] = *words else {
@@ -56,34 +56,34 @@ impl<'a> Pool<'a> {
             && begun <= bytes
             && (begun - HEAD).is_multiple_of(size)
             && used <= (begun - HEAD) / size;
-        // As many are free as are linked.
+        // The free list has as many blocks as are not in use.
         let is_whole = || pool.free().count() as u64 == (begun - HEAD) / size - used;
         (is_one && is_whole()).then_some(pool)
     }
 
-    /// Where it lies.
+    /// Its address.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// How large its blocks are.
+    /// The size of its blocks.
     pub fn block_bytes(&self) -> u64 {
         self.size
     }
 
-    /// How many of them are in use.
+    /// The number of blocks in use.
     pub fn used(&self) -> u64 {
         self.used
     }
 
-    /// Where its blocks lie, those included that were never used.
+    /// The addresses of its blocks, including those that were never used.
     pub fn blocks(&self) -> impl Iterator<Item = u64> + use<> {
         let (address, size) = (self.address, self.size);
         let bytes = self.words.len() as u64 * 8;
         (0..(bytes - HEAD) / size).map(move |index| address + HEAD + index * size)
     }
 
-    /// Those that were used once and are free.
+    /// The blocks that were used once and are free.
     pub fn free(&self) -> impl Iterator<Item = u64> + use<'a> {
         let Self {
             address,
@@ -108,7 +108,7 @@ impl<'a> Pool<'a> {
             .take(most as usize + 1)
     }
 
-    /// From where on no block was ever used.
+    /// The end of the blocks that were ever used.
     pub fn begun(&self) -> u64 {
         self.address + self.begun
     }
@@ -122,7 +122,7 @@ mod tests {
 
     const AT: u64 = 0x7f00_0000_4000;
 
-    /// A pool of 4 KiB with blocks of 64 bytes: of five that were begun two are free.
+    /// A pool of 4 KiB with blocks of 64 bytes: of five that were used two are free.
     fn pool() -> Vec<u64> {
         let mut words = vec![0; 512];
         let block = |index: u64| AT + HEAD + index * 64;
@@ -135,11 +135,11 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_says_what_is_free() {
+    fn a_pool_lists_its_free_blocks() {
         let words = pool();
         let pool = Pool::at(AT, &words).unwrap();
         assert_eq!((pool.block_bytes(), pool.used()), (64, 3));
-        let free: Vec<u64> = pool.free().map(|it| (it - AT - HEAD) / 64).collect();
+        let free: Vec<u64> = pool.free().map(|block| (block - AT - HEAD) / 64).collect();
         assert_eq!(free, [3, 1]);
         assert_eq!(pool.blocks().count(), (4096 - 48) / 64);
         assert_eq!(pool.begun(), AT + HEAD + 5 * 64);
@@ -161,7 +161,7 @@ mod tests {
             words[damage.0] = damage.1;
             assert!(Pool::at(AT, &words).is_none(), "{damage:?}");
         }
-        // A list that bites its tail.
+        // A list with a cycle.
         let mut words = pool();
         let third = (HEAD / 8 + 3 * 8) as usize;
         words[third] = AT + HEAD + 3 * 64;

@@ -1,15 +1,14 @@
-//! Which of its thread states a thread runs with, where a program has several interpreters.
+//! The thread state that a thread runs with, where a program has several interpreters.
 //!
 //! A thread that runs code in another interpreter has a state in each of them, and the code that
 //! asked for it waits below. From 3.12 on the state that the interpreter knows the thread by is the
-//! one that ran last. Before, it is the first that the thread had; there the state of whoever holds
-//! the lock tells more, if the thread is known to be that one.
+//! one that ran last. Before, it is the first that the thread had; there the state of the lock's
+//! holder is the better answer, if the thread is known to hold it.
 
 use crate::layout::{Chain, Gil, Layout};
-use crate::memory::Memory;
-use crate::walk::at;
+use crate::memory::{Memory, at};
 
-/// What was seen of a thread at its samples before. Zeros at first.
+/// The states of a thread at its former samples. Zeros at first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct States {
     /// The state that it ran with last; before 3.12 only if that was not the one it is known by.
@@ -18,20 +17,20 @@ pub struct States {
     pub before: u64,
 }
 
-/// What is known of a thread.
+/// The facts of a thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Known {
-    /// What `PyGILState_GetThisThreadState` says; not 0.
+    /// The result of `PyGILState_GetThisThreadState`; not 0.
     pub state: u64,
-    /// What `pthread_self` says.
+    /// The result of `pthread_self`.
     pub thread: u64,
     /// Whether it was stopped in the evaluation loop, so that it holds the lock.
     pub is_in_loop: bool,
 }
 
-/// The state that a thread runs with, and one in another interpreter whose frames may be below those
-/// of the first, or 0. That one may have been freed, or it is above, and then it has no frames.
-/// `runtime` is the address of `_PyRuntime`.
+/// The state that a thread runs with, and one in another interpreter whose frames may be below
+/// those of the first, or 0. That one may have been freed, or it is above, and then it has no
+/// frames. `runtime` is the address of `_PyRuntime`.
 #[inline]
 pub fn running(
     layout: &Layout,
@@ -43,8 +42,8 @@ pub fn running(
     match layout.gil {
         Gil::Interpreter { .. } => {
             if known.state != states.last {
-                // The state that the thread goes back to may have been waiting, or the one that it
-                // leaves may: whichever has no frames was not.
+                // Either the state that the thread returns to or the one that it leaves was
+                // waiting: the one without frames was not.
                 if is_elsewhere(layout, memory, states.last, known.state) {
                     states.before = states.last;
                 }
@@ -80,16 +79,16 @@ fn other(
     if is_elsewhere(layout, memory, holder, known.state)
         && (known.is_in_loop
             || holder == last
-            || word_in_doubt(memory, at(holder, layout.thread))? == known.thread)
+            || word_in_doubt(memory, at(holder, layout.state.thread))? == known.thread)
     {
         return Some(holder);
     }
-    // It has let go of the lock, and may be anywhere. If there are frames in the other interpreter
-    // yet, they are above those in this one.
+    // It has released the lock, and may be anywhere. If the other interpreter still has frames,
+    // they are above those in this one.
     (last != 0 && has_frames(layout, memory, last)?).then_some(last)
 }
 
-/// A word of something that another thread may free at any time.
+/// A word of memory that another thread may free at any time.
 fn word_in_doubt(memory: &mut impl Memory, address: u64) -> Option<u64> {
     memory.doubt(true);
     let word = memory.word(address);
@@ -102,8 +101,8 @@ fn is_elsewhere(layout: &Layout, memory: &mut impl Memory, one: u64, other: u64)
     if one == 0 {
         return false;
     }
-    let one = word_in_doubt(memory, at(one, layout.interpreter));
-    let other = memory.word(at(other, layout.interpreter));
+    let one = word_in_doubt(memory, at(one, layout.state.interpreter));
+    let other = memory.word(at(other, layout.state.interpreter));
     one.zip(other).is_some_and(|(one, other)| one != other)
 }
 
@@ -187,7 +186,7 @@ mod tests {
         assert_eq!(program.run(OTHERS, false), (OWN, 0));
         assert_eq!(program.run(OTHERS, true), (OWN, 0), "the same interpreter");
         assert_eq!(program.run(SUB, false), (SUB, OWN));
-        // Begun by another thread, and recognised once it was seen to run here.
+        // Started by another thread, and recognised once it was seen to run here.
         program.words.0.insert(SUB + 176, 2);
         program.states = States::default();
         assert_eq!(program.run(SUB, false), (OWN, 0));
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_lock_the_frames_tell() {
+    fn without_the_lock_the_frames_decide() {
         let mut program = Program::new();
         program.frame(SUB, 0x77);
         assert_eq!(program.run(0, false), (OWN, 0), "it was never seen there");

@@ -1,95 +1,26 @@
-//! The list of all threads that an interpreter knows, for whoever looks at it from another process.
+//! The list of all threads of an interpreter, for a reader in another process.
 //!
-//! The runtime has a list of interpreters, each of which has one of thread states. A state says which
-//! thread it is of: by the kernel's number from 3.11 on, before that by what `pthread_self` says.
+//! The runtime has a list of interpreters, each of which has one of thread states. A state
+//! identifies its thread: by the kernel's number from 3.11 on, before that by its `pthread_self`.
 
-use crate::debug::{DEBUG_WORDS, Refusal};
-use crate::layout::Layout;
-use crate::memory::Memory;
-use crate::thread::in_large_dictionary;
-use crate::walk::at;
+use crate::dict::in_large_dictionary;
+use crate::layout::{Layout, Thread, ThreadList};
+use crate::memory::{Memory, at};
 
-/// How many states are looked at, at most, and how many interpreters.
+/// The most states that are looked at, and the most interpreters.
 const MOST: u32 = 1 << 16;
 const MOST_INTERPRETERS: u32 = 1 << 10;
 
-/// Where the lists hang.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThreadList {
-    /// In the runtime, of the newest interpreter.
-    interpreters: u16,
-    /// In an interpreter, of the one before it.
-    next_interpreter: u16,
-    /// In an interpreter, of its newest state.
-    states: u16,
-    /// In a state, of the one before it.
-    next_state: u16,
-    /// In a state, of its thread.
-    thread: Thread,
-    /// In an interpreter, of the dictionary `sys.modules`.
-    modules: u16,
-}
-
-/// How a state says which thread it is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Thread {
-    /// By what `pthread_self` says, here.
-    Pointer(u16),
-    /// By the kernel's number, here.
-    Number(u16),
-}
-
-/// Whose a state is.
+/// The thread of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// What `pthread_self` says there.
+    /// Its `pthread_self`.
     Pointer(u64),
     /// The kernel's number.
     Number(u32),
 }
 
-const fn row(interpreters: u16, states: u16, thread: Thread, modules: u16) -> ThreadList {
-    ThreadList {
-        interpreters,
-        next_interpreter: 0,
-        states,
-        next_state: 8,
-        thread,
-        modules,
-    }
-}
-
 impl ThreadList {
-    /// Of an interpreter of this minor version, from the words that `_PyRuntime` begins with,
-    /// [`DEBUG_WORDS`] of them, which tell it from 3.13 on.
-    pub fn of(minor: u8, words: &[u64]) -> Result<Self, Refusal> {
-        match minor {
-            8 => Ok(row(32, 8, Thread::Pointer(176), 56)),
-            9 | 10 => Ok(row(32, 8, Thread::Pointer(176), 856)),
-            11 => Ok(row(40, 16, Thread::Number(160), 888)),
-            12 => Ok(row(40, 72, Thread::Number(144), 944)),
-            13 | 14 => {
-                let words = words.get(..DEBUG_WORDS).ok_or(Refusal::Offsets)?;
-                let small = |index: usize| {
-                    let offset = words.get(index).copied().ok_or(Refusal::Offsets)?;
-                    u16::try_from(offset).map_err(|_| Refusal::Offsets)
-                };
-                // Of the thread state's part of the list.
-                let thread = if minor == 13 { 19 } else { 22 };
-                let modules = if minor == 13 { 11 } else { 12 };
-                Ok(ThreadList {
-                    interpreters: small(5)?,
-                    next_interpreter: small(8)?,
-                    states: small(9)?,
-                    next_state: small(thread + 2)?,
-                    thread: Thread::Number(small(thread + 6)?),
-                    modules: small(modules)?,
-                })
-            }
-            _ => Err(Refusal::Version),
-        }
-    }
-
     /// The module of this name in the newest interpreter that has one.
     pub(crate) fn module(
         &self,
@@ -98,7 +29,7 @@ impl ThreadList {
         runtime: u64,
         name: &[u8],
     ) -> Option<u64> {
-        /// A program that has more modules has imported those of the standard library before.
+        /// A program with more modules has imported those of the standard library before.
         const MOST_MODULES: u64 = 1 << 12;
         let mut interpreter = memory.word(at(runtime, self.interpreters))?;
         for _ in 0..MOST_INTERPRETERS {
@@ -115,7 +46,7 @@ impl ThreadList {
         None
     }
 
-    /// Whose a state is.
+    /// The thread of a state.
     pub fn owner(&self, memory: &mut impl Memory, state: u64) -> Option<Owner> {
         match self.thread {
             Thread::Pointer(offset) => Some(Owner::Pointer(memory.word(at(state, offset))?)),
@@ -123,7 +54,7 @@ impl ThreadList {
         }
     }
 
-    /// Calls `visit` with every thread state and whose it is. The lists may change meanwhile: then
+    /// Calls `visit` with every thread state and its thread. The lists may change meanwhile: then
     /// some are missed, or met twice.
     pub fn each(&self, memory: &mut impl Memory, runtime: u64, mut visit: impl FnMut(u64, Owner)) {
         let mut interpreter = memory.word(at(runtime, self.interpreters)).unwrap_or(0);
@@ -148,8 +79,8 @@ impl ThreadList {
     }
 }
 
-/// Whether a thread holds the lock, of the states that are its own the one that runs, and another
-/// one whose frames may wait below: where a thread has one state, that one.
+/// The state that a thread runs with, of all of its own: the one that holds the lock, or else the
+/// innermost one with frames.
 pub fn running_of(
     layout: &Layout,
     memory: &mut impl Memory,
@@ -166,8 +97,7 @@ pub fn running_of(
             if let Some(&state) = holds {
                 return Some(state);
             }
-            // Of those that wait, the innermost is the one that was begun last: the lists have
-            // the newest first.
+            // Of those that wait, the innermost was begun last: the lists have the newest first.
             let busy = several
                 .iter()
                 .find(|&&state| crate::running::has_frames(layout, memory, state) == Some(true));
@@ -196,7 +126,7 @@ mod tests {
 
     #[test]
     fn every_state_of_every_interpreter_is_met() {
-        let list = ThreadList::of(12, &[]).unwrap();
+        let list = Layout::of(12).unwrap().threads;
         let words = [
             (0x1000 + 40, 0x2000),
             (0x2000, 0x3000),
@@ -223,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_list_that_bites_its_tail_ends() {
-        let list = ThreadList::of(9, &[]).unwrap();
+        let list = Layout::of(9).unwrap().threads;
         let words = [
             (0x1000 + 32, 0x2000),
             (0x2000, 0x2000),
@@ -237,11 +167,5 @@ mod tests {
             count += 1;
         });
         assert_eq!(count, MOST);
-    }
-
-    #[test]
-    fn an_unknown_version_has_none() {
-        assert_eq!(ThreadList::of(15, &[]), Err(Refusal::Version));
-        assert_eq!(ThreadList::of(13, &[]), Err(Refusal::Offsets));
     }
 }

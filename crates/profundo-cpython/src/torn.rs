@@ -1,17 +1,10 @@
-//! What to make of a thread that was stopped while it pushed a frame.
-//!
-//! The evaluation loop makes a frame reachable a few instructions before, or after, it links it to
-//! its caller, as the compiler liked it; and the record of a loop that is being entered is linked in
-//! before it is filled in. What is missing is then still in a register.
+//! A thread that was stopped while it pushed a frame.
 
-use crate::layout::{Chain, Layout};
-use crate::memory::{Memory, byte, half};
-use crate::walk::{Seen, Start, TAGS, Walker, at};
-
-const OWNED_BY_THREAD: u8 = 0;
-
-/// Words of a frame before its locals.
-const FRAME_HEAD: u64 = 9;
+use crate::layout::objects::TAGS;
+use crate::layout::{Chain, CodeObject, InterpreterFrame};
+use crate::memory::{Memory, at, byte, half};
+use crate::walk::owner::THREAD;
+use crate::walk::{Link, Start, Walker};
 
 impl Walker<'_> {
     /// The record before one that is not filled in yet.
@@ -21,9 +14,9 @@ impl Walker<'_> {
         frame: u16,
         previous: u16,
     ) -> Option<u64> {
-        /// How far above it the record before may lie: a stack's size.
+        /// The largest distance of the record before: a stack's size.
         const FAR: u64 = 64 << 20;
-        /// How large a thread state is at most, whose end holds the first record.
+        /// The largest size of a thread state, at whose end is the first record.
         const STATE: u64 = 1 << 12;
         let Start {
             registers, state, ..
@@ -43,7 +36,7 @@ impl Walker<'_> {
                 before == 0
             } else {
                 is_place(register, before)
-                    && matches!(self.look(memory, leaf, true)?, Seen::Frame(..))
+                    && matches!(self.read_frame(memory, leaf, true)?, Link::Frame(..))
             })
             .then_some(())
         };
@@ -53,16 +46,16 @@ impl Walker<'_> {
         found.copied()
     }
 
-    /// Finds out whether the leaf leads to its caller, and if not, who does; returns the leaf, which
-    /// is another one then, and its caller.
+    /// Checks whether the leaf is linked to its caller, and if not, looks for the missing frame in
+    /// the registers; returns the leaf, possibly another one, and its caller.
     ///
-    /// Frames that the thread owns lie on the data stack without gaps, so a caller that the leaf ends
-    /// at is proven. A generator's frame does not lie there, but it leads nowhere while it is
+    /// Frames that the thread owns lie on the data stack without gaps, so a caller that the leaf
+    /// ends at is proven. A generator's frame does not lie there, but it leads nowhere while it is
     /// suspended.
     pub(crate) fn settle(&self, memory: &mut impl Memory, leaf: u64, caller: u64) -> (u64, u64) {
         /// The largest frame that is looked for.
         const LARGEST: u64 = 1 << 16;
-        let owner = self.layout.owner;
+        let owner = self.layout.frame.owner;
         if owner == 0 || self.start.is_settled {
             return (leaf, caller);
         }
@@ -71,16 +64,16 @@ impl Walker<'_> {
             memory.doubt(false);
             return (leaf, caller);
         }
-        let seen = (caller != 0)
-            .then(|| self.look(memory, caller, false))
+        let found = (caller != 0)
+            .then(|| self.read_frame(memory, caller, false))
             .flatten();
-        if matches!(seen, Some(Seen::Shim)) {
+        if matches!(found, Some(Link::Shim)) {
             memory.doubt(false);
             return (leaf, caller);
         }
-        let mut is_on_stack = |frame| byte(memory, at(frame, owner)) == Some(OWNED_BY_THREAD);
+        let mut is_on_stack = |frame| byte(memory, at(frame, owner)) == Some(THREAD);
         // A frame right below the leaf is not its caller if a generator that it resumed is.
-        if is_on_stack(leaf) && (seen.is_none() || is_on_stack(caller)) {
+        if is_on_stack(leaf) && (found.is_none() || is_on_stack(caller)) {
             let mut below = None;
             for &register in self.start.registers {
                 let is_near = register < leaf && leaf - register < LARGEST;
@@ -88,7 +81,7 @@ impl Walker<'_> {
                     below = Some(register);
                 } else if register != leaf
                     && self.frame_in_register(memory, register).is_some()
-                    && byte(memory, at(register, owner)) != Some(OWNED_BY_THREAD)
+                    && byte(memory, at(register, owner)) != Some(THREAD)
                 {
                     below = None;
                     break;
@@ -98,42 +91,42 @@ impl Walker<'_> {
                 return (leaf, below);
             }
         }
-        if seen.is_some() || self.may_be_first(memory, leaf) {
+        if found.is_some() || self.may_be_first(memory, leaf) {
             memory.doubt(false);
             return (leaf, caller);
         }
-        let mut found = None;
+        let mut linked = None;
         for &register in self.start.registers {
-            if register == leaf || found.is_some_and(|(frame, _)| frame == register) {
+            if register == leaf || linked.is_some_and(|(frame, _)| frame == register) {
                 continue;
             }
             let Some(caller) = self.frame_in_register(memory, register) else {
                 continue;
             };
-            if found.is_some() {
-                // Nobody can tell which.
+            if linked.is_some() {
+                // It is not known which of the two is.
                 return (leaf, 0);
             }
-            found = Some((register, caller));
+            linked = Some((register, caller));
         }
-        found.unwrap_or((leaf, caller))
+        linked.unwrap_or((leaf, caller))
     }
 
     /// The caller of the frame that a register points to, if it points to one.
     fn frame_in_register(&self, memory: &mut impl Memory, register: u64) -> Option<u64> {
         if !register.is_multiple_of(8)
-            || !matches!(self.look(memory, register, true)?, Seen::Frame(..))
+            || !matches!(self.read_frame(memory, register, true)?, Link::Frame(..))
         {
             return None;
         }
-        let caller = memory.word(at(register, self.layout.previous))?;
+        let caller = memory.word(at(register, self.layout.frame.previous))?;
         if caller == 0 {
             return None;
         }
-        self.look(memory, caller, false).map(|_| caller)
+        self.read_frame(memory, caller, false).map(|_| caller)
     }
 
-    /// Whether a frame may have none before it.
+    /// Whether a frame may be the first one.
     fn may_be_first(&self, memory: &mut impl Memory, frame: u64) -> bool {
         match self.layout.chain {
             Chain::Marked { is_entry, .. } => {
@@ -145,18 +138,22 @@ impl Walker<'_> {
 
     /// Whether a frame lies on the data stack just behind the one that it names as its caller.
     fn is_right_above(&self, memory: &mut impl Memory, address: u64, caller: u64) -> bool {
-        let Layout {
-            owner,
+        let InterpreterFrame {
             code,
+            locals,
+            owner,
+            ..
+        } = self.layout.frame;
+        let CodeObject {
             frame_size,
             stack_size,
             ..
-        } = *self.layout;
+        } = self.layout.code;
         if owner == 0 {
             return false;
         }
         let size = || {
-            if byte(memory, at(caller, owner))? != OWNED_BY_THREAD {
+            if byte(memory, at(caller, owner))? != THREAD {
                 return None;
             }
             let code = memory.word(at(caller, code))? & !TAGS;
@@ -164,7 +161,8 @@ impl Walker<'_> {
             if stack_size == 0 {
                 return Some(size);
             }
-            Some(size + u64::from(half(memory, at(code, stack_size))?) + FRAME_HEAD)
+            let head = u64::from(locals) / 8;
+            Some(size + u64::from(half(memory, at(code, stack_size))?) + head)
         };
         let mut size = size;
         size().is_some_and(|words| caller.wrapping_add(words.wrapping_mul(8)) == address)

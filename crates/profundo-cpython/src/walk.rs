@@ -1,30 +1,31 @@
 //! The chain of a thread's frames, from the leaf to the first one.
 //!
 //! The thread may be stopped anywhere, in the middle of pushing a frame too. From 3.11 on a new
-//! frame may be reachable before it is linked to its caller: then it still says what the memory
-//! said before. So what the leaf leads to is doubted until a frame is found where the data stack
-//! must have it, right below the leaf; and a chain counts as whole only if its last frame is one
-//! that may be the last. Where the leaf is not linked yet, its caller is still in a register.
+//! frame may be reachable before it is linked to its caller: then its link is old memory. So the
+//! leaf's caller is doubted until a frame is found where the data stack must have it, right below
+//! the leaf; and a chain counts as whole only if its last frame is one that may be the last. Where
+//! the leaf is not linked yet, its caller is still in a register.
 
 use core::ops::ControlFlow;
 
+use crate::layout::objects::{TAGS, bytes, object};
 use crate::layout::{Chain, Layout};
-use crate::memory::{Arrival, Memory, byte, half};
+use crate::memory::{Arrival, Memory, at, byte, half};
 
-/// Why a walk ended.
+/// The end of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// At the first frame of the thread.
     Whole,
-    /// The visitor had enough.
+    /// The visitor asked to stop.
     Stopped,
     /// At memory that cannot be read, or at something that is no frame.
     Broken,
-    /// At a frame from which on the way is known: [`Memory::arrive`].
+    /// At a frame whose outer frames are known: [`Memory::arrive`].
     Known,
 }
 
-/// What a walk meets.
+/// A step of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// A frame.
@@ -40,9 +41,9 @@ pub enum Step {
 /// A frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// Where it lies.
+    /// Its address.
     pub address: u64,
-    /// Its code object, whose type was looked at.
+    /// Its code object, whose type was checked.
     pub code: u64,
     /// The flags of the code object.
     pub flags: u32,
@@ -54,11 +55,25 @@ pub struct Frame {
 
 /// Bits of [`Frame::flags`].
 pub mod flag {
+    /// A generator.
+    pub const GENERATOR: u32 = 0x20;
     /// A function that was defined by `async def`.
     pub const COROUTINE: u32 = 0x80;
+    /// One that yields as well.
+    pub const ASYNC_GENERATOR: u32 = 0x200;
 }
 
-/// What the caller knows of the thread.
+/// The owner of a frame, from 3.11 on: [`InterpreterFrame::owner`](crate::InterpreterFrame::owner).
+pub mod owner {
+    /// The thread: the frame lies on the data stack.
+    pub const THREAD: u8 = 0;
+    /// A generator or a coroutine: the frame lies in that.
+    pub const GENERATOR: u8 = 1;
+    /// From here on a frame has no code of the program's: it serves the loop alone.
+    pub(crate) const SHIM: u8 = 3;
+}
+
+/// The facts of the thread that the caller knows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Start<'a> {
     /// The thread state.
@@ -68,30 +83,22 @@ pub struct Start<'a> {
     /// Whether the thread was stopped outside of the evaluation loop, so that no frame can be half
     /// pushed.
     pub is_settled: bool,
-    /// Whether it calls a function of ours, and runs with this state: its frames are whole and alive.
+    /// Whether it calls a function of ours, and runs with this state: its frames are whole and
+    /// alive.
     pub is_calling: bool,
     /// For a thread that was stopped in the first instructions of the evaluation loop: its stack
     /// pointer. A record there may have been linked in before it was filled in.
     pub entering: Option<u64>,
-    /// What the registers hold, for a thread that was stopped in the evaluation loop.
+    /// The contents of the registers, for a thread that was stopped in the evaluation loop.
     pub registers: &'a [u64],
 }
 
-/// How many frames are looked at, at most: those of the deepest stack that anybody keeps, as many
-/// boundaries, and some that are left out.
+/// The most frames that are read: those of the deepest stack that is kept, as many boundaries,
+/// and some that are left out.
 const MOST: u32 = 16_384;
 
-/// How far above the stack pointer the record of a loop that is being entered can lie.
+/// The largest distance of the record of a loop that is being entered above the stack pointer.
 const ENTERED: u64 = 0x120;
-
-/// The owner from which on a frame has no code of the program's: it is there for the loop's sake.
-const SHIM: u8 = 3;
-
-/// Bits that 3.14 keeps in a pointer to an object.
-pub(crate) const TAGS: u64 = 7;
-
-/// Of the size of an object that has one. Code counts its units from 3.11 on.
-const SIZE: u64 = 16;
 
 /// Walks the frames of a thread, the leaf first, and shows each to `visit`.
 pub fn walk<M: Memory>(
@@ -135,11 +142,6 @@ pub(crate) struct Walker<'a> {
     pub(crate) record: u64,
 }
 
-#[inline]
-pub(crate) fn at(address: u64, offset: u16) -> u64 {
-    address.wrapping_add(u64::from(offset))
-}
-
 impl Walker<'_> {
     /// The address of the leaf's frame; 0 if there is none.
     fn leaf(&mut self, memory: &mut impl Memory) -> Option<u64> {
@@ -179,7 +181,7 @@ impl Walker<'_> {
         visit: &mut impl FnMut(&mut M, Step) -> ControlFlow<()>,
     ) -> End {
         let mut address = leaf;
-        // A chain that bites its tail meets the frame that was noted at the last power of two.
+        // A cyclic chain meets the frame that was noted at the last power of two.
         let mut noted = 0;
         let mut frames_in_run = 0_u32;
         // An empty chain is whole: the thread runs no Python.
@@ -203,12 +205,13 @@ impl Walker<'_> {
             if memory.arrive(arrival) {
                 return End::Known;
             }
-            // A frame that is being given back may have lain in memory that its thread has just unmapped.
+            // The memory of a frame that is being released may have just been unmapped by its
+            // thread.
             let is_doubtful = count == 0 && self.start.is_settled && !self.start.is_calling;
             if is_doubtful {
                 memory.doubt(true);
             }
-            let previous = memory.word(at(address, self.layout.previous));
+            let previous = memory.word(at(address, self.layout.frame.previous));
             if is_doubtful {
                 memory.doubt(self.start.entering.is_some());
             }
@@ -219,13 +222,15 @@ impl Walker<'_> {
                 let (leaf, caller) = self.settle(memory, address, previous);
                 (address, previous) = (leaf, caller);
             }
-            let Some(seen) = self.look(memory, address, frames_in_run == 0) else {
+            let Some(link) = self.read_frame(memory, address, frames_in_run == 0) else {
                 return End::Broken;
             };
-            let boundary = match seen {
-                Seen::Shim => Some(Some(address)),
-                Seen::Hidden => None,
-                Seen::Frame(frame, entry) => {
+            let boundary = match link {
+                Link::Shim => Some(LoopEntry {
+                    stack: Some(address),
+                }),
+                Link::Hidden => None,
+                Link::Frame(frame, entry) => {
                     frames_in_run += 1;
                     if visit(memory, Step::Frame(frame)).is_break() {
                         return End::Stopped;
@@ -234,7 +239,7 @@ impl Walker<'_> {
                 }
             };
             may_end = boundary.is_some();
-            if let Some(stack) = boundary {
+            if let Some(LoopEntry { stack }) = boundary {
                 if frames_in_run != 0 && visit(memory, Step::Entry { stack }).is_break() {
                     return End::Stopped;
                 }
@@ -248,7 +253,7 @@ impl Walker<'_> {
         End::Broken
     }
 
-    /// The record that the way depends on.
+    /// The record that the rest of the walk depends on.
     fn record_of_run(&self) -> u64 {
         match self.layout.chain {
             Chain::Marked { .. } => self.record,
@@ -257,114 +262,149 @@ impl Walker<'_> {
     }
 
     /// Reads one frame. `is_innermost`: no frame of the same run was met before it.
-    pub(crate) fn look(
+    pub(crate) fn read_frame(
         &self,
         memory: &mut impl Memory,
         address: u64,
         is_innermost: bool,
-    ) -> Option<Seen> {
+    ) -> Option<Link> {
         let layout = self.layout;
-        if layout.owner != 0
+        if layout.frame.owner != 0
             && !matches!(layout.chain, Chain::Marked { .. })
-            && byte(memory, at(address, layout.owner))? >= SHIM
+            && byte(memory, at(address, layout.frame.owner))? >= owner::SHIM
         {
-            return Some(Seen::Shim);
+            return Some(Link::Shim);
         }
-        let code = memory.word(at(address, layout.code))? & !TAGS;
-        if code == 0 || of_code(memory, code.wrapping_add(8))? != self.start.code_type {
+        let code = memory.word(at(address, layout.frame.code))? & !TAGS;
+        if code == 0 || of_code(memory, code.wrapping_add(object::TYPE))? != self.start.code_type {
             return None;
         }
         let entry = self.entry(memory, address)?;
-        let (offset, instruction) = self.instruction(memory, address, code)?;
+        let instruction = self.instruction(memory, address, code)?;
         memory.implied(true);
-        let rest = self.what_code_says(memory, code, (offset, instruction), is_innermost);
+        let facts = self.code_facts(memory, code, instruction, is_innermost);
         memory.implied(false);
-        let (is_hidden, is_call, flags) = rest?;
-        if is_hidden {
-            return entry.is_none().then_some(Seen::Hidden);
+        let facts = facts?;
+        if facts.is_hidden {
+            return entry.is_none().then_some(Link::Hidden);
         }
         let frame = Frame {
             address,
             code,
-            flags,
-            offset,
-            is_call,
+            flags: facts.flags,
+            offset: instruction.offset,
+            is_call: facts.is_call,
         };
-        Some(Seen::Frame(frame, entry))
+        Some(Link::Frame(frame, entry))
     }
 
-    /// Whether code is the interpreter's own, whether the instruction calls something, and the flags.
-    fn what_code_says(
+    /// The facts that a code object adds to a frame.
+    fn code_facts(
         &self,
         memory: &mut impl Memory,
         code: u64,
-        (offset, instruction): (i32, u64),
+        instruction: Instruction,
         is_innermost: bool,
-    ) -> Option<(bool, bool, u32)> {
+    ) -> Option<CodeFacts> {
         if self.is_hidden(memory, code)? {
-            return Some((true, false, 0));
+            return Some(CodeFacts {
+                is_hidden: true,
+                is_call: false,
+                flags: 0,
+            });
         }
         let layout = self.layout;
-        // A frame that has called another one in the same loop stands at what called it.
+        // A frame that has called another one in the same loop stands at the call.
         let is_call = !is_innermost
-            || offset >= 0
-                && byte(memory, instruction)
+            || instruction.offset >= 0
+                && byte(memory, instruction.address)
                     .is_some_and(|opcode| crate::is_call(layout.minor, opcode));
-        Some((false, is_call, half(memory, at(code, layout.flags))?))
+        Some(CodeFacts {
+            is_hidden: false,
+            is_call,
+            flags: half(memory, at(code, layout.code.flags))?,
+        })
     }
 
     /// Whether code is the interpreter's own: 3.12 and later run a few instructions when an object
-    /// is made. The first that may be traced is said to lie behind all of them.
+    /// is made. Its first traceable instruction lies behind all of them.
     fn is_hidden(&self, memory: &mut impl Memory, code: u64) -> Option<bool> {
-        /// Where its number lies, before the instructions.
-        const FIRST_TRACEABLE: u64 = 16;
-        if self.layout.minor < 12 {
+        let Some(distance) = self.layout.code.first_traceable else {
             return Some(false);
-        }
-        let instructions = at(code, self.layout.instructions);
-        let first = half(memory, instructions.wrapping_sub(FIRST_TRACEABLE))?;
-        Some(u64::from(first) >= memory.word(code.wrapping_add(SIZE))?)
+        };
+        let instructions = at(code, self.layout.code.instructions);
+        let first = half(memory, instructions.wrapping_sub(u64::from(distance)))?;
+        Some(u64::from(first) >= memory.word(code.wrapping_add(object::SIZE))?)
     }
 
-    /// The offset of a frame's instruction and where it lies.
-    fn instruction(&self, memory: &mut impl Memory, frame: u64, code: u64) -> Option<(i32, u64)> {
+    fn instruction(&self, memory: &mut impl Memory, frame: u64, code: u64) -> Option<Instruction> {
         let layout = self.layout;
-        let place = at(frame, layout.instruction);
+        let place = at(frame, layout.frame.instruction);
         if let Chain::FrameObjects { unit, .. } = layout.chain {
             let offset = (half(memory, place)? as i32).checked_mul(unit)?;
-            let bytes = of_code(memory, at(code, layout.instructions))?;
-            let length = of_code(memory, bytes.wrapping_add(SIZE))?;
+            let bytes = of_code(memory, at(code, layout.code.instructions))?;
+            let length = of_code(memory, bytes.wrapping_add(object::SIZE))?;
             let is_inside = offset < 0 || (offset as u64) < length;
-            let first = bytes.wrapping_add(32);
-            return is_inside.then(|| (offset, first.wrapping_add_signed(i64::from(offset))));
+            let first = bytes.wrapping_add(bytes::FIRST);
+            return is_inside.then(|| Instruction {
+                offset,
+                address: first.wrapping_add_signed(i64::from(offset)),
+            });
         }
-        let instruction = memory.word(place)?;
-        let first = at(code, layout.instructions);
-        let offset = instruction.wrapping_sub(first) as i64;
+        let address = memory.word(place)?;
+        let first = at(code, layout.code.instructions);
+        let offset = address.wrapping_sub(first) as i64;
         // Its size is the number of code units; before the first instruction it stands on none.
-        let units = of_code(memory, code.wrapping_add(SIZE))? as i64;
+        let units = of_code(memory, code.wrapping_add(object::SIZE))? as i64;
         let is_inside = (-2..units.checked_mul(2)?).contains(&offset);
-        is_inside.then_some((offset as i32, instruction))
+        is_inside.then_some(Instruction {
+            offset: offset as i32,
+            address,
+        })
     }
 
-    /// Whether a frame is the first one of its loop, and where that loop is known by.
-    fn entry(&self, memory: &mut impl Memory, frame: u64) -> Option<Option<Option<u64>>> {
+    /// The loop that a frame is the first one of, if it is; `None` if that cannot be read.
+    fn entry(&self, memory: &mut impl Memory, frame: u64) -> Option<Option<LoopEntry>> {
         match self.layout.chain {
-            Chain::FrameObjects { .. } => Some(Some(None)),
+            Chain::FrameObjects { .. } => Some(Some(LoopEntry { stack: None })),
             Chain::Marked { is_entry, .. } => {
                 let is_entry = byte(memory, at(frame, is_entry))? != 0;
-                Some(is_entry.then_some(Some(self.record)))
+                let stack = Some(self.record);
+                Some(is_entry.then_some(LoopEntry { stack }))
             }
             Chain::Shims { .. } | Chain::Direct { .. } => Some(None),
         }
     }
 }
 
-/// What lies at an address in the chain.
-pub(crate) enum Seen {
-    /// A frame; if it is the first one of its loop, with the place on the C stack.
-    Frame(Frame, Option<Option<u64>>),
-    /// What is there for the loop's sake, on the C stack.
+/// The instruction that a frame stands at.
+#[derive(Clone, Copy)]
+struct Instruction {
+    /// In bytes from the first; negative before the first.
+    offset: i32,
+    address: u64,
+}
+
+/// The facts that a frame has from its code object.
+struct CodeFacts {
+    /// The code is the interpreter's own.
+    is_hidden: bool,
+    /// The instruction calls something.
+    is_call: bool,
+    flags: u32,
+}
+
+/// The first frame of an evaluation loop.
+pub(crate) struct LoopEntry {
+    /// The place in the loop's frame, as in [`Step::Entry`].
+    stack: Option<u64>,
+}
+
+/// A member of the chain.
+pub(crate) enum Link {
+    /// A frame; if it is the first one of its loop, with that loop.
+    Frame(Frame, Option<LoopEntry>),
+    /// A shim of the loop, on the C stack.
     Shim,
     /// A frame of the interpreter's own code.
     Hidden,

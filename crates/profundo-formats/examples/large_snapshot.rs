@@ -1,4 +1,4 @@
-//! Writes a heap snapshot of many objects, or says how long it takes to read one and find its dominators.
+//! Writes a heap snapshot of many objects, or times reading one and finding its dominators.
 //!
 //! ```sh
 //! cargo run --release -p profundo-formats --example large_snapshot write 10000000 large.heapsnapshot
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Numbers that look like chance, the same each time.
+/// Pseudo-random numbers, the same each time.
 struct Chance(u64);
 
 impl Chance {
@@ -43,8 +43,8 @@ impl Chance {
     }
 }
 
-/// A heap like those of large programs: most objects are small and near to what holds them, a list is
-/// a tenth of all of it long, all share a few hundred types, and a third are strings of their own.
+/// A heap like those of large programs: most objects are small and near to their holders, a list
+/// has a tenth of all, all share a few hundred types, and a third are strings of their own.
 fn write(count: u32, path: &Path) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let prefix = PathBuf::from(format!("{}.parts", path.display()));
@@ -117,9 +117,12 @@ fn write(count: u32, path: &Path) -> Result<(), Box<dyn Error>> {
         }
     }
     parts.finish()?;
-    say(&format!("told in {:.2} s", start.elapsed().as_secs_f64()));
+    print(&format!(
+        "written in {:.2} s",
+        start.elapsed().as_secs_f64()
+    ));
     let counts = assemble_and_remove(&prefix, path)?;
-    say(&format!(
+    print(&format!(
         "{counts:?} after {:.2} s",
         start.elapsed().as_secs_f64()
     ));
@@ -129,14 +132,14 @@ fn write(count: u32, path: &Path) -> Result<(), Box<dyn Error>> {
 fn read(path: &Path) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let graph = read_file(path)?;
-    say(&format!(
+    print(&format!(
         "{} objects and {} references read after {:.2} s",
         graph.node_count(),
         graph.edge_count(),
         start.elapsed().as_secs_f64()
     ));
     let found = dominators(&graph, &Alive::new(&graph));
-    say(&format!(
+    print(&format!(
         "dominators after {:.2} s: the root retains {} bytes",
         start.elapsed().as_secs_f64(),
         found.retained(graph.root())
@@ -145,6 +148,6 @@ fn read(path: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 #[expect(clippy::print_stdout, reason = "an example prints")]
-fn say(text: &str) {
+fn print(text: &str) {
     println!("{text}");
 }

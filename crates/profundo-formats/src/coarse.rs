@@ -1,11 +1,11 @@
 //! A file has an end, a recording need not: time is made coarser as the file fills.
 //!
 //! Half of the file is for samples as they are. Then samples of one thread, task, stack and state
-//! within a stretch of time become one, with the sum of their weights. Half of what is left is
-//! for stretches of one length, half of the rest for stretches twice as long, and so on: the file
-//! never fills, and no weight is lost. What threads read and write is added up in the same stretches,
-//! and of what processes have in memory the extremes are kept. Of blocks fewer are kept, each of which stands
-//! for more.
+//! within a stretch of time become one, with the sum of their weights. Half of what is left is for
+//! stretches of one length, half of the rest for stretches twice as long, and so on: the file never
+//! fills, and no weight is lost. The threads' traffic is added up in the same stretches, and the
+//! extremes of the processes' memory are kept. Fewer blocks are kept, each of which stands for
+//! more.
 
 mod blocks;
 mod gauges;
@@ -19,35 +19,35 @@ use rustc_hash::FxHashMap;
 use blocks::{Thinned, stays};
 use gauges::Extremes;
 
-/// The first stretches.
+/// The length of the first stretches.
 const SECOND: u64 = 1_000_000_000;
 
-/// What samples have in common that become one.
+/// The common properties of samples that become one.
 type Key = (ThreadId, TaskId, StackId, State, Gil, StringId);
 
-/// Makes samples one once the file has a size.
+/// Merges samples once the file has a size.
 #[derive(Debug)]
 pub(crate) struct Coarse {
     limit: u64,
-    /// The size that it has, with what waits to be written.
+    /// The size of the file, with the waiting samples.
     size: u64,
-    /// The size from which on stretches are twice as long.
+    /// The size at which the length of stretches doubles.
     next: u64,
-    /// How long stretches are; 0 while samples stay as they are.
+    /// The length of stretches; 0 while samples stay as they are.
     stretch: u64,
-    /// The stretch at hand, by number.
+    /// The present stretch, by number.
     now: u64,
     merged: FxHashMap<Key, usize>,
     samples: Vec<Sample>,
-    /// When it began.
+    /// The start of merging.
     since: Option<Nanos>,
-    /// Of each thread in its present stretch.
+    /// The traffic of each thread in its present stretch.
     traffic: FxHashMap<ThreadId, Traffic>,
     gauges: Extremes,
     blocks: Thinned,
-    /// How blocks were recorded.
+    /// The sampling of blocks.
     sampling: Sampling,
-    /// How many copies there were.
+    /// The number of copies.
     copies: u64,
 }
 
@@ -70,14 +70,14 @@ impl Coarse {
         }
     }
 
-    /// Passes samples on to `ready`, which will follow the `written` bytes that the file has.
+    /// Passes samples on to `ready`, which will follow the file's `written` bytes.
     pub(crate) fn pass(
         &mut self,
         written: u64,
         samples: impl Iterator<Item = Sample>,
         ready: &mut Vec<Sample>,
     ) {
-        // What waits to be written will take some bytes too.
+        // Waiting samples will take some bytes, too.
         let size = written + 9 * (ready.len() + self.samples.len()) as u64;
         self.reach(size);
         if self.stretch == 0 {
@@ -95,7 +95,7 @@ impl Coarse {
         }
     }
 
-    /// The file will have so many bytes.
+    /// The file will have this size.
     fn reach(&mut self, size: u64) {
         self.size = self.size.max(size);
         while size >= self.next && self.next < self.limit {
@@ -104,15 +104,15 @@ impl Coarse {
         }
     }
 
-    /// How often the chances of blocks are halved at present.
+    /// The present number of halvings of a block's probability.
     fn halvings(&self) -> u8 {
         blocks::halvings(self.size, self.limit)
     }
 
-    /// Takes the blocks of a heap that are to follow the `written` bytes that the file has, and leaves the ends and
-    /// the copies that are.
+    /// Takes the blocks of a heap that are to follow the file's `written` bytes, and keeps the
+    /// remaining ends and copies.
     pub(crate) fn pass_heap(&mut self, written: u64, heap: &mut Heap) -> Vec<Block> {
-        /// About what one takes in the file, with its end.
+        /// The approximate bytes of a block in the file, with its end.
         const BYTES: u64 = 20;
         self.sampling = heap.sampling;
         let mut ready: Vec<Block> = Vec::new();
@@ -153,13 +153,13 @@ impl Coarse {
         }
     }
 
-    /// The samples of the stretch at hand, which is over.
+    /// The samples of the present stretch, which is over.
     pub(crate) fn end(&mut self) -> impl Iterator<Item = Sample> {
         self.merged.clear();
         std::mem::take(&mut self.samples).into_iter()
     }
 
-    /// Passes on what threads have read and written. To be called after [`Self::pass`].
+    /// Passes on the threads' traffic. To be called after [`Self::pass`].
     pub(crate) fn pass_traffic(
         &mut self,
         rows: impl Iterator<Item = Traffic>,
@@ -184,14 +184,14 @@ impl Coarse {
         }
     }
 
-    /// What threads have read and written in stretches that are not over, at the end.
+    /// The traffic of unfinished stretches, at the end.
     pub(crate) fn end_traffic(&mut self) -> impl Iterator<Item = Traffic> {
         let mut rows: Vec<Traffic> = self.traffic.drain().map(|(_, row)| row).collect();
         rows.sort_by_key(|row| (row.from, row.thread));
         rows.into_iter()
     }
 
-    /// Passes on what processes had in memory. To be called after [`Self::pass`].
+    /// Passes on the processes' gauges. To be called after [`Self::pass`].
     pub(crate) fn pass_gauges(
         &mut self,
         rows: impl Iterator<Item = Gauge>,
@@ -205,12 +205,12 @@ impl Coarse {
         }
     }
 
-    /// What processes had in stretches that are not over, at the end.
+    /// The gauges of unfinished stretches, at the end.
     pub(crate) fn end_gauges(&mut self) -> Vec<Gauge> {
         self.gauges.end()
     }
 
-    /// Sentences for the reader, if samples were made one or blocks left out.
+    /// Sentences for the reader, if samples were merged or blocks left out.
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         let samples = self.note_of_samples();
         samples.into_iter().chain(self.note_of_blocks())

@@ -13,14 +13,14 @@ use crate::{Error, Overview, StreamWriter, Warning, header, read, write};
 
 /// Writes `profile` to `path` for the owner alone (mode 0600).
 ///
-/// It is written beside its place and renamed when it is on the disk, so whoever looks sees the
-/// old file or the new one. A symbolic link is followed. What is not a regular file (a pipe,
-/// `/dev/stdout`) is written directly.
+/// It is written beside its place and renamed when it is on the disk, so a reader sees the old file
+/// or the new one. A symbolic link is followed. A pipe or a device (`/dev/stdout`) is written
+/// directly.
 pub fn write_file(path: impl AsRef<Path>, profile: &Profile) -> Result<(), Error> {
     write_whole(path.as_ref(), |out| write(profile, out))
 }
 
-/// Has `fill` write a file that appears at `path` only when it is whole, as [`write_file`] says.
+/// Has `fill` write a file that appears at `path` only when it is whole, like [`write_file`].
 pub(crate) fn write_whole<T>(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
@@ -39,14 +39,14 @@ pub(crate) fn write_whole<T>(
     }
 }
 
-/// Begins a file at `path` that is written while a recording goes on, for the owner alone (mode
-/// 0600). What was there is lost: a recording that is cut must be found under its name.
+/// Creates a file at `path` that is written while a recording goes on, for the owner alone (mode
+/// 0600). A former file there is lost: a recording that is cut must be found under its name.
 pub fn create_file(
     path: impl AsRef<Path>,
     meta: &Meta,
 ) -> Result<StreamWriter<BufWriter<File>>, Error> {
     let path = path.as_ref();
-    // A file of somebody who could read it before is not filled, but replaced.
+    // A file that others could read before is not filled, but replaced.
     if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
         fs::remove_file(path).map_err(|source| failed("replace", path, source))?;
     }
@@ -56,18 +56,20 @@ pub fn create_file(
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path);
     let file = file.map_err(|source| failed("create", path, source))?;
-    // Where files cannot be locked, nobody can tell that this one is being written.
+    // Where files cannot be locked, the state of writing is unknown.
     let _ = file.try_lock_shared();
     StreamWriter::new(BufWriter::with_capacity(1 << 16, file), meta)
 }
 
-/// Whether the file at `path` is still written by [`create_file`]'s writer, in this process or another one.
+/// Whether the file at `path` is still written by [`create_file`]'s writer, in this process or
+/// another one.
 pub fn is_being_written(path: impl AsRef<Path>) -> bool {
     let file = File::open(path);
     file.is_ok_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)))
 }
 
-/// When the recording at `path` began, in nanoseconds since 1970. `None` where it does not say.
+/// The start of the recording at `path`, in nanoseconds since 1970. `None` where the file does not
+/// have it.
 pub fn begun_file(path: impl AsRef<Path>) -> Option<u64> {
     let mut file = File::open(path).ok()?;
     let mut first = [0; header::LEN];
@@ -76,7 +78,8 @@ pub fn begun_file(path: impl AsRef<Path>) -> Option<u64> {
     is_known.then(|| current::began(&mut file, header::LEN))?
 }
 
-/// Reads what the recording at `path` says of itself, and none of its samples. A file that was cut says what it can.
+/// Reads the facts about the recording at `path`, and none of its samples. A cut file gives those
+/// before the cut.
 pub fn overview_file(path: impl AsRef<Path>) -> Result<Overview, Error> {
     let path = path.as_ref();
     let mut file = File::open(path).map_err(|source| failed("read", path, source))?;
@@ -107,14 +110,14 @@ pub fn read_file(path: impl AsRef<Path>) -> Result<(Profile, Vec<Warning>), Erro
     })
 }
 
-/// Samples of a file that has more bytes of them, when they are unpacked, are gathered: some millions.
+/// The limit of unpacked sample bytes, some millions of samples; above it, samples are gathered.
 const MANY: u64 = 48 << 20;
 
 /// Reads the profile at `path` for reports.
 ///
-/// Where it has many millions of samples, those that are alike are gathered into rows while they are read: see
-/// [`profundo_model::Gathered`]. Those `within` a stretch of time are told apart from those before it and after it. The memory that
-/// this takes depends on how many different samples there are.
+/// If it has many millions of samples, equal ones are gathered into rows while they are read: see
+/// [`profundo_model::Gathered`]. Those `within` a stretch of time are kept apart from those before
+/// it and after it. The memory for this depends on the number of distinct samples.
 pub fn gather_file(
     path: impl AsRef<Path>,
     within: Range<Nanos>,
@@ -138,8 +141,9 @@ pub fn gather_file(
 /// `None` where the file is to be read as a whole.
 fn gather(file: &mut File, manner: &Manner) -> Result<Option<(Profile, Vec<Warning>)>, Error> {
     // A pipe can be read once only.
-    let is_large =
-        |it: fs::Metadata| it.is_file() && it.len() > manner.least / current::MOST_PACKED;
+    let is_large = |metadata: fs::Metadata| {
+        metadata.is_file() && metadata.len() > manner.least / current::MOST_PACKED
+    };
     if !file.metadata().is_ok_and(is_large) {
         return Ok(None);
     }
@@ -150,7 +154,7 @@ fn gather(file: &mut File, manner: &Manner) -> Result<Option<(Profile, Vec<Warni
     current::gather(file, header::LEN, manner)
 }
 
-/// The file's bytes, or its first few where it is another format's: those may have no end.
+/// The file's bytes, or its first few if it has another format: such a file may have no end.
 fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let mut bytes = Vec::new();
@@ -223,7 +227,7 @@ fn create_beside(place: &Path) -> Result<(File, PathBuf), Error> {
         let beside = place.with_file_name(hidden);
         match private().open(&beside) {
             Ok(file) => return Ok((file, beside)),
-            // Another thread's, or left by a process that had our number.
+            // It is another thread's, or left by a process that had our id.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => {
                 number += 1;
             }

@@ -1,10 +1,9 @@
-//! What can go wrong: errors leave nothing to show, warnings say what is missing from what is
-//! shown.
+//! Errors leave nothing to show; warnings list the gaps in what is shown.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why nothing was read or written.
+/// The reason why nothing was read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,7 +20,7 @@ pub enum Error {
         /// The newest version that can be read.
         newest: u32,
     },
-    /// A chunk that is needed is packed in a way that this program does not know.
+    /// A needed chunk is packed with an unknown codec.
     #[error(
         "chunk {kind} at byte {offset} is packed by codec {codec}, which is not known; a newer profundo reads it"
     )]
@@ -30,23 +29,23 @@ pub enum Error {
         codec: u8,
         /// The chunk's kind.
         kind: String,
-        /// Where the chunk begins.
+        /// The offset of the chunk.
         offset: usize,
     },
-    /// The profile to be written points at a row that it does not have.
+    /// The profile to be written refers to a missing row.
     #[error("row {id} of the profile's {table} is used, but there are {rows}")]
     Dangling {
         /// The table.
         table: &'static str,
-        /// The row that is missing.
+        /// The missing row.
         id: usize,
-        /// How many there are.
+        /// The number of rows.
         rows: usize,
     },
-    /// The profile holds a value for which this version of the format has no code.
+    /// A value of the profile has no code in this version of the format.
     #[error("a saved file has no code for this {what}")]
     NoCode {
-        /// What kind of value.
+        /// The kind of the value.
         what: &'static str,
     },
     /// One row is larger than a chunk may be.
@@ -56,10 +55,10 @@ pub enum Error {
         kind: String,
         /// Its size.
         bytes: usize,
-        /// The most that is allowed.
+        /// The limit.
         most: usize,
     },
-    /// A heap has more of something than its numbers can name.
+    /// A heap has too many objects, references or texts for its numbers.
     #[error("there are more {what} than a heap snapshot is written with (4294967295)")]
     TooMany {
         /// Objects, references or texts.
@@ -70,16 +69,17 @@ pub enum Error {
     Part {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         what: &'static str,
     },
-    /// Objects of a heap snapshot hang on nothing, so its parts are not whole, or not of one snapshot.
+    /// Objects of a heap snapshot have no references to them, so its parts are incomplete, or not
+    /// of one snapshot.
     #[error(
         "Orphaned nodes: {orphans} {} no incoming edges (the first is in row {first})",
         if *orphans == 1 { "object has" } else { "objects have" }
     )]
     Orphans {
-        /// How many.
+        /// The number of such objects.
         orphans: usize,
         /// The row of the first one.
         first: usize,
@@ -87,40 +87,50 @@ pub enum Error {
     /// The first bytes are not those of a heap snapshot.
     #[error("not a heap snapshot (one begins with {{\"snapshot\":)")]
     NotASnapshot,
-    /// A heap snapshot ends before it is whole.
+    /// A heap snapshot ends early.
     #[error("the heap snapshot ends at byte {offset}, in the middle of its {within}: it was cut")]
     SnapshotCut {
-        /// Where it ends.
+        /// The offset of its end.
         offset: u64,
-        /// What was being read.
+        /// The part being read.
         within: &'static str,
     },
-    /// A heap snapshot says what cannot be.
+    /// A heap snapshot is inconsistent.
     #[error("the heap snapshot is damaged at byte {offset}: {what}")]
     SnapshotDamaged {
-        /// Where that was seen.
+        /// The offset of the problem.
         offset: u64,
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
-    /// The reader that was given to us failed.
+    /// The given reader failed.
     #[error("cannot read the heap snapshot")]
     Read(#[source] io::Error),
-    /// An export knows no such choice.
+    /// An export has no such choice.
     #[error("{name} is not known: it is {choices}")]
     UnknownChoice {
-        /// What was asked for.
+        /// The requested choice.
         name: String,
-        /// What there is.
+        /// The possible choices.
         choices: &'static str,
     },
-    /// The format is one of calls or lines that were counted, and none were.
+    /// The format is for counted calls or lines, and there are none.
     #[error("no {what} were counted in this recording (`profundo trace{}` counts them)", if *what == "lines" { " --lines" } else { "" })]
     NotCounted {
         /// Calls or lines.
         what: &'static str,
     },
-    /// The name of a file does not say in which format it should be.
+    /// A picture in the order of time is wanted of what has no times.
+    #[error(
+        "the order of time is not known: memory and counted calls have sums, and only samples of time have instants"
+    )]
+    NoOrder,
+    /// A heatmap would have too many cells.
+    #[error(
+        "so short columns and rows would be too many cells to see: --column takes more seconds"
+    )]
+    TooManyCells,
+    /// The name of a file does not decide its format.
     #[error(
         "the name {} does not tell the format (.pb.gz, .folded, .speedscope.json, .svg, .pstats, .callgrind or .lprof would)", path.display()
     )]
@@ -128,7 +138,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The writer that was given to us failed.
+    /// The given writer failed.
     #[error("cannot write the profile")]
     Write(#[source] io::Error),
     /// A file could not be opened, read, written or renamed.
@@ -138,41 +148,41 @@ pub enum Error {
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A file was opened, but holds no profile that can be read.
+    /// A file was opened, but has no readable profile.
     #[error("cannot use {}", path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: Box<Error>,
     },
 }
 
-/// What is missing from a profile that was read.
+/// A gap in a profile that was read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Warning {
     /// The file ends without its end chunk: it was cut, or its writer was stopped.
     #[error("the file ends at byte {offset} without an end mark; {samples} samples were read")]
     Cut {
-        /// Where the last whole chunk ends.
+        /// The end of the last whole chunk.
         offset: usize,
         /// The samples before the cut.
         samples: usize,
     },
-    /// A chunk is damaged; it and all that follows it were left out.
+    /// A chunk is damaged; it and all later ones were left out.
     #[error(
         "the chunk at byte {offset} is damaged ({damage}); {samples} samples before it were read"
     )]
     Damaged {
-        /// Where the chunk begins.
+        /// The offset of the chunk.
         offset: usize,
-        /// What is wrong.
+        /// The damage.
         damage: Damage,
         /// The samples before it.
         samples: usize,
@@ -180,40 +190,40 @@ pub enum Warning {
     /// Bytes follow the end chunk. They were left out.
     #[error("{bytes} bytes follow the end mark at byte {offset}")]
     Trailing {
-        /// Where the end chunk ends.
+        /// The end of the end chunk.
         offset: usize,
-        /// How many bytes follow.
+        /// The number of trailing bytes.
         bytes: usize,
     },
-    /// Values that a newer writer knows and we do not; the nearest thing was taken for them.
+    /// Values of a newer writer; the nearest known ones replace them.
     #[error("{times} rows have a {what} that is not known here (the first is number {code})")]
     UnknownCode {
-        /// What kind of value.
+        /// The kind of the value.
         what: &'static str,
         /// The first such code.
         code: u64,
-        /// How many rows have one.
+        /// The number of rows with such a code.
         times: u64,
     },
-    /// The parents of some processes were not in the file, or ran in a circle, and were left out.
+    /// The parents of some processes were not in the file, or formed a cycle, and were left out.
     #[error("the parents of {processes} processes are missing or run in a circle")]
     Parents {
-        /// How many.
+        /// The number of processes.
         processes: usize,
     },
 }
 
-/// What is wrong with a damaged chunk.
+/// The damage of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// Its bytes are not those that were written.
+    /// The checksum is wrong.
     #[error("its checksum differs")]
     Checksum,
     /// It claims more bytes or rows than the format allows.
     #[error("it claims an impossible length")]
     Length,
-    /// Its packed bytes do not unpack to what it claims.
+    /// Its packed bytes do not unpack to the claimed length.
     #[error("it does not unpack")]
     Unpack,
     /// A number is longer than 64 bits, or ends with the column.
@@ -227,10 +237,10 @@ pub enum Damage {
     Order {
         /// The row that was due.
         expected: u64,
-        /// The row that it begins with.
+        /// Its first row.
         found: u64,
     },
-    /// A row points at a row that has not been read.
+    /// A row refers to a row that has not been read.
     #[error("it points at row {id} of {table}, which is not there")]
     Id {
         /// The table.
@@ -241,7 +251,7 @@ pub enum Damage {
     /// A text is not UTF-8.
     #[error("a text in it is not UTF-8")]
     Text,
-    /// The end chunk counts other samples than were read.
+    /// The end chunk counts another number of samples.
     #[error("it counts {0} samples")]
     Count(u64),
 }

@@ -1,4 +1,4 @@
-//! The first sixteen bytes, which no version will ever change: what the file is, and its version.
+//! The first sixteen bytes, which no version will ever change: the format's mark, and its version.
 //!
 //! ```text
 //!  0            1                          9     11   12          16
@@ -16,7 +16,7 @@ use crate::Error;
 
 const MAGIC: [u8; 12] = *b"\x89PROFUNDO\r\n\x1a";
 
-/// How many bytes the header takes; chunks follow.
+/// The length of the header; chunks follow.
 pub(crate) const LEN: usize = 16;
 
 /// Whether `bytes`, the beginning of a file, belong to a saved profile of any version.

@@ -4,11 +4,10 @@
 //! needs stand before the batch, so a file that was cut anywhere gives the samples before the
 //! cut. `docs/file-format.md` describes it to the byte.
 //!
-//! What other tools read is written by [`export`]; a heap as a graph of objects is another file, V8's
-//! ([`heapsnapshot`]). Names are given to nothing here: what is saved
-//! is what the [`Profile`] holds.
+//! Files for other tools are written by [`export`]; a heap as a graph of objects is another file,
+//! V8's ([`heapsnapshot`]). Nothing is named here: the file has the contents of the [`Profile`].
 //!
-//! Constraints: no unsafe code; no input makes the reader panic, and what it allocates is in
+//! Constraints: no unsafe code; no input makes the reader panic, and its allocations are in
 //! proportion to the file; every version ever released stays readable.
 //!
 //! ```
@@ -61,7 +60,7 @@ pub const VERSION: u32 = current::VERSION;
 
 /// Writes `profile` in the newest version of the format.
 ///
-/// Many small writes are made; give it a buffer where they cost something, as [`write_file`] does.
+/// It makes many small writes; give it a buffer where they are expensive, as [`write_file`] does.
 pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     header::write(out, current::VERSION)?;
     current::write(profile, out, header::LEN)
@@ -69,8 +68,8 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
 
 /// Reads a file of any version.
 ///
-/// A damaged or cut file is not an error: what stands before the damage is given, with a
-/// [`Warning`] that says what is missing. Every id in the profile is in range.
+/// A damaged or cut file is not an error: the part before the damage is returned, with a
+/// [`Warning`] about the rest. Every id in the profile is in range.
 pub fn read(bytes: &[u8]) -> Result<(Profile, Vec<Warning>), Error> {
     match header::read(bytes)? {
         v1::VERSION => v1::read(bytes, header::LEN),

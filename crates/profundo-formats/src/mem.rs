@@ -1,5 +1,5 @@
-//! `.mem` files: a source file with the bytes that each line has allocated, as Julia's `--track-allocation` leaves
-//! them, and the sorted list that is made of them.
+//! `.mem` files: a source file with the bytes that each line has allocated, in the manner of
+//! Julia's `--track-allocation`, and the sorted list made from them.
 //!
 //! ```text
 //!         - function f(x)
@@ -8,8 +8,9 @@
 //!         - end
 //! ```
 //!
-//! A number has nine columns, to the right, and takes more if it has to; `-` stands where there is no code, and `?` where
-//! it is not known what the line has allocated. One space, and the line of source, of which the first 1023 bytes are kept.
+//! A number has nine columns, to the right, and takes more if it has to; `-` stands where there is
+//! no code, and `?` where the line's bytes are unknown. One space, and the line of source, of which
+//! the first 1023 bytes are kept.
 //!
 //! ```
 //! use profundo_formats::mem::{self, Count};
@@ -24,21 +25,21 @@
 
 use std::io::{self, Write};
 
-/// So many bytes of a line are kept.
+/// The kept bytes of a line.
 const LONGEST: usize = 1023;
 
-/// What stands before a line.
+/// The mark before a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
     /// The bytes that the line has allocated.
     Bytes(u64),
-    /// It has code, and it is not known what that has allocated.
+    /// It has code, with unknown allocations.
     Unknown,
     /// It has no code.
     NoCode,
 }
 
-/// Writes a source file with what is known of each line (from 1) before it.
+/// Writes a source file with the count of each line (from 1) before it.
 pub fn write(
     source: &[u8],
     count_of: impl Fn(u32) -> Count,
@@ -56,7 +57,7 @@ pub fn write(
     Ok(())
 }
 
-/// The lines of a file that have a number, and it.
+/// The lines of a file that have a number, with that number.
 pub fn read(text: &[u8]) -> Vec<(u32, u64)> {
     let number = |line: &[u8]| {
         let start = line.iter().position(|byte| !byte.is_ascii_whitespace())?;

@@ -1,32 +1,35 @@
-//! What a recording is about, without its samples.
+//! An overview of a recording, without its samples.
 
 use profundo_model::{Meta, Nanos};
 
-/// What a recording says of itself.
+/// The facts about a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Overview {
     /// The recording as a whole.
     pub meta: Meta,
-    /// The command line of its first program, if that is in the file.
+    /// The command line of its first program, if it is in the file.
     pub command: Option<String>,
-    /// How long it lasted: up to the end of its last process, where nothing says more.
+    /// Its length: up to the end of its last process, if the file has nothing better.
     pub lasted: Nanos,
-    /// The CPU time that all of its processes used, if that is in the file.
+    /// The CPU time of all its processes, if it is in the file.
     pub cpu: Option<Nanos>,
-    /// What was recorded.
+    /// The number of recordings that were merged; 1 for one with labels, 0 for any other.
+    pub origins: usize,
+    /// The recorded kinds of data.
     pub holds: Holds,
-    /// Whether the file has its end: if not, it is still written, or its writer was killed, or it was cut.
+    /// Whether the file has its end: if not, it is still being written, or its writer was killed,
+    /// or it was cut.
     pub is_whole: bool,
 }
 
-/// What was recorded.
+/// The recorded kinds of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Holds {
     /// Samples of time.
     pub samples: bool,
-    /// What was read and written, which is recorded where waiting is.
+    /// Bytes read and written, which are recorded together with waits.
     pub waits: bool,
     /// Some of the blocks of memory.
     pub blocks: bool,

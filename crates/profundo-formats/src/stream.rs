@@ -8,18 +8,17 @@ use crate::coarse::Coarse;
 use crate::current::{self, Stream};
 use crate::{Error, header};
 
-/// Of the most bytes that a file may have, this part is kept for what comes at the end: names.
+/// The part of the file's limit that is kept for the end: names.
 const RESERVE: u64 = 16;
 
-/// Rows of what threads read and write, or of memory, that are worth a chunk while the file grows.
+/// The rows of traffic or memory that are worth a chunk while the file grows.
 const ROWS: usize = 256;
 
 /// Writes a profile while it grows.
 ///
-/// Whatever the file is cut to, [`crate::read`] gives what stands before the cut; only the last of
-/// its own samples, those that [`StreamWriter::flush`] has not been asked for, are not in it.
-/// Samples, and what is needed only while the profile grows, are taken out of it as they are
-/// written.
+/// Wherever the file is cut, [`crate::read`] returns the part before the cut; only the last
+/// samples, without a [`StreamWriter::flush`] after them, are not in it. Samples, and data needed
+/// only while the profile grows, are taken out of the profile as they are written.
 ///
 /// ```
 /// use profundo_model::Profile;
@@ -38,16 +37,16 @@ const ROWS: usize = 256;
 pub struct StreamWriter<W: Write> {
     stream: Stream<W>,
     coarse: Coarse,
-    /// Samples that are to be written, in coarse ones where the file is too large.
+    /// Samples to be written, merged where the file is too large.
     ready: Vec<Sample>,
-    /// What threads have read and written, the same.
+    /// Traffic to be written, merged like samples.
     traffic: Vec<Traffic>,
-    /// What processes had of the machine's memory.
+    /// Gauges to be written.
     gauges: Vec<Gauge>,
 }
 
 impl<W: Write> StreamWriter<W> {
-    /// Begins a file. Give it a buffer where many small writes cost something.
+    /// Starts a file. Give it a buffer where many small writes are expensive.
     pub fn new(mut out: W, meta: &Meta) -> Result<Self, Error> {
         header::write(&mut out, current::VERSION)?;
         Ok(Self {
@@ -59,20 +58,20 @@ impl<W: Write> StreamWriter<W> {
         })
     }
 
-    /// The most bytes that the file may have. From half of that on, samples of one thread, task,
-    /// stack and state are made one, with the sum of their weights, wherever they fall into the
-    /// same stretch of time; and the stretches grow as the file does.
+    /// Limits the bytes of the file. From half of that on, samples of one thread, task, stack and
+    /// state within a stretch of time are merged, with the sum of their weights; the stretches grow
+    /// with the file.
     pub fn max_size(mut self, bytes: u64) -> Self {
         self.coarse = Coarse::new(bytes - bytes / RESERVE);
         self
     }
 
-    /// How many bytes the file has.
+    /// The number of bytes of the file.
     pub fn size(&self) -> u64 {
         self.stream.size()
     }
 
-    /// How many samples the file has.
+    /// The number of samples of the file.
     pub fn samples(&self) -> usize {
         self.stream.samples()
     }
@@ -87,8 +86,8 @@ impl<W: Write> StreamWriter<W> {
         Ok(())
     }
 
-    /// Takes the profile's samples and what it needs to grow, and writes all that is ready. Samples that
-    /// are being made one are not, until their stretch of time is over.
+    /// Takes the profile's samples and its growing parts, and writes all that is ready. Samples
+    /// that are being merged are not, until their stretch of time is over.
     pub fn flush(&mut self, profile: &mut Profile) -> Result<(), Error> {
         self.take(profile);
         self.stream.growing(profile)?;
@@ -99,16 +98,16 @@ impl<W: Write> StreamWriter<W> {
         self.stream.get_mut().flush().map_err(Error::Write)
     }
 
-    /// Writes again what has changed since it was written: threads, processes, tasks, modules and
-    /// the recording as a whole. Every few seconds is often enough: it is for a file that is cut.
+    /// Writes changed rows again: threads, processes, tasks, modules and the recording as a whole.
+    /// Every few seconds is often enough: it is for a file that is cut.
     pub fn update(&mut self, profile: &Profile) -> Result<(), Error> {
         self.write_rows(profile, 1)?;
         self.stream.update(profile)?;
         self.stream.get_mut().flush().map_err(Error::Write)
     }
 
-    /// Writes all that is missing (names, source lines, changes) and the end mark. The profile's
-    /// notes say if samples were made one. Gives back what was written to.
+    /// Writes all missing rows (names, source lines, changes) and the end mark. The profile's notes
+    /// mention merged samples. Returns the writer.
     pub fn finish(mut self, profile: &mut Profile) -> Result<W, Error> {
         self.take(profile);
         profile.growing = Growing::default();
@@ -134,7 +133,7 @@ impl<W: Write> StreamWriter<W> {
         self.coarse.pass_gauges(gauges, &mut self.gauges);
     }
 
-    /// Takes the profile's blocks, and what else there is of its heap but the sums, and writes it.
+    /// Takes the profile's blocks, and the rest of its heap but the sums, and writes them.
     fn write_heap(&mut self, profile: &mut Profile) -> Result<(), Error> {
         let blocks = self.coarse.pass_heap(self.stream.size(), &mut profile.heap);
         self.stream.heap(profile, &blocks)?;
@@ -146,7 +145,7 @@ impl<W: Write> StreamWriter<W> {
         Ok(())
     }
 
-    /// Writes what is no sample, of each kind if there are so many.
+    /// Writes other rows than samples, of each kind with at least `worth` of them.
     fn write_rows(&mut self, profile: &Profile, worth: usize) -> Result<(), Error> {
         if self.traffic.len() >= worth {
             let rows = std::mem::take(&mut self.traffic);

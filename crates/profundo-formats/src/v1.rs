@@ -5,9 +5,8 @@
 //! batch  = new rows of any table that the samples need, SAMP
 //! ```
 //!
-//! What stands in these files is read for ever: a change that version 1 readers cannot skip over
-//! is a new version beside this one, never an edit here. `docs/file-format.md` has the layout and
-//! the rules.
+//! These files are read for ever: a change that version 1 readers cannot skip over is a new version
+//! beside this one, never an edit here. `docs/file-format.md` has the layout and the rules.
 
 mod ahead;
 mod chunk;
@@ -19,6 +18,7 @@ mod growing;
 mod heap;
 mod meta;
 mod name;
+mod origin;
 mod overview;
 mod owner;
 mod place;

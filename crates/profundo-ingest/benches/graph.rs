@@ -1,7 +1,7 @@
-//! How fast a heap is gone through for who may refer to whom: `cargo bench -p profundo-ingest --bench graph`.
+//! The speed of the scan of a heap for references: `cargo bench -p profundo-ingest --bench graph`.
 //!
-//! A GiB of blocks, a quarter of whose words point to other blocks, read by `process_vm_readv` as a copy's memory is. Nobody
-//! takes what is told, so this is the scan alone.
+//! A GiB of blocks, a quarter of whose words point to other blocks, read by `process_vm_readv` like
+//! the memory of a copied process. The sink drops everything, so this is the scan alone.
 
 #![expect(
     clippy::print_stdout,
@@ -11,7 +11,7 @@
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
-use profundo_ingest::graph::{Group, Heap, Part, Read, Root, Type, tell};
+use profundo_ingest::graph::{Group, Heap, Part, Read, Root, Type, write};
 use profundo_model::graph::{EdgeKindId, Label, NameId, NodeId, NodeKindId, Sink};
 use profundo_scan::{Block, Blocks, Memory, Unread};
 
@@ -121,22 +121,25 @@ fn measure(size: usize) {
     };
     let mut sink = Counted::default();
     let began = Instant::now();
-    let told = tell(graph, &mut memory, &mut sink).expect("the memory is there");
+    let written = write(graph, &mut memory, &mut sink).expect("the memory is there");
     let scan = began.elapsed();
     std::hint::black_box(sink.0);
     println!(
         "{size:>9} {count:>8} {:>15} {:>6.2} s {:>6.2} s {:>8} MiB",
-        told.edges,
+        written.edges,
         made.as_secs_f64(),
         scan.as_secs_f64(),
         (peak() - before) >> 20,
     );
 }
 
-/// The most memory that there ever was.
+/// The peak of the used memory.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let number = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    number.and_then(|it| it.parse::<u64>().ok()).unwrap_or(0) << 10
+    number
+        .and_then(|number| number.parse::<u64>().ok())
+        .unwrap_or(0)
+        << 10
 }

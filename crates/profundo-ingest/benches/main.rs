@@ -1,4 +1,4 @@
-//! How fast samples that repeat their stacks are taken in: `cargo bench -p profundo-ingest`.
+//! The speed of ingesting samples that repeat their stacks: `cargo bench -p profundo-ingest`.
 
 #![expect(
     clippy::print_stdout,

@@ -3,12 +3,12 @@
 use profundo_model::Nanos;
 use profundo_wire::recording::Instant;
 
-/// The line, from the start of the recording to the last instant that is known. The longer it is,
-/// the less it matters that two clocks cannot be read at once.
+/// The line, from the start of the recording to the last known instant. The longer it is, the less
+/// it matters that two clocks cannot be read at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     start: Instant,
-    /// From where times are counted, in cycles: mostly the same.
+    /// The start of times in cycles: mostly the start of the recording.
     zero: u64,
     nanoseconds_per_cycle: f64,
 }
@@ -22,7 +22,7 @@ impl Clock {
         }
     }
 
-    /// Another instant is known.
+    /// Adds a later instant.
     pub(crate) fn learn(&mut self, now: Instant) {
         let cycles = now.cycles.saturating_sub(self.start.cycles);
         let nanoseconds = now.monotonic.saturating_sub(self.start.monotonic);
@@ -31,12 +31,12 @@ impl Clock {
         }
     }
 
-    /// Times are counted from here.
+    /// Sets the start of times.
     pub(crate) fn count_from(&mut self, cycles: u64) {
         self.zero = cycles;
     }
 
-    /// Whether this was before times are counted, and they do not begin with the recording.
+    /// True for a counter before the start of times, if that is not the start of the recording.
     pub(crate) fn is_before(&self, cycles: u64) -> bool {
         self.zero != self.start.cycles && cycles < self.zero
     }
@@ -46,13 +46,13 @@ impl Clock {
         self.nanoseconds_per_cycle > 0.0
     }
 
-    /// So many cycles as a time.
+    /// A number of cycles as a duration.
     pub(crate) fn length(&self, cycles: u128) -> Nanos {
         Nanos((cycles as f64 * self.nanoseconds_per_cycle) as u64)
     }
 
-    /// Time since the start; what was counted before it (a clock that differs between CPUs by a
-    /// few cycles) is the start.
+    /// Time since the start. Earlier counters (those of CPUs differ by a few cycles) give the
+    /// start.
     pub(crate) fn since_start(&self, cycles: u64) -> Nanos {
         let cycles = cycles.saturating_sub(self.zero);
         Nanos((cycles as f64 * self.nanoseconds_per_cycle) as u64)

@@ -1,4 +1,4 @@
-//! The code objects of one process: which function and line an instruction belongs to.
+//! The code objects of one process: the function and the line of an instruction.
 
 use std::path::{Path, PathBuf};
 
@@ -11,38 +11,39 @@ use rustc_hash::FxHashMap;
 
 use crate::qualified::Qualified;
 
-/// A code object, as far as stacks need it.
+/// The parts of a code object that stacks need.
 #[derive(Debug)]
 struct Object {
     code: CodeObject,
-    /// What instructions were looked up already.
+    /// The instructions that were looked up already.
     known: FxHashMap<(i32, bool), LocationId>,
 }
 
-/// The code objects by the numbers that frames have for them.
+/// The code objects, by the numbers that frames refer to.
 #[derive(Debug, Default)]
 pub(crate) struct Codes {
     objects: FxHashMap<u32, Object>,
-    /// The working directory that the process began with; empty if it is not known.
+    /// The initial working directory of the process; empty where unknown.
     directory: String,
     command: String,
 }
 
 impl Codes {
-    /// Takes in where the process began, and with which command line.
+    /// Takes in the initial working directory of the process and its command line.
     pub(crate) fn began(&mut self, directory: String, command: &str) {
         self.directory = directory;
         self.command = command.to_owned();
     }
 
-    /// Where the process began; empty if that is not known.
+    /// The initial working directory of the process; empty where unknown.
     pub(crate) fn directory(&self) -> &str {
         &self.directory
     }
 
-    /// The file of a code object. Up to Python 3.8 the main program has the name that it was given on the command line,
-    /// and modules of a relative folder in `sys.path` have one that begins there: both begin in the directory in which
-    /// the process began. Other relative names (`<string>`, `fast.pyx`) are no files of that directory.
+    /// The file of a code object. Up to Python 3.8, the main program has the name from the command
+    /// line, and modules of a relative folder in `sys.path` have a name that begins there: both are
+    /// relative to the initial working directory. Other relative names (`<string>`, `fast.pyx`) are
+    /// no files of that directory.
     fn path(&self, name: String) -> String {
         let is_special = name.is_empty() || name.starts_with(['/', '<']);
         if is_special || !self.directory.starts_with('/') {
@@ -64,8 +65,8 @@ impl Codes {
         path.into_os_string().into_string().unwrap_or(name)
     }
 
-    /// Takes in a code object. Whether its number was another one's until now.
-    pub(crate) fn tell(
+    /// Takes in a code object; returns whether its number had another one until now.
+    pub(crate) fn add(
         &mut self,
         profile: &mut Profile,
         process: ProcessId,
@@ -85,13 +86,13 @@ impl Codes {
             name: names.name(profile, minor, file, &name, first_line),
             lines: code.lines.bytes().collect(),
         };
-        let is_new = self.again(&code);
+        let is_new = self.restore(&code);
         profile.growing.codes.push(code);
         !is_new
     }
 
-    /// Takes in a code object that is in the profile. Whether its number was free until now.
-    pub(crate) fn again(&mut self, code: &CodeObject) -> bool {
+    /// Takes in a code object of the profile; returns whether its number was free until now.
+    pub(crate) fn restore(&mut self, code: &CodeObject) -> bool {
         let object = Object {
             code: code.clone(),
             known: FxHashMap::default(),
@@ -104,7 +105,7 @@ impl Codes {
         self.objects.get(&number).map(|object| object.code.name)
     }
 
-    /// The location of an instruction; `None` where the code is not known.
+    /// The location of an instruction; `None` for unknown code.
     pub(crate) fn location(
         &mut self,
         profile: &mut Profile,
@@ -137,8 +138,8 @@ impl Codes {
 }
 
 impl Object {
-    /// The line and the column of an instruction: the line of the function, and no column, where
-    /// its table does not reach.
+    /// The line and the column of an instruction: the function's line and no column beyond its
+    /// table.
     fn position(&self, offset: i32) -> (u32, u16) {
         let CodeObject {
             minor, first_line, ..

@@ -1,10 +1,10 @@
-//! What the descriptors of a process are, as far as its samples were in calls on them.
+//! The files behind a process's descriptors, as far as its samples were in calls on them.
 
 use profundo_model::{Profile, StringId};
 use profundo_wire::Opened;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A process may open as many files as it likes. Beyond so many, those that are new have no name.
+/// The limit of files of a process. Later files have no name.
 const MOST: usize = 4096;
 
 /// The files of one process.
@@ -14,38 +14,38 @@ pub(crate) struct Files {
     names: FxHashSet<StringId>,
 }
 
-/// What a descriptor is.
+/// The file behind a descriptor.
 #[derive(Debug)]
 struct Open {
     name: StringId,
-    /// The first call that it is true of, by the cycle counter.
+    /// The first call that it holds for, by the cycle counter.
     since: u64,
-    /// What is said of earlier ones.
+    /// The name for earlier calls.
     before: StringId,
 }
 
 impl Files {
-    /// A descriptor is what was told.
-    pub(crate) fn open(&mut self, profile: &mut Profile, told: &Opened<'_>) {
-        let Some(name) = self.name(profile, &told.name()) else {
-            self.open.remove(&told.descriptor);
+    /// Takes in the file behind a descriptor.
+    pub(crate) fn open(&mut self, profile: &mut Profile, opened: &Opened<'_>) {
+        let Some(name) = self.name(profile, &opened.name()) else {
+            self.open.remove(&opened.descriptor);
             return;
         };
-        // What it is again it has been all the time.
-        let known = self.open.get(&told.descriptor);
+        // If it is the same file again, it was so all the time.
+        let known = self.open.get(&opened.descriptor);
         if known.is_some_and(|known| known.name == name) {
             return;
         }
-        let before = self.name(profile, &format!("descriptor {}", told.descriptor));
+        let before = self.name(profile, &format!("descriptor {}", opened.descriptor));
         let open = Open {
             name,
-            since: told.since,
+            since: opened.since,
             before: before.unwrap_or_default(),
         };
-        self.open.insert(told.descriptor, open);
+        self.open.insert(opened.descriptor, open);
     }
 
-    /// What a descriptor was at a call.
+    /// The file behind a descriptor at a call.
     pub(crate) fn get(&self, descriptor: u32, clock: u64) -> Option<StringId> {
         let open = self.open.get(&descriptor)?;
         Some(if clock >= open.since {

@@ -1,4 +1,4 @@
-//! Blocks: from the records of their beginnings and ends, which come in any order, to rows.
+//! Blocks: from the records of their allocations and frees, which come in any order, to rows.
 
 use profundo_model::{
     Amount, Block, BlockEnd, Copied, Domain, Heap, Moment, Nanos, ProcessId, Sample, Sampling,
@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock::Clock;
 
-/// What stands behind a sample of an allocation, and belongs to it.
+/// The record that follows a sample of an allocation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AllocationRecord {
     Block(profundo_wire::Block),
@@ -27,30 +27,30 @@ impl AllocationRecord {
     }
 }
 
-/// Blocks by the numbers that their processes have given them.
+/// Blocks by their numbers in their processes.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
-    /// The rows of those that are not known to be freed.
+    /// The rows of blocks not known to be freed.
     live: FxHashMap<(u32, u64), u64>,
-    /// Ends of blocks that were not told of yet: another thread's records come later.
+    /// Frees of unknown blocks: the records of another thread come later.
     early: FxHashMap<(u32, u64), Freed>,
-    /// Those that are not known to be freed and are not to be told of any more.
+    /// Blocks not known to be freed that are to be ignored.
     forgotten: FxHashSet<(u32, u64)>,
-    /// Those that nobody points to and that were not told of yet; the rows of the others.
+    /// Unreachable blocks that are unknown yet, and the rows of known ones.
     early_lost: FxHashSet<(u32, u64)>,
     lost: Vec<u64>,
-    /// Those that are held back until it is known what the cycle counter means.
+    /// Blocks held back until the clock is known.
     held: Vec<Block>,
-    /// Copies, the same, with the cycle counter in place of the time.
+    /// Copies held back, with the cycle counter in place of the time.
     copies: Vec<Copied>,
-    /// Ends, the same: the row, when on the cycle counter, and whether it was freed at once.
+    /// Frees held back: the row, the cycle counter, and whether the block was freed at once.
     ends: Vec<(u64, u64, bool)>,
-    /// How many rows there are.
+    /// The number of rows.
     rows: u64,
 }
 
 impl Blocks {
-    /// Goes on after so many rows.
+    /// Continues after the rows of a profile.
     pub(crate) fn after(heap: &Heap) -> Self {
         Self {
             rows: heap.taken + heap.blocks.len() as u64,
@@ -58,12 +58,12 @@ impl Blocks {
         }
     }
 
-    /// Takes in a block whose sample is this.
-    pub(crate) fn block(&mut self, process: u32, sample: &Sample, told: &profundo_wire::Block) {
-        if told.source == Source::Copied {
+    /// Takes in a block with its sample.
+    pub(crate) fn block(&mut self, process: u32, sample: &Sample, block: &profundo_wire::Block) {
+        if block.source == Source::Copied {
             self.copies.push(Copied {
-                time: Nanos(told.clock),
-                size: told.size,
+                time: Nanos(block.clock),
+                size: block.size,
                 thread: sample.thread,
                 stack: sample.stack,
                 doublings: 0,
@@ -73,18 +73,18 @@ impl Blocks {
         let row = self.rows;
         self.rows += 1;
         self.held.push(Block {
-            clock: told.clock,
-            size: told.size,
+            clock: block.clock,
+            size: block.size,
             thread: sample.thread,
             task: sample.task,
             stack: sample.stack,
-            domain: domain(told.source),
+            domain: domain(block.source),
             type_name: StringId::default(),
-            is_buffer: told.is_buffer,
-            doublings: told.doublings,
+            is_buffer: block.is_buffer,
+            doublings: block.doublings,
             ..Block::default()
         });
-        let key = (process, told.number);
+        let key = (process, block.number);
         if self.early_lost.remove(&key) {
             self.lost.push(row);
         }
@@ -96,7 +96,7 @@ impl Blocks {
         }
     }
 
-    /// Nobody points to these blocks.
+    /// Marks blocks as unreachable.
     pub(crate) fn unreachable(&mut self, process: u32, numbers: &[u64]) {
         for &number in numbers {
             let key = (process, number);
@@ -108,7 +108,7 @@ impl Blocks {
         }
     }
 
-    /// Forgets all that were told of so far.
+    /// Ignores all known blocks from now on.
     pub(crate) fn clear(&mut self) {
         let old = std::mem::take(&mut self.live);
         self.forgotten.extend(old.into_keys());
@@ -119,24 +119,24 @@ impl Blocks {
         self.rows = 0;
     }
 
-    /// Takes in a block of which nobody is to know.
-    pub(crate) fn forget_one(&mut self, process: u32, told: &profundo_wire::Block) {
-        let key = (process, told.number);
-        if told.source != Source::Copied && self.early.remove(&key).is_none() {
+    /// Takes in a block that is to be ignored.
+    pub(crate) fn forget_one(&mut self, process: u32, block: &profundo_wire::Block) {
+        let key = (process, block.number);
+        if block.source != Source::Copied && self.early.remove(&key).is_none() {
             self.forgotten.insert(key);
         }
     }
 
-    /// Takes in the end of a block.
-    pub(crate) fn freed(&mut self, process: u32, told: &Freed) {
-        let key = (process, told.number);
+    /// Takes in the free of a block.
+    pub(crate) fn freed(&mut self, process: u32, freed: &Freed) {
+        let key = (process, freed.number);
         if self.forgotten.remove(&key) {
             return;
         }
         match self.live.remove(&key) {
-            Some(row) => self.ends.push((row, told.clock, told.at_once)),
+            Some(row) => self.ends.push((row, freed.clock, freed.at_once)),
             None => {
-                self.early.insert(key, *told);
+                self.early.insert(key, *freed);
             }
         }
     }
@@ -149,8 +149,8 @@ impl Blocks {
         self.early_lost.retain(|(of, _)| *of != process);
     }
 
-    /// Appends what is held back.
-    pub(crate) fn let_go(&mut self, clock: Clock, heap: &mut Heap) {
+    /// Appends the held back rows to the profile.
+    pub(crate) fn flush(&mut self, clock: Clock, heap: &mut Heap) {
         heap.blocks.extend(self.held.drain(..).map(|block| Block {
             time: clock.since_start(block.clock),
             ..block
@@ -187,27 +187,27 @@ impl Blocks {
     }
 }
 
-/// Sums by the numbers that stacks have in their processes.
+/// Sums by the numbers of stacks in their processes.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
     rows: FxHashMap<(u32, u32), u32>,
-    /// Sums of stacks that were not told of yet: their records come later.
+    /// Sums of unknown stacks: their records come later.
     early: FxHashMap<(u32, u32), SiteSum>,
-    /// The rows of each process, so that a look at one does not go through those of the others.
+    /// The rows of each process, so that a look at one does not visit the rows of the others.
     of_process: FxHashMap<u32, Vec<u32>>,
-    /// By process, the look at which it had most.
+    /// By process, the look with the highest sum.
     highest: FxHashMap<u32, Highest>,
 }
 
-/// What a process had at one look.
+/// The sums of a process at one look.
 #[derive(Debug, Default)]
 struct Highest {
     bytes: u64,
-    /// What each stack had of it, by its row.
+    /// The part of each stack, by its row.
     rows: Vec<(u32, Amount)>,
 }
 
-/// What is known of when sums were told.
+/// The time of the sums.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moments {
     pub(crate) clock: Clock,
@@ -215,7 +215,7 @@ pub(crate) struct Moments {
 }
 
 impl Sites {
-    /// Goes on with those that a profile has, whose processes have keys in the order of their rows.
+    /// Continues the sums of a profile, whose processes have keys in the order of their rows.
     pub(crate) fn of(heap: &Heap) -> Self {
         let rows = heap.sites.iter().zip(0..);
         let rows = rows.map(|(site, row)| ((site.process.0 + 1, site.number), row));
@@ -232,9 +232,9 @@ impl Sites {
         }
     }
 
-    /// A look at a process is over: remembers what each of its stacks had, if together they had more than at any look
-    /// before, and more than at the peak that the process has noticed itself.
-    pub(crate) fn looked(&mut self, key: u32, peak: u64, heap: &Heap) {
+    /// Ends the look at a process: remembers the amount of each stack, if the total is higher than
+    /// at any look before, and higher than the peak that the process itself has noticed.
+    pub(crate) fn keep_highest(&mut self, key: u32, peak: u64, heap: &Heap) {
         let of_process = self.of_process.get(&key).into_iter().flatten();
         let live = of_process.filter_map(|&row| Some((row, heap.sites.get(row as usize)?.live())));
         let rows: Vec<(u32, Amount)> = live.filter(|(_, live)| live.bytes > 0).collect();
@@ -245,13 +245,13 @@ impl Sites {
         }
     }
 
-    /// Earlier looks count no more.
-    pub(crate) fn forget_looks(&mut self) {
+    /// Drops earlier looks.
+    pub(crate) fn forget_highest(&mut self) {
         self.highest.clear();
     }
 
-    /// Threads that allocate at one time notice a peak of all of them only roughly. Where a look saw more than that, its
-    /// amounts are those of the peak. A single thread's peak is exact.
+    /// Threads that allocate at the same time notice their common peak only roughly. If a look saw
+    /// more, its amounts replace the peak. A single thread's peak is exact.
     pub(crate) fn mend_peaks(&mut self, has_threads: impl Fn(ProcessId) -> bool, heap: &mut Heap) {
         for (key, highest) in std::mem::take(&mut self.highest) {
             let rows = self.of_process.get(&key).into_iter().flatten();
@@ -276,52 +276,46 @@ impl Sites {
         }
     }
 
-    /// Those whose sums came and whose stacks never did.
+    /// Sums whose stacks never came.
     pub(crate) fn take_unknown(&mut self) -> Vec<(u32, SiteSum)> {
         let early = std::mem::take(&mut self.early);
         early
             .into_iter()
-            .map(|((key, _), told)| (key, told))
+            .map(|((key, _), sum)| (key, sum))
             .collect()
     }
 
     /// Adds a sum to the stacks without a number.
-    pub(crate) fn add_to_others(
-        &mut self,
-        key: u32,
-        told: &SiteSum,
-        clock: Clock,
-        heap: &mut Heap,
-    ) {
+    pub(crate) fn add_to_others(&mut self, key: u32, sum: &SiteSum, clock: Clock, heap: &mut Heap) {
         let row = self.rows.get(&(key, 0));
         let Some(site) = row.and_then(|&row| heap.sites.get_mut(row as usize)) else {
             return;
         };
         let amount = |[count, bytes]: [u64; 2]| Amount { count, bytes };
-        site.allocated += amount(told.allocated);
-        site.freed += amount(told.freed);
-        site.temporary += amount(told.temporary);
-        site.at_peak += amount(whole(told.at_peak));
-        site.lifetimes.0 += clock.length(told.lived).0;
+        site.allocated += amount(sum.allocated);
+        site.freed += amount(sum.freed);
+        site.temporary += amount(sum.temporary);
+        site.at_peak += amount(whole(sum.at_peak));
+        site.lifetimes.0 += clock.length(sum.lived).0;
     }
 
-    /// A stack has a number.
+    /// Takes in the number of a stack.
     pub(crate) fn site(
         &mut self,
         key: u32,
         process: ProcessId,
         sample: &Sample,
-        told: &profundo_wire::Site,
+        record: &profundo_wire::Site,
         heap: &mut Heap,
     ) {
         let site = Site {
             process,
             stack: sample.stack,
-            domain: domain(told.source),
-            number: told.number,
+            domain: domain(record.source),
+            number: record.number,
             ..Site::default()
         };
-        self.add((key, told.number), site, heap);
+        self.add((key, record.number), site, heap);
     }
 
     fn add(&mut self, key: (u32, u32), site: Site, heap: &mut Heap) -> u32 {
@@ -332,12 +326,12 @@ impl Sites {
         row
     }
 
-    /// Whether the stacks without a number of a process have a row.
+    /// Whether a process has a row for stacks without a number.
     pub(crate) fn knows_others(&self, key: u32) -> bool {
         self.rows.contains_key(&(key, 0))
     }
 
-    /// Gives them one.
+    /// Adds that row.
     pub(crate) fn others(&mut self, key: u32, process: ProcessId, stack: StackId, heap: &mut Heap) {
         let site = Site {
             process,
@@ -348,20 +342,20 @@ impl Sites {
     }
 
     /// Takes in a sum.
-    pub(crate) fn sum(&mut self, key: u32, told: &SiteSum, when: Moments, heap: &mut Heap) {
-        let Some(&row) = self.rows.get(&(key, told.number)) else {
-            self.early.insert((key, told.number), *told);
+    pub(crate) fn sum(&mut self, key: u32, sum: &SiteSum, when: Moments, heap: &mut Heap) {
+        let Some(&row) = self.rows.get(&(key, sum.number)) else {
+            self.early.insert((key, sum.number), *sum);
             return;
         };
         let Some(site) = heap.sites.get_mut(row as usize) else {
             return;
         };
         let amount = |[count, bytes]: [u64; 2]| Amount { count, bytes };
-        site.allocated = amount(told.allocated);
-        site.freed = amount(told.freed);
-        site.temporary = amount(told.temporary);
-        site.at_peak = amount(whole(told.at_peak));
-        site.lifetimes = when.clock.length(told.lived);
+        site.allocated = amount(sum.allocated);
+        site.freed = amount(sum.freed);
+        site.temporary = amount(sum.temporary);
+        site.at_peak = amount(whole(sum.at_peak));
+        site.lifetimes = when.clock.length(sum.lived);
         heap.moments.push(Moment {
             site: row,
             time: when.clock.since_start(when.now),
@@ -370,7 +364,7 @@ impl Sites {
         });
     }
 
-    /// These are the amounts of stacks that cannot be come to.
+    /// Takes in the amounts of unreachable blocks by stack.
     pub(crate) fn unreachable(&mut self, key: u32, found: &[(u32, [u64; 2])], heap: &mut Heap) {
         for &(number, [count, bytes]) in found {
             let row = self.rows.get(&(key, number));
@@ -380,18 +374,18 @@ impl Sites {
         }
     }
 
-    /// Tries again what came too early.
+    /// Tries again the sums that came too early.
     pub(crate) fn retry(&mut self, when: Moments, heap: &mut Heap) {
         let early = std::mem::take(&mut self.early);
-        for ((key, _), told) in early {
-            self.sum(key, &told, when, heap);
+        for ((key, _), sum) in early {
+            self.sum(key, &sum, when, heap);
         }
     }
 }
 
 /// A thread may have been in the middle of counting.
 fn whole(pair: [u64; 2]) -> [u64; 2] {
-    pair.map(|it| if (it as i64) < 0 { 0 } else { it })
+    pair.map(|amount| if (amount as i64) < 0 { 0 } else { amount })
 }
 
 pub(crate) fn sampling(allocations: Allocations) -> Sampling {
@@ -410,5 +404,5 @@ fn domain(source: Source) -> Domain {
     }
 }
 
-/// The time of a sample that is no time of the program's.
+/// The time of a sample that stands for no time.
 pub(crate) const NO_TIME: Nanos = Nanos(0);

@@ -2,19 +2,17 @@
 //!
 //! Records become samples: their stacks are interned, their clocks turned into time since the
 //! start, their numbers into rows of the thread, task and module tables. The frames of an
-//! interpreter are merged into the native stack, and have their names, since nobody else knows
-//! them; no address is named here. What cannot be read is counted as lost, never dropped in
-//! silence.
+//! interpreter are merged into the native stack, and have their names, which no other source knows;
+//! no address is named here. Unreadable records are counted as lost, never dropped in silence.
 //!
-//! [`ingest`] takes a whole recording, [`Ingest`] what a recorder outside the program tells, as it
-//! happens.
+//! [`ingest`] takes a whole recording, [`Ingest`] the events of a recorder outside the program, as
+//! they happen.
 
 #![forbid(unsafe_code)]
 
 mod clock;
 mod codes;
 mod files;
-mod gauge;
 mod generated;
 pub mod graph;
 mod heap;
@@ -23,10 +21,10 @@ mod merge;
 mod modules;
 mod objects;
 mod qualified;
+mod readings;
 mod stacks;
 mod threads_and_tasks;
 mod traced;
-mod traffic;
 mod waits;
 
 use profundo_model::Profile;
@@ -66,12 +64,12 @@ pub fn ingest(recording: &Recording) -> Profile {
         process: ONLY,
         modules: recording.modules.clone(),
     });
-    let (people, profile, numbers) = ingest.people(ONLY);
+    let (threads, profile, numbers) = ingest.threads(ONLY);
     for info in &recording.threads {
         if info.alive > 0 {
-            people.tell(profile, numbers, info, None);
+            threads.update(profile, numbers, info, None);
         } else {
-            people.stranger(info);
+            threads.expect(info);
         }
     }
     for note in &recording.notes {
@@ -83,10 +81,10 @@ pub fn ingest(recording: &Recording) -> Profile {
             words,
         });
     }
-    // A program may have had many tasks, of which few were met.
-    let (people, profile, _) = ingest.people(ONLY);
+    // Of many tasks, few may have samples.
+    let (threads, profile, _) = ingest.threads(ONLY);
     for info in &recording.tasks {
-        people.task_is(profile, info.number, &info.name, &info.spawned_at);
+        threads.describe_task(profile, info.number, &info.name, &info.spawned_at);
     }
     ingest.event(Event::Loss {
         process: ONLY,

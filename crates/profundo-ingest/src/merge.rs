@@ -4,16 +4,17 @@
 //! and an entry that names the native frame of that run. The frames of the run take that frame's
 //! place. Both walks go from the leaf to the root, so the entries do too.
 //!
-//! Where an entry names no frame, the run's place is known only if nothing native lies between
-//! its neighbours, or if the native walk ended before the root: then what it did not reach is
-//! below all that it did. Otherwise the run is put innermost, where its lines keep their time, and
-//! a reason says that the order of what follows is a guess. A reason why one of the walks ended
-//! early stands where the missing frames would: at the root, or where the other walk goes on. Where no frame
-//! of the interpreter's could be read, that stands innermost: the native function that is left is not blamed.
+//! Where an entry names no frame, the run's place is known only if nothing native lies between its
+//! neighbours, or if the native walk ended before the root: then what it did not reach is below all
+//! that it did. Otherwise the run is put innermost, where its lines keep their time, and a reason
+//! says that the order of the following levels is a guess. A reason why one of the walks ended
+//! early stands where the missing frames would: at the root, or where the other walk goes on. Where
+//! no frame of the interpreter's could be read, the reason stands innermost: the remaining native
+//! function is not blamed.
 //!
-//! Of a stack that is deeper than is kept, the innermost frames are kept, and how many of them depends on
-//! where it was sampled. So the reason stands at the root, above all that is kept: each function is found
-//! below it once, and not below whatever happens to be the outermost frame.
+//! Of a stack that is deeper than is kept, the innermost frames are kept, and how many of them
+//! depends on where it was sampled. So the reason stands at the root, above all that is kept: each
+//! function is found below it once, and not below whatever happens to be the outermost frame.
 
 use profundo_model::Reason;
 use profundo_wire::{End, PythonEnd, PythonWord};
@@ -29,7 +30,7 @@ pub(crate) enum Level {
         offset: i32,
         is_call: bool,
     },
-    /// Something is missing here.
+    /// A missing part of the stack.
     Reason(Reason),
 }
 
@@ -72,14 +73,14 @@ pub(crate) fn merge(
         python(lost, levels);
         levels.extend(python_reason(python_end));
     } else if words.is_empty() && python_end == PythonEnd::Broken {
-        // Whatever native function is left may have been called by Python, or have called it.
+        // The remaining native function may have been called by Python, or have called it.
         levels.push(Level::Reason(Reason::PythonUnreadable));
         levels.extend(rest.map(Level::Native));
         levels.extend(reason(end));
     } else {
         python(lost, levels);
         if !lost.is_empty() && !rest.is_empty() {
-            // What is known of the order is not more for a stack that was cut.
+            // For a cut stack no more of the order is known.
             let order = python_reason(python_end);
             levels.push(order.unwrap_or(Level::Reason(Reason::Unmerged)));
             levels.extend(rest.map(Level::Native));
@@ -97,8 +98,8 @@ pub(crate) fn merge(
     levels.extend(cut.map(Level::Reason));
 }
 
-/// Marks where the interpreter began to collect garbage: above its innermost frame. What a finalizer does in Python is
-/// that function's.
+/// Marks the start of a garbage collection: above the innermost frame of the interpreter. Python
+/// code of a finalizer counts as that function's.
 pub(crate) fn mark_collection(levels: &mut Vec<Level>) {
     let innermost = levels
         .iter()
@@ -128,7 +129,7 @@ fn python(words: &[u64], levels: &mut Vec<Level>) {
     );
 }
 
-/// Why frames are missing where the interpreter's walk ended. Of a stack that was cut the root says so.
+/// The reason why the interpreter's walk ended early. For a cut stack, the root has it.
 fn python_reason(end: PythonEnd) -> Option<Level> {
     match end {
         PythonEnd::Whole | PythonEnd::Truncated => None,
@@ -136,7 +137,7 @@ fn python_reason(end: PythonEnd) -> Option<Level> {
     }
 }
 
-/// The same of the native walk.
+/// The reason why the native walk ended early.
 fn reason(end: End) -> Option<Level> {
     let reason = match end {
         End::Root | End::Truncated => return None,
@@ -173,7 +174,7 @@ mod tests {
             marked(&[native, python, python]),
             [native, mark, python, python]
         );
-        // A finalizer, or none of the interpreter's.
+        // A finalizer, or no Python frame at all.
         assert_eq!(marked(&[python, native]), [python, native]);
         assert_eq!(marked(&[native]), [native]);
     }
@@ -295,7 +296,8 @@ mod tests {
 
     #[test]
     fn all_that_is_kept_of_a_stack_that_was_cut_is_below_the_reason() {
-        // The frames of one run, a native function that the innermost calls, and what runs the interpreter.
+        // The frames of one run, a native function called by the innermost, and the caller of the
+        // interpreter.
         let words = [frame(2), frame(1), entry(1)];
         let expected = "[truncated-Python-stack] n2 p1 p2 n0";
         check(3, End::Root, &words, Truncated, expected);
@@ -311,7 +313,7 @@ mod tests {
             Truncated,
             "[truncated-Python-stack] p1 p2",
         );
-        // Nothing says what belongs where.
+        // Without a known place.
         let words = [frame(2), entry(0), frame(1)];
         let expected = "[truncated-Python-stack] n2 n1 [native-and-Python-do-not-fit] p1 p2";
         check(3, End::Root, &words, Truncated, expected);
@@ -323,7 +325,7 @@ mod tests {
         let words = [frame(2), entry(0), frame(1)];
         let expected = "n2 n1 [broken-Python-stack] p1 p2";
         check(3, End::Root, &words, PythonEnd::Broken, expected);
-        // What calls the first frame is missing.
+        // The caller of the first frame is missing.
         let expected = "n1 n0 [broken-Python-stack] p1";
         check(2, End::Root, &[frame(1)], PythonEnd::Broken, expected);
     }

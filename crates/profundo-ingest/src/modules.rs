@@ -1,4 +1,4 @@
-//! Which module an address belonged to at the time of the sample.
+//! The module of an address at the time of a sample.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,21 @@ use profundo_model::{
 };
 use profundo_wire::recording::ModuleInfo;
 
-/// The modules of all processes. A library that several processes map is one module, at the
-/// place where the first of them has it: so that their stacks are the same stacks.
+/// The modules of all processes. A library mapped by several processes is one module, at the
+/// address of the first process, so that equal stacks are one stack.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
-    /// By path, build id, and the size and place of the mapping as the file has it.
+    /// By path, build id, and the size and file offset of the mapping.
     known: HashMap<(StringId, Vec<u8>, u64, u64), Rows>,
     /// The process of each module of generated code, which no other shares.
     generated: HashMap<ModuleId, ProcessId>,
 }
 
-/// The rows of what may be one module.
+/// The rows that may be one module.
 #[derive(Debug, Default)]
 struct Rows {
     all: Vec<ModuleId>,
-    /// By the place where the first process has it.
+    /// By the address in the first process.
     by_place: HashMap<u64, ModuleId>,
 }
 
@@ -60,13 +60,13 @@ impl Registry {
         &self.generated
     }
 
-    /// The row for a module of a process that has the modules `own` already.
+    /// The row for a module of a process that has the modules `present` already.
     fn row(
         &mut self,
         profile: &mut Profile,
         process: ProcessId,
         info: &ModuleInfo,
-        own: &[Range],
+        present: &[Range],
     ) -> ModuleId {
         let path = profile.strings.intern(&info.path);
         let key = (
@@ -76,15 +76,16 @@ impl Registry {
             info.start.wrapping_sub(info.bias),
         );
         let known = self.known.entry(key).or_default();
-        // What was told of last is told of again.
+        // The latest one is the most likely to repeat.
         let is_known = |id: &ModuleId| known.all.iter().rev().any(|known| known == id);
-        let again = own
+        let known_here = present
             .iter()
             .find(|range| range.start == info.start && is_known(&range.id))
             .map(|range| range.id);
         // A file without a build id may be another one under an old name.
-        let is_free =
-            |id: &&ModuleId| !info.build_id.is_empty() && !own.iter().any(|range| range.id == **id);
+        let is_free = |id: &&ModuleId| {
+            !info.build_id.is_empty() && !present.iter().any(|range| range.id == **id)
+        };
         let is_generated = is_generated_code(&info.path);
         // A program without a build id may have as many rows as processes.
         let elsewhere = known.by_place.get(&info.start);
@@ -95,7 +96,7 @@ impl Registry {
                 .copied(),
         };
         let elsewhere = elsewhere.filter(|_| !is_generated);
-        if let Some(id) = again.or(elsewhere) {
+        if let Some(id) = known_here.or(elsewhere) {
             return id;
         }
         let id = profile.modules.push(Module {
@@ -114,29 +115,29 @@ impl Registry {
     }
 }
 
-/// The modules of one process with the times at which they were there. Times differ only where a
+/// The modules of one process with the times when they were mapped. Times differ only where a
 /// library was unloaded: then another one may lie at the same addresses.
 #[derive(Debug, Default)]
 pub(crate) struct ModuleMap {
     /// Sorted by start.
     ranges: Vec<Range>,
-    /// The last time at which something was unloaded: addresses mean the same from then on.
+    /// The last time of an unload: from then on, addresses keep their meaning.
     settled: u64,
 }
 
-/// A library at a place. It is one module, however often it came and went.
+/// A library at an address. It is one module, however often it came and went.
 #[derive(Debug)]
 struct Range {
     start: u64,
     end: u64,
     id: ModuleId,
-    /// From when until when it was there.
+    /// The intervals in which it was there.
     times: Vec<(u64, u64)>,
 }
 
 impl ModuleMap {
-    /// Takes in what is told of modules: new ones, and known ones that are gone.
-    pub(crate) fn tell(
+    /// Takes in new modules and unloaded ones.
+    pub(crate) fn add(
         &mut self,
         profile: &mut Profile,
         registry: &mut Registry,
@@ -158,7 +159,7 @@ impl ModuleMap {
         }
     }
 
-    /// Takes in where a module is.
+    /// Takes in a mapping.
     pub(crate) fn map(&mut self, mapping: &Mapping) {
         let &Mapping {
             module: id,
@@ -194,9 +195,8 @@ impl ModuleMap {
         }
     }
 
-    /// The module at an address at a time, and the address as that module's row has it; one that
-    /// was there at another time, if there is no better (modules are noticed a moment after they
-    /// were loaded).
+    /// The module at an address at a time, and the address in that module's row. Without one, a
+    /// module that was there at another time (modules are noticed a moment after they were loaded).
     pub(crate) fn find(
         &self,
         profile: &Profile,
@@ -221,7 +221,7 @@ impl ModuleMap {
         Some((range.id, start.wrapping_add(offset)))
     }
 
-    /// The time from which on an address means the same for good.
+    /// The time from which on all addresses keep their meaning.
     pub(crate) fn settled(&self) -> u64 {
         self.settled
     }

@@ -1,29 +1,30 @@
-//! The objects of an interpreter, as they are told by a copy of its process, as a graph.
+//! The objects of an interpreter as a graph, from the items that a copy of its process sends.
 //!
-//! Kinds are those that readers of V8's snapshots know: texts are strings, functions closures, and all else is an object whose
-//! name is that of its type. Only classes and modules are kinds of their own, so that each may have its name.
+//! Kinds are those of V8's snapshots: texts are strings, functions closures, and all else is an
+//! object whose name is that of its type. Only classes and modules are kinds of their own, so that
+//! each may have its name.
 
 use profundo_model::graph::{EdgeKindId, Label, NameId, NodeId, NodeKindId, REDACTED, Sink, Texts};
 use profundo_wire::graph::{EdgeKind, Item, NodeKind};
 
-/// Hands on to a sink what is told.
+/// Passes received items on to a sink.
 #[derive(Debug)]
 pub struct Objects<'a, S: Sink> {
     sink: &'a mut S,
     node_kinds: [NodeKindId; NodeKind::ALL.len()],
     edge_kinds: [EdgeKindId; EdgeKind::ALL.len()],
     texts: Texts,
-    /// Of each text that was used as a name, the sink's own number.
+    /// For each text used as a name, the sink's own number.
     names: Vec<Option<NameId>>,
     types: Vec<(NodeKind, NameId)>,
-    /// How many nodes without an address there were.
+    /// The number of nodes without an address.
     invented: u64,
     failure: Option<S::Error>,
     is_damaged: bool,
 }
 
 impl<'a, S: Sink> Objects<'a, S> {
-    /// One that has handed on nothing yet.
+    /// Passes on nothing yet.
     pub fn new(sink: &'a mut S) -> Result<Self, S::Error> {
         let mut node_kinds = [NodeKindId::default(); NodeKind::ALL.len()];
         for (id, kind) in node_kinds.iter_mut().zip(NodeKind::ALL) {
@@ -59,10 +60,10 @@ impl<'a, S: Sink> Objects<'a, S> {
         })
     }
 
-    /// Hands on one item. After a failure nothing more is.
+    /// Passes on one item, unless one has failed.
     pub fn item(&mut self, item: Item<'_>) {
         if self.failure.is_none() && !self.is_damaged {
-            match self.hand_on(item) {
+            match self.pass_on(item) {
                 Ok(Some(())) => {}
                 Ok(None) => self.is_damaged = true,
                 Err(error) => self.failure = Some(error),
@@ -70,7 +71,7 @@ impl<'a, S: Sink> Objects<'a, S> {
         }
     }
 
-    /// Whether all could be handed on. `Ok(false)`: what was told does not fit together.
+    /// Ends the graph. `Ok(false)`: the items were inconsistent.
     pub fn finish(self) -> Result<bool, S::Error> {
         match self.failure {
             Some(error) => Err(error),
@@ -78,7 +79,7 @@ impl<'a, S: Sink> Objects<'a, S> {
         }
     }
 
-    fn hand_on(&mut self, item: Item<'_>) -> Result<Option<()>, S::Error> {
+    fn pass_on(&mut self, item: Item<'_>) -> Result<Option<()>, S::Error> {
         match item {
             Item::Text { bytes, words } => {
                 let mut left = bytes as usize;
@@ -118,7 +119,7 @@ impl<'a, S: Sink> Objects<'a, S> {
                     },
                 };
                 let id = match (kind, address) {
-                    // What has no address gets a number that no object has: addresses are even.
+                    // A node without an address gets an odd number: addresses are even.
                     (NodeKind::Synthetic, 0) => {
                         self.invented += 1;
                         2 * self.invented - 1
@@ -170,7 +171,7 @@ mod tests {
     use profundo_model::graph::Builder;
     use profundo_wire::graph::{edge_words, first_item, node_words, text_head, type_words};
 
-    fn told(words: &[u64]) -> (Builder, bool) {
+    fn read(words: &[u64]) -> (Builder, bool) {
         let mut heap = Builder::redacted();
         let mut objects = Objects::new(&mut heap).unwrap();
         let mut rest = words;
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_a_graph() {
+    fn items_make_a_graph() {
         let mut words = Vec::new();
         for name in ["", "list", "str", "a rather long name", "secret"] {
             text(&mut words, name.as_bytes());
@@ -207,7 +208,7 @@ mod tests {
         words.extend(edge_words(EdgeKind::Element, 7, 1, 2).as_slice());
         words.extend(node_words(2, Some(4), 0x2000, 50).as_slice());
         words.extend(node_words(0, None, 0, 0).as_slice());
-        let (heap, whole) = told(&words);
+        let (heap, whole) = read(&words);
         assert!(whole);
         let graph = heap.finish();
         let name = |node| String::from_utf8_lossy(graph.text(graph.name(node))).into_owned();
@@ -216,16 +217,16 @@ mod tests {
         assert_eq!(graph.size(NodeId(1)), 56);
         let edge = graph.edges_of(NodeId(1)).next().unwrap();
         assert_eq!(graph.edge_to(edge), NodeId(2));
-        // What is no object has an id of its own too, which no object can have.
+        // A node that is no object has an id of its own, which no object can have.
         let ids = (0..4).map(|row| graph.id(NodeId(row)));
         assert_eq!(ids.collect::<Vec<_>>(), [1, 0x1000, 0x2000, 3]);
     }
 
     #[test]
-    fn what_names_nothing_is_found_out() {
+    fn items_that_refer_to_nothing_are_damaged() {
         let words = node_words(3, None, 0, 0);
-        assert!(!told(words.as_slice()).1);
+        assert!(!read(words.as_slice()).1);
         let words = edge_words(EdgeKind::Named, 9, 0, 0);
-        assert!(!told(words.as_slice()).1);
+        assert!(!read(words.as_slice()).1);
     }
 }

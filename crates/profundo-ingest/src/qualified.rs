@@ -1,20 +1,21 @@
 //! The names of functions whose interpreter knows only bare ones: CPython before 3.11.
 //!
-//! Whoever makes the profile may know more of a file. Where nobody does, functions of one name in one file are told apart by
-//! the line that they begin on.
+//! The maker of the profile may know more about a file. Without that, functions of one name in one
+//! file are distinguished by the line that they begin on.
 
 use std::fmt;
 
+use profundo_cpython::version;
 use profundo_model::{FileId, Profile, StringId};
 use rustc_hash::FxHashMap;
 
-/// Gives the qualified name of the function in this file with this name, which begins on this line.
+/// Gives the qualified name of a function by its file, its name and its first line.
 pub type QualifiedNames = Box<dyn FnMut(&str, &str, u32) -> Option<String> + Send>;
 
 /// The names that were given so far.
 #[derive(Default)]
 pub(crate) struct Qualified {
-    names: Option<QualifiedNames>,
+    source: Option<QualifiedNames>,
     /// By file and bare name, the line of the first function that kept it.
     first: FxHashMap<(FileId, StringId), i32>,
 }
@@ -28,11 +29,12 @@ impl fmt::Debug for Qualified {
 }
 
 impl Qualified {
-    pub(crate) fn ask(&mut self, names: QualifiedNames) {
-        self.names = Some(names);
+    /// Sets the source of qualified names.
+    pub(crate) fn set_source(&mut self, names: QualifiedNames) {
+        self.source = Some(names);
     }
 
-    /// What a code object is called whose interpreter says `name`.
+    /// The name of a code object that the interpreter calls `name`.
     pub(crate) fn name(
         &mut self,
         profile: &mut Profile,
@@ -41,14 +43,14 @@ impl Qualified {
         name: &str,
         first_line: i32,
     ) -> StringId {
-        /// From here on, code objects have their qualified names.
-        const KNOWN: u8 = 11;
         let bare = profile.strings.intern(name);
-        let Some(line) = u32::try_from(first_line).ok().filter(|_| minor < KNOWN) else {
+        let is_bare = !version::has_qualified_names(minor);
+        let Some(line) = u32::try_from(first_line).ok().filter(|_| is_bare) else {
             return bare;
         };
         let path = profile.strings.get(profile.files.get(file).path);
-        let found = self.names.as_mut().and_then(|ask| ask(path, name, line));
+        let found = self.source.as_mut();
+        let found = found.and_then(|source| source(path, name, line));
         if let Some(found) = found {
             return profile.strings.intern(&found);
         }

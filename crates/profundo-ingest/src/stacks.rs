@@ -13,8 +13,8 @@ use crate::merge::{Level, mark_collection, merge};
 use crate::modules::{ModuleMap, Registry};
 use crate::qualified::Qualified;
 
-/// Stacks that are remembered by their words: beyond this many words they are forgotten, and
-/// found again level by level.
+/// The limit of words of remembered stacks: beyond it they are forgotten, and found again level by
+/// level.
 const REMEMBERED: usize = 4 << 20;
 
 /// Interns stacks. Equal runs of words are looked up once: most samples repeat a stack, and
@@ -26,7 +26,7 @@ pub(crate) struct Stacks {
     whole: FxHashMap<Box<[u64]>, StackId>,
     remembered: usize,
     addresses: FxHashMap<(u64, bool), LocationId>,
-    /// Where libraries lie that run functions on stacks of their own, from the start to the end.
+    /// Libraries that switch stacks, as ranges of addresses.
     switching: Vec<(u64, u64)>,
     /// Reused from sample to sample.
     key: Vec<u64>,
@@ -37,7 +37,23 @@ pub(crate) struct Stacks {
     last: Vec<Known>,
 }
 
-/// A level as it was last met: its words, and what they were.
+/// The words of a sample's stack.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StackWords<'a> {
+    /// The native frames.
+    pub(crate) frames: &'a [u64],
+    /// The interpreter's words.
+    pub(crate) python: &'a [u64],
+}
+
+impl StackWords<'_> {
+    /// Whether the sample has no stack.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.is_empty() && self.python.is_empty()
+    }
+}
+
+/// A level of the last stack: its words, and their location.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     words: (u64, u64),
@@ -46,7 +62,7 @@ struct Known {
 }
 
 impl Stacks {
-    /// Takes in what is told of modules.
+    /// Takes in new and unloaded modules.
     pub(crate) fn modules(
         &mut self,
         profile: &mut Profile,
@@ -54,19 +70,19 @@ impl Stacks {
         process: ProcessId,
         infos: &[ModuleInfo],
     ) {
-        self.modules.tell(profile, registry, process, infos);
+        self.modules.add(profile, registry, process, infos);
         for info in infos.iter().filter(|info| is_switching(&info.path)) {
             self.switching.push((info.start, info.end));
         }
         self.forget();
     }
 
-    /// Takes in where the process began, and with which command line.
+    /// Takes in the initial working directory of the process and its command line.
     pub(crate) fn began(&mut self, directory: String, command: &str) {
         self.codes.began(directory, command);
     }
 
-    /// Where the process began; empty if that is not known.
+    /// The initial working directory of the process; empty where unknown.
     pub(crate) fn directory(&self) -> &str {
         self.codes.directory()
     }
@@ -79,16 +95,16 @@ impl Stacks {
         code: &Code<'_>,
         names: &mut Qualified,
     ) {
-        if self.codes.tell(profile, process, code, names) {
+        if self.codes.add(profile, process, code, names) {
             self.forget();
         }
     }
 
-    /// Takes in what an earlier half of the recording had of a process.
+    /// Takes in a process of the recording that is continued.
     pub(crate) fn resume(&mut self, profile: &Profile, process: ProcessId) {
         let growing = &profile.growing;
         for code in growing.codes.iter().filter(|code| code.process == process) {
-            self.codes.again(code);
+            self.codes.restore(code);
         }
         let mappings = growing.mappings.iter();
         for mapping in mappings.filter(|mapping| mapping.process == process) {
@@ -100,13 +116,15 @@ impl Stacks {
         }
     }
 
-    /// How many of the native frames are those of the stack that the interpreter's frames are on.
+    /// The number of native frames on the same stack as the interpreter's frames.
     ///
-    /// A greenlet has a stack of its own, which lies on top of what was the stack of whoever started it.
-    /// That goes on meanwhile, so what is found below the greenlet's first function is that of nobody.
-    /// The library's innermost frame calls that function. Those below it are the switch that started the greenlet:
-    /// they depend on who switched to it, and would give one function several roots.
-    pub(crate) fn own_frames(&self, head: &SampleHead, frames: &[u64], python: &[u64]) -> usize {
+    /// A greenlet has a stack of its own, which lies on top of its starter's former stack. The
+    /// starter runs on meanwhile, so the frames below the greenlet's first function belong to no
+    /// one. The library's innermost frame calls that function. Those below it are the switch that
+    /// started the greenlet: they depend on the switching code, and would give one function several
+    /// roots.
+    pub(crate) fn own_frames(&self, head: &SampleHead, words: StackWords<'_>) -> usize {
+        let StackWords { frames, python } = words;
         let all = frames.len();
         if self.switching.is_empty() || head.python_end != PythonEnd::Whole {
             return all;
@@ -133,8 +151,8 @@ impl Stacks {
         below + first + 1
     }
 
-    /// The name of the task with a number that the interpreter's stack gave it: that of its
-    /// outermost coroutine.
+    /// The name of a task with a number from the interpreter's stack: that of its outermost
+    /// coroutine.
     pub(crate) fn task_name(&self, task: u64) -> Option<StringId> {
         match python_task_code(task) {
             0 => None,
@@ -147,7 +165,7 @@ impl Stacks {
         &self.modules
     }
 
-    /// What words mean may have changed.
+    /// Forgets the words of stacks, whose meaning may have changed.
     fn forget(&mut self) {
         self.whole.clear();
         self.addresses.clear();
@@ -155,24 +173,24 @@ impl Stacks {
         self.remembered = 0;
     }
 
-    /// The stack of a sample. `None` if it has a code object that was not told of yet, unless
-    /// `at_once` is set: such frames have no name then. From `most` rows of the stack table on, of
-    /// a stack that is new only the innermost frame is kept below what is known of it.
+    /// The stack of a sample. `None` if a code object of it is unknown yet, unless `at_once` is
+    /// set: such frames have no name then. Beyond `most` rows of the stack table, a new stack keeps
+    /// only its innermost frame, below its known part.
     pub(crate) fn intern(
         &mut self,
         profile: &mut Profile,
         head: &SampleHead,
-        frames: &[u64],
-        python: &[u64],
+        words: StackWords<'_>,
         at_once: bool,
         most: usize,
     ) -> Option<StackId> {
+        let StackWords { frames, python } = words;
         // Before a module was unloaded, an address may have meant something else.
         let is_settled = head.clock >= self.modules.settled();
-        // Where a call returns to is one instruction after what it is about.
+        // A return address is one instruction behind its call.
         let is_call = head.state == State::Allocating;
-        // A stack that allocates mostly comes once, with a number of its own: the levels that it shares with the
-        // last one are found without a copy of all its words.
+        // An allocating stack mostly comes once, with a number of its own: the levels that it
+        // shares with the last one are found without a copy of all its words.
         let is_remembered = is_settled && !is_call;
         if is_remembered {
             self.key.clear();
@@ -193,7 +211,7 @@ impl Stacks {
         if head.gil == Gil::Collecting {
             mark_collection(&mut levels);
         }
-        // What these lead to may not be what the same words mean in others.
+        // These words may lead to another stack later.
         let is_special = !is_settled || at_once;
         if is_special {
             self.last.clear();
@@ -226,7 +244,7 @@ impl Stacks {
         }
         let parent = self.rows(profile, same, most);
         let stack = parent.unwrap_or_else(|| {
-            // A walk that found nothing and says it is whole: keep the weight all the same.
+            // A walk without frames that claims to be whole: keep the weight all the same.
             let location = reason(profile, Reason::Broken);
             profile.stacks.intern(None, location)
         });
@@ -242,7 +260,7 @@ impl Stacks {
         Some(stack)
     }
 
-    /// The stack of the levels in `last`, of which the first ones have theirs already.
+    /// The stack of the levels in `last`, whose first ones have their rows already.
     fn rows(&mut self, profile: &mut Profile, same: usize, most: usize) -> Option<StackId> {
         let mut parent = same.checked_sub(1).map(|last| self.last[last].stack);
         for at in same..self.last.len() {
@@ -264,9 +282,9 @@ impl Stacks {
         parent
     }
 
-    /// A program that never repeats itself must not fill the memory. Shares of lines and functions
-    /// stay true, because the innermost frames are kept: first below the callers that are known,
-    /// then below none, and when even that is too much, not at all.
+    /// A stack beyond the limit of rows: a program that never repeats itself must not fill the
+    /// memory. Shares of lines and functions stay true, because the innermost frames are kept:
+    /// first below the known callers, then below none, and at last not at all.
     fn short_of_room(
         &self,
         profile: &mut Profile,
@@ -281,7 +299,7 @@ impl Stacks {
             false => (profile.stacks.find(known, not_kept), innermost),
         };
         let below_none = profile.stacks.find(None, not_kept);
-        // What is there takes no room.
+        // A known row takes no room.
         for (parent, below) in [(first, kept), (below_none, innermost)] {
             let Some(parent) = parent else { continue };
             let found = below.iter().rev().try_fold(parent, |parent, &location| {
@@ -307,9 +325,9 @@ impl Stacks {
     }
 
     /// The innermost frame and, where the interpreter runs near it, those up to the line that it
-    /// runs: whose time it is depends on that.
+    /// runs: the kind of the time depends on that.
     fn innermost<'a>(&'a self, profile: &Profile) -> &'a [LocationId] {
-        /// The interpreter's own functions between a line and what runs for it.
+        /// The largest number of the interpreter's own functions between a line and its callee.
         const NEAR: usize = 12;
         let is_line = |location: &LocationId| {
             let kind = profile.locations.get(*location).kind;
@@ -319,7 +337,7 @@ impl Stacks {
         self.locations.get(..=line.unwrap_or(0)).unwrap_or_default()
     }
 
-    /// The location of a level that is no native one. `None` if its code was not told of yet.
+    /// The location of a level that is not native. `None` if its code is unknown yet.
     fn locate(&mut self, profile: &mut Profile, level: Level, at_once: bool) -> Option<LocationId> {
         match level {
             Level::Native(_) => None,
@@ -355,7 +373,7 @@ impl Stacks {
             true => CodeAddress::Instruction(Avma(address)),
             false => CodeAddress::Return(Avma(address)),
         };
-        // A return address may be the first one behind its module.
+        // A return address may lie right behind its module.
         let lookup = code(address).for_lookup().0;
         let found = self.modules.find(profile, lookup, clock);
         let (module, there) = match found {
@@ -374,7 +392,7 @@ impl Stacks {
     }
 }
 
-/// What tells a level from others.
+/// The words that identify a level.
 fn words_of(level: Level, frames: &[u64], is_call: bool) -> (u64, u64) {
     match level {
         Level::Native(index) => (u64::from(index == 0 && !is_call), frames[index]),

@@ -5,25 +5,25 @@ use profundo_wire::recording::ThreadInfo;
 use profundo_wire::{SampleHead, ThreadNameHead, python_task, python_task_code};
 use rustc_hash::FxHashMap;
 
-/// The thread number under which parked tasks are shown: Julia's choice, above any real one.
+/// The number of the thread for parked tasks: Julia's choice, above any real one.
 pub const PARKED: u64 = 32768;
 
-/// Threads that the recorder has not announced have numbers from here on: this plus the kernel's.
-const UNTOLD: u32 = 1 << 31;
+/// The numbers of unannounced threads: this plus the kernel's id.
+const UNANNOUNCED: u32 = 1 << 31;
 
 /// Numbers of root tasks begin here: thread 1's own task is this plus one. No wrapped task, no
 /// thread and no real address has such a number.
 const ROOT_TASK: u64 = 0xF0F0_0000_0000;
 
-/// The numbers that threads have in reports: unique in the recording, as they are met. Number 1
-/// is kept for the main thread of the first process.
+/// The numbers of threads in reports: unique in the recording, in the order of arrival. Number 1 is
+/// kept for the main thread of the first process.
 #[derive(Debug)]
 pub(crate) struct Numbers {
     next: u64,
 }
 
 impl Numbers {
-    /// The numbers that a profile has left.
+    /// The free numbers after those of a profile.
     pub(crate) fn after(profile: &Profile) -> Self {
         let used = profile.threads.iter().map(|(_, thread)| thread.number);
         let used = used.filter(|&number| number != PARKED).max();
@@ -33,57 +33,60 @@ impl Numbers {
     }
 
     fn take(&mut self) -> u64 {
-        // No thread may be taken for "no thread".
+        // No thread may get the number for "no thread".
         self.next += u64::from(self.next == PARKED);
         self.next += 1;
         self.next - 1
     }
 }
 
-/// How threads of a process are numbered.
+/// The numbering of a process's threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Numbering {
-    /// As in their records: the only process.
-    Own,
-    /// In the recording as a whole, from 1.
+    /// The numbers of the records: for the only process.
+    AsRecorded,
+    /// Numbers of the whole recording, from 1.
     First,
-    /// In the recording as a whole, after others.
+    /// Numbers of the whole recording, after those of others.
     Later,
 }
 
 /// The threads and tasks of a process.
 #[derive(Debug)]
-pub(crate) struct People {
+pub(crate) struct Threads {
     process: ProcessId,
     numbering: Numbering,
-    /// Told apart from the tasks of other processes by this.
+    /// Distinguishes its tasks from those of other processes.
     tag: u64,
-    /// Whether an earlier half of the recording may have its tasks.
+    /// Whether its tasks may be in the recording that is continued.
     is_resumed: bool,
     threads: FxHashMap<u32, Row>,
-    /// By the kernel's number of threads, the one that has had it last.
+    /// By kernel id, the last thread that had it.
     by_tid: FxHashMap<u32, u32>,
-    /// The first thread that was met.
+    /// The first known thread.
     first: Option<ThreadId>,
     tasks: FxHashMap<u64, TaskId>,
-    /// What the program calls tasks, as far as it calls them anything.
+    /// The program's own names for tasks, where it has any.
     task_names: FxHashMap<u64, Box<str>>,
-    /// What is known of threads that no record has yet.
-    strangers: FxHashMap<u32, ThreadInfo>,
-    /// How long threads had been alive, had run and had waited for the interpreter's lock when that was forgotten.
+    /// Announced threads without a record.
+    expected: FxHashMap<u32, ThreadInfo>,
+    /// The time that threads had lived, run and waited for the interpreter's lock at the last
+    /// clearing.
     cleared: FxHashMap<u32, [u64; 3]>,
 }
 
+/// A thread in the profile.
 #[derive(Debug, Clone, Copy)]
-struct Row {
-    id: ThreadId,
-    root: Option<TaskId>,
-    /// Whether its name is the one that the interpreter has for it, or was known before: what the
-    /// kernel has for it is no news then.
-    is_named: bool,
+pub(crate) struct Row {
+    pub(crate) id: ThreadId,
+    /// Its root task, if it has one already.
+    pub(crate) root: Option<TaskId>,
+    /// Whether its name is the interpreter's, or was known before: the kernel's name does not
+    /// replace it.
+    pub(crate) is_named: bool,
 }
 
-impl People {
+impl Threads {
     pub(crate) fn new(process: ProcessId, numbering: Numbering, key: u32) -> Self {
         Self {
             process,
@@ -95,19 +98,19 @@ impl People {
             first: None,
             tasks: FxHashMap::default(),
             task_names: FxHashMap::default(),
-            strangers: FxHashMap::default(),
+            expected: FxHashMap::default(),
             cleared: FxHashMap::default(),
         }
     }
 
-    /// What is known of a thread that may never be met in a record. A process that has run for
-    /// long has met many that are long gone.
-    pub(crate) fn stranger(&mut self, info: &ThreadInfo) {
-        self.strangers.insert(info.number, info.clone());
+    /// Takes in an announced thread that may never have a record. A process that has run for long
+    /// has had many threads.
+    pub(crate) fn expect(&mut self, info: &ThreadInfo) {
+        self.expected.insert(info.number, info.clone());
     }
 
-    /// A thread was met, or more is known of it.
-    pub(crate) fn tell(
+    /// Takes in a thread that is new, or of which more is known now.
+    pub(crate) fn update(
         &mut self,
         profile: &mut Profile,
         numbers: &mut Numbers,
@@ -127,13 +130,13 @@ impl People {
         let [alive, cpu, waited] = self.cleared.get(&info.number).copied().unwrap_or_default();
         thread.alive = Some(Nanos(info.alive.saturating_sub(alive)));
         thread.cpu = Some(Nanos(info.cpu.saturating_sub(cpu)));
-        thread.gil_wait = gil_wait.map(|it| Nanos(it.saturating_sub(waited)));
+        thread.gil_wait = gil_wait.map(|wait| Nanos(wait.saturating_sub(waited)));
         if let Some(task) = row.root {
             profile.tasks.get_mut(task).name = thread.name;
         }
     }
 
-    /// Forgets how long threads have been alive and have run so far.
+    /// Ignores the time that threads have lived and run so far.
     pub(crate) fn clear(&mut self, profile: &mut Profile) {
         for (&number, row) in &self.threads {
             let thread = profile.threads.get_mut(row.id);
@@ -147,7 +150,7 @@ impl People {
         }
     }
 
-    /// The interpreter has a name for a thread.
+    /// Takes in the interpreter's name for a thread.
     pub(crate) fn name(
         &mut self,
         profile: &mut Profile,
@@ -168,11 +171,12 @@ impl People {
         self.threads.insert(head.thread, Row { is_named, ..row });
     }
 
-    /// What the interpreter calls a thread.
-    pub(crate) fn call(
+    /// Sets the interpreter's name of a thread.
+    pub(crate) fn set_name(
         &mut self,
         profile: &mut Profile,
-        (thread, task): (ThreadId, TaskId),
+        thread: ThreadId,
+        task: TaskId,
         name: &str,
     ) {
         let name = profile.strings.intern(name);
@@ -183,8 +187,14 @@ impl People {
         }
     }
 
-    /// What a task that was wrapped is called and where it was made, if a record has it.
-    pub(crate) fn task_is(&mut self, profile: &mut Profile, number: u64, name: &str, at: &str) {
+    /// Takes in the name and the origin of a wrapped task, if a record has it.
+    pub(crate) fn describe_task(
+        &mut self,
+        profile: &mut Profile,
+        number: u64,
+        name: &str,
+        at: &str,
+    ) {
         if let Some(&id) = self.tasks.get(&number) {
             let name = profile.strings.intern(name);
             let spawned_at = profile.strings.intern(at);
@@ -193,8 +203,8 @@ impl People {
         }
     }
 
-    /// The program has a name for a task.
-    pub(crate) fn task_name(&mut self, profile: &mut Profile, number: u64, name: Box<str>) {
+    /// Takes in the program's name for a task.
+    pub(crate) fn name_task(&mut self, profile: &mut Profile, number: u64, name: Box<str>) {
         let is_full = self.task_names.len() >= MOST_TASKS;
         if name.is_empty() || is_full || self.task_names.contains_key(&number) {
             return;
@@ -208,11 +218,11 @@ impl People {
         self.task_names.insert(number, name);
     }
 
-    /// The thread and the task of a record. Thread 0 without a kernel's number stands for "no
-    /// thread": a parked task's samples. With one, it is a thread that the process's agent has not
-    /// numbered: it has just begun, or has ended. Outside any wrapped task it is the thread's own root task. `name` names a task
-    /// that is new.
-    pub(crate) fn of(
+    /// The thread and the task of a record. Thread 0 without a kernel id stands for "no thread": a
+    /// parked task's samples. With one, it is a thread that the process's agent has not numbered:
+    /// it has just started, or has ended. Outside any wrapped task it is the thread's own root
+    /// task. `name` names a task that is new.
+    pub(crate) fn of_sample(
         &mut self,
         profile: &mut Profile,
         numbers: &mut Numbers,
@@ -220,7 +230,7 @@ impl People {
         name: impl FnOnce(u64) -> Option<StringId>,
     ) -> (ThreadId, TaskId) {
         let is_unnumbered = head.thread == 0 && head.tid != 0 && head.task == 0;
-        if is_unnumbered && self.numbering != Numbering::Own {
+        if is_unnumbered && self.numbering != Numbering::AsRecorded {
             return self.by_tid(profile, numbers, head.tid);
         }
         let row = self.row(profile, numbers, head.thread, head.tid);
@@ -237,19 +247,19 @@ impl People {
         self.process
     }
 
-    /// A thread by the kernel's number of it, and its own task. 0: the first that there is.
+    /// A thread by its kernel id, and its own task. 0: the first one.
     pub(crate) fn by_tid(
         &mut self,
         profile: &mut Profile,
         numbers: &mut Numbers,
         tid: u32,
     ) -> (ThreadId, TaskId) {
-        // Numbers of threads that have ended are used again.
+        // The kernel's ids are used again after the end of a thread.
         let known = match tid {
             0 => self.threads.keys().min().copied(),
             _ => self.number_of(profile, tid),
         };
-        let number = known.unwrap_or(UNTOLD | tid);
+        let number = known.unwrap_or(UNANNOUNCED | tid);
         let row = self.row(profile, numbers, number, tid);
         let task = match row.root {
             Some(task) => task,
@@ -258,13 +268,14 @@ impl People {
         (row.id, task)
     }
 
-    /// A thread by its number; where that is not known any more, by the kernel's, and if nothing was
-    /// heard of it either, the first of its process.
+    /// A thread by its number; if that is unknown, by its kernel id; if that is unknown, too, the
+    /// first of its process.
     pub(crate) fn thread(
         &mut self,
         profile: &mut Profile,
         numbers: &mut Numbers,
-        (number, tid): (u32, u32),
+        number: u32,
+        tid: u32,
     ) -> ThreadId {
         if number == 0 && !self.is_resumed {
             let last = self.number_of(profile, tid);
@@ -274,12 +285,12 @@ impl People {
             }
         }
         let process = self.process;
-        let own = || (profile.threads.iter()).filter(|(_, row)| row.process == process);
+        let known = || (profile.threads.iter()).filter(|(_, row)| row.process == process);
         let known = match number {
-            0 => own()
+            0 => known()
                 .filter(|(_, row)| row.tid == tid)
                 .last()
-                .or_else(|| own().next()),
+                .or_else(|| known().next()),
             _ => None,
         };
         match known {
@@ -288,7 +299,7 @@ impl People {
         }
     }
 
-    /// The last thread that had one of the kernel's numbers.
+    /// The last thread with a kernel id.
     fn number_of(&self, profile: &Profile, tid: u32) -> Option<u32> {
         let number = *self.by_tid.get(&tid)?;
         let row = self.threads.get(&number)?;
@@ -299,10 +310,10 @@ impl People {
         if let Some(&row) = self.threads.get(&number) {
             return row;
         }
-        // It was met before it was announced.
+        // Its records came before its announcement.
         if tid != 0
             && number != 0
-            && let Some(row) = self.threads.remove(&(UNTOLD | tid))
+            && let Some(row) = self.threads.remove(&(UNANNOUNCED | tid))
         {
             self.threads.insert(number, row);
             // It had a higher number.
@@ -311,7 +322,7 @@ impl People {
         }
         let shown = match (number, self.numbering) {
             (0, _) => PARKED,
-            (_, Numbering::Own) => u64::from(number),
+            (_, Numbering::AsRecorded) => u64::from(number),
             (1, Numbering::First) => 1,
             _ => numbers.take(),
         };
@@ -321,7 +332,7 @@ impl People {
             process: self.process,
             ..Thread::default()
         };
-        if let Some(info) = self.strangers.get(&number) {
+        if let Some(info) = self.expected.get(&number) {
             thread.tid = info.tid;
             thread.name = profile.strings.intern(&info.name);
             thread.alive = Some(Nanos(info.alive));
@@ -342,24 +353,16 @@ impl People {
         row
     }
 
-    /// Whether a record or an account of the thread was met.
+    /// Whether the thread had a record or an announcement.
     pub(crate) fn knows(&self, number: u32) -> bool {
         self.threads.contains_key(&number)
     }
 
-    /// A thread that an earlier half of the recording has, perhaps with a name.
-    pub(crate) fn adopt(
-        &mut self,
-        number: u32,
-        id: ThreadId,
-        root: Option<TaskId>,
-        (tid, is_named): (u32, bool),
-    ) {
+    /// Adds a thread of the recording that is continued, perhaps with a name.
+    pub(crate) fn adopt(&mut self, number: u32, tid: u32, row: Row) {
         self.is_resumed = true;
         note_tid(&mut self.by_tid, number, tid);
-        self.threads
-            .entry(number)
-            .or_insert(Row { id, root, is_named });
+        self.threads.entry(number).or_insert(row);
     }
 
     fn root(&mut self, profile: &mut Profile, number: u32, row: Row) -> TaskId {
@@ -377,9 +380,9 @@ impl People {
         task
     }
 
-    /// The number by which a task is known: where there are very many, all later ones of one coroutine
-    /// are one, for they must not fill the memory.
-    fn told_apart(&self, number: u64) -> u64 {
+    /// The number for a task: where there are very many, all later ones of one coroutine share a
+    /// number, for they must not fill the memory.
+    fn kept_number(&self, number: u64) -> u64 {
         match python_task_code(number) {
             0 => number,
             _ if self.tasks.len() < MOST_TASKS || self.tasks.contains_key(&number) => number,
@@ -393,7 +396,7 @@ impl People {
         number: u64,
         name: impl FnOnce(u64) -> Option<StringId>,
     ) -> TaskId {
-        let number = self.told_apart(number);
+        let number = self.kept_number(number);
         let shown = number.wrapping_add(self.tag);
         let is_resumed = self.is_resumed;
         *self.tasks.entry(number).or_insert_with(|| {
@@ -402,8 +405,8 @@ impl People {
                 return id;
             }
             let mut name = name(number).unwrap_or_default();
-            if let Some(own) = self.task_names.get(&number) {
-                let both = both_names(own, profile.strings.get(name));
+            if let Some(given) = self.task_names.get(&number) {
+                let both = both_names(given, profile.strings.get(name));
                 name = profile.strings.intern(&both);
             }
             profile.tasks.push(Task {
@@ -415,7 +418,7 @@ impl People {
     }
 }
 
-/// A thread has this one of the kernel's numbers. Of several, the one that was met last has it.
+/// Gives a kernel id to a thread. Of several, the latest one keeps it.
 fn note_tid(by_tid: &mut FxHashMap<u32, u32>, number: u32, tid: u32) {
     if tid != 0 {
         let last = by_tid.entry(tid).or_insert(number);
@@ -423,22 +426,22 @@ fn note_tid(by_tid: &mut FxHashMap<u32, u32>, number: u32, tid: u32) {
     }
 }
 
-/// How many of a process's tasks are told apart. A server may make one for each request.
+/// The limit of distinct tasks of a process. A server may make one for each request.
 const MOST_TASKS: usize = 1 << 16;
 
-/// What a task is shown as that the program calls `own`: with its coroutine, unless that says the
-/// same or is there already.
-fn both_names(own: &str, coroutine: &str) -> String {
+/// The shown name of a task that the program calls `given`: with its coroutine, unless both are
+/// equal or the name has it already.
+fn both_names(given: &str, coroutine: &str) -> String {
     let has_both = coroutine
-        .strip_prefix(own)
+        .strip_prefix(given)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(" (") && rest.ends_with(')'));
     if has_both {
         return coroutine.to_owned();
     }
     if coroutine.is_empty() {
-        return own.to_owned();
+        return given.to_owned();
     }
-    format!("{own} ({coroutine})")
+    format!("{given} ({coroutine})")
 }
 
 /// The number of a thread's root task in reports.

@@ -1,8 +1,8 @@
 //! From the tree of calls that a process has counted to rows of the profile.
 //!
-//! What a function took itself is what its calls took less what the calls took that it made. Where only the last caller of
-//! some calls is known, they hang below a node that stands for that caller anywhere: what they took is taken off all places of
-//! that caller alike.
+//! The own time of a function is the time of its calls minus the time of the calls that it made.
+//! Where only the last caller of some calls is known, they hang below a node that stands for that
+//! caller anywhere: their time is subtracted from all places of that caller alike.
 
 mod costs;
 
@@ -16,112 +16,153 @@ use profundo_wire::traced::{
 
 use crate::clock::Clock as Cycles;
 use crate::stacks::Stacks;
-use crate::threads_and_tasks::{Numbers, People};
-use costs::Costs;
+use crate::threads_and_tasks::{Numbers, Threads};
+use costs::{Added, Costs};
 
-/// Takes in what a process has called.
-pub(crate) fn take_in(
-    (profile, people, numbers): (&mut Profile, &mut People, &mut Numbers),
-    stacks: &mut Stacks,
-    calls: &TracedCalls,
-    cycles: Cycles,
-) {
-    take_in_lines(profile, people.process(), calls, cycles);
-    // Where nothing but lines was looked at, there may be samples.
-    if calls
-        .nodes
-        .iter()
-        .all(|it| matches!(it.place, TracedPlace::Thread { .. }))
-    {
+/// The tables that the calls of a process are added to.
+pub(crate) struct Tables<'a> {
+    pub(crate) profile: &'a mut Profile,
+    pub(crate) threads: &'a mut Threads,
+    pub(crate) numbers: &'a mut Numbers,
+    pub(crate) stacks: &'a mut Stacks,
+}
+
+/// Takes in the calls of a process.
+pub(crate) fn take_in(mut tables: Tables<'_>, calls: &TracedCalls, cycles: Cycles) {
+    let process = tables.threads.process();
+    take_in_lines(tables.profile, process, calls, cycles);
+    // Where only lines were traced, there may be samples.
+    let is_thread = |node: &TracedNode| matches!(node.place, TracedPlace::Thread { .. });
+    if calls.nodes.iter().all(is_thread) {
         return;
     }
-    profile.meta.kind = SampleKind::Traced;
-    set_clock(profile, calls);
-    let functions = calls.functions.iter();
-    let functions: Vec<LocationId> = functions
-        .map(|it| match it.address {
-            Some(address) => stacks.function(profile, address),
-            None => location(profile, it),
-        })
-        .collect();
+    tables.profile.meta.kind = SampleKind::Traced;
+    set_clock(tables.profile, calls);
+    let functions = tables.functions(calls);
     let times = Times::of(calls);
     let costs = Costs::of(calls, &times);
     let mut places: Vec<Place> = Vec::with_capacity(calls.nodes.len());
-    let first = places_of_nobody(profile, people, numbers);
+    let first = tables.first_place();
     for (node, row) in calls.nodes.iter().zip(0..) {
-        let parent = row_of(node.parent).and_then(|it| places.get(it).copied());
+        let parent = row_of(node.parent).and_then(|row| places.get(row).copied());
         let parent = parent.unwrap_or(first);
-        let place = match node.place {
+        let Some(place) = tables.place(calls, node, parent, &functions) else {
+            places.push(parent);
+            continue;
+        };
+        places.push(place);
+        let (own, added) = (times.own(node, row), costs.of_row(row));
+        if let Some(call) = call_of(calls, node, place, own, added, cycles) {
+            tables.profile.traced.calls.push(call);
+            tables.profile.samples.push(Sample {
+                weight: call.own,
+                thread: place.thread,
+                task: place.task,
+                stack: call.stack,
+                ..Sample::default()
+            });
+        }
+    }
+}
+
+impl Tables<'_> {
+    /// The locations of all functions, in the order of their rows.
+    fn functions(&mut self, calls: &TracedCalls) -> Vec<LocationId> {
+        let functions = calls.functions.iter();
+        functions
+            .map(|function| match function.address {
+                Some(address) => self.stacks.function(self.profile, address),
+                None => location(self.profile, function),
+            })
+            .collect()
+    }
+
+    /// The place of calls without a caller: the main thread.
+    fn first_place(&mut self) -> Place {
+        self.thread_place(0)
+    }
+
+    fn thread_place(&mut self, tid: u32) -> Place {
+        let (thread, task) = self.threads.by_tid(self.profile, self.numbers, tid);
+        Place {
+            thread,
+            task,
+            stack: None,
+        }
+    }
+
+    /// The place of a node below its parent. `None`: its function is unknown.
+    fn place(
+        &mut self,
+        calls: &TracedCalls,
+        node: &TracedNode,
+        parent: Place,
+        functions: &[LocationId],
+    ) -> Option<Place> {
+        match node.place {
             TracedPlace::Thread { tid, name } => {
-                let (thread, task) = people.by_tid(profile, numbers, tid);
+                let place = self.thread_place(tid);
                 let name = name.and_then(|row| calls.functions.get(row as usize));
-                if let Some(row) = name.filter(|it| !it.name.is_empty()) {
-                    people.call(profile, (thread, task), &row.name);
+                if let Some(row) = name.filter(|row| !row.name.is_empty()) {
+                    let Place { thread, task, .. } = place;
+                    (self.threads).set_name(self.profile, thread, task, &row.name);
                 }
-                Place {
-                    thread,
-                    task,
-                    stack: None,
-                }
+                Some(place)
             }
             TracedPlace::Function(function)
             | TracedPlace::Anywhere(function)
             | TracedPlace::Called { function, .. } => {
-                let Some(&location) = functions.get(function as usize) else {
-                    places.push(parent);
-                    continue;
-                };
-                let stack = profile.stacks.intern(parent.stack, location);
-                Place {
+                let &location = functions.get(function as usize)?;
+                let stack = self.profile.stacks.intern(parent.stack, location);
+                Some(Place {
                     stack: Some(stack),
                     ..parent
-                }
+                })
             }
-        };
-        places.push(place);
-        let callers = match node.place {
-            TracedPlace::Function(_) => Callers::All,
-            TracedPlace::Called {
-                is_recursive,
-                is_repeated,
-                ..
-            } => Callers::Last {
-                is_recursive,
-                is_repeated,
-            },
-            TracedPlace::Thread { .. } | TracedPlace::Anywhere(_) => continue,
-        };
-        let Some(stack) = place.stack else { continue };
-        let length = |time: u64| match calls.is_cpu {
-            true => Nanos(time),
-            false => cycles.length(u128::from(time)),
-        };
-        let (own, added) = (times.own(node, row), costs.of_row(row));
-        let call = Call {
-            thread: place.thread,
-            stack,
-            calls: node.calls,
-            resumes: node.resumes,
-            total: length(node.total.saturating_sub(added.total)),
-            own: length(own.saturating_sub(added.own)),
-            cost: [length(added.total), length(added.own)],
-            callers,
-        };
-        if call.calls + call.resumes + call.total.0 == 0 {
-            continue;
         }
-        profile.traced.calls.push(call);
-        profile.samples.push(Sample {
-            weight: call.own,
-            thread: place.thread,
-            task: place.task,
-            stack,
-            ..Sample::default()
-        });
     }
 }
 
-/// Says what is measured. Where some processes are, and others only counted, those have times, and these have none.
+/// The calls of a node, without the overhead in its times. `None`: it stands for no calls, or there
+/// were none.
+fn call_of(
+    calls: &TracedCalls,
+    node: &TracedNode,
+    place: Place,
+    own: u64,
+    added: Added,
+    cycles: Cycles,
+) -> Option<Call> {
+    let callers = match node.place {
+        TracedPlace::Function(_) => Callers::All,
+        TracedPlace::Called {
+            is_recursive,
+            is_repeated,
+            ..
+        } => Callers::Last {
+            is_recursive,
+            is_repeated,
+        },
+        TracedPlace::Thread { .. } | TracedPlace::Anywhere(_) => return None,
+    };
+    let length = |time: u64| match calls.is_cpu {
+        true => Nanos(time),
+        false => cycles.length(u128::from(time)),
+    };
+    let call = Call {
+        thread: place.thread,
+        stack: place.stack?,
+        calls: node.calls,
+        resumes: node.resumes,
+        total: length(node.total.saturating_sub(added.total)),
+        own: length(own.saturating_sub(added.own)),
+        cost: [length(added.total), length(added.own)],
+        callers,
+    };
+    (call.calls + call.resumes + call.total.0 != 0).then_some(call)
+}
+
+/// Sets the clock of the traced calls. If only some processes were timed, the others have no times.
 fn set_clock(profile: &mut Profile, calls: &TracedCalls) {
     profile.traced.clock = match (calls.counted_by.is_timed(), calls.is_cpu) {
         (true, true) => Clock::Cpu,
@@ -131,32 +172,33 @@ fn set_clock(profile: &mut Profile, calls: &TracedCalls) {
     };
 }
 
-/// What is said where the program has marked functions, and nobody has named others.
+/// The note where only functions marked by the program were traced.
 const ONLY_MARKED: &str = "the program marks functions with `@profile`, and only those are shown: --lines=GLOB chooses others as well";
 
-/// Takes in lines. Where the program has marked functions, or somebody has named them, it is only those that anybody wants to see.
+/// Takes in lines. Where functions are marked or named, their lines are the only ones of interest.
 fn take_in_lines(profile: &mut Profile, process: ProcessId, calls: &TracedCalls, cycles: Cycles) {
-    let looked_at = || {
+    let with_lines = || {
         calls
             .functions
             .iter()
-            .filter_map(|it| Some((it, it.lines.as_ref()?)))
+            .filter_map(|function| Some((function, function.lines.as_ref()?)))
     };
-    if looked_at().next().is_some() {
+    if with_lines().next().is_some() {
         set_clock(profile, calls);
     }
     let is_once = profile.traced.tracing == Tracing::LinesOnce;
     if is_once {
         profile.traced.clock = Clock::None;
     }
-    let is_any_marked = looked_at().any(|(_, lines)| lines.is_marked);
+    let is_any_marked = with_lines().any(|(_, lines)| lines.is_marked);
     let was_run = |lines: &TracedLines| lines.rows.iter().any(|row| row[0] > 0);
-    let mut hidden = looked_at().filter(|(_, it)| is_any_marked && !it.is_marked && was_run(it));
+    let is_hidden = |lines: &TracedLines| is_any_marked && !lines.is_marked && was_run(lines);
+    let mut hidden = with_lines().filter(|(_, lines)| is_hidden(lines));
     let notes = &mut profile.meta.notes;
-    if hidden.next().is_some() && !notes.iter().any(|it| it == ONLY_MARKED) {
+    if hidden.next().is_some() && !notes.iter().any(|note| note == ONLY_MARKED) {
         notes.push(ONLY_MARKED.to_owned());
     }
-    for (function, lines) in looked_at().filter(|(_, it)| it.is_marked || !is_any_marked) {
+    for (function, lines) in with_lines().filter(|(_, lines)| lines.is_marked || !is_any_marked) {
         let frame = frame(profile, function);
         for (&[hits, time], line) in lines.rows.iter().zip(lines.first..) {
             let has_code = is_once && time > 0 && !is_only_named(function, lines, line);
@@ -179,13 +221,14 @@ fn take_in_lines(profile: &mut Profile, process: ProcessId, calls: &TracedCalls,
     }
 }
 
-/// Whether a line is that in which a function begins, and has no code but what begins it, of which nobody tells.
+/// Whether a line is only the first line of a function, with no other code than its entry, which is
+/// not traced.
 fn is_only_named(function: &TracedFunction, lines: &TracedLines, line: u32) -> bool {
     let with_code = lines.rows.iter().filter(|row| row[1] > 0).count();
     line == function.line && with_code > 1 && function.name != "<module>"
 }
 
-/// Where a node is in the profile.
+/// The place of a node in the profile.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     thread: ThreadId,
@@ -193,17 +236,7 @@ struct Place {
     stack: Option<StackId>,
 }
 
-/// That of calls whose caller is nobody's: the main thread.
-fn places_of_nobody(profile: &mut Profile, people: &mut People, numbers: &mut Numbers) -> Place {
-    let (thread, task) = people.by_tid(profile, numbers, 0);
-    Place {
-        thread,
-        task,
-        stack: None,
-    }
-}
-
-/// Rows count from 1; 0 is nobody.
+/// The row of a parent. Rows count from 1; 0 is no parent.
 fn row_of(parent: u32) -> Option<usize> {
     (parent as usize).checked_sub(1)
 }
@@ -222,7 +255,7 @@ fn location(profile: &mut Profile, function: &TracedFunction) -> LocationId {
     location
 }
 
-/// Its frame there.
+/// The frame of a function, at its first line.
 fn frame(profile: &mut Profile, function: &TracedFunction) -> Frame {
     let TracedFunction {
         kind,
@@ -251,12 +284,12 @@ fn frame(profile: &mut Profile, function: &TracedFunction) -> Frame {
     }
 }
 
-/// What calls took, by who made them.
+/// The times of calls, by caller.
 struct Times {
-    /// Of each node's children.
+    /// By node, the time of its children.
     of_children: Vec<u64>,
-    /// Of each function's calls of which only the caller is known, and what the function took itself where those are not taken
-    /// off.
+    /// By function, the time of its calls with only the last caller known, and its own time where
+    /// those are not subtracted.
     folded: Vec<(u64, u64)>,
 }
 
@@ -264,7 +297,7 @@ impl Times {
     fn of(calls: &TracedCalls) -> Self {
         let mut of_children = vec![0_u64; calls.nodes.len()];
         for node in &calls.nodes {
-            if let Some(sum) = row_of(node.parent).and_then(|it| of_children.get_mut(it)) {
+            if let Some(sum) = row_of(node.parent).and_then(|row| of_children.get_mut(row)) {
                 *sum = sum.wrapping_add(node.total);
             }
         }
@@ -290,7 +323,7 @@ impl Times {
         }
     }
 
-    /// What of the sum of a function falls to one place of it, as its own time there is a part of all of it.
+    /// The share of one place in the sum of a function, in proportion to its own time.
     fn part(&self, node: &TracedNode, row: usize, sums: &[u64]) -> u64 {
         let (TracedPlace::Function(function) | TracedPlace::Called { function, .. }) = node.place
         else {
@@ -305,7 +338,7 @@ impl Times {
         part.map_or(0, |part| u64::try_from(part).unwrap_or(u64::MAX))
     }
 
-    /// What a function took itself in one place.
+    /// The own time of a function in one place.
     fn own(&self, node: &TracedNode, row: usize) -> u64 {
         let children = self.of_children.get(row).copied().unwrap_or(0);
         let own = node.total.saturating_sub(children);

@@ -1,11 +1,11 @@
-//! What blocked threads wait for, as the innermost place of their stacks.
+//! The waits of blocked threads, as the innermost place of their stacks.
 
 use profundo_model::{FrameKey, Language, LocationId, LocationKind, Profile, StackId, Wait};
 use profundo_wire::WaitKind;
 use rustc_hash::FxHashMap;
 
-/// Locks, files and children that a process waits for are as many as it likes. Beyond so many, those
-/// that are new are one of their kind.
+/// The limit of locks, files and children that a process waits for. Later ones are one place by
+/// kind.
 const MOST: usize = 4096;
 
 /// The places of one process.
@@ -15,13 +15,13 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// The place that stands for a wait.
+    /// The location of a wait.
     pub(crate) fn place(
         &mut self,
         profile: &mut Profile,
-        told: &profundo_wire::Wait<'_>,
+        record: &profundo_wire::Wait<'_>,
     ) -> LocationId {
-        let mut key = (told.kind, told.text());
+        let mut key = (record.kind, record.text());
         if let Some(&place) = self.places.get(&key) {
             return place;
         }
@@ -43,7 +43,7 @@ impl Waits {
     }
 }
 
-/// The stack whose thread waits, if there is room for it.
+/// The stack of a waiting thread, if there is room for it.
 pub(crate) fn waiting(
     profile: &mut Profile,
     stack: StackId,

@@ -1,15 +1,15 @@
-//! A piece of generated code: where it lies, what it is called, and since when.
+//! A piece of generated code: its address, its name, and since when it exists.
 
 use std::sync::Arc;
 
-/// When something happened, on the clock of whoever told it.
+/// The time of an event, on the clock of its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
     /// Nanoseconds of the monotonic clock.
     Monotonic(u64),
     /// The processor's cycle counter.
     Cycles(u64),
-    /// Nobody knows; before anything that is known.
+    /// Unknown; earlier than any known time.
     Always,
 }
 
@@ -18,17 +18,17 @@ pub enum At {
 pub struct Code {
     /// The first address.
     pub start: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub size: u64,
-    /// Its name, as whoever made it wrote it.
+    /// Its name, as the compiler wrote it.
     pub name: Arc<str>,
-    /// Since when it is there.
+    /// The time at which it appeared.
     pub since: At,
-    /// Where source lines begin, sorted by address; empty where nothing is known of them.
+    /// The starts of its source lines, sorted by address; empty where unknown.
     pub lines: Arc<[Line]>,
 }
 
-/// From this address on, code belongs to a line.
+/// The line that code belongs to, from an address on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// The address, counted from the code's start.
@@ -39,16 +39,16 @@ pub struct Line {
     pub line: u32,
 }
 
-/// What a look has found.
+/// A change found by a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// Code was made, or moved here.
     Loaded(Code),
     /// The code that began here is gone.
     Unloaded {
-        /// Where it began.
+        /// Its start.
         start: u64,
-        /// Since when.
+        /// The time at which it disappeared.
         at: At,
     },
 }
@@ -56,7 +56,7 @@ pub enum Change {
 /// The longest name that is kept; longer ones are cut.
 const LONGEST_NAME: usize = 1 << 12;
 
-/// Bytes as a name: cut, and without what is no text.
+/// Bytes as a name: cut, and without invalid characters.
 pub(crate) fn name_of(bytes: &[u8]) -> Arc<str> {
     let cut = &bytes[..bytes.len().min(LONGEST_NAME)];
     String::from_utf8_lossy(cut).as_ref().into()

@@ -1,5 +1,5 @@
-//! The line tables of an object file that nobody has linked: its debug sections hold gaps, and
-//! relocations that say how to fill them. Debuggers fill them, and so do we.
+//! The line tables of an unlinked object file: its debug sections hold gaps, and relocations that
+//! say how to fill them. Debuggers fill them, and so does this.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ const MOST_ROWS: usize = 1 << 20;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Where lines begin, sorted by address; line 0 where a sequence of code ends.
+/// The starts of lines, sorted by address; line 0 where a sequence of code ends.
 pub(crate) fn debug_lines(file: &object::File<'_>) -> Vec<(u64, Arc<str>, u32)> {
     let load = |id: SectionId| Ok::<_, gimli::Error>(contents(file, id.name()));
     let Ok(sections) = gimli::DwarfSections::load(load) else {
@@ -24,7 +24,7 @@ pub(crate) fn debug_lines(file: &object::File<'_>) -> Vec<(u64, Arc<str>, u32)> 
     let mut rows = Vec::new();
     let mut units = dwarf.units();
     while let Ok(Some(header)) = units.next() {
-        // What cannot be read ends with its unit.
+        // An unreadable part ends with its unit.
         let _ = dwarf
             .unit(header)
             .and_then(|unit| unit_rows(&dwarf, &unit, &mut rows));

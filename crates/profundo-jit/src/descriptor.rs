@@ -1,7 +1,7 @@
-//! Where a library has the head of the list that debuggers look for.
+//! The head of the list for debuggers in a library.
 //!
-//! The symbol is mostly a local one, in the middle of a large table; so the table of names is
-//! searched for its name first, and the rest read only of files that have it.
+//! The symbol is mostly a local one, in the middle of a large table. So the table of names is
+//! searched first, and the rest is read only if it has the name.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -14,17 +14,17 @@ use object::{LittleEndian, elf};
 use rustc_hash::FxHashMap;
 
 const NAME: &str = "__jit_debug_descriptor";
-/// A table of names that is larger belongs to no compiler.
+/// A larger table of names belongs to no compiler.
 const LARGEST: u64 = 256 << 20;
 
-/// What is known of files, by device and inode: for all processes that map them.
+/// The findings of files, by device and inode: for all processes that map them.
 #[derive(Debug, Default)]
 pub struct Descriptors {
     known: FxHashMap<(u64, u64), Option<u64>>,
 }
 
 impl Descriptors {
-    /// Where the list's head is in the file at `path`, as an address of the file.
+    /// The address of the list's head in the file at `path`.
     pub(crate) fn find(&mut self, path: &Path) -> Option<u64> {
         let file = File::open(path).ok()?;
         let data = file.metadata().ok().filter(|data| data.is_file())?;

@@ -1,17 +1,17 @@
-//! The files that a process has left for us, opened with care: they lie where anybody may put
-//! files, under names that anybody may guess.
+//! The files that a process has left for us, opened with care: they lie in public directories,
+//! under names that are easy to guess.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Something that is read at places.
+/// Bytes that are read by offset.
 pub trait Bytes {
-    /// Reads from a place on; returns how many bytes there were.
+    /// Reads from an offset; returns the number of bytes read.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> usize;
 
-    /// Whether there are so many bytes.
+    /// True if there are at least `end` bytes.
     fn reaches(&self, end: u64) -> bool;
 }
 
@@ -50,7 +50,7 @@ impl Bytes for [u8] {
     }
 }
 
-/// A path as the process sees it, as we see it.
+/// Our path to a file that the process knows as `path`.
 pub(crate) fn in_process(pid: u32, path: &Path) -> PathBuf {
     let inside = path.strip_prefix("/").unwrap_or(path);
     Path::new("/proc")
@@ -59,8 +59,8 @@ pub(crate) fn in_process(pid: u32, path: &Path) -> PathBuf {
         .join(inside)
 }
 
-/// The process's number as the process itself sees it.
-pub(crate) fn own_pid(pid: u32) -> Option<u32> {
+/// The process's id in its own namespace.
+pub(crate) fn namespace_pid(pid: u32) -> Option<u32> {
     let status = fs::read(format!("/proc/{pid}/status")).ok()?;
     let status = String::from_utf8_lossy(&status);
     let line = status
@@ -69,19 +69,19 @@ pub(crate) fn own_pid(pid: u32) -> Option<u32> {
     line.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
-/// With whose rights the process runs.
+/// The user that the process runs as.
 pub(crate) fn owner(pid: u32) -> Option<u32> {
     fs::metadata(format!("/proc/{pid}"))
         .ok()
         .map(|data| data.uid())
 }
 
-/// When the process was forked; it may run its program for less.
+/// The time of the process's fork; its program may have started later.
 pub(crate) fn began(pid: u32) -> Option<SystemTime> {
-    /// What `/proc` counts in, whatever the kernel's own clock does.
+    /// The unit of times in `/proc`, whatever the kernel's own tick.
     const TICKS_PER_SECOND: f64 = 100.0;
     let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is a name in brackets, in which there may be anything.
+    // The second field is a name in brackets, which may contain anything.
     let end = text.iter().rposition(|&byte| byte == b')')?;
     let text = String::from_utf8_lossy(text.get(end + 1..)?);
     let ticks: f64 = text.split_ascii_whitespace().nth(19)?.parse().ok()?;
@@ -91,9 +91,9 @@ pub(crate) fn began(pid: u32) -> Option<SystemTime> {
     SystemTime::now().checked_sub(Duration::try_from_secs_f64(ago).ok()?)
 }
 
-/// Opens a file that one of the `owners`, or root, has written.
+/// Opens a file written by root or one of the `owners`.
 pub(crate) fn open(path: &Path, owners: &[u32]) -> Option<File> {
-    // What stands there may be a link to something else, or a pipe that nobody writes to.
+    // The path may be a link elsewhere, or a pipe without a writer.
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
@@ -104,8 +104,8 @@ pub(crate) fn open(path: &Path, owners: &[u32]) -> Option<File> {
     (data.is_file() && is_theirs).then_some(file)
 }
 
-/// With whose rights we run.
-pub(crate) fn own_user() -> u32 {
+/// The user that we run as.
+pub(crate) fn current_user() -> u32 {
     fs::metadata("/proc/self").map_or(u32::MAX, |data| data.uid())
 }
 
@@ -128,7 +128,7 @@ mod tests {
         };
         assert!(off < Duration::from_secs(30), "{off:?}");
         assert_eq!(super::began(u32::MAX), None);
-        assert_eq!(own_pid(std::process::id()), Some(std::process::id()));
-        assert_eq!(owner(std::process::id()), Some(own_user()));
+        assert_eq!(namespace_pid(std::process::id()), Some(std::process::id()));
+        assert_eq!(owner(std::process::id()), Some(current_user()));
     }
 }

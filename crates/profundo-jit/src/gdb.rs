@@ -6,8 +6,8 @@
 //! entry: next, previous, address of the object file, its size                   u64 each
 //! ```
 //!
-//! A debugger stops the program where the list changes; we only look at it from time to time, while
-//! it may be changing. What is half a list today is a whole one at the next look.
+//! A debugger stops the program where the list changes. We read it from time to time, perhaps in
+//! the middle of a change. A list that is half read now is whole at the next poll.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -26,37 +26,38 @@ impl<F: Fn(u64, &mut [u8]) -> usize> Memory for F {
     }
 }
 
-/// More object files than this are not looked at.
+/// The limit of object files in a list.
 const MOST_ENTRIES: usize = 1 << 16;
-/// A larger one neither.
+/// The largest object file that is read.
 const LARGEST: u64 = 64 << 20;
-/// How often a file that could not be understood is tried again.
+/// The number of tries for an object file that cannot be parsed.
 const TRIES: u8 = 3;
 
-/// What is known of the list of one process.
+/// The known part of one process's list.
 #[derive(Debug, Default)]
 pub struct Registered {
     entries: FxHashMap<u64, Object>,
-    /// The head and its first entry, as they were at the last look.
+    /// The head and its first entry, as they were at the last poll.
     last: Option<([u64; 3], [u64; 4])>,
 }
 
 #[derive(Debug)]
 struct Object {
-    /// Where the file lies, and its size.
+    /// The address and the size of the file.
     file: (u64, u64),
-    /// Where its functions begin.
+    /// The starts of its functions.
     starts: Vec<u64>,
     tries: u8,
 }
 
 impl Registered {
-    /// Looks at the list whose head is at `descriptor`. What is new came after `since`.
-    pub fn look(
+    /// Reads the list whose head is at `descriptor`. New code came after `since`.
+    pub fn poll(
         &mut self,
         descriptor: u64,
         memory: &dyn Memory,
-        (since, now): (At, At),
+        since: At,
+        now: At,
         out: &mut Vec<Change>,
     ) {
         let Some(head) = words::<3>(memory, descriptor) else {
@@ -133,7 +134,7 @@ impl Registered {
     }
 }
 
-/// The entries, each with the object file it speaks of. `None`: that is no list.
+/// The entries, each with its object file. `None`: this is no list.
 fn list(memory: &dyn Memory, first: u64) -> Option<Vec<(u64, (u64, u64))>> {
     let mut seen = FxHashSet::default();
     let mut entries = Vec::new();

@@ -1,5 +1,6 @@
 //! jitdump files: a head, then records of code that was loaded, moved, and of its source lines,
-//! each with its time. Linux describes them in `tools/perf/Documentation/jitdump-specification.txt`.
+//! each with its time. Linux describes them in
+//! `tools/perf/Documentation/jitdump-specification.txt`.
 //!
 //! ```text
 //! head:   magic version size machine pad pid  u32 each · time flags  u64 each
@@ -27,22 +28,23 @@ const DEBUG: u32 = 2;
 const CLOSE: u32 = 3;
 /// Times are of the cycle counter.
 const CYCLES: u64 = 1;
-/// Of what a record has before its name, and of the name.
+/// The longest load record before the code, with its name.
 const LONGEST_LOAD: usize = 4096 + 64;
-/// Lines of one function.
+/// The longest debug record: the lines of one function.
 const LONGEST_DEBUG: usize = 4 << 20;
-/// Functions that may be told to have moved.
+/// Functions that are kept because they may move.
 const MOST_KEPT: usize = 1 << 18;
-/// What V8 adds to addresses in its debug records: the head of the file that perf makes of them.
+/// The offset of V8's addresses in debug records: the size of the ELF header in the files that perf
+/// makes.
 const V8_OFF: u64 = 0x40;
 
-/// What was read of a jitdump file.
+/// The state of a jitdump file's reader.
 #[derive(Debug, Default)]
 pub struct JitDump {
     offset: u64,
     clock: Option<fn(u64) -> At>,
     is_over: bool,
-    /// What was loaded last, by its number, as long as it may be moved.
+    /// The last code of each number, to be found when it moves.
     loaded: FxHashMap<u64, Code>,
     /// The debug record of the code that is loaded next, with its address.
     debug: Option<(u64, Vec<u8>)>,
@@ -82,7 +84,7 @@ impl<'a> Cursor<'a> {
 }
 
 impl JitDump {
-    /// Reads what was added to the file since the last time, `most` records at most. Returns
+    /// Reads the part added to the file since the last time, `most` records at most. Returns
     /// whether there may be more.
     pub fn read(
         &mut self,
@@ -98,8 +100,8 @@ impl JitDump {
         true
     }
 
-    /// Takes what is left of a file that nobody will write to any more: a function whose name is
-    /// there, but not all of its code.
+    /// Takes the rest of a file that is complete: perhaps a function with its name, but without all
+    /// of its code.
     pub fn finish(&mut self, file: &(impl Bytes + ?Sized), out: &mut Vec<Change>) {
         if self.is_over || self.clock.is_none() {
             return;
@@ -128,7 +130,7 @@ impl JitDump {
         let mut at = Cursor(&head);
         let (kind, size, time) = (at.u32()?, u64::from(at.u32()?), at.u64()?);
         if size < RECORD {
-            // Nobody knows where the next one begins.
+            // The start of the next record is unknown.
             self.is_over = true;
             return None;
         }
@@ -151,7 +153,7 @@ impl JitDump {
         let mut bytes = vec![0; size.min(longest)];
         let read = file.read_at(body, &mut bytes);
         bytes.truncate(read);
-        // A record that makes no sense is passed over.
+        // A malformed record is skipped.
         let _ = match kind {
             LOAD => self.load(&bytes, Some(time), out),
             MOVE => self.moved(&bytes, clock(time), out),
@@ -230,7 +232,7 @@ impl JitDump {
         Some(())
     }
 
-    /// The entries of a debug record, of a function that V8 has said to lie in a file.
+    /// The entries of a debug record, for a function in `v8_file` by its name.
     fn entries(&mut self, record: &[u8], v8_file: Option<&str>) -> Option<Vec<Entry>> {
         /// Stands for the file of the entry before.
         const SAME: &[u8] = b"\xff";
@@ -274,18 +276,18 @@ impl JitDump {
     }
 }
 
-/// Of an entry, what stands before its file.
+/// The part of an entry before its file.
 const ENTRY: usize = 16;
 
-/// Whether all entries are as long as they are with one name. Then they have that one, whatever V8 has
-/// written in its place: sometimes it has given the memory of the name away by then, and only its length is
-/// still right.
+/// True if all entries have the length that they have with this name. Then they have that name,
+/// whatever V8 has written in its place: it may have freed the memory of the name by then, and only
+/// the length is still right.
 fn has_one_name(entries: &[u8], count: u64, name: &str) -> bool {
     let each = (ENTRY + name.len() + 1) as u64;
     count.checked_mul(each) == Some(entries.len() as u64)
 }
 
-/// The file in a name as V8 gives it: `JS:*burn /src/hot.js:2:14`.
+/// The file in a name of V8: `JS:*burn /src/hot.js:2:14`.
 fn v8_file(name: &str) -> Option<&str> {
     if !is_v8(name) {
         return None;
@@ -301,7 +303,7 @@ fn is_like_a_file(name: &[u8]) -> bool {
     name.iter().any(|letter| b"/:.<".contains(letter))
 }
 
-/// The lines of a piece of code, sorted. Addresses outside of it say nothing.
+/// The lines of a piece of code, sorted. Addresses outside of it are dropped.
 fn lines(entries: Vec<Entry>, start: u64, size: u64) -> Arc<[Line]> {
     let mut lines: Vec<Line> = entries
         .into_iter()
@@ -318,12 +320,12 @@ fn lines(entries: Vec<Entry>, start: u64, size: u64) -> Arc<[Line]> {
     lines.into()
 }
 
-/// V8 writes whatever lies in its memory where it has lost a file's name.
+/// V8 writes arbitrary bytes where it has lost a file's name.
 fn is_text(name: &[u8]) -> bool {
     std::str::from_utf8(name).is_ok_and(|name| !name.contains(char::is_control))
 }
 
-/// Whether V8 has given the name, by how it begins.
+/// True if the name is V8's, by its prefix.
 fn is_v8(name: &str) -> bool {
     const TAGS: [&str; 9] = [
         "JS",

@@ -1,15 +1,15 @@
-//! What code is called that a program made while it ran.
+//! The names of code that a program generated while it ran.
 //!
-//! Compilers that run inside programs have three ways to tell of what they make, and none of them
+//! Compilers that run inside programs have three ways to announce their code, and none of them
 //! waits for an answer:
 //!
 //! - a *perf map*, `/tmp/perf-PID.map`: a line of text for each function;
 //! - a *jitdump*, a file with records of what was loaded where and when, with source lines;
 //! - GDB's JIT interface: a list of object files in the program's memory.
 //!
-//! [`Watch`] looks for all three in one process, from outside, as often as it is asked to, and
-//! tells what came and what went since the last time. The readers below it take bytes and know of
-//! no process: [`PerfMap`], [`JitDump`], [`Registered`], [`object_code`].
+//! [`Watch`] looks for all three in one process, from outside, as often as it is called, and
+//! reports the changes since the last time. The readers below it take bytes and know of no process:
+//! [`PerfMap`], [`JitDump`], [`Registered`], [`object_code`].
 //!
 //! Constraints:
 //! - Whatever lies in the files or in the memory, no reader fails, waits, or takes memory without
@@ -17,8 +17,8 @@
 //! - Nothing of the program is stopped, so what is read may be changing. A list is believed as far
 //!   as it leads to object files.
 //!
-//! It is **not** for turning names into functions and languages, which is for whoever has samples
-//! to give them to.
+//! It is **not** for turning names into functions and languages, which is left to the owner of the
+//! samples.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! An object file that a JIT compiler has put into memory: its sections say where its code was
-//! loaded, its symbols what functions there are, its debug information on which lines they are.
+//! An object file that a JIT compiler has put into memory: its sections have the addresses of the
+//! code, its symbols the functions, its debug information their lines.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use object::{ObjectKind, SymbolKind, SymbolSection};
 use crate::code::{At, Code, Line, name_of};
 use crate::debug_lines::debug_lines;
 
-/// More functions than this are not taken from one file.
+/// The largest number of functions from one file.
 const MOST: usize = 1 << 16;
 
-/// What an object file says.
+/// The contents of an object file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectCode {
     /// Its functions, sorted.
     pub codes: Vec<Code>,
 }
 
-/// Reads an object file. `None`: it is none, or one of another kind of machine.
+/// Reads an object file. `None`: it is none, or one for another kind of machine.
 pub fn object_code(bytes: &[u8]) -> Option<ObjectCode> {
     let file = object::File::parse(bytes).ok()?;
     if !file.is_64() || !file.is_little_endian() {
@@ -39,7 +39,7 @@ pub fn object_code(bytes: &[u8]) -> Option<ObjectCode> {
         else {
             continue;
         };
-        // In a file that was linked, symbols have addresses; in one that was not, places in sections.
+        // In a linked file, symbols have addresses; in an unlinked one, offsets in sections.
         let base = match is_relocatable {
             true => file
                 .section_by_index(section)
@@ -47,7 +47,7 @@ pub fn object_code(bytes: &[u8]) -> Option<ObjectCode> {
             false => 0,
         };
         let start = base.wrapping_add(symbol.address());
-        // A section that was loaded nowhere holds what nobody needs.
+        // A section without an address was not loaded.
         let is_loaded = base != 0 || !is_relocatable;
         if is_loaded && start.checked_add(symbol.size()).is_some() {
             codes.push(Code {
@@ -60,7 +60,7 @@ pub fn object_code(bytes: &[u8]) -> Option<ObjectCode> {
         }
     }
     codes.sort_by_key(|code| code.start);
-    // Aliases; the first of them will do.
+    // Aliases: the first one is kept.
     codes.dedup_by_key(|code| code.start);
     let lines = debug_lines(&file);
     for code in &mut codes {
@@ -69,7 +69,7 @@ pub fn object_code(bytes: &[u8]) -> Option<ObjectCode> {
     Some(ObjectCode { codes })
 }
 
-/// The part of all `lines`, which are sorted, that a function has.
+/// The lines of a function among all `lines`, which are sorted.
 fn lines_of(code: &Code, lines: &[(u64, Arc<str>, u32)]) -> Arc<[Line]> {
     let end = code.start + code.size;
     // The line before may reach into it.

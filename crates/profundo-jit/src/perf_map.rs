@@ -1,5 +1,5 @@
 //! Perf maps: `START SIZE NAME` in each line, both numbers in hexadecimal. The file only grows, and
-//! a later line is right where two speak of the same address; some programs begin it anew.
+//! of two lines for one address the later one holds; some programs start the file anew.
 
 use std::hash::{Hash, Hasher};
 
@@ -7,31 +7,31 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::code::{At, Change, Code, name_of};
 
-/// A longer line is none.
+/// The longest line that is read.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// What was read of a perf map.
+/// The state of a perf map's reader.
 #[derive(Debug, Default)]
 pub struct PerfMap {
     /// The beginning of a line whose end was not written yet.
     rest: Vec<u8>,
-    /// Whether the rest of a line that is too long is being passed over.
+    /// True if the rest of an over-long line is being skipped.
     skips: bool,
-    /// What was told last of each start: the size and a hash of the name.
-    told: FxHashMap<u64, (u64, u64)>,
-    /// Whether the file has begun anew, so that lines may come again.
-    again: bool,
+    /// The last report of each start: the size and a hash of the name.
+    reported: FxHashMap<u64, (u64, u64)>,
+    /// True if the file was started anew, so that lines may repeat.
+    is_restarted: bool,
 }
 
 impl PerfMap {
-    /// The file was cut, or replaced: what follows is its beginning.
+    /// The file was cut, or replaced: its beginning follows.
     pub fn restart(&mut self) {
         self.rest.clear();
         self.skips = false;
-        self.again = true;
+        self.is_restarted = true;
     }
 
-    /// Takes in the next piece of the file. What it tells was not there before `since`.
+    /// Takes in the next piece of the file. Its code is newer than `since`.
     pub fn feed(&mut self, bytes: &[u8], since: At, out: &mut Vec<Change>) {
         let mut pieces = bytes.split(|&byte| byte == b'\n');
         let last = pieces.next_back().unwrap_or_default();
@@ -56,7 +56,7 @@ impl PerfMap {
         }
     }
 
-    /// The file is at its end: what stands there without an end of line is one.
+    /// The file is at its end: an unterminated line is complete.
     pub fn finish(&mut self, since: At, out: &mut Vec<Change>) {
         let line = std::mem::take(&mut self.rest);
         self.line(&line, since, out);
@@ -68,9 +68,9 @@ impl PerfMap {
         };
         let mut hasher = FxHasher::default();
         name.hash(&mut hasher);
-        let told = (size, hasher.finish());
-        let before = self.told.insert(start, told);
-        if self.again && before == Some(told) {
+        let report = (size, hasher.finish());
+        let before = self.reported.insert(start, report);
+        if self.is_restarted && before == Some(report) {
             return;
         }
         out.push(Change::Loaded(Code {
@@ -112,7 +112,7 @@ fn hexadecimal(digits: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn told(changes: &[Change]) -> Vec<String> {
+    fn described(changes: &[Change]) -> Vec<String> {
         let text = |change: &Change| match change {
             Change::Loaded(code) => format!("{:x}+{:x} {}", code.start, code.size, code.name),
             Change::Unloaded { start, .. } => format!("-{start:x}"),
@@ -126,7 +126,7 @@ mod tests {
             map.feed(piece, At::Always, &mut out);
         }
         map.finish(At::Always, &mut out);
-        told(&out)
+        described(&out)
     }
 
     #[test]
@@ -157,20 +157,20 @@ mod tests {
             assert!(map.rest.len() <= LONGEST_LINE);
         }
         map.feed(b"tail\n10 10 next\n", At::Always, &mut out);
-        assert_eq!(told(&out), ["10+10 next"]);
+        assert_eq!(described(&out), ["10+10 next"]);
         let name = format!("1 1 {}\n", "n".repeat(10_000));
         map.feed(name.as_bytes(), At::Always, &mut out);
         assert!(matches!(&out[1], Change::Loaded(code) if code.name.len() == 4096));
     }
 
     #[test]
-    fn a_file_that_begins_anew_tells_what_is_new() {
+    fn a_file_that_begins_anew_reports_what_is_new() {
         let (mut map, mut out) = (PerfMap::default(), Vec::new());
         map.feed(b"10 10 a\n20 10 b\n10 10 a\n", At::Always, &mut out);
-        assert_eq!(told(&out), ["10+10 a", "20+10 b", "10+10 a"]);
+        assert_eq!(described(&out), ["10+10 a", "20+10 b", "10+10 a"]);
         out.clear();
         map.restart();
         map.feed(b"10 10 a\n20 10 c\n30 10 d\n", At::Always, &mut out);
-        assert_eq!(told(&out), ["20+10 c", "30+10 d"]);
+        assert_eq!(described(&out), ["20+10 c", "30+10 d"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What one process tells of its generated code, looked at from time to time.
+//! One process's announcements of generated code, polled from time to time.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -14,14 +14,14 @@ use crate::gdb::{Memory, Registered};
 use crate::jitdump::JitDump;
 use crate::perf_map::PerfMap;
 
-/// What is read of a perf map at one look, in bytes, and of a jitdump file, in records: a look is
-/// to take some milliseconds at most.
+/// The limits of one poll, in bytes of a perf map and records of a jitdump file: it is to take some
+/// milliseconds at most.
 const MAP_AT_ONCE: usize = 1 << 20;
 const DUMP_AT_ONCE: usize = 1 << 14;
-/// What is read of a perf map altogether.
+/// The limit for a whole perf map.
 const LARGEST_MAP: u64 = 256 << 20;
-/// How many pieces of code are told of one process. More than that is a program that never stops
-/// compiling, and would fill our memory.
+/// The largest number of pieces of code of one process. A program with more never stops compiling,
+/// and would fill our memory.
 const MOST_CODES: usize = 1 << 20;
 
 /// A file that is mapped into the process with permission to execute.
@@ -29,27 +29,28 @@ const MOST_CODES: usize = 1 << 20;
 pub struct Mapped<'a> {
     /// Its path, as the process sees it.
     pub path: &'a str,
-    /// What to subtract from an address to get the address in the file.
+    /// The load bias.
     pub bias: u64,
 }
 
-/// What is known of one process.
+/// The state of one process.
 #[derive(Debug)]
 pub struct Watch {
     pid: u32,
-    /// Files that are older are of another process that had the number.
+    /// Older files are those of another process with the same id.
     began: SystemTime,
-    /// Its number as it knows it, and with whose rights it runs; gone with the process.
-    own_pid: Option<u32>,
+    /// Its id in its own namespace, and its user; gone with the process.
+    namespace_pid: Option<u32>,
     owner: Option<u32>,
     map: Option<Map>,
     dumps: Vec<Dump>,
     /// Files that were searched for the head of GDB's list.
     searched: FxHashSet<PathBuf>,
     lists: Vec<(u64, Registered)>,
-    /// When the last look began.
-    looked: At,
-    told: usize,
+    /// The beginning of the last poll.
+    last_poll: At,
+    /// The number of changes so far.
+    reported: usize,
 }
 
 #[derive(Debug)]
@@ -69,32 +70,32 @@ struct Dump {
 }
 
 impl Watch {
-    /// Begins to watch a process that began then, or before, if `/proc` says so: whoever looks at one that
-    /// runs already need not know.
+    /// Watches a process that began at `began` or earlier, if `/proc` says so: its observer need
+    /// not know the time.
     pub fn new(pid: u32, began: SystemTime) -> Self {
         let began = files::began(pid).map_or(began, |forked| forked.min(began));
         Self {
             pid,
             began,
-            own_pid: None,
+            namespace_pid: None,
             owner: None,
             map: None,
             dumps: Vec::new(),
             searched: FxHashSet::default(),
             lists: Vec::new(),
-            looked: At::Always,
-            told: 0,
+            last_poll: At::Always,
+            reported: 0,
         }
     }
 
-    /// Whether so much was told that the rest is kept back.
+    /// True if the limit is reached, so that the rest is dropped.
     pub fn is_full(&self) -> bool {
-        self.told >= MOST_CODES
+        self.reported >= MOST_CODES
     }
 
-    /// Looks at the living process, whose memory is read by `memory`. What it has told since the
-    /// last look comes back, in its order. `now` is the time on the monotonic clock.
-    pub fn look<'a>(
+    /// Polls the living process, whose memory `memory` reads. Returns the changes since the last
+    /// poll, in their order. `now` is the time on the monotonic clock.
+    pub fn poll<'a>(
         &mut self,
         modules: impl IntoIterator<Item = Mapped<'a>>,
         descriptors: &mut Descriptors,
@@ -102,7 +103,9 @@ impl Watch {
         now: u64,
     ) -> Vec<Change> {
         let mut out = Vec::new();
-        self.own_pid = self.own_pid.or_else(|| files::own_pid(self.pid));
+        self.namespace_pid = self
+            .namespace_pid
+            .or_else(|| files::namespace_pid(self.pid));
         self.owner = files::owner(self.pid).or(self.owner);
         for module in modules {
             if !self.open_dump(module.path) {
@@ -110,7 +113,7 @@ impl Watch {
             }
         }
         self.open_map();
-        let since = std::mem::replace(&mut self.looked, At::Monotonic(now));
+        let since = std::mem::replace(&mut self.last_poll, At::Monotonic(now));
         if let Some(map) = &mut self.map {
             map.read(MAP_AT_ONCE, since, &mut out);
         }
@@ -118,7 +121,7 @@ impl Watch {
             dump.reader.read(&dump.file, DUMP_AT_ONCE, &mut out);
         }
         for (descriptor, list) in &mut self.lists {
-            list.look(*descriptor, memory, (since, self.looked), &mut out);
+            list.poll(*descriptor, memory, since, self.last_poll, &mut out);
         }
         self.count(out)
     }
@@ -130,7 +133,7 @@ impl Watch {
             self.open_dump(module.path);
         }
         self.open_map();
-        let since = self.looked;
+        let since = self.last_poll;
         if let Some(map) = &mut self.map {
             while out.len() < MOST_CODES && map.read(MAP_AT_ONCE, since, &mut out) {}
             map.reader.finish(since, &mut out);
@@ -143,14 +146,14 @@ impl Watch {
     }
 
     fn count(&mut self, mut changes: Vec<Change>) -> Vec<Change> {
-        changes.truncate(MOST_CODES.saturating_sub(self.told));
-        self.told += changes.len();
+        changes.truncate(MOST_CODES.saturating_sub(self.reported));
+        self.reported += changes.len();
         changes
     }
 
-    /// A file as the process sees it; as we see it where the process is gone.
+    /// A file by the process's path; by ours where the process is gone.
     fn open(&self, path: &Path) -> Option<File> {
-        let mut owners = vec![files::own_user()];
+        let mut owners = vec![files::current_user()];
         owners.extend(self.owner);
         files::open(&files::in_process(self.pid, path), &owners).or_else(|| {
             (self.owner.is_none() || self.is_gone()).then(|| files::open(path, &owners))?
@@ -161,11 +164,11 @@ impl Watch {
         fs::symlink_metadata(format!("/proc/{}/root/", self.pid)).is_err()
     }
 
-    /// Opens the perf map, or the one that has taken its place.
+    /// Opens the perf map, or its replacement.
     fn open_map(&mut self) {
-        /// Clocks of files are a little behind.
+        /// The delay of file clocks.
         const BEHIND: Duration = Duration::from_secs(1);
-        let pid = self.own_pid.unwrap_or(self.pid);
+        let pid = self.namespace_pid.unwrap_or(self.pid);
         let path = PathBuf::from(format!("/tmp/perf-{pid}.map"));
         let Some(file) = self.open(&path) else {
             return;
@@ -194,8 +197,8 @@ impl Watch {
         });
     }
 
-    /// Opens a jitdump file, if a module is one: a program maps a page of it with permission to
-    /// execute, for no other reason than to be found. Returns whether it is one.
+    /// Opens a jitdump file, if a module is one: a program maps a page of it as executable only to
+    /// announce it. Returns whether it is one.
     fn open_dump(&mut self, path: &str) -> bool {
         let path = path.strip_suffix(" (deleted)").unwrap_or(path);
         let path = Path::new(path);

@@ -1,6 +1,7 @@
-//! The words of a command line. Recordings keep it as one text, in which words are quoted as a shell would need them.
+//! The words of a command line. Recordings keep it as one text, in which words are quoted as a
+//! shell would need them.
 
-/// The words of a command line. Older recordings have no quotes: there it is what stands between blanks.
+/// The words of a command line. Older recordings have no quotes: there, words end at blanks.
 ///
 /// ```
 /// let words = profundo_model::words_of_command(r"sh -c $'echo a\necho \'b\''");
@@ -11,7 +12,7 @@ pub fn words_of_command(line: &str) -> Vec<String> {
     let mut rest = line.trim_start_matches(' ');
     while !rest.is_empty() {
         let mut word = String::new();
-        while let Some(letter) = rest.chars().next().filter(|&it| it != ' ') {
+        while let Some(letter) = rest.chars().next().filter(|&letter| letter != ' ') {
             rest = if let Some(inner) = rest.strip_prefix("$'") {
                 escaped(inner, &mut word)
             } else if let Some(inner) = rest.strip_prefix('\'') {
@@ -33,7 +34,7 @@ pub fn words_of_command(line: &str) -> Vec<String> {
     found
 }
 
-/// Reads up to the quote that ends `$'…'`; returns what is behind it.
+/// Reads up to the quote that ends `$'…'`; returns the text behind it.
 fn escaped<'a>(text: &'a str, word: &mut String) -> &'a str {
     let mut letters = text.char_indices();
     while let Some((at, letter)) = letters.next() {

@@ -1,16 +1,16 @@
-//! The energy that the machine has used while it was recorded, as its own counters have it. They know
-//! of packages and of memory, and nothing of programs.
+//! The energy that the machine has used while it was recorded, as its own counters have it. They
+//! know of packages and of memory, and nothing of programs.
 
 use crate::Nanos;
 
-/// What was used while samples were taken.
+/// The energy used while samples were taken.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Energy {
-    /// What each counter has counted.
+    /// The energy of each counter.
     pub zones: Vec<EnergyZone>,
-    /// For how long.
+    /// The length of that time.
     pub duration: Nanos,
-    /// CPU time of all that ran on the machine meanwhile.
+    /// CPU time of the whole machine meanwhile.
     pub machine_cpu: Nanos,
     /// CPU time of the recorded programs meanwhile.
     pub program_cpu: Nanos,
@@ -19,10 +19,10 @@ pub struct Energy {
 /// A part of the machine that has a counter.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EnergyZone {
-    /// Its name, as `package-0`; of what is inside of a package, as `package-0/dram`.
+    /// Its name, such as `package-0`, or `package-0/dram` for a part of a package.
     pub name: String,
-    /// What was used there.
+    /// The energy used, in microjoules.
     pub microjoules: u64,
-    /// Whether it is no part of another zone, so that it counts in the sum.
+    /// True if the zone counts in the sum: it is no part of another one.
     pub is_counted: bool,
 }

@@ -15,7 +15,7 @@ pub struct File {
     pub path: StringId,
     /// `@std`, `@core`, `@my-crate`, or empty.
     pub prefix: StringId,
-    /// What follows the prefix in a report; the whole path where there is no prefix.
+    /// The rest of the path after the prefix in a report; the whole path without a prefix.
     pub rest: StringId,
 }
 
@@ -38,7 +38,7 @@ impl Default for FileTable {
 }
 
 impl FileTable {
-    /// The id of `file`. Files are told apart by path: the first short form of a path stays.
+    /// The id of `file`. Files are distinguished by path: the first short form of a path stays.
     pub fn intern(&mut self, file: File) -> FileId {
         *self.ids.entry(file.path).or_insert_with(|| {
             let id = FileId::from_index(self.files.len());
@@ -47,7 +47,7 @@ impl FileTable {
         })
     }
 
-    /// Changes what reports show of a file without a prefix.
+    /// Changes the short form of a file without a prefix.
     pub fn set_rest(&mut self, id: FileId, rest: StringId) {
         if let Some(file) = self.files.get_mut(id.index()) {
             file.rest = rest;
@@ -64,7 +64,7 @@ impl FileTable {
         self.ids.get(&path).copied()
     }
 
-    /// How many files there are, the unknown one included.
+    /// The number of files, the unknown one included.
     pub fn len(&self) -> usize {
         self.files.len()
     }

@@ -11,7 +11,7 @@ use crate::{FileId, FrameId, StringId};
 pub enum Language {
     /// Compiled from Rust, by its debug information or its mangling.
     Rust,
-    /// C, C++, assembly, or nobody knows: Julia calls all of these "C frames".
+    /// C, C++, assembly or unknown: Julia calls all of these "C frames".
     #[default]
     Native,
     /// CPython bytecode.
@@ -22,25 +22,25 @@ pub enum Language {
     Julia,
     /// Code that another program made while it ran: numba's, LuaJIT's, wasmtime's.
     Generated,
-    /// Native code of the interpreter or the runtime itself, and what starts a program or a
-    /// thread: plumbing, which nobody asked for.
+    /// Native code of the interpreter or the runtime itself, and the code that starts a program or
+    /// a thread: plumbing.
     Runtime,
-    /// Made by us: a reason why a stack ends here.
+    /// Made by us: the reason why a stack ends here.
     Synthetic,
 }
 
 /// A function at a line: Julia's frame identity `(func, file, line, from_c, inlined)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Frame {
-    /// The bare name; empty where it is unknown.
+    /// The bare name; empty where unknown.
     pub function: StringId,
-    /// The name with its parameters or generics, where more than the bare name is known; else empty.
+    /// The name with its parameters or generics; empty where only the bare name is known.
     pub signature: StringId,
-    /// The source file; row 0 where it is unknown.
+    /// The source file; row 0 where unknown.
     pub file: FileId,
-    /// The line, from 1; 0 where it is unknown.
+    /// The line, from 1; 0 where unknown.
     pub line: u32,
-    /// Whose code it is.
+    /// The language of the code.
     pub language: Language,
     /// Whether the compiler inlined this function into the next outer frame.
     pub inlined: bool,
@@ -68,9 +68,9 @@ pub struct FrameKey<'a> {
     pub rest: &'a str,
     /// The line, 0 where unknown.
     pub line: u32,
-    /// Whose code it is.
+    /// The language of the code.
     pub language: Language,
-    /// Whether it was inlined.
+    /// True for an inlined function.
     pub inlined: bool,
 }
 
@@ -91,17 +91,27 @@ impl FrameTable {
         })
     }
 
+    /// Changes the language of a frame. Where another frame becomes equal to it, both stay.
+    pub fn set_language(&mut self, id: FrameId, language: Language) {
+        let Some(frame) = self.frames.get_mut(id.index()) else {
+            return;
+        };
+        self.ids.remove(frame);
+        frame.language = language;
+        self.ids.entry(*frame).or_insert(id);
+    }
+
     /// The row of `id`.
     pub fn get(&self, id: FrameId) -> &Frame {
         &self.frames[id.index()]
     }
 
-    /// How many frames there are.
+    /// The number of frames.
     pub fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no frames.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }

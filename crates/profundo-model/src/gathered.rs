@@ -1,35 +1,35 @@
 //! Samples that are alike as one row.
 //!
-//! A recording may have more samples than the memory holds. Then those of one thread, task, stack and state are one row of
-//! [`Profile::samples`], with the sum of their weights and the time of the first. What a sum cannot tell stands beside it:
-//! how many they were, and what their counts and squares add up to. The order of samples is known of stretches that
-//! lie evenly in the recording.
+//! A recording may have more samples than the memory holds. Then those of one thread, task, stack
+//! and state are one row of [`Profile::samples`], with the sum of their weights and the time of the
+//! first. What a sum loses is kept beside it: the number of samples, and the sums of their counts
+//! and squares. The order of samples is known for stretches that lie evenly in the recording.
 
 use crate::{Nanos, Profile, Sample};
 
-/// What rows were gathered from. Empty where each row is one sample.
+/// The samples behind merged rows. Empty where each row is one sample.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Gathered {
     /// By row of [`Profile::samples`].
     pub rows: Vec<Many>,
     /// Some of the samples, in stretches in which none is missing.
     pub taken: Vec<Taken>,
-    /// Where each stretch ends in `taken`.
+    /// The end of each stretch in `taken`.
     pub ends: Vec<usize>,
 }
 
 /// The samples of a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Many {
-    /// How many there are.
+    /// Their number.
     pub samples: u64,
     /// The sum of their counts.
     pub count: u64,
-    /// The sum of the squares of their weights, as far as they are no measured ones.
+    /// The sum of the squares of their weights, without those of measured weights.
     pub squares: f64,
-    /// The weight of those that must be several in one.
+    /// The weight of samples that certainly stand for several each.
     pub merged: u64,
-    /// When the last of them was taken, or another one after it of the same thread, task and state.
+    /// The time when the last of them was taken, or a later one of the same thread, task and state.
     pub last: Nanos,
 }
 
@@ -38,14 +38,14 @@ pub struct Many {
 pub struct Taken {
     /// The row that it is part of.
     pub row: u32,
-    /// When.
+    /// The time when it was taken.
     pub time: Nanos,
-    /// How much time it stands for.
+    /// The time that it stands for.
     pub weight: Nanos,
 }
 
 impl Gathered {
-    /// What the row was gathered from, if it was.
+    /// The samples behind a row, if it is a merged one.
     pub fn get(&self, row: usize) -> Option<&Many> {
         self.rows.get(row)
     }
@@ -65,7 +65,7 @@ impl Gathered {
         })
     }
 
-    /// Leaves only the rows that are to stay, as the profile's samples were left.
+    /// Keeps only the marked rows, like those of the profile's samples.
     pub fn keep(&mut self, stays: &[bool]) {
         let mut numbers = vec![None; self.rows.len()];
         let mut kept = Vec::new();
@@ -91,7 +91,7 @@ impl Gathered {
 }
 
 impl Profile {
-    /// How many samples the row of [`Profile::samples`] is.
+    /// The number of samples behind a row of [`Profile::samples`].
     pub fn samples_of_row(&self, row: usize) -> u64 {
         self.gathered.get(row).map_or(1, |many| many.samples)
     }
@@ -104,7 +104,7 @@ impl Profile {
         }
     }
 
-    /// When the last sample of a row was taken, as a number that grows in the order of the samples.
+    /// A number for the time of a row's last sample: it grows in the order of the samples.
     pub fn order_of_row(&self, row: usize) -> u64 {
         match self.gathered.get(row) {
             Some(many) => many.last.0,
@@ -112,7 +112,7 @@ impl Profile {
         }
     }
 
-    /// How many samples there are, be they rows of their own or not.
+    /// The number of samples, merged ones included.
     pub fn sample_count(&self) -> u64 {
         match self.gathered.is_any() {
             true => self.gathered.rows.iter().map(|many| many.samples).sum(),
@@ -120,7 +120,7 @@ impl Profile {
         }
     }
 
-    /// The sample that was taken, with all that it has in common with its row.
+    /// The sample as it was taken, completed from its row.
     pub fn sample_of(&self, taken: &Taken) -> Sample {
         Sample {
             time: taken.time,

@@ -1,28 +1,29 @@
-//! What was allocated: blocks that were followed to their end, or sums of all blocks by stack.
+//! Allocations: blocks that were followed to their end, or sums of all blocks by stack.
 //!
 //! A sampled profile has [`Block`]s, each of which stands for many that are alike; a profile of
-//! everything that a program allocates has one [`Site`] for each stack, with exact sums. A profile has
-//! one or the other. Both lie beside the samples of time, and share their stacks, threads and tasks.
+//! everything that a program allocates has one [`Site`] for each stack, with exact sums. A profile
+//! has one or the other. Both lie beside the samples of time, and share their stacks, threads and
+//! tasks.
 
 use crate::{Nanos, ProcessId, StackId, StringId, TaskId, ThreadId};
 
-/// Which allocations were recorded.
+/// The allocations that were recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Sampling {
-    /// None: memory was not looked at.
+    /// None: memory was not recorded.
     #[default]
     None,
-    /// One about each so many bytes, at random: a large one is as good as certain.
+    /// On average one allocation in so many bytes, at random: a large one is almost certain.
     Bytes(u64),
-    /// Each with this probability, whatever its size.
+    /// Each allocation with this probability, whatever its size.
     Events(f64),
-    /// All of them.
+    /// All allocations.
     All,
 }
 
 impl Sampling {
-    /// How likely it is that an allocation of this size is recorded. Exact for the draw that
-    /// samplers of bytes make: gaps of exponential length between the bytes that are hit.
+    /// The probability that an allocation of this size is recorded. Exact for samplers of bytes:
+    /// the gaps between sampled bytes have exponential length.
     pub fn probability(self, size: u64) -> f64 {
         match self {
             Self::None => 0.0,
@@ -32,7 +33,7 @@ impl Sampling {
         }
     }
 
-    /// How many allocations one of this size stands for that was recorded.
+    /// The number of allocations that a recorded one of this size stands for.
     pub fn weight(self, size: u64) -> f64 {
         match self.probability(size) {
             none if none <= 0.0 => 1.0,
@@ -40,7 +41,7 @@ impl Sampling {
         }
     }
 
-    /// The same with each so many times as rare, by powers of two.
+    /// The same sampling with a mean distance doubled so many times.
     pub fn rarer(self, doublings: u8) -> Self {
         let times = 2_f64.powi(i32::from(doublings));
         match self {
@@ -52,95 +53,94 @@ impl Sampling {
         }
     }
 
-    /// The same as it holds for this block.
+    /// The sampling that held for this block.
     pub fn of(self, block: &Block) -> Self {
         self.rarer(block.doublings)
     }
 
-    /// How many allocations a block stands for.
+    /// The number of allocations that a block stands for.
     pub fn weight_of(self, block: &Block) -> f64 {
         self.of(block).weight(block.size)
     }
 }
 
-/// Whose allocator a block came from.
+/// The allocator that a block came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[non_exhaustive]
 pub enum Domain {
-    /// The C library's, or what stands in its place; Rust's and C++'s are in it.
+    /// The C library's allocator or its replacement; Rust's and C++'s use it.
     #[default]
     Native,
-    /// An interpreter's, for its objects and what belongs to them.
+    /// An interpreter's allocator of objects and their parts.
     Python,
-    /// The kernel's: pages that were asked for by `mmap`, or by moving the end of the data.
+    /// The kernel: pages from `mmap` or from moving the break.
     Mapped,
 }
 
 /// A block that was recorded when it was allocated. A block that is resized is another block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Block {
-    /// When, since the start of the recording.
+    /// The time when it was allocated, since the start of the recording.
     pub time: Nanos,
-    /// When it was freed; `None` if it never was, as long as anybody looked.
+    /// The time when it was freed; `None` if it was alive at the end of the recording.
     pub freed: Option<Nanos>,
     /// The raw cycle counter at the allocation; 0 where there is none.
     pub clock: u64,
-    /// How many bytes were asked for.
+    /// Requested bytes.
     pub size: u64,
-    /// Who asked.
+    /// The allocating thread.
     pub thread: ThreadId,
     /// The task current on that thread.
     pub task: TaskId,
-    /// Where.
+    /// The allocating stack.
     pub stack: StackId,
-    /// From whom.
+    /// The allocator.
     pub domain: Domain,
-    /// What it holds, as `Vec<u8>` or `dict`; empty where that is not known.
+    /// The type of its contents, such as `Vec<u8>` or `dict`; empty where unknown.
     pub type_name: StringId,
-    /// Whether it is where something keeps its elements that can grow.
+    /// Whether a growable container keeps its elements there.
     pub is_buffer: bool,
-    /// Whether it was freed before its thread had allocated anything else.
+    /// True if the block was freed before its thread allocated anything else.
     pub is_temporary: bool,
-    /// How often the mean distance of the blocks that are recorded had been doubled when this one was due,
-    /// so that a program that allocates very much is not looked at too often; and how often as many were left out
-    /// again, because the file is too small for all.
+    /// The number of doublings of the mean sampling distance when this block was due, and how often
+    /// every other block was left out to keep the file small.
     pub doublings: u8,
-    /// Whether nobody pointed to it when its process ended, as far as that was looked for.
+    /// True if the block was unreachable when its process ended, as far as that was searched.
     pub is_unreachable: bool,
 }
 
 /// The end of a block that was taken out of the profile before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlockEnd {
-    /// Which one, counted from the first of all blocks.
+    /// The block's number, counted from the first of all blocks.
     pub row: u64,
-    /// When it was freed.
+    /// The time when it was freed.
     pub freed: Nanos,
-    /// As for a block.
+    /// True if the block was freed before its thread allocated anything else.
     pub is_temporary: bool,
 }
 
-/// Bytes that were copied from one place to another.
+/// Bytes copied from one place to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Copied {
-    /// When, since the start of the recording.
+    /// The time when they were copied, since the start of the recording.
     pub time: Nanos,
-    /// How many bytes.
+    /// The number of bytes.
     pub size: u64,
-    /// Who copied.
+    /// The copying thread.
     pub thread: ThreadId,
-    /// Where.
+    /// The copying stack.
     pub stack: StackId,
-    /// How often every other one was left out, because the file is too small for all.
+    /// The number of times that every other copy was left out to keep the file small.
     pub doublings: u8,
 }
 
-/// A number of blocks, and how large they are together.
+/// A number of blocks and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Amount {
-    /// How many.
+    /// The number of blocks.
     pub count: u64,
-    /// Bytes that were asked for.
+    /// Requested bytes.
     pub bytes: u64,
 }
 
@@ -151,33 +151,33 @@ impl std::ops::AddAssign for Amount {
     }
 }
 
-/// What was allocated on one stack, exactly.
+/// The allocations of one stack, exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Site {
-    /// In which process.
+    /// The process.
     pub process: ProcessId,
-    /// Where.
+    /// The allocating stack.
     pub stack: StackId,
-    /// From whom.
+    /// The allocator.
     pub domain: Domain,
-    /// All of it.
+    /// All allocated blocks.
     pub allocated: Amount,
-    /// What was freed of it.
+    /// The freed blocks among them.
     pub freed: Amount,
-    /// What was freed before its thread had allocated anything else.
+    /// Blocks freed before their thread allocated anything else.
     pub temporary: Amount,
-    /// What was there when the process had most.
+    /// The blocks in use at the peak of the process.
     pub at_peak: Amount,
-    /// How long all of it has lived, together; what was never freed until the end of the recording.
+    /// The lifetimes of all blocks, added up; unfreed ones live until the end of the recording.
     pub lifetimes: Nanos,
-    /// What could not be come to by any pointer when its process ended, as far as that was looked for.
+    /// Blocks unreachable when the process ended, as far as that was searched.
     pub unreachable: Amount,
-    /// Under which number its process counts it, for whoever goes on with the recording.
+    /// The site's number in its process, to continue the recording.
     pub number: u32,
 }
 
 impl Site {
-    /// What was never freed.
+    /// The blocks never freed.
     pub fn live(&self) -> Amount {
         Amount {
             count: self.allocated.count.saturating_sub(self.freed.count),
@@ -186,96 +186,96 @@ impl Site {
     }
 }
 
-/// How much a [`Site`] had at one moment of the recording. It is told where it has changed.
+/// The amounts of a [`Site`] at one moment of the recording, kept where they changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moment {
     /// The site, by its row.
     pub site: u32,
-    /// When.
+    /// The moment.
     pub time: Nanos,
-    /// What it had allocated by then.
+    /// The blocks allocated by then.
     pub allocated: Amount,
-    /// What of that had not been freed.
+    /// The blocks allocated and not yet freed.
     pub live: Amount,
 }
 
-/// What a process had of the machine's memory at one moment.
+/// The memory of a process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Gauge {
-    /// Which process.
+    /// The process.
     pub process: ProcessId,
-    /// When.
+    /// The time when it was read.
     pub time: Nanos,
-    /// Bytes in memory, those that are shared included.
+    /// Resident bytes, shared ones included.
     pub resident: u64,
-    /// The most bytes that were in memory up to then, by the kernel's own count, which nothing escapes
-    /// between two looks; 0 where it does not tell.
+    /// The peak of the resident bytes so far by the kernel's count, which misses nothing between
+    /// two readings; 0 where the kernel does not report it.
     pub peak_resident: u64,
-    /// Bytes in memory, each that is shared by its part; `None` where it was not looked at then.
+    /// Proportional set size in bytes; `None` where it was not read.
     pub proportional: Option<u64>,
-    /// Bytes in memory that are no file's.
+    /// Anonymous resident bytes.
     pub anonymous: u64,
-    /// Bytes that were moved out of memory.
+    /// Swapped bytes.
     pub swapped: u64,
-    /// Page faults so far that were served from memory.
+    /// Minor page faults so far.
     pub minor_faults: u64,
-    /// Page faults so far that had to read.
+    /// Major page faults so far.
     pub major_faults: u64,
-    /// Bytes in blocks that allocators have handed out and that were not given back; `None` where not all
-    /// are counted.
+    /// Bytes in live blocks of the allocators; `None` where not all allocations are counted.
     pub in_use: Option<u64>,
-    /// Bytes that the program has asked the kernel for itself, and not given back; the same.
+    /// Bytes that the program has mapped itself and not yet unmapped; `None` where not all
+    /// allocations are counted.
     pub mapped: Option<u64>,
-    /// Bytes of `anonymous` that are certainly no allocator's: our own tables, the stack of the first thread,
-    /// what was changed of files. `None` where it was not looked at then.
+    /// Bytes of `anonymous` that are certainly no allocator's: our own tables, the stack of the
+    /// first thread, changed pages of files. `None` where this was not read.
     pub elsewhere: Option<u64>,
-    /// Bytes that the interpreter has asked the kernel for, to make objects in.
+    /// Bytes of the interpreter's arenas.
     pub arenas: u64,
 }
 
-/// What was allocated, and what that did to the machine's memory.
+/// Allocations, and their effect on the machine's memory.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Heap {
-    /// Which allocations were recorded.
+    /// The allocations that were recorded.
     pub sampling: Sampling,
-    /// Those that were, about in the order in which they were allocated.
+    /// The recorded blocks, roughly in the order of allocation.
     pub blocks: Vec<Block>,
-    /// How many were taken out before the first of them, while the profile grew.
+    /// Blocks taken out before the first of them, while the profile grew.
     pub taken: u64,
-    /// The ends of those that were taken out.
+    /// The ends of blocks that were taken out.
     pub ends: Vec<BlockEnd>,
-    /// Blocks of those that nobody pointed to when their processes ended, by their rows.
+    /// Rows of the taken blocks that were unreachable when their processes ended.
     pub unreachable: Vec<u64>,
-    /// The processes in which it was looked at their ends which blocks nobody points to.
+    /// The processes that were searched for unreachable blocks at their end.
     pub searched: Vec<ProcessId>,
-    /// Which copies were recorded, of those that count.
+    /// The copies that were recorded.
     pub copying: Sampling,
     /// The shortest copies that count.
     pub copies_from: u64,
-    /// Those that were recorded, about in the order of time.
+    /// The recorded copies, roughly in the order of time.
     pub copies: Vec<Copied>,
-    /// Exact sums.
+    /// Exact sums by stack.
     pub sites: Vec<Site>,
-    /// How the sums came about, oldest first.
+    /// The growth of the sums, oldest first.
     pub moments: Vec<Moment>,
-    /// The machine's memory, of each process oldest first.
+    /// The memory of processes, of each process oldest first.
     pub gauges: Vec<Gauge>,
 }
 
 impl Heap {
-    /// How the blocks were recorded that stand for most.
+    /// The coarsest sampling of any block.
     pub fn coarsest(&self) -> Sampling {
         let most = self.blocks.iter().max_by_key(|block| block.doublings);
         most.map_or(self.sampling, |block| self.sampling.of(block))
     }
 
-    /// How the copies were recorded that stand for most.
+    /// The coarsest sampling of any copy.
     pub fn coarsest_copies(&self) -> Sampling {
         let most = self.copies.iter().map(|copy| copy.doublings).max();
         self.copying.rarer(most.unwrap_or(0))
     }
 
-    /// How a copy was recorded.
+    /// The sampling that held for a copy.
     pub fn copying_of(&self, copied: &Copied) -> Sampling {
         self.copying.rarer(copied.doublings)
     }

@@ -53,6 +53,10 @@ id!(
     ProcessId
 );
 id!(
+    /// A row of the profile's list of origins.
+    OriginId
+);
+id!(
     /// A row of [`crate::ModuleTable`].
     ModuleId
 );

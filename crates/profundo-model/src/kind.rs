@@ -1,4 +1,4 @@
-//! Whose time a sample is: Python's, native code's or the system's.
+//! The kind of time that a sample stands for: Python's, native code's or the system's.
 //!
 //! A sample in a system call is the system's. Otherwise the innermost Python line decides. What
 //! runs above it is *native* where a library runs (an extension, or what it calls), or where the
@@ -13,23 +13,22 @@ use rustc_hash::FxHashSet;
 
 use crate::plumbing::{self, Part};
 use crate::{
-    Frame, FrameId, Language, LocationId, LocationKind, ModuleId, Profile, Reason, Role, Sample,
-    StackId, State, StringId, is_generated_code,
+    Ends, Frame, FrameId, Language, LocationId, LocationKind, ModuleId, Profile, Reason, Role,
+    Sample, Stack, StackId, State, StringId, is_generated_code,
 };
 
-/// Whose time a sample is.
+/// The kind of time that a sample stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// The interpreter at work for a Python line.
     Python,
-    /// Compiled code: a library's, the interpreter's builtin functions, or a program's without
-    /// Python.
+    /// Compiled code: a library, the interpreter's builtin functions, or a program without Python.
     Native,
     /// A system call.
     System,
-    /// None: the thread waits.
+    /// No time on a CPU: the thread waits.
     Waiting,
-    /// Python's or native code's, which nobody knows: the interpreter's frames could not be read.
+    /// Python's or native code's, which is unknown: the interpreter's frames could not be read.
     Unreadable,
 }
 
@@ -72,12 +71,21 @@ impl Kinds {
     /// interpreter's plumbing looks like any other of its functions.
     pub fn of(profile: &Profile) -> Self {
         let stacks = Above::of_stacks(profile, |_, _, _| ());
+        let answers = stacks.into_iter().zip(profile.stacks.iter());
+        let answer =
+            |(above, stack): (Above, Stack)| match profile.locations.get(stack.location).kind {
+                LocationKind::Part {
+                    ends: Some(Ends { kind, library }),
+                    ..
+                } => Answer { kind, library },
+                _ => above.answer(),
+            };
         Self {
-            stacks: stacks.into_iter().map(Above::answer).collect(),
+            stacks: answers.map(answer).collect(),
         }
     }
 
-    /// Whose time the sample is.
+    /// The kind of the sample.
     pub fn kind(&self, sample: &Sample) -> Kind {
         match sample.state {
             State::System => Kind::System,
@@ -86,14 +94,24 @@ impl Kinds {
         }
     }
 
-    /// Whose time a sample with this stack is that is not the system's.
+    /// The kind of samples with this stack outside of system calls.
     pub fn of_stack(&self, stack: StackId) -> Kind {
         self.stacks[stack.index()].kind
     }
 
+    /// The kind of samples with this stack outside of system calls, and their library: see
+    /// [`Kinds::library`].
+    pub fn ends(&self, stack: StackId) -> Ends {
+        let Answer { kind, library } = self.stacks[stack.index()];
+        Ends {
+            kind,
+            library: library.filter(|_| kind == Kind::Native),
+        }
+    }
+
     /// The library that a native sample is in: its innermost module that is not the system's, and
-    /// the system's where there is no other. A copy that numpy has libc make is numpy's.
-    /// `None` for what is Python's or the system's, and for code in no module.
+    /// the system's where there is no other. A copy that numpy has libc make is numpy's. `None` for
+    /// Python's and the system's time, and for code in no module.
     pub fn library(&self, sample: &Sample) -> Option<ModuleId> {
         (self.kind(sample) == Kind::Native)
             .then(|| self.stacks[sample.stack.index()].library)
@@ -101,7 +119,7 @@ impl Kinds {
     }
 }
 
-/// What a location adds to the stack below it.
+/// The contribution of a location to the stack below it.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// A Python line, and whether it calls something.
@@ -114,27 +132,27 @@ enum Step {
     Interpreter(ModuleId, Option<(Part, StringId)>),
     /// Code of the interpreter without a name.
     Unnamed(ModuleId),
-    /// The interpreter's frames should be here.
+    /// The interpreter's frames belong here, and are missing.
     Unreadable,
-    /// Nothing that runs.
+    /// No code.
     Nothing,
 }
 
-/// What stands above the innermost Python line of a stack.
+/// The frames above the innermost Python line of a stack.
 #[derive(Debug, Clone, Copy)]
 struct Above {
-    /// Whether there is such a line, and whether it calls something.
+    /// Whether the innermost Python line calls something; `None` without such a line.
     python: Option<bool>,
     is_foreign: bool,
     /// Whether the interpreter's frames could not be read.
     is_unreadable: bool,
-    /// How far the interpreter's own code above the line has come.
+    /// The highest part reached by the interpreter's own code above the line.
     part: Part,
-    /// Functions without names among it.
+    /// Functions without names among that code.
     unnamed: u8,
     /// The innermost module that is not the system's.
     library: Option<ModuleId>,
-    /// The system's module, where there is no other.
+    /// The innermost module of the system, where there is no other.
     system: Option<ModuleId>,
 }
 
@@ -149,7 +167,8 @@ impl Above {
         system: None,
     };
 
-    /// For every row of the stack table. `each` hears of what is below a row, and what the row adds.
+    /// The kind of every row of the stack table. `each` gets the state below a row, and the row's
+    /// own step.
     fn of_stacks(profile: &Profile, mut each: impl FnMut(&Above, Step, LocationId)) -> Vec<Self> {
         let steps: Vec<Step> = profile
             .locations
@@ -179,7 +198,7 @@ impl Above {
                 self.library = module;
             }
             Step::System(module) => {
-                // Memory that the evaluation itself copies or asks for.
+                // Memory that the evaluation itself copies or allocates.
                 if self.part == Part::Plumbing {
                     self.part = Part::Service;
                 }
@@ -192,7 +211,7 @@ impl Above {
                 self.library = Some(module);
             }
             Step::Unnamed(module) => {
-                // Of an interpreter without symbols nobody knows which functions are plumbing.
+                // Without symbols it is unknown which of the interpreter's functions are plumbing.
                 // One of them above a line may well be; several are the depth of real work.
                 self.unnamed = self.unnamed.saturating_add(1);
                 if self.part == Part::Plumbing && self.unnamed > 1 {
@@ -228,7 +247,7 @@ impl Step {
         let language = |frame: &FrameId| profile.frames.get(*frame).language;
         let innermost = location.frames.first().map(language);
         match location.kind {
-            // A function of C's, of which the interpreter has told.
+            // A C function that the interpreter itself has reported.
             LocationKind::Python { .. } if innermost == Some(Language::Native) => {
                 Self::Foreign(None)
             }
@@ -240,7 +259,7 @@ impl Step {
                     return Self::Foreign(None);
                 };
                 match profile.modules.get(module).role {
-                    // What an interpreter has generated to be called through.
+                    // Glue that an interpreter has generated to be called through.
                     Role::Ordinary
                         if innermost == Some(Language::Runtime)
                             && is_generated_code(
@@ -255,7 +274,14 @@ impl Step {
                     Role::Interpreter => Self::interpreter(profile, module, &location.frames),
                 }
             }
-            // Data without addresses says by its languages what it is.
+            // The real function is the last frame. Functions inlined into it were not called.
+            LocationKind::Part { of, frame, .. } => {
+                match usize::from(frame) + 1 < profile.locations.get(of).frames.len() {
+                    true => Self::Nothing,
+                    false => Self::of(profile, of),
+                }
+            }
+            // Data without addresses has only its languages.
             LocationKind::Invented(_) => match innermost {
                 Some(Language::Python) => Self::Python { is_call: true },
                 Some(Language::Runtime | Language::Synthetic) | None => Self::Nothing,
@@ -265,7 +291,7 @@ impl Step {
     }
 
     fn interpreter(profile: &Profile, module: ModuleId, frames: &[FrameId]) -> Self {
-        // The real function stands last. What was inlined into it was not called.
+        // The real function stands last. Functions inlined into it were not called.
         let named = frames
             .iter()
             .rev()
@@ -284,16 +310,16 @@ impl Step {
 }
 
 impl Profile {
-    /// Marks what nobody asked for as [`Language::Runtime`], so that reports can hide it; to be
-    /// asked once the profile has its names.
+    /// Marks plumbing as [`Language::Runtime`], so that reports can hide it; to be called once the
+    /// profile has its names.
     ///
-    /// That is what starts programs and threads, by name, and in Rust by its place; the profiler's own code; and, where
-    /// there is Python, the interpreter's code. What stays native of the latter is each function
-    /// that a Python line somewhere *calls* (`builtin_sorted`, not `list_sort_impl` inside it, not
-    /// the `PyNumber_Add` of a `+`): a name that the user wrote, more or less. The C library is
-    /// the interpreter's where only that calls it. Where the
-    /// interpreter is linked into a program of another name, only names that look like its own
-    /// are its own. Libraries and extensions stay what they are.
+    /// Plumbing is the code that starts programs and threads, known by name, and in Rust by its
+    /// place; the profiler's own code; and, where there is Python, the interpreter's code. Of the
+    /// latter, each function that a Python line somewhere *calls* stays native (`builtin_sorted`,
+    /// not `list_sort_impl` inside it, not the `PyNumber_Add` of a `+`): its name is more or less
+    /// what the user wrote. The C library is the interpreter's where only that calls it. Where the
+    /// interpreter is linked into a program of another name, only names that look like its own are
+    /// its own. Libraries and extensions stay what they are.
     pub fn mark_runtime(&mut self) {
         let mut called = FxHashSet::default();
         let mut outside = FxHashSet::default();

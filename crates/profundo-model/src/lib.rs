@@ -35,6 +35,7 @@ mod loss;
 mod made;
 mod meta;
 mod module;
+mod origin;
 mod plumbing;
 mod profile;
 mod programs;
@@ -59,13 +60,14 @@ pub use gathered::{Gathered, Many, Taken};
 pub use growing::{CodeObject, Growing, Mapping};
 pub use heap::{Amount, Block, BlockEnd, Copied, Domain, Gauge, Heap, Moment, Sampling, Site};
 pub use ids::{
-    FileId, FrameId, LocationId, ModuleId, ProcessId, StackId, StringId, TaskId, ThreadId,
+    FileId, FrameId, LocationId, ModuleId, OriginId, ProcessId, StackId, StringId, TaskId, ThreadId,
 };
 pub use kind::{Kind, Kinds};
-pub use location::{Avma, CodeAddress, Location, LocationKind, LocationTable, Reason};
+pub use location::{Avma, CodeAddress, Ends, Location, LocationKind, LocationTable, Reason};
 pub use loss::Loss;
 pub use meta::{Engine, Measure, Meta, Part, SampleKind, Settled};
 pub use module::{Module, ModuleTable, Role, is_generated_code};
+pub use origin::{Alignment, Origin};
 pub use plumbing::is_start;
 pub use profile::Profile;
 pub use programs::Programs;

@@ -1,11 +1,11 @@
-//! Locations: where a stack was, before and after it has names.
+//! Locations: the places in stacks, before and after they have names.
 //!
-//! A location is what the walk found: a code address, or the reason why the walk went no
-//! further. Naming gives it one frame, or several where functions were inlined there.
+//! A location is a finding of the walk: a code address, or the reason why the walk went no further.
+//! Naming gives it one frame, or several where functions were inlined there.
 
 use rustc_hash::FxHashMap;
 
-use crate::{FrameId, LocationId, ModuleId, Wait};
+use crate::{FrameId, Kind, LocationId, ModuleId, Wait};
 
 /// An address in the memory of the target ("actual virtual memory address").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -38,8 +38,8 @@ impl CodeAddress {
     }
 }
 
-/// Why a stack has no code address at this place. Each is shown as a frame named `[…]`, so that
-/// no weight is lost.
+/// The reason why a stack has no code address at this place. Each is shown as a frame named `[…]`,
+/// so that no weight is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Reason {
@@ -47,7 +47,7 @@ pub enum Reason {
     Truncated,
     /// The walk met an address without unwind information or one it could not read.
     Broken,
-    /// A blocked thread's frame needs a frame pointer that the kernel does not tell.
+    /// A blocked thread's frame needs a frame pointer, which the kernel does not report.
     FramePointerUnknown,
     /// A task that parked before the session began.
     ParkedBeforeSession,
@@ -65,18 +65,18 @@ pub enum Reason {
     PythonUnnamed,
     /// Native frames and the interpreter's do not fit together.
     Unmerged,
-    /// The recording had no room for yet another way to the innermost frame.
+    /// The recording had no room for another path to the innermost frame.
     NotKept,
     /// The thread waited, for too short a time to be read.
     Unread,
-    /// Nothing is missing: what comes above it, the interpreter did for the sake of collecting garbage.
+    /// No gap: the interpreter ran the frames above to collect garbage.
     Collecting,
     /// CPU time that the kernel counted for a process that ended before a sample of it was due.
     TooShort,
-    /// CPU time that the kernel counted for a process beyond what its samples can stand for.
+    /// CPU time that the kernel counted for a process beyond the time its samples can stand for.
     NotSampled,
-    /// No frame of the interpreter's could be read. It is the innermost one: whatever native function is left
-    /// below it may not be the one that used the time.
+    /// No frame of the interpreter could be read. It is the innermost one: the native function left
+    /// below may not be the one that used the time.
     PythonUnreadable,
 }
 
@@ -102,13 +102,13 @@ impl Reason {
         Reason::PythonUnreadable,
     ];
 
-    /// Whether something of the stack is missing there.
+    /// Whether a part of the stack is missing there.
     pub fn is_gap(self) -> bool {
         self != Self::Collecting
     }
 
-    /// Whether the innermost function is not known, because the stack was not read at all. A stack that
-    /// is cut at its root still has it.
+    /// Whether the innermost function is unknown, because the stack was not read at all. A stack
+    /// that is cut at its root still has it.
     pub fn hides_the_function(self) -> bool {
         matches!(
             self,
@@ -146,7 +146,7 @@ impl Reason {
     }
 }
 
-/// What a location stands for.
+/// The meaning of a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum LocationKind {
@@ -154,7 +154,7 @@ pub enum LocationKind {
     Code(CodeAddress),
     /// A reason why the stack has no address here.
     Reason(Reason),
-    /// A line of interpreted code. It has its name from the start, and is told apart by it.
+    /// A line of interpreted code. It has its name from the start, and is identified by it.
     Python {
         /// The function at the line.
         frame: FrameId,
@@ -164,22 +164,40 @@ pub enum LocationKind {
         /// not the interpreter's own.
         is_call: bool,
     },
-    /// What the thread waits for: the innermost of a blocked thread's stack. It has its name from the
-    /// start, and is told apart by it.
+    /// The wait of a blocked thread, innermost in its stack. It has its name from the start, and is
+    /// identified by it.
     Wait {
         /// Its name.
         frame: FrameId,
-        /// What it is.
+        /// Its kind.
         wait: Wait,
     },
-    /// Made from text: told apart by its number alone. Julia's invented addresses are these too.
+    /// Made from text: identified by its number alone. Julia's invented addresses are these too.
     Invented(u64),
+    /// One frame of another location, alone: a transform took frames of the stack away.
+    Part {
+        /// The location as recorded.
+        of: LocationId,
+        /// The number of the frame there.
+        frame: u16,
+        /// The kind of the time that ends here, where the frames that would tell are gone.
+        ends: Option<Ends>,
+    },
+}
+
+/// The kind of the time that ends in a location, as it was with all frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ends {
+    /// The kind.
+    pub kind: Kind,
+    /// The library of native time.
+    pub library: Option<ModuleId>,
 }
 
 /// A place in the program, with its names once they are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
-    /// What was found.
+    /// The finding of the walk.
     pub kind: LocationKind,
     /// The module that the address lies in.
     pub module: Option<ModuleId>,
@@ -188,7 +206,7 @@ pub struct Location {
     pub frames: Box<[FrameId]>,
 }
 
-/// Locations by id; told apart by what was found and in which module.
+/// Locations by id, distinct by kind and module.
 ///
 /// The module is part of the key because a library can be unloaded and another one loaded at
 /// the same address during one recording.
@@ -222,12 +240,12 @@ impl LocationTable {
         self.locations[id.index()].frames = frames.into();
     }
 
-    /// How many locations there are.
+    /// The number of locations.
     pub fn len(&self) -> usize {
         self.locations.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no locations.
     pub fn is_empty(&self) -> bool {
         self.locations.is_empty()
     }

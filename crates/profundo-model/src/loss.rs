@@ -1,4 +1,5 @@
-//! Loss is data: what could not be kept is counted here, travels with the samples, and is shown.
+//! Loss is data: lost samples are counted here, the counts travel with the samples, and reports
+//! show them.
 
 /// Counts of samples that were lost or are less than whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -96,7 +96,8 @@ impl Profile {
     /// # Panics
     /// If it is empty.
     pub fn hand_made_stack(&mut self, root_first: &[LocationId]) -> StackId {
-        let stack = (root_first.iter()).fold(None, |at, &it| Some(self.stacks.intern(at, it)));
+        let stack =
+            (root_first.iter()).fold(None, |at, &location| Some(self.stacks.intern(at, location)));
         stack.expect("a stack has a location")
     }
 }

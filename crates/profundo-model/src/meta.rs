@@ -1,8 +1,8 @@
-//! What is known about the recording as a whole.
+//! Facts about the recording as a whole.
 
 use crate::{Energy, Loss, Nanos, Profile, StackId};
 
-/// What made the samples.
+/// The source of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Engine {
@@ -12,7 +12,7 @@ pub enum Engine {
     CpuTimer,
     /// Rings of perf samples, read from outside.
     PerfRing,
-    /// A look at which threads have run, at each tick of the recorder's own, from outside.
+    /// A look from outside at which threads have run, at each tick of the recorder.
     ProcPoll,
     /// A helper that picks threads and tasks at random.
     Wall,
@@ -35,7 +35,7 @@ impl Engine {
     }
 }
 
-/// What the samples measure.
+/// The quantity that the samples measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SampleKind {
     /// CPU time.
@@ -43,93 +43,92 @@ pub enum SampleKind {
     Cpu,
     /// Elapsed time of threads and tasks.
     Wall,
-    /// Every call was measured: a sample is what a function took itself in one place of the tree of calls, all its calls
-    /// added up.
+    /// Every call was measured: a sample is the own time of a function in one place of the call
+    /// tree, over all its calls.
     Traced,
-    /// What was allocated, where that was made the samples of a profile: a weight is no time, but
-    /// bytes or blocks.
+    /// Allocations turned into samples: a weight is bytes or blocks instead of time.
     Heap(Measure),
 }
 
-/// What of a heap is measured.
+/// The measured quantity of a heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Measure {
-    /// Of which blocks.
+    /// The blocks.
     pub part: Part,
-    /// Whether they are counted, instead of their bytes.
+    /// Whether blocks are counted instead of their bytes.
     pub counts: bool,
 }
 
 /// Some of the blocks of a heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Part {
-    /// All that were allocated.
+    /// All allocated blocks.
     #[default]
     Allocated,
-    /// Those that were never freed.
+    /// Blocks never freed.
     Live,
-    /// Those that were there when their process had most.
+    /// Blocks in use at the peak of their process.
     Peak,
-    /// Those that were freed before their thread had allocated anything else.
+    /// Blocks freed before their thread allocated anything else.
     Temporary,
-    /// None of them, but what was copied from one place to another.
+    /// No blocks, but copies from one place to another.
     Copied,
 }
 
 /// The recording as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Meta {
-    /// What made the samples.
+    /// The source of the samples.
     pub engine: Engine,
-    /// What they measure.
+    /// The quantity that they measure.
     pub kind: SampleKind,
-    /// The nominal time between two samples of a busy thread. 0 where it is unknown.
+    /// The nominal time between two samples of a busy thread; 0 where unknown.
     pub period: Nanos,
-    /// When the recording began, in nanoseconds since 1970.
+    /// The start of the recording, in nanoseconds since 1970.
     pub started_at_unix: u64,
-    /// How long it lasted; several sessions in one buffer add up.
+    /// Its length; several sessions in one buffer add up.
     pub duration: Nanos,
-    /// How much CPU time the engine could have sampled, by the kernel's count: for
-    /// `perf-signal` user time, for `cpu-timer` user and system time.
+    /// CPU time that the engine could have sampled, by the kernel's count: user time for
+    /// `perf-signal`, user and system time for `cpu-timer`.
     pub cpu: Option<Nanos>,
-    /// The time our handler took on the program's threads, delivery by the kernel included. Of a program that is
-    /// read from outside: how long its threads were held.
+    /// The time of our handler on the program's threads, delivery by the kernel included. For a
+    /// program that is read from outside: how long its threads were held.
     pub own_cost: Option<Nanos>,
-    /// CPU time that the profiler's own process used until the recording ended. Known of programs that are read
-    /// from outside.
+    /// CPU time of the profiler's own process until the end of the recording, for programs that are
+    /// read from outside.
     pub recorder_cpu: Option<Nanos>,
-    /// How much CPU time was sampled at the kernel's ticks, beside clocks that tick at any instant: that of threads
-    /// which lived shortly or were switched often.
+    /// CPU time that was sampled at the kernel's ticks, beside clocks that tick at any instant:
+    /// that of threads that lived shortly or were switched often.
     pub by_ticks: Option<Nanos>,
-    /// The energy that the machine has used, where it was asked for and can be read.
+    /// The energy that the machine has used, where it was recorded.
     pub energy: Option<Energy>,
-    /// What the samples stood for before their weights were made to add up to the CPU time of their
-    /// processes. `None`: the weights are as they were recorded.
+    /// The state before the weights were made to add up to the CPU time of their processes. `None`:
+    /// the weights are as recorded.
     pub settled: Option<Settled>,
-    /// What was lost.
+    /// Counts of lost samples.
     pub loss: Loss,
     /// Whether the buffer filled up, so that sampling stopped before the program did.
     pub buffer_was_full: bool,
-    /// Sentences for the reader: what was refused, what is out of sight.
+    /// Sentences for the reader, about refused access and blind spots.
     pub notes: Vec<String>,
-    /// Whose code a file or a module is, where its place does not tell: patterns for paths, of which the last that fits
-    /// decides. What fits is the reader's own, and a library's behind a `!`.
+    /// Patterns for paths of code whose owner the place does not show; the last match decides. A
+    /// match is the reader's own code, or a library's behind a `!`.
     pub mine: Vec<String>,
 }
 
-/// What the samples stood for before each process was given the CPU time that the kernel counted for it.
-/// It is not saved: recordings keep the weights as they were measured.
+/// The totals before each process was given the CPU time that the kernel counted for it. They are
+/// not saved: recordings keep the weights as measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settled {
     /// The sum of the weights.
     pub sampled: Nanos,
     /// The part of it that was taken in system calls.
     pub sampled_in_kernel: Nanos,
-    /// How many samples there are; the rows behind them stand for time without a sample.
+    /// The number of samples; the rows behind them stand for time without a sample.
     pub samples: u64,
-    /// The stack of processes that were too short to be sampled.
+    /// The stack of processes too short to be sampled.
     pub too_short: Option<StackId>,
-    /// The stack of time that samples cannot stand for.
+    /// The stack of time beyond the samples.
     pub not_sampled: Option<StackId>,
 }
 
@@ -141,7 +140,7 @@ impl Settled {
 }
 
 impl Profile {
-    /// How many samples were taken.
+    /// The number of samples taken.
     pub fn samples_taken(&self) -> u64 {
         match self.meta.settled {
             Some(settled) => settled.samples,
@@ -149,20 +148,20 @@ impl Profile {
         }
     }
 
-    /// Whether a stack stands for CPU time that the kernel counted and nobody sampled.
+    /// Whether a stack stands for CPU time that the kernel counted and no sample covers.
     pub fn is_counted(&self, stack: StackId) -> bool {
         (self.meta.settled).is_some_and(|settled| settled.is_counted(stack))
     }
 
-    /// User and system time that all processes used by the kernel's count, where that is known.
+    /// User and system time of all processes by the kernel's count, where known.
     pub fn cpu_used(&self) -> Option<(Nanos, Nanos)> {
         let sum = |part: fn(&crate::Process) -> Option<Nanos>| {
             let known = self.processes.iter().filter_map(part);
-            known.fold(None, |sum: Option<u64>, it| {
-                Some(sum.unwrap_or(0).saturating_add(it.0))
+            known.fold(None, |sum: Option<u64>, time| {
+                Some(sum.unwrap_or(0).saturating_add(time.0))
             })
         };
-        match (sum(|it| it.user), sum(|it| it.system)) {
+        match (sum(|process| process.user), sum(|process| process.system)) {
             (None, None) => None,
             (user, system) => Some((Nanos(user.unwrap_or(0)), Nanos(system.unwrap_or(0)))),
         }
@@ -170,7 +169,14 @@ impl Profile {
 }
 
 impl Meta {
-    /// How often a sample of this weight counts that was taken by a clock: see [`Profile::count_of`].
+    /// Adds patterns of whose code it is. They come last, so they decide.
+    pub fn add_mine(&mut self, patterns: &[String]) {
+        if !self.mine.ends_with(patterns) {
+            self.mine.extend_from_slice(patterns);
+        }
+    }
+
+    /// The count of a sample of this weight that a clock took: see [`Profile::count_of`].
     pub fn count_of(&self, weight: Nanos) -> u64 {
         match self.period.0 {
             0 => 1,
@@ -178,7 +184,7 @@ impl Meta {
         }
     }
 
-    /// How many samples the CPU time should have given: `cpu / period`.
+    /// The number of samples that the CPU time should have given: `cpu / period`.
     pub fn expected_samples(&self) -> Option<f64> {
         let cpu = self.cpu?;
         (self.period.0 > 0).then(|| cpu.0 as f64 / self.period.0 as f64)

@@ -1,4 +1,4 @@
-//! Modules: the files mapped into the target, and where.
+//! Modules: the files mapped into the target, and their addresses.
 
 use crate::{Avma, ModuleId, StringId};
 
@@ -11,26 +11,26 @@ pub struct Module {
     pub start: Avma,
     /// The end of the last mapping.
     pub end: Avma,
-    /// What to subtract from an address in memory to get the address in the file.
+    /// The number to subtract from an address in memory to get the address in the file.
     pub bias: u64,
     /// The build id, empty where there is none.
     pub build_id: Vec<u8>,
-    /// Whose code it is.
+    /// The owner of its code.
     pub role: Role,
 }
 
-/// Whose code a module holds, which decides whose time is spent there: see [`crate::Kinds`].
+/// The owner of a module's code, which decides the kind of its time: see [`crate::Kinds`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Role {
-    /// The program's, or a library's.
+    /// The program or a library.
     #[default]
     Ordinary,
-    /// An interpreter's own.
+    /// An interpreter.
     Interpreter,
-    /// The C library, the dynamic linker, the vDSO: they work for whoever calls them.
+    /// The C library, the dynamic linker, the vDSO: they work for their callers.
     System,
-    /// Ours, brought into the program to profile it.
+    /// The profiler, brought into the program.
     Profiler,
 }
 
@@ -68,8 +68,8 @@ impl Role {
     }
 }
 
-/// Whether memory of this name holds code that a program made itself: it is nobody's file, or none
-/// that has code in the way of files.
+/// Whether memory of this name holds generated code: it is anonymous, or a file without code in the
+/// usual form.
 pub fn is_generated_code(path: &str) -> bool {
     const NAMES: [&str; 4] = ["/memfd:", "/dev/zero", "//anon", "/SYSV"];
     match path {
@@ -119,12 +119,12 @@ impl ModuleTable {
         &mut self.modules[id.index()]
     }
 
-    /// How many modules there are.
+    /// The number of modules.
     pub fn len(&self) -> usize {
         self.modules.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no modules.
     pub fn is_empty(&self) -> bool {
         self.modules.is_empty()
     }

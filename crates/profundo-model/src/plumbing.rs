@@ -1,19 +1,19 @@
-//! What a function of the interpreter's own code is for, by its name.
+//! The purpose of a function of the interpreter's own code, by its name.
 //!
 //! Between a Python line that calls something and what it calls lie functions that only pass the
 //! call on, and beside them others that serve any line: they make frames, allocate, collect
-//! garbage. Neither is what the line asked for. What remains is the work: `builtin_sorted`.
+//! garbage. The line asked for neither. The rest is the work: `builtin_sorted`.
 
 use crate::c_name;
 
-/// What a native function of the interpreter does for the Python line below it.
+/// The purpose of a native function of the interpreter for the Python line below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Evaluates, or passes a call on.
     Plumbing,
     /// Serves the evaluation itself: frames, memory, errors, the lock.
     Service,
-    /// Does what was called.
+    /// Does the work of the call.
     Work,
 }
 
@@ -38,17 +38,18 @@ pub(crate) fn part_of(function: &str) -> Part {
 /// Whether a function only starts a program or a thread, or serves any code alike.
 pub(crate) fn is_start_up(function: &str) -> bool {
     let name = plain(function);
-    // The dynamic linker's part in each access to a thread's own data is nobody's call either.
+    // The dynamic linker's part in each access to thread-local data is no call of the program
+    // either.
     START_UP.contains(&name) || name.starts_with("__libc_start_main") || name == "__tls_get_addr"
 }
 
-/// Whether a name is the interpreter's by its looks: for one that is linked into a program.
+/// Whether a name looks like the interpreter's: for one that is linked into a program.
 pub(crate) fn is_interpreters(function: &str) -> bool {
     let name = plain(function);
     ["Py", "_Py"].iter().any(|prefix| name.starts_with(prefix)) || part_of(name) != Part::Work
 }
 
-/// The name without what a compiler (`.cold`, `.constprop.0`) or a linker (`@GLIBC_2.34`) added.
+/// The name without a compiler's (`.cold`, `.constprop.0`) or a linker's (`@GLIBC_2.34`) suffix.
 fn plain(function: &str) -> &str {
     let function = c_name(function);
     let end = function.find(['.', '@']).filter(|&end| end > 0);
@@ -103,7 +104,7 @@ const PLUMBING: &[&str] = &[
     "lookup_method",
 ];
 
-/// Functions of the same kind in a file without symbols, where only their Python names are known.
+/// Plumbing in a file without symbols, where only Python names are known.
 const PYTHON_PLUMBING: &[&str] = &[
     "__build_class__",
     "builtin_function_or_method.__call__",
@@ -148,6 +149,10 @@ const PLUMBING_PREFIXES: &[&str] = &[
     "gen_send",
     "gen_iternext",
     "_Py_MakeCoro",
+    "_Py_BuiltinCall",
+    "_Py_CallBuiltinClass",
+    "_Py_VectorCall",
+    "_PyCallMethodDescriptor",
     "_PyThreadState_PushFrame",
     "_PyThreadState_PopFrame",
 ];
@@ -243,8 +248,8 @@ const SERVICE_PREFIXES: &[&str] = &[
     "_Py_IsImmortal",
 ];
 
-/// Whether a name says only where in its file a function begins (`libpython3.11.so.1.0+0x1a40`), because
-/// the file has no symbols.
+/// Whether a name says only where in its file a function begins (`libpython3.11.so.1.0+0x1a40`),
+/// because the file has no symbols.
 pub fn is_start(name: &str) -> bool {
     name.rsplit_once("+0x")
         .is_some_and(|(file, address)| !file.is_empty() && u64::from_str_radix(address, 16).is_ok())
@@ -258,6 +263,7 @@ mod tests {
     fn a_name_says_what_a_function_is_for() {
         assert_eq!(part_of("_PyEval_EvalFrameDefault.cold"), Part::Plumbing);
         assert_eq!(part_of("cfunction_vectorcall_FASTCALL"), Part::Plumbing);
+        assert_eq!(part_of("_Py_BuiltinCallFast_StackRef"), Part::Plumbing);
         assert_eq!(part_of("frame_dealloc"), Part::Service);
         assert_eq!(part_of("memcpy@plt"), Part::Service);
         assert_eq!(part_of("gc_collect_main.constprop.0"), Part::Service);

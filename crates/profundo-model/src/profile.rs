@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Gathered, Growing, Heap,
-    Language, LocationId, LocationKind, LocationTable, Meta, ModuleTable, Process, Sample,
+    Language, LocationId, LocationKind, LocationTable, Meta, ModuleTable, Origin, Process, Sample,
     SampleKind, SourceFile, SourceLines, StackTable, StringTable, TaskTable, ThreadTable, Traced,
     Traffic,
 };
@@ -26,6 +26,8 @@ pub struct Profile {
     pub stacks: StackTable,
     /// Files mapped into the target.
     pub modules: ModuleTable,
+    /// The recordings that processes come from, where several were merged or one has labels.
+    pub origins: Vec<Origin>,
     /// Processes.
     pub processes: Vec<Process>,
     /// Threads.
@@ -34,26 +36,26 @@ pub struct Profile {
     pub tasks: TaskTable,
     /// Lines of source, where they were kept.
     pub sources: SourceLines,
-    /// Which text of source files ran, where that is known.
+    /// The text of source files that ran, where known.
     pub source_files: BTreeMap<FileId, SourceFile>,
-    /// What is needed only while it grows.
+    /// The parts needed only while it grows.
     pub growing: Growing,
-    /// What threads have read and written, where that was recorded, in the order in which it was told.
+    /// Bytes that threads have read and written, where recorded, in the order of arrival.
     pub traffic: Vec<Traffic>,
-    /// What was allocated, where that was recorded.
+    /// Allocations, where recorded.
     pub heap: Heap,
     /// Calls and lines, where each of them was counted.
     pub traced: Traced,
     /// Samples, in the order in which they were taken, oldest first.
     pub samples: Vec<Sample>,
-    /// Where there are too many of them: what rows of `samples` were gathered from.
+    /// The samples behind merged rows of `samples`, where there are too many samples.
     pub gathered: Gathered,
 }
 
 impl Profile {
-    /// The count of a sample in reports: its weight in periods, rounded, at least 1. A sample
-    /// that stands for several missed timer ticks counts as so many. What was traced was not sampled: there it is its
-    /// nanoseconds, be it none.
+    /// The count of a sample in reports: its weight in periods, rounded, at least 1. A sample that
+    /// stands for several missed timer ticks counts as so many. A traced profile has no samples:
+    /// there the count is the nanoseconds, which may be 0.
     pub fn count_of(&self, sample: &Sample) -> u64 {
         if self.meta.kind == SampleKind::Traced {
             return sample.weight.0;

@@ -1,5 +1,6 @@
-//! Which rows are one process. A process that becomes another program by `exec` has a row for each program,
-//! so that time can be counted by program; its main thread goes on, and has a row for each program as well.
+//! Which rows are one process. A process that becomes another program by `exec` has a row for each
+//! program, so that time can be counted by program; its main thread goes on, and has a row for each
+//! program as well.
 
 use crate::{ProcessId, Profile, ThreadId};
 
@@ -9,9 +10,9 @@ pub struct Programs {
     /// By program, the first and the last program of its process.
     firsts: Vec<ProcessId>,
     lasts: Vec<ProcessId>,
-    /// By program, how many programs its process was before.
+    /// By program, the number of programs that its process was before.
     befores: Vec<u32>,
-    /// By thread, the row that it has in the last program of its process.
+    /// By thread, its row in the last program of its process.
     threads: Vec<ThreadId>,
     processes: usize,
 }
@@ -27,7 +28,7 @@ impl Programs {
         self.lasts.get(program.index()).copied().unwrap_or(program)
     }
 
-    /// How many programs the process was before it became `program`.
+    /// The number of programs that the process was before it became `program`.
     pub fn before(&self, program: ProcessId) -> u32 {
         self.befores.get(program.index()).copied().unwrap_or(0)
     }
@@ -37,12 +38,12 @@ impl Programs {
         self.threads.get(thread.index()).copied().unwrap_or(thread)
     }
 
-    /// How many processes there are.
+    /// The number of processes.
     pub fn processes(&self) -> usize {
         self.processes
     }
 
-    /// How many threads there are.
+    /// The number of threads.
     pub fn threads(&self) -> usize {
         let rows = self.threads.iter().enumerate();
         rows.filter(|(index, last)| *index == last.index()).count()
@@ -50,7 +51,7 @@ impl Programs {
 }
 
 impl Profile {
-    /// The program that a process was before it became this one by `exec`.
+    /// The program that this one replaced by `exec`.
     pub fn program_before(&self, process: ProcessId) -> Option<ProcessId> {
         let process = self.processes.get(process.index())?;
         let before = process.parent?;
@@ -58,11 +59,11 @@ impl Profile {
         is_same.then_some(before)
     }
 
-    /// Which rows are one process, and which are one thread.
+    /// The rows that are one process, and the rows that are one thread.
     pub fn programs(&self) -> Programs {
         let ids = || (0..self.processes.len()).map(ProcessId::from_index);
-        // Each program comes after one at most, and before one at most, so a way along them that begins at a
-        // program without a former one has an end.
+        // Each program comes after one at most, and before one at most, so a path along them from a
+        // program without a predecessor has an end.
         let mut next: Vec<Option<ProcessId>> = vec![None; self.processes.len()];
         for id in ids() {
             if let Some(before) = self.program_before(id) {
@@ -94,12 +95,13 @@ impl Profile {
         found
     }
 
-    /// By thread, its row in the last program of its process. Of several threads, `exec` leaves the main thread.
+    /// By thread, its row in the last program of its process. Of several threads, `exec` leaves the
+    /// main thread.
     fn threads_that_go_on(&self, programs: &Programs) -> Vec<ThreadId> {
         let mut mains: Vec<Option<ThreadId>> = vec![None; self.processes.len()];
         for (id, thread) in self.threads.iter() {
             let process = thread.process.index();
-            let is_main = (self.processes.get(process)).is_some_and(|it| it.pid == thread.tid);
+            let is_main = (self.processes.get(process)).is_some_and(|row| row.pid == thread.tid);
             if is_main && let Some(main) = mains.get_mut(process) {
                 main.get_or_insert(id);
             }
@@ -124,13 +126,13 @@ impl Profile {
         self.threads.iter().map(last_of).collect()
     }
 
-    /// How many processes there were. One that becomes another program by `exec` has a row for each, and is
-    /// one process.
+    /// The number of processes. One that becomes another program by `exec` has a row for each, and
+    /// is one process.
     pub fn process_count(&self) -> usize {
         self.programs().processes()
     }
 
-    /// How many threads there were. The main thread goes on when a process becomes another program.
+    /// The number of threads. The main thread goes on when a process becomes another program.
     pub fn thread_count(&self) -> usize {
         self.programs().threads()
     }

@@ -1,11 +1,11 @@
-//! The two names of a function of C's that Python code calls: `sorted (builtin_sorted)`.
+//! The two names of a C function that Python code calls: `sorted (builtin_sorted)`.
 
 /// Both names in one text.
 pub fn with_python_name(python: &str, c: &str) -> String {
     format!("{python} ({c})")
 }
 
-/// The name that a function has in C, where both may be in the text.
+/// The C name of a function, from a text that may hold both names.
 ///
 /// ```
 /// use profundo_model::c_name;
@@ -18,7 +18,7 @@ pub fn c_name(function: &str) -> &str {
     both(function).map_or(function, |(_, c)| c)
 }
 
-/// The name by which Python code calls a function, where it stands before the one in C.
+/// The name by which Python code calls a function, where it stands before the C name.
 pub fn python_name(function: &str) -> Option<&str> {
     both(function).map(|(python, _)| python)
 }

@@ -6,7 +6,7 @@ use crate::{StackId, StringId, TaskId, ThreadId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Nanos(pub u64);
 
-/// What the thread or task was doing. The numbers are Julia's.
+/// The activity of the thread or task. The numbers are Julia's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[non_exhaustive]
 pub enum State {
@@ -39,41 +39,41 @@ impl State {
     }
 }
 
-/// What the thread had to do with the interpreter's lock.
+/// The state of the interpreter's lock, seen from the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[non_exhaustive]
 pub enum Gil {
-    /// The thread is none of an interpreter's, or nobody can tell.
+    /// The thread has no interpreter state, or the state is unknown.
     #[default]
     None,
-    /// It held the lock.
+    /// The thread held the lock.
     Held,
-    /// It was waiting for it.
+    /// The thread was waiting for the lock.
     Waiting,
-    /// It had let go of it.
+    /// The thread had released the lock.
     Released,
 }
 
 /// One sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sample {
-    /// When, since the start of the recording.
+    /// The time when it was taken, since the start of the recording.
     pub time: Nanos,
-    /// How much time it stands for. See [`crate::Profile::count_of`] for its count in reports.
+    /// The time that it stands for. See [`crate::Profile::count_of`] for its count in reports.
     pub weight: Nanos,
     /// The raw cycle counter at the sample (Julia's `cpu_cycle_clock`); 0 where there is none.
     pub clock: u64,
-    /// Whose.
+    /// The sampled thread.
     pub thread: ThreadId,
     /// The task current on that thread, which is the thread's root task outside any other.
     pub task: TaskId,
-    /// Where.
+    /// The sampled stack.
     pub stack: StackId,
-    /// Doing what.
+    /// The activity of the thread or task.
     pub state: State,
-    /// With the interpreter's lock or without.
+    /// The state of the interpreter's lock, seen from the thread.
     pub gil: Gil,
-    /// The file, socket or pipe that the system call was on which it was taken in. Empty where that is
-    /// not known, and in a wait, whose stack says it.
+    /// The file, socket or pipe of the system call that it was taken in. Empty where unknown, and
+    /// in a wait, whose stack has it.
     pub file: StringId,
 }

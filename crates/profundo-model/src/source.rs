@@ -21,12 +21,12 @@ impl SourceLines {
         self.lines.get(&(file, line)).copied()
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether there are none.
+    /// True if no line has a text.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }

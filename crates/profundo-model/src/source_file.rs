@@ -1,18 +1,21 @@
-//! Which text of a source file ran. A time of change says little: `touch`, a checkout and a copy change it, and the text stays.
-//! So a profile has a fingerprint of each file that ran, and the file on any disk is compared with it.
+//! The text of a source file that ran. A modification time says little: `touch`, a checkout and a
+//! copy change it, and the text stays. So a profile has a fingerprint of each file that ran, and
+//! the file on any disk is compared with it.
 
-/// What is known of the text of a source file that ran.
+/// The text of a source file that ran, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SourceFile {
     /// A text with this fingerprint ran.
     Ran(Fingerprint),
-    /// The file was written while the program ran, so the text that ran may have been another one.
+    /// The file was written while the program ran, so another text may have run.
     Rewritten,
-    /// A process with a file system of its own ran another file of this name, which was not read, or processes ran several.
+    /// Another file of this name ran and was not read, in a process with a file system of its own;
+    /// or processes ran several.
     Apart,
 }
 
-/// The fingerprint of a text. It recognises an edit; it is no protection against one that is made to deceive.
+/// The fingerprint of a text. It recognises an edit, and does not protect against deliberate
+/// deception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint {
     /// Its length in bytes.
@@ -43,7 +46,8 @@ fn round(lane: u64, word: u64) -> u64 {
         .wrapping_mul(P1)
 }
 
-/// XXH64 with seed 0, as its specification has it: <https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md>.
+/// XXH64 with seed 0, after its specification:
+/// <https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md>.
 fn xxh64(bytes: &[u8]) -> u64 {
     let (stripes, rest) = bytes.as_chunks::<32>();
     let mut hash = if stripes.is_empty() {

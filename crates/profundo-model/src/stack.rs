@@ -10,7 +10,7 @@ use crate::{LocationId, StackId};
 pub struct Stack {
     /// The caller's stack; `None` at the root.
     pub parent: Option<StackId>,
-    /// Where this level is.
+    /// The location of this level.
     pub location: LocationId,
 }
 
@@ -55,12 +55,12 @@ impl StackTable {
         })
     }
 
-    /// How many rows there are: distinct stacks and their prefixes.
+    /// The number of rows: distinct stacks and their prefixes.
     pub fn len(&self) -> usize {
         self.stacks.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no stacks.
     pub fn is_empty(&self) -> bool {
         self.stacks.is_empty()
     }

@@ -44,7 +44,7 @@ impl StringTable {
         self.ids.get(text).copied()
     }
 
-    /// How many strings there are, the empty one included.
+    /// The number of strings, the empty one included.
     pub fn len(&self) -> usize {
         self.strings.len()
     }

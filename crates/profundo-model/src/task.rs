@@ -9,9 +9,9 @@ pub struct Task {
     pub number: u64,
     /// The name it was given, or empty.
     pub name: StringId,
-    /// Where it was spawned, as `file:line`, or empty.
+    /// `file:line` where it was spawned, or empty.
     pub spawned_at: StringId,
-    /// Whether it is a thread's own root task.
+    /// True for a thread's root task.
     pub is_root: bool,
 }
 
@@ -46,12 +46,12 @@ impl TaskTable {
             .map(TaskId::from_index)
     }
 
-    /// How many tasks there are.
+    /// The number of tasks.
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no tasks.
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }

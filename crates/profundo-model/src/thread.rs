@@ -1,6 +1,6 @@
 //! Threads and the processes that they belong to.
 
-use crate::{Nanos, ProcessId, StringId, ThreadId};
+use crate::{Nanos, OriginId, ProcessId, StringId, ThreadId};
 
 /// One program in one process: a process that replaces itself by `exec` becomes another row.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -9,35 +9,37 @@ pub struct Process {
     pub pid: u32,
     /// The command line, joined by spaces.
     pub command: StringId,
-    /// The process that started it, where it is in the recording too. For a program that was
-    /// started by `exec` it is the one that it replaced.
+    /// The process that started it, where that is in the recording too. For a program started by
+    /// `exec`, the one that it replaced.
     pub parent: Option<ProcessId>,
-    /// When it was first seen, since the start of the recording.
+    /// The time when it was first seen, since the start of the recording.
     pub started: Option<Nanos>,
-    /// When it ended.
+    /// The time when it ended.
     pub ended: Option<Nanos>,
-    /// How it ended.
+    /// The kind of its end.
     pub end: ProcessEnd,
     /// User time that it used, by the kernel's count.
     pub user: Option<Nanos>,
     /// System time that it used.
     pub system: Option<Nanos>,
-    /// What interprets its code, as `CPython 3.12.1`; empty where there is nothing such.
+    /// Its interpreter, such as `CPython 3.12.1`; empty where there is none.
     pub runtime: StringId,
     /// The names of its environment variables, never their values.
     pub environment: Vec<StringId>,
+    /// The recording that it comes from, where the profile has several or this one has labels.
+    pub origin: Option<OriginId>,
 }
 
-/// How a program ended.
+/// The kind of a program's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ProcessEnd {
-    /// Nobody knows, or it has not ended.
+    /// Unknown, or not ended.
     #[default]
     Unknown,
-    /// By itself, with this code.
+    /// An exit with this code.
     Exited(u8),
-    /// By this signal.
+    /// Killed by this signal.
     Killed(u8),
     /// By `exec`: the process goes on as another row.
     Replaced,
@@ -46,8 +48,8 @@ pub enum ProcessEnd {
 /// A thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Thread {
-    /// The number that reports show and `threads` filters by: 1 is the main thread, the others
-    /// are numbered as they are met. Never 0.
+    /// The number that reports show and `threads` filters by: 1 is the main thread, the others are
+    /// numbered in the order of their first samples. Never 0.
     pub number: u64,
     /// The kernel's thread id.
     pub tid: u32,
@@ -55,11 +57,11 @@ pub struct Thread {
     pub name: StringId,
     /// Its process.
     pub process: ProcessId,
-    /// How long it was alive during the recording, where that is known.
+    /// Its lifetime during the recording, where known.
     pub alive: Option<Nanos>,
-    /// The CPU time it used during the recording by the kernel's count, where that is known.
+    /// Its CPU time during the recording by the kernel's count, where known.
     pub cpu: Option<Nanos>,
-    /// How long it waited for the interpreter's lock, where that is known.
+    /// Its wait for the interpreter's lock, where known.
     pub gil_wait: Option<Nanos>,
 }
 
@@ -94,12 +96,12 @@ impl ThreadTable {
             .map(ThreadId::from_index)
     }
 
-    /// How many threads there are.
+    /// The number of threads.
     pub fn len(&self) -> usize {
         self.threads.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no threads.
     pub fn is_empty(&self) -> bool {
         self.threads.is_empty()
     }

@@ -1,40 +1,40 @@
 //! Calls and lines, each of them counted.
 //!
-//! A [`Call`] is a function in one place of the tree of calls: below those that called it. What it took in itself is a
+//! A [`Call`] is a function in one place of the tree of calls: below its callers. Its own time is a
 //! sample of the profile as well, so that all reports of time are reports of traced time, too.
 
 use crate::{FrameId, Nanos, ProcessId, StackId, ThreadId};
 
-/// By which clock calls were measured.
+/// The clock that measured calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Clock {
-    /// That on the wall: waiting counts.
+    /// The wall clock: waiting counts.
     #[default]
     Wall,
     /// The CPU time of each thread.
     Cpu,
-    /// None: calls were only counted.
+    /// No clock: calls were only counted.
     None,
 }
 
-/// What was to be traced.
+/// The kind of tracing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Tracing {
-    /// Nothing, or nobody has said.
+    /// No tracing, or unknown.
     #[default]
     Unknown,
     /// Calls.
     Calls,
-    /// Lines: how often each is run, and for how long.
+    /// Lines: the number and the time of their runs.
     Lines,
-    /// Lines that are counted, whose times are those of samples.
+    /// Lines that are counted, whose times come from samples.
     SampledLines,
-    /// Which lines are run at all.
+    /// The lines that ran at all.
     LinesOnce,
 }
 
 impl Tracing {
-    /// Whether it is lines.
+    /// Whether lines are traced.
     pub fn is_of_lines(self) -> bool {
         matches!(self, Self::Lines | Self::SampledLines | Self::LinesOnce)
     }
@@ -43,35 +43,37 @@ impl Tracing {
 /// A function, called from one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Call {
-    /// By whom.
+    /// The calling thread.
     pub thread: ThreadId,
-    /// The function, at its first line, and those that called it.
+    /// The function, at its first line, and its callers.
     pub stack: StackId,
-    /// How often it was begun.
+    /// The number of calls.
     pub calls: u64,
-    /// How often it went on after it had yielded or awaited.
+    /// The number of resumes after a yield or an await.
     pub resumes: u64,
-    /// From each beginning to its end, all added up. What it called is in it; what it awaited is not.
+    /// The time from each start to its end, added up. The time of callees is included, the time of
+    /// awaits is not.
     pub total: Nanos,
-    /// What of `total` it took itself.
+    /// The own part of `total`.
     pub own: Nanos,
-    /// What the tracing has added to `total` and to `own`, as far as it was measured, and was taken off from both.
+    /// The overhead of tracing in `total` and in `own`, as far as it was measured. It is subtracted
+    /// from both.
     pub cost: [Nanos; 2],
-    /// How much of the callers is known.
+    /// The part of the callers that is known.
     pub callers: Callers,
 }
 
-/// How much of a call's callers is known.
+/// The part of a call's callers that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Callers {
-    /// All of them: its stack has them.
+    /// All callers: its stack has them.
     #[default]
     All,
     /// There were too many places. Only the last caller is in the stack.
     Last {
-        /// Whether the function was further up as well.
+        /// Whether the function is also further up the stack.
         is_recursive: bool,
-        /// Whether it was further up as well, called by the same caller.
+        /// Whether the function is also further up the stack, with the same caller.
         is_repeated: bool,
     },
 }
@@ -79,33 +81,33 @@ pub enum Callers {
 /// A line of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Line {
-    /// In which process.
+    /// The process.
     pub process: ProcessId,
     /// The function at that line.
     pub frame: FrameId,
-    /// In which line the function begins.
+    /// The first line of the function.
     pub first: u32,
-    /// How often it was run.
+    /// The number of runs.
     pub hits: u64,
-    /// For how long, with what it called; 0 where hits alone were counted.
+    /// The time of the runs, callees included; 0 where only hits were counted.
     pub time: Nanos,
 }
 
-/// What was traced.
+/// The traced calls and lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Traced {
-    /// What was to be.
+    /// The kind of tracing.
     pub tracing: Tracing,
-    /// By which clock.
+    /// The clock.
     pub clock: Clock,
-    /// Each place of the tree of calls. Empty where calls were not traced.
+    /// The nodes of the call tree. Empty where calls were not traced.
     pub calls: Vec<Call>,
-    /// Each line that was run of the functions that were looked at.
+    /// The lines that ran, of the functions whose lines were traced.
     pub lines: Vec<Line>,
 }
 
 impl Traced {
-    /// Whether nothing was.
+    /// Whether nothing was traced.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.lines.is_empty()
     }

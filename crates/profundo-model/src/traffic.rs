@@ -1,24 +1,24 @@
-//! What threads have read and written, as the kernel has counted it.
+//! Bytes that threads have read and written, by the kernel's count.
 
 use std::ops::AddAssign;
 
 use crate::{Nanos, ThreadId};
 
-/// Bytes, by what became of them. Adding stops at the largest number: a damaged file may hold any.
+/// Bytes by their direction. Adding saturates: a damaged file may hold any number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bytes {
-    /// What calls have read: from files, pipes and sockets, wherever it came from.
+    /// Bytes read by system calls: from files, pipes and sockets.
     pub read: u64,
-    /// What calls have written.
+    /// Bytes written by system calls.
     pub written: u64,
-    /// What had to be fetched from storage, whoever asked for it: pages of programs are in it too.
+    /// Bytes fetched from storage, for any cause: pages of programs are included.
     pub fetched: u64,
-    /// What was made to be sent to storage, at once or later.
+    /// Bytes to be sent to storage, at once or later.
     pub stored: u64,
 }
 
 impl Bytes {
-    /// Whether there are none.
+    /// True if all counts are 0.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -33,17 +33,17 @@ impl AddAssign for Bytes {
     }
 }
 
-/// What a thread has read and written within a stretch of time.
+/// The bytes that a thread has read and written in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
-    /// Whose.
+    /// The thread.
     pub thread: ThreadId,
-    /// When it was known last how much it was before.
+    /// Start of the interval: the previous reading.
     pub from: Nanos,
-    /// When it was known to be so much more.
+    /// End of the interval: this reading.
     pub to: Nanos,
-    /// How often the thread left a CPU by itself meanwhile: each time it may have waited for a byte.
+    /// Voluntary context switches meanwhile: each may have been a wait for a byte.
     pub waits: u32,
-    /// How much.
+    /// The bytes of the interval.
     pub bytes: Bytes,
 }

@@ -1,36 +1,36 @@
-//! What a thread waits for where it blocks: the innermost thing that its stack says.
+//! The wait of a blocked thread: the innermost entry of its stack.
 
-/// What a blocked thread waits for.
+/// The kind of a blocked thread's wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Wait {
     /// The interpreter's lock.
     Gil,
-    /// A lock or a condition of the program's.
+    /// A lock or a condition of the program.
     Lock,
     /// Time to pass.
     Sleep,
-    /// A process that it started.
+    /// A child process.
     Child,
-    /// Something to read.
+    /// Data to read.
     Read,
-    /// Something to be written.
+    /// Room to write.
     Write,
-    /// A connection from outside.
+    /// An incoming connection.
     Accept,
-    /// A connection to be made.
+    /// An outgoing connection.
     Connect,
     /// A lock on a file.
     FileLock,
-    /// Any of several files, or time.
+    /// Any of several files, or a timeout.
     Poll,
     /// A signal.
     Signal,
-    /// A page of memory.
+    /// A page fault.
     Fault,
     /// Another system call.
     Other,
-    /// A CPU, which other threads have.
+    /// A free CPU.
     Cpu,
     /// The end of a thread.
     Thread,
@@ -109,8 +109,8 @@ impl Wait {
         }
     }
 
-    /// What is waited for, by the name of the frame: the lock's address, the file's path or the child's
-    /// number. Empty where it says none.
+    /// The object of the wait, from the frame's name: the lock's address, the file's path or the
+    /// child's number. Empty where there is none.
     pub fn what_of(self, frame_name: &str) -> &str {
         let all = self.frame_name("\n");
         let parts = all.split_once('\n');
@@ -140,8 +140,8 @@ mod tests {
         for wait in Wait::ALL {
             let says = wait.frame_name("\n").contains('\n');
             for what in ["", "/tmp/a", "/tmp/]", "socket, descriptor 3"] {
-                let told = wait.what_of(&wait.frame_name(what)).to_owned();
-                assert_eq!(told, if says { what } else { "" }, "{wait:?}");
+                let found = wait.what_of(&wait.frame_name(what)).to_owned();
+                assert_eq!(found, if says { what } else { "" }, "{wait:?}");
             }
         }
         assert_eq!(Wait::Read.what_of("main"), "");

@@ -1,4 +1,4 @@
-//! The words of all samples, in chunks, and how much of the budget is used.
+//! The words of all samples, in chunks, and the used part of the budget.
 //!
 //! The budget is counted as Julia counts: a sample of depth d costs d + 6 words, whatever its
 //! record needs. The memory behind it is reserved and touched chunk by chunk, so a budget of ten
@@ -15,16 +15,20 @@ use crate::claims::{ChunkState, Claim, Claims};
 /// once wastes little address space.
 pub const CHUNK_WORDS: usize = 8192;
 
-/// What Julia adds to the depth of a sample: four words of metadata and two zeros.
+/// The deepest stack that is kept; a deeper one ends in `[truncated]`.
+pub const MAX_DEPTH: usize = 4096;
+
+/// Julia's addition to the depth of a sample: four words of metadata and two zeros.
 pub const JULIA_EXTRA: u64 = 6;
 
-/// A buffer is full when not even the largest single entry fits: 16 words and its end, with metadata.
+/// A buffer is full when not even the largest single entry fits: 16 words and its end, with
+/// metadata.
 const JULIA_HEADROOM: u64 = 16 + 1 + JULIA_EXTRA;
 
 /// The capacity of a buffer that is emptied all the time.
 pub const ENDLESS: u64 = u64::MAX;
 
-/// A chunk with less room than this is left for a new one.
+/// A chunk with less room than this is exchanged for a new one.
 const LEAST_ROOM: usize = SAMPLE_HEAD_WORDS + 64;
 
 /// The sample buffer.
@@ -34,7 +38,8 @@ pub struct Buffer {
     claims: Claims<'static>,
     capacity: u64,
     used: AtomicU64,
-    /// Told apart from earlier buffers, so that a claim kept in a slot is not used on a new one.
+    /// Distinguishes this buffer from earlier ones, so that a claim kept in a slot is not used on a
+    /// new one.
     pub(crate) identity: u64,
 }
 
@@ -56,7 +61,7 @@ impl Buffer {
     /// A buffer over memory that stays mapped as long as the buffer is used.
     ///
     /// # Safety
-    /// `words` points to `chunks.len() * CHUNK_WORDS` writable words that nobody else uses.
+    /// `words` points to `chunks.len() * CHUNK_WORDS` writable words that nothing else uses.
     pub unsafe fn new(
         words: *mut u64,
         chunks: &'static [ChunkState],
@@ -78,7 +83,7 @@ impl Buffer {
         self.capacity
     }
 
-    /// How much of it is used, in Julia's words. In ring mode never more than the budget.
+    /// The used part of the budget, in Julia's words. In ring mode never more than the budget.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed).min(self.capacity)
     }
@@ -88,7 +93,7 @@ impl Buffer {
         self.claims.is_ring()
     }
 
-    /// How many samples were overwritten.
+    /// The number of samples overwritten.
     pub fn overwritten(&self) -> u64 {
         self.claims.overwritten()
     }
@@ -133,8 +138,8 @@ impl Buffer {
             }
             self.claims.release(claim, used, 0);
         }
-        // A ring is shared before anything in it is overwritten; otherwise a chunk of its own
-        // for each thread comes first, as long as there are some.
+        // A ring is shared before anything in it is overwritten; otherwise each thread first gets a
+        // chunk of its own, while there are any.
         if self.is_ring() {
             self.adopt(LEAST_ROOM).or_else(|| self.acquire())
         } else {
@@ -142,18 +147,18 @@ impl Buffer {
         }
     }
 
-    /// Room for so many words. `None`: there is none.
+    /// Room for `words` words; `None`: there is none.
     pub fn open_for(&self, words: usize) -> Option<Room<'_>> {
         self.acquire().or_else(|| self.adopt(words))
     }
 
-    /// Room for so many words that are no sample, while the caller writes to another room.
+    /// Room for `words` words that are no sample, while the caller writes to another room.
     pub fn open_beside(&self, words: usize) -> Option<Room<'_>> {
         self.adopt(words).or_else(|| self.acquire())
     }
 
-    /// A room that has so many words more than the `used` ones of this one, which come along; this
-    /// one, if there is none.
+    /// A room with `more` words behind the `used` ones of this room, which are copied; this room,
+    /// if there is none.
     pub fn roomier<'a>(&'a self, room: Room<'a>, used: usize, more: usize) -> Room<'a> {
         let wanted = used.saturating_add(more);
         if room.words.len() >= wanted {
@@ -254,8 +259,8 @@ impl Buffer {
         Some(result)
     }
 
-    /// Forgets everything. Returns false if a chunk stayed in the hands of a writer, or writers
-    /// took new ones faster than they were cleared; then it is to be called again.
+    /// Empties the buffer. Returns false if a chunk stayed with a writer, or writers took new
+    /// chunks faster than they were cleared; then it is to be called again.
     pub fn clear(&self) -> bool {
         /// A pass takes microseconds, and a thread takes a new chunk after hundreds of samples.
         const PASSES: usize = 100;

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use profundo_unwind::WalkCache;
 
-/// How many there can be.
+/// The largest number of caches: the bits of a word.
 pub const CACHES: usize = 256;
 
 /// One cache, in zeroed memory.
@@ -19,7 +19,7 @@ pub struct Cache(UnsafeCell<WalkCache>);
 // SAFETY: a cache is used by the thread that it is lent to, inside its handler, alone.
 unsafe impl Sync for Cache {}
 
-/// All caches, and which are lent.
+/// All caches, and a bit for each that is lent.
 #[derive(Debug)]
 pub struct Caches {
     caches: &'static [Cache],
@@ -52,7 +52,7 @@ impl Caches {
         None
     }
 
-    /// Takes a cache back whose thread has ended.
+    /// Takes back a cache whose thread has ended.
     pub(crate) fn give_back(&self, index: u32) {
         if let Some(bits) = self.lent.get(index as usize / 64) {
             bits.fetch_and(!(1 << (index % 64)), Ordering::Release);

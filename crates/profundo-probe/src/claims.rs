@@ -1,4 +1,4 @@
-//! Who may write to which chunk of the buffer.
+//! The right to write to a chunk of the buffer.
 //!
 //! The buffer is cut into chunks. A thread takes one and appends its samples to it, so threads
 //! never contend for a word. Each chunk has a state, which one compare-and-swap moves along:
@@ -25,8 +25,8 @@ const READING: u64 = 2;
 const MODE: u64 = 3;
 const GENERATION: u64 = 4;
 
-/// How many chunks `acquire` looks at before it gives up: each one passed over is in the hands of
-/// another thread at this very instant.
+/// The number of chunks that `acquire` looks at before it gives up: each one passed over is in use
+/// by another thread at this very instant.
 const TRIES: u64 = 64;
 
 /// The state of one chunk. All zero is a chunk that was never used.
@@ -53,7 +53,7 @@ impl Default for ChunkState {
 /// A chunk as its owner remembers it between two samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
-    /// Which chunk.
+    /// The chunk's number.
     pub chunk: u32,
     /// The state word while it is idle and still the owner's.
     idle: u64,
@@ -65,23 +65,23 @@ impl Claim {
         (self.chunk, self.idle)
     }
 
-    /// The claim from the words in a thread's slot. A wrong one is noticed by `resume`.
+    /// The claim from the words in a thread's slot. `resume` notices a wrong one.
     pub fn from_words(chunk: u32, idle: u64) -> Self {
         Self { chunk, idle }
     }
 }
 
-/// The states of all chunks, and which is next.
+/// The states of all chunks, and the next chunk.
 #[derive(Debug)]
 pub struct Claims<'a> {
     chunks: &'a [ChunkState],
     ring: bool,
     next: AtomicU64,
-    /// How many were asked for in all, before the last `rewind`: whoever asked just before it may
-    /// have taken a chunk just after.
+    /// The number of chunks ever asked for before the last `rewind`: a thread that asked just
+    /// before it may have taken a chunk just after.
     asked_before: AtomicU64,
     overwritten: AtomicU64,
-    /// Which chunk `adopt` looks at next.
+    /// The next chunk that `adopt` looks at.
     adopted: AtomicU64,
 }
 
@@ -98,22 +98,22 @@ impl<'a> Claims<'a> {
         }
     }
 
-    /// How many chunks there are.
+    /// The number of chunks.
     pub fn len(&self) -> usize {
         self.chunks.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no chunks.
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
 
-    /// Whether old chunks are reused.
+    /// True if old chunks are reused.
     pub fn is_ring(&self) -> bool {
         self.ring
     }
 
-    /// How many samples were overwritten in ring mode.
+    /// The number of samples overwritten in ring mode.
     pub fn overwritten(&self) -> u64 {
         self.overwritten.load(Ordering::Relaxed)
     }
@@ -162,9 +162,9 @@ impl<'a> Claims<'a> {
         None
     }
 
-    /// Takes a chunk that holds fewer than `limit` words away from its owner, together with what
-    /// is in it, and goes on writing there; returns how many words it holds. The owner, if it
-    /// still lives, notices and does the same.
+    /// Takes a chunk that holds fewer than `limit` words away from its owner, together with its
+    /// contents, and goes on writing there; returns how many words it holds. The owner, if it still
+    /// lives, notices and does the same.
     ///
     /// Without this, threads that come and go would each leave an almost empty chunk behind, and
     /// in a ring each new thread would throw away a chunk of the others' samples.
@@ -172,7 +172,8 @@ impl<'a> Claims<'a> {
         let count = self.touched() as u64;
         let newest = self.next.load(Ordering::Relaxed);
         for step in 1..=TRIES.min(count) {
-            // In a ring the newest chunks have room; else any may have, so all get their turn.
+            // In a ring the newest chunks have room; otherwise any chunk may have room, so all get
+            // their turn.
             let number = if self.ring {
                 newest.checked_sub(step)?
             } else {
@@ -223,16 +224,16 @@ impl<'a> Claims<'a> {
         Some(chunk.words.load(Ordering::Relaxed))
     }
 
-    /// Whether so much is in the claim's chunk that a reader had better come.
+    /// Whether the claim's chunk is so full that a reader should come.
     #[inline]
     pub fn is_filling(&self, claim: Claim) -> bool {
-        /// Of a chunk of 8192: a thread of usual depth writes the rest in some thirty samples.
+        /// For a chunk of 8192: a thread of usual depth writes the rest in some thirty samples.
         const MANY: u32 = 6144;
         let chunk = self.chunks.get(claim.chunk as usize);
         chunk.is_some_and(|chunk| chunk.words.load(Ordering::Relaxed) >= MANY)
     }
 
-    /// Lets go of a chunk that `acquire` or `resume` gave, publishing what it holds now.
+    /// Releases a chunk from `acquire` or `resume`, publishing its contents.
     pub fn release(&self, claim: Claim, words: u32, new_samples: u32) {
         let Some(chunk) = self.chunks.get(claim.chunk as usize) else {
             return;
@@ -263,7 +264,7 @@ impl<'a> Claims<'a> {
         Some(chunk.words.load(Ordering::Relaxed))
     }
 
-    /// Ends what `begin_read` began.
+    /// Ends `begin_read`.
     pub fn end_read(&self, index: usize) {
         let Some(chunk) = self.chunks.get(index) else {
             return;
@@ -286,10 +287,10 @@ impl<'a> Claims<'a> {
         chunk.state.store(fresh, Ordering::Release);
     }
 
-    /// Empties a chunk held for reading, and leaves it to its owner, who goes on in it.
+    /// Empties a chunk held for reading, and leaves it to its owner, which goes on in it.
     ///
-    /// This is how a buffer is read that never fills up: each thread keeps a chunk of its own, and
-    /// one that met the reader at work goes on in a chunk that it adopts.
+    /// A buffer that never fills up is read in this way: each thread keeps a chunk of its own, and
+    /// one that met the reader goes on in a chunk that it adopts.
     pub fn end_read_and_keep(&self, index: usize) {
         let Some(chunk) = self.chunks.get(index) else {
             return;
@@ -301,18 +302,18 @@ impl<'a> Claims<'a> {
         chunk.state.store(state & !MODE, Ordering::Release);
     }
 
-    /// How many chunks have ever been asked for, at most all of them.
+    /// The number of chunks that have ever been asked for, at most all of them.
     pub fn touched(&self) -> usize {
         let asked = self.asked().max(self.asked_before.load(Ordering::Relaxed));
         (asked as usize).min(self.chunks.len())
     }
 
-    /// How many chunks have been asked for, those that did not exist included: for `rewind`.
+    /// The number of chunks asked for, missing ones included: for `rewind`.
     pub fn asked(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// Starts over from the first chunk, if none was asked for since `asked` said so. Before that
+    /// Starts over from the first chunk, if none was asked for since `asked` was read. Before that,
     /// the caller has cleared all of them, so no thread has a claim left.
     pub fn rewind(&self, asked: u64) -> bool {
         self.asked_before.fetch_max(asked, Ordering::Relaxed);

@@ -1,13 +1,13 @@
 //! The unwind tables of all loaded modules, replaced as a whole when the list changes.
 //!
-//! A handler counts itself in before it loads the pointer. Whoever replaces the list keeps the
-//! old one until the count was seen at zero: any handler that comes later sees the new one.
+//! A handler counts itself in before it loads the pointer. The replacer of the list keeps the old
+//! one until it has seen the count at zero: any later handler sees the new one.
 
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use profundo_unwind::Modules;
 
-/// A list of modules with its number, by which caches tell it from others.
+/// A list of modules with its number, by which caches recognise it.
 #[derive(Debug)]
 pub struct Listing {
     /// The modules.
@@ -50,15 +50,16 @@ impl CodeMap {
                 generation: u64::MAX,
             });
         }
-        // SAFETY: `replace` was given a list that lives until `is_quiet` returned true after it
+        // SAFETY: `replace` was given a list that lives until `is_idle` returned true after it
         // was replaced, and we counted ourselves in before we loaded the pointer.
         f(unsafe { &*pointer })
     }
 
-    /// Counts the caller in until the guard drops: nothing that a handler uses is freed meanwhile.
+    /// Counts the caller in until the guard drops: no memory that a handler uses is freed
+    /// meanwhile.
     #[inline]
     pub fn enter(&self) -> Inside<'_> {
-        // SeqCst pairs with `replace` and `is_quiet`: in the single order of all four, either the
+        // SeqCst pairs with `replace` and `is_idle`: in the single order of all four, either the
         // replacer sees our count or we see its list.
         self.inside.fetch_add(1, Ordering::SeqCst);
         Inside { map: self }
@@ -67,13 +68,13 @@ impl CodeMap {
     /// Publishes a new list and returns the old one.
     ///
     /// # Safety
-    /// `list` stays valid until it has been replaced and [`Self::is_quiet`] has returned true.
+    /// `list` stays valid until it has been replaced and [`Self::is_idle`] has returned true.
     pub unsafe fn replace(&self, list: *mut Listing) -> *mut Listing {
         self.current.swap(list, Ordering::SeqCst)
     }
 
     /// Whether no handler is running at this instant.
-    pub fn is_quiet(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.inside.load(Ordering::SeqCst) == 0
     }
 
@@ -83,7 +84,7 @@ impl CodeMap {
     }
 }
 
-/// Says that a handler is running.
+/// Counted in, for a running handler.
 #[derive(Debug)]
 pub struct Inside<'a> {
     map: &'a CodeMap,

@@ -1,4 +1,5 @@
-//! The signal handlers: they tell our signals from the program's own, and pass the latter on.
+//! The signal handlers: they distinguish our signals from the program's own, and pass the latter
+//! on.
 //!
 //! | signal | code | means |
 //! |---|---|---|
@@ -6,8 +7,8 @@
 //! | SIGURG | `SI_TIMER`, our value | a CPU timer of this thread ran out |
 //! | SIGURG | `POLL_*`, one of our descriptors | a perf task clock ran out (under a debugger) |
 //!
-//! SIGURG, because its default is to be ignored: one that is still pending when the program
-//! replaces itself by `exec` does the new program no harm.
+//! SIGURG, because its default is to be ignored: one still pending at an `exec` does the new
+//! program no harm.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -16,14 +17,15 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64,
 
 use profundo_wire::State;
 
-use crate::sample::{Event, Probe, SystemCall};
+use crate::event::{Event, SystemCall};
+use crate::probe::Probe;
 use crate::sys;
 
-/// The `sig_data` of our perf events: this, plus a number that tells them apart.
+/// The `sig_data` of our perf events: this, plus a number for each event.
 pub const PERF_TAG: u64 = 0x5052_4F46_0000_0000;
 pub(crate) const PERF_TAG_MASK: u64 = 0xFFFF_FFFF_0000_0000;
 
-/// What our timers and queued signals carry.
+/// The values of our timers and queued signals.
 pub mod value {
     /// A CPU timer that drives the sampling.
     pub const CPU_TIMER: u64 = 0x5052_4F46_0001;
@@ -49,7 +51,7 @@ struct Shared {
     wall_period: AtomicU64,
     /// While set, perf signals are counted and otherwise ignored: the cost of delivery is measured.
     calibrating: AtomicBool,
-    /// How many signals came meanwhile.
+    /// The number of signals counted meanwhile.
     calibrated: AtomicU64,
 }
 
@@ -63,17 +65,17 @@ static SHARED: Shared = Shared {
 };
 
 /// One bit for each descriptor number that is, or was, a perf event of ours. It is never taken
-/// back: a signal may still be on its way when its descriptor is closed, and the program's own
-/// handler must not see it.
+/// back: a signal may still be pending when its descriptor is closed, and the program's own handler
+/// must not see it.
 static OUR_DESCRIPTORS: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 
-/// What the program had installed for a signal before us.
+/// The program's action for a signal before ours.
 struct Previous {
     /// Before our first installation, and before our last: a program that installs a handler
     /// after our first session is chained behind us by the second one.
     oldest: UnsafeCell<MaybeUninit<libc::sigaction>>,
     newest: UnsafeCell<MaybeUninit<libc::sigaction>>,
-    /// How many of the two are known.
+    /// The number of known actions of the two.
     known: AtomicU32,
 }
 
@@ -84,7 +86,7 @@ static PREVIOUS_TRAP: Previous = Previous::new();
 static PREVIOUS_URG: Previous = Previous::new();
 
 /// The threads that are passing a signal on, by the low bits of their ids. 0 is none.
-static PASSING: [AtomicU32; 64] = [const { AtomicU32::new(0) }; 64];
+static PASSING_ON: [AtomicU32; 64] = [const { AtomicU32::new(0) }; 64];
 
 impl Previous {
     const fn new() -> Self {
@@ -95,7 +97,7 @@ impl Previous {
         }
     }
 
-    /// Remembers what is installed just before we are.
+    /// Remembers the installed action just before ours replaces it.
     fn remember(&self, action: libc::sigaction) {
         let first = self.known.load(Ordering::Relaxed) == 0;
         let place = if first { &self.oldest } else { &self.newest };
@@ -107,10 +109,10 @@ impl Previous {
             .store(if first { 1 } else { 2 }, Ordering::Release);
     }
 
-    /// Hands a signal that is not ours to whoever had it before.
+    /// Passes a signal that is not ours to its previous handler.
     ///
-    /// A handler that was installed over ours may hand it back to us, as the one before it. Then
-    /// it goes to the oldest: else it would go round for ever.
+    /// A handler that was installed over ours may pass it back to ours, as the one before it. Then
+    /// it goes to the oldest: otherwise it would go round for ever.
     ///
     /// # Safety
     /// The arguments are those of a running handler.
@@ -121,17 +123,17 @@ impl Previous {
             1 => &self.oldest,
             _ => {
                 let me = sys::thread_id();
-                let passing = PASSING.get(me as usize % PASSING.len());
-                let taken = passing.map(|passing| {
-                    passing.compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed)
+                let place = PASSING_ON.get(me as usize % PASSING_ON.len());
+                let taken = place.map(|place| {
+                    place.compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed)
                 });
                 match taken {
                     Some(Err(other)) if other == me => &self.oldest,
                     taken => {
                         // SAFETY: passed on; the newest is known.
                         unsafe { hand_over(&*self.newest.get(), signal, info, context) };
-                        if let (Some(passing), Some(Ok(_))) = (passing, taken) {
-                            passing.store(0, Ordering::Relaxed);
+                        if let (Some(place), Some(Ok(_))) = (place, taken) {
+                            place.store(0, Ordering::Relaxed);
                         }
                         return;
                     }
@@ -143,7 +145,7 @@ impl Previous {
     }
 }
 
-/// Does with a signal what an action says.
+/// Applies an action to a signal.
 ///
 /// # Safety
 /// The action is initialised; the others are the arguments of a running handler.
@@ -159,7 +161,7 @@ pub(crate) unsafe fn hand_over(
         libc::SIG_IGN => {}
         libc::SIG_DFL if signal == libc::SIGURG => {}
         libc::SIG_DFL => {
-            // A breakpoint nobody handles: the program dies of it, as it would have without us.
+            // A breakpoint without a handler: the program dies of it, as it would have without us.
             // SAFETY: a zeroed action is SIG_DFL; both calls are allowed in a handler.
             unsafe {
                 let default: libc::sigaction = MaybeUninit::zeroed().assume_init();
@@ -193,7 +195,7 @@ fn probe() -> Option<&'static Probe> {
 }
 
 /// A tick of the clock that drives the session: a sample of its own, or, on the wall clock, the
-/// occasion for a running thread to give the stack it was asked for.
+/// moment for a running thread to record the stack that was requested.
 fn tick(weight: u64, tag: u64) -> Event {
     let plain = Event {
         weight,
@@ -213,7 +215,7 @@ fn tick(weight: u64, tag: u64) -> Event {
     }
 }
 
-/// The weight of a timer's tick, which stands for those that it missed as well.
+/// The weight of a timer's tick, which includes missed ticks.
 fn with_overrun(info: u64, period: &AtomicU64) -> u64 {
     let ticks = (info >> 32).saturating_add(1);
     period.load(Ordering::Relaxed).saturating_mul(ticks)
@@ -245,7 +247,7 @@ extern "C" fn on_urg(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
         (libc::SI_TIMER, value::CPU_TIMER) => {
             let weight = with_overrun(low, &SHARED.timer_period);
             Some(Event {
-                system_call: SystemCall::Tell,
+                system_call: SystemCall::Check,
                 ..tick(weight, 0)
             })
         }
@@ -256,7 +258,7 @@ extern "C" fn on_urg(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
             system_call: SystemCall::Counted,
             only_if_wanted: false,
         }),
-        // What a socket sends for urgent data has another code, and nothing at this offset.
+        // The signals of a socket for urgent data have another code, and nothing at this offset.
         (POLL_IN..=POLL_HUP, value) if is_our_descriptor(value as u32) => {
             if SHARED.calibrating.load(Ordering::Relaxed) {
                 SHARED.calibrated.fetch_add(1, Ordering::Relaxed);
@@ -291,7 +293,7 @@ pub fn add_our_descriptor(descriptor: i32) -> bool {
     true
 }
 
-/// The periods that samples weigh, in nanoseconds.
+/// The weights of samples by source, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Periods {
     /// Of the task clocks: the nominal one.
@@ -309,7 +311,7 @@ pub fn set_periods(periods: Periods) {
     SHARED.wall_period.store(periods.wall, Ordering::Relaxed);
 }
 
-/// While calibrating, perf signals are counted and nothing else. Returns the count so far.
+/// While calibrating, perf signals are only counted. Returns the count so far.
 pub fn set_calibrating(on: bool) -> u64 {
     SHARED.calibrating.store(on, Ordering::Relaxed);
     SHARED.calibrated.load(Ordering::Relaxed)
@@ -333,8 +335,8 @@ pub fn install_urg(probe: &'static Probe) -> bool {
     install_one(libc::SIGURG, on_urg, &PREVIOUS_URG)
 }
 
-/// Takes back a SIGTRAP of ours that waits for the calling thread, which blocks it. If the thread
-/// became another program by `exec`, the signal would still wait, and kill it.
+/// Takes back a SIGTRAP of ours that is pending for the calling thread, which blocks it. After an
+/// `exec` by the thread, the signal would kill the new program.
 pub fn take_back_pending_trap() {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let now = libc::timespec {
@@ -369,8 +371,8 @@ extern "C" fn on_peek(_: i32, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     sys::write_one(PEEK_DESCRIPTOR.load(Ordering::Relaxed));
 }
 
-/// Has an eight-byte one written to `descriptor` (an eventfd) at each `signal`. Returns false if
-/// the kernel refuses.
+/// Has each `signal` write an eight-byte one to `descriptor` (an eventfd). Returns false if the
+/// kernel refuses.
 pub fn install_peek(signal: i32, descriptor: i32) -> bool {
     static PREVIOUS_PEEK: Previous = Previous::new();
     PEEK_DESCRIPTOR.store(descriptor, Ordering::Relaxed);
@@ -382,7 +384,7 @@ pub fn forget_peek() {
     PEEK_DESCRIPTOR.store(-1, Ordering::Relaxed);
 }
 
-/// Whether somebody else handles SIGTRAP: a debugger built into the program, perhaps.
+/// Whether SIGTRAP has another handler: perhaps a debugger built into the program.
 pub fn trap_is_taken() -> bool {
     let present = trap_handler();
     present != libc::SIG_DFL && present != libc::SIG_IGN && !trap_is_ours()
@@ -418,7 +420,8 @@ fn install_one(signal: i32, handler: Handler, previous: &Previous) -> bool {
     // SAFETY: zeroed is a valid sigaction; every field that matters is set below.
     let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     action.sa_sigaction = handler as *const () as usize;
-    // SA_ONSTACK: a program whose threads have small stacks (Go's) gave its handlers another one.
+    // SA_ONSTACK: a program whose threads have small stacks (Go's) has given its handlers another
+    // one.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
     // SAFETY: the set is ours. Faults of our own must stay deliverable, or the kernel kills.
     unsafe {

@@ -1,39 +1,26 @@
-//! Which signals a program blocks, where the kernel's mask says less.
+//! The signals that a program blocks, where the kernel's mask has fewer.
 //!
-//! A thread that blocks our signals cannot be sampled, and a program that blocks *all* signals does not
-//! mean ours. So a mask of nearly all signals is set without ours, and written down here as the program
-//! wanted it. From then on the kernel's own mask is the key: it goes where the program's goes (through
-//! `fork`, new threads, `siglongjmp`, contexts, the end of a handler), and the mask that the program has
-//! asked for is found by it. Nothing has to be kept for each thread.
+//! A thread that blocks our signals cannot be sampled, and a program that blocks *all* signals does
+//! not mean ours. So a mask of nearly all signals is set without ours, and the program's mask is
+//! written down here. From then on the kernel's own mask is the key: it goes where the program's
+//! goes (through `fork`, new threads, `siglongjmp`, contexts, the end of a handler), and the mask
+//! that the program has asked for is found by it. Nothing has to be kept for each thread.
 //!
-//! A program that names one of our signals in a smaller set uses it itself. Then it is hidden no longer,
-//! our clocks go over to another one, and the kernel's mask says all.
+//! A program that names one of our signals in a smaller set uses it itself. Then it is hidden no
+//! longer, our clocks change to another one, and the kernel's mask is the program's.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::urgent;
+use crate::actions::believed;
+pub use crate::actions::{ALL, ASKED, bit};
 
-/// The bit of a signal in a mask.
-pub const fn bit(signal: i32) -> u64 {
-    1 << (signal - 1)
-}
-
-/// The signals that are asked for by a timer or a descriptor, the one that is used first before the other.
-///
-/// SIGURG means nothing by default, so one that still waits when the program becomes another does no
-/// harm, and a debugger lets it pass. Linux itself never raises SIGSTKFLT. Both come at most once: a
-/// real-time signal is queued, and where the queue is full a descriptor sends SIGIO instead, which kills.
-pub const ASKED: [i32; 2] = [libc::SIGURG, libc::SIGSTKFLT];
-
-/// All signals that may ever be hidden.
-pub const ALL: [i32; 3] = [libc::SIGTRAP, ASKED[0], ASKED[1]];
-
-/// Bits that no mask of a program's has: the kernel takes SIGKILL and SIGSTOP out of it, the C library
-/// those that it uses itself. They say which of [`ALL`] were hidden when a mask was written down.
+/// Bits that no mask of a program's has: the kernel takes SIGKILL and SIGSTOP out of it, the C
+/// library those that it uses itself. They mark the members of [`ALL`] that were hidden when a mask
+/// was written down.
 const SPARE: [u64; 3] = [bit(libc::SIGKILL), bit(libc::SIGSTOP), bit(32)];
 const NEVER: u64 = SPARE[0] | SPARE[1] | SPARE[2] | bit(33);
 
-/// What means to block everything blocks nearly all of these. Faults are often left open, and the
+/// A mask that blocks everything has nearly all of these. Faults are often left out, and the
 /// signals above are not counted.
 const USUAL: u64 = {
     let mut faults = bit(libc::SIGILL) | bit(libc::SIGTRAP) | bit(libc::SIGABRT);
@@ -42,7 +29,7 @@ const USUAL: u64 = {
     0x7FFF_FFFF & !(NEVER | faults | ours)
 };
 
-/// Those that are hidden at present.
+/// The signals hidden at present.
 static HIDDEN: AtomicU64 = AtomicU64::new(0);
 
 /// A program has few different masks. 0 is none.
@@ -71,7 +58,7 @@ pub fn is_full(mask: u64) -> bool {
     (USUAL & !mask).count_ones() <= MOST_OPEN
 }
 
-/// A mask that a program has asked for, and which of our signals the kernel was not asked to block.
+/// A mask that a program has set, and our signals that were left out of the kernel's mask.
 #[derive(Clone, Copy)]
 struct Wanted(u64);
 
@@ -86,8 +73,8 @@ impl Wanted {
         Self(word)
     }
 
-    /// Those that are blocked by the program's word alone.
-    fn unreal(self) -> u64 {
+    /// Signals blocked only in the program's mask.
+    fn left_out(self) -> u64 {
         let mut hidden = 0;
         for (signal, spare) in ALL.into_iter().zip(SPARE) {
             if self.0 & spare != 0 {
@@ -97,19 +84,19 @@ impl Wanted {
         self.0 & hidden
     }
 
-    /// The mask that the kernel has.
-    fn real(self) -> u64 {
-        self.0 & !NEVER & !self.unreal()
+    /// The kernel's mask.
+    fn kernel_mask(self) -> u64 {
+        self.0 & !NEVER & !self.left_out()
     }
 }
 
-/// Writes a mask of nearly all signals down, as the program wants it.
+/// Writes down a program's mask of nearly all signals.
 pub fn note(mask: u64) {
     note_in(&WANTED, &NEXT, Wanted::new(mask, hidden()));
 }
 
 fn note_in(places: &[AtomicU64; MASKS], next: &AtomicU32, wanted: Wanted) {
-    let is_same = |word: u64| word != 0 && Wanted(word).real() == wanted.real();
+    let is_same = |word: u64| word != 0 && Wanted(word).kernel_mask() == wanted.kernel_mask();
     for place in places {
         let word = place.load(Ordering::Relaxed);
         if word == wanted.0 {
@@ -125,44 +112,48 @@ fn note_in(places: &[AtomicU64; MASKS], next: &AtomicU32, wanted: Wanted) {
     }
 }
 
-/// The mask that the program has asked for, by the kernel's.
-pub fn shown(real: u64) -> u64 {
-    if is_full(real) {
-        shown_in(&WANTED, real)
+/// The program's mask for a mask of the kernel.
+pub fn shown(kernel_mask: u64) -> u64 {
+    if is_full(kernel_mask) {
+        shown_in(&WANTED, kernel_mask)
     } else {
-        real & !added_to(real)
+        kernel_mask & !added_to(kernel_mask)
     }
 }
 
-/// Signals that are blocked beside the program's mask while a call waits with that mask, unless the program
-/// has a handler for them.
+/// Signals blocked in addition to the program's mask while a call waits with that mask, unless the
+/// program has a handler for them.
 pub fn added() -> u64 {
-    let is_handled = |&signal: &i32| urgent::believed(signal).is_function();
+    let is_handled = |&signal: &i32| believed(signal).is_function();
     let handled = ALL.into_iter().filter(is_handled);
     hidden() & !handled.fold(0, |bits, signal| bits | bit(signal))
 }
 
-/// Those of [`added`] that are in a mask because they were added to it. A handler that interrupts such a call
-/// runs with that mask. A program that names one of ours in a small mask has it hidden no longer.
-pub fn added_to(real: u64) -> u64 {
-    if real & hidden() == 0 || is_full(real) {
+/// The signals of [`added`] that were added to a mask. A handler that interrupts such a call runs
+/// with that mask. A signal that the program names in a small mask is not hidden any more.
+pub fn added_to(kernel_mask: u64) -> u64 {
+    if kernel_mask & hidden() == 0 || is_full(kernel_mask) {
         return 0;
     }
     let added = added();
-    if real & added == added { added } else { 0 }
+    if kernel_mask & added == added {
+        added
+    } else {
+        0
+    }
 }
 
-/// In a handler of the program's, a mask has some signals more than the one that was set.
-fn shown_in(places: &[AtomicU64; MASKS], real: u64) -> u64 {
+/// In a handler of the program, the mask has some signals more than the one that was set.
+fn shown_in(places: &[AtomicU64; MASKS], kernel_mask: u64) -> u64 {
     let mut best = (0, 0);
     for place in places {
         let wanted = Wanted(place.load(Ordering::Relaxed));
-        let has = wanted.real();
-        if wanted.0 != 0 && has & !real == 0 && has.count_ones() > best.0 {
-            best = (has.count_ones(), wanted.unreal());
+        let has = wanted.kernel_mask();
+        if wanted.0 != 0 && has & !kernel_mask == 0 && has.count_ones() > best.0 {
+            best = (has.count_ones(), wanted.left_out());
         }
     }
-    real | best.1
+    kernel_mask | best.1
 }
 
 #[cfg(test)]
@@ -186,8 +177,8 @@ mod tests {
             mask & !NEVER & !hidden
         }
 
-        fn check(&self, real: u64, expected: u64) {
-            assert_eq!(shown_in(&self.0, real), expected, "{real:x}");
+        fn check(&self, kernel_mask: u64, expected: u64) {
+            assert_eq!(shown_in(&self.0, kernel_mask), expected, "{kernel_mask:x}");
         }
     }
 
@@ -225,13 +216,13 @@ mod tests {
         let masks = Masks::new();
         let sets = (34..60).map(|signal| !NEVER & !bit(signal));
         let reals: Vec<(u64, u64)> = sets.map(|set| (masks.set(set, EACH), set)).collect();
-        for &(real, set) in reals.iter().rev().take(MASKS) {
-            masks.check(real, set);
+        for &(kernel_mask, set) in reals.iter().rev().take(MASKS) {
+            masks.check(kernel_mask, set);
         }
     }
 
     #[test]
-    fn what_blocks_nearly_everything() {
+    fn masks_of_nearly_all_signals_are_full() {
         let but = |signals: &[i32]| signals.iter().fold(u64::MAX, |mask, &it| mask & !bit(it));
         assert!(is_full(u64::MAX));
         assert!(is_full(but(&[

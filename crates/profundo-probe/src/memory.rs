@@ -13,19 +13,19 @@ use core::sync::atomic::Ordering;
 use profundo_unwind::Memory;
 
 use crate::heap::ReadLog;
+use crate::slot::Slot;
 use crate::sys;
-use crate::threads::Slot;
 
 const PAGE: u64 = 4096;
 
-/// How many pages of a stack are probed at most to find out whether it is the thread's own. It is
-/// done once, then again only when the stack has grown.
+/// The largest number of pages of a stack that are probed to find out whether it is the thread's
+/// own. That is done once, then again only when the stack has grown.
 const MOST_PAGES: u64 = 2048;
 
 /// Reads the memory of the calling thread.
 #[derive(Debug)]
 pub struct StackMemory<'a> {
-    own: Range,
+    own_stack: Range,
     /// Pages of another stack that the thread runs on, from its stack pointer upwards.
     running: Range,
     log: Option<&'a ReadLog>,
@@ -50,19 +50,19 @@ fn page_of(address: u64) -> u64 {
 
 impl<'a> StackMemory<'a> {
     /// A reader for the calling thread, whose stack pointer is `sp` and whose own stack ends at
-    /// `stack_end`. What is learnt about the stack is kept in the thread's slot.
+    /// `stack_end`. Findings about the stack are kept in the thread's slot.
     #[inline]
     pub fn new(slot: &Slot, sp: u64, stack_end: u64) -> Self {
         let low = slot.stack_low.load(Ordering::Relaxed);
         let high = slot.stack_high.load(Ordering::Relaxed);
-        let own = if sp >= low && sp < high {
+        let own_stack = if sp >= low && sp < high {
             Range { low, high }
         } else {
             Self::learn(slot, sp, stack_end)
         };
         let first = page_of(sp);
         Self {
-            own,
+            own_stack,
             running: Range {
                 low: first,
                 high: first,
@@ -71,7 +71,7 @@ impl<'a> StackMemory<'a> {
         }
     }
 
-    /// Notes what is read.
+    /// Notes all reads.
     pub(crate) fn with_log(mut self, log: Option<&'a ReadLog>) -> Self {
         self.log = log;
         self
@@ -81,7 +81,7 @@ impl<'a> StackMemory<'a> {
     /// its end (or to the part already known) can be read. A guard page lies below each stack, so
     /// no other stack can reach up to this one without a gap.
     ///
-    /// If not, what is known of the thread's own stack is still true of it.
+    /// If not, the known part of the thread's own stack stays valid.
     #[cold]
     fn learn(slot: &Slot, sp: u64, stack_end: u64) -> Range {
         let known_low = slot.stack_low.load(Ordering::Relaxed);
@@ -114,15 +114,18 @@ impl<'a> StackMemory<'a> {
         }
     }
 
-    /// How many words of the stack may be there from an address upwards, `most` at most.
+    /// The number of words that the stack may have from an address upwards, `most` at most.
     pub fn words_above(&self, from: u64, most: usize) -> usize {
-        match self.own.holds_word(from) {
-            true => usize::try_from((self.own.high - from) / 8).map_or(most, |all| all.min(most)),
+        match self.own_stack.holds_word(from) {
+            true => {
+                usize::try_from((self.own_stack.high - from) / 8).map_or(most, |all| all.min(most))
+            }
             false => most,
         }
     }
 
-    /// Copies the stack from an address upwards, as far as it can be read. Returns how many words.
+    /// Copies the stack from an address upwards, as far as it can be read. Returns the number of
+    /// words.
     pub fn copy(&mut self, from: u64, out: &mut [u64]) -> usize {
         let most = self.words_above(from, out.len());
         let mut address = from;
@@ -138,7 +141,7 @@ impl<'a> StackMemory<'a> {
 
     #[cold]
     fn read_elsewhere(&mut self, address: u64) -> Option<u64> {
-        /// The largest frame on another stack that is still taken for a part of it.
+        /// The largest frame on another stack that still counts as a part of it.
         const MOST_AT_ONCE: u64 = 16 * PAGE;
         let last = address.checked_add(7)?;
         let Range { low, high } = self.running;
@@ -159,8 +162,9 @@ impl<'a> StackMemory<'a> {
     fn load(&self, address: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         if address.is_multiple_of(8) {
-            // SAFETY: the word lies in a range that was found readable: the thread's own stack,
-            // or the one it runs on, and either outlives this call. Volatile, because its owner may have left anything there.
+            // SAFETY: the word lies in a range that was found readable: the thread's own stack, or
+            // the one it runs on, and either outlives this call. Volatile, because its owner may
+            // have left anything there.
             return Some(unsafe { core::ptr::read_volatile(address as *const u64) });
         }
         for (offset, byte) in bytes.iter_mut().enumerate() {
@@ -174,7 +178,7 @@ impl<'a> StackMemory<'a> {
 impl Memory for StackMemory<'_> {
     #[inline]
     fn read(&mut self, address: u64) -> Option<u64> {
-        if self.own.holds_word(address) {
+        if self.own_stack.holds_word(address) {
             let word = self.load(address);
             if let (Some(log), Some(word)) = (self.log, word) {
                 log.note(address, word);
@@ -192,7 +196,7 @@ impl Memory for StackMemory<'_> {
     }
 
     fn read_code(&mut self, address: u64) -> Option<u64> {
-        let log = self.log.filter(|_| !self.own.holds_word(address));
+        let log = self.log.filter(|_| !self.own_stack.holds_word(address));
         let read = log.and_then(|log| log.read_code(address));
         read.or_else(|| self.read(address))
     }
@@ -200,7 +204,7 @@ impl Memory for StackMemory<'_> {
     #[inline]
     fn read_frame_pointer(&mut self, address: u64) -> Option<u64> {
         match self.log {
-            Some(log) if self.own.holds_word(address) => {
+            Some(log) if self.own_stack.holds_word(address) => {
                 let word = self.load(address)?;
                 log.set_frame_pointer(address, word);
                 Some(word)

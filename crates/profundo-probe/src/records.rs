@@ -1,33 +1,34 @@
-//! What is remembered of each thread that was ever met, and whose turn it is to write it.
+//! The record of each thread ever seen, and the right to write it.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::{clock, pace};
 
-/// What [`ThreadRecord::state`] says.
+/// The values of [`ThreadRecord::state`].
 ///
 /// ```text
 /// UNUSED ──▶ FILLING ──▶ ALIVE ──▶ ENDED ──▶ READ ──▶ FILLING …
 /// ```
 ///
-/// Whoever enters a thread moves its record from `UNUSED` (there, by adding one to `met`) or `READ`
-/// to `FILLING` by compare-and-swap, fills it in and stores `ALIVE` with release order. Whoever
-/// notes its end stores what is known, then `ENDED`. Only the command, which has read all of it,
+/// A thread is entered by moving its record from `UNUSED` (there, by adding one to `met`) or `READ`
+/// to `FILLING` by compare-and-swap, filling it in and storing `ALIVE` with release order. At its
+/// end, the final numbers are stored, then `ENDED`. Only the command, which has read all of it,
 /// stores `READ`; until then the record and its number are that thread's.
 pub mod record_state {
     /// Never used.
     pub const UNUSED: u32 = 0;
     /// Being filled in: look again later.
     pub const FILLING: u32 = 1;
-    /// A thread that lives, as far as anybody knows.
+    /// A thread that lives, as far as known.
     pub const ALIVE: u32 = 2;
-    /// It has ended: name, CPU time and last sight are final.
+    /// The thread has ended: name, CPU time and last sight are final.
     pub const ENDED: u32 = 3;
-    /// It has ended and the command has taken note: the record may be used for another thread.
+    /// The thread has ended and the command has taken note: the record may be used for another
+    /// thread.
     pub const READ: u32 = 4;
 }
 
-/// What is remembered of a thread, living or not. All zero is an unused record.
+/// The record of a thread, living or not. All zero is an unused record.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ThreadRecord {
@@ -39,11 +40,11 @@ pub struct ThreadRecord {
     last_seen: AtomicU64,
     /// CPU time at the last look, in nanoseconds; kept by the capture side.
     pub cpu: AtomicU64,
-    /// CPU time when the session began or the thread was met.
+    /// CPU time when the session or the thread began.
     pub cpu_before: AtomicU64,
-    /// How long the thread was in waits for the interpreter's lock, in cycles: see [`Self::gil_wait`].
+    /// Cycles that the thread spent in waits for the interpreter's lock: see [`Self::gil_wait`].
     pub gil_cycles: AtomicU64,
-    /// For how many nanoseconds of that it ran, to go to sleep and to wake up.
+    /// The nanoseconds of that time in which it ran, to go to sleep and to wake up.
     pub gil_awake: AtomicU64,
     /// The descriptor, in the command that records this process, of the thread's task clock, plus
     /// one; 0 if it has none. Signals of no other descriptor are ours. Written by the command.
@@ -51,15 +52,16 @@ pub struct ThreadRecord {
     /// The thread's number in its process, never used twice: the record's place, from 1, plus the
     /// number of records for each time that it was used before. It is what samples name.
     pub number: AtomicU32,
-    /// The period of the thread's task clock in nanoseconds; 0: the session's. Written by the command.
+    /// The period of the thread's task clock in nanoseconds; 0: the session's. Written by the
+    /// command.
     pub period: AtomicU64,
-    /// CPU time in nanoseconds that the task clock has lost, because the kernel starts a clock anew whose
-    /// period changes. The command adds to it, and the clock's next tick takes it.
+    /// CPU time in nanoseconds that the task clock has lost, because the kernel starts a clock anew
+    /// whose period changes. The command adds to it, and the clock's next tick takes it.
     pub skipped: AtomicU64,
-    /// CPU time that the command has told for the thread, because the thread blocked our signals. The
-    /// thread's next tick takes it, and does not tell it again.
-    pub told_for: AtomicU64,
-    /// Which clock the thread asks for: one of [`crate::pace`]'s. Written by the thread.
+    /// CPU time that the command has recorded for the thread, because the thread blocked our
+    /// signals. The thread's next tick takes it off.
+    pub recorded_for: AtomicU64,
+    /// The clock that the thread asks for: one of [`crate::pace`]'s. Written by the thread.
     pub pace: AtomicU32,
     /// 1 while the thread's task clock ticks. Written by the thread.
     pub has_ticked: AtomicU32,
@@ -111,18 +113,20 @@ impl ThreadRecord {
         self.last_seen.store(clock, Ordering::Relaxed);
     }
 
-    /// How many nanoseconds the thread waited for the interpreter's lock. `nanoseconds` makes them of cycles.
+    /// The nanoseconds that the thread waited for the interpreter's lock. `nanoseconds` converts
+    /// cycles.
     pub fn gil_wait(&self, nanoseconds: impl FnOnce(u64) -> u64) -> u64 {
         let passed = nanoseconds(self.gil_cycles.load(Ordering::Relaxed));
         passed.saturating_sub(self.gil_awake.load(Ordering::Relaxed))
     }
 
-    /// Whether the thread has ended.
+    /// True if the thread has ended.
     pub fn has_ended(&self) -> bool {
         self.state.load(Ordering::Acquire) >= record_state::ENDED
     }
 
-    /// Enters a thread. The record's state is [`record_state::FILLING`], and the caller put it there.
+    /// Enters a thread. The record's state is [`record_state::FILLING`], and the caller put it
+    /// there.
     pub fn fill(&self, number: u32, tid: u32, name: [u8; 16]) {
         self.number.store(number, Ordering::Relaxed);
         self.tid.store(tid, Ordering::Relaxed);
@@ -133,16 +137,16 @@ impl ThreadRecord {
             figure.store(0, Ordering::Relaxed);
         }
         self.clock.store(0, Ordering::Relaxed);
-        for figure in [&self.period, &self.skipped, &self.told_for] {
+        for figure in [&self.period, &self.skipped, &self.recorded_for] {
             figure.store(0, Ordering::Relaxed);
         }
         self.pace.store(pace::TICKS, Ordering::Relaxed);
         self.has_ticked.store(0, Ordering::Relaxed);
-        // Release pairs with the acquire of whoever reads the record, the command among them.
+        // Release pairs with the acquire of each reader of the record, the command among them.
         self.state.store(record_state::ALIVE, Ordering::Release);
     }
 
-    /// Notes that the thread has ended, and what is known of it then.
+    /// Notes that the thread has ended, with its final numbers.
     pub(crate) fn finish(&self) {
         self.saw(clock::now());
         // Release pairs with the acquire in `has_ended` and in the command.

@@ -1,15 +1,15 @@
-//! A walk that a handler could not finish, and how the command finishes it.
+//! A walk that a handler could not finish, for the command to finish.
 //!
-//! A library that was loaded a moment ago is in no list yet, so its frames have no rows. The handler
-//! then keeps the registers and the stack beside its sample, and whoever has the rows walks once more.
-//! That is seldom, but it takes up to a hundred times the room of a sample: the command says how much
-//! of it there may be.
+//! A library that was loaded a moment ago is in no list yet, so its frames have no rows. The
+//! handler then keeps the registers and the stack beside its sample, and the command walks it once
+//! more when it has the rows. That is rare, but it takes up to a hundred times the room of a
+//! sample: the command sets the limit.
 
 use core::cell::Cell;
 
 use profundo_unwind::{End, General, Memory, Modules, Observer, Regs, walk_observed};
 use profundo_wire::{
-    AGAIN_HEAD_WORDS, Again, AgainHead, BLOCK_WORDS, Block, CALL_WORDS, Call, PythonEnd,
+    BLOCK_WORDS, Block, CALL_WORDS, Call, PythonEnd, REWALK_HEAD_WORDS, Rewalk, RewalkHead,
     SITE_WORDS, SampleHead, Site,
 };
 
@@ -18,12 +18,12 @@ use crate::memory::StackMemory;
 use crate::python;
 use crate::recorder::Recorder;
 use crate::regs;
-use crate::threads::Slot;
+use crate::slot::Slot;
 
-/// How much of the stack is kept, in words: half of a chunk.
+/// The largest kept part of the stack in words: half of a chunk.
 const MOST_STACK: usize = 4096;
 
-/// Notes whether a walk came upon code in no listed module.
+/// Notes whether a walk reached code in no listed module.
 #[derive(Debug, Default)]
 pub(crate) struct Unlisted(pub(crate) bool);
 
@@ -36,7 +36,7 @@ impl Observer for Unlisted {
     }
 }
 
-/// What a walk began with.
+/// The inputs of a walk.
 #[derive(Debug)]
 pub(crate) struct Beginning<'a> {
     pub(crate) recorder: &'a Recorder,
@@ -44,31 +44,32 @@ pub(crate) struct Beginning<'a> {
     pub(crate) registers: Regs,
     pub(crate) general: &'a General,
     pub(crate) stack_end: u64,
-    /// Whether the walk came upon code in no listed module.
+    /// Whether the walk reached code in no listed module.
     pub(crate) is_unlisted: &'a Cell<bool>,
-    /// How many frames are kept at most, if not as many as there is room for.
+    /// The limit of kept frames, if it is less than the room.
     pub(crate) most: Option<usize>,
-    /// What is told behind the sample.
-    pub(crate) told: Behind<'a>,
+    /// The record that follows the sample.
+    pub(crate) trailer: Trailer<'a>,
 }
 
-/// What stands behind a sample, and belongs to it.
-#[derive(Clone, Copy)]
-pub(crate) enum Behind<'a> {
+/// The record that follows a sample.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum Trailer<'a> {
+    #[default]
     Nothing,
-    /// What the system call was on that was interrupted.
+    /// The descriptor of the interrupted system call.
     Call(Call),
-    /// What was allocated.
+    /// The allocated block.
     Block(Block),
-    /// The same, and who keeps the stack for the next one that comes from there.
+    /// The allocated block, and a function that keeps the stack for the next allocation.
     Kept(&'a dyn Fn(&SampleHead, &[u64]), Block),
-    /// Which number the stack has.
+    /// The number of the stack.
     Site(Site),
-    /// Which number it gets, once it is known which stack it is; if it has one, nothing is told at all.
+    /// A function that gives a number to a new stack; for a known stack, nothing is written.
     Ask(&'a dyn Fn(&SampleHead, &[u64]) -> Option<Site>),
 }
 
-impl core::fmt::Debug for Behind<'_> {
+impl core::fmt::Debug for Trailer<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Nothing => f.write_str("Nothing"),
@@ -80,8 +81,8 @@ impl core::fmt::Debug for Behind<'_> {
     }
 }
 
-impl Behind<'_> {
-    /// What there is to be told of this stack. `None`: nothing, and not the stack either.
+impl Trailer<'_> {
+    /// The record for this stack. `None`: neither a record nor the stack is written.
     #[inline]
     pub(crate) fn of(self, head: &SampleHead, stack: &[u64]) -> Option<Self> {
         match self {
@@ -90,11 +91,11 @@ impl Behind<'_> {
                 keep(head, stack);
                 Some(Self::Block(block))
             }
-            told => Some(told),
+            trailer => Some(trailer),
         }
     }
 
-    /// How many words it takes.
+    /// The number of its words.
     pub(crate) fn words(&self) -> usize {
         match self {
             Self::Nothing => 0,
@@ -105,44 +106,49 @@ impl Behind<'_> {
     }
 }
 
-/// The interpreter's part: how its entries are found again.
+/// The interpreter's part: the way in which its entries are found again.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Entries {
-    /// How many there are.
+    /// The number of entries.
     pub(crate) count: usize,
     pub(crate) is_by_order: bool,
     pub(crate) is_partial: bool,
 }
 
 impl Beginning<'_> {
-    /// Whether the walk is to be done again.
+    /// Whether the walk has to be repeated.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.is_unlisted.get()
     }
 
-    /// Writes behind the first `used` words of a room, which are a record, what is told besides, if there is
-    /// room for it. Returns what is used then.
+    /// Appends the record behind the sample to the first `used` words of a room, if there is room
+    /// for it. Returns the new number of used words.
     #[inline]
-    pub(crate) fn append_told(&self, told: Behind<'_>, words: &mut [u64], used: usize) -> usize {
-        let behind = words.get_mut(used..used + told.words());
+    pub(crate) fn append_trailer(
+        &self,
+        trailer: Trailer<'_>,
+        words: &mut [u64],
+        used: usize,
+    ) -> usize {
+        let behind = words.get_mut(used..used + trailer.words());
         let Some(behind) = behind else {
             return used;
         };
-        match told {
-            Behind::Nothing | Behind::Ask(_) => {}
-            Behind::Call(call) => behind.copy_from_slice(&call.to_words()),
-            Behind::Block(block) | Behind::Kept(_, block) => {
+        match trailer {
+            Trailer::Nothing | Trailer::Ask(_) => {}
+            Trailer::Call(call) => behind.copy_from_slice(&call.to_words()),
+            Trailer::Block(block) | Trailer::Kept(_, block) => {
                 behind.copy_from_slice(&block.to_words())
             }
-            Behind::Site(site) => behind.copy_from_slice(&site.to_words()),
+            Trailer::Site(site) => behind.copy_from_slice(&site.to_words()),
         }
         used + behind.len()
     }
 
-    /// Writes behind the first `used` words of a room, which are a record, what it takes to walk its
-    /// stack again, if there is room for it, here or in another chunk. `places` writes the places of
-    /// the entries. Returns where the record is then, and all that is used.
+    /// Appends the data to walk the stack again to the first `used` words of a room, which are a
+    /// record, if there is room for it, here or in another chunk. `places` writes the places of the
+    /// entries. Returns the place of the record, and the number of used words.
     #[cold]
     pub(crate) fn append<'b>(
         &self,
@@ -154,13 +160,13 @@ impl Beginning<'_> {
     ) -> (Room<'b>, usize) {
         let mut memory = StackMemory::new(self.slot, self.registers.sp, self.stack_end);
         let stack = memory.words_above(self.registers.sp, MOST_STACK);
-        let before = AGAIN_HEAD_WORDS + entries.count;
-        if !self.recorder.may_write_again(before + stack) {
+        let before = REWALK_HEAD_WORDS + entries.count;
+        if !self.recorder.may_write_rewalk(before + stack) {
             return (room, used);
         }
-        let told = self.told.words();
-        let room = buffer.roomier(room, used, before + stack + told);
-        let most = room.words.len().saturating_sub(told);
+        let trailer = self.trailer.words();
+        let room = buffer.roomier(room, used, before + stack + trailer);
+        let most = room.words.len().saturating_sub(trailer);
         let behind = room.words.get_mut(used..most).unwrap_or_default();
         let Some((head, behind)) = behind.split_first_chunk_mut() else {
             return (room, used);
@@ -172,7 +178,7 @@ impl Beginning<'_> {
             return (room, used);
         }
         let out = behind.get_mut(..stack).unwrap_or_default();
-        let kept = AgainHead {
+        let kept = RewalkHead {
             is_by_order: entries.is_by_order,
             is_partial: entries.is_partial,
             places: entries.count as u16,
@@ -186,20 +192,22 @@ impl Beginning<'_> {
     }
 }
 
-/// Walks the stack of a sample again, by these modules and what `memory` reads, into `out`. The
-/// entries among the interpreter's words get the frames that they belong to now. `evaluation` says
-/// where the evaluation loop lies. Returns how deep the stack is, and why the walk ended.
+/// Walks the stack of a sample again, with these modules and reads by `memory`, into `out`. The
+/// entries among the interpreter's words get the frames that they belong to now. `evaluation` has
+/// the addresses of the evaluation loop. Returns the depth of the stack, and the reason why the
+/// walk ended.
 pub fn walk_again(
-    again: &Again<'_>,
+    again: &Rewalk<'_>,
     modules: &Modules<'_>,
     memory: &mut impl Memory,
     evaluation: &[(u64, u64)],
-    (python, python_end): (&mut [u64], PythonEnd),
+    python: &mut [u64],
+    python_end: PythonEnd,
     out: &mut [u64],
 ) -> (usize, End) {
     let registers = regs::from_words(again.head.registers);
     let general = General(again.head.general);
-    let mut merge = python::Merge::again(python, again.places);
+    let mut merge = python::Merge::with_places(python, again.places);
     let (depth, end) = walk_observed(registers, &general, modules, None, memory, out, &mut merge);
     merge.finish();
     let stack = out.get(..depth).unwrap_or_default();
@@ -246,7 +254,7 @@ mod tests {
     /// Three frames below the root.
     const WORDS: [u64; 6] = [7, BASE + 0x15, 8, BASE + 0x25, 9, BASE + 0x35];
 
-    /// Walks that again, with two entries of the interpreter's.
+    /// Walks that again, with two entries of the interpreter.
     fn again(is_by_order: bool, places: &[u64], evaluation: &[(u64, u64)]) -> (Vec<u64>, Vec<u64>) {
         let rows = rows();
         let table = TableRef {
@@ -256,14 +264,14 @@ mod tests {
         };
         let (start, end) = (BASE, BASE + 0x40);
         let modules = [Module { start, end, table }];
-        let head = AgainHead {
+        let head = RewalkHead {
             is_by_order,
             places: places.len() as u16,
             stack: WORDS.len() as u32,
             registers: [BASE + 5, STACK, 0, 0],
-            ..AgainHead::default()
+            ..RewalkHead::default()
         };
-        let again = Again {
+        let again = Rewalk {
             head,
             places,
             stack: &WORDS,
@@ -272,9 +280,16 @@ mod tests {
         let mut python = [1 << 32, entry, 2 << 32, entry];
         let mut out = [0; 8];
         let modules = Modules::new(&modules);
-        let told = (&mut python[..], PythonEnd::Whole);
         let memory = &mut Stack(&WORDS);
-        let (depth, end) = walk_again(&again, &modules, memory, evaluation, told, &mut out);
+        let (depth, end) = walk_again(
+            &again,
+            &modules,
+            memory,
+            evaluation,
+            &mut python,
+            PythonEnd::Whole,
+            &mut out,
+        );
         assert_eq!(end, End::Root);
         (out[..depth].to_vec(), python.to_vec())
     }
@@ -297,7 +312,7 @@ mod tests {
         assert_eq!(frames, expected);
         assert_eq!(entries(&python), [Some(1), Some(2)]);
         assert_eq!((python[0], python[2]), (1 << 32, 2 << 32));
-        // A place that is missing is no other's.
+        // A missing place leaves the others as they are.
         let (_, python) = again(false, &places[..1], &[]);
         assert_eq!(entries(&python), [Some(1), None]);
     }

@@ -1,10 +1,10 @@
-//! Stacks to sample on, where the one that the handler was given is too small.
+//! Stacks to sample on, where the handler's own is too small.
 //!
-//! A program's signal stacks are its own affair: Rust's threads have 8 KB, of which the kernel
-//! takes 3 KB for the registers of a CPU with AVX-512. That is enough for a sample whose code was
-//! optimised, but not for one of a debug build, which needs as much again and more. So the
-//! handler looks at the room it has, and goes on in a stack of ours if there is too little. One
-//! is lent for the few microseconds of a sample, so a few dozen serve any number of threads.
+//! A program chooses its own signal stacks: Rust's threads have 8 KB, of which the kernel takes 3
+//! KB for the registers of a CPU with AVX-512. That is enough for a sample whose code was
+//! optimised, but not for one of a debug build, which needs as much again and more. So the handler
+//! checks its room, and goes on in a stack of ours if there is too little. One is lent for the few
+//! microseconds of a sample, so a few dozen serve any number of threads.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
@@ -12,12 +12,12 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sys;
 
-/// How many there can be: the bits of a word.
+/// The largest number of stacks: the bits of a word.
 pub const STACKS: usize = 64;
 
 const BYTES: usize = 32 << 10;
 
-/// What a sample needs at most, with a margin for the signal that may interrupt it.
+/// The largest need of a sample, with a margin for the signal that may interrupt it.
 const ENOUGH: u64 = if cfg!(debug_assertions) {
     16 << 10
 } else {
@@ -32,7 +32,7 @@ pub struct Stack(UnsafeCell<[u8; BYTES]>);
 // SAFETY: a stack is used by the handler that it is lent to, alone.
 unsafe impl Sync for Stack {}
 
-/// All stacks, and which are lent.
+/// All stacks, and a bit for each that is lent.
 #[derive(Debug)]
 pub struct Stacks {
     stacks: &'static [Stack],
@@ -48,8 +48,8 @@ impl Stacks {
         }
     }
 
-    /// Runs `work` where there is room for it: here, or on a stack of ours. Returns false if it
-    /// did not run, because all of them are lent at this instant.
+    /// Runs `work` where there is room for it: here, or on a stack of ours. Returns false if it did
+    /// not run, because all of them are lent at this instant.
     ///
     /// # Safety
     /// `context` is the one that the kernel gave the running handler.
@@ -59,7 +59,7 @@ impl Stacks {
         unsafe { self.run_with_more(context, 0, work) }
     }
 
-    /// As `run`, for work that needs so many bytes more than the walk of a native stack.
+    /// As `run`, for work that needs `more` bytes in addition to the walk of a native stack.
     ///
     /// # Safety
     /// As for `run`.
@@ -99,7 +99,7 @@ impl Stacks {
 
     /// A free stack's number and its upper end.
     fn lend(&self) -> Option<(u32, *mut u8)> {
-        // Each try that fails has met another handler that succeeded.
+        // Each failed try has met another handler that succeeded.
         for _ in 0..STACKS {
             let number = self.lent.load(Ordering::Relaxed).trailing_ones();
             let stack = self.stacks.get(number as usize)?;
@@ -116,14 +116,14 @@ impl Stacks {
         self.lent.fetch_and(!(1 << number), Ordering::Release);
     }
 
-    /// In the child of a fork, where the threads do not exist that have borrowed.
+    /// In the child of a fork, where the borrowers do not exist.
     pub fn reset_after_fork(&self) {
         self.lent.store(0, Ordering::Relaxed);
     }
 }
 
-/// How much of the handler's stack is left, as far as anybody can tell: a thread's ordinary stack
-/// is taken for endless.
+/// The bytes left on the handler's stack, as far as known: a thread's ordinary stack counts as
+/// endless.
 ///
 /// # Safety
 /// As for `run`.
@@ -132,7 +132,7 @@ unsafe fn room(context: *const libc::ucontext_t) -> u64 {
     let here = (&raw const context) as u64;
     // SAFETY: the caller vouches for the context.
     let stack = unsafe { &raw const (*context).uc_stack };
-    // SAFETY: as above; the kernel says there which signal stack the thread has.
+    // SAFETY: as above; the kernel keeps the thread's signal stack there.
     let (low, bytes) = unsafe { ((*stack).ss_sp as u64, (*stack).ss_size as u64) };
     let left = here.wrapping_sub(low);
     match left < bytes {

@@ -1,40 +1,43 @@
-//! The task clock of a thread in a program that profiles itself: whose ticks count, what a tick stands for, and when
-//! the period changes.
+//! The task clock of a thread in a program that profiles itself: the ticks that count, their
+//! weights, and the changes of the period.
 //!
-//! A thread begins with a clock that it has inherited. Nobody knows the period of such a clock: it is the one that its
-//! parent's clock had at that moment, the kernel never changes it afterwards, and threads that take turns on a CPU may
-//! exchange their clocks. So a tick stands for the CPU time that the kernel has counted for the thread since the tick before,
-//! less the system time that was told meanwhile by samples of its own. That is right whatever the period is, and nothing is lost
-//! where a clock takes another's place.
+//! A thread begins with an inherited clock. The period of such a clock is unknown: it is the one
+//! that its parent's clock had at that moment, the kernel never changes it afterwards, and threads
+//! that take turns on a CPU may exchange their clocks. So a tick stands for the CPU time that the
+//! kernel has counted for the thread since the tick before, less the system time that has had
+//! samples of its own meanwhile. That is right for any period, and nothing is lost where a clock
+//! replaces another.
 //!
-//! A period that stays the same for long can be in step with a loop of the program's. So a thread that runs on and on asks for a
-//! clock of its own, unless it is switched often ([`crate::pace`]); one that has a clock of its own and is switched often asks for
-//! a CPU timer. The handler changes its period after so many ticks: just
-//! after a tick, because the kernel starts a clock anew whose period changes.
+//! A period that stays the same for long can be in step with a loop of the program's. So a thread
+//! that never waits asks for a clock of its own, unless it is switched often ([`crate::pace`]); one
+//! that has a clock of its own and is switched often asks for a CPU timer. The handler changes its
+//! period after so many ticks: just after a tick, because the kernel starts a clock anew whose
+//! period changes.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use crate::pace;
-use crate::phase::PeriodDraw;
+use crate::pace::{self, Stretch};
+use crate::random::PeriodDraw;
 use crate::sys::{self, ThreadUsage};
 
-/// The period of an own clock changes after so many ticks.
+/// The number of ticks after which the period of an own clock changes.
 const STRETCH: u32 = 50;
-/// A thread with an inherited clock asks for its own after so many ticks.
+/// The number of ticks after which a thread with an inherited clock asks for its own.
 const SETTLED: u32 = 25;
 /// The kernels' longest tick, in nanoseconds: a thread is judged by two of them at least.
 const TICK: u64 = 10_000_000;
 
-/// The part of a tag that tells sessions apart; the rest is the clock's number in its session.
+/// The part of a tag for the session; the rest is the clock's number in its session.
 const SESSION: u64 = 0xFFFF_FFFF_FFFF_0000;
 
-/// One bit for each number of a clock: whether a clock with it is open.
+/// One bit for each number of a clock: whether such a clock is open.
 static OPEN: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 
-/// Whether a thread has asked for a clock since somebody looked.
+/// Whether a thread has asked for a clock since the last look.
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Says whether the clock with this tag is open: only then it keeps others from sampling its threads.
+/// Sets whether the clock with this tag is open: only then it keeps others from sampling its
+/// threads.
 pub fn set_open(tag: u64, is_open: bool) {
     let number = tag & !SESSION;
     if let Some(bits) = OPEN.get(number as usize / 64) {
@@ -46,7 +49,7 @@ pub fn set_open(tag: u64, is_open: bool) {
     }
 }
 
-/// Whether a clock of the present session is open that has this tag.
+/// Whether a clock of the present session with this tag is open.
 pub fn is_open(tag: u64) -> bool {
     let number = tag & !SESSION;
     let bits = OPEN.get(number as usize / 64);
@@ -58,12 +61,13 @@ pub fn take_asked() -> bool {
     ASKED.swap(false, Ordering::Relaxed)
 }
 
-/// What is known of a thread's task clock. All zero is a thread that has just begun.
+/// The state of a thread's task clock. All zero is a thread that has just begun.
 #[derive(Debug)]
 pub struct ThreadClock {
-    /// The clock whose ticks count: the first one that ticked, or the thread's own. Another one would count double.
+    /// The clock whose ticks count: the first one that ticked, or the thread's own. Another one
+    /// would count double.
     tag: AtomicU64,
-    /// Another clock that ticks besides.
+    /// Another clock that ticks as well.
     double: AtomicU64,
     /// The descriptor of the thread's own clock, plus one; 0: it has none.
     descriptor: AtomicU32,
@@ -71,20 +75,19 @@ pub struct ThreadClock {
     is_timed: AtomicBool,
     /// Set while the handler uses the descriptor.
     is_in_use: AtomicBool,
-    /// Where the next period is drawn from.
+    /// The source of periods.
     periods: AtomicU64,
     /// Ticks since the period changed, or since the thread was judged.
     ticks: AtomicU32,
-    /// One of [`crate::pace`]'s, as judged last.
+    /// The last judgement: one of [`crate::pace`]'s.
     pace: AtomicU32,
-    /// Whether the thread was judged.
     is_judged: AtomicBool,
-    /// CPU time and switches when the thread was judged last.
+    /// CPU time and switches when the thread was last judged.
     judged: [AtomicU64; 2],
     /// The CPU time of the thread at the last tick.
     cpu: AtomicU64,
-    /// What samples of another kind have told since.
-    told: AtomicU64,
+    /// The time covered by samples of another kind since then.
+    covered: AtomicU64,
 }
 
 impl ThreadClock {
@@ -107,46 +110,50 @@ impl ThreadClock {
         self.is_timed.load(Ordering::Relaxed)
     }
 
-    /// Begins to sample a thread that has run for `cpu` nanoseconds.
+    /// Starts to sample a thread that has run for `cpu` nanoseconds.
     pub fn begin(&self, cpu: u64) {
         self.cpu.store(cpu, Ordering::Relaxed);
-        self.told.store(0, Ordering::Relaxed);
+        self.covered.store(0, Ordering::Relaxed);
         self.ticks.store(0, Ordering::Relaxed);
         self.is_timed.store(false, Ordering::Relaxed);
         self.is_judged.store(false, Ordering::Relaxed);
         self.judged[0].store(cpu, Ordering::Relaxed);
-        // Not known, and not needed before the second look.
+        // Unknown, and not needed before the second look.
         self.judged[1].store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// Notes that `nanoseconds` of the thread's time were told by a sample that is no tick of its clock.
-    pub fn note_told(&self, nanoseconds: u64) {
-        self.told.fetch_add(nanoseconds, Ordering::Relaxed);
+    /// Notes that a sample which is no tick of the thread's clock covers `nanoseconds` of its time.
+    pub fn note_covered(&self, nanoseconds: u64) {
+        self.covered.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
-    /// Gives the thread a clock of its own, with what its periods are drawn from.
+    /// Gives the thread a clock of its own, with the source of its periods.
     pub fn set_own(&self, tag: u64, descriptor: u32, periods: PeriodDraw) {
         self.periods.store(periods.bits(), Ordering::Relaxed);
         self.ticks.store(0, Ordering::Relaxed);
         self.is_timed.store(false, Ordering::Relaxed);
         self.tag.store(tag, Ordering::Relaxed);
-        // SeqCst, as in `forget_own`: another descriptor may have been there. And the handler draws from what was stored above.
+        // SeqCst, as in `forget_own`: another descriptor may have been there. And the handler draws
+        // from the value stored above.
         self.descriptor
             .store(descriptor.wrapping_add(1), Ordering::SeqCst);
     }
 
-    /// Whether the thread has this clock of its own.
+    /// True if this clock is the thread's own.
     pub fn has_own(&self, descriptor: u32) -> bool {
         self.descriptor.load(Ordering::Relaxed) == descriptor.wrapping_add(1)
     }
 
-    /// Takes the own clock away. The tag stays, so that the ticks of others go on being ignored while the clock is open.
+    /// Takes the own clock away. The tag stays, so that other ticks are still ignored while the
+    /// clock is open.
     pub fn forget_own(&self) {
-        // SeqCst pairs with the handler's: either it finds no descriptor, or `is_in_use` says that it has found one.
+        // SeqCst pairs with the handler's: either it finds no descriptor, or `is_in_use` shows that
+        // it has found one.
         self.descriptor.store(0, Ordering::SeqCst);
     }
 
-    /// Whether the handler may be using a descriptor that it found before [`Self::forget_own`] or [`Self::set_own`].
+    /// Whether the handler may be using a descriptor that it found before [`Self::forget_own`] or
+    /// [`Self::set_own`].
     pub fn is_in_use(&self) -> bool {
         self.is_in_use.load(Ordering::SeqCst)
     }
@@ -156,18 +163,18 @@ impl ThreadClock {
         self.tag.load(Ordering::Relaxed)
     }
 
-    /// Another clock that ticks besides; 0 if there is none.
+    /// Another clock that ticks as well; 0 if there is none.
     pub fn take_double(&self) -> u64 {
         self.double.swap(0, Ordering::Relaxed)
     }
 
-    /// Whether a clock of its own would slow the thread down, as far as that is known.
+    /// Whether a clock of its own would slow the thread down, as far as known.
     pub fn is_switched_often(&self) -> bool {
         self.is_judged.load(Ordering::Relaxed) && self.pace.load(Ordering::Relaxed) == pace::TICKS
     }
 
-    /// Whether a tick of the clock with this tag is one of the thread's. A tag of 0 is that of a clock that only the
-    /// thread itself can have.
+    /// Whether a tick of the clock with this tag belongs to the thread. A tag of 0 is that of a
+    /// clock that only the thread itself can have.
     pub(crate) fn accepts(&self, tag: u64) -> bool {
         let present = self.tag.load(Ordering::Relaxed);
         if tag == 0 || present == tag {
@@ -200,27 +207,27 @@ impl ThreadClock {
     }
 
     fn change_period(&self, nominal: u64) {
-        // SeqCst pairs with that of `forget_own` and the look at `is_in_use` behind it.
+        // SeqCst pairs with that of `forget_own` and the load of `is_in_use` behind it.
         self.is_in_use.store(true, Ordering::SeqCst);
         if let Some(descriptor) = self.descriptor.load(Ordering::SeqCst).checked_sub(1) {
             let mut periods = PeriodDraw::from_bits(self.periods.load(Ordering::Relaxed));
             sys::set_perf_period(descriptor, periods.next(nominal));
             self.periods.store(periods.bits(), Ordering::Relaxed);
         }
-        // Release: whoever sees it closes the descriptor, which was used before.
+        // Release: a thread that sees it closes the descriptor, which was used before.
         self.is_in_use.store(false, Ordering::Release);
     }
 
-    /// Looks at a thread of which the kernel has counted so much. One that is switched all the time is mostly in the kernel, where
-    /// its clock's ticks do not count.
+    /// Judges a thread by these counts of the kernel. One that is switched all the time is mostly
+    /// in the kernel, where its clock's ticks do not count.
     pub(crate) fn look_at_switches(&self, usage: ThreadUsage) {
         if self.descriptor.load(Ordering::Relaxed) != 0 {
             self.judge(usage);
         }
     }
 
-    /// Asks for an own clock for a thread that is seldom switched, and for a timer for one that is switched often in spite of
-    /// its clock.
+    /// Asks for an own clock for a thread that is seldom switched, and for a timer for one that is
+    /// switched often in spite of its clock.
     fn judge(&self, ThreadUsage { switches, .. }: ThreadUsage) {
         let cpu = sys::thread_cpu_time();
         let present = match self.descriptor.load(Ordering::Relaxed) {
@@ -235,7 +242,11 @@ impl ThreadClock {
             u64::MAX => 0,
             before => switches.saturating_sub(before),
         };
-        let Some(judged) = pace::judge(present, (ran, since), TICK) else {
+        let stretch = Stretch {
+            ran,
+            switches: since,
+        };
+        let Some(judged) = pace::judge(present, stretch, TICK) else {
             return;
         };
         at_cpu.store(cpu, Ordering::Relaxed);
@@ -247,17 +258,18 @@ impl ThreadClock {
         }
     }
 
-    /// What a tick stands for that comes when the thread has run for `cpu` nanoseconds.
+    /// The weight of a tick, when the thread has run for `cpu` nanoseconds.
     ///
-    /// System time is told seldom and in large pieces. A tick keeps a quarter of its time, or of a period if that is less, and the
-    /// rest is taken off later ones: else a piece would take all weight from a few samples.
+    /// System time comes seldom and in large pieces. A tick keeps a quarter of its time, or of a
+    /// period if that is less, and the rest is taken off later ones: otherwise a piece would take
+    /// all weight from a few samples.
     pub(crate) fn weigh(&self, cpu: u64, nominal: u64) -> u64 {
         let ran = cpu.saturating_sub(self.cpu.swap(cpu, Ordering::Relaxed));
-        let told = self.told.load(Ordering::Relaxed);
-        let less = told.min(ran - ran.min(nominal) / 4);
+        let covered = self.covered.load(Ordering::Relaxed);
+        let less = covered.min(ran - ran.min(nominal) / 4);
         if less > 0 {
             // A normal thread may add to it at this instant.
-            self.told.fetch_sub(less, Ordering::Relaxed);
+            self.covered.fetch_sub(less, Ordering::Relaxed);
         }
         ran - less
     }
@@ -284,19 +296,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_taken_off_little_by_little() {
+    fn covered_time_is_taken_off_little_by_little() {
         let clock = clock();
         clock.begin(0);
-        clock.note_told(2 * MS);
+        clock.note_covered(2 * MS);
         let weights = [2 * MS, 2 * MS + MS / 2, 4 * MS, 5 * MS].map(|cpu| clock.weigh(cpu, MS));
         assert_eq!(weights, [MS / 4, MS / 4, 3 * MS / 2, MS]);
     }
 
     #[test]
-    fn what_was_told_of_a_long_time_is_taken_off_at_once() {
+    fn covered_time_of_a_long_run_is_taken_off_at_once() {
         let clock = clock();
         clock.begin(0);
-        clock.note_told(100 * MS);
+        clock.note_covered(100 * MS);
         assert_eq!(clock.weigh(101 * MS, MS), MS);
     }
 

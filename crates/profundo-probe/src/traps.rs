@@ -2,16 +2,17 @@
 //!
 //! The kernel sends it from the very interrupt in which the clock runs out, where SIGURG takes a
 //! second one: a third less for each sample. But a program may want SIGTRAP for itself, a debugger
-//! certainly does, and one that waits while the program executes another would kill that one. So
-//! it is taken only where nobody else wants it; the agent gives it back before anybody can notice.
+//! certainly does, and one still pending at an `exec` would kill the new program. So it is taken
+//! only where it has no other user; the agent gives it back before that shows.
 
 use core::mem::MaybeUninit;
 
 use profundo_wire::State;
 
+use crate::event::{Event, SystemCall};
 use crate::handlers::{PERF_TAG, PERF_TAG_MASK, TRAP_PERF, word_at};
-use crate::sample::{Event, SystemCall};
-use crate::{sys, urgent};
+use crate::pass_on::{pass_on, send_again};
+use crate::{receiver, sys};
 
 /// The `sig_data` of a thread's clock.
 pub fn tag(tid: u32) -> u64 {
@@ -41,10 +42,10 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
     // SAFETY: the kernel's argument.
     if !unsafe { is_clock(info) } {
         // SAFETY: passed on.
-        return unsafe { urgent::pass_on(signal, info, context) };
+        return unsafe { pass_on(signal, info, context) };
     }
-    // A thread that has told its end is about to go.
-    let probe = urgent::probe().or_else(urgent::wake);
+    // A thread that has reported its end is about to go.
+    let probe = receiver::probe().or_else(receiver::wake);
     let Some(probe) = probe.filter(|probe| probe.knows_this_thread()) else {
         return;
     };
@@ -59,17 +60,17 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
     unsafe { probe.sample(event, context.cast()) }
 }
 
-/// Takes back the SIGTRAPs of ours that wait for the calling thread, which blocks them. Returns
-/// false if one waits that is not ours; it goes on waiting.
+/// Takes back our SIGTRAPs pending for the calling thread, which blocks them. Returns false if one
+/// is pending that is not ours; it stays pending.
 pub fn take_back() -> bool {
-    /// There is one clock a thread, and one for the whole process may wait.
+    /// There is one clock a thread, and one signal for the whole process may be pending.
     const MOST: usize = 4;
     const SET_BYTES: usize = 8;
     let set = 1_u64 << (libc::SIGTRAP - 1);
     let at_once = [0_u64; 2];
     for _ in 0..MOST {
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-        // SAFETY: all places are ours; who gets a signal back is the calling thread.
+        // SAFETY: all places are ours; a signal is sent back to the calling thread.
         unsafe {
             let (set, time) = (&raw const set as usize, &raw const at_once as usize);
             let place = info.as_mut_ptr() as usize;
@@ -81,7 +82,7 @@ pub fn take_back() -> bool {
                 return true;
             }
             if !is_clock(info.as_ptr()) {
-                urgent::send_again(libc::SIGTRAP, info.as_ptr());
+                send_again(libc::SIGTRAP, info.as_ptr());
                 return false;
             }
         }

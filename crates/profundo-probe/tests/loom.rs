@@ -15,8 +15,8 @@ struct Arena {
     words: Vec<UnsafeCell<u64>>,
 }
 
-// SAFETY: the cells are reached only while a claim or a read is held; that this is exclusive is
-// what the test shows.
+// SAFETY: the cells are reached only while a claim or a read is held; the test shows that this is
+// exclusive.
 unsafe impl Sync for Arena {}
 // SAFETY: as above.
 unsafe impl Send for Arena {}
@@ -104,8 +104,8 @@ fn in_a_ring_the_former_owner_notices() {
         };
         let again = arena.sample(first, 3);
         let stolen = thief.join().unwrap();
-        // Whoever came second found the chunk taken, and took it with a new generation; loom
-        // has watched that they never wrote at once.
+        // The second one found the chunk taken, and took it with a new generation; loom has checked
+        // that they never wrote at once.
         assert!(again.is_some() || stolen.is_some());
         if let (Some(again), Some(stolen)) = (again, stolen) {
             assert_ne!(again, stolen);

@@ -1,6 +1,6 @@
-//! How long the reports take on ten million samples of depth 40 from eight threads, with twenty
-//! thousand distinct stacks; and the library's where nearly every stack of a million is new. Run it
-//! with `--release`; a number is that of samples.
+//! Times the reports on ten million samples of depth 40 from eight threads, with twenty thousand
+//! distinct stacks; and the library's where nearly every stack of a million is new. Run it with
+//! `--release`; a number is that of samples.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use profundo_model::{
 };
 use profundo_report::{
     Callers, Choices, Error, Filter, Format, Functions, GroupBy, Lines, Recur, Report, Statprof,
-    Summary,
+    Summary, View,
 };
 
 const STACKS: u64 = 20_000;
@@ -18,7 +18,9 @@ const DEPTH: u64 = 40;
 const THREADS: u64 = 8;
 
 fn main() -> Result<(), Error> {
-    let samples = std::env::args().nth(1).and_then(|it| it.parse().ok());
+    let samples = std::env::args()
+        .nth(1)
+        .and_then(|argument| argument.parse().ok());
     let samples = samples.unwrap_or(10_000_000);
     commands(&named(profile(samples, STACKS)))?;
     library(&named(profile(samples / 10, samples / 10)))

@@ -4,7 +4,9 @@
 #[allow(dead_code, reason = "the tests use all of it")]
 mod mixed;
 
-use profundo_report::{Callers, Choices, Functions, Lines, Look, NextStep, Statprof, Summary};
+use profundo_report::{
+    Callers, Choices, Functions, Lines, Look, NextStep, Statprof, Summary, View,
+};
 
 fn main() -> Result<(), profundo_report::Error> {
     let mut arguments = std::env::args().skip(1);

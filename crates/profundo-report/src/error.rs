@@ -1,11 +1,11 @@
-//! Why there is no report.
+//! The reasons why there is no report.
 
 use std::io;
 use std::path::PathBuf;
 
 use profundo_analysis::{CallersError, UnknownChoice};
 
-/// Why there is no report.
+/// The reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,7 +17,7 @@ pub enum Error {
     RecurWithoutTree {
         /// The format.
         format: &'static str,
-        /// What was asked for.
+        /// The setting that was asked for.
         recur: &'static str,
     },
     /// A row of the table of functions stands for many addresses.
@@ -34,14 +34,14 @@ pub enum Error {
     Create {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's reason.
         #[source]
         source: io::Error,
     },
     /// No object of a heap snapshot is of that type.
     #[error("no object is of type {name}{}", if near.is_empty() { String::new() } else { format!("; there are: {near}") })]
     NoType {
-        /// What was asked for.
+        /// The type that was asked for.
         name: String,
         /// Types whose names hold that word.
         near: String,
@@ -49,7 +49,7 @@ pub enum Error {
     /// No object of a heap snapshot has that id.
     #[error("no object has the id {id}")]
     NoObject {
-        /// What was asked for.
+        /// The id that was asked for.
         id: String,
     },
     /// The text could not be written.

@@ -1,10 +1,9 @@
 //! Reports on a profile, as text and as JSON.
 //!
 //! There are two kinds. [`Report`] is after Julia's Profile: a call tree, a flat table, a table of
-//! functions. [`Summary`], [`Lines`], [`Functions`], [`Statprof`] and [`Callers`] are those of the
-//! command: shares of time with their 95 % intervals, told apart by Python, native code and system
-//! calls, with the source. All share [`Choices`], which say what a report is about, and [`Look`],
-//! which says how it looks.
+//! functions. The others are those of the command, each a [`View`]: shares of time with their 95 %
+//! intervals, told apart by Python, native code and system calls, with the source. All share
+//! [`Choices`], which select the samples of a report, and [`Look`], its appearance.
 //!
 //! A report says where the time went and how far it can be trusted: below the numbers stand the
 //! number of snapshots, the utilization, and a line on quality. What must not be missed, such as
@@ -26,7 +25,7 @@
 //!
 //! ```
 //! use profundo_model::Profile;
-//! use profundo_report::{Choices, Filter, Format, Functions, Look, Report, SortBy};
+//! use profundo_report::{Choices, Filter, Format, Functions, Look, Report, SortBy, View};
 //!
 //! let profile = Profile::from_folded("main;work;leaf 3\nmain;idle 1").unwrap();
 //! let report = Report::new().format(Format::Flat).sorted_by(SortBy::Overhead).width(80);
@@ -41,62 +40,39 @@
 
 #![forbid(unsafe_code)]
 
-mod appearance;
 mod benchmark;
-mod callers;
-mod checklist;
-mod choices;
-mod energy;
+mod command;
 mod error;
-mod flat;
-mod functions;
 mod json;
-mod json_report;
-mod label;
-mod line;
-mod link;
-mod names;
-mod order;
-mod palette;
-mod printer;
-mod printf_g;
+mod julia;
+mod naming;
+mod options;
+mod page;
 mod quality;
-mod report;
-mod scope;
-mod section;
-mod source;
 mod table;
 mod time;
-mod tree;
-mod units;
-mod unsampled;
-mod views;
-mod warning;
-mod weighs;
-mod width;
 
-pub use appearance::Look;
 pub use benchmark::{Benchmark, Clocked, this_machine};
-pub use checklist::{Check, Checklist, Mark, Mend};
-pub use choices::{Format, SortBy, Unit, When};
+pub use command::{
+    Allocs, Annotate, CallOrder, Callers, Check, Checklist, Compared, CountedLines, Diff,
+    Functions, HeapQuestion, HeapSnapshot, Io, Lines, ListedInstruction, Listing, Mark, Memory,
+    MemoryLines, Mend, Neighbours, NextStep, Only, Spread, Stacks, Statprof, Summary, Syscalls,
+    Trace, View,
+};
 pub use error::Error;
-pub use names::Names;
+pub use julia::Report;
+pub use naming::Names;
+pub use options::{Choices, Format, SortBy, Unit, When};
+pub use page::{Look, terminal_width};
 pub use profundo_analysis::{
     Filter, GroupBy, Hidden, Libraries, Numbers, Pattern, Recur, Shown, UnknownChoice,
 };
-pub use report::Report;
-pub use scope::Choices;
 pub use time::Time;
-pub use views::{
-    Allocs, CallOrder, Callers, CountedLines, Functions, HeapQuestion, HeapSnapshot, Io, Lines,
-    Memory, MemoryLines, Neighbours, NextStep, Only, Stacks, Statprof, Summary, Trace,
-};
-pub use width::terminal_width;
 
 /// Text in columns, and numbers as people read them: for pages that are laid out elsewhere.
 pub mod text {
     pub use crate::benchmark::significant;
+    pub use crate::page::units::{bar, bytes, duration, percent, whole_percent};
+    pub use crate::page::width::{keep_head, keep_tail, width};
     pub use crate::quality::words as missing;
-    pub use crate::units::{bar, bytes, duration, percent, whole_percent};
-    pub use crate::width::{keep_head, keep_tail, width};
 }

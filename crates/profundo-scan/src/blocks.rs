@@ -1,35 +1,36 @@
-//! Blocks by their addresses: whose is a word?
+//! Blocks by their addresses: the block that a word points into.
 //!
-//! Most words of a program are no addresses of blocks, which the ends of all blocks tell. For the others there is a table of pages
-//! that says for each eight bytes whether a block begins there, so how many begin before an address is counted by
-//! one instruction or a few, and nothing is searched for.
+//! Most words of a program are no addresses of blocks: they lie outside of all blocks. For the
+//! others there is a table of pages that says for each eight bytes whether a block begins there, so
+//! how many begin before an address is counted by one instruction or a few, without a search.
 
 use std::ops::Range;
 
 /// A block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// Where it is, below 2^48.
+    /// Its address, below 2^48.
     pub start: u64,
-    /// How large it is, below 2^48.
+    /// Its size in bytes, below 2^48.
     pub size: u64,
-    /// The number that it is known by, or its stack is.
+    /// Its own number, or its stack's.
     pub whose: u32,
 }
 
 impl Block {
-    /// Where it ends. One without bytes has its address to itself.
+    /// The end address. A block without bytes has its address to itself.
     pub fn end(&self) -> u64 {
         self.start.saturating_add(self.size.max(1))
     }
 
-    /// Whether an address lies in it.
+    /// True if an address lies in the block.
     pub fn has(&self, address: u64) -> bool {
         (self.start..self.end()).contains(&address)
     }
 }
 
-/// The same in two words, since there may be tens of millions: the start and the upper bits of the size; the rest.
+/// A block in two words, since there may be tens of millions: the start and the upper bits of the
+/// size; the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Packed(u64, u64);
 
@@ -66,16 +67,16 @@ const WORDS: usize = 1 << (PAGE - GRAIN - 6);
 /// Blocks that are farther apart lie in different stretches.
 const APART: u64 = 1 << 20;
 
-/// Which blocks begin in a page.
+/// The blocks that begin in a page.
 #[derive(Debug, Clone, Copy)]
 struct Page {
     /// The first block that begins in it or behind it.
     first: u32,
-    /// Whether blocks begin in between its grains, so that they cannot be counted.
+    /// True if blocks begin between the grains, so that they cannot be counted.
     is_crowded: bool,
     /// A bit for each grain at which a block begins.
     begins: [u64; WORDS],
-    /// How many begin in the words before each.
+    /// The number of blocks that begin in the words before each word.
     before: [u16; WORDS],
 }
 
@@ -84,23 +85,23 @@ struct Page {
 struct Stretch {
     start: u64,
     end: u64,
-    /// Those from the first page of a block to the last one in which a block begins.
+    /// The pages from the first one of a block to the last one in which a block begins.
     pages: Vec<Page>,
     /// The first block behind it.
     after: u32,
 }
 
-/// All blocks, in the order of their addresses.
+/// All blocks, ordered by address.
 #[derive(Debug)]
 pub struct Blocks {
     blocks: Vec<Packed>,
     stretches: Vec<Stretch>,
-    /// Where all of them lie: most words are no addresses, and lie nowhere near.
+    /// The range of all blocks: most words lie far outside of it.
     all: Range<u64>,
 }
 
 impl Blocks {
-    /// Blocks in any order. Of those at one address, one is kept.
+    /// Blocks from any order. Of several at one address, one is kept.
     pub fn new(blocks: impl IntoIterator<Item = Block>) -> Self {
         const MOST: u64 = 1 << (64 - SIZE_ABOVE);
         let blocks = blocks.into_iter().filter(|block| block.start < MOST);
@@ -137,23 +138,23 @@ impl Blocks {
         }
     }
 
-    /// How many there are.
+    /// The number of blocks.
     pub fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no blocks.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
 
-    /// One of them.
+    /// The block of this rank.
     #[inline]
     pub fn get(&self, index: usize) -> Option<Block> {
         Some(self.blocks.get(index)?.block())
     }
 
-    /// All of them, in the order of their addresses.
+    /// All blocks, ordered by address.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Block> + '_ {
         self.blocks.iter().map(|packed| packed.block())
     }
@@ -167,8 +168,8 @@ impl Blocks {
         }
     }
 
-    /// Tells of each word in which block it lies, if it lies in one: by the word's number. Of many words at once it is found
-    /// out faster than of one after another, since what is far away in memory comes while it is not yet needed.
+    /// Finds the block of each word, and adds the word's index and the block's. Many words at once
+    /// are faster than one after another, since the memory is prefetched.
     pub fn find_all(&self, words: &[u64], found: &mut Vec<(u32, u32)>) {
         const SOME: usize = 64;
         let mut near = [(0_u32, 0_u64, 0_u32); SOME];
@@ -183,7 +184,9 @@ impl Blocks {
             }
             for &(number, address, before) in near.iter() {
                 if let Some(index) = before.checked_sub(1)
-                    && self.get(index as usize).is_some_and(|it| it.has(address))
+                    && self
+                        .get(index as usize)
+                        .is_some_and(|block| block.has(address))
                 {
                     found.push((number, index));
                 }
@@ -206,7 +209,10 @@ impl Blocks {
     }
 
     fn fetch_page(&self, address: u64) {
-        fetch(self.stretch_of(address).and_then(|it| it.page_of(address)));
+        fetch(
+            self.stretch_of(address)
+                .and_then(|stretch| stretch.page_of(address)),
+        );
     }
 
     #[inline]
@@ -221,12 +227,14 @@ impl Blocks {
         let at = match &self.stretches[..] {
             [only] if only.start <= address => 0,
             // A few: heaps of threads, and blocks that are mappings of their own.
-            all => all.partition_point(|it| it.end <= address),
+            all => all.partition_point(|stretch| stretch.end <= address),
         };
-        self.stretches.get(at).filter(|it| it.start <= address)
+        self.stretches
+            .get(at)
+            .filter(|stretch| stretch.start <= address)
     }
 
-    /// How many blocks begin before an address or at it.
+    /// The number of blocks that begin at an address or before it.
     #[inline]
     fn begun_before(&self, address: u64) -> Option<usize> {
         let stretch = self.stretch_of(address)?;
@@ -243,15 +251,16 @@ impl Blocks {
         Some(index)
     }
 
-    /// The same, from where an allocator may keep its own books: glibc names free memory by its head, sixteen bytes
-    /// before, which may be the last eight of the block before it.
+    /// As [`find`](Self::find), for memory where an allocator may have its own pointers: glibc
+    /// refers to free memory by its head, sixteen bytes before, which may be the last eight bytes
+    /// of the block before it.
     #[inline]
     pub fn find_from_outside(&self, address: u64) -> Option<usize> {
         self.find(address)
             .filter(|&index| self.is_meant(index, address))
     }
 
-    /// Whether an address that lies in a block means it, where an allocator may keep its own books.
+    /// True if an address in a block refers to it, where an allocator may have its own pointers.
     #[inline]
     pub fn is_meant(&self, index: usize, address: u64) -> bool {
         let is_a_head = |block: Block| {
@@ -266,15 +275,19 @@ impl Blocks {
             .partition_point(|block| block.block().end() <= address)
     }
 
-    /// Whether any block has a part of this.
+    /// True if any block overlaps this range.
     pub fn has_any(&self, start: u64, end: u64) -> bool {
         let first = self.get(self.first_behind(start));
         first.is_some_and(|block| block.start < end)
     }
 
-    /// How much memory this takes itself.
+    /// The memory of this table in bytes.
     pub fn bytes(&self) -> usize {
-        let pages: usize = self.stretches.iter().map(|it| it.pages.len()).sum();
+        let pages: usize = self
+            .stretches
+            .iter()
+            .map(|stretch| stretch.pages.len())
+            .sum();
         size_of_val(&self.blocks[..]) + pages * size_of::<Page>()
     }
 }
@@ -288,7 +301,7 @@ impl Stretch {
         self.start + ((self.pages.len() as u64) << PAGE)
     }
 
-    /// A block begins here, behind all that were entered.
+    /// A block begins here, behind all entered ones.
     fn enter(&mut self, start: u64, index: u32) {
         self.after = index + 1;
         let number = ((start - self.start) >> PAGE) as usize;
@@ -316,7 +329,7 @@ impl Stretch {
 }
 
 impl Page {
-    /// How many blocks begin in it at an address or before.
+    /// The number of blocks of the page that begin at an address or before it.
     #[inline]
     fn begun_at(&self, address: u64) -> usize {
         let grain = (address >> GRAIN) as usize % (64 * WORDS);
@@ -328,7 +341,7 @@ impl Page {
     }
 }
 
-/// Has what will be looked at soon come nearer.
+/// Prefetches memory that is needed soon.
 #[inline]
 pub(crate) fn fetch<T>(place: Option<&T>) {
     #[cfg(target_arch = "x86_64")]
@@ -361,7 +374,7 @@ mod tests {
             block(0x10020, 0),
             block(0x10ff0, 0x4000),
             block(0x15000, 8),
-            // In between the grains.
+            // Between the grains.
             block(0x16001, 1),
             block(0x16002, 3),
             block(0x16005, 0x2000),
@@ -433,9 +446,9 @@ mod tests {
                     .map(|address| (index, address))
             });
             for (near, address) in around {
-                // It is this one, or one of its neighbours.
+                // The block is this one, or one of its neighbours.
                 let some = (near.saturating_sub(1)..=near + 1)
-                    .find(|&at| all.get(at).is_some_and(|it| it.has(address)));
+                    .find(|&at| all.get(at).is_some_and(|block| block.has(address)));
                 prop_assert_eq!(blocks.find(address), some);
             }
             let words: Vec<u64> = (base - 20..at + 20).step_by(3).collect();

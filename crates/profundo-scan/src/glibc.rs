@@ -1,34 +1,35 @@
-//! glibc's own account of its memory: chunks that lie one behind another, each with its size before it.
+//! glibc's own bookkeeping of its memory: chunks that lie one behind another, each with its size
+//! before it.
 //!
-//! Whether a chunk is in use stands in the head of the next one. Those that wait in a thread's cache or in a fast bin look as if
-//! they were: whoever knows blocks knows better of them. An account that does not end where the memory does is none, and
-//! nothing of it is told.
+//! Whether a chunk is in use stands in the head of the next one. Chunks in a thread's cache or in a
+//! fast bin look used: the list of blocks knows better. A walk that does not end where the memory
+//! ends is discarded.
 
 use crate::memory::{Memory, Unread};
 use crate::ranges::{Area, Kind, Range};
 
-/// Memory of one of the arenas that threads have begins at a multiple of this.
+/// The alignment of the memory of a thread's arena.
 const HEAP: u64 = 64 << 20;
 const HEAD: u64 = 16;
 const SMALLEST: u64 = 32;
 const FENCE: u64 = 48;
-/// In a size: the chunk before is in use; the chunk is not of the main arena.
+/// Flags in a size: the chunk before is in use; the chunk is not of the main arena.
 const BEFORE_IN_USE: u64 = 1;
 const FLAGS: u64 = 7;
-/// Where an arena says where its last chunk is, and how long that account of it is.
+/// The offset of the pointer to the last chunk in an arena, and the size of the arena's structure.
 const TOP: u64 = 96;
 const ARENA: u64 = 2200;
 
 /// A chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where its bytes are, without its head. The last eight of them may be the next one's head.
+    /// Its bytes without its head. The last eight of them may be the next chunk's head.
     pub range: Range,
-    /// Whether it is free, for all that is seen.
+    /// True if the chunk looks free.
     pub is_free: bool,
 }
 
-/// The chunks of an area, in the order of their addresses, if it is one of glibc's.
+/// The chunks of an area, ordered by address, if the area is glibc's.
 pub fn chunks(memory: &mut Memory, area: &Area) -> Result<Option<Vec<Chunk>>, Unread> {
     let (start, end) = area.range;
     let first = match area.kind {
@@ -49,12 +50,12 @@ pub fn chunks(memory: &mut Memory, area: &Area) -> Result<Option<Vec<Chunk>>, Un
         is_over: false,
     };
     memory.each_piece(area.range, |at, words| walk.piece(at, words))?;
-    // Memory that was left for more ends in two heads without bytes.
+    // The end of a reserved area has two heads without bytes.
     let is_whole = end - walk.at <= FENCE && !walk.chunks.is_empty();
     Ok(is_whole.then_some(walk.chunks))
 }
 
-/// Where the first chunk of memory is that a thread's arena has.
+/// The first chunk of a thread's arena.
 fn first_of_arena(memory: &mut Memory, (start, end): Range) -> Result<Option<u64>, Unread> {
     let words = memory.words(start, 3)?;
     let [arena, before, size] = words[..] else {
@@ -67,7 +68,7 @@ fn first_of_arena(memory: &mut Memory, (start, end): Range) -> Result<Option<u64
         return Ok(None);
     }
     if has_arena != start {
-        // Memory that was added later. The account of the arena is in the first.
+        // Memory added later: the arena's structure is in the first one.
         return Ok((before != 0).then_some(start + head));
     }
     let top = memory.words(arena + TOP, 1)?;
@@ -81,7 +82,7 @@ struct Walk {
     /// The head of the next chunk.
     at: u64,
     end: u64,
-    /// The chunk before, of which it is not known whether it is in use.
+    /// The chunk before, not yet known to be in use.
     before: Option<Range>,
     chunks: Vec<Chunk>,
     is_over: bool,
@@ -94,7 +95,7 @@ impl Walk {
             let place = self.at + 8;
             let word = place.checked_sub(at).map(|offset| offset / 8);
             let Some(&size) = word.and_then(|word| words.get(word as usize)) else {
-                // Its page is not there.
+                // The page is not in memory.
                 self.is_over = true;
                 return;
             };
@@ -116,7 +117,7 @@ impl Walk {
         }
         let range = (self.at + HEAD, next);
         if next == self.end {
-            // What was never handed out.
+            // The top chunk was never handed out.
             let is_free = true;
             self.chunks.push(Chunk { range, is_free });
             self.is_over = true;
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    /// Chunks with these sizes and flags, on memory of our own.
+    /// Chunks with these sizes and flags, in our own memory.
     fn walked(words: &[u64], kind: Kind) -> Option<Vec<(u64, u64, bool)>> {
         let until = Instant::now() + Duration::from_secs(60);
         let mut memory = Memory::open(std::process::id(), until, 1 << 30);
@@ -143,19 +144,20 @@ mod tests {
             is_shared: false,
         };
         let chunks = chunks(&mut memory, &area).unwrap()?;
-        let told = chunks.into_iter();
+        let chunks = chunks.into_iter();
         Some(
-            told.map(|it| (it.range.0 - start, it.range.1 - start, it.is_free))
+            chunks
+                .map(|chunk| (chunk.range.0 - start, chunk.range.1 - start, chunk.is_free))
                 .collect(),
         )
     }
 
     #[test]
-    fn chunks_are_told_as_they_lie() {
+    fn chunks_are_reported_as_they_lie() {
         let mut words = vec![0_u64; 1024];
         words[1] = 0x20 | 1;
         words[4 + 1] = 0x40 | 1;
-        // The one before is free.
+        // The chunk before is free.
         words[12 + 1] = 0x100;
         words[44 + 1] = ((1024 - 44) * 8) | 1;
         let expected = vec![
@@ -165,7 +167,7 @@ mod tests {
             (0x170, 8192, true),
         ];
         assert_eq!(walked(&words, Kind::Heap), Some(expected));
-        // It would end elsewhere.
+        // The walk would end elsewhere.
         words[44 + 1] -= 64;
         assert_eq!(walked(&words, Kind::Heap), None);
         assert_eq!(walked(&vec![0; 1024], Kind::Heap), None);
@@ -181,9 +183,9 @@ mod tests {
         let areas = crate::areas(&maps, &[], &[], &[]);
         let mut memory = Memory::open(std::process::id(), until, 1 << 40);
         let found = areas.iter().find_map(|area| {
-            // Other threads allocate meanwhile, so an account may not end.
+            // Other threads allocate meanwhile, so a walk may fail.
             let chunks = chunks(&mut memory, area).ok()??;
-            chunks.into_iter().find(|it| it.range.0 == at)
+            chunks.into_iter().find(|chunk| chunk.range.0 == at)
         });
         if let Some(found) = found {
             assert!(!found.is_free && found.range.1 - found.range.0 >= 792);

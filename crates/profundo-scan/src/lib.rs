@@ -1,12 +1,13 @@
-//! Which block does a word point into?
+//! The block that a word points into.
 //!
-//! An allocator knows its blocks and not who points to them. That is found by looking at every word of what a program can write:
-//! each that is an address within a block *may* be a pointer to it. This crate has what is needed for that, whoever asks
-//! and whatever for: the process's memory, read from outside ([`Memory`]) where it is there ([`areas`]); its blocks, found by
-//! address without a search ([`Blocks`]); and what of a piece of memory is a block's, what is free, and what is neither
-//! ([`each_stretch`]). The recorder asks it for what is lost when a program ends, the library for the graph of a heap.
+//! An allocator knows its blocks, but not the pointers to them. They are found by looking at every
+//! word of writable memory: each that is an address within a block *may* be a pointer to it. This
+//! crate has the parts for that: the process's memory, read from outside ([`Memory`]) where it is
+//! resident ([`areas`]); its blocks, found by address without a search ([`Blocks`]); and the
+//! division of memory into blocks, free parts and the rest ([`each_stretch`]). The recorder uses it
+//! to find the leaks of a program that ends, the library for the graph of a heap.
 //!
-//! What this is not for: names and types. A block has a number, which means something to who has made it.
+//! It is not for names and types. A block has a number, whose meaning is its maker's.
 
 mod blocks;
 mod glibc;

@@ -3,29 +3,29 @@
 /// One range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MapLine<'a> {
-    /// Where it begins.
+    /// The start address.
     pub start: u64,
-    /// Where it ends.
+    /// The end address.
     pub end: u64,
-    /// Where in the file it begins.
+    /// The offset in the file.
     pub offset: u64,
-    /// The file's device, as `major << 32 | minor`, and inode. 0 and 0: no file.
+    /// The file's device, as `major << 32 | minor`; 0 where there is no file.
     pub device: u64,
-    /// 0 where there is no file.
+    /// The file's inode; 0 where there is no file.
     pub inode: u64,
     /// The path as the kernel prints it, or a name such as `[vdso]`; empty if there is none.
     pub path: &'a [u8],
 }
 
 impl<'a> MapLine<'a> {
-    /// Whether it is the same part of the same file at the same place.
+    /// True if both lines map the same part of the same file at the same address.
     pub fn is_same(&self, other: &MapLine<'_>) -> bool {
         let what = |line: &MapLine<'_>| (line.start, line.end, line.offset);
         let file = |line: &MapLine<'_>| (line.device, line.inode);
         what(self) == what(other) && file(self) == file(other)
     }
 
-    /// Whether it is a device's memory, and not just memory that has its name from one.
+    /// True if the range is device memory, and not ordinary memory named after a device.
     pub fn is_device(&self) -> bool {
         let path = self.plain_path();
         path.starts_with(b"/dev/")
@@ -33,20 +33,19 @@ impl<'a> MapLine<'a> {
             && !path.starts_with(b"/dev/zero")
     }
 
-    /// The path without what the kernel adds to that of a file that is gone.
+    /// The path without the kernel's suffix for deleted files.
     pub fn plain_path(&self) -> &'a [u8] {
         self.path.strip_suffix(b" (deleted)").unwrap_or(self.path)
     }
 }
 
-/// The executable ranges in the text of a `maps` file, in its order. Lines that cannot be read
-/// are left out.
+/// The executable ranges in the text of a `maps` file, in its order. Unreadable lines are left out.
 pub fn executable(maps: &[u8]) -> impl Iterator<Item = MapLine<'_>> {
     let all = map_lines(maps).filter(|(permissions, _)| permissions.get(2) == Some(&b'x'));
     all.map(|(_, line)| line)
 }
 
-/// All ranges, with what may be done there, as `rw-p`.
+/// All ranges, with their permissions, such as `rw-p`.
 pub fn map_lines(maps: &[u8]) -> impl Iterator<Item = (&[u8], MapLine<'_>)> {
     maps.split(|&byte| byte == b'\n').filter_map(parse)
 }

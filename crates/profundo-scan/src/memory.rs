@@ -1,4 +1,4 @@
-//! The memory of a process that waits, as far as it is there: pages that were never touched are passed over.
+//! The resident memory of a stopped process: pages that were never touched are skipped.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,12 +9,12 @@ use profundo_probe::heap::seen::Words;
 use crate::ranges::Range;
 
 const PAGE: u64 = 4096;
-/// So much is read at one time.
+/// The number of bytes read at one time.
 const PIECE: u64 = 1 << 20;
-/// In the kernel's words on pages: it is in memory, or was moved out of it.
+/// Flags of the kernel's pagemap: the page is in memory, or swapped.
 const IS_THERE: u64 = 0b11 << 62;
 
-/// Why memory was not read.
+/// The reason why memory was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unread {
     /// It took too long.
@@ -40,9 +40,9 @@ pub fn read_memory(pid: u32, address: u64, out: &mut [u8]) -> usize {
     usize::try_from(read).unwrap_or(0)
 }
 
-/// Whether a process of that id is there.
+/// True if a process has that id.
 fn is_alive(pid: u32) -> bool {
-    // SAFETY: signal 0 looks and sends nothing.
+    // SAFETY: signal 0 checks the process and sends nothing.
     let found = unsafe { libc::kill(pid as i32, 0) } == 0;
     found || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
 }
@@ -53,25 +53,25 @@ pub struct Memory {
     pid: u32,
     pages: Option<File>,
     until: Instant,
-    /// How many bytes may still be read.
+    /// The number of bytes that may still be read.
     left: u64,
     why_not: Option<Unread>,
-    /// What was read last, for who asks for little, and where it begins.
+    /// The last read, for small requests.
     window: Window,
 }
 
-/// A stretch that was read as a whole, as far as its pages are there.
+/// A stretch that was read as a whole, as far as its pages are resident.
 #[derive(Debug, Default)]
 struct Window {
     start: u64,
     end: u64,
     there: Vec<Range>,
-    /// Its words; none if nothing is there.
+    /// Its words; none where nothing is resident.
     words: Vec<u64>,
 }
 
 impl Memory {
-    /// The memory of a process, of which so many bytes are read at most, until that time.
+    /// The memory of a process; at most `most` bytes of it are read, until the time `until`.
     pub fn open(pid: u32, until: Instant, most: u64) -> Self {
         Self {
             pid,
@@ -84,18 +84,19 @@ impl Memory {
         }
     }
 
-    /// Takes it from another process which pages there are: of what is shared, a forked child does not tell.
+    /// Takes the resident pages from another process: a forked child does not report those of
+    /// shared memory.
     pub fn with_pages_of(mut self, pid: u32) -> Self {
         self.pages = File::open(format!("/proc/{pid}/pagemap")).ok();
         self
     }
 
-    /// Why something could not be read.
+    /// The reason why a read failed.
     pub fn why_not(&self) -> Unread {
         self.why_not.unwrap_or(Unread::Gone)
     }
 
-    /// Runs `f` with all that is there of a range, piece by piece.
+    /// Runs `f` with all resident memory of a range, piece by piece.
     pub fn each_piece(
         &mut self,
         (start, end): Range,
@@ -114,7 +115,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Words that have to be there.
+    /// Words that must be readable.
     pub fn words(&mut self, at: u64, count: u64) -> Result<Vec<u64>, Unread> {
         let mut words = Vec::new();
         if count > 0 {
@@ -123,7 +124,7 @@ impl Memory {
         Ok(words)
     }
 
-    /// Reads from `at` to `end`; pages that went meanwhile are zeros.
+    /// Reads from `at` to `end`; pages that vanished meanwhile are zeros.
     fn read_piece(&mut self, at: u64, end: u64, words: &mut Vec<u64>) -> Result<(), Unread> {
         if Instant::now() >= self.until {
             return Err(self.refuse(Unread::Long));
@@ -156,7 +157,7 @@ impl Memory {
         *self.why_not.get_or_insert(why)
     }
 
-    /// The stretches of a range whose pages are there.
+    /// The resident stretches of a range.
     fn there(&mut self, start: u64, end: u64) -> Result<Vec<Range>, Unread> {
         let Some(pages) = &self.pages else {
             return Ok(vec![(start, end)]);
@@ -174,7 +175,7 @@ impl Memory {
             let bytes = bytes_of(words);
             let read = pages.read_at(bytes, page * 8).unwrap_or(0);
             if read < bytes.len() {
-                // It does not say, so it has to be tried.
+                // Unknown, so the page has to be tried.
                 words.fill(IS_THERE);
             }
             for (&word, page) in words.iter().zip(page..) {
@@ -193,7 +194,7 @@ impl Memory {
     }
 
     /// Reads a window from a page on.
-    fn look_at(&mut self, start: u64) -> Result<(), Unread> {
+    fn load_window(&mut self, start: u64) -> Result<(), Unread> {
         let end = start.saturating_add(PIECE);
         let there = self.there(start, end)?;
         let mut words = std::mem::take(&mut self.window.words);
@@ -223,7 +224,7 @@ impl Words for Memory {
     fn read(&mut self, address: u64, words: &mut [u64]) -> Option<bool> {
         let end = address.checked_add(8 * words.len() as u64)?;
         if address < self.window.start || end > self.window.end {
-            self.look_at(address / PAGE * PAGE).ok()?;
+            self.load_window(address / PAGE * PAGE).ok()?;
         }
         let window = &self.window;
         if !(window.there.iter()).any(|&(from, to)| from < end && address < to) {
@@ -249,7 +250,7 @@ mod tests {
     #[test]
     fn memory_is_read_as_it_is_and_what_was_never_touched_is_not() {
         const WORDS: usize = 4 << 17;
-        // A page is touched here and there.
+        // Some pages are touched.
         let mut own = vec![0_u64; WORDS];
         own[1000] = 7;
         own[WORDS - 3] = 8;

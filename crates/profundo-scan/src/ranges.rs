@@ -1,46 +1,48 @@
-//! Where the program's pointers may be: what of its memory can be written, but ours, and but what lies beyond the ends
-//! of stacks.
+//! The program's memory that may hold pointers: its writable memory, without our own, and without
+//! the parts beyond the ends of stacks.
 
 use crate::maps::{MapLine, map_lines};
 
 /// A stretch of memory.
 pub type Range = (u64, u64);
 
-/// A stretch of memory that the program can write, or could.
+/// A stretch of memory that is or was writable for the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Area {
-    /// Where it begins and ends.
+    /// Its start and its end.
     pub range: Range,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Whether other processes may have it, too: a forked child has it, but not its page tables.
+    /// True if other processes may share the area: a forked child maps it, but without its page
+    /// tables.
     pub is_shared: bool,
 }
 
-/// What an area is, as far as the kernel tells.
+/// The kind of an area, as far as the kernel reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// The main thread's stack.
     MainStack,
-    /// What has a guard below it, as a thread's stack has; with thread-local storage above it, mostly.
+    /// Memory with a guard page below, like a thread's stack; mostly with thread-local storage
+    /// above it.
     Stack,
-    /// What the file with this path has as its data.
+    /// The data of the file with this path.
     Data(Vec<u8>),
     /// The memory that grows by `brk`.
     Heap,
-    /// All else: what allocators have asked for.
+    /// All other memory: that of allocators.
     Other,
 }
 
-/// The areas of a process with these `maps` and these ends of stacks, in the order of their addresses. `own` is in
-/// that order, too; files are ours whose paths begin with one of `ours`.
+/// The areas of a process with these `maps` and these ends of stacks, ordered by address. `own` has
+/// that order, too; files are ours if their paths begin with one of `ours`.
 pub fn areas(maps: &[u8], own: &[Range], stacks: &[u64], ours: &[&[u8]]) -> Vec<Area> {
-    /// What a function may use beyond the end of its stack.
+    /// The part beyond the end of its stack that a function may use.
     const RED_ZONE: u64 = 128;
     let mut areas = Vec::new();
-    // Where the mapping before ends, if that one is there to catch stacks that grow too long.
+    // The end of the mapping before, if it is a guard.
     let mut guarded = 0;
-    // Where a file's data end, behind which its zeros lie, and whose.
+    // The end of a file's data, before its zeros, and the file.
     let mut data: (u64, &[u8]) = (0, b"");
     for (permissions, line) in map_lines(maps) {
         let is_guarded = guarded == line.start;
@@ -54,7 +56,7 @@ pub fn areas(maps: &[u8], own: &[Range], stacks: &[u64], ours: &[&[u8]]) -> Vec<
         let kind = match line.path {
             b"[stack]" => Kind::MainStack,
             b"[heap]" => Kind::Heap,
-            // Memory of glibc's arenas lies right behind what others have in reserve.
+            // Memory of glibc's arenas lies right behind the reserve of others.
             b"" if is_guarded && !line.start.is_multiple_of(64 << 20) => Kind::Stack,
             b"" if data.0 == line.start => Kind::Data(data.1.to_vec()),
             [b'/', ..] if !line.plain_path().starts_with(b"/dev/") => {
@@ -81,7 +83,8 @@ pub fn areas(maps: &[u8], own: &[Range], stacks: &[u64], ours: &[&[u8]]) -> Vec<
     areas
 }
 
-/// Whether the program may keep pointers there. What a device has is not looked at, since looking may do something.
+/// True if the program may keep pointers there. Device memory is not read, since a read may have
+/// effects.
 pub fn may_point(permissions: &[u8], line: &MapLine<'_>, ours: &[&[u8]]) -> bool {
     let path = line.plain_path();
     let is_kernels = matches!(
@@ -94,7 +97,7 @@ pub fn may_point(permissions: &[u8], line: &MapLine<'_>, ours: &[&[u8]]) -> bool
     is_readable && is_data && !is_kernels && !line.is_device() && !is_ours
 }
 
-/// Tells what is left of a range.
+/// Adds the rest of a range without `own`.
 pub fn subtract((mut start, end): Range, own: &[Range], left: &mut Vec<Range>) {
     let first = own.partition_point(|&(_, own_end)| own_end <= start);
     for &(own_start, own_end) in own.get(first..).unwrap_or_default() {
@@ -132,7 +135,7 @@ mod tests {
 ";
 
     #[test]
-    fn what_the_program_writes_is_looked_through() {
+    fn writable_memory_of_the_program_is_searched() {
         let own = [(0x1f000, 0x21000), (0x28000, 0x29000), (0x2f000, 0x30000)];
         let stacks = [0x7f000, 0x48100, 0x25000];
         let ours: &[&[u8]] = &[b"/dev/shm/profundo-0-1-2"];
@@ -154,12 +157,15 @@ mod tests {
             ]
         );
         let shared = found.iter().filter(|area| area.is_shared);
-        assert_eq!(shared.map(|it| it.range.0).collect::<Vec<_>>(), [0x60000]);
+        assert_eq!(
+            shared.map(|area| area.range.0).collect::<Vec<_>>(),
+            [0x60000]
+        );
         let found: Vec<Range> = found.iter().map(|area| area.range).collect();
         let expected = [
             (0x12000, 0x13000),
             (0x13000, 0x14000),
-            // The end of a stack that somebody keeps in the heap says nothing of what is below.
+            // The end of a stack in the heap does not cut the heap.
             (0x21000, 0x28000),
             (0x29000, 0x2f000),
             (0x48080, 0x49000),

@@ -1,22 +1,22 @@
-//! Which blocks can be come to: from words outside of blocks, and from there through blocks.
+//! Reachable blocks: from words outside of blocks, and from there through blocks.
 
 use crate::blocks::fetch;
 
-/// Who may point to whom: kept in the order of who points, four bytes for each.
+/// Possible references, grouped by the block that refers, four bytes for each.
 #[derive(Debug, Default)]
 pub struct Edges {
-    /// For each block from which on there are its own.
+    /// For each block, the index of its first reference.
     firsts: Vec<u32>,
     to: Vec<u32>,
 }
 
 impl Edges {
-    /// None.
+    /// No references.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A block may point to another. Blocks come in their order. `false`: there are too many.
+    /// Adds a reference of a block. Blocks come in their order. `false`: there are too many.
     #[inline]
     pub fn push(&mut self, from: usize, to: usize) -> bool {
         let Ok(next) = u32::try_from(self.to.len()) else {
@@ -29,17 +29,17 @@ impl Edges {
         true
     }
 
-    /// How many there are.
+    /// The number of references.
     pub fn len(&self) -> usize {
         self.to.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no references.
     pub fn is_empty(&self) -> bool {
         self.to.is_empty()
     }
 
-    /// To whom a block may point.
+    /// The blocks that a block may refer to.
     fn of(&self, from: usize) -> &[u32] {
         let Some(&first) = self.firsts.get(from) else {
             return &[];
@@ -49,22 +49,22 @@ impl Edges {
         self.to.get(first as usize..end).unwrap_or_default()
     }
 
-    /// How much memory this takes.
+    /// The memory of this table in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.firsts[..]) + size_of_val(&self.to[..])
     }
 }
 
-/// What was come to.
+/// The reached blocks.
 #[derive(Debug)]
 pub struct Reached {
     reached: Bits,
-    /// Those that were reached, and from which it was not gone on yet.
+    /// Reached blocks whose references were not followed yet.
     fresh: Vec<u32>,
 }
 
 impl Reached {
-    /// None, of so many blocks.
+    /// No reached blocks, of `count`.
     pub fn new(count: usize) -> Self {
         Self {
             reached: Bits::new(count),
@@ -72,7 +72,7 @@ impl Reached {
         }
     }
 
-    /// Somebody points to this one.
+    /// Marks a block that is referred to.
     #[inline]
     pub fn reach(&mut self, index: usize) {
         if self.reached.set(index) {
@@ -80,9 +80,9 @@ impl Reached {
         }
     }
 
-    /// Goes on from all that were reached.
+    /// Follows the references of all reached blocks.
     pub fn follow(&mut self, edges: &Edges) {
-        // Some at once: what is far away in memory comes while it is not yet needed.
+        // Some at once: memory is prefetched.
         const SOME: usize = 64;
         let mut some = Vec::with_capacity(SOME);
         while !self.fresh.is_empty() {
@@ -108,17 +108,17 @@ impl Reached {
         }
     }
 
-    /// Those that nobody has come to, in the order of their addresses.
+    /// The unreached blocks, ordered by address.
     pub fn unreached(&self) -> impl Iterator<Item = usize> {
         (0..self.reached.count).filter(|&index| !self.reached.has(index))
     }
 
-    /// As few as possible of those that nobody has come to, from which one comes to all others of them: those that nobody
-    /// points to, and one of each ring. They are all reached then.
+    /// A minimal set of unreached blocks from which all other unreached blocks can be reached: the
+    /// roots, and one block of each cycle. All of them are reached afterwards.
     pub fn heads(&mut self, edges: &Edges) -> Vec<usize> {
-        // Whoever is left last leads to all that were left before that lead to it.
+        // The last block in postorder reaches every earlier block that leads to it.
         let mut heads = Vec::new();
-        for index in self.left(edges).into_iter().rev() {
+        for index in self.postorder(edges).into_iter().rev() {
             if !self.reached.has(index as usize) {
                 heads.push(index as usize);
                 self.reach(index as usize);
@@ -129,11 +129,11 @@ impl Reached {
         heads
     }
 
-    /// Those that nobody has come to, in the order in which one leaves them who goes as far as he can before he turns back.
-    fn left(&self, edges: &Edges) -> Vec<u32> {
+    /// Unreached blocks in depth-first postorder.
+    fn postorder(&self, edges: &Edges) -> Vec<u32> {
         let mut entered = self.reached.clone();
-        let mut left = Vec::new();
-        // Where one is, and which way is the next.
+        let mut postorder = Vec::new();
+        // The path: each block and its next reference.
         let mut path: Vec<(u32, u32)> = Vec::new();
         for start in self.unreached() {
             let mut next = Some(start as u32);
@@ -149,16 +149,16 @@ impl Reached {
                 next = edges.of(*index as usize).get(*way as usize).copied();
                 *way += 1;
                 if next.is_none() {
-                    left.push(*index);
+                    postorder.push(*index);
                     path.pop();
                 }
             }
         }
-        left
+        postorder
     }
 }
 
-/// One bit for each block: few enough that they stay near.
+/// One bit for each block: small enough for the cache.
 #[derive(Debug, Clone)]
 struct Bits {
     words: Vec<u64>,
@@ -179,7 +179,7 @@ impl Bits {
         word.is_some_and(|word| word >> (index % 64) & 1 != 0)
     }
 
-    /// Sets a bit. `true`: it was not.
+    /// Sets a bit; returns whether it was clear.
     #[inline]
     fn set(&mut self, index: usize) -> bool {
         let bit = 1 << (index % 64);
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::{Block, Blocks, Freed, Gone, Stretch, each_stretch};
 
-    /// Memory from 0x1000 on, in words, with blocks of so many bytes at these places.
+    /// Memory from 0x1000 on, in words, with blocks of some bytes at these addresses.
     struct Heap {
         words: Vec<u64>,
         blocks: Vec<Block>,
@@ -235,7 +235,7 @@ mod tests {
             self
         }
 
-        /// What is lost, and what of that is enough to come to all that is, whatever pieces it is read in.
+        /// Checks the lost blocks and their heads, whatever pieces the memory is read in.
         #[track_caller]
         fn lost(mut self, expected: &[u64], expected_heads: &[u64]) {
             self.freed.sort();
@@ -251,7 +251,7 @@ mod tests {
                             match what {
                                 Stretch::Outside => {
                                     let found = blocks.find_from_outside(word);
-                                    found.into_iter().for_each(|it| reached.reach(it));
+                                    found.into_iter().for_each(|block| reached.reach(block));
                                 }
                                 Stretch::Block(from) => {
                                     if let Some(to) = blocks.find(word) {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_that_nobody_holds_is_lost() {
+    fn a_ring_without_references_from_outside_is_lost() {
         let heap = || {
             Heap::new()
                 .block(0x1100, 16)
@@ -299,12 +299,12 @@ mod tests {
         };
         heap().lost(&[0x1100, 0x1200], &[0x1100]);
         heap().word(0x1110, 0x1200).lost(&[], &[]);
-        // Who hangs on it lies before it, and is none of it.
+        // A block that hangs on it lies before it, and is no head.
         heap()
             .block(0x1080, 8)
             .word(0x1208, 0x1080)
             .lost(&[0x1080, 0x1100, 0x1200], &[0x1100]);
-        // Who points into it comes first.
+        // A block that refers to it comes first.
         heap()
             .block(0x1300, 8)
             .word(0x1300, 0x1200)
@@ -312,13 +312,13 @@ mod tests {
     }
 
     #[test]
-    fn who_points_to_himself_is_lost() {
+    fn a_block_that_points_to_itself_is_lost() {
         let heap = Heap::new().block(0x1100, 64).word(0x1110, 0x1100);
         heap.lost(&[0x1100], &[0x1100]);
     }
 
     #[test]
-    fn what_was_freed_points_to_nobody_while_it_is_the_allocators() {
+    fn freed_memory_refers_to_nothing_while_the_allocator_holds_it() {
         let heap = |head| {
             Heap::new()
                 .block(0x1100, 64)
@@ -327,10 +327,10 @@ mod tests {
                 .word(0x1220, 0x1100)
         };
         heap(0x71).lost(&[0x1100], &[0x1100]);
-        // It is somebody else's by now.
+        // It has another owner by now.
         heap(0).lost(&[], &[]);
         heap(0x1100).lost(&[], &[]);
-        // What is a block again counts as that.
+        // A reused block counts as one.
         heap(0x71)
             .block(0x1210, 40)
             .lost(&[0x1100, 0x1210], &[0x1210]);
@@ -338,7 +338,7 @@ mod tests {
             .block(0x1210, 40)
             .word(0x1300, 0x1210)
             .lost(&[], &[]);
-        // What is free behind it is, too.
+        // Free memory behind it is free, too.
         heap(0x71)
             .block(0x1210, 16)
             .word(0x1220, 0)
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_allocator_says_is_free_needs_no_head() {
+    fn free_memory_by_an_allocators_books_needs_no_head() {
         let heap = |is_doubtful| {
             let mut heap = Heap::new().block(0x1100, 64).word(0x1220, 0x1100);
             heap.freed = vec![
@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn words_across_the_ends_of_blocks_are_not_theirs() {
-        // A block that begins and ends within words: they are its neighbours'.
+        // A block that begins and ends within words: those words are its neighbours'.
         Heap::new()
             .block(0x1101, 14)
             .block(0x1200, 8)

@@ -1,21 +1,22 @@
-//! What a piece of memory is: blocks, what is free, and the rest, in which the program's own data are.
+//! The division of a piece of memory: blocks, free parts, and the rest, with the program's own
+//! data.
 
 use crate::blocks::Blocks;
 
-/// Memory that is free: what is left of a block that was freed, or what an allocator has in its books.
+/// Free memory: the remains of a freed block, or free by an allocator's books.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Freed {
-    /// Where it was.
+    /// Its start.
     pub start: u64,
-    /// Where it ended.
+    /// Its end.
     pub end: u64,
-    /// Whether that is all that is known: it may be somebody else's by now.
+    /// True if the memory may have another owner by now.
     pub is_doubtful: bool,
 }
 
 impl Freed {
-    /// Whether it still lies in an allocator's hands: glibc has a block's size before it. What was given back to the kernel
-    /// may be anybody's by now.
+    /// True if an allocator still holds the memory: glibc has a block's size before it. Memory
+    /// returned to the kernel may have any owner by now.
     fn still_is(&self, before: Option<u64>) -> bool {
         let Some(before) = before else {
             return !self.is_doubtful;
@@ -26,34 +27,34 @@ impl Freed {
     }
 }
 
-/// Words that lie one after another, and what they are.
+/// The kind of some consecutive words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stretch {
-    /// Those of the block with this index.
+    /// The words of the block with this index.
     Block(usize),
-    /// Those of no block.
+    /// The words of no block.
     Outside,
 }
 
-/// How far it was gone.
+/// The progress through the memory.
 #[derive(Debug, Clone, Default)]
 pub struct Gone {
     block: usize,
     freed: usize,
-    /// Whether the freed one that is next was begun, and is one still.
+    /// True if the next freed part was begun and is still free.
     is_within: bool,
-    /// The last word of the piece before, and where it was.
+    /// The last word of the piece before, and its address.
     last: (u64, u64),
 }
 
-/// Tells what the words of a piece are, but of those that are free. Pieces come in the order of their addresses, and `freed`
-/// is in that order.
+/// Passes on the stretches of a piece, without the free parts. Pieces come ordered by address, and
+/// `freed` has that order.
 pub fn each_stretch<'a>(
     blocks: &Blocks,
     freed: &[Freed],
     gone: &mut Gone,
     (at, words): (u64, &'a [u64]),
-    mut tell: impl FnMut(Stretch, u64, &'a [u64]),
+    mut visit: impl FnMut(Stretch, u64, &'a [u64]),
 ) {
     let end = at + 8 * words.len() as u64;
     let before_piece = gone.last;
@@ -76,11 +77,11 @@ pub fn each_stretch<'a>(
         };
         let next_block = block.map_or(end, |block| block.start).min(end);
         if let Some(block) = block.filter(|block| block.start <= place) {
-            // Its whole words alone: what lies across its ends is not its own.
+            // Only whole words: a word across an end of the block is not its own.
             let upto = block.end().min(end);
             let (from, to) = (index_of(place.next_multiple_of(8)), index_of(upto));
-            if let Some(inside) = words.get(from..to).filter(|it| !it.is_empty()) {
-                tell(Stretch::Block(gone.block), at + 8 * from as u64, inside);
+            if let Some(inside) = words.get(from..to).filter(|part| !part.is_empty()) {
+                visit(Stretch::Block(gone.block), at + 8 * from as u64, inside);
             }
             place = upto;
             continue;
@@ -109,10 +110,10 @@ pub fn each_stretch<'a>(
             index_of(place),
             index_of(upto.next_multiple_of(8)).max(index_of(place) + 1),
         );
-        // A word that began in what was before was told already, or is a block's.
+        // A word that began in the stretch before was passed on already, or is a block's.
         let from = from + usize::from(!place.is_multiple_of(8));
-        if let Some(outside) = words.get(from..to).filter(|it| !it.is_empty()) {
-            tell(Stretch::Outside, at + 8 * from as u64, outside);
+        if let Some(outside) = words.get(from..to).filter(|part| !part.is_empty()) {
+            visit(Stretch::Outside, at + 8 * from as u64, outside);
         }
         place = upto;
     }

@@ -1,6 +1,6 @@
-//! Names addresses of a file, to look at or to measure: `lookup FILE [ADDRESS…]`. Without
-//! addresses it takes 2 000 at random from the file's functions and prints how long they took.
-//! With `--symbols` before the file, debug information is passed over.
+//! Names addresses of a file, to look at or to measure: `lookup FILE [ADDRESS…]`. Without addresses
+//! it takes 2 000 at random from the file's functions and prints the time. With `--symbols` before
+//! the file, debug information is skipped.
 
 use std::error::Error;
 use std::io::Write;
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let first = start.elapsed();
     let start = Instant::now();
     symbolizer.resolve(&path, &[], &addresses);
-    let again = start.elapsed();
+    let second = start.elapsed();
 
     let mut out = std::io::stdout().lock();
     if !measure {
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     writeln!(
         out,
         "{} addresses: {named} named, {lines} with a line, {frames} frames; {first:.1?}, again \
-         {again:.1?}; peak memory {before} then {} KB",
+         {second:.1?}; peak memory {before} then {} KB",
         addresses.len(),
         peak_memory(),
     )?;

@@ -1,5 +1,5 @@
-//! A place for things that are found on the way and must not move: split debug files are opened
-//! in the middle of a lookup, and what is parsed borrows from them until the lookups end.
+//! A place for values that are found on the way and must not move: split debug files are opened in
+//! the middle of a lookup, and the parsed data borrows from them until the lookups end.
 
 use std::cell::{Cell, OnceCell};
 

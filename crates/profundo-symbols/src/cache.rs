@@ -1,4 +1,4 @@
-//! Names that were found, kept as long as the symbolizer. Module files are told apart by path
+//! Names that were found, kept as long as the symbolizer. Module files are distinguished by path
 //! and build id, so a rebuilt program is another module.
 
 use std::collections::BTreeSet;
@@ -7,28 +7,38 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::lookup::Found;
 use crate::module_file::ModuleFile;
 use crate::{ModuleSummary, NamedFrame, Problem};
 
-/// Where a name came from.
+/// The source of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Debug information, with a source line.
     DebugInfo,
     /// A symbol table, or debug information without lines.
     Symbols,
-    /// There is none.
+    /// No source.
     Nothing,
 }
 
-/// What is known about an address.
+/// The names of an address.
 #[derive(Debug, Clone)]
 pub(crate) struct Resolved {
     /// Innermost first; never empty.
     pub(crate) frames: Arc<[NamedFrame]>,
-    /// Where they came from.
+    /// Their source.
     pub(crate) source: Source,
+}
+
+/// The names of the addresses of one piece of a module.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The names in the order of the addresses.
+    pub(crate) names: Vec<Resolved>,
+    /// Split debug files that could not be opened.
+    pub(crate) missing_split_files: Vec<PathBuf>,
+    /// The problems on the way.
+    pub(crate) problems: Vec<Problem>,
 }
 
 /// A module's file.
@@ -40,7 +50,7 @@ pub(crate) struct ModuleKey {
     pub(crate) build_id: Vec<u8>,
 }
 
-/// What is known about a module.
+/// The names of a module.
 #[derive(Debug, Default)]
 pub(crate) struct ModuleNames {
     names: FxHashMap<u64, Resolved>,
@@ -50,12 +60,12 @@ pub(crate) struct ModuleNames {
 }
 
 impl ModuleNames {
-    /// What is known about an address in the file.
+    /// The names of an address in the file.
     pub(crate) fn get(&self, address: u64) -> Option<&Resolved> {
         self.names.get(&address)
     }
 
-    /// Adds what the module's files say as a whole.
+    /// Adds the facts about the module's files.
     pub(crate) fn add_files(&mut self, files: &ModuleFile) {
         self.debug_file = files.debug.as_ref().map(|image| image.path.clone());
         self.add_problems(files.problems.iter().cloned());
@@ -107,7 +117,7 @@ impl ModuleNames {
     }
 }
 
-/// What is known about an address of which nothing is known.
+/// The result for an unknown address.
 pub(crate) fn unknown(key: &ModuleKey) -> Resolved {
     Resolved {
         frames: [NamedFrame::unknown(&key.path)].into(),

@@ -1,4 +1,4 @@
-//! Which lines of which files have code: those with a row in the line table.
+//! The lines of source files that have code: those with a row in the line table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,14 +9,15 @@ use crate::arena::Arena;
 use crate::dwarf::DebugInfo;
 use crate::module_file::{FileOptions, ModuleFile};
 
-/// By source file, the lines with code in the file at `path`; none where it has no debug information.
+/// By source file, the lines with code in the file at `path`; none where it has no debug
+/// information.
 pub(crate) fn of(
     files: &FileOptions,
     path: &Path,
 ) -> Result<BTreeMap<String, BTreeSet<u32>>, Problem> {
     let module = ModuleFile::open(files, &path.to_string_lossy(), &[]);
     let split_files = Arena::new();
-    // What reads a broken file may panic; that must not end the program.
+    // Readers of a broken file may panic; that must not end the program.
     let read = || match DebugInfo::open(&module, &split_files)? {
         Some(debug) => debug.code_lines(),
         None => Ok(BTreeMap::new()),
@@ -34,7 +35,7 @@ mod tests {
 
     #[test]
     fn this_function_has_lines_with_code() {
-        let here = line!() - 2;
+        let call = line!() + 2;
         let found = Symbolizer::new()
             .code_lines(&std::env::current_exe().unwrap())
             .unwrap();
@@ -42,7 +43,7 @@ mod tests {
             .iter()
             .find(|(path, _)| path.ends_with("src/code_lines.rs"));
         let (_, lines) = own.expect("this file has code");
-        assert!(lines.contains(&(here + 2)), "{lines:?}");
+        assert!(lines.contains(&call), "{call} of {lines:?}");
         // A comment has none.
         assert!(!lines.contains(&1));
         let nothing = std::path::Path::new("/nonexistent");

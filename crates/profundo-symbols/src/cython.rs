@@ -1,7 +1,7 @@
-//! Functions that Cython has made C of: their names and lines are those of the `.pyx` file.
+//! Functions that Cython has compiled to C: their names and lines are those of the `.pyx` file.
 //!
-//! Before the C code of each line stands a comment that names it (`/* "app.pyx":12`), so no option is needed when the
-//! module is built. Only code that was inlined from elsewhere keeps the lines of C.
+//! A comment before the C code of each line names it (`/* "app.pyx":12`), so the module's build
+//! needs no option. Only code that was inlined from elsewhere keeps the lines of C.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,9 +10,9 @@ use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 
-/// What functions and methods of the program begin with; the rest is Cython's own.
+/// The prefixes of the program's functions and methods; the rest is Cython's own.
 const FUNCTIONS: [&str; 2] = ["__pyx_pf_", "__pyx_f_"];
-/// A larger file is not looked into.
+/// The largest file that is read.
 const LARGEST: u64 = 64 << 20;
 
 /// A line of a `.pyx` file.
@@ -25,14 +25,14 @@ pub(crate) struct PyxLine {
 /// The C files of one module.
 #[derive(Debug, Default)]
 pub(crate) struct Cython {
-    /// For each, the lines from which on a line of a `.pyx` file is at work.
+    /// For each file, the lines from which on a line of a `.pyx` file is at work.
     files: FxHashMap<String, BTreeMap<u32, PyxLine>>,
-    /// When the module was built. A file that is newer is another one.
+    /// The time when the module was built. A newer file is another one.
     built: Option<SystemTime>,
 }
 
 impl Cython {
-    /// Of the module at `path`.
+    /// The C files of the module at `path`.
     pub(crate) fn of(path: &Path) -> Self {
         let built = fs::metadata(path).and_then(|data| data.modified());
         Self {
@@ -41,7 +41,7 @@ impl Cython {
         }
     }
 
-    /// The line that the function's C code at a line was made of.
+    /// The line of the `.pyx` file for a line of the C code.
     pub(crate) fn line(&mut self, file: &str, line: u32) -> Option<PyxLine> {
         if !self.files.contains_key(file) {
             let lines = self.read(Path::new(file)).unwrap_or_default();
@@ -82,22 +82,24 @@ fn comment(line: &str) -> Option<(&str, u32)> {
     Some((name, number.trim_end().parse().ok()?))
 }
 
-/// Where a file lies that the C file names relative to the folder where Cython ran.
+/// The path of a file that the C file names relative to Cython's working directory.
 fn place(c_file: &Path, name: &str) -> Option<PathBuf> {
     let mut folders = c_file.parent()?.ancestors();
-    folders.find_map(|folder| Some(folder.join(name)).filter(|it| it.is_file()))
+    folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()))
 }
 
 /// The name of a function in the `.pyx` file: `__pyx_pf_4fast_3Box_2sum` is `fast.Box.sum`.
 pub(crate) fn name(function: &str) -> Option<String> {
-    let mut rest = FUNCTIONS.iter().find_map(|it| function.strip_prefix(it))?;
+    let mut rest = FUNCTIONS
+        .iter()
+        .find_map(|prefix| function.strip_prefix(prefix))?;
     let mut parts = Vec::new();
     while let Some((part, after)) = component(rest) {
         parts.push(part);
         rest = after;
     }
-    // A number tells methods of one name apart.
-    let last = rest.trim_start_matches(|it: char| it.is_ascii_digit());
+    // A number distinguishes methods of one name.
+    let last = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
     if parts.is_empty() || last.is_empty() {
         return None;
     }

@@ -1,9 +1,9 @@
-//! Where debug information lies when it is not in the file itself.
+//! The places of separate debug information.
 //!
-//! Distributions strip their files and put the debug information elsewhere, in places that GDB
-//! laid down: by build id below a debug root, or by the name in `.gnu_debuglink` beside the
-//! file. dwz moves what many debug files share into a supplement, named by
-//! `.gnu_debugaltlink`. A candidate counts only if its build id or checksum matches.
+//! Distributions strip their files and put the debug information elsewhere, in places defined by
+//! GDB: by build id below a debug root, or by the name in `.gnu_debuglink` beside the file. dwz
+//! moves the common part of many debug files into a supplement, named by `.gnu_debugaltlink`. A
+//! candidate counts only if its build id or checksum matches.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -56,12 +56,15 @@ pub(crate) fn by_debug_link(roots: &[PathBuf], image: &Image) -> Result<Option<I
     }
     let name = OsStr::from_bytes(name);
     // Links in the path are followed: `/lib` may be one, and the debug root spells it `/usr/lib`.
-    let real = image
+    let resolved = image
         .path
         .canonicalize()
         .unwrap_or_else(|_| image.path.clone());
     let mut candidates = Vec::new();
-    for directory in [image.path.parent(), real.parent()].into_iter().flatten() {
+    for directory in [image.path.parent(), resolved.parent()]
+        .into_iter()
+        .flatten()
+    {
         candidates.push(directory.join(name));
         candidates.push(directory.join(".debug").join(name));
         let below_root = directory.strip_prefix("/").unwrap_or(directory);

@@ -1,26 +1,25 @@
-//! What names and lines a file has, without looking anything up: for who wants to know beforehand.
+//! The names and lines that a file has, found out without a lookup.
 
 use std::path::{Path, PathBuf};
 
 use crate::Problem;
 use crate::module_file::{FileOptions, ModuleFile};
-use crate::symtab;
 
-/// What is known of the code in a file.
+/// The available names of a file's code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DebugInformation {
-    /// Functions, files and lines. The path is that of the separate file that has them, if one has.
+    /// Functions, files and lines. The path is that of the separate file, if there is one.
     Lines(Option<PathBuf>),
-    /// The names of all functions, from there.
+    /// The names of all functions. The path is that of the separate file, if there is one.
     Functions(Option<PathBuf>),
-    /// The names of those that the file exports, or none.
+    /// The names of exported functions, or none.
     Exports,
     /// The file cannot be read.
     Unreadable(Problem),
 }
 
 impl DebugInformation {
-    /// Of the file at `path`, or of the separate file that belongs to it below one of the roots.
+    /// The result for the file at `path`, or for its separate file below one of the roots.
     pub(crate) fn of(files: &FileOptions, path: &Path) -> Self {
         let module = ModuleFile::open(files, &path.to_string_lossy(), &[]);
         let Some(main) = &module.main else {
@@ -33,7 +32,7 @@ impl DebugInformation {
             return Self::Lines(beside(image));
         }
         let images = [&module.main, &module.debug].into_iter().flatten();
-        let mut whole = images.filter(|image| symtab::is_whole(image));
+        let mut whole = images.filter(|image| image.has_symbols());
         whole
             .next()
             .map_or(Self::Exports, |image| Self::Functions(beside(image)))

@@ -1,4 +1,4 @@
-//! Symbol names as people write them.
+//! Symbol names in readable form.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use profundo_model::Language;
 pub struct Demangled {
     /// The path of the function, without parameters.
     pub function: String,
-    /// The name with parameters; empty where the symbol does not tell more than the path.
+    /// The name with parameters; empty where the symbol has no more than the path.
     pub signature: String,
     /// Rust if the mangling is Rust's.
     pub language: Language,
@@ -19,10 +19,10 @@ pub struct Demangled {
 /// A C++ name of a few hundred bytes can stand for gigabytes of text.
 const MAX_LENGTH: usize = 64 << 10;
 
-/// What follows the name of a function in the name of its PLT stub.
+/// The suffix of the name of a PLT stub.
 pub(crate) const STUB: &str = "@plt";
 
-/// Demangles `symbol`. A name that is not mangled is taken as it is.
+/// Demangles `symbol`. An unmangled name is taken as it is.
 pub fn demangle(symbol: &str) -> Demangled {
     if let Some(target) = symbol.strip_suffix(STUB) {
         let mut name = demangle(target);
@@ -89,28 +89,35 @@ fn cpp(symbol: &str) -> Option<(String, String)> {
     };
     let function = write(DemangleOptions::new().no_params().no_return_type())?;
     if !rest.is_empty() {
-        // The parser does not read every expression in the return type of a template or in its parameters.
-        // The name itself comes before them.
+        // The parser does not read every expression in the return type of a template or in its
+        // parameters. The name itself comes before them.
         return function.ends_with('>').then(|| (function, String::new()));
     }
     let is_template = function.ends_with('>');
     if is_template && write(DemangleOptions::new())?.starts_with(&function) {
-        // A constructor has no return type. The parser takes its first parameter for one, and leaves it out.
+        // A constructor has no return type. The parser takes its first parameter for one, and
+        // leaves it out.
         return Some((function, String::new()));
     }
     let signature = write(DemangleOptions::new().no_return_type())?;
     Some((without_qualifiers(function, &signature), signature))
 }
 
-/// `geo::Shape::area` for `geo::Shape::area const`, where the signature is `geo::Shape::area() const`.
+/// `geo::Shape::area` for `geo::Shape::area const`, where the signature is `geo::Shape::area()
+/// const`.
 fn without_qualifiers(mut function: String, signature: &str) -> String {
     let mut signature = signature;
     if function == signature {
         return function;
     }
-    while let Some((name, outer)) = [" const", " volatile", " &", " &&"]
-        .into_iter()
-        .find_map(|it| function.strip_suffix(it).zip(signature.strip_suffix(it)))
+    while let Some((name, outer)) =
+        [" const", " volatile", " &", " &&"]
+            .into_iter()
+            .find_map(|suffix| {
+                function
+                    .strip_suffix(suffix)
+                    .zip(signature.strip_suffix(suffix))
+            })
     {
         signature = outer;
         function.truncate(name.len());
@@ -142,7 +149,7 @@ impl DemangleWrite for Bounded {
 }
 
 /// The path with generics: legacy mangling drops them, but the debug information's plain name
-/// (`push<u8, Global>`) has them. Empty where `plain` tells nothing new.
+/// (`push<u8, Global>`) has them. Empty where `plain` adds nothing.
 pub(crate) fn with_generics(function: &str, plain: &str) -> String {
     let Some(base) = plain
         .ends_with('>')
@@ -267,7 +274,7 @@ mod tests {
         ] {
             check(symbol, function, "", Language::Native);
         }
-        // What only begins like a mangled name is none.
+        // A name that only begins like a mangled one is not mangled.
         check("_Z3foo$bar", "_Z3foo$bar", "", Language::Native);
     }
 

@@ -20,8 +20,8 @@ use crate::lambdas::{Lambdas, OPERATOR};
 use crate::module_file::ModuleFile;
 use crate::plain_names::PlainNames;
 
-/// What is read of a file that is no package: locations of variables, macros and types, a third
-/// of all debug information, are of no use here and would have to be decompressed.
+/// Whether a section is needed of a file that is no package: locations of variables, macros and
+/// types, a third of all debug information, are of no use here and would have to be decompressed.
 fn is_needed(id: SectionId) -> bool {
     use SectionId::*;
     matches!(
@@ -39,7 +39,7 @@ fn is_needed(id: SectionId) -> bool {
     )
 }
 
-/// Languages, as far as they differ for names.
+/// Languages, as far as they differ in their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     /// Rust.
@@ -78,7 +78,7 @@ pub(crate) struct RawFrame<'a> {
     pub(crate) file: String,
     /// The line; 0 where unknown.
     pub(crate) line: u32,
-    /// What the unit was compiled from.
+    /// The language family of its unit.
     pub(crate) family: Family,
 }
 
@@ -147,8 +147,8 @@ impl<'a> DebugInfo<'a> {
             let function = frame.function.as_ref();
             let name: &'a [u8] = function.map(|name| name.name.slice()).unwrap_or_default();
             let legacy_rust = name.starts_with(b"_ZN");
-            // A unit's skeleton, all that remains of it where the debug file is split, does not
-            // tell the language.
+            // A unit's skeleton, which remains where the debug file is split, does not have the
+            // language.
             let language = function.and_then(|name| name.language);
             let may_be_lambda = name == OPERATOR;
             if unit.is_none() && (legacy_rust || may_be_lambda || language.is_none()) {
@@ -264,7 +264,7 @@ impl<'a> DebugInfo<'a> {
                 .flatten()
         };
         let mut dwarf = load(section, image);
-        // The parent decides how the file is read, so it is told before the units are.
+        // The parent decides how the file is read, so it is set before the units are.
         dwarf.make_dwo(&wanted.parent);
         let header = dwarf.units().next().ok()??;
         let unit = dwarf.unit(header).ok()?;

@@ -1,4 +1,4 @@
-//! The functions that a program's file has, and where in the file each begins.
+//! The functions of an executable, and their offsets in the file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,13 +12,14 @@ use crate::image::Image;
 /// A function in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionInFile {
-    /// Its name, as people write it.
+    /// Its readable name.
     pub name: String,
-    /// Where its code begins, in bytes from the file's beginning.
+    /// The file offset of its code.
     pub offset: u64,
 }
 
-/// The functions of the file, in the order of their places. Of several names for one the first in the alphabet is told.
+/// The functions of the file, in the order of their offsets. Of several names, the alphabetically
+/// first is taken.
 pub fn functions_of(path: &Path) -> Result<Vec<FunctionInFile>, Problem> {
     let image = Image::open(path)?;
     let Some(file) = image.object() else {
@@ -33,7 +34,9 @@ pub fn functions_of(path: &Path) -> Result<Vec<FunctionInFile>, Problem> {
         .collect();
     let place = |address: u64| {
         code.iter().find_map(|&(start, length, offset)| {
-            let within = address.checked_sub(start).filter(|&it| it < length)?;
+            let within = address
+                .checked_sub(start)
+                .filter(|&within| within < length)?;
             offset.checked_add(within)
         })
     };

@@ -11,17 +11,17 @@ use object::{CompressionFormat, Object, ObjectSection};
 use crate::Problem;
 use crate::mmap::Bytes;
 
-/// How readers see the debug sections.
+/// The readers' view of the debug sections.
 pub(crate) type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// The compression formats do not get above this ratio; a section that claims more is damaged,
-/// and its claim must not decide how much is allocated.
+/// The best ratio of the compression formats; a section that claims more is damaged, and its claim
+/// must not decide how much is allocated.
 const MAX_RATIO: u64 = 1100;
 
 /// A parsed ELF file.
 #[derive(Debug)]
 pub(crate) struct Image {
-    /// Where it came from.
+    /// Its path.
     pub(crate) path: PathBuf,
     /// Its build id, empty where there is none.
     pub(crate) build_id: Vec<u8>,
@@ -101,6 +101,12 @@ impl Image {
     /// where it is split.
     pub(crate) fn has_debug_info(&self) -> bool {
         !self.section(".debug_info").slice().is_empty()
+    }
+
+    /// Whether the file has its own full symbol table, so that no other file is needed.
+    pub(crate) fn has_symbols(&self) -> bool {
+        self.object()
+            .is_some_and(|file| file.symbols().next().is_some())
     }
 
     /// A debug section's contents; empty where there is none or it is damaged.

@@ -1,5 +1,6 @@
-//! Lambdas that the compiler has inlined: gcc calls them all `operator()`. They get the name that their symbol would have
-//! (`Shape::area(int)::{lambda(int)#1}::operator()`), which is made of the entries around theirs.
+//! Lambdas that the compiler has inlined: gcc calls them all `operator()`. They get the name that
+//! their symbol would have (`Shape::area(int)::{lambda(int)#1}::operator()`), which is composed
+//! from the entries around theirs.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::demangle::demangle;
 use crate::image::Reader;
 
-/// What gcc calls the function of each lambda.
+/// gcc's name for the function of each lambda.
 pub(crate) const OPERATOR: &[u8] = b"operator()";
 
 /// An entry refers to another one, that one perhaps to a third.
@@ -53,7 +54,7 @@ impl Lambdas {
     }
 }
 
-/// What an entry is a copy or the definition of.
+/// The entry that this one is a copy or the definition of.
 fn origin(unit: &UnitRef<'_, Reader<'_>>, at: UnitOffset) -> Option<UnitOffset> {
     let entry = unit.entry(at).ok()?;
     let origin = entry
@@ -65,7 +66,7 @@ fn origin(unit: &UnitRef<'_, Reader<'_>>, at: UnitOffset) -> Option<UnitOffset> 
     }
 }
 
-/// An entry around the one that is read.
+/// An entry around the one being read.
 struct Around {
     depth: isize,
     tag: DwTag,
@@ -75,27 +76,27 @@ struct Around {
 
 fn names(unit: &UnitRef<'_, Reader<'_>>) -> Names {
     let mut found = Names::default();
-    // How many lambdas with the same parameters a function has had.
+    // The number of lambdas with the same parameters in each function.
     let mut counts: FxHashMap<String, usize> = FxHashMap::default();
     let mut around: Vec<Around> = Vec::new();
     let mut entries = unit.entries();
     // Damage ends the unit.
     while let Ok(Some(entry)) = entries.next_dfs() {
         let depth = entry.depth();
-        while around.last().is_some_and(|it| it.depth >= depth) {
+        while around.last().is_some_and(|outer| outer.depth >= depth) {
             around.pop();
         }
         let is_function = entry.tag() == gimli::DW_TAG_subprogram;
         let name = entry.attr_value(gimli::DW_AT_name);
         if is_function
-            && around.last().is_some_and(|it| it.is_nameless)
+            && around.last().is_some_and(|outer| outer.is_nameless)
             && name
                 .and_then(|name| unit.attr_string(name).ok())
                 .is_some_and(|name| name.slice() == OPERATOR)
             && let Some(outer) = around
                 .iter()
                 .rev()
-                .find(|it| it.tag == gimli::DW_TAG_subprogram)
+                .find(|outer| outer.tag == gimli::DW_TAG_subprogram)
             && let Some(function) = function(unit, outer.at, &found)
         {
             let parameters = parameters(unit, entry.offset()).unwrap_or(UNKNOWN.to_owned());
@@ -134,7 +135,7 @@ fn function(unit: &UnitRef<'_, Reader<'_>>, at: UnitOffset, lambdas: &Names) -> 
         if let Some(linkage) = text(gimli::DW_AT_linkage_name) {
             let demangled = demangle(&linkage);
             let (function, signature) = (demangled.function, demangled.signature);
-            // A template's signature begins with what it returns.
+            // A template's signature begins with the return type.
             let start = signature.find(&function);
             return Some(start.map_or(function, |start| signature[start..].to_owned()));
         }
@@ -171,7 +172,7 @@ fn type_of(entry: &gimli::DebuggingInformationEntry<Reader<'_>>) -> Option<UnitO
     }
 }
 
-/// A type as demanglers write it.
+/// A type in the demanglers' form.
 fn type_name(
     unit: &UnitRef<'_, Reader<'_>>,
     at: Option<UnitOffset>,
@@ -189,7 +190,7 @@ fn type_name(
         gimli::DW_TAG_rvalue_reference_type => inner("&&"),
         gimli::DW_TAG_const_type => inner(" const"),
         gimli::DW_TAG_volatile_type => inner(" volatile"),
-        // Symbols know types by what they stand for.
+        // Symbols have the type behind a typedef.
         gimli::DW_TAG_typedef => inner(""),
         _ => {
             let name = unit.attr_string(entry.attr_value(gimli::DW_AT_name)?);

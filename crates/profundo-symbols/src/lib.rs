@@ -1,15 +1,15 @@
 //! Addresses to functions, files, lines and inlined frames.
 //!
 //! A recording holds code addresses and the modules they lie in. This crate reads the modules'
-//! files and gives every address its frames: from DWARF debug information where there is some
-//! (in the file itself or beside it), else from the symbol tables, else none. What it could not
-//! find it says in a [`Summary`], module by module.
+//! files and gives every address its frames: from DWARF debug information where there is some (in
+//! the file itself or beside it), else from the symbol tables, else none. Missing names are
+//! reported in a [`Summary`], module by module.
 //!
-//! It also reads what compilers leave about the counters that they put into programs: which function and which lines each
-//! stands for.
+//! It also reads the compilers' descriptions of the counters that they put into programs: the
+//! function and the lines of each.
 //!
-//! It is **not** for unwinding, for type information, or for code without a file: what JIT
-//! compilers tell of theirs has its names before it comes here.
+//! It is **not** for unwinding, for type information, or for code without a file: generated code
+//! has its names before it comes here.
 //!
 //! Constraints:
 //! - It runs inside the profiled program as well as in the command, so no file, however broken,
@@ -37,7 +37,6 @@
 mod arena;
 mod cache;
 mod code_lines;
-mod coverage;
 mod cython;
 mod debug_files;
 mod debug_information;
@@ -47,9 +46,11 @@ mod functions;
 mod image;
 mod lambdas;
 mod lookup;
+mod machine_code;
 mod mmap;
 mod module_file;
 mod named;
+mod native_calls;
 mod paths;
 mod plain_names;
 mod plt;
@@ -62,11 +63,14 @@ mod symbolizer;
 mod symtab;
 mod vdso;
 
-pub use coverage::{CountedFunction, GccFunction, GccNotes, LlvmMap, Uncounted};
 pub use debug_information::DebugInformation;
 pub use demangle::{Demangled, demangle};
 pub use functions::{FunctionInFile, functions_of};
+pub use machine_code::{MachineCode, Processor};
 pub use named::{LineCorrection, NamedFrame};
+#[doc(hidden)]
+pub use native_calls::fuzzing;
+pub use native_calls::{CountedFunction, GccFunction, GccNotes, LlvmMap, Uncounted};
 pub use paths::{ShortPath, Shortener};
 pub use problem::Problem;
 pub use summary::{ModuleSummary, Summary};

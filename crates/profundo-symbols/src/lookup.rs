@@ -1,33 +1,21 @@
-//! One round of lookups in one module: debug information first, then symbol tables, then PLT
-//! stubs. A function that none of them names is called by where it begins in its file.
+//! One round of lookups in one module: debug information first, then symbol tables, then PLT stubs.
+//! A function without any name is called by its offset in its file.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use profundo_model::Language;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::arena::Arena;
-use crate::cache::{Resolved, Source};
+use crate::cache::{Found, Resolved, Source};
 use crate::cython::{self, Cython};
 use crate::demangle::{demangle, is_long_form, is_short, with_generics};
 use crate::dwarf::{DebugInfo, Family, RawFrame};
 use crate::module_file::ModuleFile;
 use crate::{NamedFrame, Problem, plt, starts, symtab};
 
-/// What was found for the addresses of one piece of a module.
-#[derive(Debug, Default)]
-pub(crate) struct Found {
-    /// In the order of the addresses.
-    pub(crate) names: Vec<Resolved>,
-    /// Split debug files that could not be opened.
-    pub(crate) missing_split_files: Vec<PathBuf>,
-    /// What was wrong on the way.
-    pub(crate) problems: Vec<Problem>,
-}
-
-/// Names `addresses`, which are sorted, in the file that is known as `module_path`.
+/// Names `addresses`, which are sorted, in the module file with this path.
 pub(crate) fn names(module: &ModuleFile, module_path: &str, addresses: &[u64]) -> Found {
     let split_files = Arena::new();
     let mut problems = Vec::new();
@@ -36,7 +24,7 @@ pub(crate) fn names(module: &ModuleFile, module_path: &str, addresses: &[u64]) -
 
     let mut found: Vec<Vec<NamedFrame>> = Vec::with_capacity(addresses.len());
     let mut missing = Vec::new();
-    // Which addresses the symbol tables are to be asked about.
+    // The addresses left to the symbol tables.
     let mut open: Vec<usize> = Vec::new();
     match guarded(|| DebugInfo::open(module, &split_files)) {
         Ok(Some(debug)) => {
@@ -75,7 +63,8 @@ pub(crate) fn names(module: &ModuleFile, module_path: &str, addresses: &[u64]) -
         apply_symbol(&mut found[*index], name, &module_path);
     }
 
-    let is_nameless = |frames: &Vec<NamedFrame>| frames.iter().all(|it| it.function.is_empty());
+    let is_nameless =
+        |frames: &Vec<NamedFrame>| frames.iter().all(|frame| frame.function.is_empty());
     let nameless: Vec<usize> = (0..found.len())
         .filter(|&at| is_nameless(&found[at]))
         .collect();
@@ -125,7 +114,7 @@ pub(crate) fn names(module: &ModuleFile, module_path: &str, addresses: &[u64]) -
     }
 }
 
-/// Gives functions that Cython has made the names and lines of the program.
+/// Gives functions compiled by Cython the names and lines of the program.
 fn show_pyx(module: &ModuleFile, found: &mut [Vec<NamedFrame>], texts: &mut Texts) {
     let Some(main) = &module.main else { return };
     let mut cython: Option<Cython> = None;
@@ -142,7 +131,7 @@ fn show_pyx(module: &ModuleFile, found: &mut [Vec<NamedFrame>], texts: &mut Text
     }
 }
 
-/// Puts the names that Python code knows before those of C's functions. Returns whose only name that is.
+/// Puts Python names before those of C functions. Returns the functions that have no other name.
 fn add_python_names(
     module: &ModuleFile,
     addresses: &[u64],
@@ -174,7 +163,7 @@ fn add_python_names(
     named
 }
 
-/// Where those of the `addresses` that `nameless` picks have their functions begin.
+/// The starts of the functions of the `addresses` that `nameless` picks.
 fn starts_of(module: &ModuleFile, addresses: &[u64], nameless: &[usize]) -> Vec<Option<u64>> {
     let wanted: Vec<u64> = nameless.iter().map(|&index| addresses[index]).collect();
     match &module.main {
@@ -227,7 +216,7 @@ fn apply_symbol(frames: &mut Vec<NamedFrame>, name: Name, module_path: &Arc<str>
 }
 
 /// The last line of defence: the readers of debug information report damage as errors, but a
-/// profiler must not take its program down should one of them panic after all.
+/// profiler must not take its program down if one of them panics after all.
 fn guarded<T>(read: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         Err(Problem::Damaged {

@@ -31,13 +31,13 @@ impl Bytes {
             ));
         }
         let file = File::open(path)?;
-        // SAFETY: the mapping is private and read-only, and it is only ever seen as bytes, of
-        // which every value is valid. Programs and debug files are replaced by renaming rather
-        // than rewritten in place (a running executable cannot be written at all), and a mapping
-        // of the old file keeps its contents. Should somebody rewrite one nevertheless, the
-        // parsers above check every offset at each use and derive no pointer from the bytes, so
-        // they would read nonsense names; should somebody truncate one, reading it raises SIGBUS,
-        // as it does for the dynamic linker's own mapping of the same file.
+        // SAFETY: the mapping is private and read-only, and it is only ever seen as bytes, of which
+        // every value is valid. Programs and debug files are replaced by renaming rather than
+        // rewritten in place (a running executable cannot be written at all), and a mapping of the
+        // old file keeps its contents. If one is rewritten nevertheless, the parsers above check
+        // every offset at each use and derive no pointer from the bytes, so they would read
+        // nonsense names; if one is truncated, reading it raises SIGBUS, as it does for the dynamic
+        // linker's own mapping of the same file.
         let map = unsafe { Mmap::map(&file)? };
         Ok(Self::Mapped(Arc::new(map)))
     }

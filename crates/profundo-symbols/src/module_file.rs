@@ -9,48 +9,48 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::image::Image;
 use crate::mmap::Bytes;
 use crate::python::PythonNames;
-use crate::{Problem, debug_files, symtab, vdso};
+use crate::{Problem, debug_files, vdso};
 
-/// What the user of the crate said about files.
+/// The settings about files.
 #[derive(Debug, Default)]
 pub(crate) struct FileOptions {
     /// Directories with debug files, `/usr/lib/debug` by default.
     pub(crate) debug_roots: Vec<PathBuf>,
     /// The target's root directory, where it has another one than we.
     pub(crate) root: Option<PathBuf>,
-    /// Roots below which a file is looked for that is not there, or is another one.
+    /// Roots below which a missing or different file is looked for.
     pub(crate) other_roots: Vec<PathBuf>,
     /// Images of modules without a file.
     pub(crate) images: FxHashMap<String, Arc<[u8]>>,
-    /// Modules whose debug information is not worth its reading.
+    /// Modules whose debug information is not worth reading.
     pub(crate) symbols_only: FxHashSet<String>,
-    /// Where names are kept that take long to find.
+    /// The folder for names that take long to find.
     pub(crate) cache: Option<PathBuf>,
 }
 
-/// The files of a module; each is missing where there is none.
+/// The files of a module; `None` for each missing one.
 #[derive(Debug, Default)]
 pub(crate) struct ModuleFile {
     /// The file that was mapped.
     pub(crate) main: Option<Image>,
     /// The separate file with its debug information.
     pub(crate) debug: Option<Image>,
-    /// What many debug files share.
+    /// The common part of many debug files.
     pub(crate) supplement: Option<Image>,
     /// The package of its split debug files.
     pub(crate) package: Option<Image>,
-    /// What is wrong.
+    /// The problems of these files.
     pub(crate) problems: Vec<Problem>,
-    /// Whether debug information is passed over.
+    /// Whether debug information is skipped.
     pub(crate) symbols_only: bool,
-    /// Where names are kept that take long to find.
+    /// The folder for names that take long to find.
     cache: Option<PathBuf>,
-    /// How Python code calls its functions.
+    /// The Python names of its functions.
     python: OnceLock<PythonNames>,
 }
 
 impl ModuleFile {
-    /// Opens what can be found for the module.
+    /// Opens the files that can be found for the module.
     pub(crate) fn open(options: &FileOptions, module_path: &str, build_id: &[u8]) -> Self {
         let mut this = Self {
             cache: options.cache.clone(),
@@ -61,7 +61,7 @@ impl ModuleFile {
             Err(problem) => this.problems.push(problem),
         }
         this.symbols_only = options.symbols_only.contains(module_path);
-        if this.symbols_only && this.main.as_ref().is_some_and(symtab::is_whole) {
+        if this.symbols_only && this.main.as_ref().is_some_and(Image::has_symbols) {
             return this;
         }
         let roots = &options.debug_roots;
@@ -93,7 +93,7 @@ impl ModuleFile {
         this
     }
 
-    /// How Python code calls the functions of the file that was mapped.
+    /// The Python names of the mapped file's functions.
     pub(crate) fn python(&self) -> &PythonNames {
         let names = || Some(PythonNames::of(self.main.as_ref()?, self.cache.as_deref()));
         self.python.get_or_init(|| names().unwrap_or_default())
@@ -113,15 +113,15 @@ impl ModuleFile {
 
 const DELETED: &str = " (deleted)";
 
-/// Where this very program was, if its file is no longer there. The kernel keeps its contents as
+/// The former path of this very program, if its file is deleted. The kernel keeps its contents as
 /// long as it runs.
 fn own_deleted_program() -> Option<String> {
     let link = std::fs::read_link("/proc/self/exe").ok()?;
     Some(link.to_str()?.strip_suffix(DELETED)?.to_owned())
 }
 
-/// Finds the file that was mapped from `module_path`. With a build id only that very file will
-/// do; without one, what lies there is believed.
+/// Finds the file that was mapped from `module_path`. With a build id only that very file will do;
+/// without one, the file at that path is taken.
 fn open_main(options: &FileOptions, module_path: &str, build_id: &[u8]) -> Result<Image, Problem> {
     let path = Path::new(module_path);
     let check = |image: Image| match build_id.is_empty() || image.build_id == build_id {
@@ -148,11 +148,11 @@ fn open_main(options: &FileOptions, module_path: &str, build_id: &[u8]) -> Resul
     if own_deleted_program().is_some_and(|own| own == kept)
         && let Ok(mut image) = Image::open(Path::new("/proc/self/exe")).and_then(check)
     {
-        // Debug files are looked for beside the place where it was.
+        // Debug files are looked for beside its former place.
         image.path = kept.into();
         return Ok(image);
     }
-    // A file that was put back in its place is known by its build id only.
+    // A file that was put back in its place is recognised by its build id only.
     if kept != module_path && !build_id.is_empty() && !path.exists() {
         return check(Image::open(Path::new(kept))?);
     }
@@ -163,7 +163,7 @@ fn open_main(options: &FileOptions, module_path: &str, build_id: &[u8]) -> Resul
         }
     }
     let found = Image::open(path).and_then(check);
-    // Nothing but its build id tells that it is the file which was mapped.
+    // Only its build id proves that it is the mapped file.
     if found.is_ok() || build_id.is_empty() {
         return found;
     }

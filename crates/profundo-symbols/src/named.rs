@@ -1,5 +1,5 @@
-//! A named frame in plain text: what a lookup finds, before it becomes rows of a profile, and
-//! what a line correction may rewrite.
+//! A named frame in plain text: the result of a lookup, before it becomes rows of a profile, and
+//! the input of a line correction.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct NamedFrame {
     pub file: Arc<str>,
     /// The line, from 1; 0 where it is unknown.
     pub line: u32,
-    /// Whose code it is.
+    /// The owner of the code.
     pub language: Language,
     /// Whether the compiler inlined this function into the next outer frame.
     pub inlined: bool,
@@ -41,7 +41,7 @@ impl NamedFrame {
 /// that lines match files that were edited since. It may be called from several threads.
 pub type LineCorrection = dyn Fn(&mut [NamedFrame]) + Send + Sync;
 
-/// The frames after `correction`. If it panics, they are as they were before.
+/// The frames after `correction`. If it panics, they are unchanged.
 pub(crate) fn corrected(frames: &[NamedFrame], correction: &LineCorrection) -> Vec<NamedFrame> {
     let mut rewritten = frames.to_vec();
     match catch_unwind(AssertUnwindSafe(|| correction(&mut rewritten))) {

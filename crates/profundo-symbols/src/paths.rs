@@ -1,9 +1,9 @@
 //! Short forms of source paths: `@crate` and the path inside it.
 //!
-//! Where a file lies says which crate it belongs to: the standard library's sources have a known
-//! place in the compiler's tree, those of other crates one in cargo's registry, and the user's
-//! own lie below a `Cargo.toml`. The answer depends on the machine that built the program, so it
-//! is found here, with the names, and stored with them.
+//! The place of a file decides its crate: the standard library's sources have a known place in the
+//! compiler's tree, those of other crates one in cargo's registry, and the user's own lie below a
+//! `Cargo.toml`. The answer depends on the machine that built the program, so it is found here,
+//! with the names, and stored with them.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 pub struct ShortPath {
     /// `@std`, `@my-crate`, or empty.
     pub prefix: Arc<str>,
-    /// What follows, with its leading `/`; the whole path, tidied, where there is no prefix.
+    /// The rest, with its leading `/`; the whole path, normalised, where there is no prefix.
     pub rest: Arc<str>,
 }
 
@@ -117,7 +117,8 @@ fn split_at_slash(path: &str) -> Option<(&str, &str)> {
     Some(path.split_at(slash))
 }
 
-/// `name-1.2.3/rest`. Names may hold hyphens and digits: the version is what looks like one.
+/// `name-1.2.3/rest`. Names may have hyphens and digits: the version is the part that looks like
+/// one.
 fn versioned(path: &str) -> Option<(&str, &str)> {
     let (directory, rest) = split_at_slash(path)?;
     let name = directory

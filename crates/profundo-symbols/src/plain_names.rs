@@ -1,4 +1,4 @@
-//! Plain names of Rust functions, as `DW_AT_name` has them.
+//! Plain names of Rust functions, from `DW_AT_name`.
 //!
 //! Legacy mangling, which compilers still use by default, drops the types that a generic function
 //! was made for: `alloc::vec::Vec<T,A>::push`. The plain name keeps them, `push<u8, Global>`, but
@@ -20,7 +20,7 @@ const MAX_STEPS: usize = 8;
 /// A unit, by its place in the main file or the number of its split file, and an offset in it.
 type Place = (u64, usize);
 
-/// The plain names that were read so far, and the units that they were found in.
+/// The plain names read so far, and their units.
 #[derive(Debug, Default)]
 pub(crate) struct PlainNames<'a> {
     names: RefCell<FxHashMap<Place, Option<&'a [u8]>>>,

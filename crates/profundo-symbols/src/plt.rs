@@ -12,7 +12,8 @@ use crate::image::Image;
 use crate::symtab::sections_named;
 
 pub(crate) const SECTIONS: [&str; 3] = [".plt", ".plt.sec", ".plt.got"];
-/// Where the slots' symbols are: those of `.plt.got` are in the second, large one.
+/// The relocation sections with the slots' symbols: those of `.plt.got` are in the second, large
+/// one.
 const RELOCATIONS: [&str; 2] = [".rela.plt", ".rela.dyn"];
 /// An entry of these, on x86-64: the slot, the symbol and the kind, an addend.
 const ENTRY: usize = 24;
@@ -66,6 +67,49 @@ pub(crate) fn names(image: &Image, addresses: &[u64]) -> Vec<Option<String>> {
     names
 }
 
+/// What the dynamic linker writes into a slot of the global offset table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SlotContent {
+    /// The address of this symbol.
+    Symbol(String),
+    /// This address of the same file.
+    Address(u64),
+}
+
+/// The content of each of these `slots`. Calls that go through a slot, without a stub, are `call
+/// *0x2fe2(%rip)`.
+pub(crate) fn contents(image: &Image, slots: &[u64]) -> Vec<Option<SlotContent>> {
+    let mut contents = vec![None; slots.len()];
+    let Some(file) = image.object() else {
+        return contents;
+    };
+    if file.architecture() != Architecture::X86_64 {
+        return contents;
+    }
+    let symbols = file.dynamic_symbol_table();
+    let wanted: Vec<Option<u64>> = slots.iter().copied().map(Some).collect();
+    for section in RELOCATIONS {
+        let section = file.section_by_name(section);
+        let bytes = section.and_then(|section| section.data().ok());
+        for (slot, symbol, addend) in all_entries(bytes.unwrap_or_default(), &wanted) {
+            let content = match symbol {
+                0 => Some(SlotContent::Address(addend)),
+                symbol => symbols
+                    .as_ref()
+                    .and_then(|table| table.symbol_by_index(SymbolIndex(symbol as usize)).ok())
+                    .and_then(|symbol| symbol.name().ok().map(str::to_owned))
+                    .map(SlotContent::Symbol),
+            };
+            for (wanted, found) in slots.iter().zip(&mut contents) {
+                if *wanted == slot && found.is_none() {
+                    found.clone_from(&content);
+                }
+            }
+        }
+    }
+    contents
+}
+
 /// The entries of a relocation section that fill one of the slots, each with its symbol. A large
 /// library has tens of thousands of them, and a profile asks for a few: they are passed over by
 /// their first word.
@@ -73,6 +117,16 @@ fn entries_of<'a>(
     bytes: &'a [u8],
     stubs: &[Option<u64>],
 ) -> impl Iterator<Item = (u64, SymbolIndex)> + 'a {
+    all_entries(bytes, stubs)
+        .filter(|(_, symbol, _)| *symbol != 0)
+        .map(|(slot, symbol, _)| (slot, SymbolIndex(symbol as usize)))
+}
+
+/// The same entries, with the number of the symbol, which may be none, and the addend.
+fn all_entries<'a>(
+    bytes: &'a [u8],
+    stubs: &[Option<u64>],
+) -> impl Iterator<Item = (u64, u64, u64)> + 'a {
     let mut slots: Vec<u64> = stubs.iter().copied().flatten().collect();
     slots.sort_unstable();
     let first = slots.first().copied().unwrap_or(u64::MAX);
@@ -88,7 +142,7 @@ fn entries_of<'a>(
                 return None;
             }
             let symbol = u64::from_le_bytes(words[1]) >> 32;
-            (symbol != 0).then_some((slot, SymbolIndex(symbol as usize)))
+            Some((slot, symbol, u64::from_le_bytes(words[2])))
         })
 }
 
@@ -121,7 +175,7 @@ mod tests {
     use super::slot_of;
 
     #[test]
-    fn the_jump_tells_the_slot() {
+    fn the_slot_follows_from_the_jump() {
         // endbr64; jmp *0x2fd6(%rip); nopw
         let sec = [
             0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0xd6, 0x2f, 0, 0, 0x66, 0x0f, 0x1f, 0x44, 0, 0,

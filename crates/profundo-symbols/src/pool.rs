@@ -9,8 +9,8 @@ use std::thread;
 /// Reserved, not used: only touched pages of a stack take memory.
 const STACK: usize = 64 << 20;
 
-/// Calls `work` for each item on at most `threads` threads, each of which calls `begin` first, and returns
-/// the results in the order of the items; `None` for an item whose work panicked.
+/// Calls `work` for each item on at most `threads` threads, each of which calls `begin` first, and
+/// returns the results in the order of the items; `None` for an item whose work panicked.
 pub(crate) fn map<T: Sync, R: Send>(
     threads: usize,
     begin: fn(),
@@ -51,7 +51,7 @@ pub(crate) fn map<T: Sync, R: Send>(
     results.into_inner().unwrap_or_else(|e| e.into_inner())
 }
 
-/// As [`map`], by the calling thread alone: for work that does not recurse.
+/// Like [`map`], but on the calling thread alone: for work that does not recurse.
 pub(crate) fn map_here<T, R>(items: &[T], work: impl Fn(&T) -> R) -> Vec<Option<R>> {
     let guarded = |item| catch_unwind(AssertUnwindSafe(|| work(item))).ok();
     items.iter().map(guarded).collect()

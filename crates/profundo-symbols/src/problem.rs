@@ -1,10 +1,10 @@
-//! Why addresses have no names, or poorer ones than they could have. Not an error: naming goes
-//! on with what there is, and the reports say what is missing.
+//! The reasons why addresses have no names, or poorer ones than they could have. They are not
+//! errors: naming goes on, and the reports list them.
 
 use std::io;
 use std::path::PathBuf;
 
-/// What is wrong with a module's names.
+/// A problem of a module's names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -13,7 +13,7 @@ pub enum Problem {
     FileGone {
         /// The file that was tried.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         kind: io::ErrorKind,
     },
     /// The file is not an ELF file, or its headers are damaged.
@@ -21,7 +21,7 @@ pub enum Problem {
     NotElf {
         /// The file.
         path: PathBuf,
-        /// What the parser said.
+        /// The parser's message.
         reason: String,
     },
     /// The file at the module's path is not the one that ran; its names would be wrong.
@@ -41,19 +41,19 @@ pub enum Problem {
     /// The file names a separate debug file that was not found or does not match.
     #[error("separate debug file {name} not found")]
     DebugFileMissing {
-        /// Its name as the file gives it.
+        /// Its name in the file.
         name: String,
     },
     /// The supplementary debug file, which many files share, was not found.
     #[error("supplementary debug file {name} not found")]
     SupplementMissing {
-        /// Its name as the file gives it.
+        /// Its name in the file.
         name: String,
     },
     /// Split debug files were not found: inlined functions are missing there.
     #[error("{count} split debug files not found, the first: {}", first.display())]
     SplitFilesMissing {
-        /// How many.
+        /// The number of missing files.
         count: usize,
         /// The first of them.
         first: PathBuf,
@@ -61,7 +61,7 @@ pub enum Problem {
     /// Debug information could not be read.
     #[error("damaged debug info: {reason}")]
     Damaged {
-        /// What the parser said.
+        /// The parser's message.
         reason: String,
     },
 }

@@ -1,8 +1,11 @@
-//! Where the functions of a stripped file begin, by the unwind tables, which are never stripped.
+//! The starts of a stripped file's functions, from the unwind tables, which are never stripped.
 //!
-//! Each function has an entry in `.eh_frame` with its first address and its length. The name that
-//! is made of it (`libruby.so.3.1+0x1a40`) is the same for all addresses of the function, differs from that of every
-//! other function, and is an address of the file, which `objdump` and `addr2line` understand.
+//! Each function has an entry in `.eh_frame` with its first address and its length. The name made
+//! from it (`libruby.so.3.1+0x1a40`) is the same for all addresses of the function, differs from
+//! that of every other function, and is an address of the file, which `objdump` and `addr2line`
+//! understand.
+
+use std::ops::Range;
 
 use gimli::{
     BaseAddresses, EhFrame, EhFrameHdr, EhHdrTable, EndianSlice, RunTimeEndian, UnwindSection,
@@ -13,15 +16,24 @@ use crate::image::Image;
 
 type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// The name of a function without one, that begins at `start` in the file at `path`.
+/// The name of a nameless function that begins at `start` in the file at `path`.
 pub(crate) fn name(path: &str, start: u64) -> String {
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
     let file = path.rsplit('/').next().unwrap_or(path);
     format!("{file}+0x{start:x}")
 }
 
-/// Where the function of each of the `addresses` begins; `None` where no table has it.
+/// The start of the function of each of the `addresses`; `None` where no table has it.
 pub(crate) fn of(image: &Image, addresses: &[u64]) -> Vec<Option<u64>> {
+    let found = extents(image, addresses).into_iter();
+    found
+        .map(|extent| extent.map(|extent| extent.start))
+        .collect()
+}
+
+/// The extent of the function of each of the `addresses`, which are sorted; `None` where no table
+/// has it.
+pub(crate) fn extents(image: &Image, addresses: &[u64]) -> Vec<Option<Range<u64>>> {
     let nothing = vec![None; addresses.len()];
     let Some(file) = image.object() else {
         return nothing;
@@ -42,7 +54,7 @@ pub(crate) fn of(image: &Image, addresses: &[u64]) -> Vec<Option<u64>> {
         false => RunTimeEndian::Big,
     };
     let frames = EhFrame::new(bytes, endian);
-    // The index, which most files have, is searched; without it the table is read from its beginning.
+    // Most files have an index, which is searched; without it the table is read from its beginning.
     if let Some((at, bytes)) = section(".eh_frame_hdr") {
         let bases = bases.clone().set_eh_frame_hdr(at);
         let header = EhFrameHdr::new(bytes, endian).parse(&bases, file_word(&file));
@@ -67,17 +79,17 @@ fn by_index(
     frames: &EhFrame<Bytes<'_>>,
     bases: &BaseAddresses,
     address: u64,
-) -> Option<u64> {
+) -> Option<Range<u64>> {
     let find = EhFrame::cie_from_offset;
     let entry = index.fde_for_address(frames, bases, address, find).ok()?;
-    Some(entry.initial_address())
+    Some(entry.initial_address()..entry.end_address())
 }
 
 fn one_by_one(
     frames: &EhFrame<Bytes<'_>>,
     bases: &BaseAddresses,
     addresses: &[u64],
-) -> Vec<Option<u64>> {
+) -> Vec<Option<Range<u64>>> {
     let mut found = vec![None; addresses.len()];
     let mut entries = frames.entries(bases);
     // Damage ends the table.
@@ -92,7 +104,7 @@ fn one_by_one(
         let first = addresses.partition_point(|&address| address < start);
         let rest = addresses[first..].iter().zip(&mut found[first..]);
         for (_, place) in rest.take_while(|(address, _)| **address < end) {
-            *place = Some(start);
+            *place = Some(start..end);
         }
     }
     found
@@ -134,7 +146,10 @@ mod tests {
         let section = file.section_by_name(".eh_frame").unwrap();
         let bases = BaseAddresses::default().set_eh_frame(section.address());
         let frames = EhFrame::new(section.data().unwrap(), RunTimeEndian::Little);
-        assert_eq!(one_by_one(&frames, &bases, &inside), found);
+        assert_eq!(
+            one_by_one(&frames, &bases, &inside),
+            extents(&image, &inside)
+        );
         assert_eq!(of(&image, &[1]), [None]);
     }
 }

@@ -1,4 +1,4 @@
-//! What naming found, module by module, for the reports' notes and for `doctor`.
+//! The result of naming, module by module, for the reports' notes and for `doctor`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::Problem;
 
-/// What was found in one module. The counts are of distinct addresses.
+/// The result in one module. The counts are of distinct addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ModuleSummary {
     /// The module's path; empty for addresses that lie in no module.
@@ -21,11 +21,11 @@ pub struct ModuleSummary {
     pub unnamed: usize,
     /// The separate file that the debug information came from.
     pub debug_file: Option<PathBuf>,
-    /// What is wrong.
+    /// Its problems.
     pub problems: Vec<Problem>,
 }
 
-/// What naming a profile found.
+/// The result of naming a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Summary {
     /// A row for each module that had addresses to name, most addresses first.
@@ -33,19 +33,19 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// How many addresses have no name.
+    /// The number of addresses without a name.
     pub fn unnamed(&self) -> usize {
         self.modules.iter().map(|module| module.unnamed).sum()
     }
 
-    /// How many addresses there were.
+    /// The number of addresses.
     pub fn addresses(&self) -> usize {
         self.modules.iter().map(ModuleSummary::addresses).sum()
     }
 }
 
 impl ModuleSummary {
-    /// How many addresses lay in the module.
+    /// The number of addresses in the module.
     pub fn addresses(&self) -> usize {
         self.with_line + self.with_function + self.unnamed
     }

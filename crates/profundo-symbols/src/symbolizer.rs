@@ -1,4 +1,4 @@
-//! The door: a profile goes in with addresses and comes out with names.
+//! The entrance: a profile goes in with addresses and comes out with names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use crate::cache::{ModuleKey, ModuleNames, unknown};
 use crate::module_file::{FileOptions, ModuleFile};
 use crate::named::corrected;
 use crate::{
-    DebugInformation, LineCorrection, ModuleSummary, NamedFrame, Problem, Shortener, Summary,
-    lookup, pool,
+    DebugInformation, LineCorrection, MachineCode, ModuleSummary, NamedFrame, Problem, Shortener,
+    Summary, lookup, pool,
 };
 
 /// Each piece of a module's addresses is parsed for on its own, so a piece must be worth it.
 const PIECE: usize = 512;
-/// As many copies of the parsed debug information of one module may be in memory at a time.
+/// The number of copies of one module's parsed debug information in memory at a time.
 const MAX_PIECES: usize = 4;
 
 /// Finds names and remembers them.
@@ -27,9 +27,9 @@ const MAX_PIECES: usize = 4;
 /// costs a look into a hash table.
 pub struct Symbolizer {
     files: FileOptions,
-    /// As many as there are CPUs, if it is not said.
+    /// The number of threads; by default that of the CPUs.
     threads: Option<usize>,
-    /// What each thread calls that works for it.
+    /// The function that each worker thread calls first.
     begin: fn(),
     correction: RwLock<Option<Arc<LineCorrection>>>,
     cache: Mutex<FxHashMap<ModuleKey, ModuleNames>>,
@@ -75,14 +75,21 @@ impl Symbolizer {
         self
     }
 
-    /// What names and lines there are for the code of a file.
+    /// The available names and lines of a file's code.
     pub fn debug_information(&self, path: &Path) -> DebugInformation {
         DebugInformation::of(&self.files, path)
     }
 
-    /// The lines that have code in a file, by their source files; none where it has no debug information.
+    /// The lines with code in a file, by their source files; none where it has no debug
+    /// information.
     pub fn code_lines(&self, path: &Path) -> Result<BTreeMap<String, BTreeSet<u32>>, Problem> {
         crate::code_lines::of(&self.files, path)
+    }
+
+    /// The machine code of a module: the file that was mapped, which must have this build id.
+    /// Without a build id, the file at the module's path is taken.
+    pub fn machine_code(&self, module_path: &str, build_id: &[u8]) -> Result<MachineCode, Problem> {
+        MachineCode::open(&self.files, module_path, build_id)
     }
 
     /// Looks for module files below `root` first: for a target in a container,
@@ -92,8 +99,9 @@ impl Symbolizer {
         self
     }
 
-    /// Looks below these roots for module files that are not where they were mapped from: for several targets, some of
-    /// which are in containers. A file is taken only if it has the module's build id.
+    /// Looks below these roots for module files that are not where they were mapped from: for
+    /// several targets, some of which are in containers. A file is taken only if it has the
+    /// module's build id.
     pub fn with_other_roots(mut self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         self.files.other_roots = roots.into_iter().collect();
         self
@@ -114,8 +122,8 @@ impl Symbolizer {
         self
     }
 
-    /// Has each thread that it starts call this before anything else: a program that watches itself may
-    /// want to know its own threads from ours.
+    /// Has each started thread call this first: a program that watches itself may distinguish its
+    /// own threads from ours.
     pub fn with_beginning(mut self, begin: fn()) -> Self {
         self.begin = begin;
         self
@@ -171,8 +179,8 @@ impl Symbolizer {
         self.summary(&addresses)
     }
 
-    /// Looks the addresses up, and names nothing yet: for who has the profile in use elsewhere
-    /// meanwhile, since it may take long. [`Self::name_known`] gives the names.
+    /// Looks the addresses up, and names nothing yet: it may take long, and the profile may be in
+    /// use elsewhere meanwhile. [`Self::name_known`] gives the names.
     pub fn look_up(&self, unnamed: &Unnamed) {
         self.find(&unnamed.addresses);
     }
@@ -186,7 +194,7 @@ impl Symbolizer {
                     let found = cache.get(&key).and_then(|module| module.get(address));
                     found.map(|resolved| Arc::clone(&resolved.frames))
                 };
-                // Code in no module has no file to be looked for in.
+                // Code in no module has no file.
                 let nowhere = || key.path.is_empty().then(|| unknown(&key).frames);
                 let Some(frames) = known.or_else(nowhere) else {
                     continue;
@@ -259,7 +267,7 @@ impl Symbolizer {
         // waits for the other's files.
         let open =
             |(key, _): &(&ModuleKey, _)| ModuleFile::open(&self.files, &key.path, &key.build_id);
-        // Asked for only here: it reads files.
+        // Called only here: it reads files.
         let cpus = || available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or_else(cpus);
         let files = match threads {
@@ -343,20 +351,20 @@ pub struct Unnamed {
 }
 
 impl Unnamed {
-    /// Those of this profile.
+    /// The unnamed addresses of this profile.
     pub fn of(profile: &Profile) -> Self {
         Self {
             addresses: addresses(&requests(profile)),
         }
     }
 
-    /// Whether all have names.
+    /// True if all addresses have names.
     pub fn is_empty(&self) -> bool {
         self.addresses.is_empty()
     }
 }
 
-/// The same addresses, by module, each once.
+/// The distinct addresses, by module.
 fn addresses(requests: &BTreeMap<ModuleKey, Vec<(u64, LocationId)>>) -> Vec<(ModuleKey, Vec<u64>)> {
     requests
         .iter()

@@ -18,7 +18,7 @@ struct Candidate {
     index: SymbolIndex,
 }
 
-/// Which of several names for the same code is the one that people use; greater is better.
+/// The rank of a name among several for the same code; greater is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     is_function: bool,
@@ -45,13 +45,6 @@ pub(crate) fn names(module: &ModuleFile, addresses: &[u64]) -> Vec<Option<String
     found
 }
 
-/// Whether a file has kept its own full table, so that no other file need be looked for.
-pub(crate) fn is_whole(image: &Image) -> bool {
-    image
-        .object()
-        .is_some_and(|file| file.symbols().next().is_some())
-}
-
 /// Start and end of each section with code, sorted.
 fn code_sections(module: &ModuleFile) -> Vec<(u64, u64)> {
     let mut code: Vec<(u64, u64)> = [&module.main, &module.debug]
@@ -76,7 +69,7 @@ fn code_sections(module: &ModuleFile) -> Vec<(u64, u64)> {
     code
 }
 
-/// By the flags and not by the kind: in a separate debug file the code itself is left out.
+/// Decided by the flags and not by the kind: in a separate debug file the code itself is left out.
 fn is_code<'data>(section: &impl ObjectSection<'data>) -> bool {
     let code = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
     matches!(section.flags(), SectionFlags::Elf { sh_flags, .. } if sh_flags & code == code)
@@ -111,8 +104,7 @@ fn fill(
         if first == addresses.len() {
             continue;
         }
-        // Most symbols are of functions that nobody asked for: they are passed over before their
-        // names are looked at.
+        // Most symbols are of other functions: they are skipped before their names are read.
         let end = start.saturating_add(symbol.size());
         let is_covered = below[first].is_some_and(|best| best.start > start);
         if addresses[first] >= end && is_covered {
@@ -171,7 +163,7 @@ fn name_of<'data>(
 
 fn candidate<'data>(symbol: &impl ObjectSymbol<'data>) -> Option<Candidate> {
     let name = symbol.name_bytes().ok()?;
-    // `$x` and its like mark the kind of what follows and name nothing.
+    // `$x` and its like mark the kind of the following bytes and name nothing.
     if name.is_empty() || name.starts_with(b"$") {
         return None;
     }

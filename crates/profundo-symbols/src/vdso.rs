@@ -4,11 +4,11 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-/// The path that maps and profiles give the vDSO.
+/// The path of the vDSO in maps and profiles.
 pub(crate) const PATH: &str = "[vdso]";
 
-/// The vDSO of this process. It is read through `/proc/self/mem`, which fails where a pointer
-/// would crash.
+/// The vDSO of this process. It is read through `/proc/self/mem`, which fails where a pointer would
+/// crash.
 pub(crate) fn own_image() -> Option<Vec<u8>> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let line = maps.lines().find(|line| line.ends_with(PATH))?;

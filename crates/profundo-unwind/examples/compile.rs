@@ -1,5 +1,5 @@
-//! Compiles the tables of ELF files and tells how long each took:
-//! `cargo run --release -p profundo-unwind --example compile -- /usr/lib/x86_64-linux-gnu/libc.so.6`
+//! Compiles the tables of ELF files and prints how long each took: `cargo run --release -p
+//! profundo-unwind --example compile -- /usr/lib/x86_64-linux-gnu/libc.so.6`
 
 use std::io::{Write, stdout};
 use std::time::Instant;

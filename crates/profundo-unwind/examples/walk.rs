@@ -1,4 +1,4 @@
-//! Walks one deep stack again and again, by tables and by framehop, and tells the time a frame:
+//! Walks one deep stack again and again, by tables and by framehop, and prints the time a frame:
 //! `cargo run --release -p profundo-unwind --example walk`
 
 use std::arch::asm;

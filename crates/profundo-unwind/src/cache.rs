@@ -10,7 +10,7 @@ const SLOTS: usize = 512;
 /// another: its owner lends it to a walk. All bytes zero are an empty cache.
 #[derive(Clone, Debug)]
 pub struct WalkCache {
-    /// The address, and what its row says.
+    /// The address, and the bytes of its row's rule.
     slots: [(u64, [u8; 8]); SLOTS],
     generation: u64,
 }
@@ -24,8 +24,8 @@ impl WalkCache {
         }
     }
 
-    /// Makes the cache hold for this generation of modules, which the caller counts up whenever
-    /// code is loaded or unloaded. What was kept for another one is dropped.
+    /// Prepares the cache for this generation of modules, which the caller increments whenever code
+    /// is loaded or unloaded. Rows of another generation are dropped.
     #[inline]
     pub fn enter(&mut self, generation: u64) {
         if self.generation != generation {
@@ -44,7 +44,7 @@ impl Default for WalkCache {
     }
 }
 
-/// Where a walk takes its rows from.
+/// The source of a walk's rows.
 pub(crate) trait Rows {
     fn row(&mut self, address: u64) -> Option<Row>;
 }

@@ -16,7 +16,7 @@ pub struct Module<'a> {
 }
 
 impl Module<'_> {
-    /// Whether an address lies in the range.
+    /// True if an address lies in the range.
     #[inline]
     pub fn contains(&self, address: u64) -> bool {
         self.start <= address && address < self.end
@@ -31,7 +31,7 @@ pub struct Modules<'a> {
 }
 
 impl<'a> Modules<'a> {
-    /// Of modules in the order of their starts. In any other order some are not found.
+    /// Modules sorted by their starts. In any other order some are not found.
     pub const fn new(sorted: &'a [Module<'a>]) -> Self {
         Self { sorted }
     }

@@ -11,10 +11,10 @@
 //! whether the caller was interrupted rather than in a call. What `extra` means depends on the
 //! kind of the cfa: for the two everyday kinds it is the place of the caller's `rbx`.
 
-/// Where the canonical frame address is: the stack pointer of the caller after the return.
+/// The canonical frame address: the caller's stack pointer after the return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cfa {
-    /// No information: between functions, or in code that has none.
+    /// No information: between functions, or in code without any.
     None,
     /// Stack pointer plus offset.
     Sp(i32),
@@ -57,7 +57,7 @@ pub enum Cfa {
     Unsupported,
 }
 
-/// Where the caller's frame pointer is.
+/// The place of the caller's frame pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fp {
     /// Still in the register.
@@ -68,7 +68,7 @@ pub enum Fp {
     AtFp(i16),
     /// Saved at this frame's stack pointer plus offset.
     AtSp(i16),
-    /// Lost.
+    /// Unknown.
     Undefined,
 }
 
@@ -80,18 +80,18 @@ pub struct Rbx(pub u8);
 impl Rbx {
     /// Still in the register.
     pub const SAME: Self = Self(0);
-    /// Lost, or further away than a row can say.
+    /// Unknown, or further away than a row can say.
     pub const UNKNOWN: Self = Self(255);
 }
 
-/// What a row says, decoded.
+/// The decoded content of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Where the caller's frame begins.
+    /// The start of the caller's frame.
     pub cfa: Cfa,
-    /// Where the caller's frame pointer is.
+    /// The place of the caller's frame pointer.
     pub fp: Fp,
-    /// Where the caller's `rbx` is. Kept only with [`Cfa::Sp`], [`Cfa::Fp`] and
+    /// The place of the caller's `rbx`. Kept only with [`Cfa::Sp`], [`Cfa::Fp`] and
     /// [`Cfa::Register`]; with the last, only if it is less than 15 words below the cfa.
     pub rbx: Rbx,
     /// The caller was interrupted: its address is the instruction that comes next, not one
@@ -112,7 +112,7 @@ impl Rule {
     /// A rule that a row cannot express.
     pub const UNSUPPORTED: Self = Self::of(Cfa::Unsupported);
 
-    /// This cfa, with all else unchanged.
+    /// A rule of this cfa, with all else unchanged.
     pub const fn of(cfa: Cfa) -> Self {
         Self {
             cfa,
@@ -223,13 +223,13 @@ impl Row {
         }
     }
 
-    /// Where the row begins, relative to the base of its table.
+    /// The start of the row, relative to the base of its table.
     #[inline]
     pub const fn pc(self) -> u32 {
         self.pc
     }
 
-    /// What the row says. Bytes that no [`Row::new`] wrote read as [`Cfa::Unsupported`].
+    /// The rule of the row. Bytes that no [`Row::new`] wrote read as [`Cfa::Unsupported`].
     #[inline]
     pub const fn rule(self) -> Rule {
         let offset = self.offset;
@@ -277,8 +277,8 @@ impl Row {
         }
     }
 
-    /// The rule, where it is one of the everyday kinds, which are almost all: told apart with
-    /// fewer branches than [`Row::rule`].
+    /// The rule, if it is one of the everyday kinds, as almost all are: decoded with fewer branches
+    /// than [`Row::rule`].
     #[inline]
     pub(crate) fn everyday(self) -> Option<Everyday> {
         let from_fp = match self.kinds & !(FP_AT_CFA << 4) {
@@ -294,24 +294,24 @@ impl Row {
         })
     }
 
-    /// Whether two rows say the same, wherever they begin.
-    pub fn says_the_same(self, other: Self) -> bool {
+    /// True if two rows have the same rule, wherever they begin.
+    pub fn has_same_rule(self, other: Self) -> bool {
         Self { pc: 0, ..self } == Self { pc: 0, ..other }
     }
 
-    /// Whether this is the rule of a function's first instruction.
+    /// True if this is the rule of a function's first instruction.
     #[inline]
     pub(crate) fn is_entry(self) -> bool {
         self.kinds & 0x0f == SP && self.offset == 8
     }
 
-    /// Whether the row has no information.
+    /// True if the row has no information.
     #[inline]
     pub(crate) fn is_none(self) -> bool {
         self.kinds & 0x0f == NONE
     }
 
-    /// All but where it begins.
+    /// All bytes but those of the start.
     #[inline]
     pub(crate) const fn rule_bytes(self) -> [u8; 8] {
         let [a, b, c, d] = self.offset.to_le_bytes();
@@ -319,7 +319,7 @@ impl Row {
         [a, b, c, d, e, f, self.kinds, self.extra]
     }
 
-    /// The inverse of [`Row::rule_bytes`], beginning nowhere in particular.
+    /// The inverse of [`Row::rule_bytes`], with 0 as the start.
     #[inline]
     pub(crate) const fn from_rule_bytes(bytes: [u8; 8]) -> Self {
         let [a, b, c, d, e, f, kinds, extra] = bytes;

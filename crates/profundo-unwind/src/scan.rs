@@ -1,24 +1,23 @@
-//! A blocked thread is read from outside, and the kernel tells its stack pointer but not its
-//! frame pointer. Where a rule needs it, the stack is searched for the frame it must point to:
-//! one whose return address follows a call of this very function, or at least of some pointer,
-//! and from which the walk goes on. What earlier calls left behind looks alike, so being near is
-//! not enough.
+//! A blocked thread is read from outside, and the kernel reports its stack pointer but not its
+//! frame pointer. Where a rule needs it, the stack is searched for the frame it must point to: one
+//! whose return address follows a call of this very function, or at least of some pointer, and from
+//! which the walk goes on. What earlier calls left behind looks alike, so being near is not enough.
 
 use crate::regs::{self, Call, Frame, Stop};
 use crate::{End, Memory, Modules, Regs, Row};
 
 /// Frame pointers tried: those of 32 KiB of stack.
 const MAX_TRIED: u64 = 2048;
-/// Where a prologue leaves the frame pointer: on a boundary of 16 bytes.
+/// The alignment of a frame pointer after a prologue.
 const STEP: u64 = 16;
 /// Frames above the candidate that must be walkable.
 const PROOF: usize = 4;
-/// Calls that are followed to see what they lead to.
+/// The limit of calls that are followed to their targets.
 const MAX_FOLLOWED: usize = 128;
-/// How many rows back a function may begin.
+/// The number of rows back within which a function may begin.
 const MAX_ROWS: usize = 1024;
 
-/// Moves a frame to its caller, when the row needs the frame pointer and it is not known.
+/// Moves a frame to its caller, when the row needs an unknown frame pointer.
 #[cold]
 pub(crate) fn step(
     frame: &mut Frame<'_>,
@@ -76,7 +75,7 @@ pub(crate) fn step(
     Ok(())
 }
 
-/// Whether the frames above a candidate are walkable, by rows alone.
+/// True if the frames above a candidate are walkable, by rows alone.
 fn goes_on(mut frame: Frame<'_>, modules: &Modules<'_>, memory: &mut impl Memory) -> bool {
     for _ in 0..PROOF {
         let Some(row) = modules.row(frame.lookup()) else {

@@ -21,8 +21,8 @@ pub struct TableRef<'a> {
     pub base: u64,
     /// Sorted by pc. The last one is without information: it ends the one before.
     pub rows: &'a [Row],
-    /// Entry `b` is the number of rows that begin before byte `b * BUCKET_BYTES`. One entry more
-    /// than there are buckets.
+    /// Entry `b` is the number of rows that begin before byte `b * BUCKET_BYTES`. It has one entry
+    /// more than there are buckets.
     pub index: &'a [u32],
 }
 
@@ -44,7 +44,7 @@ impl TableRef<'_> {
         (!row.is_none()).then_some(row)
     }
 
-    /// Where the function that holds an address may begin, as far as rows tell: the ranges with
+    /// The possible starts of the function that holds an address, judged by rows: the ranges with
     /// the rule of a first instruction, nearest first, back to one that begins on a boundary as
     /// functions do. A `ret` has the same rule, but seldom lies there. It looks back over at most
     /// `limit` rows and never past code without information.

@@ -1,7 +1,7 @@
 //! The walk: from the registers of one frame to those of its caller, until there is none. It runs
-//! in signal handlers, so it stores addresses where it is told to and asks for nothing else.
+//! in signal handlers, so it stores addresses in the given slice and asks for nothing else.
 //!
-//! It goes by rows where there are any, else by frame pointers, else it says why it ended.
+//! It goes by rows where there are any, else by frame pointers, else it ends with a reason.
 
 use crate::cache::{Cached, Rows, Tables, WalkCache};
 use crate::regs::{self, Code, Frame, Stop};
@@ -11,34 +11,34 @@ use crate::{General, Modules, Regs, scan};
 pub trait Memory {
     /// The eight bytes at an address, which need not be aligned; `None` if they cannot be read.
     ///
-    /// Mostly it is the stack that is read. Code is read only where there is no row for an
-    /// address, and to find a frame pointer that is not known.
+    /// Mostly the stack is read. Code is read only where there is no row for an address, and to
+    /// find a frame pointer that is not known.
     fn read(&mut self, address: u64) -> Option<u64>;
 
-    /// As [`Memory::read`], of code. A walk that begins with the same registers and reads the same words reads the
-    /// same code, unless that was replaced.
+    /// As [`Memory::read`], for code. A walk that begins with the same registers and reads the same
+    /// words reads the same code, unless that was replaced.
     #[inline]
     fn read_code(&mut self, address: u64) -> Option<u64> {
         self.read(address)
     }
 
-    /// As [`Memory::read`], of a place where a frame pointer was saved. Whether that matters is known when
-    /// it is used.
+    /// As [`Memory::read`], for the place of a saved frame pointer. Whether it matters is known
+    /// when it is used.
     #[inline]
     fn read_frame_pointer(&mut self, address: u64) -> Option<u64> {
         self.read(address)
     }
 
-    /// The walk goes on by the frame pointer: by the one that was read last, or else by the first.
+    /// The walk uses the frame pointer: the last one read, or else the first one.
     #[inline]
     fn uses_frame_pointer(&mut self) {}
 
-    /// The walk goes on by another general register of the first frame.
+    /// The walk uses another general register of the first frame.
     #[inline]
     fn uses_general(&mut self) {}
 }
 
-/// Why a walk ended.
+/// The reason why a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// It reached the outermost frame.
@@ -47,17 +47,17 @@ pub enum End {
     Full,
     /// The last address has no row, and frame pointers do not help.
     NoTable {
-        /// That address.
+        /// The last address.
         ip: u64,
     },
     /// The last address has a rule that a row cannot express, and frame pointers do not help.
     Unsupported {
-        /// That address.
+        /// The last address.
         ip: u64,
     },
     /// Memory that a rule points to cannot be read.
     Unreadable {
-        /// Where.
+        /// The unreadable address.
         address: u64,
     },
     /// The caller's frame would not be above its callee's: the stack is damaged or changing.
@@ -66,26 +66,27 @@ pub enum End {
     FramePointerUnknown,
 }
 
-/// Is told of the frames of a walk, from the leaf to the root.
+/// Follows the frames of a walk, from the leaf to the root.
 ///
-/// An interpreter keeps records on the stack that say which of its functions a native frame runs.
-/// Whoever looks for them wants to know where the frames lie.
+/// An interpreter keeps records on the stack that say which of its functions a native frame runs. A
+/// reader of those records needs the places of the frames.
 pub trait Observer {
     /// The frame whose address was stored at `index` takes the stack from `sp` up to its caller's
     /// stack pointer, `cfa`. Not called for a frame whose caller was not found.
     fn frame(&mut self, index: usize, address: u64, sp: u64, cfa: u64);
 
-    /// The next frame's code lies in no module: what is found from here on is a guess, or nothing.
+    /// The next frame's code lies in no module: from here on the walk guesses, or ends.
     fn unlisted(&mut self) {}
 
-    /// The walk comes to a frame, whose address will be stored at `index`. Whoever knows all frames from this one on to the root
-    /// stores their addresses in `out`, and returns how many they are.
+    /// The walk reaches a frame, whose address will be stored at `index`. An observer that knows
+    /// all frames from this one to the root stores their addresses in `out`, and returns their
+    /// number.
     #[inline]
     fn arrive(&mut self, _index: usize, _arrival: &Arrival, _out: &mut [u64]) -> Option<usize> {
         None
     }
 
-    /// How the walk goes on from the frame that it came to last. Not called where it ends before the root.
+    /// Reports the step from the last frame. Not called where the walk ends before the root.
     #[inline]
     fn went(&mut self, _way: Way) {}
 }
@@ -99,25 +100,26 @@ pub struct Arrival {
     pub sp: u64,
     /// The frame pointer.
     pub fp: u64,
-    /// Whether that is all that the way depends on, if only rows of the usual kinds are met until the root. A first frame is
-    /// none of those, nor one that was interrupted.
+    /// True if the way depends on nothing else, if only rows of the usual kinds follow up to the
+    /// root. A first frame or an interrupted one is not plain.
     pub is_plain: bool,
 }
 
-/// How a walk goes on from a frame. All zero is one.
+/// The step of a walk from a frame. All bytes zero are a valid value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Way {
-    /// To its caller, by a row of a usual kind. It depends on the stack pointer or the frame pointer, and on the words that
-    /// the return address and the caller's frame pointer are read from.
+    /// To its caller, by a row of a usual kind. It depends on the stack pointer or the frame
+    /// pointer, and on the words that the return address and the caller's frame pointer are read
+    /// from.
     Caller {
-        /// Whether it is found by the frame pointer.
+        /// True if the caller is found by the frame pointer.
         uses_fp: bool,
-        /// Where the caller's frame pointer was read; 0: it is the same.
+        /// The place that the caller's frame pointer was read from; 0: it is unchanged.
         slot: u64,
         /// The caller's stack pointer. The word below is the return address.
         cfa: u64,
-        /// What that is. 0: there is no caller.
+        /// The return address; 0: there is no caller.
         ip: u64,
     },
     /// The row says that there is no caller.
@@ -127,13 +129,13 @@ pub enum Way {
 }
 
 impl Way {
-    /// Whether there is no frame behind this one.
+    /// True if there is no frame behind this one.
     #[inline]
     pub fn is_last(&self) -> bool {
         matches!(self, Self::Root | Self::Caller { ip: 0, .. })
     }
 
-    /// Whether the way depends on the frame pointer, if from the caller on it does, or does not.
+    /// True if the way depends on the frame pointer, given whether it does so from the caller on.
     #[inline]
     pub fn needs_frame_pointer(&self, further: bool) -> bool {
         match *self {
@@ -143,7 +145,7 @@ impl Way {
     }
 }
 
-/// Nobody looks.
+/// Does not observe.
 impl Observer for () {
     #[inline]
     fn frame(&mut self, _: usize, _: u64, _: u64, _: u64) {}
@@ -201,8 +203,8 @@ pub fn walk_cached(
     drive(frame, modules, rows, memory, out, &mut ())
 }
 
-/// As [`walk_cached`], or [`walk_with_registers`] without a cache, and `observer` is told of each
-/// frame.
+/// As [`walk_cached`], or [`walk_with_registers`] without a cache, with an `observer` of the
+/// frames.
 pub fn walk_observed(
     regs: Regs,
     general: &General,
@@ -223,12 +225,12 @@ pub fn walk_observed(
     }
 }
 
-/// As [`walk`], for a blocked thread, whose frame pointer the kernel does not tell; that of
+/// As [`walk`], for a blocked thread, whose frame pointer the kernel does not report; that of
 /// `regs` is not used.
 ///
-/// It is known again as soon as a frame has saved it. A rule that needs it before that searches
-/// the stack for a return address that fits; if there is none the walk ends in
-/// [`End::FramePointerUnknown`]. `observer` is told of each frame.
+/// It is known again as soon as a frame has saved it. A rule that needs it before that searches the
+/// stack for a return address that fits; if there is none the walk ends in
+/// [`End::FramePointerUnknown`]. `observer` sees each frame.
 pub fn walk_without_frame_pointer(
     regs: Regs,
     modules: &Modules<'_>,
@@ -269,7 +271,7 @@ fn drive(
         let sp = frame.regs.sp;
         depth += 1;
         let stepped = match rows.row(frame.lookup()) {
-            Some(row) => match regs::step_told(&mut frame, row, memory, &mut way) {
+            Some(row) => match regs::step_reporting(&mut frame, row, memory, &mut way) {
                 Err(Stop::NeedsFramePointer) => scan::step(&mut frame, row, modules, memory),
                 Err(Stop::Unsupported) => {
                     let ip = frame.regs.ip;

@@ -1,5 +1,4 @@
-//! What was allocated and freed. Behind the sample of a stack that has allocated something stands what
-//! it has:
+//! Allocations and frees. The record of an allocation follows the sample of the stack that made it:
 //!
 //! ```text
 //!          63       56 55    48 47            40 39 32 31                                     0
@@ -13,9 +12,9 @@
 //!         └───────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! `dbl` is how often the usual distance of two that are recorded had been doubled.
+//! `dbl` is how often the usual sampling distance had been doubled.
 //!
-//! When the block is freed, that is told, by whatever thread does it:
+//! The thread that frees the block records that, whichever thread it is:
 //!
 //! ```text
 //!         ┌───────────┬───────────────────────┬───────────────────────────────────────────────┐
@@ -26,8 +25,8 @@
 //!         └───────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Where everything that is allocated is counted, by stacks, the first one of each stack gives it a
-//! number instead:
+//! Where all allocations are counted by stack, the first one of each stack gives the stack a number
+//! instead:
 //!
 //! ```text
 //!         ┌───────────┬────────┬──────────────────────┬───────────────────────────────────────┐
@@ -43,25 +42,25 @@ pub(crate) const KIND_BLOCK: u64 = 12;
 pub(crate) const KIND_FREED: u64 = 13;
 pub(crate) const KIND_SITE: u64 = 14;
 
-/// How long the records are.
+/// Length of a [`Block`] record in words.
 pub const BLOCK_WORDS: usize = 5;
-/// As above, of one that is freed.
+/// Length of a [`Freed`] record in words.
 pub const FREED_WORDS: usize = 3;
-/// As above, of a stack that gets a number.
+/// Length of a [`Site`] record in words.
 pub const SITE_WORDS: usize = 3;
 
-/// Whose allocator gave a block.
+/// The allocator that a block came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum Source {
-    /// The C library's, or what stands in its place.
+    /// The C library's allocator, or its replacement.
     #[default]
     Native = 1,
-    /// The interpreter's.
+    /// The interpreter's allocator.
     Python = 2,
-    /// The kernel's.
+    /// The kernel: mapped memory.
     Mapped = 3,
-    /// Nobody's: it was copied from one place to another. It has no number and no end.
+    /// No allocator: a copy from one place to another. It has no number and no end.
     Copied = 4,
 }
 
@@ -74,44 +73,44 @@ impl Source {
     }
 }
 
-/// The block that the sample before it has allocated.
+/// The block that the preceding sample allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Block {
     /// The sample's cycle counter.
     pub clock: u64,
-    /// No other block of the process has this number.
+    /// The block's number, unique in the process.
     pub number: u64,
-    /// Bytes that were asked for.
+    /// Requested bytes.
     pub size: u64,
-    /// Where it is.
+    /// The block's address.
     pub address: u64,
-    /// Whose allocator gave it.
+    /// The allocator that it came from.
     pub source: Source,
-    /// Whether it is where something keeps its elements that can grow.
+    /// Whether a growable container keeps its elements there.
     pub is_buffer: bool,
-    /// How often the usual distance of two had been doubled when this one was due.
+    /// The number of doublings of the usual sampling distance when this block was due.
     pub doublings: u8,
 }
 
 /// A block was freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Freed {
-    /// When, on the cycle counter.
+    /// The cycle counter at the free.
     pub clock: u64,
-    /// Which.
+    /// The block's number.
     pub number: u64,
-    /// Whether the thread that had allocated it had not allocated anything since.
+    /// True if its thread had allocated nothing else since.
     pub at_once: bool,
 }
 
-/// The stack of the sample before it has a number.
+/// The number of the preceding sample's stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Site {
     /// The sample's cycle counter.
     pub clock: u64,
-    /// The number.
+    /// The stack's number.
     pub number: u32,
-    /// Whose allocator is asked there.
+    /// The allocator that this stack asks.
     pub source: Source,
 }
 
@@ -217,13 +216,13 @@ mod tests {
         let mut words = block.to_words().to_vec();
         words.extend(freed.to_words());
         words.extend(site.to_words());
-        let told: Vec<_> = Reader::new(&words).map(Result::unwrap).collect();
+        let records: Vec<_> = Reader::new(&words).map(Result::unwrap).collect();
         let expected = [
             Record::Block(block),
             Record::Freed(freed),
             Record::Site(site),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(records, expected);
     }
 
     #[test]

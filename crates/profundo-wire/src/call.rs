@@ -1,4 +1,5 @@
-//! What a system call was on. The handler knows the descriptor, and writes behind a sample:
+//! The descriptor that a system call was made on. The handler knows the descriptor, and writes
+//! behind a sample:
 //!
 //! ```text
 //!          63       56 55                   32 31                                           0
@@ -10,8 +11,8 @@
 //!         └─────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Whoever reads it looks up what that is, and says so before. Who looks late may find something else, so
-//! it is said as well which calls it is sure to be true of:
+//! The reader of the ring looks up what the descriptor is, and records that first. A late look may
+//! find something else, so the record also says from which call on it is certain:
 //!
 //! ```text
 //!         ┌───────────┬───────────────────────┬─────────────────────────────────────────────┐
@@ -34,10 +35,10 @@ use crate::wait::{characters_of, words_of_text};
 pub(crate) const KIND_CALL: u64 = 10;
 pub(crate) const KIND_OPENED: u64 = 11;
 
-/// How long the record of a call is.
+/// Length of a [`Call`] record in words.
 pub const CALL_WORDS: usize = 3;
 
-/// What the system call was on that the sample before it was taken in.
+/// The descriptor that the preceding sample's system call was made on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Call {
     /// The sample's cycle counter.
@@ -64,21 +65,21 @@ impl Call {
     }
 }
 
-/// What a descriptor is.
+/// The file or other object behind a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opened<'a> {
     /// The descriptor.
     pub descriptor: u32,
-    /// The cycle counter of the first call that it is true of.
+    /// The cycle counter of the first call that this holds for.
     pub since: u64,
     words: &'a [u64],
     characters: u32,
 }
 
-/// How many words stand before the text.
+/// Words before the text.
 const HEAD_WORDS: usize = 3;
 
-/// The words that say what a descriptor is, for calls from a time on.
+/// The words that name a descriptor's file, for calls from `since` on.
 pub fn opened_words(descriptor: u32, since: u64, name: &str) -> Vec<u64> {
     let (body, characters) = words_of_text(name);
     let words = HEAD_WORDS + body.len();
@@ -103,7 +104,7 @@ impl<'a> Opened<'a> {
         })
     }
 
-    /// A file's path, or what else it is.
+    /// The file's path, or a description of another object.
     pub fn name(&self) -> String {
         characters_of(self.words, self.characters)
     }

@@ -17,22 +17,22 @@
 //! qualified name in the next four. Text is as the interpreter keeps it: one, two or four bytes a
 //! character. `minor` is the interpreter's minor version, which says how to read the line table.
 
-/// How many words stand before the texts.
+/// Words before the texts.
 pub const CODE_HEAD_WORDS: usize = 4;
 
 /// The record kind in the top byte of word 0.
 pub(crate) const KIND_CODE: u64 = 2;
 
-/// How the interpreter keeps a text.
+/// The interpreter's encoding of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum TextKind {
-    /// One byte a character: Latin-1, ASCII included.
+    /// Latin-1 or ASCII: one byte a character.
     #[default]
     One = 1,
-    /// Two bytes.
+    /// Two bytes a character.
     Two = 2,
-    /// Four bytes.
+    /// Four bytes a character.
     Four = 4,
 }
 
@@ -47,19 +47,19 @@ impl TextKind {
 /// The numbers of a code record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CodeHead {
-    /// CPython 3.what.
+    /// The minor version: the `x` of CPython 3.x.
     pub minor: u8,
     /// The number that frames refer to, from 1.
     pub number: u32,
-    /// The line of the function's beginning.
+    /// The function's first line.
     pub first_line: i32,
-    /// How the file's name is kept, and its bytes.
+    /// Encoding and bytes of the file's name.
     pub file: (TextKind, u32),
-    /// How the qualified name is kept, and its bytes.
+    /// Encoding and bytes of the qualified name.
     pub name: (TextKind, u32),
     /// Bytes of the line table that were kept.
     pub lines: u32,
-    /// Bytes of the line table that there were.
+    /// Bytes of the whole line table.
     pub lines_in_all: u32,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn words_of(bytes: u32) -> usize {
 }
 
 impl CodeHead {
-    /// How long the record is in words.
+    /// Length of the record in words.
     pub fn words(&self) -> usize {
         CODE_HEAD_WORDS + words_of(self.file.1) + words_of(self.name.1) + words_of(self.lines)
     }
@@ -113,7 +113,7 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// Of so many bytes, which the words must be enough for.
+    /// The first `bytes` bytes of `words`; `None` if there are fewer.
     pub(crate) fn new(kind: TextKind, words: &'a [u64], bytes: u32) -> Self {
         Self {
             kind,
@@ -130,7 +130,7 @@ impl<'a> Text<'a> {
             .take(self.bytes)
     }
 
-    /// The characters; what is none is replaced.
+    /// The characters; invalid ones are replaced.
     pub fn characters(self) -> impl Iterator<Item = char> + 'a {
         let width = self.kind as usize;
         let words = self.words;
@@ -150,18 +150,19 @@ impl<'a> Text<'a> {
 /// A code object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Code<'a> {
-    /// Its numbers.
+    /// The numbers of its record.
     pub head: CodeHead,
     /// The file that it was compiled from.
     pub file: Text<'a>,
     /// Its qualified name; before 3.11, its name.
     pub name: Text<'a>,
-    /// Its line table, as the interpreter's version has it.
+    /// Its line table, in the format of the interpreter's version.
     pub lines: Text<'a>,
 }
 
 impl<'a> Code<'a> {
-    /// Of a head and the words behind it, which must be as many as it says.
+    /// A code object from its head and the words behind it; `None` if their number differs from the
+    /// head's.
     pub(crate) fn new(head: CodeHead, words: &'a [u64]) -> Option<Self> {
         let (file, words) = words.split_at_checked(words_of(head.file.1))?;
         let (name, lines) = words.split_at_checked(words_of(head.name.1))?;

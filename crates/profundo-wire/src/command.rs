@@ -1,12 +1,14 @@
-//! A command line as one text: words are quoted as a shell would need them, and a line break is `\n`, so the text is one line and
-//! says where each argument ends. `profundo_model::words_of_command` reads it.
+//! A command line as one text: words are quoted as a shell would need them, and a line break is
+//! `\n`, so the text is one line and says where each argument ends.
+//! `profundo_model::words_of_command` reads it.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::Write;
 
-/// The text of a `cmdline` file of the kernel's. The first word stays as it is, because programs that give themselves
-/// a title (`nginx: master process`) write it there. Empty words at the end are room that such a title left.
+/// The text of a `/proc/PID/cmdline` file. The first word stays as it is, because programs that
+/// give themselves a title (`nginx: master process`) write it there. Empty words at the end are
+/// left over from such a title.
 ///
 /// ```
 /// use profundo_wire::command;

@@ -1,7 +1,9 @@
-//! A graph of objects on its way from the process that goes through them to the one that keeps them.
+//! A graph of objects on its way from the process that goes through them to the one that keeps
+//! them.
 //!
-//! It is a sequence of items, each of some words. Texts and types have numbers in the order in which they come, from 0
-//! on, and so have nodes, which are called rows. An edge may come before the row that it leads to.
+//! It is a sequence of items, each of some words. Texts and types have numbers in the order in
+//! which they come, from 0 on, and so have nodes, which are called rows. An edge may come before
+//! the row that it leads to.
 //!
 //! ```text
 //!          63             32 31        8 7      0
@@ -14,11 +16,11 @@
 //!         └─────────────────┴───────────┴────────┘
 //! ```
 
-/// What sort of thing a type's nodes are.
+/// The sort of object that a type's nodes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum NodeKind {
-    /// A place where the graph begins, or something that is no object.
+    /// A root of the graph, or another node that is no object.
     Synthetic,
     /// An object.
     Object,
@@ -35,7 +37,7 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// Each, by its number.
+    /// All kinds, by their numbers.
     pub const ALL: [Self; 7] = [
         Self::Synthetic,
         Self::Object,
@@ -47,78 +49,78 @@ impl NodeKind {
     ];
 }
 
-/// How one holds another.
+/// The kind of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum EdgeKind {
-    /// As an attribute, a variable or an item that has a name.
+    /// A named attribute, variable or item.
     Named,
-    /// As the item of that index.
+    /// The item at an index.
     Element,
-    /// In a way that has no name of the program's; the text says which.
+    /// An internal reference without a name in the program; the text describes it.
     Internal,
-    /// It knows it, and does not hold it.
+    /// A weak reference.
     Weak,
 }
 
 impl EdgeKind {
-    /// Each, by its number.
+    /// All kinds, by their numbers.
     pub const ALL: [Self; 4] = [Self::Named, Self::Element, Self::Internal, Self::Weak];
 }
 
-/// How the process came to the end.
+/// The end of the graph, and how it was reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct End {
-    /// 0, or an error number of the system's.
+    /// 0, or an error number of the system.
     pub failure: u32,
-    /// How many nodes there are.
+    /// The number of nodes.
     pub nodes: u64,
-    /// How many edges.
+    /// The number of edges.
     pub edges: u64,
-    /// Blocks of the interpreter's allocator that are in use, whatever is in them.
+    /// Blocks of the interpreter's allocator in use, whatever their contents.
     pub blocks: u64,
 }
 
 /// One item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item<'a> {
-    /// A text: it may be no UTF-8. The words are longer than it by less than eight bytes.
+    /// A text, not always UTF-8. Its words are padded by less than eight bytes.
     Text {
-        /// How many bytes it has.
+        /// The length of the text in bytes.
         bytes: u32,
-        /// The words that they lie in.
+        /// The words that hold the text.
         words: &'a [u64],
     },
     /// A type.
     Type {
-        /// What its nodes are.
+        /// The sort of its nodes.
         kind: NodeKind,
         /// Its name's number.
         name: u32,
     },
-    /// A node.
+    /// A node: an object or a root.
     Node {
         /// Its type's number.
         ty: u32,
         /// The number of its own name, if it has one.
         name: Option<u32>,
-        /// Where it lies.
+        /// Its address.
         address: u64,
-        /// How many bytes it has.
+        /// Its size in bytes.
         size: u64,
     },
-    /// An edge.
+    /// An edge: a reference.
     Edge {
-        /// How it holds.
+        /// The kind of reference.
         kind: EdgeKind,
         /// The name's number, or the index of an element.
         name: u32,
-        /// Row of the holder.
+        /// Row of the node that holds.
         from: u32,
-        /// Row of what is held.
+        /// Row of the node that is held.
         to: u32,
     },
-    /// There is no more.
+    /// The end of the graph.
     End(End),
 }
 
@@ -130,7 +132,7 @@ mod tag {
     pub const END: u8 = 5;
 }
 
-/// The most types that there may be.
+/// The largest number of types.
 pub const MOST_TYPES: u32 = 1 << 24;
 
 /// The words of an item that is not a text.
@@ -141,7 +143,7 @@ pub struct ItemWords {
 }
 
 impl ItemWords {
-    /// As they are to be written.
+    /// The words to be written.
     pub fn as_slice(&self) -> &[u64] {
         self.words.get(..self.length).unwrap_or(&self.words)
     }
@@ -159,34 +161,35 @@ fn words<const N: usize>(tag: u8, middle: u32, high: u32, rest: [u64; N]) -> Ite
     }
 }
 
-/// The word before a text of so many bytes.
+/// The word before a text of `bytes` bytes.
 pub fn text_head(bytes: u32) -> u64 {
     u64::from(tag::TEXT) | u64::from(bytes) << 32
 }
 
-/// A type.
+/// The words of a type.
 pub fn type_words(kind: NodeKind, name: u32) -> ItemWords {
     words(tag::TYPE, kind as u32, name, [])
 }
 
-/// A node; of types only those below [`MOST_TYPES`].
+/// The words of a node; its type's number is below [`MOST_TYPES`].
 pub fn node_words(ty: u32, name: Option<u32>, address: u64, size: u64) -> ItemWords {
     let name = name.map_or(0, |name| name + 1);
     words(tag::NODE, ty, name, [address, size])
 }
 
-/// An edge.
+/// The words of an edge.
 pub fn edge_words(kind: EdgeKind, name: u32, from: u32, to: u32) -> ItemWords {
     let ends = u64::from(from) << 32 | u64::from(to);
     words(tag::EDGE, kind as u32, name, [ends])
 }
 
-/// The end.
+/// The words of the end.
 pub fn end_words(end: End) -> ItemWords {
     words(tag::END, 0, end.failure, [end.nodes, end.edges, end.blocks])
 }
 
-/// The first item of some words, and what is behind it. `Err`: there is no such item. `Ok(None)`: it is not whole.
+/// The first item of `words`, and the words behind it. `Ok(None)`: the item is not whole yet.
+/// `Err`: there is no such item.
 pub fn first_item(words: &[u64]) -> Result<Option<(Item<'_>, &[u64])>, NotAnItem> {
     let Some((&head, rest)) = words.split_first() else {
         return Ok(None);
@@ -246,7 +249,7 @@ pub fn first_item(words: &[u64]) -> Result<Option<(Item<'_>, &[u64])>, NotAnItem
     Ok(found)
 }
 
-/// The words are those of no item.
+/// The words of no known item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAnItem;
 

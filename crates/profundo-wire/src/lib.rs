@@ -17,14 +17,15 @@
 //!         └─────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! the interpreter's code object, written when it is met for the first time: see [`Code`]; the
-//! name that a thread or a task has in the interpreter: see [`ThreadName`] and [`TaskName`]; what
-//! it takes to walk a sample's stack again: see [`Again`]; what a blocked thread waits for: see
+//! the interpreter's code object, written when it is met for the first time: see [`Code`]; the name
+//! that a thread or a task has in the interpreter: see [`ThreadName`] and [`TaskName`]; what it
+//! takes to walk a sample's stack again: see [`Rewalk`]; what a blocked thread waits for: see
 //! [`Wait`]; what a thread has read and written: see [`Traffic`]; what a system call was on: see
-//! [`Call`] and [`Opened`]; and what was allocated and freed: see [`Block`], [`Freed`] and [`Site`]. All but the sample say in the low
-//! half of word 0 how many words they are, and a reader skips those of a kind that it does not know.
-//! The byte `python` of word 0 holds the state of the interpreter's lock in its low two bits
-//! and why the walk of its stack ended in the next three; the one above these says that it was collecting garbage.
+//! [`Call`] and [`Opened`]; and what was allocated and freed: see [`Block`], [`Freed`] and
+//! [`Site`]. All but the sample have their length in the low half of word 0, and a reader skips
+//! those of an unknown kind. The byte `python` of word 0 holds the state of the interpreter's lock
+//! in its low two bits and why the walk of its stack ended in the next three; the one above these
+//! says that it was collecting garbage.
 //!
 //! A record is complete once the writer has published a length that includes it, so a reader
 //! never meets half of one. What this crate is not for: it knows nothing about where the words
@@ -43,12 +44,12 @@ mod code;
 pub mod command;
 pub mod graph;
 mod name;
+pub mod native_calls;
 mod python;
 mod reader;
 pub mod recording;
 mod rewalk;
 mod sample;
-pub mod tallies;
 pub mod traced;
 mod traffic;
 mod wait;
@@ -62,7 +63,7 @@ pub use name::{
 };
 pub use python::{Gil, PythonEnd, PythonWord, python_task, python_task_code};
 pub use reader::{Error, Reader, Record};
-pub use rewalk::{AGAIN_HEAD_WORDS, Again, AgainHead};
+pub use rewalk::{REWALK_HEAD_WORDS, Rewalk, RewalkHead};
 pub use sample::{End, SAMPLE_HEAD_WORDS, SampleHead, State};
 pub use traffic::{TRAFFIC_WORDS, Traffic};
 pub use wait::{Wait, WaitKind, wait_words};

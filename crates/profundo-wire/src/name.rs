@@ -1,5 +1,5 @@
-//! What a thread or a task is called in the interpreter, copied at one of its first samples.
-//! The record of a thread's name:
+//! The name of a thread or a task in the interpreter, copied at one of its first samples. The
+//! record of a thread's name:
 //!
 //! ```text
 //!          63      56 55   36 35  32 31                                                     0
@@ -13,12 +13,12 @@
 //!         └─────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! The lower `kind` is the bytes a character: see [`TextKind`]. A thread may be named more than once;
-//! the last name counts.
+//! The lower `kind` is the bytes a character: see [`TextKind`]. A thread may be named more than
+//! once; the last name counts.
 
 use crate::code::{Text, TextKind, words_of};
 
-/// How many words stand before the name.
+/// Words before the name.
 pub const THREAD_NAME_HEAD_WORDS: usize = 3;
 
 /// The record kind in the top byte of word 0.
@@ -31,12 +31,12 @@ pub struct ThreadNameHead {
     pub thread: u32,
     /// The kernel's thread id.
     pub tid: u32,
-    /// How the name is kept, and its bytes.
+    /// Encoding and bytes of the name.
     pub name: (TextKind, u32),
 }
 
 impl ThreadNameHead {
-    /// How long the record is in words.
+    /// Length of the record in words.
     pub fn words(&self) -> usize {
         THREAD_NAME_HEAD_WORDS + words_of(self.name.1)
     }
@@ -66,17 +66,18 @@ impl ThreadNameHead {
     }
 }
 
-/// What a thread is called.
+/// The name of a thread in the interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadName<'a> {
-    /// Its numbers.
+    /// The numbers of its record.
     pub head: ThreadNameHead,
     /// The name.
     pub name: Text<'a>,
 }
 
 impl<'a> ThreadName<'a> {
-    /// Of a head and the words behind it, which must be as many as it says.
+    /// A name from its head and the words behind it; `None` if their number differs from the
+    /// head's.
     pub(crate) fn new(head: ThreadNameHead, words: &'a [u64]) -> Option<Self> {
         let (kind, bytes) = head.name;
         (words.len() == words_of(bytes)).then_some(Self {
@@ -86,24 +87,24 @@ impl<'a> ThreadName<'a> {
     }
 }
 
-/// How many words stand before the name of a task.
+/// Words before a task's name.
 pub const TASK_NAME_HEAD_WORDS: usize = 3;
 
 /// The record kind in the top byte of word 0.
 pub(crate) const KIND_TASK_NAME: u64 = 4;
 
-/// The numbers of a task's name. Its record is that of a thread's name, but that word 1 is the task's
-/// number.
+/// The numbers of a task's name. The record is that of a thread's name, with the task's number as
+/// word 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskNameHead {
-    /// The task's number, as samples have it.
+    /// The task's number, as in samples.
     pub task: u64,
-    /// How the name is kept, and its bytes.
+    /// Encoding and bytes of the name.
     pub name: (TextKind, u32),
 }
 
 impl TaskNameHead {
-    /// How long the record is in words.
+    /// Length of the record in words.
     pub fn words(&self) -> usize {
         TASK_NAME_HEAD_WORDS + words_of(self.name.1)
     }
@@ -132,17 +133,18 @@ impl TaskNameHead {
     }
 }
 
-/// What a task is called in the interpreter.
+/// The name of a task in the interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskName<'a> {
-    /// Its numbers.
+    /// The numbers of its record.
     pub head: TaskNameHead,
     /// The name.
     pub name: Text<'a>,
 }
 
 impl<'a> TaskName<'a> {
-    /// Of a head and the words behind it, which must be as many as it says.
+    /// A name from its head and the words behind it; `None` if their number differs from the
+    /// head's.
     pub(crate) fn new(head: TaskNameHead, words: &'a [u64]) -> Option<Self> {
         let (kind, bytes) = head.name;
         (words.len() == words_of(bytes)).then_some(Self {

@@ -1,27 +1,27 @@
 //! The interpreter's half of a sample: its stack as words, and what its lock was doing.
 
-/// What the sampled thread had to do with the interpreter's lock.
+/// The state of the interpreter's lock, seen from the sampled thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum Gil {
-    /// The thread is none of the interpreter's, or nobody can tell.
+    /// The thread has no interpreter state, or the state is unknown.
     #[default]
     None = 0,
-    /// It held the lock.
+    /// The thread held the lock.
     Held = 1,
-    /// It was waiting for it.
+    /// The thread was waiting for the lock.
     Waiting = 2,
-    /// It had let go of it: native code that runs beside Python.
+    /// The thread had released the lock: native code that runs beside Python.
     Released = 3,
-    /// It held it, and was collecting garbage.
+    /// The thread held the lock and was collecting garbage.
     Collecting = 4,
 }
 
-/// Why the walk of the interpreter's stack ended.
+/// The reason why the walk of the interpreter's stack ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum PythonEnd {
-    /// At the first frame of the thread: the stack is whole. Also where there is no Python.
+    /// At the first frame of the thread: the stack is whole. Also used where there is no Python.
     #[default]
     Whole = 0,
     /// At the depth limit.
@@ -70,7 +70,8 @@ impl PythonEnd {
 pub enum PythonWord {
     /// A frame.
     Frame {
-        /// The number under which the code object was recorded, below 2^30. 0: it could not be.
+        /// The number under which the code object was recorded, below 2^30; 0 if it could not be
+        /// recorded.
         code: u32,
         /// The instruction that runs, in bytes from the first; negative before the first.
         offset: i32,
@@ -88,7 +89,7 @@ const ENTRY: u64 = 1 << 63;
 const CALL: u64 = 1 << 62;
 
 impl PythonWord {
-    /// The word.
+    /// The encoded word.
     #[inline]
     pub fn to_word(self) -> u64 {
         match self {
@@ -104,7 +105,7 @@ impl PythonWord {
         }
     }
 
-    /// What a word says. Every word says something.
+    /// The meaning of a word; every word has one.
     #[inline]
     pub fn from_word(word: u64) -> Self {
         if word & ENTRY != 0 {
@@ -119,18 +120,19 @@ impl PythonWord {
     }
 }
 
-/// How many bits of a frame's address a task's number keeps.
+/// Bits of a frame's address in a task's number.
 const FRAME_BITS: u32 = 34;
 
 /// The number of an asynchronous task, for a sample whose thread runs one.
 ///
 /// The task that a thread of the interpreter's runs is known by its outermost coroutine: of all the
-/// frames on the thread's stack that run an `async def` function, the one nearest the root. An event
-/// loop resumes a task by that frame, and whatever the task awaits lies above it, so the number is the
-/// same whenever the task runs. It is made of the number of the function's code object, by which
-/// the reader names the task, and of the frame's address, which tells tasks of one function
-/// apart. An address may be that of another task later, so where the task has a name of its own, what
-/// `name` makes of it goes into the number, too; else that is 0. `code` 0 makes 0: no task.
+/// frames on the thread's stack that run an `async def` function, the one nearest the root. An
+/// event loop resumes a task by that frame, and whatever the task awaits lies above it, so the
+/// number is the same whenever the task runs. It is made of the number of the function's code
+/// object, by which the reader names the task, and of the frame's address, which distinguishes
+/// tasks of one function. An address may be that of another task later, so where the task has a
+/// name of its own, its hash `name` goes into the number, too; else that is 0. `code` 0 makes 0: no
+/// task.
 pub fn python_task(code: u32, frame: u64, name: u64) -> u64 {
     // Frames begin at multiples of eight.
     let which = (frame >> 3 ^ name) & ((1 << FRAME_BITS) - 1);
@@ -140,7 +142,7 @@ pub fn python_task(code: u32, frame: u64, name: u64) -> u64 {
     }
 }
 
-/// The number of the code object that names a task of the interpreter's; 0 for what is none.
+/// The number of the code object that names a task of the interpreter; 0 for another number.
 pub fn python_task_code(task: u64) -> u32 {
     (task >> FRAME_BITS) as u32
 }

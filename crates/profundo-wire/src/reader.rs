@@ -7,23 +7,23 @@ use crate::name::{
     KIND_TASK_NAME, KIND_THREAD_NAME, TASK_NAME_HEAD_WORDS, THREAD_NAME_HEAD_WORDS, TaskName,
     TaskNameHead, ThreadName, ThreadNameHead,
 };
-use crate::rewalk::{AGAIN_HEAD_WORDS, Again, AgainHead, KIND_AGAIN};
+use crate::rewalk::{KIND_REWALK, REWALK_HEAD_WORDS, Rewalk, RewalkHead};
 use crate::sample::{KIND_SAMPLE, SAMPLE_HEAD_WORDS, SampleHead};
 use crate::traffic::{KIND_TRAFFIC, Traffic};
 use crate::wait::{KIND_WAIT, Wait};
 
-/// Words that are not a record. What stood before them has been read.
+/// Words that are not a record. The records before them have been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The first words of a record are not those of one.
+    /// The first words of a record are invalid.
     UnknownRecord {
-        /// The word's index.
+        /// Index of the record's first word.
         at: usize,
     },
     /// The record claims more words than there are.
     CutShort {
-        /// The record's first word.
+        /// Index of the record's first word.
         at: usize,
     },
 }
@@ -39,7 +39,7 @@ impl core::fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// A record, with what it points to.
+/// A record, borrowing its variable part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record<'a> {
     /// A sample.
@@ -53,30 +53,30 @@ pub enum Record<'a> {
     },
     /// A code object of the interpreter's.
     Code(Code<'a>),
-    /// What a thread is called in the interpreter.
+    /// The name of a thread in the interpreter.
     ThreadName(ThreadName<'a>),
-    /// What a task is called in the interpreter.
+    /// The name of a task in the interpreter.
     TaskName(TaskName<'a>),
-    /// What it takes to walk the stack of the sample before it again.
-    Again(Again<'a>),
-    /// What the thread of the next sample waits for.
+    /// The data to walk the preceding sample's stack again.
+    Rewalk(Rewalk<'a>),
+    /// The wait of the following sample's thread.
     Wait(Wait<'a>),
-    /// What a thread has read and written.
+    /// The bytes that a thread has read and written.
     Traffic(Traffic),
-    /// What the system call was on that the sample before it was taken in.
+    /// The descriptor of the preceding sample's system call.
     Call(Call),
-    /// What a descriptor is.
+    /// The file or other object behind a descriptor.
     Opened(Opened<'a>),
-    /// What the sample before it has allocated.
+    /// The block that the preceding sample allocated.
     Block(Block),
-    /// What was freed.
+    /// A freed block.
     Freed(Freed),
-    /// The number that the stack of the sample before it has.
+    /// The number of the preceding sample's stack.
     Site(Site),
 }
 
-/// Iterates over the records in a slice of words, but those of a kind that it does not know. It ends
-/// after the first error.
+/// Iterates over the records in a slice of words and skips unknown kinds. It ends after the first
+/// error.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     words: &'a [u64],
@@ -89,12 +89,12 @@ impl<'a> Reader<'a> {
         Self { words, at: 0 }
     }
 
-    /// How many words the records took that were read so far.
+    /// The words of the records read so far.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// The record that begins here, if its kind is known, and its length.
+    /// The record that begins here, or `None` for an unknown kind, and its length.
     fn record(&self) -> Result<(Option<Record<'a>>, usize), Error> {
         let at = self.at;
         let rest = self.words.get(at..).unwrap_or(&[]);
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The record in these words, which is no sample; `None` if its kind is not known.
+/// The record in these words, which is not a sample; `None` for an unknown kind.
 fn other(words: &[u64]) -> Result<Option<Record<'_>>, ()> {
     match words.first().map(|first| first >> 56) {
         Some(KIND_CODE) => {
@@ -152,10 +152,10 @@ fn other(words: &[u64]) -> Result<Option<Record<'_>>, ()> {
             let name = TaskName::new(head, body).ok_or(())?;
             Ok(Some(Record::TaskName(name)))
         }
-        Some(KIND_AGAIN) => {
-            let (head, body) = words.split_first_chunk::<AGAIN_HEAD_WORDS>().ok_or(())?;
-            let head = AgainHead::from_words(*head).ok_or(())?;
-            Ok(Some(Record::Again(Again::new(head, body).ok_or(())?)))
+        Some(KIND_REWALK) => {
+            let (head, body) = words.split_first_chunk::<REWALK_HEAD_WORDS>().ok_or(())?;
+            let head = RewalkHead::from_words(*head).ok_or(())?;
+            Ok(Some(Record::Rewalk(Rewalk::new(head, body).ok_or(())?)))
         }
         Some(KIND_WAIT) => Ok(Some(Record::Wait(Wait::from_words(words).ok_or(())?))),
         Some(KIND_TRAFFIC) => Ok(Some(Record::Traffic(Traffic::from_words(words).ok_or(())?))),

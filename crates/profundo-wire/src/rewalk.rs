@@ -1,4 +1,4 @@
-//! What it takes to walk a stack again, where more is known than the handler knew.
+//! The data to walk a stack again, where more is known than the handler knew.
 //!
 //! ```text
 //!          63      56 55      48 47              32 31                                     0
@@ -15,33 +15,33 @@
 //!         └────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! It follows the sample that it belongs to. Whoever can do nothing with it skips it: the sample is as
-//! good as the handler could make it.
+//! It follows the sample that it belongs to. A reader without a use for it skips it: the sample is
+//! as good as the handler could make it.
 
 use crate::python::PythonEnd;
 
-/// How many words stand before the places.
-pub const AGAIN_HEAD_WORDS: usize = 5 + GENERAL;
+/// Words before the places.
+pub const REWALK_HEAD_WORDS: usize = 5 + GENERAL;
 
-/// How many general registers are kept.
+/// General registers that are kept.
 const GENERAL: usize = 16;
 
 /// The record kind in the top byte of word 0.
-pub(crate) const KIND_AGAIN: u64 = 5;
+pub(crate) const KIND_REWALK: u64 = 5;
 
 const BY_ORDER: u64 = 1;
 const PARTIAL: u64 = 2;
 
-/// The numbers of such a record.
+/// The numbers of an [`Rewalk`] record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AgainHead {
-    /// Whether entries have no places, and go with the native frames of the loop one by one.
+pub struct RewalkHead {
+    /// Whether entries have no places and pair with the native frames of the loop in order.
     pub is_by_order: bool,
-    /// Whether frames of the interpreter's are missing although its walk came to an end.
+    /// Whether frames of the interpreter are missing although its walk came to an end.
     pub is_partial: bool,
-    /// How many places there are.
+    /// Number of places.
     pub places: u16,
-    /// How many words of the stack.
+    /// Words of the copied stack.
     pub stack: u32,
     /// Instruction, stack pointer, frame pointer, link register.
     pub registers: [u64; 4],
@@ -49,19 +49,19 @@ pub struct AgainHead {
     pub general: [u64; GENERAL],
 }
 
-impl AgainHead {
-    /// How long the record is in words.
+impl RewalkHead {
+    /// Length of the record in words.
     pub fn words(&self) -> usize {
-        AGAIN_HEAD_WORDS + usize::from(self.places) + self.stack as usize
+        REWALK_HEAD_WORDS + usize::from(self.places) + self.stack as usize
     }
 
     /// The words that stand before the places.
-    pub fn to_words(&self) -> [u64; AGAIN_HEAD_WORDS] {
+    pub fn to_words(&self) -> [u64; REWALK_HEAD_WORDS] {
         let flag = |is_set, flag| if is_set { flag } else { 0 };
         let flags = flag(self.is_by_order, BY_ORDER) | flag(self.is_partial, PARTIAL);
-        let mut words = [0; AGAIN_HEAD_WORDS];
+        let mut words = [0; REWALK_HEAD_WORDS];
         let first =
-            KIND_AGAIN << 56 | flags << 48 | u64::from(self.places) << 32 | self.words() as u64;
+            KIND_REWALK << 56 | flags << 48 | u64::from(self.places) << 32 | self.words() as u64;
         let rest = self.registers.into_iter().chain(self.general);
         for (to, from) in words.iter_mut().zip(core::iter::once(first).chain(rest)) {
             *to = from;
@@ -70,10 +70,10 @@ impl AgainHead {
     }
 
     /// Reads the words back; `None` if they are not those of such a record.
-    pub fn from_words(words: [u64; AGAIN_HEAD_WORDS]) -> Option<Self> {
+    pub fn from_words(words: [u64; REWALK_HEAD_WORDS]) -> Option<Self> {
         let [first, ip, sp, fp, lr, general @ ..] = words;
         let places = (first >> 32) as u16;
-        let before = AGAIN_HEAD_WORDS as u32 + u32::from(places);
+        let before = REWALK_HEAD_WORDS as u32 + u32::from(places);
         let head = Self {
             is_by_order: first >> 48 & BY_ORDER != 0,
             is_partial: first >> 48 & PARTIAL != 0,
@@ -82,24 +82,25 @@ impl AgainHead {
             registers: [ip, sp, fp, lr],
             general,
         };
-        (first >> 56 == KIND_AGAIN).then_some(head)
+        (first >> 56 == KIND_REWALK).then_some(head)
     }
 }
 
-/// What it takes to walk a stack again.
+/// The data to walk a stack again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Again<'a> {
-    /// Its numbers.
-    pub head: AgainHead,
-    /// Where on the stack each run of the evaluation loop is, leaf first.
+pub struct Rewalk<'a> {
+    /// The numbers of the record.
+    pub head: RewalkHead,
+    /// The place on the stack of each run of the evaluation loop, leaf first.
     pub places: &'a [u64],
-    /// The stack.
+    /// The copied stack.
     pub stack: &'a [u64],
 }
 
-impl<'a> Again<'a> {
-    /// Of a head and the words behind it, which must be as many as it says.
-    pub(crate) fn new(head: AgainHead, words: &'a [u64]) -> Option<Self> {
+impl<'a> Rewalk<'a> {
+    /// A record from its head and the words behind it; `None` if their number differs from the
+    /// head's.
+    pub(crate) fn new(head: RewalkHead, words: &'a [u64]) -> Option<Self> {
         let (places, stack) = words.split_at_checked(usize::from(head.places))?;
         (stack.len() == head.stack as usize).then_some(Self {
             head,
@@ -108,7 +109,7 @@ impl<'a> Again<'a> {
         })
     }
 
-    /// Whether the interpreter's stack is all there, if its walk ended so.
+    /// Whether the interpreter's stack is complete, given how its walk ended.
     pub fn is_all_of_python(&self, end: PythonEnd) -> bool {
         end == PythonEnd::Whole && !self.head.is_partial
     }

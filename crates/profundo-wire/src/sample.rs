@@ -2,13 +2,13 @@
 
 use crate::python::{Gil, PythonEnd};
 
-/// How many words stand before the addresses.
+/// Words before the addresses.
 pub const SAMPLE_HEAD_WORDS: usize = 5;
 
 /// The record kind in the top byte of word 0.
 pub(crate) const KIND_SAMPLE: u64 = 1;
 
-/// What the thread was doing.
+/// The state of the sampled thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
@@ -20,11 +20,11 @@ pub enum State {
     WallRunning = 3,
     /// Taken on the wall clock, where a thread or task waits.
     WallWaiting = 4,
-    /// Asking an allocator for memory: the first address is where that call returns to.
+    /// In an allocator: the first address is the return address of that call.
     Allocating = 5,
 }
 
-/// Why the walk ended where it did.
+/// The reason why the walk of the native stack ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum End {
@@ -34,38 +34,38 @@ pub enum End {
     Truncated = 1,
     /// At an address without unwind information, or memory that cannot be read.
     Broken = 2,
-    /// At a frame that needs a frame pointer nobody knows.
+    /// At a frame whose frame pointer is unknown.
     FramePointerUnknown = 3,
-    /// Before it began: the task parked before the session.
+    /// Not walked: the task was parked before the session.
     ParkedBeforeSession = 4,
-    /// Before it began: the thread could not be stopped in time.
+    /// Not walked: the thread could not be stopped in time.
     Gone = 5,
-    /// Before it began: there was no task to sample.
+    /// Not walked: there was no task to sample.
     NoTask = 6,
-    /// Before it began: the thread blocks the signal that would have sampled it.
+    /// Not walked: the thread blocks the sampling signal.
     SignalsBlocked = 7,
-    /// Before it began: the thread waited, and was not read while it did.
+    /// Not walked: the thread waited, and was not read meanwhile.
     Unread = 8,
 }
 
 /// A sample without its addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleHead {
-    /// What the thread was doing.
+    /// The state of the thread.
     pub state: State,
-    /// Why the walk ended.
+    /// The reason why the walk ended.
     pub end: End,
-    /// How many addresses follow.
+    /// The number of addresses that follow.
     pub frames: u16,
-    /// How many words of the interpreter's stack follow the addresses.
+    /// The number of words of the interpreter's stack after the addresses.
     pub python: u16,
-    /// Why the walk of the interpreter's stack ended.
+    /// The reason why the walk of the interpreter's stack ended.
     pub python_end: PythonEnd,
-    /// What the thread had to do with the interpreter's lock.
+    /// The state of the interpreter's lock, seen from this thread.
     pub gil: Gil,
     /// The raw cycle counter.
     pub clock: u64,
-    /// How many nanoseconds the sample stands for.
+    /// The nanoseconds that the sample stands for.
     pub weight: u64,
     /// The task's number; 0 for the thread's own root task.
     pub task: u64,

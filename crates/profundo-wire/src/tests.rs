@@ -8,9 +8,9 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use crate::{
-    AGAIN_HEAD_WORDS, AgainHead, CODE_HEAD_WORDS, CodeHead, End, Error, Gil, PythonEnd, PythonWord,
-    Reader, Record, SAMPLE_HEAD_WORDS, SampleHead, State, TaskNameHead, TextKind, ThreadNameHead,
-    python_task, python_task_code,
+    CODE_HEAD_WORDS, CodeHead, End, Error, Gil, PythonEnd, PythonWord, REWALK_HEAD_WORDS, Reader,
+    Record, RewalkHead, SAMPLE_HEAD_WORDS, SampleHead, State, TaskNameHead, TextKind,
+    ThreadNameHead, python_task, python_task_code,
 };
 
 fn head(frames: u16) -> SampleHead {
@@ -28,6 +28,9 @@ fn head(frames: u16) -> SampleHead {
         tid: 4711,
     }
 }
+
+/// The error of a first record that is not whole.
+const CUT: Error = Error::CutShort { at: 0 };
 
 fn sample<'a>(head: SampleHead, frames: &'a [u64], python: &'a [u64]) -> Record<'a> {
     Record::Sample {
@@ -83,7 +86,7 @@ fn a_code_object_keeps_its_texts() {
     assert_eq!(code.name.characters().collect::<Vec<_>>(), ['ü', '→']);
     assert_eq!(code.lines.bytes().collect::<Vec<_>>(), *b"12345678\x09");
     for cut in 1..head.words() {
-        assert!(Reader::new(&words[..cut]).next().unwrap().is_err());
+        assert_eq!(Reader::new(&words[..cut]).next(), Some(Err(CUT)), "{cut}");
     }
 }
 
@@ -99,13 +102,16 @@ fn a_thread_has_a_name() {
     assert_eq!(words.len(), name.words());
     words.extend(head(0).to_words());
     let records: Vec<_> = Reader::new(&words).map(Result::unwrap).collect();
-    let [Record::ThreadName(told), Record::Sample { .. }] = records[..] else {
+    let [Record::ThreadName(record), Record::Sample { .. }] = records[..] else {
         panic!("{records:?}")
     };
-    assert_eq!(told.head, name);
-    assert_eq!(told.name.characters().collect::<Vec<_>>(), ['𝒳', '-', '1']);
+    assert_eq!(record.head, name);
+    assert_eq!(
+        record.name.characters().collect::<Vec<_>>(),
+        ['𝒳', '-', '1']
+    );
     for cut in 1..name.words() {
-        assert!(Reader::new(&words[..cut]).next().unwrap().is_err());
+        assert_eq!(Reader::new(&words[..cut]).next(), Some(Err(CUT)), "{cut}");
     }
 }
 
@@ -120,21 +126,21 @@ fn a_task_has_a_name() {
     assert_eq!(words.len(), name.words());
     words.extend(head(0).to_words());
     let records: Vec<_> = Reader::new(&words).map(Result::unwrap).collect();
-    let [Record::TaskName(told), Record::Sample { .. }] = records[..] else {
+    let [Record::TaskName(record), Record::Sample { .. }] = records[..] else {
         panic!("{records:?}")
     };
-    assert_eq!(told.head, name);
+    assert_eq!(record.head, name);
     assert_eq!(
-        told.name.characters().collect::<Vec<_>>(),
+        record.name.characters().collect::<Vec<_>>(),
         ['d', 'o', 'w', 'n', 'l', 'o', 'a', 'd', 's']
     );
     for cut in 1..name.words() {
-        assert!(Reader::new(&words[..cut]).next().unwrap().is_err());
+        assert_eq!(Reader::new(&words[..cut]).next(), Some(Err(CUT)), "{cut}");
     }
 }
 
 #[test]
-fn a_task_is_told_by_its_coroutine_its_frame_and_its_name() {
+fn tasks_differ_by_their_coroutine_its_frame_and_its_name() {
     let numbers = [
         python_task(3, 0x7f00_0000_1238, 0),
         python_task(4, 0x7f00_0000_1238, 0),
@@ -151,7 +157,7 @@ fn a_task_is_told_by_its_coroutine_its_frame_and_its_name() {
 
 #[test]
 fn what_a_walk_begins_with_follows_its_sample() {
-    let again = AgainHead {
+    let rewalk = RewalkHead {
         is_by_order: true,
         is_partial: false,
         places: 2,
@@ -162,30 +168,34 @@ fn what_a_walk_begins_with_follows_its_sample() {
     let mut words = head(1).to_words().to_vec();
     words.push(0x1000);
     let start = words.len();
-    words.extend(again.to_words());
+    words.extend(rewalk.to_words());
     words.extend([10, 11, 20, 21, 22]);
-    assert_eq!(words.len() - start, again.words());
+    assert_eq!(words.len() - start, rewalk.words());
     words.extend(head(0).to_words());
     let mut reader = Reader::new(&words);
     assert_eq!(reader.next(), Some(Ok(sample(head(1), &[0x1000], &[]))));
     assert_eq!(reader.position(), start);
-    let Some(Ok(Record::Again(told))) = reader.next() else {
+    let Some(Ok(Record::Rewalk(record))) = reader.next() else {
         panic!("{words:x?}")
     };
-    assert_eq!(told.head, again);
+    assert_eq!(record.head, rewalk);
     assert_eq!(
-        (told.places, told.stack),
+        (record.places, record.stack),
         (&[10, 11][..], &[20, 21, 22][..])
     );
-    assert_eq!(reader.position(), start + again.words());
+    assert_eq!(reader.position(), start + rewalk.words());
     assert_eq!(reader.next(), Some(Ok(sample(head(0), &[], &[]))));
-    for cut in start + 1..start + again.words() {
-        assert!(Reader::new(&words[start..cut]).next().unwrap().is_err());
+    for cut in start + 1..start + rewalk.words() {
+        assert_eq!(
+            Reader::new(&words[start..cut]).next(),
+            Some(Err(CUT)),
+            "{cut}"
+        );
     }
     // More places than words.
-    let mut lie = again.to_words();
+    let mut lie = rewalk.to_words();
     lie[0] |= 0xFFFF << 32;
-    assert_eq!(AgainHead::from_words(lie), None);
+    assert_eq!(RewalkHead::from_words(lie), None);
 }
 
 #[test]
@@ -222,7 +232,7 @@ fn a_record_cut_short_says_where_it_began() {
     let mut words = head(0).to_words().to_vec();
     words.extend(head(4).to_words());
     let mut reader = Reader::new(&words);
-    assert!(reader.next().unwrap().is_ok());
+    assert_eq!(reader.next(), Some(Ok(sample(head(0), &[], &[]))));
     assert_eq!(
         reader.next(),
         Some(Err(Error::CutShort {
@@ -240,11 +250,11 @@ fn a_foreign_word_is_named() {
     );
 }
 
-/// As many as usual; few under Miri, to which each one is long.
+/// The usual number of cases; few under Miri, which is slow.
 fn cases() -> ProptestConfig {
     ProptestConfig {
         cases: if cfg!(miri) { 8 } else { 256 },
-        // Miri lets no file be looked for.
+        // Miri has no access to files.
         failure_persistence: None,
         ..ProptestConfig::default()
     }
@@ -273,10 +283,10 @@ proptest! {
     }
 
     #[test]
-    fn no_beginning_lies_about_its_length(words: [u64; AGAIN_HEAD_WORDS]) {
+    fn no_beginning_lies_about_its_length(words: [u64; REWALK_HEAD_WORDS]) {
         let words = [5 << 56 | words[0] >> 8, words[1], words[2], words[3], words[4], 0, 0, 0, 0, 0, 0,
             0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        if let Some(head) = AgainHead::from_words(words) {
+        if let Some(head) = RewalkHead::from_words(words) {
             prop_assert_eq!(head.words() as u64, words[0] & 0xFFFF_FFFF);
         }
     }

@@ -1,73 +1,73 @@
-//! What a process tells of its calls, each of them counted.
+//! Traced calls of a process.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What a function is.
+/// The kind of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TracedKind {
-    /// One of Python's.
+    /// A Python function.
     #[default]
     Python,
-    /// One of C's that an interpreter calls.
+    /// A C function that an interpreter calls.
     Builtin,
-    /// One of a native program's own.
+    /// A function of a native program.
     Native,
-    /// The same, of Rust's.
+    /// A Rust function of a native program.
     Rust,
 }
 
 /// A function that was called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TracedFunction {
-    /// What it is.
+    /// Its kind.
     pub kind: TracedKind,
     /// Its first line.
     pub line: u32,
     /// Its name.
     pub name: String,
-    /// Its name with those that it is in; empty where there is none.
+    /// Its qualified name; empty where there is none.
     pub qualified: String,
     /// Its file.
     pub file: String,
-    /// Where its code begins, if it is one of a native program: then all else is not known.
+    /// Its entry address, for a function of a native program; all else is unknown then.
     pub address: Option<u64>,
-    /// Its lines, where they were looked at.
+    /// Its lines, where they were traced.
     pub lines: Option<TracedLines>,
 }
 
 /// The lines of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TracedLines {
-    /// The first.
+    /// The first line.
     pub first: u32,
-    /// Whether the program has marked the function for this.
+    /// Whether the program has marked the function for line tracing.
     pub is_marked: bool,
-    /// For each line from there on, how often it was run and for how long.
+    /// For each line from `first` on, its number of runs and their time.
     pub rows: Vec<[u64; 2]>,
 }
 
-/// What a node of the tree of calls is.
+/// The place of a node of the call tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TracedPlace {
     /// A thread.
     Thread {
-        /// The kernel's number of it.
+        /// The kernel's thread id.
         tid: u32,
-        /// The row whose name is what the interpreter calls it.
+        /// The row whose name is the thread's name in the interpreter.
         name: Option<u32>,
     },
     /// A function, by its row, called by the parent.
     Function(u32),
-    /// A function wherever it is called: it stands there for the sake of its children.
+    /// A function with any caller: the parent of its callees.
     Anywhere(u32),
-    /// A function that was called by the parent, which stands for its function anywhere.
+    /// A function called by the parent, which is an [`Anywhere`](Self::Anywhere).
     Called {
         /// The function, by its row.
         function: u32,
-        /// Whether it was further up as well.
+        /// Whether the function is also further up the stack.
         is_recursive: bool,
-        /// Whether it was further up as well, called by the same function.
+        /// Whether the function is also further up the stack, with the same caller.
         is_repeated: bool,
     },
 }
@@ -75,65 +75,65 @@ pub enum TracedPlace {
 /// A node of the tree of calls. Parents stand before their children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracedNode {
-    /// Its parent, by its row.
+    /// Its parent's row.
     pub parent: u32,
-    /// What it is.
+    /// Its place.
     pub place: TracedPlace,
-    /// How often it was begun.
+    /// Number of calls.
     pub calls: u64,
-    /// How often it went on.
+    /// Number of resumes.
     pub resumes: u64,
-    /// How long all of that took: cycles, or nanoseconds of CPU time.
+    /// Total time of the calls: cycles, or nanoseconds of CPU time.
     pub total: u64,
 }
 
-/// Who has counted, which says what is known besides.
+/// The counter of the calls, which decides what else is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CountedBy {
-    /// Who was told of each call, and of its end: callers and times are known.
+    /// Hooks at the start and end of each call: callers and times are known.
     #[default]
     Ends,
-    /// Who was told that calls began: callers are known.
+    /// Hooks at the start of each call: callers are known.
     Beginnings,
-    /// The kernel.
+    /// The kernel's probes.
     Kernel,
-    /// Counters that LLVM has put into the program: lines are known.
+    /// Counters of LLVM in the program: lines are known.
     Llvm,
-    /// Counters that gcc has put into the program: the same.
+    /// Counters of gcc in the program: lines are known.
     Gcc,
 }
 
 impl CountedBy {
-    /// Whether it is known how long calls have taken.
+    /// Whether the times of calls are known.
     pub fn is_timed(self) -> bool {
         self == Self::Ends
     }
 }
 
-/// What a process has called.
+/// The traced calls of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TracedCalls {
     /// Whether times are CPU times, in nanoseconds.
     pub is_cpu: bool,
-    /// Who has counted them.
+    /// The counter of the calls.
     pub counted_by: CountedBy,
-    /// What counting adds to 1024 calls, of the interpreter's functions and of C's: between the two moments at which a call is
-    /// measured, and outside of them.
+    /// The overhead of 1024 calls, for the interpreter's functions and for C's: the part inside the
+    /// measured interval and the part outside.
     pub cost: [[u64; 2]; 2],
-    /// Whether it was measured for how long lines are run.
+    /// Whether the times of lines were measured.
     pub has_line_times: bool,
     /// The functions.
     pub functions: Vec<TracedFunction>,
-    /// The nodes; the first is nobody's, and left out: rows count from 1.
+    /// The nodes. The first has no parent and is left out: rows count from 1.
     pub nodes: Vec<TracedNode>,
-    /// How many calls are not in the tree, for want of room.
+    /// Calls that are not in the tree, for want of room.
     pub uncounted: u64,
-    /// How many functions have lines that were not looked at, for want of room.
+    /// Functions whose lines were not traced, for want of room.
     pub unlooked: u64,
-    /// How many ends of calls met no beginning, or the other way round.
+    /// Ends of calls without a start, and starts without an end.
     pub unmatched: u64,
-    /// Whether the process has said how long calls had lasted that had not ended.
+    /// Whether the process has closed the calls that had not ended.
     pub is_closed: bool,
-    /// Whether another profiler has taken our place in some thread.
+    /// Whether another profiler has replaced ours in some thread.
     pub is_replaced: bool,
 }

@@ -1,4 +1,4 @@
-//! What a thread has read and written within a stretch of time, by the kernel's own count:
+//! The bytes that a thread has read and written in an interval, by the kernel's count:
 //!
 //! ```text
 //!          63      56 55              32 31                                                  0
@@ -20,32 +20,32 @@
 /// The record kind in the top byte of word 0.
 pub(crate) const KIND_TRAFFIC: u64 = 9;
 
-/// How long a record is.
+/// Length of a record in words.
 pub const TRAFFIC_WORDS: usize = 8;
 
 /// The largest count of word 0.
 const MOST_WAITS: u32 = (1 << 24) - 1;
 
-/// What a thread has read and written within a stretch of time.
+/// The bytes that a thread has read and written in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
-    /// The thread's number, from 1; 0 where it is not known.
+    /// The thread's number, from 1; 0 where unknown.
     pub thread: u32,
     /// The kernel's thread id.
     pub tid: u32,
-    /// How often it left a CPU by itself meanwhile.
+    /// Voluntary context switches in the interval.
     pub waits: u32,
-    /// When the stretch began, on the cycle counter.
+    /// Start of the interval, on the cycle counter.
     pub from: u64,
-    /// When it ended.
+    /// End of the interval, on the cycle counter.
     pub to: u64,
-    /// Bytes that calls have read, from wherever.
+    /// Bytes read by system calls, from any kind of file.
     pub read: u64,
-    /// Bytes that calls have written.
+    /// Bytes written by system calls.
     pub written: u64,
-    /// Bytes that were fetched from storage for it.
+    /// Bytes fetched from storage for the thread.
     pub fetched: u64,
-    /// Bytes that it has made to be sent to storage.
+    /// Bytes to be sent to storage because of the thread.
     pub stored: u64,
 }
 
@@ -108,13 +108,16 @@ mod tests {
         };
         let words: [_; 2] = [SOME.to_words(), many.to_words()];
         let words = words.concat();
-        let told: alloc::vec::Vec<_> = Reader::new(&words).collect();
-        // More than there is room for is as many as there is room for.
+        let records: alloc::vec::Vec<_> = Reader::new(&words).collect();
+        // A count that is too large is recorded as the largest.
         let most = Traffic {
             waits: MOST_WAITS,
             ..SOME
         };
-        assert_eq!(told, [Ok(Record::Traffic(SOME)), Ok(Record::Traffic(most))]);
+        assert_eq!(
+            records,
+            [Ok(Record::Traffic(SOME)), Ok(Record::Traffic(most))]
+        );
     }
 
     #[test]

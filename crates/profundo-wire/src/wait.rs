@@ -1,4 +1,4 @@
-//! What a blocked thread waits for. The record stands right before the sample that it belongs to:
+//! The wait of a blocked thread. The record stands right before the sample that it belongs to:
 //!
 //! ```text
 //!          63      56 55     40 39  32 31                                                   0
@@ -17,37 +17,37 @@ use alloc::vec::Vec;
 /// The record kind in the top byte of word 0.
 pub(crate) const KIND_WAIT: u64 = 8;
 
-/// What a thread waits for.
+/// The kind of thing that a thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum WaitKind {
     /// The interpreter's lock.
     Gil = 1,
-    /// A lock or a condition of the program's: a futex.
+    /// A lock or a condition of the program: a futex.
     Lock = 2,
     /// Time to pass.
     Sleep = 3,
-    /// A process that it started.
+    /// A child process.
     Child = 4,
-    /// Something to read.
+    /// Data to read.
     Read = 5,
-    /// Something to be written.
+    /// Room to write.
     Write = 6,
-    /// A connection from outside.
+    /// An incoming connection.
     Accept = 7,
-    /// A connection to be made.
+    /// An outgoing connection.
     Connect = 8,
     /// A lock on a file.
     FileLock = 9,
-    /// Any of several files, or time.
+    /// Any of several files, or a timeout.
     Poll = 10,
     /// A signal.
     Signal = 11,
-    /// A page of memory.
+    /// A page fault.
     Fault = 12,
     /// Another system call.
     Other = 13,
-    /// A CPU.
+    /// A free CPU.
     Cpu = 14,
     /// The end of a thread.
     Thread = 15,
@@ -78,18 +78,18 @@ impl WaitKind {
     }
 }
 
-/// What a thread waits for, with the words of the text.
+/// The wait of a thread, with the words of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait<'a> {
-    /// What.
+    /// The kind of the wait.
     pub kind: WaitKind,
     words: &'a [u64],
     characters: u32,
 }
 
-/// How many words stand before the text.
+/// Words before the text.
 const HEAD_WORDS: usize = 2;
-/// Longer ones are cut.
+/// The longest text in characters; longer ones are cut.
 const LONGEST: usize = 4096;
 
 /// The words of a record.
@@ -103,24 +103,25 @@ pub fn wait_words(kind: WaitKind, text: &str) -> Vec<u64> {
     head.into_iter().chain(body).collect()
 }
 
-/// A text, two characters a word, and how many characters it has.
+/// The words of a text, two characters a word, and its number of characters.
 pub(crate) fn words_of_text(text: &str) -> (Vec<u64>, u32) {
     let text: Vec<u32> = text.chars().take(LONGEST).map(u32::from).collect();
     let body = text.chunks(2).map(|pair| {
-        let [low, high] = [pair.first(), pair.get(1)].map(|it| it.copied().unwrap_or(0));
+        let [low, high] =
+            [pair.first(), pair.get(1)].map(|character| character.copied().unwrap_or(0));
         u64::from(high) << 32 | u64::from(low)
     });
     (body.collect(), text.len() as u32)
 }
 
-/// The text of such words.
+/// The text of these words.
 pub(crate) fn characters_of(words: &[u64], characters: u32) -> String {
     let halves = words
         .iter()
         .flat_map(|word| [*word as u32, (word >> 32) as u32]);
     let characters = halves.take(characters as usize);
     characters
-        .map(|it| char::from_u32(it).unwrap_or(char::REPLACEMENT_CHARACTER))
+        .map(|character| char::from_u32(character).unwrap_or(char::REPLACEMENT_CHARACTER))
         .collect()
 }
 
@@ -138,12 +139,12 @@ impl<'a> Wait<'a> {
         })
     }
 
-    /// How long the record is.
+    /// Length of the record in words.
     pub fn words(&self) -> usize {
         HEAD_WORDS + self.words.len()
     }
 
-    /// A lock's address, a file's path, or nothing.
+    /// A lock's address, a file's path, or an empty text.
     pub fn text(&self) -> String {
         characters_of(self.words, self.characters)
     }

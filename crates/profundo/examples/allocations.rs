@@ -1,4 +1,4 @@
-//! Who allocates, how much, and of what: a tree in bytes, a table, and single allocations.
+//! Allocations by caller, size and type: a tree in bytes, a table, and single allocations.
 //!
 //! xtask: run
 #![expect(clippy::print_stdout, reason = "an example prints what it finds")]
@@ -19,7 +19,7 @@ fn count_words(text: &str) -> HashMap<String, usize> {
     counts
 }
 
-/// The same in a map that borrows them.
+/// The same count in a map that borrows the words.
 fn count_borrowed(text: &str) -> HashMap<&str, usize> {
     let mut counts = HashMap::new();
     for word in text.split_whitespace() {
@@ -31,11 +31,11 @@ fn count_borrowed(text: &str) -> HashMap<&str, usize> {
 fn main() -> profundo::Result<()> {
     let text = "the quick brown fox jumps over the lazy dog and the other dog ".repeat(100);
 
-    // Every allocation is recorded. Without a rate, one about each 512 KiB would be.
+    // Every allocation is recorded. Without a rate, about one per 512 KiB is.
     let counts = allocs::profile!(sample_rate = 1.0, count_words(&text))?;
     println!("{} words\n", counts.len());
 
-    // In bytes, as a tree and as a table; in counts as well.
+    // In bytes, as a tree and as a table; then in counts.
     allocs::print()?;
     println!();
     let table = allocs::report()
@@ -43,7 +43,7 @@ fn main() -> profundo::Result<()> {
         .sorted_by(SortBy::Overhead);
     table.measure(allocs::Measure::Count).print()?;
 
-    // By what they hold, and the largest of them.
+    // By type, and the largest of them.
     let results = allocs::fetch()?;
     println!();
     for total in results.by_type() {
@@ -54,7 +54,7 @@ fn main() -> profundo::Result<()> {
         println!("\nthe largest: {largest}");
     }
 
-    // And for tests: how much a piece of code allocates on its own thread.
+    // For tests: the allocations of a piece of code on its own thread.
     let owned = allocs::here(|| count_words(&text))?;
     let borrowed = allocs::here(|| count_borrowed(&text))?;
     println!(

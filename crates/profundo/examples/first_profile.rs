@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use profundo::{Format, SortBy};
 
-/// A leaf that does so many rounds of the same work.
+/// A leaf that does a given number of rounds of the same work.
 macro_rules! leaf {
     ($name:ident, $rounds:expr) => {
         #[inline(never)]
@@ -60,14 +60,13 @@ fn main() -> profundo::Result<()> {
         .mincount(5)
         .print()?;
 
-    // Who calls the hottest?
+    // The callers of the hottest function.
     println!();
     for (count, caller) in profundo::callers("half").ask()? {
         println!("half is called by {caller} in {count} samples");
     }
 
-    // The functions with the range in which their true share lies; the hottest last, next to
-    // the prompt.
+    // The functions with the range in which their true share lies, the hottest last.
     println!();
     profundo::report()
         .format(Format::Functions)

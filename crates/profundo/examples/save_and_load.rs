@@ -1,4 +1,4 @@
-//! Saving and loading: a profile is taken here and printed elsewhere, with the same names.
+//! Saving and loading: a profile that is taken here prints the same elsewhere.
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! Grouping by thread and by task: two threads that work, and futures that are told apart.
+//! Grouping by thread and by task: two busy threads, and futures as tasks.
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use std::hint::black_box;
@@ -28,7 +28,7 @@ fn main() -> profundo::Result<()> {
         runtime.block_on(async {
             let small = tokio::spawn(answer_request(60).profiled("small request"));
             let large = tokio::spawn(answer_request(120).profiled("large request"));
-            // A task that panics would say so itself.
+            // A task that panics reports it itself.
             let _ = (small.await, large.await);
         });
         let _ = crunching.join();

@@ -24,7 +24,7 @@ fn waits_for_a_lock(lock: &Mutex<u64>) {
 
 #[inline(never)]
 fn reads_a_pipe(mut pipe: std::io::PipeReader) {
-    // The writer goes without a word; then the read ends.
+    // The writer closes its end without writing; then the read ends.
     let _ = pipe.read(&mut [0; 1]);
 }
 

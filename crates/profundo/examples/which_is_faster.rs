@@ -1,4 +1,4 @@
-//! How fast an expression is, and which of several is the fastest.
+//! Times an expression, and finds the fastest of several.
 //!
 //! xtask: run
 #![expect(clippy::print_stdout, reason = "an example prints what it finds")]
@@ -9,12 +9,12 @@ use std::time::Duration;
 use profundo::bench::{Options, black_box};
 
 fn main() {
-    // One expression: as many loops as it takes for a run to be long enough, and the best of five runs.
+    // One expression: as many loops as make a run long enough, and the best of five runs.
     let options = Options::new().min_time(Duration::from_millis(10));
     let one = profundo::bench!(options = options; black_box("the quick brown fox").to_uppercase());
     println!("{one}\n");
 
-    // Several: in turn, so that what else the machine does falls on all of them.
+    // Several: in turn, so that other load on the machine falls on all of them.
     let keys: Vec<u64> = (0..1000).map(|it| it * 7919 % 10_007).collect();
     let hashed: HashMap<u64, u64> = keys.iter().map(|key| (*key, 1)).collect();
     let sorted: BTreeMap<u64, u64> = keys.iter().map(|key| (*key, 1)).collect();

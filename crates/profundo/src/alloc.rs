@@ -1,19 +1,20 @@
-//! The allocator that tells of what it hands out.
+//! The allocator that reports its blocks to us.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
 use profundo_capture::heap::{self, Wanted};
 
-/// An allocator around another one, through which allocations can be recorded ([`allocs`](crate::allocs))
-/// and counted ([`time!`](crate::time!)).
+/// An allocator around another one, through which allocations can be recorded
+/// ([`allocs`](crate::allocs)) and counted ([`time!`](crate::time!)).
 ///
 /// ```
 /// #[global_allocator]
 /// static ALLOC: profundo::Alloc = profundo::Alloc::system();
 /// ```
 ///
-/// As long as nobody asks, it looks at one word for each block and passes on to the inner allocator. What
-/// is recorded lies in memory from the kernel, so the inner one is never asked for anything of ours.
+/// While neither is in use, it reads one word per block and calls the inner allocator. Recorded
+/// data is in memory mapped from the kernel, so the inner allocator serves none of our own
+/// requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Alloc<A = System> {
     inner: A,
@@ -21,14 +22,14 @@ pub struct Alloc<A = System> {
 }
 
 impl Alloc {
-    /// Around the system's allocator.
+    /// Wraps the system's allocator.
     pub const fn system() -> Self {
         Self::new(System)
     }
 }
 
 impl<A> Alloc<A> {
-    /// Around another allocator, such as jemalloc's or mimalloc's.
+    /// Wraps another allocator, such as jemalloc or mimalloc.
     pub const fn new(inner: A) -> Self {
         Self {
             inner,
@@ -36,18 +37,20 @@ impl<A> Alloc<A> {
         }
     }
 
-    /// Counts from the program's first allocation on, and not only from when somebody asks first: so
-    /// [`allocs::live`](crate::allocs::live) and [`allocs::peak`](crate::allocs::peak) are the whole
-    /// program's. It takes some nanoseconds for each block, and more where many threads allocate at once.
+    /// Counts from the program's first allocation on, rather than from the first request: so
+    /// [`allocs::live`](crate::allocs::live) and [`allocs::peak`](crate::allocs::peak) are the
+    /// whole program's. It costs some nanoseconds per block, and more where many threads allocate
+    /// at once.
     #[must_use]
     pub const fn counting(mut self) -> Self {
         self.wanted = self.wanted.or(Wanted::COUNTS);
         self
     }
 
-    /// Follows every block from the program's first allocation on, with its size and where it was asked for, so that
-    /// [`heap::snapshot`](crate::heap::snapshot) knows all there are. It takes a microsecond or so for each block,
-    /// and half a byte to one for each byte that is in use, most where blocks are small.
+    /// Follows every block from the program's first allocation on, with its size and allocation
+    /// site, so that [`heap::snapshot`](crate::heap::snapshot) has them all. It costs about a
+    /// microsecond per block, and half a byte to one byte of memory per byte in use, most where
+    /// blocks are small.
     #[must_use]
     pub const fn following(mut self) -> Self {
         self.wanted = self.wanted.or(Wanted::BLOCKS);
@@ -55,8 +58,8 @@ impl<A> Alloc<A> {
     }
 }
 
-// SAFETY: all blocks are the inner allocator's, by the layouts that we are given; what we do beside
-// it allocates nothing, does not unwind, and does not touch the blocks.
+// SAFETY: all blocks are the inner allocator's, by the layouts that we are given; our own
+// bookkeeping allocates nothing, does not unwind, and does not touch the blocks.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -80,7 +83,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // Before: another thread may be given its place right after.
+        // Before the block is freed: another thread may be given the same address right after.
         heap::freeing(self.wanted, block, layout.size());
         // SAFETY: passed on.
         unsafe { self.inner.dealloc(block, layout) };

@@ -7,7 +7,7 @@ pub use profundo_capture::{Delivery, EngineChoice};
 
 use crate::error::{Error, Result};
 
-/// How the sampler is set up. Change what you like and [`apply`](Self::apply) it.
+/// The sampler's settings. Change some and [`apply`](Self::apply) them.
 ///
 /// ```
 /// # fn main() -> profundo::Result<()> {
@@ -34,32 +34,32 @@ impl Settings {
         self.delay_seconds(delay.as_secs_f64())
     }
 
-    /// The same in seconds, as Julia has it.
+    /// As [`delay`](Self::delay), in seconds as in Julia.
     pub fn delay_seconds(mut self, delay: f64) -> Self {
         self.delay = delay;
         self
     }
 
-    /// Keeps the newest samples when the buffer is full, instead of stopping. A ring gives up some
-    /// thousand words at a time, and has room for more than it was given where that is little.
+    /// Keeps the newest samples when the buffer is full, instead of stopping. A ring drops some
+    /// thousand words at a time, and a small one is enlarged.
     pub fn ring(mut self, ring: bool) -> Self {
         self.config.ring = ring;
         self
     }
 
-    /// Which engine samples; the best one permitted, by default.
+    /// The engine that samples; by default the best one permitted.
     pub fn engine(mut self, engine: EngineChoice) -> Self {
         self.config.engine = engine;
         self
     }
 
-    /// How perf events reach the threads.
+    /// The way in which perf events reach the threads.
     pub fn delivery(mut self, delivery: Delivery) -> Self {
         self.config.delivery = delivery;
         self
     }
 
-    /// The size in words and the delay in seconds: what Julia's `init()` returns.
+    /// The size in words and the delay in seconds: Julia's `init()`.
     pub fn as_julia(&self) -> (u64, f64) {
         (self.config.words, self.delay)
     }
@@ -69,7 +69,7 @@ impl Settings {
         self.config.ring
     }
 
-    /// Sets the sampler up and empties the buffer.
+    /// Applies the settings and empties the buffer.
     pub fn apply(self) -> Result<()> {
         let delay = Duration::try_from_secs_f64(self.delay)
             .map_err(|_| Error::DelayNotANumber(self.delay))?;
@@ -96,7 +96,7 @@ pub fn init(n: u64, delay: f64) -> Result<()> {
     settings().words(n).delay_seconds(delay).apply()
 }
 
-/// Forgets all samples. The buffer keeps its size.
+/// Clears all samples. The buffer keeps its size.
 pub fn clear() {
     profundo_capture::clear();
 }
@@ -117,10 +117,10 @@ pub fn start_walltime() -> Result<()> {
 
 /// Ends the session that is running, if one is. Its samples stay in the buffer.
 ///
-/// A thread that blocks its signals and is about to become another program by `exec` calls this
-/// first, itself: a signal of ours may wait for it, and would kill the new program. `stop` takes
-/// it back. Without blocked signals, and for children started by `std::process::Command`, nothing
-/// need be done.
+/// A thread that blocks its signals and is about to `exec` another program must call this itself
+/// before: a signal of ours may be pending for it and would kill the new program. `stop` withdraws
+/// it. Without blocked signals, and for children started by `std::process::Command`, nothing need
+/// be done.
 pub fn stop() {
     profundo_capture::stop();
 }
@@ -131,12 +131,12 @@ pub fn is_running() -> bool {
     profundo_capture::is_running()
 }
 
-/// How many words of the buffer are used.
+/// The number of used words of the buffer.
 pub fn len() -> u64 {
     profundo_capture::settings().1
 }
 
-/// How many words the buffer has.
+/// The number of words of the buffer.
 pub fn capacity() -> u64 {
     profundo_capture::settings().0.words
 }

@@ -1,4 +1,4 @@
-//! The samples, without names: what `fetch` returns.
+//! The samples, without names: the result of `fetch`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,16 +6,17 @@ use std::sync::Arc;
 use profundo_model::{Profile, Sample, State, TaskId, ThreadId};
 
 use crate::error::{Error, Result};
+use crate::warn::warn;
 use crate::words::{self, Words};
 
-/// A copy of the samples. Cheap to clone; nothing that happens later changes it.
+/// A copy of the samples. Cheap to clone, and later events do not change it.
 #[derive(Debug, Clone)]
 pub struct Data {
     profile: Arc<Profile>,
     has_meta: bool,
 }
 
-/// What [`fetch_with`] includes.
+/// Options of [`fetch_with`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FetchOptions {
     /// Whether samples keep their thread, task, clock and state.
@@ -42,12 +43,12 @@ pub fn fetch() -> Result<Data> {
     fetch_with(FetchOptions::default())
 }
 
-/// As [`fetch`], with a choice. Works while a session runs.
+/// As [`fetch`], with options. Works while a session runs.
 pub fn fetch_with(options: FetchOptions) -> Result<Data> {
     let recording = profundo_capture::snapshot()?;
     let data = Data::from_profile(profundo_ingest::ingest(&recording));
     if options.limitwarn && data.profile.meta.buffer_was_full {
-        crate::show::warn(BUFFER_FULL);
+        warn(BUFFER_FULL);
     }
     Ok(if options.include_meta {
         data
@@ -75,19 +76,19 @@ impl Data {
         &self.profile
     }
 
-    /// How many samples there are.
+    /// The number of samples.
     pub fn len(&self) -> usize {
         self.profile.samples.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.profile.samples.is_empty()
     }
 
     /// The samples as words in Julia's layout.
     pub fn words(&self) -> Words {
-        words::of(self)
+        words::of(&self.profile, self.has_meta)
     }
 
     /// Whether samples know their thread, task, clock and state.
@@ -95,7 +96,7 @@ impl Data {
         self.has_meta
     }
 
-    /// The same samples without thread, task, clock and state.
+    /// A copy of the samples without thread, task, clock and state.
     pub fn strip_meta(&self) -> Self {
         Self {
             profile: Arc::clone(&self.profile),
@@ -141,7 +142,7 @@ impl Data {
     /// The distinct task numbers, that of the newest sample first; of one thread only, if given.
     pub fn get_task_ids(&self, threadid: Option<u64>) -> Result<Vec<u64>> {
         let profile = self.with_meta()?;
-        // There may be one for nearly every sample.
+        // There may be one per sample.
         let mut seen: HashSet<TaskId> = HashSet::new();
         let of_thread = |sample: &&Sample| {
             threadid.is_none_or(|number| profile.threads.get(sample.thread).number == number)

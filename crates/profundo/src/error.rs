@@ -1,9 +1,9 @@
-//! What can go wrong, in one sentence each.
+//! Errors, in one sentence each.
 
 /// A result of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why something was not done.
+/// An error of this library.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -22,15 +22,15 @@ pub enum Error {
     /// Metadata was to be added to data that has it.
     #[error("input already has metadata")]
     HasMetadata,
-    /// Something that needs to know threads and tasks was asked of data without them.
+    /// Threads or tasks are needed from data without metadata.
     #[error(
         "profile data is missing the required metadata; fetch it with `include_meta`, or use `add_fake_meta`"
     )]
     MissingMetadata,
-    /// A thread number of 0 cannot be told from an end of sample.
+    /// A thread number of 0 is ambiguous with the end of a sample.
     #[error("fake threadid cannot be 0")]
     FakeThreadZero,
-    /// A task number of 0 cannot be told from an end of sample.
+    /// A task number of 0 is ambiguous with the end of a sample.
     #[error("fake taskid cannot be 0")]
     FakeTaskZero,
     /// Words that are not in the layout of a profile buffer.
@@ -44,44 +44,44 @@ pub enum Error {
     /// No number is left for an invented address.
     #[error("all addresses are taken: none is left to invent")]
     AddressesExhausted,
-    /// A duration for the peek that makes no sense.
+    /// An invalid duration for the peek.
     #[error("peek duration {0} is not possible; it must be more than 0 and at most 3600 seconds")]
     PeekDuration(f64),
-    /// A signal that cannot be caught, or is the sampler's own.
+    /// A signal that cannot be caught, or is used by the sampler.
     #[error("signal {0} cannot be used to peek; SIGUSR1 and SIGUSR2 can")]
     PeekSignal(i32),
     /// A peek waits for one signal only.
     #[error("signal {wanted} cannot be used to peek: signal {installed} is used already")]
     PeekInstalled {
-        /// What was asked for.
+        /// The requested signal.
         wanted: i32,
-        /// What is in use.
+        /// The signal in use.
         installed: i32,
     },
-    /// A delay that is no duration at all.
+    /// A delay that is not a duration.
     #[error("delay {0} s is not possible; it must be from 10 microseconds to 1 hour")]
     DelayNotANumber(f64),
-    /// Rows of allocations cannot be told apart by their addresses.
+    /// Allocations cannot be reported by address.
     #[error("reports on allocations always combine the addresses of a line")]
     AllocationsCombine,
-    /// A shape that is made for time.
+    /// A format that is for time only.
     #[error("allocations are shown as a tree or as a flat table")]
     AllocationsFormat,
-    /// The blocks are in memory of which nobody has an account.
+    /// The memory of the blocks cannot be accounted for.
     #[error(
         "the program's blocks are not glibc's: of another allocator (jemalloc, mimalloc, musl's) it is not known how it has \
          its pages"
     )]
     UnknownAllocator,
-    /// There are more references in a heap than can be followed.
+    /// A heap has too many references to follow.
     #[error("the heap has more references than a snapshot can have (4294967295)")]
     TooManyReferences,
-    /// Output went nowhere.
+    /// Output could not be written.
     #[error("the report could not be written: {0}")]
     Output(#[from] std::io::Error),
 }
 
-// By hand, and without a source: what an error has to say of its causes is in its own sentence.
+// By hand and without a source: the error's own sentence includes its causes.
 impl From<profundo_report::Error> for Error {
     fn from(error: profundo_report::Error) -> Self {
         match error {
@@ -103,7 +103,7 @@ fn whole(error: &dyn std::error::Error) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let more = error.to_string();
-        // Some say it themselves.
+        // Some errors include their cause already.
         if !text.contains(&more) {
             text += &format!(": {more}");
         }

@@ -7,21 +7,21 @@ use profundo_model::{FrameId, FrameKey, Language, Profile};
 pub struct StackFrame {
     /// The function's name; empty where it is unknown.
     pub func: String,
-    /// The name with parameters, where more than the bare name is known; else empty.
+    /// The name with parameters, where known; else empty.
     pub signature: String,
     /// The source file's path, or the library's where only that is known.
     pub file: String,
     /// `@std`, `@my-crate` …, or empty.
     pub prefix: String,
-    /// What follows the prefix.
+    /// The path after the prefix.
     pub rest: String,
     /// The line, from 1; 0 where it is unknown.
     pub line: u32,
-    /// Whose code it is.
+    /// The owner of the code.
     pub language: Language,
     /// Whether the compiler inlined it into the next outer frame.
     pub inlined: bool,
-    /// The address it was found at.
+    /// The address that was looked up.
     pub pointer: u64,
 }
 

@@ -36,7 +36,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // If `stop` was called meanwhile, the session that runs now is not ours.
+        // If `stop` was called meanwhile, the present session is not ours.
         profundo_capture::stop_session(self.number);
     }
 }

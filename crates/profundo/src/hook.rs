@@ -1,4 +1,4 @@
-//! The line correction: a program that reloads code tells where its lines are now.
+//! The line correction: a program that reloads code reports its present lines.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use profundo_symbols::NamedFrame;
 
 use crate::names::SYMBOLIZER;
 
-/// Sets a callback that may rewrite the frames of each address after they were looked up, or
-/// takes it away. It may be called from several threads at once; if it panics, the frames stay.
+/// Sets or removes a callback that may rewrite the frames of each address after lookup. It may be
+/// called from several threads at once; if it panics, the frames stay.
 ///
 /// ```
 /// profundo::set_line_correction(Some(|frames: &mut [profundo::NamedFrame]| {
-///     for frame in frames.iter_mut().filter(|frame| frame.file.ends_with("edited.rs")) {
-///         frame.line += 2;
-///     }
+/// for frame in frames.iter_mut().filter(|frame| frame.file.ends_with("edited.rs")) {
+/// frame.line += 2;
+/// }
 /// }));
 /// profundo::set_line_correction(None::<fn(&mut [profundo::NamedFrame])>);
 /// ```

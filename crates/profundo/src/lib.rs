@@ -15,12 +15,12 @@
 //! [`profile!`] appends to a buffer ([`init!`], [`clear`]); [`fetch`] copies it out, [`retrieve`]
 //! names it, [`print()`] and [`report()`] show it, [`save`] and [`load`] carry it elsewhere.
 //!
-//! [`Alloc`] around the program's allocator tells of allocations: [`allocs`] records who asks for how much,
-//! and of what, and [`time!`] and the like count.
+//! [`Alloc`] around the program's allocator gives access to allocations: [`allocs`] records them by
+//! caller, size and type, and [`time!`] and the like count them.
 //!
-//! [`bench!`] says how fast an expression is, and which of several is the fastest.
+//! [`bench!`] times an expression, and finds the fastest of several.
 //!
-//! What it is not for: profiling a program that was not built with it. That is the command's work.
+//! Programs that were not built with the library are profiled by the command instead.
 //!
 //! Constraints: Linux on x86-64 or aarch64. A session owns one perf event per thread (or one CPU
 //! timer), the signals SIGTRAP and SIGURG as far as they are its own, and a helper thread. It
@@ -49,6 +49,7 @@ pub mod task;
 pub mod timing;
 #[cfg(all(feature = "tokio", tokio_unstable))]
 pub mod tokio;
+mod warn;
 mod words;
 
 pub use alloc::Alloc;
@@ -79,7 +80,7 @@ pub use words::{
     NMETA, Words,
 };
 
-/// The examples of the page for those who know Julia, compiled and run.
+/// The examples of the page for Julia users, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/julia.md")]
 struct PageForJulia;

@@ -1,8 +1,8 @@
-//! Locks that count how often somebody had to wait for them.
+//! Locks that count contention.
 //!
-//! The standard library's locks count nothing, and nothing outside of them can tell a wait for a lock from
-//! any other. These are the same locks, which try first: who does not get one at once is a conflict, counted
-//! for the whole process, for [`lock_conflicts!`](crate::lock_conflicts!) and [`time!`](crate::time!).
+//! The standard library's locks count nothing, and from outside a wait for a lock looks like any
+//! other wait. These wrap the same locks and try first: a failed attempt is a conflict, counted for
+//! the whole process, for [`lock_conflicts!`](crate::lock_conflicts!) and [`time!`](crate::time!).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{
@@ -12,7 +12,7 @@ use std::sync::{
 static CONFLICTS: AtomicU64 = AtomicU64::new(0);
 static ARE_USED: AtomicBool = AtomicBool::new(false);
 
-/// How often somebody has waited for one of these locks; `None` if none was ever taken.
+/// The number of waits for these locks; `None` if none was ever taken.
 pub fn conflicts() -> Option<u64> {
     ARE_USED
         .load(Ordering::Relaxed)
@@ -34,35 +34,35 @@ fn taken<G>(attempt: TryLockResult<G>, wait: impl FnOnce() -> LockResult<G>) -> 
     }
 }
 
-/// A [`std::sync::Mutex`] whose waits are counted. It gives out the same guards, so it goes with a
+/// A [`std::sync::Mutex`] whose waits are counted. It returns the same guards, so it works with a
 /// `Condvar`.
 #[derive(Debug, Default)]
 pub struct Mutex<T: ?Sized>(sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    /// An unlocked one.
+    /// An unlocked mutex.
     pub const fn new(value: T) -> Self {
         Self(sync::Mutex::new(value))
     }
 
-    /// The value.
+    /// Unwraps the value.
     pub fn into_inner(self) -> LockResult<T> {
         self.0.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Waits for it.
+    /// Waits for the lock.
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         taken(self.0.try_lock(), || self.0.lock())
     }
 
-    /// Takes it unless somebody has it, which is no conflict: nobody waits.
+    /// Takes the lock if it is free; failure is no conflict, since it does not wait.
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
         self.0.try_lock()
     }
 
-    /// The value, which nobody else can have.
+    /// The value, which the exclusive borrow protects.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         self.0.get_mut()
     }
@@ -73,29 +73,29 @@ impl<T: ?Sized> Mutex<T> {
 pub struct RwLock<T: ?Sized>(sync::RwLock<T>);
 
 impl<T> RwLock<T> {
-    /// An unlocked one.
+    /// An unlocked lock.
     pub const fn new(value: T) -> Self {
         Self(sync::RwLock::new(value))
     }
 
-    /// The value.
+    /// Unwraps the value.
     pub fn into_inner(self) -> LockResult<T> {
         self.0.into_inner()
     }
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Waits until nobody writes.
+    /// Waits until there is no writer.
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         taken(self.0.try_read(), || self.0.read())
     }
 
-    /// Waits until nobody reads or writes.
+    /// Waits until there are no readers and no writer.
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         taken(self.0.try_write(), || self.0.write())
     }
 
-    /// The value, which nobody else can have.
+    /// The value, which the exclusive borrow protects.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         self.0.get_mut()
     }
@@ -108,7 +108,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn who_waits_is_counted_and_who_does_not_is_not() {
+    fn waits_are_counted_and_free_locks_are_not() {
         static LOCK: Mutex<u32> = Mutex::new(0);
         *LOCK.lock().unwrap() += 1;
         let before = conflicts().expect("one was taken");

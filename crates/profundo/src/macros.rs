@@ -35,7 +35,7 @@ macro_rules! profile_walltime {
     };
 }
 
-/// The one body of both.
+/// The body of both macros.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __run_within {

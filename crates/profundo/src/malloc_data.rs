@@ -1,14 +1,15 @@
-//! What the command has counted of this program so far, and may forget: Julia's `Profile.clear_malloc_data`.
+//! The counts of this program that the command holds, and a request to clear them: Julia's
+//! `Profile.clear_malloc_data`.
 
-/// Forgets what a command that records this program (`profundo track-allocation`, `run`, `record`) has recorded of it
-/// and of the processes beside it so far, so that the start of the program is not in it. Where nobody records it from
-/// outside, there is nothing to forget. Returns whether there was anybody who has forgotten.
+/// Asks a command that records this program (`profundo track-allocation`, `run`, `record`) to clear
+/// what it has recorded so far of the program and the processes beside it, so that the program's
+/// start is not included. Without such a command it does nothing. Returns whether there was one.
 ///
-/// What the program records of itself stays: that is for [`clear`](crate::clear) and
+/// The program's own recordings stay: these are cleared by [`clear`](crate::clear) and
 /// [`allocs::clear`](crate::allocs::clear).
 ///
 /// ```
-/// let tables = vec![0_u8; 1 << 20]; // What is not to be counted.
+/// let tables = vec![0_u8; 1 << 20]; // Not to be counted.
 /// profundo::clear_malloc_data();
 /// # drop(tables);
 /// ```
@@ -18,7 +19,8 @@ pub fn clear_malloc_data() -> bool {
     if found.is_null() {
         return false;
     }
-    // SAFETY: the command's agent is the only one with this name, and this is what its function takes and returns.
+    // SAFETY: the command's agent is the only one with this name, and this is what its function
+    // takes and returns.
     let forget: extern "C" fn() -> libc::c_int = unsafe { std::mem::transmute(found) };
     forget() == 1
 }

@@ -1,5 +1,5 @@
-//! Names for the addresses in some data: Julia's `lidict`. Together with the data they mean the
-//! same on any machine.
+//! Names for the addresses in some data: Julia's `lidict`. With the data they are independent of
+//! the machine.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -19,19 +19,21 @@ pub struct Names {
     frames: BTreeMap<u64, Vec<StackFrame>>,
 }
 
-/// Names are found once per address and process.
+/// Names are looked up once per address and process.
 pub(crate) static SYMBOLIZER: LazyLock<Symbolizer> =
-    // The threads end when they are done: what they allocate is ours until then.
-    LazyLock::new(|| Symbolizer::new().with_beginning(|| std::mem::forget(heap::quietly())));
+    // The threads end when they are done: until then their allocations count as ours.
+    LazyLock::new(|| {
+        Symbolizer::new().with_beginning(|| std::mem::forget(heap::exclude_allocations()))
+    });
 
-/// All samples and their names: what can be saved, taken elsewhere and printed there.
+/// All samples and their names: can be saved, and printed on another machine.
 pub fn retrieve() -> Result<(Data, Names)> {
     let data = fetch()?;
     let names = names_of(&data);
     Ok((data, names))
 }
 
-/// Names the addresses of some data of this very process: Julia's `getdict`.
+/// Names the addresses of data of this very process: Julia's `getdict`.
 pub fn names_of(data: &Data) -> Names {
     let mut profile = data.profile().clone();
     SYMBOLIZER.name_profile(&mut profile);
@@ -39,12 +41,12 @@ pub fn names_of(data: &Data) -> Names {
 }
 
 impl Names {
-    /// No names.
+    /// An empty set of names.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The names that a profile carries.
+    /// The names of a profile.
     pub(crate) fn of(profile: &Profile) -> Self {
         let mut names = Self::default();
         let words = words::of_locations(profile);
@@ -58,23 +60,23 @@ impl Names {
         names
     }
 
-    /// The frames of an address as it stands in [`Data::words`]; innermost inlined function
-    /// first, the real function last.
+    /// The frames of an address as in [`Data::words`]; innermost inlined function first, the real
+    /// function last.
     pub fn get(&self, ip: u64) -> Option<&[StackFrame]> {
         self.frames.get(&ip).map(Vec::as_slice)
     }
 
-    /// Names an address, replacing what it was called before.
+    /// Names an address, replacing any earlier name.
     pub fn insert(&mut self, ip: u64, frames: Vec<StackFrame>) {
         self.frames.insert(ip, frames);
     }
 
-    /// How many addresses have names.
+    /// The number of named addresses.
     pub fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// Whether none has.
+    /// Whether no address has a name.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
@@ -112,7 +114,7 @@ impl FromIterator<(u64, Vec<StackFrame>)> for Names {
     }
 }
 
-/// More names; where an address has one already, the newer one holds.
+/// Adds names; a new one replaces the address's old one.
 impl Extend<(u64, Vec<StackFrame>)> for Names {
     fn extend<I: IntoIterator<Item = (u64, Vec<StackFrame>)>>(&mut self, iter: I) {
         self.frames.extend(iter);

@@ -1,4 +1,4 @@
-//! Peek: a signal to the running program prints where it is and what it is busy with.
+//! Peek: a signal to the running program prints its stacks and a profile.
 //!
 //! ```no_run
 //! # fn main() -> profundo::Result<()> {
@@ -8,11 +8,12 @@
 //! ```
 //!
 //! At the signal one stack of each thread is printed on stderr, then a profile of
-//! [`get_peek_duration`] seconds is taken, then the report. Nothing waits for the program to come to a
-//! certain point: the work is done by a thread of ours. The samples that were in the buffer are
-//! lost; while a profile is running, the peek only says so.
+//! [`get_peek_duration`] seconds is taken, then the report. A thread of ours does the work, so the
+//! program need not reach a certain point. The samples that were in the buffer are lost; while a
+//! profile is running, the peek only says so.
 //!
-//! With `PROFUNDO_PEEK_HEAP_SNAPSHOT=1` in the environment, a [heap snapshot](crate::heap::snapshot) is taken before the report.
+//! With `PROFUNDO_PEEK_HEAP_SNAPSHOT=1` in the environment, a [heap
+//! snapshot](crate::heap::snapshot) is taken before the report.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,24 +28,25 @@ use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::guard::Session;
 use crate::names::names_of;
+use crate::warn::warn;
 use crate::{GroupBy, control, show};
 
 const MICROSECONDS: f64 = 1_000_000.0;
 
-/// In microseconds, so that it fits an atomic.
+/// In microseconds, to fit an atomic.
 static DURATION: AtomicU64 = AtomicU64::new(1_000_000);
 
 type ReportFn = dyn Fn() + Send + Sync;
 
-/// What reports after a peek, if it is not the default.
+/// The report of a peek, if not the default.
 static REPORT: Mutex<Option<Arc<ReportFn>>> = Mutex::new(None);
 
-/// How long a peek samples before it reports, in seconds.
+/// The seconds for which a peek samples before it reports.
 pub fn get_peek_duration() -> f64 {
     DURATION.load(Ordering::Relaxed) as f64 / MICROSECONDS
 }
 
-/// Sets how long a peek samples.
+/// Sets the seconds for which a peek samples.
 pub fn set_peek_duration(seconds: f64) -> Result<()> {
     if !(seconds > 0.0 && seconds <= 3600.0) {
         return Err(Error::PeekDuration(seconds));
@@ -65,7 +67,7 @@ pub fn install() -> Result<()> {
 
 /// Peeks at this signal from now on. Installing twice is the same as once.
 pub fn install_for(signal: i32) -> Result<()> {
-    /// The process and the signal. A forked child has the handler, but nobody who listens.
+    /// The process and the signal. A forked child has the handler, but no listening thread.
     static INSTALLED: AtomicU64 = AtomicU64::new(0);
     const TAKEN: [i32; 9] = [
         libc::SIGKILL,
@@ -109,14 +111,14 @@ fn listen(mut events: PeekSignal, signal: i32) {
         let outcome = std::panic::catch_unwind(|| peek(signal));
         match outcome {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => show::warn(&format!("the peek failed: {error}")),
-            Err(_) => show::warn("the peek's report panicked"),
+            Ok(Err(error)) => warn(&format!("the peek failed: {error}")),
+            Err(_) => warn("the peek's report panicked"),
         }
     }
 }
 
 fn print(text: &str) {
-    // Where stderr is closed there is nobody to tell.
+    // A failed write to stderr cannot be reported.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
@@ -134,8 +136,8 @@ fn peek(signal: i32) -> Result<()> {
         return Ok(());
     }
     print(&request);
-    // Two sessions, and the names between them: finding names takes CPU time, on threads of ours,
-    // which is no part of the program's profile.
+    // Two sessions, with the lookup of names between them: it takes CPU time on threads of ours,
+    // which is not part of the program's profile.
     print(&one_stack_of_each_thread(signal)?);
     control::clear();
     let session = match Session::cpu() {
@@ -153,7 +155,7 @@ fn peek(signal: i32) -> Result<()> {
         "\n{rule}\nProfile collected. The report follows.\n{rule}\n"
     ));
     take_snapshot_if_wanted();
-    // The report may set another one: it runs without the lock.
+    // The report may set another one, so it runs without the lock.
     let report = REPORT
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -166,7 +168,7 @@ fn peek(signal: i32) -> Result<()> {
 }
 
 fn take_snapshot_if_wanted() {
-    if std::env::var_os("PROFUNDO_PEEK_HEAP_SNAPSHOT").is_none_or(|it| it != "1") {
+    if std::env::var_os("PROFUNDO_PEEK_HEAP_SNAPSHOT").is_none_or(|value| value != "1") {
         return;
     }
     print("Saving heap snapshot...\n");
@@ -175,7 +177,7 @@ fn take_snapshot_if_wanted() {
             "Heap snapshot saved to `{}`\n",
             snapshot.path().display()
         )),
-        Err(error) => show::warn(&format!("there is no heap snapshot: {error}")),
+        Err(error) => warn(&format!("there is no heap snapshot: {error}")),
     }
 }
 
@@ -243,7 +245,7 @@ fn named(data: Data) -> Profile {
     (*names_of(&data).apply(&data)).clone()
 }
 
-/// The first sample of a thread, one frame a line, leaf first.
+/// The first sample of a thread, one frame per line, leaf first.
 fn first_stack(profile: &Profile, thread: ThreadId) -> Option<String> {
     let sample = profile
         .samples

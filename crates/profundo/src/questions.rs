@@ -12,7 +12,7 @@ use crate::frames::StackFrame;
 use crate::names::{Names, retrieve};
 use crate::words::{of_locations, push_end};
 
-/// A question for callers; see [`callers`].
+/// A query for callers; see [`callers`].
 #[derive(Debug, Clone)]
 #[must_use = "a question does nothing until it is asked"]
 pub struct Callers {
@@ -21,9 +21,9 @@ pub struct Callers {
     lines: Option<RangeInclusive<u32>>,
 }
 
-/// Who calls a function, directly, and in how many samples: the most frequent first.
+/// The direct callers of a function with their numbers of samples, the most frequent first.
 ///
-/// The name is the whole path or its last segments: `descend` finds `my_crate::walk::descend`.
+/// A name is a whole path or its last segments: `descend` finds `my_crate::walk::descend`.
 ///
 /// ```no_run
 /// # fn main() -> profundo::Result<()> {
@@ -42,21 +42,21 @@ pub fn callers(function: impl Into<String>) -> Callers {
 }
 
 impl Callers {
-    /// Only the function of this name in this file.
+    /// Considers only the function of this name in this file.
     pub fn filename(mut self, file: impl Into<String>) -> Self {
         self.file = Some(file.into());
         self
     }
 
-    /// Only where the function was at one of these lines; needs a file.
+    /// Considers only these lines of the function; needs a file.
     pub fn linerange(mut self, lines: RangeInclusive<u32>) -> Self {
         self.lines = Some(lines);
         self
     }
 
-    /// Asks the samples in the buffer.
+    /// Queries the samples in the buffer.
     pub fn ask(self) -> Result<Vec<(u64, StackFrame)>> {
-        // A wrong question is answered as such, whether or not there is data.
+        // A wrong query is an error, whether or not there is data.
         self.ask_of_nothing()?;
         let (data, names) = retrieve()?;
         self.ask_of(&data, &names)
@@ -73,7 +73,7 @@ impl Callers {
         }
     }
 
-    /// Asks these samples.
+    /// Queries these samples.
     pub fn ask_of(self, data: &Data, names: &Names) -> Result<Vec<(u64, StackFrame)>> {
         let profile = names.apply(data);
         let found =
@@ -104,7 +104,7 @@ pub fn flatten(data: &Data, names: &Names) -> Result<(Vec<u64>, BTreeMap<u64, St
     let mut next = u64::MAX - 1;
     for (ip, frames) in names.iter() {
         if let [] | [_] = frames {
-            // One frame, or none: the address stays as it is.
+            // With one frame or none, the address stays as it is.
             flat.extend(frames.first().map(|frame| (ip, frame.clone())));
             continue;
         }
@@ -130,7 +130,7 @@ pub fn flatten(data: &Data, names: &Names) -> Result<(Vec<u64>, BTreeMap<u64, St
                 None => words.push(ip),
             }
         }
-        push_end(&mut words, data, sample);
+        push_end(&mut words, data.profile(), data.has_meta(), sample);
     }
     Ok((words, flat))
 }

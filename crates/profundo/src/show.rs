@@ -1,4 +1,4 @@
-//! Reports: `print`, and the builder for everything that can be chosen.
+//! Reports: `print`, and the builder for all options.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -9,8 +9,8 @@ use crate::data::{Data, FetchOptions, fetch_with};
 use crate::error::{Error, Result};
 use crate::names::{Names, names_of};
 
-/// A report on all samples, or on data and names that are given. Without further ado it is
-/// Julia's: a tree, C frames hidden, in the order of the source.
+/// A report on all samples, or on data and names given ones. By default it is Julia's: a tree, C
+/// frames hidden, in the order of the source.
 ///
 /// ```
 /// use profundo::{Format, GroupBy, SortBy};
@@ -34,7 +34,7 @@ pub struct Report {
     data: Option<(Data, Names)>,
 }
 
-/// A report to be set up.
+/// A report with default options.
 pub fn report() -> Report {
     Report::default()
 }
@@ -54,12 +54,6 @@ pub fn print_path(path: impl AsRef<Path>) -> Result<()> {
     report().write_path(path)
 }
 
-/// Says something on stderr that the program did not ask for but has to know.
-pub(crate) fn warn(sentence: &str) {
-    // Where stderr is closed there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "Warning: {sentence}");
-}
-
 macro_rules! forward {
     ($($(#[$doc:meta])* $name:ident($value:ty);)*) => {
         impl Report {
@@ -77,14 +71,15 @@ macro_rules! forward {
 forward! {
     /// The shape: a tree, a flat table, or a table of functions with their shares.
     format(Format);
-    /// Whether frames of other languages than Rust are shown. Hidden, their samples are credited
-    /// to the innermost caller that is shown.
+    /// Whether frames of other languages than Rust are shown. Hidden, their samples are credited to
+    /// the innermost shown caller.
     c(bool);
-    /// Whether several addresses of one line are one row. If not, rows show their address.
+    /// Whether several addresses of one line are merged into one row. If not, rows show their
+    /// address.
     combine(bool);
-    /// Down to which level a tree is unfolded: at 0 only the roots are shown.
+    /// The level down to which a tree is unfolded: at 0 only the roots are shown.
     maxdepth(usize);
-    /// Hides what has a lower count, in a tree with all that is below it.
+    /// Hides rows with a lower count; in a tree, with all below them.
     mincount(u64);
     /// Hides the nodes of a tree whose count is below this times the square root of their
     /// caller's count; 2.0 is a good start.
@@ -93,20 +88,20 @@ forward! {
     sorted_by(SortBy);
     /// Whether an order by counts starts with the highest, instead of ending with it.
     hot_first(bool);
-    /// How the report is broken down.
+    /// The grouping of the report.
     group_by(GroupBy);
-    /// What becomes of recursion in a tree.
+    /// The treatment of recursion in a tree.
     recur(Recur);
     /// Whether the line on quality is shown.
     quality(bool);
-    /// Whether there are colours.
+    /// Whether colours are used.
     colors(When);
     /// Whether source lines are hyperlinks.
     hyperlinks(When);
 }
 
 impl Report {
-    /// On these samples and names, instead of those in the buffer.
+    /// Reports on these samples and names, instead of those in the buffer.
     pub fn of(mut self, data: &Data, names: &Names) -> Self {
         self.data = Some((data.clone(), names.clone()));
         self
@@ -124,7 +119,7 @@ impl Report {
         self
     }
 
-    /// How many columns to print for; else the environment's `COLUMNS`, the terminal, or 80.
+    /// The width in columns; by default the environment's `COLUMNS`, the terminal's, or 80.
     pub fn width(mut self, columns: usize) -> Self {
         self.options = self.options.width(columns);
         self
@@ -143,18 +138,18 @@ impl Report {
     }
 
     fn profile(&self) -> Result<std::sync::Arc<profundo_model::Profile>> {
-        // Wrong options are answered before the work of naming, and whether or not there is data.
+        // Wrong options are reported before names are looked up, and whether or not there is data.
         self.options.check()?;
         let found;
         let (data, names) = match &self.data {
             Some(given) => given,
             None => {
                 // The report itself says that the buffer was full.
-                let quietly = FetchOptions {
+                let without_warning = FetchOptions {
                     limitwarn: false,
                     ..FetchOptions::default()
                 };
-                let data = fetch_with(quietly)?;
+                let data = fetch_with(without_warning)?;
                 found = (data.clone(), names_of(&data));
                 &found
             }
@@ -170,7 +165,7 @@ impl Report {
         Ok(self.options.print(&*self.profile()?)?)
     }
 
-    /// Writes it.
+    /// Writes the report.
     pub fn write(self, out: impl Write) -> Result<()> {
         Ok(self.options.write(&*self.profile()?, out)?)
     }
@@ -180,7 +175,7 @@ impl Report {
         Ok(self.options.render(&*self.profile()?)?)
     }
 
-    /// Writes it to a file, 1000 columns wide unless a width is set.
+    /// Writes the report to a file, 1000 columns wide unless a width is set.
     pub fn write_path(self, path: impl AsRef<Path>) -> Result<()> {
         Ok(self.options.write_to_path(&*self.profile()?, path)?)
     }

@@ -1,4 +1,4 @@
-//! Tasks: futures that are told apart in reports, whatever runtime polls them.
+//! Tasks: futures that reports distinguish, whatever runtime polls them.
 //!
 //! ```
 //! use profundo::TaskExt;
@@ -9,10 +9,10 @@
 //! # drop(future);
 //! ```
 //!
-//! While a wrapped future is polled, samples of its thread carry its number, and
-//! `group_by` can part them. While it is parked, the wall-clock profiler shows where it waits: the
-//! stack from which it last handed out its waker. Futures that are not wrapped are invisible,
-//! except as part of the thread that runs them.
+//! While a wrapped future is polled, samples of its thread carry its number, and `group_by` can
+//! separate them. While it is parked, the wall-clock profiler shows its wait: the stack from which
+//! it last handed out its waker. Futures that are not wrapped are invisible, except as part of the
+//! thread that runs them.
 
 mod waker;
 
@@ -27,7 +27,7 @@ use profundo_capture::TaskHandle;
 pub trait TaskExt: Future + Sized {
     /// Gives the future a number and a name under which reports show it. The name should be that of
     /// a kind of work, for reports keep 8192 of them, each of up to 200 bytes; the number
-    /// tells tasks of one name apart.
+    /// distinguishes tasks of one name.
     #[track_caller]
     fn profiled(self, name: impl AsRef<str>) -> Profiled<Self> {
         Profiled {
@@ -39,7 +39,7 @@ pub trait TaskExt: Future + Sized {
 
 impl<F: Future> TaskExt for F {}
 
-/// A future whose samples carry a task number of their own.
+/// A future whose samples carry its task number.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Profiled<F> {
@@ -48,7 +48,7 @@ pub struct Profiled<F> {
 }
 
 impl<F> Profiled<F> {
-    /// The number that reports show, for `report().tasks(…)`.
+    /// The number in reports, for `report().tasks(…)`.
     pub fn id(&self) -> u64 {
         self.task.number()
     }

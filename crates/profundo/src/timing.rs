@@ -1,8 +1,8 @@
-//! How long an expression took and what it allocated, in the words of Julia's `@time`.
+//! The time and allocations of an expression, in the words of Julia's `@time`.
 //!
-//! Allocations are those of the whole process, as in Julia; they are counted where
-//! [`Alloc`](crate::Alloc) is the program's allocator, and left out where it is not. Waits for locks are
-//! counted for the locks of [`crate::locks`]. There is no garbage to collect, and nothing is compiled.
+//! Allocations are those of the whole process, as in Julia; they are counted only where
+//! [`Alloc`](crate::Alloc) is the program's allocator. Waits for locks are counted for the locks of
+//! [`crate::locks`]. There is no garbage to collect, and nothing is compiled.
 
 mod line;
 mod macros;
@@ -16,32 +16,32 @@ use profundo_capture::heap::{Counted, Counting};
 use crate::locks;
 use line::Cost;
 
-/// An expression's value and what it took.
+/// An expression's value and cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Timed<T> {
-    /// The value.
+    /// The expression's value.
     pub value: T,
-    /// The seconds that passed.
+    /// The elapsed seconds.
     pub time: f64,
-    /// How often the process allocated meanwhile; `None` where nobody counts.
+    /// The number of allocations of the process meanwhile; `None` where they are not counted.
     pub allocations: Option<u64>,
-    /// How many bytes it allocated; `None` where nobody counts.
+    /// The bytes that it allocated; `None` where they are not counted.
     pub bytes: Option<u64>,
-    /// How often one of our [`locks`] had to be waited for; `None` where none is used.
+    /// The number of waits for our [`locks`]; `None` where none is used.
     pub lock_conflicts: Option<u64>,
 }
 
-/// What the macros start before an expression and stop after it.
+/// A measurement that the macros start before an expression and stop after it.
 #[derive(Debug)]
 pub struct Stopwatch {
-    /// `None` where nobody counts.
+    /// `None` where allocations are not counted.
     counting: Option<Counting>,
     conflicts: Option<u64>,
     started: Instant,
 }
 
-/// What is read when the watch is stopped.
+/// The readings when the watch is stopped.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     cost: Cost,
@@ -50,14 +50,14 @@ struct Reading {
 }
 
 impl Stopwatch {
-    /// Starts it.
+    /// Starts the watch.
     #[expect(
         clippy::new_without_default,
         reason = "a stopwatch by default would run without being asked to"
     )]
     pub fn new() -> Self {
         Self {
-            // It can only fail where nobody counts.
+            // It fails only where allocations are not counted.
             counting: Counting::begin().ok(),
             conflicts: locks::conflicts(),
             started: Instant::now(),
@@ -71,8 +71,8 @@ impl Stopwatch {
         Reading {
             cost: Cost {
                 time,
-                allocations: counted.map_or(0, |it| it.count),
-                bytes: counted.map_or(0, |it| it.bytes),
+                allocations: counted.map_or(0, |counted| counted.count),
+                bytes: counted.map_or(0, |counted| counted.bytes),
                 lock_conflicts: conflicts.unwrap_or(0),
             },
             counted,
@@ -80,7 +80,7 @@ impl Stopwatch {
         }
     }
 
-    /// The value with what it took.
+    /// The value with its cost.
     pub fn stop<T>(self, value: T) -> Timed<T> {
         let Reading {
             cost,
@@ -90,30 +90,30 @@ impl Stopwatch {
         Timed {
             value,
             time: cost.time.as_secs_f64(),
-            allocations: counted.map(|it| it.count),
-            bytes: counted.map(|it| it.bytes),
+            allocations: counted.map(|counted| counted.count),
+            bytes: counted.map(|counted| counted.bytes),
             lock_conflicts: conflicts,
         }
     }
 
-    /// Prints what the value took on stdout and passes it on.
+    /// Prints the value's cost on stdout and returns the value.
     pub fn print<T>(self, label: Option<&dyn fmt::Display>, value: T) -> T {
-        say(&[self.read().cost.line(label)]);
+        print_lines(&[self.read().cost.line(label)]);
         value
     }
 
-    /// The same with all numbers below.
+    /// As [`print`](Self::print), with all numbers below the line.
     pub fn print_all<T>(self, value: T) -> T {
         let Reading { cost, counted, .. } = self.read();
         let mut lines = vec![cost.line(None)];
         lines.extend(cost.numbers(counted));
-        say(&lines);
+        print_lines(&lines);
         value
     }
 }
 
-fn say(lines: &[String]) {
+fn print_lines(lines: &[String]) {
     let text = lines.join("\n");
-    // Where stdout is closed there is nobody to tell; the value counts.
+    // A failed write to stdout cannot be reported; the value counts.
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }

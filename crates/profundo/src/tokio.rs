@@ -9,8 +9,8 @@
 //!
 //! Name the module by its path: `use profundo::*` would hide the crate of the same name.
 //!
-//! The hooks tell when a task is polled, so every sample has its task. They do not tell where a
-//! task parks: for that, wrap it with [`TaskExt::profiled`](crate::TaskExt::profiled).
+//! The hooks are called when a task is polled, so every sample has its task. They do not show where
+//! a task parks: for that, wrap it with [`TaskExt::profiled`](crate::TaskExt::profiled).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -26,8 +26,8 @@ fn with<T>(f: impl FnOnce(&mut HashMap<Id, TaskHandle>) -> T) -> T {
     f(tasks.get_or_insert_with(HashMap::new))
 }
 
-/// Tells tasks of the runtime apart from now on. It sets the builder's hooks for the spawn, the
-/// poll and the end of tasks.
+/// Tracks the tasks of the runtime from now on. It sets the builder's hooks for the spawn, the poll
+/// and the end of tasks.
 pub fn watch(builder: &mut Builder) -> &mut Builder {
     builder
         .on_task_spawn(spawned)

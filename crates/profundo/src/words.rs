@@ -1,12 +1,11 @@
-//! Julia's layout of the samples as words, for those who know it:
+//! Julia's layout of the samples as words:
 //!
 //! ```text
 //! ip_leaf … ip_root | threadid | taskid | cpu_cycle_clock | sleepstate | 0 | 0
 //! ```
 //!
-//! An `ip` is the address that names are looked up by: for a caller that is its return address
-//! minus one. Where a stack ends early, the reason stands at its root as an address that no
-//! program has.
+//! An `ip` is the address for looking up names: for a caller its return address minus one. Where a
+//! stack ends early, its root is the reason, as an address that no program has.
 
 use std::collections::HashMap;
 
@@ -15,21 +14,20 @@ use profundo_model::{
     State,
 };
 
-use crate::data::Data;
 use crate::error::{Error, Result};
 
-/// How many words of metadata a sample has.
+/// The number of metadata words of a sample.
 pub const NMETA: usize = 4;
-/// Where the sleep state stands, counted back from the last word of a sample.
+/// The position of the sleep state, counted back from the last word of a sample.
 pub const META_OFFSET_SLEEPSTATE: usize = 2;
-/// Where the cycle counter stands.
+/// The position of the cycle counter.
 pub const META_OFFSET_CPUCYCLECLOCK: usize = 3;
-/// Where the task stands.
+/// The position of the task.
 pub const META_OFFSET_TASKID: usize = 4;
-/// Where the thread stands.
+/// The position of the thread.
 pub const META_OFFSET_THREADID: usize = 5;
 
-/// Reasons are numbered down from here: above any address that user code can have.
+/// Reasons are numbered from here: above any address of user code.
 const REASONS: u64 = 0xFFFF_0000_0000_0000;
 
 /// Samples as words.
@@ -37,12 +35,12 @@ const REASONS: u64 = 0xFFFF_0000_0000_0000;
 pub struct Words(Vec<u64>);
 
 impl Words {
-    /// Words from elsewhere.
+    /// Wraps words from elsewhere.
     pub fn new(words: Vec<u64>) -> Self {
         Self(words)
     }
 
-    /// The words.
+    /// The words as a slice.
     pub fn as_slice(&self) -> &[u64] {
         &self.0
     }
@@ -124,23 +122,21 @@ fn word_of(kind: LocationKind) -> u64 {
     }
 }
 
-/// The words of `data`, oldest sample first.
-pub(crate) fn of(data: &Data) -> Words {
-    let profile = data.profile();
+/// The words of a profile, oldest sample first.
+pub(crate) fn of(profile: &Profile, has_meta: bool) -> Words {
     let word_of = of_locations(profile);
     let mut words = Vec::new();
     for sample in &profile.samples {
         let ips = profile.stacks.locations(sample.stack);
         words.extend(ips.map(|id| word_of[id.index()]));
-        push_end(&mut words, data, sample);
+        push_end(&mut words, profile, has_meta, sample);
     }
     Words(words)
 }
 
-/// What follows the addresses of a sample: its metadata, if the data has any, and zeros.
-pub(crate) fn push_end(words: &mut Vec<u64>, data: &Data, sample: &Sample) {
-    if data.has_meta() {
-        let profile = data.profile();
+/// Appends the words behind the addresses of a sample: its metadata, if it is kept, and zeros.
+pub(crate) fn push_end(words: &mut Vec<u64>, profile: &Profile, has_meta: bool, sample: &Sample) {
+    if has_meta {
         words.extend([
             profile.threads.get(sample.thread).number,
             profile.tasks.get(sample.task).number,
@@ -153,7 +149,7 @@ pub(crate) fn push_end(words: &mut Vec<u64>, data: &Data, sample: &Sample) {
 }
 
 /// A profile from words with metadata. Times follow the clocks, one nanosecond a cycle, because
-/// words do not say how fast the counter ran.
+/// words do not have the counter's frequency.
 pub(crate) fn to_profile(words: &[u64]) -> Result<Profile> {
     const PERIOD: Nanos = Nanos(1_000_000);
     let all = Words(words.to_vec());

@@ -8,13 +8,13 @@ use profundo::allocs;
 #[global_allocator]
 static ALLOC: profundo::Alloc = profundo::Alloc::system().counting();
 
-/// The one test of this program: others would be in its numbers.
+/// The only test of this program: others would add to its numbers.
 #[test]
-fn what_was_there_before_anybody_asked_is_counted() {
+fn memory_from_before_the_first_question_is_counted() {
     const LARGE: usize = 50 << 20;
     let early = black_box(vec![1_u8; LARGE]);
     drop(black_box(vec![1_u8; 2 * LARGE]));
-    // Nobody has asked until now.
+    // The first request.
     let live = allocs::live().unwrap();
     assert!(live >= LARGE as i64 && live < 2 * LARGE as i64, "{live}");
     let peak = allocs::peak().unwrap();
@@ -23,7 +23,7 @@ fn what_was_there_before_anybody_asked_is_counted() {
         "{peak}"
     );
     assert!(allocs::bytes().unwrap() >= 3 * LARGE as u64);
-    // What another thread frees is gone as well.
+    // A free by another thread counts as well.
     thread::spawn(move || drop(early)).join().unwrap();
     let after = allocs::live().unwrap();
     assert!((0..LARGE as i64 / 2).contains(&after), "{after}");

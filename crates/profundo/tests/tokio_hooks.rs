@@ -1,11 +1,11 @@
-//! Tasks of tokio told apart by tokio's own hooks, which exist only under `--cfg tokio_unstable`:
-//! this test has a build of its own.
+//! Tokio's tasks by tokio's own hooks, which exist only under `--cfg tokio_unstable`: this test has
+//! a build of its own.
 #![cfg(all(feature = "tokio", tokio_unstable))]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Works for so much elapsed time.
+/// Spins for this elapsed time.
 #[inline(never)]
 fn spin(length: Duration) -> u64 {
     let began = Instant::now();

@@ -1,7 +1,7 @@
 //! An allocator that aborts when the sampler's handler calls it, under a program that allocates
 //! all the time, in threads that start and end.
 //!
-//! `allocator [engine]`; `allocator witness` proves that the allocator is asked at all.
+//! `allocator [engine]`
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::HashMap;
@@ -12,36 +12,36 @@ use std::time::Instant;
 
 use profundo_e2e::{argument, seconds, shape, storm_on, sys, work};
 
-static ASKED: AtomicU64 = AtomicU64::new(0);
+static CALLS: AtomicU64 = AtomicU64::new(0);
 
 struct Strict;
 
 impl Strict {
-    fn ask() {
-        ASKED.fetch_add(1, Ordering::Relaxed);
+    fn check_caller() {
+        CALLS.fetch_add(1, Ordering::Relaxed);
         if profundo::is_inside_sampler() {
             std::process::abort();
         }
     }
 }
 
-// SAFETY: everything is the system allocator's doing.
+// SAFETY: every call is forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Strict {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        Self::ask();
-        // SAFETY: passed on.
+        Self::check_caller();
+        // SAFETY: forwarded.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        Self::ask();
-        // SAFETY: passed on.
+        Self::check_caller();
+        // SAFETY: forwarded.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        Self::ask();
-        // SAFETY: passed on.
+        Self::check_caller();
+        // SAFETY: forwarded.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
@@ -65,9 +65,9 @@ fn main() {
     profundo::clear();
     profundo::profile!(work::busy(50)).unwrap();
     shape::check(&profundo::fetch().unwrap(), 0.99);
-    assert!(ASKED.load(Ordering::Relaxed) > 10_000);
+    assert!(CALLS.load(Ordering::Relaxed) > 10_000);
     assert!(!profundo::is_inside_sampler());
-    sys::say("the handler never allocated");
+    sys::print_line("the handler never allocated");
 }
 
 fn churn(end: Instant) {

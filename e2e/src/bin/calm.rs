@@ -1,4 +1,4 @@
-//! What a thread must not notice of being sampled: its `errno`, its floating-point registers, and
+//! State of a thread that sampling must not change: its `errno`, its floating-point registers, and
 //! the system calls that wait.
 //!
 //! `calm errno|floats|calls|calls-wall [engine]`
@@ -32,7 +32,7 @@ fn main() {
         profundo::profile!(both()).unwrap();
     }
     assert!(profundo::fetch().unwrap().len() > 5);
-    sys::say("nothing was noticed");
+    sys::print_line("nothing was noticed");
 }
 
 fn errno(end: Instant) {

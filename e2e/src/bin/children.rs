@@ -60,7 +60,7 @@ fn fork() {
         after > middle + 0.05,
         "the parent goes on: {middle} {after}"
     );
-    sys::say("the parent is well");
+    sys::print_line("the parent is well");
 }
 
 /// Forks a child that profiles itself; returns its exit code.
@@ -119,7 +119,7 @@ fn spawn() {
     busy.join().unwrap();
     profundo::stop();
     shape::check(&profundo::fetch().unwrap(), 0.999);
-    sys::say("the children ended as they should");
+    sys::print_line("the children ended as they should");
 }
 
 #[derive(PartialEq)]
@@ -145,7 +145,7 @@ fn exec(blocked: Blocked) {
         let error = Command::new("/proc/self/exe").arg("unblock").exec();
         panic!("{error}");
     }
-    // Ourselves again, which opens the signals to whatever is pending.
+    // The same program, which unblocks the signals while some are pending.
     let program = c"/proc/self/exe";
     let arguments = [c"children".as_ptr(), c"unblock".as_ptr(), std::ptr::null()];
     // SAFETY: both are null-terminated, and what they point to lives on.
@@ -156,5 +156,5 @@ fn exec(blocked: Blocked) {
 /// The new program: it lets the signals in that were blocked in the old one.
 fn unblock() {
     sys::unblock_all_signals();
-    sys::say("the new program is well");
+    sys::print_line("the new program is well");
 }

@@ -34,6 +34,7 @@ fn main() {
         let began = Instant::now();
         profundo::start().unwrap();
         let start = began.elapsed();
+        // Time itself: the threads are sampled for so long.
         thread::sleep(Duration::from_millis(300));
         profundo::stop();
         shape::check(&profundo::fetch().unwrap(), 0.999);
@@ -53,10 +54,10 @@ fn main() {
         // A fifth of a second on a calm machine; others may be at work on this one.
         assert!(start < Duration::from_secs(10), "{line}");
     });
-    sys::say("the crowd has gone home");
+    sys::print_line("the crowd has gone home");
 }
 
-/// Session after session; what one takes it gives back.
+/// Many sessions in a row; each releases what it has allocated.
 fn many_sessions() {
     let session = || {
         profundo::start().unwrap();

@@ -21,7 +21,7 @@ fn main() {
         });
     }
     work::busy(30);
-    sys::say("about to end");
+    sys::print_line("about to end");
     match way.as_str() {
         "return" => {}
         "exit" => std::process::exit(9),
@@ -29,12 +29,12 @@ fn main() {
         "_exit" => unsafe { libc::_exit(11) },
         "panic" => panic!("a panic of main"),
         "abort" => std::process::abort(),
-        // SAFETY: nobody handles it.
+        // SAFETY: the signal has its default action.
         "trap" => unsafe {
             libc::raise(libc::SIGTRAP);
         },
         "breakpoint" => breakpoint(),
-        // SAFETY: nobody handles it.
+        // SAFETY: the signal has its default action.
         "term" => unsafe {
             libc::kill(libc::getpid(), libc::SIGTERM);
             libc::pause();
@@ -58,7 +58,7 @@ fn main() {
 
 fn breakpoint() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a breakpoint that nobody handles, which is the point.
+    // SAFETY: a breakpoint without a handler, which is the point.
     unsafe {
         std::arch::asm!("int3");
     }

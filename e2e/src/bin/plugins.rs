@@ -1,5 +1,6 @@
 //! Libraries that are loaded and unloaded in turn, most likely at the same address, and called
-//! while they are sampled. Some of the turns are shorter than the sampler's look at the modules.
+//! while they are sampled. Some of the turns are shorter than the sampler's period of looking at
+//! the modules.
 //!
 //! `plugins <one.so> <two.so> [engine]`; `lib.so` has a function `work_of_one` or `work_of_two`.
 
@@ -46,8 +47,8 @@ fn main() {
     let mut round = 0;
     while Instant::now() < end {
         round += 1;
-        // Every other turn is too quick to be seen, and modules are looked at every 10 ms: what
-        // comes before the look has the name of what lay there before.
+        // Every other turn is too quick to be seen, and modules are looked at every 10 ms: samples
+        // before the look have the name of the previous library.
         let patience = if round % 2 == 0 { 80 } else { 1 };
         for (path, name) in [(&one, "work_of_one"), (&two, "work_of_two")] {
             let library = Library::open(path);
@@ -61,8 +62,8 @@ fn main() {
     let data = profundo::fetch().unwrap();
     let shape = shape::check(&data, 0.99);
     let named_by = Named::new(&data);
-    // Where a library lay at an address where the other one lies at another time, the sample's
-    // own module tells them apart.
+    // The libraries may lie at one address at different times. The module of the sample
+    // distinguishes them.
     let profile = data.profile();
     let mut named = [0.0; 2];
     let mut wrong = 0.0;
@@ -89,5 +90,5 @@ fn main() {
     sys::note(&line);
     assert!(named[0] > 0.1 && named[1] > 0.1, "{line}");
     assert!(wrong < 0.25 * (named[0] + named[1]), "{line}");
-    sys::say("the libraries are gone");
+    sys::print_line("the libraries are gone");
 }

@@ -1,7 +1,7 @@
-//! What happens where the kernel refuses: perf events by a filter or for want of descriptors, all
-//! clocks or threads by a filter, memory by a limit. And an ordinary user, to whom it is permitted.
+//! Refusals of the kernel: perf events by a filter or for want of descriptors, all clocks or
+//! threads by a filter, memory by a limit. An ordinary user, who may sample, is tried too.
 //!
-//! `refused nothing <engine>|filter <errno>|clocks|threads|nobody|descriptors|memory`
+//! `refused nothing <engine>|filter <errno>|clocks|threads|ordinary-user|descriptors|memory`
 
 use std::thread;
 
@@ -22,12 +22,12 @@ fn main() {
         "filter" => filter(argument(2).unwrap().parse().unwrap()),
         "clocks" => clocks(),
         "threads" => threads(),
-        "nobody" => nobody(),
+        "ordinary-user" => ordinary_user(),
         "descriptors" => descriptors(),
         "memory" => memory(),
         other => panic!("cannot refuse {other:?}"),
     }
-    sys::say("it went on as well as it could");
+    sys::print_line("it went on as well as it could");
 }
 
 fn engine() -> Engine {
@@ -62,7 +62,7 @@ fn filter(errno: u32) {
     shape::check(&fetch().unwrap(), 0.9);
 }
 
-/// Neither engine is permitted.
+/// No engine's clocks are permitted.
 fn clocks() {
     for call in [libc::SYS_perf_event_open, libc::SYS_timer_create] {
         sys::refuse(call, libc::EPERM as u32);
@@ -74,7 +74,7 @@ fn clocks() {
     assert!(!has_run && !profundo::is_running());
 }
 
-/// No more threads are permitted: our helper is one too many.
+/// No more threads are permitted: the library's helper is one too many.
 fn threads() {
     for call in [libc::SYS_clone3, libc::SYS_clone] {
         sys::refuse(call, libc::EAGAIN as u32);
@@ -86,12 +86,12 @@ fn threads() {
 }
 
 /// An ordinary user, where the kernel's default setting permits sampling oneself.
-fn nobody() {
+fn ordinary_user() {
     const NOBODY: u32 = 65534;
     // SAFETY: plain calls; the process is single-threaded.
     let done = unsafe { libc::setgid(NOBODY) == 0 && libc::setuid(NOBODY) == 0 };
     if !done {
-        return sys::skip("only root can become another user");
+        return sys::note("skipped: only root can become another user");
     }
     storm_on("auto").apply().unwrap();
     profundo::profile!(work::busy(100)).unwrap();

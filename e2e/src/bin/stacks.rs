@@ -22,7 +22,7 @@ fn main() {
         "small" => small(),
         other => panic!("cannot do {other:?}"),
     }
-    sys::say("all stacks are well");
+    sys::print_line("all stacks are well");
 }
 
 /// Works for long in a handler of the program's own, on a signal stack.
@@ -67,7 +67,7 @@ fn raise_deep_down(depth: u32) -> u64 {
     black_box(raise_deep_down(black_box(depth) - 1)) + 1
 }
 
-/// Coroutines on stacks that come and go, next to anything.
+/// Coroutines on stacks that are mapped and unmapped, next to other mappings.
 fn coroutine() {
     let end = Instant::now() + seconds(1.0);
     let all = || {
@@ -124,7 +124,7 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: nobody uses it any more.
+        // SAFETY: it is not used any more.
         unsafe { libc::munmap(self.start, self.bytes) };
     }
 }

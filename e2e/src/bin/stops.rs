@@ -1,5 +1,5 @@
-//! Stops itself where it was just sampled, so that a debugger's stack can be compared with ours.
-//! It prints our stack from `leaf` to the root, a function a line, and `ready`.
+//! Stops itself where it was just sampled, so that a debugger's stack can be compared. It prints
+//! the sampled stack from `leaf` to the root, a function a line, and `ready`.
 
 use std::hint::black_box;
 
@@ -9,7 +9,7 @@ use profundo_e2e::{shape::Named, sys, work};
 fn main() {
     profundo::init(1_000_000, 0.001).unwrap();
     let mut all = [3_u64, 1, 2];
-    // Through code of the standard library, which calls back.
+    // Through code of the standard library, which calls the closure.
     all.sort_by_key(|&number| if number == 2 { by_closure(5) } else { number });
     black_box(all);
 }
@@ -49,10 +49,10 @@ fn leaf<T>() -> u64 {
         .next()
         .expect("one that was taken below us");
     for name in stack {
-        sys::say(&name);
+        sys::print_line(&name);
     }
-    sys::say("ready");
-    // SAFETY: whoever started us lets us go on, or ends us.
+    sys::print_line("ready");
+    // SAFETY: the parent process continues us, or ends us.
     unsafe { libc::raise(libc::SIGSTOP) };
     ONCE.call_once(|| x += size_of::<T>() as u64);
     black_box(x)

@@ -27,9 +27,9 @@ fn main() {
     let data = profundo::fetch().unwrap();
     let profile = data.profile();
     let share = match what.as_str() {
-        // A thread that ends while it is looked at is said to be gone.
+        // The stack of a thread that ends while it is read has only a reason.
         "wall" => 0.6,
-        // While the unwinder installs a frame, its own holds registers of that other one.
+        // While the unwinder installs a frame, its own frame has that one's registers.
         "panics" => 0.95,
         _ => 0.999,
     };
@@ -49,7 +49,7 @@ fn main() {
     // The unwinder's last two instructions have a new stack pointer and an old table.
     let share = if what == "panics" { 0.005 } else { 0.001 };
     Named::new(&data).check_roots(share);
-    sys::say("the storm is over");
+    sys::print_line("the storm is over");
 }
 
 fn on_four_threads(body: impl Fn() + Sync) {

@@ -27,7 +27,7 @@ fn main() {
         "closed" => closed(),
         other => panic!("cannot do {other:?}"),
     }
-    sys::say("everybody got what was theirs");
+    sys::print_line("all users got their signals");
 }
 
 fn raise(signal: i32, times: u32) {
@@ -53,7 +53,8 @@ fn trap_before() {
     assert_eq!(SEEN.load(Ordering::Relaxed), 200, "its own, and no other");
 }
 
-/// The program takes the signal over after a first session, and passes on what it had before.
+/// The program installs its handler after a first session, and passes signals on to the earlier
+/// one.
 fn chain_of_handlers() {
     static BEFORE: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn chain(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
@@ -101,7 +102,7 @@ fn urg() {
     assert_eq!(SEEN.load(Ordering::Relaxed), 100, "its own, and no other");
 }
 
-/// Nobody handles it: the program dies of it, as it does without us.
+/// Without a handler, SIGTRAP ends the program as it does without the profiler.
 fn traps_die() {
     profundo::start().unwrap();
     work::busy(20);
@@ -126,11 +127,11 @@ fn blocked() {
         data.profile().meta.cpu
     );
     sys::note(&line);
-    // What it ran after the last look, a tenth of a second or two, ended with it.
+    // The time after the last look at the thread, a tenth of a second or two, is not known.
     assert!((0.3..0.7).contains(&weight), "{line}");
 }
 
-/// The program closes all descriptors that it does not know, and opens files in their place.
+/// The program closes all descriptors above 2, and opens files in their place.
 fn closed() {
     profundo::start().unwrap();
     work::busy(20);

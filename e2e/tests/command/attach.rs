@@ -1,4 +1,4 @@
-//! Programs that run already: they are attached to and left, and go on as if nothing had been.
+//! Running programs: they are attached to and left, and go on undisturbed.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -6,14 +6,14 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use profundo_model::{Sample, State};
+use profundo_testing::profundo;
 use serde_json::Value;
 
-use crate::command::profundo;
 use crate::program::alone;
 use crate::recording::Recording;
 use crate::targets::{c, pythons_for, scratch, source};
 
-/// A program that has begun, and goes on until its input ends.
+/// A running program, which goes on until its input ends.
 pub struct Running {
     pub child: Child,
     output: BufReader<std::process::ChildStdout>,
@@ -37,7 +37,7 @@ impl Running {
         self.child.id().to_string()
     }
 
-    /// Ends it; returns what it printed, and its exit code.
+    /// Ends the program. Returns the rest of its output, and its exit code.
     pub fn end(mut self) -> (String, Option<i32>) {
         drop(self.child.stdin.take());
         let mut rest = String::new();
@@ -47,7 +47,7 @@ impl Running {
     }
 }
 
-fn python(path: &Path) -> Running {
+fn start_python(path: &Path) -> Running {
     let mut command = Command::new(path);
     command.arg(source("goes_on.py"));
     Running::start(command)
@@ -63,7 +63,7 @@ fn attach(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What is recorded of a process, once a busy machine has given it some time.
+/// Records a process, again if a busy machine has given it too little time for some samples.
 fn attached(pid: &str, options: &[&str]) -> Recording {
     const ENOUGH: usize = 30;
     const TRIES: usize = 8;
@@ -85,11 +85,13 @@ fn attached(pid: &str, options: &[&str]) -> Recording {
 
 fn is_traced(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let tracer = status.lines().find_map(|it| it.strip_prefix("TracerPid:"));
+    let tracer = status
+        .lines()
+        .find_map(|line| line.strip_prefix("TracerPid:"));
     tracer.unwrap().trim() != "0"
 }
 
-/// Which functions of the target's may call which.
+/// The callers of each of the target's functions.
 fn callers() -> std::collections::BTreeMap<String, Vec<String>> {
     let known = [
         ("calls_work", "main"),
@@ -98,8 +100,9 @@ fn callers() -> std::collections::BTreeMap<String, Vec<String>> {
         ("packs", "calls_packs"),
         ("<genexpr>", "work"),
     ];
-    let all = known.iter();
-    all.map(|&(name, caller)| (name.to_owned(), vec![caller.to_owned()]))
+    let pairs = known.iter();
+    pairs
+        .map(|&(name, caller)| (name.to_owned(), vec![caller.to_owned()]))
         .collect()
 }
 
@@ -107,11 +110,11 @@ fn callers() -> std::collections::BTreeMap<String, Vec<String>> {
 fn a_python_program_is_read_twice_and_goes_on() {
     for version in pythons_for("goes_on.py") {
         let _alone = alone();
-        let running = python(&version.path);
+        let running = start_python(&version.path);
         let pid = running.pid();
         for rate in ["100", "1000"] {
             let recording = attached(&pid, &["-d", "1.5", "-r", rate]);
-            recording.possible("goes_on.py", &callers());
+            recording.assert_callers("goes_on.py", &callers());
             let names = ["work", "packs"].map(|name| recording.share(name));
             assert!(names.iter().all(|&share| share > 0.0), "{names:?}");
             let threads = recording.profile.threads.iter();
@@ -152,14 +155,14 @@ fn python_is_readable_on_a_busy_machine() {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     for version in pythons_for("goes_on.py on a busy machine") {
         let _alone = alone();
-        let running = python(&version.path);
+        let running = start_python(&version.path);
         let load = Load::start(4 * cpus);
         let recording = attached(&running.pid(), &["-d", "3", "-r", "1000"]);
         drop(load);
         let unreadable = recording.share("[Python, not readable]");
         assert!(unreadable < 20.0, "{unreadable} % of it is not readable");
-        // No native function is blamed for what nobody could read.
-        recording.possible("goes_on.py", &callers());
+        // Unread native code is not attributed to a native function.
+        recording.assert_callers("goes_on.py", &callers());
         assert_eq!(running.end(), ("True 0\n".to_owned(), Some(7)));
     }
 }
@@ -180,8 +183,8 @@ fn children_that_are_there_already_are_seen() {
     let threads = |options: &[&str]| {
         let output = attach(&[&["--dump", "--json"], options].concat());
         assert!(output.status.success(), "{output:?}");
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        told["threads"].as_array().unwrap().len()
+        let dump: Value = serde_json::from_slice(&output.stdout).unwrap();
+        dump["threads"].as_array().unwrap().len()
     };
     // On a busy machine a thread may not get a CPU in time to be held on it.
     let mut dumps = std::iter::repeat_with(|| threads(&[&pid])).take(5);
@@ -196,16 +199,16 @@ fn children_that_are_there_already_are_seen() {
 }
 
 #[test]
-fn a_dump_tells_where_every_thread_is() {
+fn a_dump_has_the_stack_of_every_thread() {
     for version in pythons_for("a dump of goes_on.py") {
         let _alone = alone();
-        let running = python(&version.path);
+        let running = start_python(&version.path);
         // On a busy machine a thread may not get a CPU in time to be held on it.
         let dump = || {
             let output = attach(&[&running.pid(), "--dump", "--json"]);
             assert!(output.status.success(), "{output:?}");
-            let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-            told["threads"].as_array().unwrap().clone()
+            let dump: Value = serde_json::from_slice(&output.stdout).unwrap();
+            dump["threads"].as_array().unwrap().clone()
         };
         let mut dumps = std::iter::repeat_with(dump).take(5);
         let was_held = |thread: &Value| !thread.to_string().contains("[failed to stop the thread]");
@@ -221,11 +224,14 @@ fn a_dump_tells_where_every_thread_is() {
         };
         for name in ["sleeper", "waiter"] {
             let functions = functions(name);
-            assert!(functions.iter().any(|it| it == name), "{functions:?}");
+            assert!(
+                functions.iter().any(|function| function == name),
+                "{functions:?}"
+            );
         }
         let main = threads.iter().find(|thread| thread["thread"] == 1).unwrap();
         let main = main["name"].as_str().unwrap();
-        assert!(functions(main).iter().any(|it| it == "main"));
+        assert!(functions(main).iter().any(|function| function == "main"));
         assert_eq!(running.end(), ("True 0\n".to_owned(), Some(7)));
     }
 }
@@ -245,7 +251,8 @@ fn a_native_program_is_read_and_none_of_its_calls_fails() {
         assert!(output.status.success(), "{output:?}");
         let took = std::time::Duration::from_secs(1);
         let recording = Recording::read(&file, took, took);
-        // On a busy machine its threads wait for a CPU for most of the time. Nearly all that they get is used in one place.
+        // On a busy machine its threads wait for a CPU for most of the time. Nearly all that they
+        // get is used in one place.
         let runs = |sample: &Sample| sample.state == State::Running;
         let burns =
             |sample: &Sample| runs(sample) && recording.names(sample).contains(&"burn_on_and_on");
@@ -266,7 +273,7 @@ fn a_native_program_is_read_and_none_of_its_calls_fails() {
     assert_eq!(running.end(), ("0\n".to_owned(), Some(7)));
 }
 
-/// Leaves a command's process one CPU, which others may have too, and of which it gets little.
+/// Leaves a command's process one CPU, which it shares with other processes.
 pub fn on_a_crowded_cpu(command: &mut Command, niceness: i32) -> &mut Command {
     // SAFETY: only system calls between fork and exec, on a place of the closure's.
     unsafe {
@@ -289,11 +296,12 @@ fn the_only_thread_goes_on_even_if_it_stops_too_late() {
     let Some(version) = pythons_for("a crowded CPU").into_iter().next() else {
         return;
     };
-    // The CPU on which it is asked to stop is another program's nearly all the time, and ours.
+    // The thread is asked to stop on a CPU that another program and profundo use nearly all the
+    // time.
     let work = "print('begun', flush=True)\nwhile True: sum(range(1000))";
     let _alone = alone();
-    let mut hog = Command::new("sh");
-    let mut hog = on_a_crowded_cpu(hog.args(["-c", "while :; do :; done"]), 0)
+    let mut busy = Command::new("sh");
+    let mut busy = on_a_crowded_cpu(busy.args(["-c", "while :; do :; done"]), 0)
         .spawn()
         .unwrap();
     let mut command = Command::new(&version.path);
@@ -316,7 +324,7 @@ fn the_only_thread_goes_on_even_if_it_stops_too_late() {
     let took = std::time::Duration::from_secs(5);
     let recording = Recording::read(&file, took, took);
     let _ = std::fs::remove_file(&file);
-    for child in [&mut hog, &mut running.child] {
+    for child in [&mut busy, &mut running.child] {
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -336,7 +344,7 @@ fn the_only_thread_goes_on_even_if_it_stops_too_late() {
 fn a_peek_shows_stacks_and_a_profile_and_sends_no_signal() {
     for version in pythons_for("a peek at goes_on.py") {
         let _alone = alone();
-        let running = python(&version.path);
+        let running = start_python(&version.path);
         let pid = running.pid();
         let peek = |options: &[&str]| {
             let mut command = Command::new(profundo());
@@ -365,7 +373,7 @@ fn a_peek_shows_stacks_and_a_profile_and_sends_no_signal() {
 }
 
 #[test]
-fn who_is_not_there_is_told_of() {
+fn a_process_that_has_ended_is_an_error() {
     let mut child = Command::new("true").spawn().unwrap();
     let pid = child.id().to_string();
     child.wait().unwrap();

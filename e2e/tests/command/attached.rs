@@ -1,21 +1,20 @@
-//! Programs that are attached to where reading them is hard: deep recursion, a machine without perf events, files that
-//! only the program sees.
+//! Attaching to programs that are hard to read: deep recursion, a machine without perf events,
+//! files that only the program sees.
 
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use profundo_e2e::sys::skip;
 use profundo_model::Engine;
+use profundo_testing::{profundo, skip, tool, wait_for};
 
 use crate::attach::{Load, Running, on_a_crowded_cpu};
-use crate::command::profundo;
 use crate::program::alone;
 use crate::recording::Recording;
-use crate::targets::{c, one_more, pythons_for, scratch, tool};
+use crate::targets::{c, pythons_for, scratch, with_version};
 
 const UNREADABLE: &str = "[Python, not readable]";
 
-/// Attaches with a shell's limits, and reads what was recorded.
+/// Attaches under a shell's limits, and reads the recording.
 fn attached(name: &str, limits: &str, arguments: &[&str]) -> (Recording, Output) {
     let file = scratch().join(name);
     let mut command = Command::new("sh");
@@ -30,7 +29,7 @@ fn attached(name: &str, limits: &str, arguments: &[&str]) -> (Recording, Output)
     (recording, output)
 }
 
-/// More frames than are kept on any version.
+/// A recursion of more frames than are kept on any version.
 const DEEP: &str = "
 import sys, threading
 sys.setrecursionlimit(20000)
@@ -49,19 +48,20 @@ sys.exit(7)
 
 #[test]
 fn deep_recursion_is_read() {
-    // A frame of 3.8 has three native ones, and one of 3.10 has two, so either walk may be the one that is cut earlier.
-    let versions = one_more((3, 8), pythons_for("deep recursion"));
-    for version in one_more((3, 10), versions) {
+    // A frame of 3.8 has three native ones, and one of 3.10 has two, so either walk may be the one
+    // that is cut earlier.
+    let versions = with_version((3, 8), pythons_for("deep recursion"));
+    for version in with_version((3, 10), versions) {
         let _alone = alone();
         let mut command = Command::new(&version.path);
         command.args(["-c", DEEP]);
         let running = Running::start(command);
-        let arguments = [&*running.pid(), "-d", "5", "-r", "1000"];
+        let arguments = [&*running.pid(), "-d", "2", "-r", "1000"];
         let (recording, _) = attached("attached-deep.profundo", "", &arguments);
         let unreadable = recording.share(UNREADABLE);
         let outline = recording.outline();
         assert!(unreadable < 50.0, "{version:?}: {unreadable} %, {outline}");
-        // All that is kept of a stack hangs below the reason why it is not whole.
+        // The kept part of a stack is below the reason why it is not whole.
         let deep = recording.profile.samples.iter();
         let deep = deep.filter(|sample| recording.names(sample).contains(&"goes_down"));
         let mut found = 0;
@@ -76,8 +76,8 @@ fn deep_recursion_is_read() {
     }
 }
 
-/// CPU time of a process in seconds, and whether it has ended and nobody has waited for it yet.
-fn cpu_of(pid: u32) -> (f64, bool) {
+/// The CPU time of a process in seconds, and true if it is a zombie.
+fn cpu_time_of(pid: u32) -> (f64, bool) {
     const TICK: f64 = 0.01;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
@@ -101,25 +101,22 @@ fn the_cost_of_attaching_is_what_the_recorder_used() {
     command.arg(&file).stdout(Stdio::piped());
     let began = std::time::Instant::now();
     let recorder = command.spawn().unwrap();
-    // What it had used when it certainly was still recording, and what it used in all.
+    // Its CPU time at the last look while it was certainly recording, and in all.
     let mut while_recording = 0.0;
-    let mut in_all = 0.0;
-    while in_all == 0.0 {
-        let (cpu, has_ended) = cpu_of(recorder.id());
-        match has_ended {
-            true => in_all = cpu,
-            false if began.elapsed().as_secs_f64() < SECONDS => while_recording = cpu,
-            false => {}
+    let in_all = wait_for("the recorder's end", || {
+        let (cpu, has_ended) = cpu_time_of(recorder.id());
+        if !has_ended && began.elapsed().as_secs_f64() < SECONDS {
+            while_recording = cpu;
         }
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        has_ended.then_some(cpu)
+    });
     let output = recorder.wait_with_output().unwrap();
     let took = Duration::from_secs(3);
     let recording = Recording::read(&file, took, took);
     let _ = std::fs::remove_file(&file);
     let said = recording.profile.meta.recorder_cpu.unwrap().0 as f64 / 1e9;
     assert!(while_recording > 0.0, "it reads deep stacks");
-    // The kernel tells user and system time in whole ticks.
+    // The kernel reports user and system time in whole ticks.
     assert!(
         while_recording <= said && said <= in_all + 0.02,
         "{while_recording} {said} {in_all}"
@@ -137,8 +134,8 @@ fn the_cost_of_attaching_is_what_the_recorder_used() {
 }
 
 #[test]
-fn without_perf_events_no_function_is_blamed_for_what_is_not_read() {
-    /// There are not enough descriptors for a clock of each thread on each CPU, so threads are looked at.
+fn without_perf_events_unread_time_goes_to_no_function() {
+    /// Too few descriptors for a clock of each thread on each CPU, so that threads are polled.
     const FEW: &str = "ulimit -n 40;";
     const WORK: &str = "
 import threading, time
@@ -151,14 +148,14 @@ while True: sum(range(1000))
         return;
     };
     let _alone = alone();
-    let mut hog = Command::new("sh");
-    let hog = on_a_crowded_cpu(hog.args(["-c", "while :; do :; done"]), 0).spawn();
+    let mut busy = Command::new("sh");
+    let busy = on_a_crowded_cpu(busy.args(["-c", "while :; do :; done"]), 0).spawn();
     let mut command = Command::new(&version.path);
     on_a_crowded_cpu(command.args(["-c", WORK]), 8);
     let running = Running::start(command);
     let pid = running.pid();
     // Neither ends by itself.
-    let both = Load(vec![hog.unwrap(), running.child]);
+    let both = Load(vec![busy.unwrap(), running.child]);
     let mut found = 0;
     for _ in 0..8 {
         let arguments = [&*pid, "-d", "2", "-r", "1000"];
@@ -174,7 +171,7 @@ while True: sum(range(1000))
                 found += 1;
             }
         }
-        // The report says so as it does for any other engine.
+        // The report warns as it does for any other engine.
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         if unread > 0.06 * recording.seconds() {
             assert!(
@@ -254,11 +251,11 @@ fn too_few_descriptors_are_named_and_few_are_enough() {
                 continue;
             }
             assert!(!recording.profile.samples.is_empty(), "{limit}: {output:?}");
-            // Who is not sampled is named, for the right reason.
+            // Threads without samples are named, for the right reason.
             let notes = recording.profile.meta.notes.join("; ");
             let processes = recording.profile.processes.len();
-            let is_told = notes.contains("too many open files");
-            assert!(processes == 5 || is_told, "{limit}: {processes}, {notes}");
+            let is_noted = notes.contains("too many open files");
+            assert!(processes == 5 || is_noted, "{limit}: {processes}, {notes}");
             assert!(!notes.contains("not read"), "{limit}: {notes}");
         }
     }
@@ -266,7 +263,7 @@ fn too_few_descriptors_are_named_and_few_are_enough() {
     assert_eq!(running.end().1, Some(0));
 }
 
-/// A program that lies where only it sees it.
+/// A program in a file system that only its own processes see.
 const HIDDEN: &str =
     "mount -t tmpfs none /mnt && cp \"$0\" /mnt/hidden_program && exec /mnt/hidden_program";
 
@@ -293,7 +290,7 @@ fn files_that_only_the_program_sees_have_names() {
 }
 
 #[test]
-fn what_is_gone_when_names_are_looked_up_is_told() {
+fn a_file_that_is_gone_at_the_lookup_of_names_is_noted() {
     let (Some(target), Some(unshare)) = (c("hot.c", &[]), tool("unshare")) else {
         return;
     };
@@ -314,14 +311,14 @@ fn what_is_gone_when_names_are_looked_up_is_told() {
     let recording = Recording::read(&file, took, took);
     let _ = std::fs::remove_file(&file);
     let notes = &recording.profile.meta.notes;
-    let told = notes
+    let is_noted = notes
         .iter()
         .any(|note| note.contains("/mnt/hidden_program"));
-    assert!(told, "{notes:?}; {}", recording.outline());
+    assert!(is_noted, "{notes:?}; {}", recording.outline());
 }
 
 #[test]
-fn a_recording_of_what_runs_already_goes_to_the_standard_output() {
+fn a_recording_of_a_running_program_goes_to_the_standard_output() {
     let Some(target) = c("goes_on.c", &[]) else {
         return;
     };

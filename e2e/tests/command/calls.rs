@@ -1,13 +1,14 @@
-//! Calls and lines that are counted: as often as Python's own tools say, and the program ends as ever.
+//! Counted calls and lines of Python programs: equal to the counts of Python's own tools, and the
+//! program ends as it does without the profiler.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use profundo_testing::profundo;
 use serde_json::Value;
 
-use crate::command::profundo;
 use crate::program::alone;
-use crate::targets::{one_more, pythons_for, scratch, source};
+use crate::targets::{pythons_for, scratch, source, with_version};
 
 pub fn run(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
@@ -17,7 +18,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Traces a program, plain and traced; both end alike.
+/// Runs a program as it is and traced; both must print the same and end alike.
 fn traced(python: &Path, options: &[&str], words: &[&str]) -> (PathBuf, Output) {
     let recording = scratch().join("calls.profundo");
     let script = source(words[0]);
@@ -28,8 +29,8 @@ fn traced(python: &Path, options: &[&str], words: &[&str]) -> (PathBuf, Output) 
     let output = run(&mut command);
     assert_eq!(output.status, plain.status, "{output:?}");
     assert_eq!(output.stdout, plain.stdout, "{output:?}");
-    let (own, all) = (text(&plain.stderr), text(&output.stderr));
-    assert!(all.starts_with(&own), "{all}");
+    let (programs, all) = (text(&plain.stderr), text(&output.stderr));
+    assert!(all.starts_with(&programs), "{all}");
     (recording, output)
 }
 
@@ -51,8 +52,8 @@ pub fn report(recording: &Path, view: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"))
 }
 
-/// How much is equal to what Python's own tools say.
-fn equal(python: &Path, what: &str, ours: &Path) -> usize {
+/// The number of rows that are equal to those of Python's own tools. A different one fails.
+fn equal_rows(python: &Path, what: &str, ours: &Path) -> usize {
     let mut command = Command::new(python);
     command.arg(source("calls_truth.py")).arg(what);
     let output = run(command.arg(source("calls.py")).arg(ours));
@@ -68,7 +69,7 @@ fn calls_are_counted_as_cprofile_counts_them() {
         let _alone = alone();
         let (recording, _) = traced(&version.path, &[], &["calls.py"]);
         let ours = exported(&recording, "pstats");
-        assert!(equal(&version.path, "calls", &ours) > 90);
+        assert!(equal_rows(&version.path, "calls", &ours) > 90);
     }
 }
 
@@ -76,17 +77,18 @@ fn calls_are_counted_as_cprofile_counts_them() {
 fn calls_of_python_alone_are_counted_as_cprofile_counts_them() {
     // 3.11 has a way of its own.
     let versions = pythons_for("calls.py without functions of C's");
-    for version in one_more((3, 11), versions) {
+    for version in with_version((3, 11), versions) {
         let _alone = alone();
         for words in [&["calls.py"][..], &["calls.py", "threads"]] {
             let (recording, _) = traced(&version.path, &["--no-builtins"], words);
             let ours = exported(&recording, "pstats");
             if words.len() == 1 {
-                assert!(equal(&version.path, "python", &ours) > 70);
+                assert!(equal_rows(&version.path, "python", &ours) > 70);
             } else {
                 assert_eq!(named_threads(&recording), 5);
                 let fib = calls_of(&report(&recording, "trace"), "fib");
-                // fib(12), fib(3) five times, fib(2) and (1) twice; then five times fib(10) and three times fib(5).
+                // fib(12), fib(3) five times, fib(2) and (1) twice; then five times fib(10) and
+                // three times fib(5).
                 assert!(fib >= 465 + 5 * 177 + 3 * 15, "{fib}");
             }
         }
@@ -95,7 +97,7 @@ fn calls_of_python_alone_are_counted_as_cprofile_counts_them() {
 
 #[test]
 fn another_allocator_is_no_obstacle() {
-    for version in one_more((3, 12), pythons_for("calls_ends.py, PYTHONMALLOC")) {
+    for version in with_version((3, 12), pythons_for("calls_ends.py, PYTHONMALLOC")) {
         let _alone = alone();
         for allocator in ["malloc", "debug"] {
             let recording = scratch().join("allocator.profundo");
@@ -110,10 +112,11 @@ fn another_allocator_is_no_obstacle() {
     }
 }
 
-/// Where a call from Python to Python takes none of the machine's stack, it still can be as deep as it is without us.
+/// Where a call from Python to Python takes none of the machine's stack, a recursion can be as deep
+/// as without the profiler.
 #[test]
-fn what_is_deep_without_us_can_be_deep_with_us() {
-    for version in one_more((3, 11), pythons_for("calls_ends.py, deep")) {
+fn recursion_is_as_deep_as_without_the_profiler() {
+    for version in with_version((3, 11), pythons_for("calls_ends.py, deep")) {
         let _alone = alone();
         for how in ["deep", "deeper", "deep-threads", "profiler"] {
             let words = ["calls_ends.py", how];
@@ -123,7 +126,7 @@ fn what_is_deep_without_us_can_be_deep_with_us() {
             let expected = match how {
                 "deep" => 5001,
                 "profiler" => 0,
-                // As many as it says itself.
+                // The program prints the number.
                 _ => text(&output.stdout)
                     .split_whitespace()
                     .last()
@@ -137,32 +140,32 @@ fn what_is_deep_without_us_can_be_deep_with_us() {
 }
 
 #[test]
-fn lines_are_counted_as_the_interpreter_tells_of_them() {
+fn lines_are_counted_as_the_interpreter_reports_them() {
     for version in pythons_for("calls.py, its lines") {
         let _alone = alone();
         for options in [&["--lines"][..], &["--lines", "--cheap"]] {
             let (recording, _) = traced(&version.path, options, &["calls.py"]);
             let ours = exported(&recording, "lprof");
-            assert!(equal(&version.path, "lines", &ours) > 90);
+            assert!(equal_rows(&version.path, "lines", &ours) > 90);
         }
     }
 }
 
-/// The lines that were run at all.
+/// The lines that ran at least once, each with the first line of its function.
 fn lines_that_ran(recording: &Path) -> std::collections::BTreeSet<(u64, u64)> {
     let table = report(recording, "lines");
     let functions = table["functions"].as_array().unwrap().iter();
     let lines = functions.flat_map(|function| {
         let first = function["line"].as_u64().unwrap();
         let lines = function["lines"].as_array().unwrap().iter();
-        let ran = lines.filter(|it| it["hits"].as_u64() > Some(0));
-        ran.map(move |it| (first, it["line"].as_u64().unwrap()))
+        let ran = lines.filter(|line| line["hits"].as_u64() > Some(0));
+        ran.map(move |line| (first, line["line"].as_u64().unwrap()))
     });
     lines.collect()
 }
 
 #[test]
-fn which_lines_ran_at_all_is_known_without_counting() {
+fn the_lines_that_ran_are_known_without_counting() {
     for version in pythons_for("calls.py, which of its lines") {
         let _alone = alone();
         let ran = |options: &[&str]| {
@@ -175,15 +178,17 @@ fn which_lines_ran_at_all_is_known_without_counting() {
     }
 }
 
-/// How often a function was called, by our own table.
+/// The calls of a function, by the report's table.
 pub fn calls_of(table: &Value, name: &str) -> u64 {
     let groups = table["groups"].as_array().unwrap().iter();
-    let functions = groups.flat_map(|it| it["functions"].as_array().unwrap());
-    let those = functions.filter(|it| it["function"] == name);
-    those.map(|it| it["calls"].as_u64().unwrap()).sum()
+    let functions = groups.flat_map(|group| group["functions"].as_array().unwrap());
+    let named = functions.filter(|function| function["function"] == name);
+    named
+        .map(|function| function["calls"].as_u64().unwrap())
+        .sum()
 }
 
-/// How many threads have the name that Python gives them.
+/// The number of threads that have the name that Python gives them.
 fn named_threads(recording: &Path) -> usize {
     let mut command = Command::new(profundo());
     command.arg("report").arg(recording);
@@ -218,7 +223,7 @@ fn workers_of_multiprocessing_count() {
     }
 }
 
-/// A process that finds no place waits for one.
+/// A process waits until there is a place for its counts.
 #[test]
 fn children_that_live_at_the_same_time_all_count() {
     for version in pythons_for("calls_storm.py") {
@@ -230,7 +235,7 @@ fn children_that_live_at_the_same_time_all_count() {
 }
 
 #[test]
-fn whatever_the_end_there_is_a_table_of_what_ran() {
+fn calls_are_counted_however_the_program_ends() {
     for version in pythons_for("calls_ends.py") {
         let _alone = alone();
         for how in [
@@ -267,7 +272,7 @@ fn whatever_the_end_there_is_a_table_of_what_ran() {
 }
 
 #[test]
-fn functions_that_are_marked_are_the_ones_that_are_shown() {
+fn marked_functions_are_the_ones_that_are_shown() {
     for version in pythons_for("calls_marked.py") {
         let _alone = alone();
         let recording = scratch().join("marked.profundo");
@@ -281,11 +286,13 @@ fn functions_that_are_marked_are_the_ones_that_are_shown() {
         let table = report(&recording, "lines");
         let functions = table["functions"].as_array().unwrap();
         let hits = |name: &str| -> Vec<u64> {
-            let those = functions.iter().filter(|it| it["function"] == name);
-            let lines = those.flat_map(|it| it["lines"].as_array().unwrap());
+            let named = functions
+                .iter()
+                .filter(|function| function["function"] == name);
+            let lines = named.flat_map(|function| function["lines"].as_array().unwrap());
             lines
-                .filter_map(|it| it["hits"].as_u64())
-                .filter(|&it| it > 0)
+                .filter_map(|line| line["hits"].as_u64())
+                .filter(|&hits| hits > 0)
                 .collect()
         };
         assert_eq!(functions.len(), 3, "{table:#}");
@@ -315,12 +322,12 @@ fn functions_are_chosen_by_name_and_file() {
             let functions = table["functions"].as_array().map_or(&[][..], Vec::as_slice);
             let mut found: Vec<_> = functions
                 .iter()
-                .map(|it| it["function"].as_str().unwrap())
+                .map(|function| function["function"].as_str().unwrap())
                 .collect();
             found.sort_unstable();
             let mut expected = expected.to_vec();
             expected.sort_unstable();
-            // Names with those that they are in came with 3.11.
+            // Qualified names came with 3.11.
             let is_early = version.path.to_string_lossy().contains("/3.8")
                 || version.path.to_string_lossy().contains("/3.9")
                 || version.path.to_string_lossy().contains("/3.10");

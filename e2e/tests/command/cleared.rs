@@ -1,5 +1,5 @@
-//! What was recorded before a request to forget it is not in the recording; what came later is, whole. And what was
-//! counted when the profiler was killed is found again.
+//! After a request to clear, the recording has no earlier data and all later data. Counts at the
+//! time the profiler was killed are recovered.
 
 use std::cell::Cell;
 use std::fs;
@@ -9,28 +9,29 @@ use std::rc::Rc;
 
 use profundo_formats::read_file;
 use profundo_model::{Amount, Profile};
+use profundo_testing::{profundo, wait_for};
 
-use crate::command::profundo;
 use crate::heap::{Line, amount, line_of, lines, marked};
-use crate::program::{Program, folder, number, told, until, wait};
+use crate::program::{Program, empty_folder, number, wait, wait_for_number};
 use crate::recording::Recording;
 use crate::targets::{c, scratch, source};
 
-/// Has it forget when the program is ready, and lets that go on. Without a profiler there is nobody to ask.
+/// Records the program, clears the data when it is ready, and lets it go on. Without a profiler
+/// there is nothing to clear.
 fn record(options: &[&str]) -> Option<Recording> {
     let target = c("cleared.c", &["-fno-builtin-malloc"])?;
-    let asked = Rc::new(Cell::new(0));
-    let heeded = Rc::clone(&asked);
+    let cleared = Rc::new(Cell::new(0));
+    let counter = Rc::clone(&cleared);
     let clear = move |_: &Child, folder: &Path| {
-        let pid = told(folder, "ready");
+        let pid = wait_for_number(folder, "ready");
         let mut clear = Command::new(profundo());
         let output = clear.args(["ctl", &pid.to_string(), "clear"]).output();
-        heeded.set(heeded.get() + usize::from(output.unwrap().status.success()));
+        counter.set(counter.get() + usize::from(output.unwrap().status.success()));
         fs::write(folder.join("go"), "").unwrap();
     };
     let program = Program::new(target).options(options).meanwhile(clear);
-    let recording = program.slack(5.0).same();
-    assert_eq!(asked.get(), 1, "the profiled one of two runs");
+    let recording = program.slack(5.0).run_both_ways();
+    assert_eq!(cleared.get(), 1, "the profiled one of two runs");
     Some(recording)
 }
 
@@ -40,16 +41,16 @@ fn line(profile: &Profile, comment: &str) -> Line {
     found.get(&line).copied().unwrap_or_default()
 }
 
-fn has_only_what_came_later(recording: &Recording) {
+fn assert_only_later_data(recording: &Recording) {
     let profile = &recording.profile;
     assert_eq!(recording.share("burn_before"), 0.0);
-    recording.hot("burn_after", 90.0);
+    recording.assert_share("burn_after", 90.0);
     let notes = &profile.meta.notes;
     assert!(
         notes.iter().any(|note| note.contains("was cleared")),
         "{notes:?}"
     );
-    // About a third of a second, of more than twice as much.
+    // About a third of a second, of a program that takes more than twice as long.
     let (all, _) = recording.took;
     let part = profile.meta.duration.0 as f64 / 1e9;
     assert!(part > 0.25, "{part} of {all:?}");
@@ -60,17 +61,17 @@ fn has_only_what_came_later(recording: &Recording) {
 }
 
 #[test]
-fn exact_sums_count_from_there() {
+fn exact_sums_count_from_the_request_on() {
     let Some(recording) = record(&["--memory=exact"]) else {
         return;
     };
-    has_only_what_came_later(&recording);
+    assert_only_later_data(&recording);
     let profile = &recording.profile;
     assert_eq!(line(profile, "// before"), Line::default());
     let after = line(profile, "// after");
     assert_eq!(after.allocated, amount(500, 200_000));
     assert_eq!(after.live, amount(500, 200_000));
-    // A thousand old ones were freed there, which are not less than nothing now.
+    // A thousand older blocks of the line were freed after the request. They do not count.
     let takes = line(profile, "// takes");
     assert_eq!(takes.allocated, amount(10, 10_000));
     let peak: u64 = profile
@@ -85,16 +86,16 @@ fn exact_sums_count_from_there() {
             .heap
             .gauges
             .iter()
-            .all(|it| it.time <= profile.meta.duration)
+            .all(|gauge| gauge.time <= profile.meta.duration)
     );
 }
 
 #[test]
-fn samples_count_from_there() {
+fn samples_count_from_the_request_on() {
     let Some(recording) = record(&["--memory", "--memory-sample", "256"]) else {
         return;
     };
-    has_only_what_came_later(&recording);
+    assert_only_later_data(&recording);
     let profile = &recording.profile;
     let mut sizes = [0.0; 3];
     for block in &profile.heap.blocks {
@@ -103,52 +104,51 @@ fn samples_count_from_there() {
         };
         let marks = ["// before", "// after", "// takes"];
         let at = marks.map(|mark| marked(&source("cleared.c"), mark));
-        if let Some(at) = at.iter().position(|&it| it == line) {
+        if let Some(at) = at.iter().position(|&marked| marked == line) {
             let bytes = block.size as f64;
             sizes[at] += bytes * profile.heap.sampling.weight(block.size);
         }
     }
     let [before, after, takes] = sizes;
     assert_eq!(before, 0.0);
-    // Each with its chance, eight tenths and more; five times the deviation is a thirtieth.
+    // Each block has a chance of eight tenths or more, so five times the deviation is a thirtieth.
     assert!((180_000.0..220_000.0).contains(&after), "{after}");
     assert!((8_000.0..12_000.0).contains(&takes), "{takes}");
 }
 
-/// What the library's `clear_malloc_data` calls.
+/// The library's `clear_malloc_data` sends the same request.
 #[test]
-fn a_program_may_ask_for_it_itself() {
+fn a_program_may_clear_its_own_data() {
     let Some(target) = c("cleared.c", &["-fno-builtin-malloc"]) else {
         return;
     };
     let program = Program::new(target).with(&["itself"]);
-    let recording = program.options(&["--memory=exact"]).same();
-    has_only_what_came_later(&recording);
+    let recording = program.options(&["--memory=exact"]).run_both_ways();
+    assert_only_later_data(&recording);
     let found = line(&recording.profile, "// after").allocated;
     let Amount { count, .. } = line(&recording.profile, "// before").allocated;
     assert_eq!((found, count), (amount(500, 200_000), 0));
 }
 
-/// What the profiler has written of exact sums is a quarter of a second old, and what it does not live to see is in
-/// memory alone.
+/// The exact sums in the file are up to a quarter of a second old. The newest ones are only in
+/// memory when the profiler is killed.
 #[test]
 fn sums_outlive_the_profiler() {
     for clears in [false, true] {
         let Some(target) = c("cleared.c", &["-fno-builtin-malloc"]) else {
             return;
         };
-        let (file, folder) = (scratch().join(format!("{}.profundo", number())), folder());
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
+        let file = scratch().join(format!("{}.profundo", number()));
+        let folder = empty_folder();
         let program = Program::new(target).options(&["--memory=exact"]);
         let mut command = program.command(Some(&file));
         command.current_dir(&folder).stdin(Stdio::null());
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
-        let pid = told(&folder, "ready");
-        // The stacks have to be in the file, whose numbers are in memory.
+        let pid = wait_for_number(&folder, "ready");
+        // The sums in memory have numbers of stacks, which have to be in the file.
         let has_stacks = || {
             let (profile, _) = read_file(&file).ok()?;
-            let seen = |wanted| move |it: &profundo_model::Moment| it.allocated == wanted;
+            let seen = |wanted| move |moment: &profundo_model::Moment| moment.allocated == wanted;
             let moments = &profile.heap.moments;
             let wanted = [amount(1000, 100_000), amount(1000, 300_000)];
             wanted
@@ -156,7 +156,7 @@ fn sums_outlive_the_profiler() {
                 .all(|&wanted| moments.iter().any(seen(wanted)))
                 .then_some(())
         };
-        until("the stacks", has_stacks);
+        wait_for("the stacks", has_stacks);
         if clears {
             let mut clear = Command::new(profundo());
             let said = clear.args(["ctl", &pid.to_string(), "clear"]).output();
@@ -165,8 +165,8 @@ fn sums_outlive_the_profiler() {
         child.kill().unwrap();
         wait(&mut child, "profundo");
         fs::write(folder.join("go"), "").unwrap();
-        until("the program's end", || {
-            // Who is its parent now may not ask how it ended.
+        wait_for("the program's end", || {
+            // It stays a zombie if its new parent does not read its exit status.
             let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
             let is_there = stat.is_ok_and(|stat| !stat.contains(") Z "));
             (!is_there).then_some(())

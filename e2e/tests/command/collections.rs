@@ -1,29 +1,30 @@
-//! Collections of garbage: each is told of, with what the program itself says of it, and the time that they take has a
-//! share of its own.
+//! Garbage collections: each is logged with the program's own figures, and their time has a share
+//! of its own.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use profundo_testing::{profundo, wait_until};
 use serde_json::Value;
 
-use crate::command::profundo;
 use crate::program::{Program, alone, wait};
 use crate::targets::{pythons_for, scratch, source};
 
 /// A generation, and how many objects were collected.
 type Collection = (u64, u64);
 
-/// The lines of a log, with the processes.
+/// The collections in a log, each with its process.
 fn lines(log: &str) -> Vec<(u64, Collection)> {
     let lines = log.lines().filter(|line| line.starts_with('{'));
     let all = lines.map(|line| {
-        let told: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
+        let logged: Value =
+            serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
         let number = |name: &str| {
-            told[name]
+            logged[name]
                 .as_u64()
                 .unwrap_or_else(|| panic!("{name}: {line}"))
         };
-        assert_eq!(told["schema"], "profundo-gc-log/1");
+        assert_eq!(logged["schema"], "profundo-gc-log/1");
         assert!(number("pause_ns") > 0);
         (
             number("process"),
@@ -33,8 +34,8 @@ fn lines(log: &str) -> Vec<(u64, Collection)> {
     all.collect()
 }
 
-/// What the program says of its collections.
-fn said(text: &str) -> Vec<Collection> {
+/// The collections that the program prints.
+fn printed(text: &str) -> Vec<Collection> {
     let pair = |line: &str| -> Option<Collection> {
         let (generation, count) = line.split_once(' ')?;
         Some((generation.parse().ok()?, count.parse().ok()?))
@@ -43,7 +44,7 @@ fn said(text: &str) -> Vec<Collection> {
 }
 
 #[test]
-fn each_collection_is_told_of_in_the_program_and_its_child() {
+fn each_collection_of_a_program_and_its_child_is_logged() {
     for version in pythons_for("collects.py once") {
         let _alone = alone();
         let log = scratch().join("collections.jsonl");
@@ -68,25 +69,25 @@ fn each_collection_is_told_of_in_the_program_and_its_child() {
         assert_eq!(logged.status, plain.status, "{logged:?}");
         assert_eq!(logged.stdout, plain.stdout);
         assert_eq!(logged.stderr, plain.stderr);
-        let expected = said(std::str::from_utf8(&plain.stdout).unwrap());
+        let expected = printed(std::str::from_utf8(&plain.stdout).unwrap());
         assert_eq!(expected.len(), 5);
-        let told = lines(&std::fs::read_to_string(&log).unwrap());
-        let own = told[0].0;
-        let of = |is_own: bool| -> Vec<Collection> {
-            let those = told
+        let logged = lines(&std::fs::read_to_string(&log).unwrap());
+        let parent = logged[0].0;
+        let of = |is_parent: bool| -> Vec<Collection> {
+            let those = logged
                 .iter()
-                .filter(|(process, _)| (*process == own) == is_own);
+                .filter(|(process, _)| (*process == parent) == is_parent);
             those.map(|(_, collection)| *collection).collect()
         };
-        // The program says what its child does before it goes on.
+        // The program prints its child's collection before it goes on.
         let parents = [&expected[..3], &expected[4..]].concat();
         let is_part = |all: &[Collection], part: &[Collection]| {
             all.windows(part.len()).any(|window| window == part)
         };
-        assert!(is_part(&of(true), &parents), "{parents:?} in {told:?}");
+        assert!(is_part(&of(true), &parents), "{parents:?} in {logged:?}");
         assert!(
             is_part(&of(false), &expected[3..4]),
-            "{expected:?} in {told:?}"
+            "{expected:?} in {logged:?}"
         );
         std::fs::remove_file(&log).unwrap();
     }
@@ -107,12 +108,12 @@ impl Running {
     fn collect(&mut self, (generation, rings): (u64, u64)) -> Collection {
         let mut input = self.child.stdin.as_ref().unwrap();
         writeln!(input, "{generation} {rings}").unwrap();
-        said(&self.line())[0]
+        printed(&self.line())[0]
     }
 }
 
 #[test]
-fn a_process_that_runs_tells_of_them_and_is_left_as_it_was() {
+fn collections_of_a_running_process_are_logged_and_it_is_left_as_it_was() {
     for version in pythons_for("collects.py in a process that runs") {
         let _alone = alone();
         let mut child = Command::new(&version.path)
@@ -134,29 +135,27 @@ fn a_process_that_runs_tells_of_them_and_is_left_as_it_was() {
                 .stderr(Stdio::piped())
                 .spawn()
                 .unwrap();
-            // It is told of from some moment on: then so is every one.
+            // From the first logged collection on, every one is logged.
             let mut expected = Vec::new();
-            let told = || lines(&std::fs::read_to_string(&log).unwrap_or_default());
-            let began = std::time::Instant::now();
-            while told().is_empty() {
-                assert!(began.elapsed().as_secs() < 60, "nothing is told of");
+            let logged = || lines(&std::fs::read_to_string(&log).unwrap_or_default());
+            wait_until("the first logged collection", || {
                 running.collect((2, 1));
-                std::thread::sleep(std::time::Duration::from_millis(20));
-            }
+                !logged().is_empty()
+            });
             for rings in 1000..1020 {
                 expected.push(running.collect((rings % 3, rings)));
             }
             // SAFETY: our own child, which we have not waited for.
             unsafe { libc::kill(logging.id() as i32, libc::SIGINT) };
             assert!(wait(&mut logging, "gc-log").success());
-            let found = told();
+            let found = logged();
             assert!(found.iter().all(|(process, _)| *process == u64::from(pid)));
-            let found: Vec<Collection> = found.iter().map(|(_, it)| *it).collect();
+            let found: Vec<Collection> = found.iter().map(|&(_, collection)| collection).collect();
             let tail = found.len().checked_sub(expected.len());
             assert_eq!(tail.map(|at| &found[at..]), Some(&expected[..]));
-            // Nobody looks any more.
+            // The log has ended.
             running.collect((2, 1));
-            assert_eq!(told().len(), found.len());
+            assert_eq!(logged().len(), found.len());
             std::fs::remove_file(&log).unwrap();
         }
         drop(running.child.stdin.take());
@@ -172,11 +171,11 @@ fn time_for_collections_has_a_share_of_its_own() {
         let script = source("collects.py");
         let recording = program
             .with(&[script.to_str().unwrap(), "storm", "120"])
-            .same();
+            .run_both_ways();
         // Nothing else of the program takes any time worth mentioning.
         let share = recording.share("[garbage collection]");
         let whole = recording.share("storm");
-        // One before it and one when the interpreter ends are not in it.
+        // Collections before `storm` and at the interpreter's end are not in it.
         assert!(share > 50.0 && whole > share - 6.0, "{share} of {whole}");
     }
 }

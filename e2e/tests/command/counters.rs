@@ -1,16 +1,15 @@
-//! What compilers have put into programs that counts: the calls are as many as is known beforehand, lines as the compilers' own tools
-//! say, and the program's own files are there as ever.
+//! The counters that compilers put into programs: calls are as many as the program makes, lines are
+//! those of the compilers' own tools, and the program still writes its own files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use profundo_e2e::sys::skip;
+use profundo_testing::{profundo, skip};
 use serde_json::Value;
 
 use crate::calls::{calls_of, report, run, text};
-use crate::command::profundo;
 use crate::targets::{by, scratch};
 
 const GCC: &[&str] = &["-g", "-O0", "--coverage"];
@@ -24,7 +23,7 @@ pub fn clang() -> &'static str {
     names.iter().find(works).copied().unwrap_or("clang-14")
 }
 
-/// An empty folder to be in.
+/// An empty folder to run a program in.
 fn folder(name: &str) -> PathBuf {
     let folder = scratch().join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -32,10 +31,10 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The names of what is in a folder.
+/// The names of a folder's entries.
 fn names_in(folder: &Path) -> BTreeSet<String> {
     let files = fs::read_dir(folder).unwrap();
-    let names = files.map(|it| it.unwrap().file_name().into_string().unwrap());
+    let names = files.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.collect()
 }
 
@@ -72,7 +71,7 @@ fn check(traced: &Traced, expected: &[(&str, u64)]) {
     assert!(said.contains("without callers and times"), "{said}");
 }
 
-/// Calls in the C program, told nothing.
+/// The calls of the C program without arguments.
 const PLAIN: &[(&str, u64)] = &[
     ("fib", 1974),
     ("in_one_line", 1),
@@ -83,7 +82,7 @@ const PLAIN: &[(&str, u64)] = &[
     ("main", 1),
 ];
 
-/// What it does when it is told of ends: of the child that is aborted nothing is known.
+/// The calls of the C program with the argument `ends`, without those of the child that is aborted.
 const ENDS: &[(&str, u64)] = &[
     ("fib", 1973 + 42 + 3),
     ("in_child", 42),
@@ -93,7 +92,7 @@ const ENDS: &[(&str, u64)] = &[
     ("main", 2),
 ];
 
-/// Hits by line, of lines that were run and are in one function alone, and not in this one.
+/// Hits by line, of lines that are in one function only, and not in the function `but`.
 fn lines(recording: &Path, but: &str) -> BTreeMap<u64, u64> {
     let table = report(recording, "lines");
     let mut lines = BTreeMap::new();
@@ -115,14 +114,14 @@ fn lines(recording: &Path, but: &str) -> BTreeMap<u64, u64> {
     lines
 }
 
-/// What gcov says of the file that a program has written.
+/// Hits by line, as gcov reads the file that a program has written.
 fn lines_by_gcov(file: &Path) -> Option<BTreeMap<u64, u64>> {
     let mut command = Command::new("gcov");
     command.args(["--json-format", "--stdout"]).arg(file);
     let output = command.current_dir(file.parent()?).output().ok()?;
-    let told: Value = serde_json::from_slice(&output.stdout).ok()?;
+    let report: Value = serde_json::from_slice(&output.stdout).ok()?;
     let mut lines = BTreeMap::new();
-    for line in told["files"][0]["lines"].as_array()? {
+    for line in report["files"][0]["lines"].as_array()? {
         let number = line["line_number"].as_u64()?;
         *lines.entry(number).or_insert(0) += line["count"].as_u64()?;
     }
@@ -130,7 +129,7 @@ fn lines_by_gcov(file: &Path) -> Option<BTreeMap<u64, u64>> {
     Some(lines)
 }
 
-/// What LLVM's own tools say of the files that a program has written into a folder.
+/// Hits by line, as LLVM's own tools read the files that a program has written into a folder.
 fn lines_by_llvm(tools: &Path, program: &Path, folder: &Path) -> Option<BTreeMap<u64, u64>> {
     let merged = folder.with_extension("profdata");
     let files = names_in(folder).into_iter();
@@ -145,15 +144,15 @@ fn lines_by_llvm(tools: &Path, program: &Path, folder: &Path) -> Option<BTreeMap
     let output = run(command.arg(&merged).arg(program));
     let said = text(&output.stdout);
     assert!(output.status.success(), "{output:?}");
-    let rows = said.lines().filter_map(|it| it.strip_prefix("DA:"));
-    let rows = rows.map(|it| it.split_once(',').unwrap());
+    let rows = said.lines().filter_map(|line| line.strip_prefix("DA:"));
+    let rows = rows.map(|row| row.split_once(',').unwrap());
     let rows = rows.map(|(line, hits)| (line.parse().unwrap(), hits.parse().unwrap()));
     Some(rows.filter(|(_, hits)| *hits > 0).collect())
 }
 
-/// Whether ours are the same, but for those that they do not have.
+/// Asserts that our lines are equal to theirs, and that there are at least so many.
 #[track_caller]
-fn are_equal(ours: &BTreeMap<u64, u64>, theirs: &BTreeMap<u64, u64>, least: usize) {
+fn assert_equal_lines(ours: &BTreeMap<u64, u64>, theirs: &BTreeMap<u64, u64>, least: usize) {
     assert!(ours.len() >= least, "{ours:?}");
     for (line, hits) in ours {
         assert_eq!(theirs.get(line), Some(hits), "line {line}: {theirs:?}");
@@ -161,7 +160,7 @@ fn are_equal(ours: &BTreeMap<u64, u64>, theirs: &BTreeMap<u64, u64>, least: usiz
 }
 
 #[test]
-fn what_gcc_counts_is_counted() {
+fn counters_of_gcc_are_read() {
     let Some(program) = by("gcc", "known_counts.c", GCC) else {
         return;
     };
@@ -169,32 +168,32 @@ fn what_gcc_counts_is_counted() {
     let folder = folder("counters_gcc");
     let _ = fs::remove_file(&written);
     let plain = run(&mut Command::new(&program));
-    let own = fs::read(&written).unwrap();
-    // The second time the program's functions add to the file what was counted the first time.
+    let plain_file = fs::read(&written).unwrap();
+    // At its second end the program adds its counts to those of the first in the file.
     let _ = fs::remove_file(&written);
     for turn in 0..2 {
         let traced = traced(&folder, &[], &program, &[]);
         assert_eq!(traced.output.stdout, plain.stdout);
         check(&traced, PLAIN);
-        assert_eq!(own == fs::read(&written).unwrap(), turn == 0);
+        assert_eq!(plain_file == fs::read(&written).unwrap(), turn == 0);
     }
     check(&traced(&folder, &[], &program, &["ends"]), ENDS);
     let _ = fs::remove_file(&written);
     let by_lines = traced(&folder, &["--lines"], &program, &[]);
-    assert_eq!(fs::read(&written).unwrap(), own);
+    assert_eq!(fs::read(&written).unwrap(), plain_file);
     assert!(names_in(&folder).is_empty());
     let said = text(&by_lines.output.stderr);
     assert!(said.contains("Hits  Line Contents"), "{said}");
     let Some(theirs) = lines_by_gcov(&written) else {
-        return skip("no gcov that tells its lines as JSON");
+        return skip("no gcov that prints lines as JSON");
     };
     let ours = lines(&by_lines.recording, "");
-    are_equal(&ours, &theirs, 40);
+    assert_equal_lines(&ours, &theirs, 40);
     assert_eq!(ours.len(), theirs.len());
 }
 
 #[test]
-fn what_clang_counts_is_counted() {
+fn counters_of_clang_are_read() {
     let Some(program) = by(clang(), "known_counts.c", CLANG) else {
         return;
     };
@@ -202,9 +201,13 @@ fn what_clang_counts_is_counted() {
     check(&traced(&folder, &[], &program, &[]), PLAIN);
     check(&traced(&folder, &[], &program, &["ends"]), ENDS);
     let names = names_in(&folder);
-    // The first; of the second three children that end well, and the program that one of them became.
+    // One file of the first run; of the second those of three children that end well, and of the
+    // program that one of them became.
     assert!(names.len() >= 3, "{names:?}");
-    assert!(names.iter().all(|it| it.starts_with("own-")), "{names:?}");
+    assert!(
+        names.iter().all(|name| name.starts_with("own-")),
+        "{names:?}"
+    );
     let folder = self::folder("counters_clang_lines");
     let by_lines = traced(&folder, &["--lines"], &program, &["quiet"]);
     let found = Command::new(clang())
@@ -216,12 +219,12 @@ fn what_clang_counts_is_counted() {
         return skip("clang has no llvm-cov and llvm-profdata beside it");
     }
     let theirs = lines_by_llvm(tools, &program, &folder).unwrap();
-    // LLVM's functions have written their file before destructors.
-    are_equal(&lines(&by_lines.recording, "after_main"), &theirs, 50);
+    // LLVM's own file is written before destructors run.
+    assert_equal_lines(&lines(&by_lines.recording, "after_main"), &theirs, 50);
 }
 
 #[test]
-fn what_rustc_counts_is_counted() {
+fn counters_of_rustc_are_read() {
     let Some(program) = by("rustc", "known_counts.rs", RUST) else {
         return;
     };
@@ -256,7 +259,7 @@ fn what_rustc_counts_is_counted() {
         return skip("rustc has no llvm-tools (a component of rustup)");
     }
     let theirs = lines_by_llvm(&tools, &program, &folder).unwrap();
-    are_equal(&lines(&by_lines.recording, ""), &theirs, 50);
+    assert_equal_lines(&lines(&by_lines.recording, ""), &theirs, 50);
 }
 
 #[test]
@@ -274,12 +277,12 @@ fn children_that_all_begin_at_once_are_counted() {
 }
 
 #[test]
-fn lines_of_some_functions_are_asked_for_by_name_or_file() {
+fn functions_are_chosen_by_name_or_file() {
     let Some(program) = by("rustc", "known_counts.rs", RUST) else {
         return;
     };
     let folder = folder("counters_some_lines");
-    for (asked, count) in [
+    for (option, count) in [
         ("--lines=fib", 1),
         ("--lines=known_counts::fib", 1),
         ("--lines=f*", 2),
@@ -288,10 +291,10 @@ fn lines_of_some_functions_are_asked_for_by_name_or_file() {
         ("--lines=known_counts::biggest", 1),
         ("--lines=other.rs", 0),
     ] {
-        let traced = traced(&folder, &[asked], &program, &[]);
+        let traced = traced(&folder, &[option], &program, &[]);
         let table = report(&traced.recording, "lines");
         let functions = table["functions"].as_array().map_or(0, Vec::len);
-        assert_eq!(functions, count, "{asked}: {table}");
+        assert_eq!(functions, count, "{option}: {table}");
     }
 }
 
@@ -318,7 +321,7 @@ fn libraries_that_were_loaded_later_are_counted() {
 }
 
 #[test]
-fn a_program_without_what_its_counters_mean_says_so() {
+fn notes_of_counters_that_cannot_be_used_are_named() {
     let Some(program) = by("gcc", "known_counts.c", &["-O1", "--coverage"]) else {
         return;
     };
@@ -344,9 +347,10 @@ fn a_program_without_what_its_counters_mean_says_so() {
     fs::write(&notes, kept).unwrap();
 }
 
-/// We look at the paths of what is opened: what is none is the kernel's to refuse.
+/// The agent reads the paths of files that are opened. A pointer that is no path is left to the
+/// kernel, which refuses it.
 #[test]
-fn a_path_that_is_none_is_refused_as_ever() {
+fn a_pointer_that_is_no_path_is_refused_by_the_kernel() {
     let Some(target) = by("gcc", "bad_path.c", &["-O0"]) else {
         return;
     };

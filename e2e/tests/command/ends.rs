@@ -1,4 +1,4 @@
-//! Every way in which a program ends, and in which we do.
+//! The ways in which a program ends, and in which the recorder does.
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -6,31 +6,31 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
 use profundo_formats::read_file;
+use profundo_testing::{profundo, wait_for};
 
-use crate::command::profundo;
-use crate::program::{Program, alone, folder, number, told, until, wait};
+use crate::program::{Program, alone, empty_folder, number, wait, wait_for_number};
 use crate::targets::{c, scratch};
 
-fn ends(how: &[&str]) {
+fn check_ends(how: &[&str]) {
     let Some(target) = c("exits.c", &[]) else {
         return;
     };
     for how in how {
-        let recording = Program::new(&target).with(&[how]).same();
+        let recording = Program::new(&target).with(&[how]).run_both_ways();
         recording
-            .hot("burn_in_main", 10.0)
-            .hot("burn_in_thread", 20.0);
+            .assert_share("burn_in_main", 10.0)
+            .assert_share("burn_in_thread", 20.0);
     }
 }
 
 #[test]
 fn by_itself() {
-    ends(&["return", "exit", "_exit", "_Exit", "quick_exit", "thread"]);
+    check_ends(&["return", "exit", "_exit", "_Exit", "quick_exit", "thread"]);
 }
 
 #[test]
 fn by_a_signal() {
-    ends(&[
+    check_ends(&[
         "abort",
         "kill",
         "term",
@@ -43,15 +43,15 @@ fn by_a_signal() {
     ]);
 }
 
-/// Signals to the program, while it works.
-fn meanwhile(does: impl Fn(i32) + Copy + 'static) -> Option<crate::recording::Recording> {
+/// Records the program, and calls a closure with its process while it works.
+fn record_while(does: impl Fn(i32) + Copy + 'static) -> Option<crate::recording::Recording> {
     let target = c("works_on.c", &[])?;
     let program = Program::new(target).meanwhile(move |_, folder| {
-        does(told(folder, "pid"));
+        does(wait_for_number(folder, "pid"));
         fs::write(folder.join("enough"), "").unwrap();
     });
-    let (recording, _) = program.same_with(|mut outcome| {
-        // Its number has as many digits as it has.
+    let (recording, _) = program.run_both_ways_with(|mut outcome| {
+        // The number of the process may have more digits in one of the two runs.
         outcome.files.remove("pid");
         outcome
     });
@@ -64,7 +64,7 @@ fn kill(pid: i32, signal: i32) {
     assert_eq!(done, 0, "no process {pid}");
 }
 
-/// The letter that the kernel shows for what a process does.
+/// The letter that the kernel shows for the state of a process.
 fn state(pid: i32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
@@ -75,74 +75,76 @@ fn stopped_and_continued() {
     let stop = |pid| {
         for _ in 0..10 {
             kill(pid, libc::SIGSTOP);
-            until("a stop", || (state(pid) == Some('T')).then_some(()));
+            wait_for("a stop", || (state(pid) == Some('T')).then_some(()));
             kill(pid, libc::SIGCONT);
-            until("work", || (state(pid) != Some('T')).then_some(()));
+            wait_for("work", || (state(pid) != Some('T')).then_some(()));
         }
     };
-    if let Some(recording) = meanwhile(stop) {
-        recording.hot("burn_and_burn", 90.0);
+    if let Some(recording) = record_while(stop) {
+        recording.assert_share("burn_and_burn", 90.0);
     }
 }
 
 #[test]
 fn killed_midway() {
-    if let Some(recording) = meanwhile(|pid| kill(pid, libc::SIGKILL)) {
-        recording.hot("burn_and_burn", 90.0);
+    if let Some(recording) = record_while(|pid| kill(pid, libc::SIGKILL)) {
+        recording.assert_share("burn_and_burn", 90.0);
     }
 }
 
-/// What came of a signal to the profiler alone.
+/// The outcome of a signal to the recorder alone.
 struct Signalled {
-    /// How the profiler ended.
+    /// The recorder's exit status.
     status: ExitStatus,
-    /// What the program printed.
-    said: String,
+    /// The program's output.
+    printed: String,
     file: PathBuf,
 }
 
-/// Sends it while the program works, and lets the program end afterwards.
-fn signal_to_us(signal: i32, arguments: &[&str]) -> Option<Signalled> {
+/// Sends the recorder a signal while the program works, and lets the program end afterwards.
+fn signal_recorder(signal: i32, arguments: &[&str]) -> Option<Signalled> {
     let target = c("works_on.c", &[])?;
     let _alone = alone();
     let file = scratch().join(format!("{}.profundo", number()));
-    let folder = folder();
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    let said = fs::File::create(folder.join("said")).unwrap();
+    let folder = empty_folder();
+    let output = fs::File::create(folder.join("printed")).unwrap();
     let mut command = Program::new(target).with(arguments).command(Some(&file));
     command
         .current_dir(&folder)
         .stdin(Stdio::null())
-        .stdout(said)
+        .stdout(output)
         .process_group(0);
     let mut child = command.spawn().unwrap();
-    let pid = told(&folder, "pid");
+    let pid = wait_for_number(&folder, "pid");
     kill(child.id() as i32, signal);
     let status = wait(&mut child, "profundo");
-    // Now nobody is there who would drain what the program's handlers write.
+    // Now no recorder drains the program's rings.
     let is_alive = state(pid).is_some_and(|state| state != 'Z');
     assert_eq!(is_alive, signal == libc::SIGKILL);
     fs::write(folder.join("enough"), "").unwrap();
-    until("the program's end", || {
+    wait_for("the program's end", || {
         let is_gone = state(pid).is_none_or(|state| state == 'Z');
         is_gone.then_some(())
     });
-    let said = fs::read_to_string(folder.join("said")).unwrap();
-    Some(Signalled { status, said, file })
+    let printed = fs::read_to_string(folder.join("printed")).unwrap();
+    Some(Signalled {
+        status,
+        printed,
+        file,
+    })
 }
 
 #[test]
-fn our_own_death_does_it_no_harm() {
-    let Some(killed) = signal_to_us(libc::SIGKILL, &[]) else {
+fn a_killed_recorder_does_the_program_no_harm() {
+    let Some(killed) = signal_recorder(libc::SIGKILL, &[]) else {
         return;
     };
-    assert_eq!(killed.said, "worked on\n");
-    // What was taken until then is there.
+    assert_eq!(killed.printed, "worked on\n");
+    // The samples until then are in the file.
     let (profile, _) = read_file(&killed.file).unwrap();
     let weight: u64 = profile.samples.iter().map(|sample| sample.weight.0).sum();
     assert!(weight > 100_000_000, "{weight} ns of 800 ms");
-    // And with what is left in the rings, where the program went on to write until they were full.
+    // The rings have further ones: the program went on writing until they were full.
     let mut recover = Command::new(profundo());
     let output = recover.arg("recover").arg(&killed.file).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -153,34 +155,34 @@ fn our_own_death_does_it_no_harm() {
 }
 
 #[test]
-fn a_request_to_end_is_handed_on() {
+fn a_request_to_end_is_passed_on_to_the_program() {
     for arguments in [&["handles"][..], &[]] {
-        let Some(asked) = signal_to_us(libc::SIGTERM, arguments) else {
+        let Some(ended) = signal_recorder(libc::SIGTERM, arguments) else {
             return;
         };
         if arguments.is_empty() {
-            assert_eq!(asked.said, "");
-            assert_eq!(asked.status.signal(), Some(libc::SIGTERM));
+            assert_eq!(ended.printed, "");
+            assert_eq!(ended.status.signal(), Some(libc::SIGTERM));
         } else {
-            assert_eq!(asked.said, "terminated\n");
-            assert_eq!(asked.status.code(), Some(9));
+            assert_eq!(ended.printed, "terminated\n");
+            assert_eq!(ended.status.code(), Some(9));
         }
-        assert!(read_file(&asked.file).unwrap().1.is_empty());
-        let _ = fs::remove_file(asked.file);
+        assert!(read_file(&ended.file).unwrap().1.is_empty());
+        let _ = fs::remove_file(ended.file);
     }
 }
 
 #[test]
-fn a_daemon_outlives_us() {
+fn a_daemon_outlives_the_recorder() {
     let Some(target) = c("daemon.c", &[]) else {
         return;
     };
     let program = Program::new(target).meanwhile(|_, folder| {
-        told(folder, "daemon.done");
+        wait_for_number(folder, "daemon.done");
     });
-    let (recording, _) = program.same_with(|mut outcome| {
+    let (recording, _) = program.run_both_ways_with(|mut outcome| {
         outcome.files.remove("daemon.done");
         outcome
     });
-    recording.hot("burn_in_parent", 5.0);
+    recording.assert_share("burn_in_parent", 5.0);
 }

@@ -1,29 +1,29 @@
-//! One process that becomes several programs: it is one in every number and table.
+//! A process that executes several programs is one process in every number and table.
 
 use std::fs;
 use std::process::Command;
 
-use profundo_e2e::sys::skip;
+use profundo_testing::{profundo, pythons, skip};
 use serde_json::Value;
 
-use crate::command::profundo;
 use crate::program::{Program, alone};
-use crate::targets::{pythons, scratch};
+use crate::targets::scratch;
 
 const BUSY: &str = "s = 0\nfor i in range(1500000): s += i\n";
 
-#[test]
-fn a_process_that_executes_others_is_one_row() {
+/// The report on a shell that becomes `env`, that becomes Python, and that becomes Python once
+/// more; beside it a child of the shell. Nothing, and skipped, without a Python.
+fn report() -> Option<Value> {
     let Some(version) = pythons().first() else {
-        return skip("there is no CPython from 3.8 to 3.14");
+        skip("there is no CPython from 3.8 to 3.15");
+        return None;
     };
     let python = version.path.display();
-    // sh becomes env, that becomes Python, and that becomes Python once more; beside it a child of sh.
-    let again =
+    let second_program =
         format!("{BUSY}import os\nos.execv('{python}', ['python3', '-c', '''{BUSY}''', 'last'])");
     let script = "true & exec env \"$0\" -c \"$1\" first".to_owned();
-    let program =
-        Program::new("/bin/sh").with(&["-c".to_owned(), script, python.to_string(), again]);
+    let arguments = ["-c".to_owned(), script, python.to_string(), second_program];
+    let program = Program::new("/bin/sh").with(&arguments);
     let file = scratch().join("execs.profundo");
     let recorded = {
         let _alone = alone();
@@ -37,49 +37,61 @@ fn a_process_that_executes_others_is_one_row() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     fs::remove_file(&file).unwrap();
-    let rows = |table: &str| told[table].as_array().unwrap().clone();
-    let counted = |table: &str| told["recording"][table].as_u64().unwrap() as usize;
-    let processes = rows("processes");
-    assert_eq!((processes.len(), counted("processes")), (2, 2), "{told}");
-    assert_eq!(rows("threads").len(), counted("threads"), "{told}");
-    let of_commands: u64 = rows("commands")
-        .iter()
-        .map(|row| row["processes"].as_u64().unwrap())
-        .sum();
-    assert_eq!(of_commands, 2, "{told}");
-    // Named after the last program, with the time of all of them.
-    let first = &processes[0];
-    assert!(
-        first["command"].as_str().unwrap().ends_with(" last"),
-        "{first}"
-    );
-    let before = first["former_programs"].as_array().unwrap();
-    let names: Vec<&str> = before
-        .iter()
-        .map(|it| it["command"].as_str().unwrap())
-        .collect();
-    assert!(
-        names.iter().any(|name| name.ends_with(" first")),
-        "{names:?}"
-    );
-    let seconds =
-        |rows: &[Value]| -> f64 { rows.iter().map(|it| it["seconds"].as_f64().unwrap()).sum() };
-    let python_before = before
-        .iter()
-        .rfind(|it| it["command"].as_str().unwrap().ends_with(" first"));
-    assert!(
-        python_before.unwrap()["seconds"].as_f64().unwrap() > 0.01,
-        "{first}"
-    );
-    assert!(
-        seconds(before) < first["seconds"].as_f64().unwrap(),
-        "{first}"
-    );
-    let (by_process, by_command) = (seconds(&processes), seconds(&rows("commands")));
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+fn rows<'a>(report: &'a Value, table: &str) -> &'a [Value] {
+    report[table].as_array().unwrap()
+}
+
+fn seconds(row: &Value) -> f64 {
+    row["seconds"].as_f64().unwrap()
+}
+
+fn sum(rows: &[Value]) -> f64 {
+    rows.iter().map(seconds).sum()
+}
+
+#[test]
+fn a_process_that_executes_others_is_one_row() {
+    let Some(report) = report() else { return };
+    check_numbers(&report);
+    check_programs(&rows(&report, "processes")[0]);
+    let by_process = sum(rows(&report, "processes"));
+    let by_command = sum(rows(&report, "commands"));
     assert!(
         (by_process - by_command).abs() < 1e-6,
         "{by_process} {by_command}"
     );
+}
+
+/// Each table has as many rows as the report counts.
+fn check_numbers(report: &Value) {
+    let counted = |table: &str| report["recording"][table].as_u64().unwrap() as usize;
+    let processes = rows(report, "processes").len();
+    assert_eq!((processes, counted("processes")), (2, 2), "{report}");
+    assert_eq!(
+        rows(report, "threads").len(),
+        counted("threads"),
+        "{report}"
+    );
+    let of_commands: u64 = rows(report, "commands")
+        .iter()
+        .map(|row| row["processes"].as_u64().unwrap())
+        .sum();
+    assert_eq!(of_commands, 2, "{report}");
+}
+
+/// The row of a process is named after its last program, and has the time of all of them.
+fn check_programs(process: &Value) {
+    let command = |program: &Value| program["command"].as_str().unwrap().to_owned();
+    assert!(command(process).ends_with(" last"), "{process}");
+    let former = rows(process, "former_programs");
+    let first = former
+        .iter()
+        .rfind(|program| command(program).ends_with(" first"));
+    let first = first.unwrap_or_else(|| panic!("no first program: {process}"));
+    assert!(seconds(first) > 0.01, "{process}");
+    assert!(sum(former) < seconds(process), "{process}");
 }

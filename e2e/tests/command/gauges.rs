@@ -1,19 +1,19 @@
-//! What programs have of the machine's memory over time: compared with what is known of them.
+//! The resident memory of programs over time, compared with known figures.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
+use profundo_testing::profundo;
 use serde_json::Value;
 
-use crate::command::profundo;
-use crate::program::{Program, number};
+use crate::program::{KilledOnDrop, Program, number};
 use crate::targets::{c, pythons_for, scratch, source};
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// What the report says of each process.
+/// The report's rows on memory, one for each process.
 fn memory(file: &Path) -> Vec<Value> {
     let mut command = Command::new(profundo());
     let command = command.arg("report").arg(file).args(["memory", "--json"]);
@@ -27,9 +27,9 @@ fn mib(process: &Value, key: &str) -> f64 {
     process[key].as_f64().unwrap_or(f64::NAN) / MIB
 }
 
-/// Whether a size is what is known of it, and what any interpreter has besides.
+/// Asserts that a size in MiB is the known one, and what any interpreter has besides.
 #[track_caller]
-fn near(found: f64, known: f64, process: &Value) {
+fn assert_near(found: f64, known: f64, process: &Value) {
     let looks = process["looks"].as_array().map_or(0, Vec::len);
     assert!(
         found >= known && found < known + 40.0,
@@ -39,7 +39,7 @@ fn near(found: f64, known: f64, process: &Value) {
 }
 
 #[test]
-fn peaks_ends_and_what_is_shared_are_those_of_the_program() {
+fn peaks_ends_and_shared_memory_are_those_of_the_program() {
     for python in pythons_for("grows.py") {
         let file = scratch().join(format!("grows-{}.profundo", number()));
         let program = Program::new(&python.path)
@@ -51,8 +51,8 @@ fn peaks_ends_and_what_is_shared_are_those_of_the_program() {
         let [parent, child] = &found[..] else {
             panic!("{found:#?}")
         };
-        near(mib(parent, "peak_bytes"), 64.0 + 128.0, parent);
-        near(mib(parent, "end_bytes"), 64.0, parent);
+        assert_near(mib(parent, "peak_bytes"), 64.0 + 128.0, parent);
+        assert_near(mib(parent, "end_bytes"), 64.0, parent);
         assert!(mib(parent, "start_bytes") < 40.0, "{parent:#}");
         let at = parent["peak_at_seconds"].as_f64().unwrap();
         let looks = parent["looks"].as_array().unwrap();
@@ -61,10 +61,10 @@ fn peaks_ends_and_what_is_shared_are_those_of_the_program() {
             .map(|look| look["at_seconds"].as_f64().unwrap())
             .collect();
         assert!(times.is_sorted());
-        // It began with 0.8 seconds of growing.
+        // The program grows for its first 0.8 seconds.
         assert!(at > 0.8 && at < times[times.len() - 1], "{at}: {times:?}");
-        // The parent's pages count as the child's own by half.
-        near(mib(child, "peak_bytes"), 64.0 + 32.0, child);
+        // The shared pages count by half in the child's proportional size.
+        assert_near(mib(child, "peak_bytes"), 64.0 + 32.0, child);
         let share = mib(child, "most_proportional_bytes");
         let shared = mib(child, "peak_bytes") - share;
         assert!(shared > 16.0 && share > 32.0, "{share} MiB: {child:#}");
@@ -85,7 +85,7 @@ fn peaks_ends_and_what_is_shared_are_those_of_the_program() {
     }
 }
 
-/// No look sees the peak: the program has it for a moment before it ends.
+/// No look sees the peak, because it lasts for a moment before the program ends.
 #[test]
 fn a_late_peak_is_one_figure_everywhere() {
     let Some(target) = c("late_peak.c", &["-O1", "-fno-builtin"]) else {
@@ -97,7 +97,7 @@ fn a_late_peak_is_one_figure_everywhere() {
     assert!(output.status.success(), "{output:?}");
     let found = memory(&file);
     let peak = found[0]["peak_bytes"].as_f64().unwrap();
-    near(peak / MIB, 80.0, &found[0]);
+    assert_near(peak / MIB, 80.0, &found[0]);
     let shown = format!("{:.1} MB", peak / 1e6);
     for report in [&[][..], &["memory"]] {
         let mut command = Command::new(profundo());
@@ -110,10 +110,10 @@ fn a_late_peak_is_one_figure_everywhere() {
     }
     let mut command = Command::new(profundo());
     let output = command.args(["time", "--json", "--"]).arg(&target).output();
-    // The program's own output is on the other side.
+    // The program's own output goes to stdout.
     let time: Value = serde_json::from_slice(&output.unwrap().stderr).unwrap();
     let timed = time["runs"][0]["peak_resident_bytes"].as_f64().unwrap();
-    // What the agent has in memory is not there.
+    // The difference is the memory of the agent, which `time` does not load.
     assert!(
         (0.0..8.0 * MIB).contains(&(peak - timed)),
         "{peak} and {timed}"
@@ -122,7 +122,7 @@ fn a_late_peak_is_one_figure_everywhere() {
 }
 
 #[test]
-fn who_keeps_growing_is_said_and_how_fast() {
+fn growth_has_its_rate() {
     let Some(target) = c("grows.c", &[]) else {
         return;
     };
@@ -133,13 +133,13 @@ fn who_keeps_growing_is_said_and_how_fast() {
     let found = memory(&file);
     let growth = &found[0]["growth"];
     let rate = |end: &str| growth[format!("bytes_per_second{end}")].as_f64().unwrap();
-    // A busy machine has it sleep longer.
+    // On a busy machine the program sleeps for longer, so it grows more slowly.
     assert!(rate("_low") > 0.0 && rate("") > MIB, "{growth:#}");
     assert!(rate("_low") < 10.6 * MIB, "{growth:#}");
     fs::remove_file(file).unwrap();
 }
 
-/// What a process says on its own memory, by what is told of it at the last look.
+/// The last known figure of this name among the looks at a process.
 fn last(process: &Value, key: &str) -> f64 {
     let looks = process["looks"].as_array().unwrap();
     let known = looks.iter().rev().find_map(|look| look[key].as_f64());
@@ -147,7 +147,7 @@ fn last(process: &Value, key: &str) -> f64 {
 }
 
 #[test]
-fn what_is_in_blocks_and_what_is_kept_free_is_what_the_allocator_says() {
+fn memory_in_use_and_kept_is_that_of_the_allocator() {
     let Some(target) = c("half_free.c", &["-fno-builtin"]) else {
         return;
     };
@@ -156,8 +156,8 @@ fn what_is_in_blocks_and_what_is_kept_free_is_what_the_allocator_says() {
         let program = Program::new(&target).options(&[option]);
         let output = program.command(Some(&file)).output().unwrap();
         assert!(output.status.success(), "{output:?}");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        let said: Vec<f64> = said
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let known: Vec<f64> = printed
             .lines()
             .next()
             .unwrap()
@@ -174,9 +174,9 @@ fn what_is_in_blocks_and_what_is_kept_free_is_what_the_allocator_says() {
             );
         };
         let most = process["most_in_use_bytes"].as_f64().unwrap();
-        near(most, said[0], "the most in use");
-        near(last(process, "in_use_bytes"), said[1], "in use at last");
-        near(last(process, "slack_bytes"), said[2], "what is kept");
+        near(most, known[0], "the most in use");
+        near(last(process, "in_use_bytes"), known[1], "in use at last");
+        near(last(process, "slack_bytes"), known[2], "what is kept");
         assert_eq!(last(process, "mapped_bytes"), 0.0);
         let is_exact = process["most_in_use_bytes_low"].is_null();
         assert_eq!(is_exact, option == "--memory=exact", "{process:#}");
@@ -185,12 +185,12 @@ fn what_is_in_blocks_and_what_is_kept_free_is_what_the_allocator_says() {
 }
 
 #[test]
-fn arenas_are_those_that_the_interpreter_counts() {
+fn arenas_are_those_of_the_interpreter() {
     for python in pythons_for("arenas.py") {
         let file = scratch().join(format!("arenas-{}.profundo", number()));
         let bare = Command::new(&python.path).arg(source("arenas.py")).output();
-        let said = String::from_utf8_lossy(&bare.unwrap().stdout).into_owned();
-        let said: f64 = said.trim().parse().unwrap();
+        let printed = String::from_utf8_lossy(&bare.unwrap().stdout).into_owned();
+        let known: f64 = printed.trim().parse().unwrap();
         let program = Program::new(&python.path)
             .with(&[source("arenas.py")])
             .options(&["--memory"]);
@@ -198,11 +198,11 @@ fn arenas_are_those_that_the_interpreter_counts() {
         assert!(output.status.success(), "{output:?}");
         let found = memory(&file);
         let counted = found[0]["most_arena_bytes"].as_f64().unwrap();
-        // An arena more or less is a matter of addresses; since 3.11 frames are made in small ones.
-        let one = if said % MIB == 0.0 { MIB } else { MIB / 4.0 };
+        // One arena more or less depends on addresses. Since 3.11 frames are made in small ones.
+        let one = if known % MIB == 0.0 { MIB } else { MIB / 4.0 };
         assert!(
-            (counted - said).abs() <= 1.1 * one,
-            "{counted} of {said}: {:#}",
+            (counted - known).abs() <= 1.1 * one,
+            "{counted} of {known}: {:#}",
             found[0]
         );
         fs::remove_file(file).unwrap();
@@ -210,7 +210,7 @@ fn arenas_are_those_that_the_interpreter_counts() {
 }
 
 #[test]
-fn what_a_fork_has_from_its_parent_is_not_called_kept() {
+fn memory_from_before_a_fork_is_not_called_kept() {
     for python in pythons_for("grows.py") {
         let file = scratch().join(format!("grows-{}.profundo", number()));
         let program = Program::new(&python.path)
@@ -221,33 +221,27 @@ fn what_a_fork_has_from_its_parent_is_not_called_kept() {
         let found = memory(&file);
         let forked: Vec<bool> = found
             .iter()
-            .map(|it| it["is_forked"].as_bool().unwrap())
+            .map(|process| process["is_forked"].as_bool().unwrap())
             .collect();
         assert_eq!(forked, [false, true], "{found:#?}");
         assert!(found[1]["most_slack_bytes"].is_null(), "{:#}", found[1]);
-        assert!(found[1]["most_in_use_bytes"].as_f64().is_some());
+        assert!(
+            found[1]["most_in_use_bytes"].as_f64() > Some(0.0),
+            "{:#}",
+            found[1]
+        );
         fs::remove_file(file).unwrap();
     }
 }
 
-/// Ends its process when the test does.
-struct Ending(Child);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
-fn a_process_that_runs_already_is_looked_at() {
+fn memory_of_a_running_process_is_recorded() {
     let Some(target) = c("grows.c", &[]) else {
         return;
     };
     let mut target = Command::new(target);
     let target = target.arg("1000").stdout(Stdio::piped()).spawn();
-    let mut target = Ending(target.unwrap());
+    let mut target = KilledOnDrop(target.unwrap());
     let mut begun = String::new();
     let output = target.0.stdout.take().unwrap();
     BufReader::new(output).read_line(&mut begun).unwrap();

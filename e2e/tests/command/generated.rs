@@ -1,23 +1,23 @@
-//! Code that programs make while they run has its names, by each of the ways to tell of it, also
-//! where a place is used again.
+//! Generated code has its names, by each of the interfaces for them, also where an address is used
+//! again.
 
 use std::fs;
 use std::process::Command;
 
-use profundo_e2e::sys::skip;
 use profundo_model::{Language, State};
+use profundo_testing::{Python, pythons, skip, tool};
 
 use crate::program::{Outcome, Program};
 use crate::recording::Recording;
-use crate::targets::{c, python_with, pythons, source, tool};
+use crate::targets::{c, python_with, source};
 
-/// Files that have the numbers of processes in their names.
+/// The outcome without its files, which have the numbers of processes in their names.
 fn without_files(mut outcome: Outcome) -> Outcome {
     outcome.files.clear();
     outcome
 }
 
-/// The languages and files of all frames of a name.
+/// The language, file and line of each frame of this function.
 fn frames_of(recording: &Recording, function: &str) -> Vec<(Language, String, u32)> {
     let profile = &recording.profile;
     let frames = profile.frames.iter();
@@ -31,15 +31,16 @@ fn frames_of(recording: &Recording, function: &str) -> Vec<(Language, String, u3
         .collect()
 }
 
-fn made_by(way: &str) -> Option<Recording> {
+/// Records the program that publishes its names in this way.
+fn recorded(interface: &str) -> Option<Recording> {
     let target = c("generated.c", &["-fno-omit-frame-pointer"])?;
-    let program = Program::new(target).with(&[way]).slack(2.0);
-    let (recording, _) = program.same_with(without_files);
+    let program = Program::new(target).with(&[interface]).slack(2.0);
+    let (recording, _) = program.run_both_ways_with(without_files);
     recording
-        .parts(&[("early", 40.0), ("late", 60.0)], 5.0)
-        .hot("outer", 90.0)
-        .hot("main", 90.0)
-        .whole(95.0);
+        .assert_parts(&[("early", 40.0), ("late", 60.0)], 5.0)
+        .assert_share("outer", 90.0)
+        .assert_share("main", 90.0)
+        .assert_whole(95.0);
     let order = ["outer", "burn", "main"];
     let is_in_order = recording.seconds_where(|sample| {
         let names = recording.names(sample);
@@ -61,12 +62,12 @@ fn made_by(way: &str) -> Option<Recording> {
 
 #[test]
 fn a_perf_map() {
-    made_by("map");
+    recorded("map");
 }
 
 #[test]
 fn a_jitdump_with_lines() {
-    if let Some(recording) = made_by("dump") {
+    if let Some(recording) = recorded("dump") {
         let found = frames_of(&recording, "late");
         let expected = (Language::Generated, "/src/made.code".to_owned(), 11);
         assert!(found.contains(&expected), "{found:?}");
@@ -75,14 +76,14 @@ fn a_jitdump_with_lines() {
 
 #[test]
 fn the_list_for_debuggers() {
-    made_by("gdb");
+    recorded("gdb");
 }
 
 #[test]
 fn node_by_both_of_its_ways() {
     let Some(node) = tool("node") else { return };
     for way in ["--perf-basic-prof", "--perf-prof"] {
-        // Inlined, or interpreted, they would have no code of their own.
+        // Functions that are inlined or interpreted have no code of their own.
         let arguments = [
             way.into(),
             "--no-turbo-inlining".into(),
@@ -90,12 +91,12 @@ fn node_by_both_of_its_ways() {
             source("hot_names.js"),
         ];
         let program = Program::new(&node).with(&arguments).slack(4.0);
-        let (recording, _) = program.same_with(without_files);
+        let (recording, _) = program.run_both_ways_with(without_files);
         recording
-            .hot("burn", 60.0)
-            .hot("sixParts", 60.0)
-            .hot("threeParts", 20.0)
-            .whole(95.0);
+            .assert_share("burn", 60.0)
+            .assert_share("sixParts", 60.0)
+            .assert_share("threeParts", 20.0)
+            .assert_whole(95.0);
         let found = frames_of(&recording, "burn");
         let file = source("hot_names.js").to_string_lossy().into_owned();
         assert!(!found.is_empty(), "{}", recording.outline());
@@ -111,12 +112,12 @@ fn node_by_both_of_its_ways() {
 }
 
 #[test]
-fn numba_without_being_asked() {
+fn numba_without_an_option() {
     let Some(python) = python_with("numba") else {
         return;
     };
     let program = Program::new(&python.path).with(&[source("numba_loop.py")]);
-    let recording = program.slack(20.0).same();
+    let recording = program.slack(20.0).run_both_ways();
     let name = "__main__::compiled_sum";
     let found = frames_of(&recording, name);
     let file = source("numba_loop.py").to_string_lossy().into_owned();
@@ -129,7 +130,7 @@ fn numba_without_being_asked() {
         "{found:?}; {}",
         recording.outline()
     );
-    // Compiling takes most of it.
+    // Compiling takes most of the time.
     assert!(recording.share(name) > 3.0, "{}", recording.outline());
 }
 
@@ -143,58 +144,57 @@ fn trampolines_of_python_are_no_frames_of_their_own() {
         skip("no Python here has trampolines for perf");
     }
     for python in new {
-        let ways: &[&str] = match python.version >= (3, 13) {
+        let modes: &[&str] = match python.version >= (3, 13) {
             true => &["perf", "perf_jit"],
             false => &["perf"],
         };
-        for way in ways {
-            let has_them = Command::new(&python.path)
-                .args([
-                    "-X",
-                    way,
-                    "-c",
-                    "import sys; sys.exit(not sys.is_stack_trampoline_active())",
-                ])
-                .output()
-                .is_ok_and(|output| output.status.success());
-            if !has_them {
+        for mode in modes {
+            if !has_trampolines(python, mode) {
                 skip("this Python was built without trampolines");
                 continue;
             }
             let arguments = [
                 "-X".into(),
-                (*way).into(),
+                (*mode).into(),
                 source("recursion.py").into_os_string(),
             ];
             let program = Program::new(&python.path).with(&arguments).slack(4.0);
-            let (recording, _) = program.same_with(without_files);
-            recording.whole(97.0);
-            let python_frames = recording.profile.frames.iter();
-            let doubled = python_frames
-                .filter(|frame| {
-                    let path = recording.profile.files.get(frame.file).path;
-                    let path = recording.profile.strings.get(path);
-                    frame.language == Language::Python && path.ends_with("recursion.py")
-                })
-                .filter(|frame| frame.line == 0);
-            assert_eq!(doubled.count(), 0, "{way}: {}", recording.outline());
-            let kinds = recording
-                .profile
-                .samples
-                .iter()
-                .map(|sample| recording.names(sample));
-            let in_a_row = kinds
-                .flat_map(|names| {
-                    names
-                        .windows(2)
-                        .map(|two| two == ["py_trampoline_evaluator"; 2])
-                        .collect::<Vec<_>>()
-                })
-                .filter(|&is| is)
-                .count();
-            assert_eq!(in_a_row, 0, "{way}: {}", recording.outline());
+            let (recording, _) = program.run_both_ways_with(without_files);
+            recording.assert_whole(97.0);
+            check_trampolines(&recording, mode);
         }
     }
+}
+
+fn has_trampolines(python: &Python, mode: &str) -> bool {
+    const TEST: &str = "import sys; sys.exit(not sys.is_stack_trampoline_active())";
+    Command::new(&python.path)
+        .args(["-X", mode, "-c", TEST])
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+/// No Python frame comes from a trampoline, which has no line, and no trampoline follows another.
+fn check_trampolines(recording: &Recording, mode: &str) {
+    let profile = &recording.profile;
+    let without_line = profile.frames.iter().filter(|frame| {
+        let path = profile.strings.get(profile.files.get(frame.file).path);
+        frame.language == Language::Python && path.ends_with("recursion.py") && frame.line == 0
+    });
+    assert_eq!(without_line.count(), 0, "{mode}: {}", recording.outline());
+    let in_a_row = profile.samples.iter().map(|sample| {
+        let names = recording.names(sample);
+        let pairs = names.windows(2);
+        pairs
+            .filter(|pair| *pair == ["py_trampoline_evaluator"; 2])
+            .count()
+    });
+    assert_eq!(
+        in_a_row.sum::<usize>(),
+        0,
+        "{mode}: {}",
+        recording.outline()
+    );
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_perf_map_for_perf() {
                 "def in_the_map(): pass\nfor _ in range(100_000): in_the_map()",
             ])
             .options(&["--perf-map"]);
-        let (recording, _) = program.slack(4.0).same_with(without_files);
+        let (recording, _) = program.slack(4.0).run_both_ways_with(without_files);
         let pid = recording.profile.processes[0].pid;
         let map = format!("/tmp/perf-{pid}.map");
         let text = fs::read_to_string(&map).unwrap_or_default();
@@ -230,7 +230,7 @@ fn a_perf_map_for_perf() {
 }
 
 #[test]
-fn the_kernel_above_who_calls_it() {
+fn kernel_functions_are_above_their_callers() {
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     // SAFETY: asks for a number.
@@ -254,7 +254,7 @@ fn the_kernel_above_who_calls_it() {
             "status=none",
         ])
         .options(&["--engine", "perf-ring"]);
-    let recording = program.same();
+    let recording = program.run_both_ways();
     let is_kernels = |name: &&str| name.starts_with("[kernel] ");
     let in_kernel = |sample: &profundo_model::Sample| {
         let names = recording.names(sample);

@@ -1,4 +1,5 @@
-//! What programs allocate: counted to the byte where everything is, and near to it where some is sampled.
+//! The allocations of programs: to the byte where all are counted, and near to it where they are
+//! sampled.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,11 +7,12 @@ use std::path::Path;
 use std::process::Command;
 
 use profundo_model::{Amount, Domain, Heap, Profile, Site, StackId};
+use profundo_testing::Python;
 
 use crate::program::{Program, number};
-use crate::targets::{Python, c, cpp, pythons_for, rust, scratch, source};
+use crate::targets::{c, cpp, pythons_for, rust, scratch, source};
 
-/// What a line adds up to.
+/// The sums of a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Line {
     pub allocated: Amount,
@@ -18,7 +20,7 @@ pub struct Line {
     pub temporary: u64,
 }
 
-/// The innermost line of a stack that is in this file.
+/// The innermost line of a stack in this file.
 pub fn line_of(profile: &Profile, stack: StackId, file: &str) -> Option<u32> {
     let locations = profile.stacks.locations(stack);
     let mut frames = locations.flat_map(|location| profile.locations.get(location).frames.iter());
@@ -27,7 +29,7 @@ pub fn line_of(profile: &Profile, stack: StackId, file: &str) -> Option<u32> {
         .map(|&frame| profile.frames.get(frame).line)
 }
 
-/// Exact sums by line of a file, of one kind of allocator or of all.
+/// Exact sums by line of a file, of the sites that are wanted.
 pub fn lines(profile: &Profile, file: &str, wanted: impl Fn(&Site) -> bool) -> BTreeMap<u32, Line> {
     let mut lines: BTreeMap<u32, Line> = BTreeMap::new();
     for site in profile.heap.sites.iter().filter(|site| wanted(site)) {
@@ -59,7 +61,9 @@ fn c_is_counted_to_the_byte() {
     let Some(target) = c("known_heap.c", &["-fno-builtin"]) else {
         return;
     };
-    let recording = Program::new(target).options(&["--memory=exact"]).same();
+    let recording = Program::new(target)
+        .options(&["--memory=exact"])
+        .run_both_ways();
     let profile = &recording.profile;
     let found = lines(profile, "known_heap.c", |_| true);
     let source = source("known_heap.c");
@@ -101,20 +105,21 @@ fn c_is_counted_to_the_byte() {
         site.domain == Domain::Mapped
     });
     assert_eq!(mapped.len(), 1, "{mapped:?}");
+    check_copies(profile, marked(&source, "// copies"));
+}
 
-    // What was copied: sixteen times four megabytes, of which one in each megabyte is told of.
+/// The line copies sixteen times four megabytes, of which about one copy in each megabyte is
+/// sampled.
+fn check_copies(profile: &Profile, line: u32) {
     let Heap {
         copies, copying, ..
     } = &profile.heap;
-    let copied = |line: u32| -> f64 {
-        let of_line = copies
-            .iter()
-            .filter(|it| line_of(profile, it.stack, "known_heap.c") == Some(line));
-        of_line
-            .map(|it| copying.weight(it.size) * it.size as f64)
-            .sum()
-    };
-    let copied = copied(marked(&source, "// copies"));
+    let of_line = copies
+        .iter()
+        .filter(|copy| line_of(profile, copy.stack, "known_heap.c") == Some(line));
+    let copied: f64 = of_line
+        .map(|copy| copying.weight(copy.size) * copy.size as f64)
+        .sum();
     let expected = f64::from(16 << 22);
     assert!(
         (copied / expected - 1.0).abs() < 0.3,
@@ -127,7 +132,9 @@ fn cpp_is_counted_to_the_byte() {
     let Some(target) = cpp("known_heap.cpp", &["-O0", "-fno-builtin"]) else {
         return;
     };
-    let recording = Program::new(target).options(&["--memory=exact"]).same();
+    let recording = Program::new(target)
+        .options(&["--memory=exact"])
+        .run_both_ways();
     let found = lines(&recording.profile, "known_heap.cpp", |_| true);
     let source = source("known_heap.cpp");
     for (comment, count, bytes, live) in [
@@ -151,11 +158,11 @@ fn rust_is_counted_as_its_own_allocator_counts() {
         return;
     };
     let program = Program::new(target).options(&["--memory=exact"]);
-    let (recording, outcome) = program.same_with(|outcome| outcome);
+    let (recording, outcome) = program.run_both_ways_with(|outcome| outcome);
     let mut known = outcome
         .stdout
         .split_whitespace()
-        .map(|it| it.parse().unwrap());
+        .map(|number| number.parse().unwrap());
     let known = amount(known.next().unwrap(), known.next().unwrap());
     let profile = &recording.profile;
     let mut counted = Amount::default();
@@ -175,7 +182,7 @@ fn traced(python: &Python, path: &Path) -> BTreeMap<u32, u64> {
     let output = command.arg(path).arg("trace").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let numbers = text.lines().map(|line| {
-        let mut numbers = line.split(' ').map(|it| it.parse::<u64>().unwrap());
+        let mut numbers = line.split(' ').map(|number| number.parse::<u64>().unwrap());
         (numbers.next().unwrap() as u32, numbers.next().unwrap())
     });
     numbers.collect()
@@ -187,7 +194,10 @@ fn python_is_counted_as_its_own_tracer_counts() {
     for python in pythons_for("known_heap.py") {
         let known = traced(&python, &path);
         let program = Program::new(&python.path).with(&[&path]);
-        let recording = program.options(&["--memory=exact"]).slack(20.0).same();
+        let recording = program
+            .options(&["--memory=exact"])
+            .slack(20.0)
+            .run_both_ways();
         let found = lines(&recording.profile, "known_heap.py", |site| {
             site.domain == Domain::Python
         });
@@ -212,14 +222,14 @@ fn python_is_counted_as_its_own_tracer_counts() {
     }
 }
 
-/// What is sampled is near to what is counted, line by line.
+/// Sampled sums are near to the known ones, line by line.
 #[test]
-fn samples_stand_for_what_is_there() {
+fn samples_stand_for_all_blocks() {
     let Some(target) = c("known_heap.c", &["-fno-builtin"]) else {
         return;
     };
     let options = ["--memory", "--memory-sample", "1k"];
-    let recording = Program::new(target).options(&options).same();
+    let recording = Program::new(target).options(&options).run_both_ways();
     let profile = &recording.profile;
     let heap = &profile.heap;
     let source = source("known_heap.c");
@@ -265,14 +275,17 @@ fn handlers_may_allocate_whatever_they_interrupt() {
     };
     for mode in ["--memory", "--memory=exact"] {
         // An agent that is not optimized takes long to count all of it.
-        let recording = Program::new(&target).options(&[mode]).slack(15.0).same();
+        let recording = Program::new(&target)
+            .options(&[mode])
+            .slack(15.0)
+            .run_both_ways();
         let heap = &recording.profile.heap;
         assert!(!heap.blocks.is_empty() || !heap.sites.is_empty(), "{mode}");
     }
 }
 
 #[test]
-fn a_file_that_is_too_small_has_fewer_blocks_that_stand_for_more() {
+fn blocks_in_a_small_file_stand_for_more() {
     const BLOCKS: u64 = 150_000;
     const SIZE: u64 = 100 << 10;
     let Some(target) = c("churn.c", &["-fno-builtin"]) else {
@@ -291,8 +304,10 @@ fn a_file_that_is_too_small_has_fewer_blocks_that_stand_for_more() {
     let notes = &profile.meta.notes;
     let is_said = |note: &String| note.contains("fewer allocations are kept");
     assert!(notes.iter().any(is_said), "{notes:?}");
-    // What could not be told for want of time is told of, in blocks that were to be recorded.
-    let lost = notes.iter().find(|it| it.contains("were to be recorded"));
+    // A note counts the blocks that were not recorded for lack of time.
+    let lost = notes
+        .iter()
+        .find(|note| note.contains("were to be recorded"));
     let lost = lost.and_then(|note| note.split(' ').next()?.parse::<f64>().ok());
     let lost = lost.unwrap_or(0.0) * f64::from(16 << 10);
     let (mut bytes, mut variance, mut live) = (0.0, 0.0, 0_u64);

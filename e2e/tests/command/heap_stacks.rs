@@ -1,4 +1,5 @@
-//! What is allocated keeps its line, however many stacks a program has and whatever the command does meanwhile.
+//! Allocations keep their lines, however many stacks a program has and whatever the recorder does
+//! meanwhile.
 
 use profundo_model::{LocationKind, Profile, Reason};
 
@@ -6,12 +7,14 @@ use crate::heap::{amount, lines, marked};
 use crate::program::Program;
 use crate::targets::{c, pythons_for, source};
 
-/// What was allocated at stacks of which nothing was kept.
-fn not_kept(profile: &Profile) -> u64 {
+/// The number of blocks whose stacks were not kept.
+fn blocks_without_stack(profile: &Profile) -> u64 {
     let sites = profile.heap.sites.iter();
     let of = sites.filter(|site| {
         let mut locations = profile.stacks.locations(site.stack);
-        locations.any(|it| profile.locations.get(it).kind == LocationKind::Reason(Reason::NotKept))
+        locations.any(|location| {
+            profile.locations.get(location).kind == LocationKind::Reason(Reason::NotKept)
+        })
     });
     of.map(|site| site.allocated.count).sum()
 }
@@ -22,7 +25,7 @@ fn half_a_million_stacks_keep_their_lines() {
         return;
     };
     let program = Program::new(target).options(&["--memory=exact"]);
-    let recording = program.slack(120.0).same();
+    let recording = program.slack(120.0).run_both_ways();
     let profile = &recording.profile;
     let found = lines(profile, "many_stacks.c", |_| true);
     let source = source("many_stacks.c");
@@ -37,18 +40,19 @@ fn half_a_million_stacks_keep_their_lines() {
     );
     let stacks = profile.heap.sites.len();
     assert!(stacks > 1 << 19, "{stacks}");
-    assert_eq!(not_kept(profile), 0);
-    // The program does hardly anything else, so most of its time is what the counting takes. That is timed by the cycle
-    // counter, which goes on while the thread has lost its CPU.
+    assert_eq!(blocks_without_stack(profile), 0);
+    // Most of the program's time is the cost of counting. That is measured by the cycle counter,
+    // which goes on while the thread has lost its CPU.
     let (user, system) = profile.cpu_used().unwrap();
-    let (own, used) = (profile.meta.own_cost.unwrap().0, user.0 + system.0);
+    let (counting, used) = (profile.meta.own_cost.unwrap().0, user.0 + system.0);
     assert!(
-        own > used / 4 && own < used + used / 4,
-        "{own} of {used} ns"
+        counting > used / 4 && counting < used + used / 4,
+        "{counting} of {used} ns"
     );
 }
 
-/// A stack is known again by its registers and words, also where it leads through code that was made, and is replaced.
+/// A stack is recognized by its registers and words, also where it leads through generated code
+/// that is replaced.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn blocks_of_generated_code_have_their_callers() {
@@ -56,7 +60,7 @@ fn blocks_of_generated_code_have_their_callers() {
         return;
     };
     let program = Program::new(target).options(&["--memory=exact"]);
-    let recording = program.slack(20.0).same();
+    let recording = program.slack(20.0).run_both_ways();
     let profile = &recording.profile;
     let block = marked(&source("generated_blocks.c"), "// block");
     let found = lines(profile, "generated_blocks.c", |_| true);
@@ -64,8 +68,8 @@ fn blocks_of_generated_code_have_their_callers() {
     assert_eq!(found[&block].live, amount(0, 0));
     let whole = profile.heap.sites.iter().filter(|site| {
         let locations = profile.stacks.locations(site.stack);
-        let frames = locations.flat_map(|it| profile.locations.get(it).frames.iter());
-        let names: Vec<&str> = frames.map(|&it| profile.function_name(it)).collect();
+        let frames = locations.flat_map(|location| profile.locations.get(location).frames.iter());
+        let names: Vec<&str> = frames.map(|&frame| profile.function_name(frame)).collect();
         ["block", "through", "main"]
             .iter()
             .all(|name| names.contains(name))
@@ -74,13 +78,16 @@ fn blocks_of_generated_code_have_their_callers() {
     assert_eq!(blocks, 120_000);
 }
 
-/// The command does not run at all while the children do, as on a machine that has too much to do.
+/// The recorder does not run while the children do, as on a machine that has too much to do.
 #[test]
-fn children_of_forks_keep_their_lines_though_the_command_stands_still() {
+fn children_of_forks_keep_their_lines_while_the_recorder_is_stopped() {
     let path = source("known_forks.py");
     for python in pythons_for("known_forks.py") {
         let program = Program::new(&python.path).with(&[&path]);
-        let recording = program.options(&["--memory=exact"]).slack(120.0).same();
+        let recording = program
+            .options(&["--memory=exact"])
+            .slack(120.0)
+            .run_both_ways();
         let found = lines(&recording.profile, "known_forks.py", |_| true);
         for (comment, times) in [
             ("# child", 2),
@@ -96,24 +103,24 @@ fn children_of_forks_keep_their_lines_though_the_command_stands_still() {
                 "{python:?}: {comment}: {bytes}: {found:#?}"
             );
         }
-        assert_eq!(not_kept(&recording.profile), 0, "{python:?}");
+        assert_eq!(blocks_without_stack(&recording.profile), 0, "{python:?}");
     }
 }
 
-/// No descriptor, no file in sight, no file that may be written to: what is needed is mapped before.
+/// The program can open no descriptor and no file. The agent has mapped what it needs before.
 #[test]
 fn a_program_that_can_open_nothing_keeps_its_lines() {
     let Some(target) = c("confined.c", &["-O1", "-fno-builtin", "-pthread"]) else {
         return;
     };
     let program = Program::new(target).options(&["--memory=exact"]);
-    let recording = program.slack(120.0).same();
+    let recording = program.slack(120.0).run_both_ways();
     let profile = &recording.profile;
     let found = lines(profile, "confined.c", |_| true);
     let many = found[&marked(&source("confined.c"), "// many")];
     assert_eq!(many.allocated, amount(4 << 14, 64 << 14));
     assert_eq!(many.temporary, 4 << 14);
-    assert_eq!(not_kept(profile), 0);
+    assert_eq!(blocks_without_stack(profile), 0);
 }
 
 #[test]
@@ -122,7 +129,7 @@ fn children_of_every_kind_keep_their_lines() {
         return;
     };
     let program = Program::new(target).options(&["--memory=exact"]);
-    let recording = program.slack(120.0).same();
+    let recording = program.slack(120.0).run_both_ways();
     let profile = &recording.profile;
     let found = lines(profile, "known_forks.c", |_| true);
     let source = source("known_forks.c");
@@ -131,21 +138,22 @@ fn children_of_every_kind_keep_their_lines() {
         let expected = amount(blocks, blocks * 1_000_000);
         assert_eq!(line.unwrap_or_default().allocated, expected, "{comment}");
     }
-    assert_eq!(not_kept(profile), 0);
+    assert_eq!(blocks_without_stack(profile), 0);
 }
 
-/// Threads without a share of their own count together, and none of them waits for one that was taken off the processor.
+/// Threads without a share of their own use a common one, and none of them waits for a thread that
+/// has lost its CPU.
 #[test]
 fn a_thousand_threads_at_once_keep_their_line() {
     let Some(target) = c("crowd.c", &["-O1", "-fno-builtin", "-pthread"]) else {
         return;
     };
     let program = Program::new(target).options(&["--memory=exact"]);
-    let recording = program.slack(120.0).same();
+    let recording = program.slack(120.0).run_both_ways();
     let profile = &recording.profile;
     let found = lines(profile, "crowd.c", |_| true);
     let each = found[&marked(&source("crowd.c"), "// each")];
     assert_eq!(each.allocated, amount(200_000, 20_000_000));
     assert_eq!(each.live, amount(0, 0));
-    assert_eq!(not_kept(profile), 0);
+    assert_eq!(blocks_without_stack(profile), 0);
 }

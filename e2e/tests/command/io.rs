@@ -1,20 +1,20 @@
-//! What lines and files read and write: compared with what is known of the program.
+//! Bytes that are read and written, by line and by file: as many as the program is known to
+//! transfer.
 
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use profundo_e2e::sys::skip;
+use profundo_testing::{Python, profundo, skip};
 use serde_json::Value;
 
-use crate::command::profundo;
-use crate::program::{Program, alone, number};
-use crate::targets::{Python, c, pythons_for, scratch, source};
+use crate::program::{KilledOnDrop, Program, alone, number};
+use crate::targets::{c, pythons_for, scratch, source};
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// Whether the kernel counts what is read and written.
+/// True if the kernel counts the bytes that threads read and write.
 fn is_counted() -> bool {
     let is_counted = Path::new("/proc/thread-self/io").exists();
     if !is_counted {
@@ -23,14 +23,14 @@ fn is_counted() -> bool {
     is_counted
 }
 
-/// A folder of the test's own, on a disk or what stands for one.
+/// A folder of the test's own.
 fn folder() -> PathBuf {
     let folder = scratch().join(format!("io-{}", number()));
     fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// The report on what was read and written.
+/// The report on I/O.
 fn io(file: &Path, options: &[&str]) -> Value {
     let mut command = Command::new(profundo());
     let command = command.arg("report").arg(file).args(["io", "--json"]);
@@ -43,7 +43,7 @@ fn bytes(value: &Value, direction: &str) -> f64 {
     value[format!("{direction}_bytes")].as_f64().unwrap()
 }
 
-/// The sum of rows that are wanted.
+/// The bytes of the rows that are wanted.
 fn sum(io: &Value, table: &str, direction: &str, is_wanted: impl Fn(&Value) -> bool) -> f64 {
     let rows = io[table].as_array().unwrap().iter();
     rows.filter(|row| is_wanted(row))
@@ -51,9 +51,9 @@ fn sum(io: &Value, table: &str, direction: &str, is_wanted: impl Fn(&Value) -> b
         .sum()
 }
 
-/// How much a line has that ends in a comment, and how much the rows of both tables have together with
-/// what was not seen, which is all there is.
-fn of_line(io: &Value, target: &Path, text: &[&str], name: &str, direction: &str) -> f64 {
+/// The bytes of the line that ends in a comment. Asserts that the rows of both tables, with the
+/// bytes without a sample, add up to all bytes.
+fn bytes_of_line(io: &Value, target: &Path, text: &[&str], name: &str, direction: &str) -> f64 {
     for table in ["lines", "files"] {
         let unseen = bytes(io, &format!("unseen_{direction}"));
         let all = sum(io, table, direction, |_| true) + unseen;
@@ -67,8 +67,8 @@ fn of_line(io: &Value, target: &Path, text: &[&str], name: &str, direction: &str
     })
 }
 
-/// Whether a number is another one, but for a tenth of all.
-fn near(found: f64, known: f64, all: f64, what: &str, io: &Value) {
+/// Asserts that a number of bytes is the known one, but for a tenth of all.
+fn assert_near(found: f64, known: f64, all: f64, what: &str, io: &Value) {
     assert!(
         (found - known).abs() <= all / 10.0,
         "{what}: {:.1} MiB of {:.1} MiB: {io:#}",
@@ -83,7 +83,7 @@ fn lines_and_files_have_their_bytes() {
         return;
     }
     for python in pythons_for("known_io.py") {
-        // How soon the recorder looks is chance on a busy machine.
+        // On a busy machine the recorder may look up the files too late.
         let named: Vec<f64> = (0..5)
             .map(|_| bytes_with_a_name(&python))
             .take_while(|&named| named < 64.0 * MIB)
@@ -123,30 +123,32 @@ fn bytes_with_a_name(python: &Python) -> f64 {
         ("# works", "read", 0.0, read),
         ("# works", "written", 0.0, written),
     ] {
-        let found = of_line(&io, &target, &text, name, direction);
-        near(found, known, all, name, &io);
+        let found = bytes_of_line(&io, &target, &text, name, direction);
+        assert_near(found, known, all, name, &io);
     }
     // The file of a call is looked up soon after. On a machine that is too busy for that it is a
     // descriptor, but it is no other file.
     let data = folder.join("known-io.data");
     let is_named = |row: &Value| row["file"] == data.to_str().unwrap();
-    let begins = |row: &Value, with| row["file"].as_str().is_some_and(|it| it.starts_with(with));
+    let begins = |row: &Value, with| {
+        let file = row["file"].as_str();
+        file.is_some_and(|file| file.starts_with(with))
+    };
     let is_data = |row: &Value| is_named(row) || begins(row, "descriptor ");
     let known = 64.0 * MIB;
     let sum =
         |direction, is_wanted: &dyn Fn(&Value) -> bool| sum(&io, "files", direction, is_wanted);
-    near(sum("written", &is_data), known, written, "file", &io);
-    near(sum("read", &is_data), known, read, "file", &io);
+    assert_near(sum("written", &is_data), known, written, "file", &io);
+    assert_near(sum("read", &is_data), known, read, "file", &io);
     let piped = sum("read", &|row| begins(row, "pipe, "));
-    near(piped, 16.0 * MIB, read, "pipe", &io);
+    assert_near(piped, 16.0 * MIB, read, "pipe", &io);
     let named = sum("read", &is_named) + sum("written", &is_named);
     fs::remove_dir_all(folder).unwrap();
     named
 }
 
-#[test]
-fn a_process_that_is_attached_to_has_its_bytes() {
-    const WORK: &str = "
+/// A program that writes to the file that its argument names, and goes on.
+const WRITER: &str = "
 import sys
 piece = bytes(1 << 16)
 with open(sys.argv[1], 'wb', buffering=0) as file:
@@ -155,6 +157,26 @@ with open(sys.argv[1], 'wb', buffering=0) as file:
         file.seek(0)
         file.write(piece)
 ";
+
+/// Starts the writer, and waits until it writes.
+fn start_writer(python: &Python, data: &Path) -> KilledOnDrop {
+    let mut writer = Command::new(&python.path);
+    let writer = writer.args(["-c", WRITER]).arg(data);
+    let mut writer = KilledOnDrop(writer.stdout(Stdio::piped()).spawn().unwrap());
+    let output = writer.0.stdout.as_mut().unwrap();
+    output.read_exact(&mut [0; 6]).unwrap();
+    writer
+}
+
+/// The bytes that a process has written, by the kernel's count.
+fn written_by(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));
+    line.unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_process_that_is_attached_to_has_its_bytes() {
     if !is_counted() {
         return;
     }
@@ -164,29 +186,14 @@ with open(sys.argv[1], 'wb', buffering=0) as file:
     let _alone = alone();
     let folder = folder();
     let (data, file) = (folder.join("data"), folder.join("recording.profundo"));
-    let mut target = Command::new(&python.path);
-    let target = target.args(["-c", WORK]).arg(&data);
-    let mut target = Ending(target.stdout(Stdio::piped()).spawn().unwrap());
-    let mut begun = [0; 6];
-    target
-        .0
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut begun)
-        .unwrap();
-    let pid = target.0.id();
-    let written = || {
-        let text = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));
-        line.unwrap().parse::<f64>().unwrap()
-    };
-    let before = written();
+    let writer = start_writer(&python, &data);
+    let pid = writer.0.id();
+    let before = written_by(pid);
     let mut command = Command::new(profundo());
     let command = command.args(["attach", &pid.to_string(), "--wall", "-d", "1", "-o"]);
     let output = command.arg(&file).output().unwrap();
-    let most = written() - before;
-    drop(target);
+    let most = written_by(pid) - before;
+    drop(writer);
     assert!(output.status.success(), "{output:?}");
     let io = io(&file, &[]);
     if io["recording"]["notes"]
@@ -207,18 +214,8 @@ with open(sys.argv[1], 'wb', buffering=0) as file:
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A process that ends with the test, however that ends.
-struct Ending(Child);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
-fn threads_and_their_files_are_told_apart() {
+fn threads_and_their_files_are_distinguished() {
     let Some(target) = c("known_io.c", &[]) else {
         return;
     };
@@ -241,14 +238,14 @@ fn threads_and_their_files_are_told_apart() {
     }
     let target = source("known_io.c");
     for (name, direction, known) in [("puts */", "written", written), ("gets */", "read", read)] {
-        let found = of_line(&io, &target, &text, name, direction);
-        near(found, known, known, name, &io);
+        let found = bytes_of_line(&io, &target, &text, name, direction);
+        assert_near(found, known, known, name, &io);
     }
     for (name, direction, known) in [("written", "written", 1000.0 * MIB), ("read", "read", read)] {
         let path = folder.join(format!("known-io.{name}"));
         let of_file = |row: &Value| row["file"] == path.to_str().unwrap();
         let found = sum(&io, "files", direction, of_file);
-        near(found, known, known, name, &io);
+        assert_near(found, known, known, name, &io);
     }
     fs::remove_dir_all(folder).unwrap();
 }

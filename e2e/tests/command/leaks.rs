@@ -1,12 +1,12 @@
-//! Eight programs that keep memory, of which one loses it, in Python and in C: that one is named, and the others
-//! are not.
+//! Eight programs that keep memory, of which one leaks, in Python and in C: the report names that
+//! one only.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use profundo_testing::profundo;
 use serde_json::Value;
 
-use crate::command::profundo;
 use crate::program::number;
 use crate::targets::{c, pythons_for, scratch, source};
 
@@ -14,7 +14,7 @@ const PROGRAMS: [&str; 8] = [
     "cache", "warm_up", "pool", "leak", "ring", "sessions", "table", "plateau",
 ];
 
-/// The lines that are said to leak, of a program that is recorded.
+/// Records a program, and returns the lines that the report names as leaks.
 fn leaks(program: &[&Path], mode: &str) -> Vec<u64> {
     let file = scratch().join(format!("leaks-{}.profundo", number()));
     let mut record = Command::new(profundo());
@@ -34,7 +34,8 @@ fn leaks(program: &[&Path], mode: &str) -> Vec<u64> {
         .collect()
 }
 
-fn judge(program: &[&Path], source: &Path) {
+/// The report names the marked line first, and others at most once.
+fn check_leaks(program: &[&Path], source: &Path) {
     let text = std::fs::read_to_string(source).unwrap();
     let marked = text.lines().position(|line| line.contains("LEAK")).unwrap();
     let marked = marked as u64 + 1;
@@ -54,13 +55,13 @@ fn judge(program: &[&Path], source: &Path) {
 fn a_leak_is_named_in_python() {
     let target = source("leaks.py");
     for python in pythons_for("leaks.py") {
-        judge(&[&python.path, &target], &target);
+        check_leaks(&[&python.path, &target], &target);
     }
 }
 
 #[test]
 fn a_leak_is_named_in_c() {
     if let Some(program) = c("leaks.c", &["-fno-builtin-malloc"]) {
-        judge(&[&program], &source("leaks.c"));
+        check_leaks(&[&program], &source("leaks.c"));
     }
 }

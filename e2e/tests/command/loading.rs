@@ -1,27 +1,28 @@
 //! Programs into which the agent cannot be loaded, must not be, or only behind something else:
-//! sanitizers, other C libraries and machines, emulators. They must run as they do without us.
+//! sanitizers, other C libraries and machines, emulators. They must run as they do without the
+//! profiler.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use profundo_e2e::sys::skip;
+use profundo_testing::{profundo, skip, tool};
 
-use crate::command::profundo;
 use crate::program::{Outcome, Program};
 use crate::recording::Recording;
-use crate::targets::{self, c, pythons_for, scratch, tool};
+use crate::targets::{self, c, pythons_for, scratch};
 
 const SANITIZED: &str = "sanitized.c";
 
-/// A program by this compiler. Its name is among the flags, because what is built is kept by these.
+/// A program by this compiler. The compiler's name is among the flags, because built programs are
+/// kept by their flags.
 fn by(compiler: &str, name: &str, flags: &[&str]) -> Option<PathBuf> {
     let mark = format!("-DBY_{}", compiler.replace('-', "_"));
     targets::by(compiler, name, &[&[&*mark], flags].concat())
 }
 
-/// With `pid`s, addresses and times evened out, and without the frames that a sanitizer guesses beyond
-/// the end of a stack.
+/// The outcome without numbers, addresses and times, and without the frames that a sanitizer
+/// guesses beyond the end of a stack.
 fn comparable(outcome: Outcome) -> Outcome {
     let lines = outcome.stderr.lines();
     let lines = lines.filter(|line| !line.contains("(<unknown module>)"));
@@ -46,17 +47,17 @@ fn has_note(recording: &Recording, part: &str) {
 }
 
 #[track_caller]
-fn says(outcome: &Outcome, part: &str) {
+fn assert_stderr_has(outcome: &Outcome, part: &str) {
     assert!(outcome.stderr.contains(part), "{}", outcome.stderr);
 }
 
-/// Runs a program with a mistake in it, with options, and looks at its report.
+/// Runs a program with a mistake in it, and asserts that the sanitizer reports it.
 #[track_caller]
-fn reports(target: &Path, mistake: &str, report: &str, options: &[&str]) -> Recording {
+fn run_with_mistake(target: &Path, mistake: &str, report: &str, options: &[&str]) -> Recording {
     let program = Program::new(target).with(&[mistake]).options(options);
-    let (recording, outcome) = program.same_with(comparable);
-    says(&outcome, report);
-    recording.hot("burn_sanitized", 20.0);
+    let (recording, outcome) = program.run_both_ways_with(comparable);
+    assert_stderr_has(&outcome, report);
+    recording.assert_share("burn_sanitized", 20.0);
     recording
 }
 
@@ -71,7 +72,7 @@ fn the_runtime_of_a_sanitizer_comes_before_the_agent() {
             return;
         };
         for options in [&[][..], &["--memory"], &["--memory=exact"]] {
-            let recording = reports(&target, mistake, report, options);
+            let recording = run_with_mistake(&target, mistake, report, options);
             has_note(&recording, "behind the runtime of a sanitizer");
             if !options.is_empty() {
                 has_note(&recording, "allocations are not recorded");
@@ -87,7 +88,7 @@ fn a_sanitizer_that_replaces_nothing_changes_nothing() {
         let Some(target) = by(compiler, SANITIZED, &flags) else {
             return;
         };
-        let recording = reports(&target, "undefined", "shift exponent", &["--memory"]);
+        let recording = run_with_mistake(&target, "undefined", "shift exponent", &["--memory"]);
         assert!(recording.profile.meta.notes.is_empty());
     }
 }
@@ -119,13 +120,13 @@ fn nothing_is_loaded_into_a_program_that_has_a_runtime_in_it() {
         let Some(target) = by(compiler, SANITIZED, &flags) else {
             return;
         };
-        let recording = reports(&target, mistake, report, &["--memory"]);
+        let recording = run_with_mistake(&target, mistake, report, &["--memory"]);
         has_note(&recording, "have the runtime of a sanitizer in them");
     }
 }
 
 #[test]
-fn a_program_with_a_runtime_in_it_has_its_time_however_soon_it_is_reaped() {
+fn a_program_with_a_runtime_in_it_has_its_time_if_it_is_reaped_at_once() {
     let flags = ["-g", "-O1", "-pthread", "-fsanitize=address"];
     let Some(target) = by("clang", SANITIZED, &flags) else {
         return;
@@ -134,13 +135,13 @@ fn a_program_with_a_runtime_in_it_has_its_time_however_soon_it_is_reaped() {
         let calls = "import subprocess, sys; sys.exit(subprocess.call([sys.argv[1], 'leak']))";
         let program = Program::new(&version.path).with(&["-c", calls]);
         let program = program.with(&[&target]).slack(2.0);
-        // The symbolizer inherits the clocks, so nothing but the samples says what its parent has used.
-        let (recording, _) = program.same_with(comparable);
+        // The symbolizer inherits the clocks, so only the samples have the time of its parent.
+        let (recording, _) = program.run_both_ways_with(comparable);
         let profile = &recording.profile;
         let name = target.display().to_string();
         let mut processes = profile.processes.iter();
         let process = processes
-            .find(|it| (profile.strings.get(it.command)).starts_with(&name))
+            .find(|process| (profile.strings.get(process.command)).starts_with(&name))
             .unwrap();
         let used = process.user.unwrap_or_default().0 + process.system.unwrap_or_default().0;
         assert!(used > 50_000_000, "{used} ns; {}", recording.outline());
@@ -154,8 +155,10 @@ fn a_runtime_is_seen_in_a_program_without_symbols() {
         return;
     };
     let program = Program::new(target).with(&["overflow"]);
-    let (recording, outcome) = program.options(&["--memory"]).same_with(comparable);
-    says(&outcome, "heap buffer overflow");
+    let (recording, outcome) = program
+        .options(&["--memory"])
+        .run_both_ways_with(comparable);
+    assert_stderr_has(&outcome, "heap buffer overflow");
     has_note(&recording, "have the runtime of a sanitizer in them");
 }
 
@@ -177,7 +180,7 @@ fn nothing_is_loaded_into_a_program_with_hwasan() {
         let said = String::from_utf8_lossy(&plain.stderr);
         return skip(&format!("HWASan does not run here: {said}"));
     }
-    let recording = reports(&target, "overflow", "tag mismatch", &["--memory"]);
+    let recording = run_with_mistake(&target, "overflow", "tag mismatch", &["--memory"]);
     has_note(&recording, "have the runtime of a sanitizer in them");
 }
 
@@ -212,20 +215,22 @@ fn a_sanitizer_is_seen_at_each_exec() {
     let child_of_plain = Program::new(&plain).with(&arguments(&[&"none", &target, &"overflow"]));
     let plain_child = Program::new(&target).with(&arguments(&[&"overflow", &plain, &"none"]));
     for program in [shell, preloaded, child_of_plain, plain_child] {
-        let (recording, outcome) = program.options(&["--memory"]).same_with(comparable);
-        says(&outcome, "heap buffer overflow");
-        recording.hot("burn_sanitized", 20.0);
+        let (recording, outcome) = program
+            .options(&["--memory"])
+            .run_both_ways_with(comparable);
+        assert_stderr_has(&outcome, "heap buffer overflow");
+        recording.assert_share("burn_sanitized", 20.0);
         has_note(&recording, "behind the runtime of a sanitizer");
     }
 }
 
 #[test]
-fn a_runtime_that_is_missing_is_missed_once() {
+fn a_missing_runtime_is_reported_once() {
     let flags = ["-fsanitize=address", "-shared-libasan", "-pthread"];
     let Some(target) = by("clang", SANITIZED, &flags) else {
         return;
     };
-    let (_, outcome) = Program::new(target).same_with(|outcome| outcome);
+    let (_, outcome) = Program::new(target).run_both_ways_with(|outcome| outcome);
     if outcome.code != Some(127) {
         return skip("the loader finds clang's runtime by itself");
     }
@@ -239,11 +244,11 @@ fn a_runtime_that_is_missing_is_missed_once() {
 #[test]
 fn a_program_of_another_loader_is_started_directly() {
     if let Some(target) = by("musl-gcc", "hot.c", &["-g", "-O1"]) {
-        let recording = Program::new(target).with(&["0.5"]).same();
-        recording.hot("six_parts", 40.0);
+        let recording = Program::new(target).with(&["0.5"]).run_both_ways();
+        recording.assert_share("six_parts", 40.0);
     }
     if let Some(target) = by("gcc", "hot.c", &["-g", "-O1", "-m32"]) {
-        let recording = Program::new(target).with(&["0.5"]).same();
+        let recording = Program::new(target).with(&["0.5"]).run_both_ways();
         assert!(recording.seconds() > 0.1, "{}", recording.outline());
     }
 }
@@ -268,7 +273,10 @@ fn nothing_is_loaded_into_what_is_emulated() {
                 .with(&["0.1"])
         };
         for options in [&[][..], &["--memory=exact"]] {
-            let (recording, outcome) = program().options(options).slack(5.0).same_with(comparable);
+            let (recording, outcome) = program()
+                .options(options)
+                .slack(5.0)
+                .run_both_ways_with(comparable);
             assert_eq!(outcome.code, Some(7), "{}", outcome.stderr);
             has_note(&recording, "emulates the program that it runs");
             assert!(recording.seconds() > 0.02, "{}", recording.outline());
@@ -277,15 +285,15 @@ fn nothing_is_loaded_into_what_is_emulated() {
         line.push(" 0.1");
         let shell = Program::new("sh").with(&[OsString::from("-c"), line, path.into()]);
         let shell = shell.with(arguments).with(&[&hot]).slack(5.0);
-        let (recording, outcome) = shell.same_with(comparable);
+        let (recording, outcome) = shell.run_both_ways_with(comparable);
         assert_eq!(outcome.code, Some(7), "{}", outcome.stderr);
         has_note(&recording, "emulates the program that it runs");
     }
 }
 
-/// Runs a line of shell with the command as `$P` and the program as `$T`, as root of namespaces of its
-/// own. `None`, and skipped: this user may not make them.
-fn in_namespaces(line: &str, target: &Path) -> Option<std::process::Output> {
+/// Runs a line of shell with the command as `$P` and the program as `$T`, as root of namespaces of
+/// its own; `None`, and skipped, where this user may not make them.
+fn run_in_namespaces(line: &str, target: &Path) -> Option<std::process::Output> {
     let run = |line: &str| {
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c", line]);
@@ -300,7 +308,7 @@ fn in_namespaces(line: &str, target: &Path) -> Option<std::process::Output> {
 }
 
 #[test]
-fn without_its_proc_a_recording_says_why_nothing_has_a_name() {
+fn a_recording_without_proc_notes_why_nothing_has_a_name() {
     let Some(target) = c("hot.c", &[]) else {
         return;
     };
@@ -314,7 +322,7 @@ fn without_its_proc_a_recording_says_why_nothing_has_a_name() {
             "there is no /proc here",
         ),
     ] {
-        let Some(output) = in_namespaces(line, &target) else {
+        let Some(output) = run_in_namespaces(line, &target) else {
             return;
         };
         let said = String::from_utf8_lossy(&output.stderr);
@@ -328,12 +336,12 @@ fn a_process_of_another_namespace_does_not_end_the_recording() {
     let Some(target) = c("hot.c", &[]) else {
         return;
     };
-    // In the child of the fork, the command's process does not exist, and there is no /proc to say why.
+    // In the child of the fork, the recorder's process does not exist, and there is no /proc.
     let line = "mount -t tmpfs none /mnt; cp $T /mnt/hot;
         $P record -o inner.profundo -- \
             unshare --pid --mount --fork sh -c 'mount -t tmpfs none /proc; /mnt/hot 0.6; true' ; 
         $P report inner.profundo --json";
-    let Some(output) = in_namespaces(line, &target) else {
+    let Some(output) = run_in_namespaces(line, &target) else {
         return;
     };
     let said = String::from_utf8_lossy(&output.stdout);

@@ -5,42 +5,41 @@
 //! Each Python program is tried on one of the versions that are present, another one for each
 //! program; `PROFUNDO_E2E_ALL=1` tries all on all.
 
-mod command;
 mod program;
 mod recording;
 mod targets;
 mod terminal;
 
-mod asked;
 mod attach;
 mod attached;
+mod block_types;
 mod calls;
-mod calls_told;
 mod cleared;
+mod clocks;
 mod collections;
+mod container_owners;
 mod counters;
 mod ends;
 mod execs;
+mod executables;
 mod gauges;
 mod generated;
 mod heap;
 mod heap_stacks;
-mod held;
+mod interactive;
 mod io;
-mod kinds;
 mod leaks;
+mod live_objects;
 mod loading;
 mod native_calls;
 mod odd_calls;
-mod owned;
-mod paces;
 mod processes;
 mod python;
 mod signals;
 mod surroundings;
-mod talk;
 mod threads;
 mod tools;
+mod trace_messages;
 mod traps;
 mod truth;
 mod unreachable;

@@ -1,17 +1,17 @@
-//! Calls of native functions that tell of them, where that is hard: on small stacks, with little memory, at odd ends, and beside
-//! others who want to know.
+//! Calls of instrumented native functions in hard cases: on small stacks, with little memory, at
+//! rare ends, and beside other users of the instrumentation.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
+use profundo_testing::profundo;
 use serde_json::Value;
 
 use crate::calls::{calls_of, report, run, text};
-use crate::command::profundo;
-use crate::native_calls::{TELLS, is_called_by};
+use crate::native_calls::{INSTRUMENTED, is_called_by};
 use crate::targets::{c, cpp, scratch};
 
-/// Traces a command; its table, how it ended, and what was said.
+/// Traces a command; returns its table, its outcome and its messages.
 fn traced(name: &str, words: &[&str]) -> (Value, Output, String) {
     let recording = scratch().join(format!("odd_calls.{name}.profundo"));
     let mut command = Command::new(profundo());
@@ -22,17 +22,19 @@ fn traced(name: &str, words: &[&str]) -> (Value, Output, String) {
 }
 
 fn traced_odd(what: &str) -> Option<(Value, Output, String)> {
-    let program = c("odd_calls.c", TELLS)?;
+    let program = c("odd_calls.c", INSTRUMENTED)?;
     let name = what.replace(' ', "_");
     Some(traced(&name, &[program.to_str().unwrap(), what]))
 }
 
-/// For how long a function was called.
+/// The seconds in a function and what it calls.
 fn total_of(table: &Value, name: &str) -> f64 {
     let groups = table["groups"].as_array().unwrap().iter();
-    let functions = groups.flat_map(|it| it["functions"].as_array().unwrap());
-    let those = functions.filter(|it| it["function"] == name);
-    those.map(|it| it["total_seconds"].as_f64().unwrap()).sum()
+    let functions = groups.flat_map(|group| group["functions"].as_array().unwrap());
+    let named = functions.filter(|function| function["function"] == name);
+    named
+        .map(|function| function["total_seconds"].as_f64().unwrap())
+        .sum()
 }
 
 const KILLED: &str = "a process was killed, or replaced";
@@ -49,18 +51,18 @@ fn a_handler_on_a_small_stack_has_room() {
 }
 
 #[test]
-fn who_ends_while_a_call_is_being_counted_has_all_times() {
+fn a_program_that_ends_while_a_call_is_being_counted_has_all_times() {
     let Some((table, output, said)) = traced_odd("exits") else {
         return;
     };
-    // 6: no signal came at such a moment.
+    // 6: no signal came while a call was being counted.
     assert!(matches!(output.status.code(), Some(5 | 6)), "{said}");
     assert!(total_of(&table, "exits") > 0.0, "{said}");
     assert!(!said.contains(KILLED), "{said}");
 }
 
 #[test]
-fn a_kill_is_told_after_a_thread_has_ended_or_an_exec_has_failed() {
+fn a_kill_is_reported_after_a_thread_has_ended_or_an_exec_has_failed() {
     for what in ["reused", "goes on"] {
         let Some((table, _, said)) = traced_odd(what) else {
             return;
@@ -71,7 +73,7 @@ fn a_kill_is_told_after_a_thread_has_ended_or_an_exec_has_failed() {
 }
 
 #[test]
-fn what_is_called_while_an_exec_fails_is_told_or_counted() {
+fn calls_while_an_exec_fails_are_counted_or_reported_as_missed() {
     let Some((table, output, said)) = traced_odd("meanwhile") else {
         return;
     };
@@ -100,8 +102,8 @@ fn programs_that_restrict_themselves_end_as_they_do() {
 }
 
 #[test]
-fn where_there_is_no_room_the_program_runs_as_fast_and_it_is_said_why() {
-    let Some(program) = c("odd_calls.c", TELLS) else {
+fn without_room_for_counts_the_program_runs_as_fast_and_the_reason_is_named() {
+    let Some(program) = c("odd_calls.c", INSTRUMENTED) else {
         return;
     };
     let program = program.to_str().unwrap();
@@ -117,22 +119,22 @@ fn where_there_is_no_room_the_program_runs_as_fast_and_it_is_said_why() {
         assert!(said.contains(" were not counted: "), "{said}");
         assert!(said.contains(why), "{limit}: {said}");
         assert!(!said.contains("no call was counted"), "{said}");
-        // Two million calls, each of which takes microseconds if it tries anew.
+        // Two million calls, each of which takes microseconds if it tries to get room again.
         let seconds: u64 = text(&output.stdout).trim().parse().unwrap();
         assert!(seconds < 5, "{limit}: {seconds} s of CPU time");
     }
 }
 
 #[test]
-fn a_tracer_in_a_library_is_told_of_all_calls() {
-    let Some(library) = c("tells.c", &["-shared", "-fPIC"]) else {
+fn a_tracer_in_a_library_still_gets_all_calls() {
+    let Some(library) = c("tracing_library.c", &["-shared", "-fPIC"]) else {
         return;
     };
-    let flags = ["-DPROGRAM", TELLS[0], library.to_str().unwrap()];
-    let Some(program) = c("tells.c", &flags) else {
+    let flags = ["-DPROGRAM", INSTRUMENTED[0], library.to_str().unwrap()];
+    let Some(program) = c("tracing_library.c", &flags) else {
         return;
     };
-    let (table, output, said) = traced("tells", &[program.to_str().unwrap()]);
+    let (table, output, said) = traced("tracing_library", &[program.to_str().unwrap()]);
     assert_eq!(text(&output.stdout), "1000 1000\n", "{said}");
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert_eq!(calls_of(&table, "leaf"), 1000, "{said}");
@@ -165,7 +167,7 @@ fn check_throws(program: &Path, name: &str) {
 }
 
 #[test]
-fn functions_that_do_not_tell_of_exceptions_end_where_these_are_caught() {
+fn functions_that_do_not_report_exceptions_end_where_these_are_caught() {
     if let Some(program) = cpp("silent_throws.cpp", &[]) {
         check_throws(&program, "silent_throws");
     }

@@ -2,22 +2,26 @@
 
 use std::time::Duration;
 
+use profundo_testing::tool;
+
 use crate::program::Program;
-use crate::targets::{c, pythons_for, source, tool};
+use crate::targets::{c, pythons_for, source};
 
 #[test]
 fn a_storm_of_forks() {
     let Some(target) = c("fork_storm.c", &[]) else {
         return;
     };
-    let recording = Program::new(target).slack(6.0).same();
-    recording.is_tree().processes("fork_storm", 300);
-    recording.hot("burn_in_child", 20.0);
+    let recording = Program::new(target).slack(6.0).run_both_ways();
+    recording
+        .assert_one_root()
+        .assert_processes("fork_storm", 300);
+    recording.assert_share("burn_in_child", 20.0);
 }
 
-/// Children that got no room to record in are sampled from outside, or their time is at least known.
+/// Children without a ring are sampled from outside, or their time is at least known.
 #[test]
-fn children_that_a_busy_recorder_does_not_answer() {
+fn children_of_a_stopped_recorder() {
     /// Forty children take 0.2 s each, and twelve in Python 0.4 s each.
     const WORK: f64 = 8.0;
     const WORK_IN_PYTHON: f64 = 4.8;
@@ -25,7 +29,7 @@ fn children_that_a_busy_recorder_does_not_answer() {
         return;
     };
     let recorded = |program: Program, work: f64| {
-        let (recording, _) = program.slack(5.0).same_with(|mut outcome| {
+        let (recording, _) = program.slack(5.0).run_both_ways_with(|mut outcome| {
             outcome.files.clear();
             outcome
         });
@@ -36,18 +40,19 @@ fn children_that_a_busy_recorder_does_not_answer() {
     };
     let native = || Program::new(target.clone()).without_recorder();
     let recording = recorded(native(), WORK);
-    let seconds = recording.processes("starved_forks", 41).seconds();
+    let seconds = recording.assert_processes("starved_forks", 41).seconds();
     assert!(seconds > WORK * 0.4, "{seconds} s");
     let inside = native().options(&["--engine", "cpu-timer"]);
-    recorded(inside, WORK).processes("starved_forks", 41);
+    recorded(inside, WORK).assert_processes("starved_forks", 41);
     let path = source("starved_forks.py");
     for python in pythons_for("starved_forks.py") {
         let program = Program::new(&python.path).with(&[&path]);
         let recording = recorded(program.without_recorder(), WORK_IN_PYTHON);
-        let seconds = recording.processes("starved_forks", 13).seconds();
+        let seconds = recording.assert_processes("starved_forks", 13).seconds();
         assert!(seconds > WORK_IN_PYTHON * 0.6, "{seconds} s");
-        // A thread that has to wait for a CPU is not held until it gets one, so not all of it can be read.
-        recording.hot("burn_in_child", 25.0);
+        // A thread that has to wait for a CPU is not held until it gets one, so not all of it can
+        // be read.
+        recording.assert_share("burn_in_child", 25.0);
     }
 }
 
@@ -57,11 +62,13 @@ fn a_chain_of_programs() {
         return;
     };
     let program = Program::new(target).with(&["0", "open"]).bare();
-    let recording = program.env("HELD", "first").slack(3.0).same();
-    recording.is_tree().processes("exec_chain", 13);
+    let recording = program.env("HELD", "first").slack(3.0).run_both_ways();
     recording
-        .hot("burn_in_chain", 80.0)
-        .hot("burn_unblocked", 3.0);
+        .assert_one_root()
+        .assert_processes("exec_chain", 13);
+    recording
+        .assert_share("burn_in_chain", 80.0)
+        .assert_share("burn_unblocked", 3.0);
 }
 
 #[test]
@@ -70,11 +77,13 @@ fn a_chain_of_programs_that_block_all_signals() {
         return;
     };
     let program = Program::new(target).with(&["0", "blocked"]).bare();
-    let recording = program.env("HELD", "first").slack(3.0).same();
-    recording.is_tree().processes("exec_chain", 13);
+    let recording = program.env("HELD", "first").slack(3.0).run_both_ways();
     recording
-        .hot("burn_unblocked", 3.0)
-        .hot("burn_in_chain", 40.0);
+        .assert_one_root()
+        .assert_processes("exec_chain", 13);
+    recording
+        .assert_share("burn_unblocked", 3.0)
+        .assert_share("burn_in_chain", 40.0);
 }
 
 #[test]
@@ -84,8 +93,10 @@ fn children_in_every_way_there_is() {
     };
     let program = Program::new(target).with(&[child]).bare();
     let program = program.env("PATH", "/usr/bin:/bin").env("GIVEN", "yes");
-    let recording = program.slack(4.0).same();
-    recording.is_tree().processes("surroundings", 14);
+    let recording = program.slack(4.0).run_both_ways();
+    recording
+        .assert_one_root()
+        .assert_processes("surroundings", 14);
 }
 
 #[test]
@@ -94,12 +105,12 @@ fn a_shell_at_work() {
         return;
     };
     let program = Program::new(shell).with(&[source("shell.sh"), hot]);
-    let recording = program.slack(6.0).same();
+    let recording = program.slack(6.0).run_both_ways();
     recording
-        .is_tree()
-        .processes("hot 0.2", 2)
-        .processes("xargs", 1);
-    recording.hot("six_parts", 20.0);
+        .assert_one_root()
+        .assert_processes("hot 0.2", 2)
+        .assert_processes("xargs", 1);
+    recording.assert_share("six_parts", 20.0);
 }
 
 #[test]
@@ -115,8 +126,8 @@ fn make_and_its_children() {
         file.into_os_string(),
         variable.into(),
     ]);
-    let recording = program.slack(3.0).same_with(|mut outcome| {
-        // Two at a time: whose line comes first, nobody promises.
+    let recording = program.slack(3.0).run_both_ways_with(|mut outcome| {
+        // Two run at a time, so the order of the lines is undefined.
         let mut lines: Vec<&str> = outcome.stdout.lines().collect();
         lines.sort_unstable();
         outcome.stdout = lines.join("\n");
@@ -124,7 +135,7 @@ fn make_and_its_children() {
     });
     recording
         .0
-        .is_tree()
-        .processes("hot 0.1", 4)
-        .hot("six_parts", 30.0);
+        .assert_one_root()
+        .assert_processes("hot 0.1", 4)
+        .assert_share("six_parts", 30.0);
 }

@@ -1,7 +1,8 @@
 //! A program that is run twice in the same empty folder, as it is and under the profiler: what
 //! it writes, what it leaves and how it ends must be the same, and take about as long.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
@@ -14,7 +15,8 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::command::profundo;
+use profundo_testing::{profundo, wait_for};
+
 use crate::recording::Recording;
 use crate::targets::scratch;
 
@@ -23,18 +25,19 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 static RUNNING: RwLock<()> = RwLock::new(());
 
-/// Waits until no other target runs: for those that measure time on the same few processors.
+/// Waits until no other target runs: for tests that measure time on the same few processors.
 pub fn alone() -> RwLockWriteGuard<'static, ()> {
-    // A test that failed has ended its target.
+    // A test that has failed no longer has a running target.
     RUNNING.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until no target runs that wants to be alone: there are as many at a time as there are tests.
+/// Waits until no target runs alone. Targets of this kind run at the same time, one for each test.
 fn among_others() -> RwLockReadGuard<'static, ()> {
     RUNNING.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is done while the program runs; it is given the process that was started.
+/// A closure that is called while the program runs, with the process that was started and its
+/// folder.
 type Meanwhile = Box<dyn Fn(&Child, &Path)>;
 
 /// A program, not yet run.
@@ -49,12 +52,12 @@ pub struct Program {
 }
 
 /// Options of the profiler that the whole suite is to be run with, as `--memory=exact`.
-fn asked() -> Vec<OsString> {
-    let asked = std::env::var("PROFUNDO_E2E_OPTIONS").unwrap_or_default();
-    asked.split_whitespace().map(OsString::from).collect()
+fn suite_options() -> Vec<OsString> {
+    let options = std::env::var("PROFUNDO_E2E_OPTIONS").unwrap_or_default();
+    options.split_whitespace().map(OsString::from).collect()
 }
 
-/// How it ended, what it wrote, and what it left.
+/// How a program ended, what it wrote, and what it left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     pub stdout: String,
@@ -71,7 +74,7 @@ impl Program {
             arguments: vec![program.into()],
             environment: Vec::new(),
             is_bare: false,
-            options: asked(),
+            options: suite_options(),
             input: Vec::new(),
             meanwhile: None,
             slack: 1.0,
@@ -89,7 +92,7 @@ impl Program {
         self
     }
 
-    /// With no other environment than what is given. The profiler itself has all of it.
+    /// Leaves the program no other variables than the given ones. The profiler has all of them.
     pub fn bare(mut self) -> Self {
         self.is_bare = true;
         self
@@ -106,51 +109,55 @@ impl Program {
         self
     }
 
-    /// Does something while it runs, with the process that was started and the folder.
+    /// Calls a closure while the program runs, with the process that was started and the folder.
     pub fn meanwhile(mut self, does: impl Fn(&Child, &Path) + 'static) -> Self {
         self.meanwhile = Some(Box::new(does));
         self
     }
 
-    /// The recorder is stopped after the program has written the file "ready", which then finds "go", until it has
-    /// written "done". Then it finds "on".
+    /// Stops the recorder when the program has written the file "ready", and makes "go" for it.
+    /// When the program has written "done", the recorder goes on, and "on" is made.
     pub fn without_recorder(self) -> Self {
         self.meanwhile(|child, folder| {
             let recorder = child.id() as i32;
-            let is_recorded = told(folder, "ready") != recorder;
+            let is_recorded = wait_for_number(folder, "ready") != recorder;
             let send = |signal| {
-                // SAFETY: the process is our child, and was not waited for.
+                // SAFETY: the process is our child, and was not reaped.
                 is_recorded.then(|| unsafe { libc::kill(recorder, signal) });
             };
             send(libc::SIGSTOP);
             fs::write(folder.join("go"), "").unwrap();
-            told(folder, "done");
+            wait_for_number(folder, "done");
             send(libc::SIGCONT);
             fs::write(folder.join("on"), "").unwrap();
         })
     }
 
-    /// More time than others, in seconds: each of many processes takes some to begin.
+    /// Permits more time, in seconds: each of many processes takes some to begin.
     pub fn slack(mut self, seconds: f64) -> Self {
         self.slack = seconds;
         self
     }
 
-    /// Runs it both ways, compares, and gives what was recorded.
+    /// Runs the program as it is and under the profiler. Both outcomes must be equal, and both must
+    /// take about as long. Returns the recording.
     #[track_caller]
-    pub fn same(&self) -> Recording {
-        let (recording, _) = self.same_with(|outcome| outcome);
+    pub fn run_both_ways(&self) -> Recording {
+        let (recording, _) = self.run_both_ways_with(|outcome| outcome);
         recording
     }
 
-    /// The same, but what may differ is evened out first.
+    /// Like [`Self::run_both_ways`], for outcomes that `normalize` makes comparable.
     #[track_caller]
-    pub fn same_with(&self, even: impl Fn(Outcome) -> Outcome) -> (Recording, Outcome) {
+    pub fn run_both_ways_with(
+        &self,
+        normalize: impl Fn(Outcome) -> Outcome,
+    ) -> (Recording, Outcome) {
         let _turn = among_others();
-        let (plain, plain_took) = self.run(None);
+        let (plain, plain_took) = self.run_without();
         let file = scratch().join(format!("{}.profundo", number()));
         let (recorded, took) = self.run(Some(&file));
-        let (plain, recorded) = (even(plain), even(recorded));
+        let (plain, recorded) = (normalize(plain), normalize(recorded));
         let name = format!("{:?}", self.arguments);
         assert_eq!(
             plain,
@@ -158,7 +165,7 @@ impl Program {
             "{name}: without (left) and with the profiler; {}",
             difference(&plain, &recorded)
         );
-        // Twice as long is what a machine that does something else can do to it.
+        // On a machine that does something else, a program can take twice as long.
         let limit = plain_took * 3 + Duration::from_secs_f64(3.0 + self.slack);
         assert!(
             took <= limit,
@@ -169,13 +176,13 @@ impl Program {
         (recording, recorded)
     }
 
-    /// Runs it as it is.
+    /// Runs the program as it is.
     pub fn plain(&self) -> Outcome {
         let _turn = among_others();
         self.run(None).0
     }
 
-    /// The command that starts it.
+    /// The command that starts the program; with a file, under the profiler that writes there.
     pub fn command(&self, file: Option<&Path>) -> Command {
         let mut command = match file {
             None => {
@@ -204,11 +211,28 @@ impl Program {
         command
     }
 
+    /// Runs it as it is. A test that records one program in several ways runs it so only once.
+    fn run_without(&self) -> (Outcome, Duration) {
+        thread_local! {
+            static OUTCOMES: RefCell<HashMap<String, (Outcome, Duration)>> = RefCell::default();
+        }
+        if self.meanwhile.is_some() {
+            return self.run(None);
+        }
+        let (arguments, environment) = (&self.arguments, &self.environment);
+        let input = &self.input;
+        let key = format!("{arguments:?} {environment:?} {} {input:?}", self.is_bare);
+        if let Some(outcome) = OUTCOMES.with_borrow(|outcomes| outcomes.get(&key).cloned()) {
+            return outcome;
+        }
+        let outcome = self.run(None);
+        OUTCOMES.with_borrow_mut(|outcomes| outcomes.insert(key, outcome.clone()));
+        outcome
+    }
+
     fn run(&self, file: Option<&Path>) -> (Outcome, Duration) {
-        // The same for both, so that what it prints about itself is the same.
-        let folder = folder();
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
+        // One folder for both, so that what the program prints about itself is the same.
+        let folder = empty_folder();
         let mut command = self.command(file);
         command
             .current_dir(&folder)
@@ -234,7 +258,7 @@ impl Program {
         writer.join().unwrap();
         let outcome = Outcome {
             stdout: out.join().unwrap(),
-            stderr: without_ours(&err.join().unwrap(), file.is_some()),
+            stderr: without_our_messages(&err.join().unwrap(), file.is_some()),
             code: status.code(),
             signal: status.signal(),
             files: files(&folder),
@@ -243,9 +267,9 @@ impl Program {
     }
 }
 
-/// What the profiler says after the program has ended are whole lines that begin with its name; a
-/// terminal may have shown something before them, without an end of the line.
-pub fn without_ours(stderr: &str, is_recorded: bool) -> String {
+/// The text without the profiler's messages after the program's end: whole lines that begin with
+/// its name. A terminal may have shown something before them, without an end of the line.
+pub fn without_our_messages(stderr: &str, is_recorded: bool) -> String {
     let mut kept = stderr;
     while is_recorded
         && let Some(at) = kept.rfind("profundo: ")
@@ -256,7 +280,7 @@ pub fn without_ours(stderr: &str, is_recorded: bool) -> String {
     kept.to_owned()
 }
 
-/// The first line that differs, where a text is long.
+/// The first line that differs; nothing if the texts are equal.
 fn difference(plain: &Outcome, recorded: &Outcome) -> String {
     let texts = [
         (&plain.stdout, &recorded.stdout),
@@ -271,25 +295,38 @@ fn difference(plain: &Outcome, recorded: &Outcome) -> String {
     String::new()
 }
 
-/// Where this test's programs run.
-pub fn folder() -> PathBuf {
+/// An empty folder for this test's programs, which is the same at each call.
+pub fn empty_folder() -> PathBuf {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         // Relaxed: a number for each, no more.
-        static OWN: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+        static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);
     }
-    let number = OWN.with(|own| *own);
-    scratch().join(format!("folder-{}-{number}", std::process::id()))
+    let number = NUMBER.with(|number| *number);
+    let folder = scratch().join(format!("folder-{}-{number}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
 }
 
-/// A number that no other run has.
+/// A number for the files of one run.
 pub fn number() -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     format!("{}-{number}", std::process::id())
 }
 
-/// Waits with patience, but not for ever.
+/// A child that is killed when this is dropped.
+pub struct KilledOnDrop(pub Child);
+
+impl Drop for KilledOnDrop {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits for a child's end. One that hangs is killed with its group, and the test fails.
 pub fn wait(child: &mut Child, name: &str) -> ExitStatus {
     let began = Instant::now();
     loop {
@@ -307,29 +344,16 @@ pub fn wait(child: &mut Child, name: &str) -> ExitStatus {
     }
 }
 
-/// Waits until `what` gives something; the programs tell by files how far they are.
+/// Waits for a file in the program's folder, and returns the number in it.
 #[track_caller]
-pub fn until<T>(name: &str, mut what: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = what() {
-            return found;
-        }
-        assert!(began.elapsed() < PATIENCE, "waited in vain for {name}");
-        thread::sleep(Duration::from_millis(3));
-    }
-}
-
-/// The number that a program wrote into a file of its folder, as soon as it is there.
-#[track_caller]
-pub fn told(folder: &Path, name: &str) -> i32 {
-    until(name, || {
+pub fn wait_for_number(folder: &Path, name: &str) -> i32 {
+    wait_for(name, || {
         let text = fs::read_to_string(folder.join(name)).ok()?;
         text.strip_suffix('\n')?.parse().ok()
     })
 }
 
-/// All that comes, on a thread of its own: a full pipe would make the program wait.
+/// Reads to the end, on a thread of its own: a full pipe would make the program wait.
 fn read(mut from: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();

@@ -1,26 +1,26 @@
-//! Python programs: nothing of theirs changes, and their functions are named.
+//! Python programs: they run as they do without the profiler, and their functions are named.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use profundo_e2e::sys::skip;
 use profundo_model::Sample;
+use profundo_testing::{Python, pythons, skip, tool};
 
 use crate::program::{Outcome, Program};
 use crate::recording::Recording;
-use crate::targets::{Python, cpp, python_with, pythons, pythons_for, scratch, source, tool};
+use crate::targets::{cpp, python_with, pythons_for, scratch, source};
 
-/// Numbers of threads and addresses are another each time.
-fn even(mut outcome: Outcome) -> Outcome {
+/// Identifiers of threads and addresses differ from run to run.
+fn without_addresses(mut outcome: Outcome) -> Outcome {
     for text in [&mut outcome.stdout, &mut outcome.stderr] {
         let mut parts = text.split("0x");
-        let mut evened = parts.next().unwrap_or_default().to_owned();
+        let mut kept = parts.next().unwrap_or_default().to_owned();
         for part in parts {
-            evened.push_str("0x");
-            evened.push_str(part.trim_start_matches(|digit: char| digit.is_ascii_hexdigit()));
+            kept.push_str("0x");
+            kept.push_str(part.trim_start_matches(|digit: char| digit.is_ascii_hexdigit()));
         }
-        *text = evened;
+        *text = kept;
     }
     outcome
 }
@@ -31,17 +31,17 @@ fn python(python: &Python, target: &str, arguments: &[&str]) -> Program {
 }
 
 #[track_caller]
-fn same(program: &Program) -> Recording {
-    program.same_with(even).0
+fn run_both_ways(program: &Program) -> Recording {
+    program.run_both_ways_with(without_addresses).0
 }
 
 #[test]
 fn shares_by_qualified_names_on_every_version() {
     if pythons().is_empty() {
-        skip("there is no CPython from 3.8 to 3.14");
+        skip("there is no CPython from 3.8 to 3.15");
     }
     for version in pythons() {
-        let recording = same(&python(version, "shares.py", &[]));
+        let recording = run_both_ways(&python(version, "shares.py", &[]));
         let names = [
             ("half", 50.0),
             ("Class.method", 20.0),
@@ -50,11 +50,11 @@ fn shares_by_qualified_names_on_every_version() {
             ("coroutine", 10.0),
         ];
         recording
-            .parts(&names, 5.0)
-            .hot("burn", 80.0)
-            .hot("main", 85.0);
+            .assert_parts(&names, 5.0)
+            .assert_share("burn", 80.0)
+            .assert_share("main", 85.0);
         // The first samples in a library that was just loaded come before its tables are there.
-        recording.full(96.0).whole(99.5);
+        recording.assert_sampled(96.0).assert_whole(99.5);
         let runtimes: Vec<&str> = (recording.profile.processes.iter())
             .map(|process| recording.profile.strings.get(process.runtime))
             .collect();
@@ -74,27 +74,27 @@ fn no_stack_is_impossible_on_any_version() {
             .unwrap();
         let edges = String::from_utf8(edges.stdout).unwrap();
         let edges: BTreeMap<String, Vec<String>> = serde_json::from_str(&edges).unwrap();
-        let seconds = if crate::targets::wants_all() {
+        let seconds = if crate::targets::wants_all_pythons() {
             "8"
         } else {
             "1.5"
         };
         let target =
             Program::new(&version.path).with(&[program.clone().into_os_string(), seconds.into()]);
-        let recording = same(&target.options(&["--rate", "5000"]));
-        recording.possible("alternate.py", &edges);
-        recording.whole(99.5).full(90.0);
+        let recording = run_both_ways(&target.options(&["--rate", "5000"]));
+        recording.assert_callers("alternate.py", &edges);
+        recording.assert_whole(99.5).assert_sampled(90.0);
     }
 }
 
 #[test]
 fn tasks() {
     for version in pythons_for("asyncio_tasks") {
-        let recording = same(&python(&version, "asyncio_tasks.py", &[]));
+        let recording = run_both_ways(&python(&version, "asyncio_tasks.py", &[]));
         recording
-            .hot("deep", 20.0)
-            .hot("burn_in_thread", 15.0)
-            .is_tree();
+            .assert_share("deep", 20.0)
+            .assert_share("burn_in_thread", 15.0)
+            .assert_one_root();
         let tasks: Vec<String> = (recording.profile.tasks.iter())
             .map(|(_, task)| recording.profile.strings.get(task.name).to_owned())
             .collect();
@@ -107,10 +107,13 @@ fn tasks() {
 
 fn processes(kind: &str) {
     for version in pythons_for(kind) {
-        let recording = same(&python(&version, "multiprocessing_kinds.py", &[kind]).slack(5.0));
-        recording.is_tree().processes("python", 10);
+        let recording =
+            run_both_ways(&python(&version, "multiprocessing_kinds.py", &[kind]).slack(5.0));
+        recording.assert_one_root().assert_processes("python", 10);
         // Each process is short, and its first samples in a library just loaded may be cut short.
-        recording.hot("burn_in_child", 30.0).whole(98.0);
+        recording
+            .assert_share("burn_in_child", 30.0)
+            .assert_whole(98.0);
     }
 }
 
@@ -132,17 +135,21 @@ fn processes_by_a_server() {
 #[test]
 fn children_by_subprocess() {
     for version in pythons_for("subprocess_kinds") {
-        let recording = same(&python(&version, "subprocess_kinds.py", &[]).slack(5.0));
-        recording.is_tree().processes("burn_in_subprocess", 8);
-        recording.hot("burn_in_subprocess", 30.0);
+        let recording = run_both_ways(&python(&version, "subprocess_kinds.py", &[]).slack(5.0));
+        recording
+            .assert_one_root()
+            .assert_processes("burn_in_subprocess", 8);
+        recording.assert_share("burn_in_subprocess", 30.0);
     }
 }
 
 #[test]
 fn interpreters_beside_the_main_one() {
     for version in pythons_for("subinterpreters-") {
-        let recording = same(&python(&version, "subinterpreters.py", &[]));
-        recording.hot("burn_in_subinterpreter", 40.0).whole(99.0);
+        let recording = run_both_ways(&python(&version, "subinterpreters.py", &[]));
+        recording
+            .assert_share("burn_in_subinterpreter", 40.0)
+            .assert_whole(99.0);
     }
 }
 
@@ -158,8 +165,8 @@ fn fault_handlers_and_faults() {
             "exception",
             "disabled",
         ] {
-            let recording = same(&python(&version, "faults.py", &[how]));
-            recording.hot("burn", 40.0);
+            let recording = run_both_ways(&python(&version, "faults.py", &[how]));
+            recording.assert_share("burn", 40.0);
         }
     }
 }
@@ -167,14 +174,14 @@ fn fault_handlers_and_faults() {
 #[test]
 fn recursion_of_fifty_thousand() {
     for version in pythons_for("recursion") {
-        let recording = same(&python(&version, "recursion.py", &[]));
+        let recording = run_both_ways(&python(&version, "recursion.py", &[]));
         // Without optimisation a walk of this depth takes longer than a period.
         let full = if cfg!(debug_assertions) { 50.0 } else { 90.0 };
-        recording.hot("burn", 60.0).full(full);
-        // All that is kept of a stack that was cut is below the reason, and nothing is above it.
+        recording.assert_share("burn", 60.0).assert_sampled(full);
+        // In a stack that was cut, the reason is outermost.
         for sample in &recording.profile.samples {
             let names = recording.names(sample);
-            if let Some(at) = names.iter().position(|it| it.starts_with("[truncated")) {
+            if let Some(at) = names.iter().position(|name| name.starts_with("[truncated")) {
                 assert_eq!(at + 1, names.len(), "{:?}", &names[at..]);
             }
         }
@@ -190,9 +197,9 @@ fn many_new_functions_on_one_stack() {
         let folder = scratch().join(name).display().to_string();
         let write = python(&version, "chain.py", &[&folder, MODULES, "write"]);
         assert_eq!(write.plain().code, Some(0));
-        // The first sample comes when all modules are on the stack, none of which was met before.
+        // At the first sample all modules are on the stack, and none has been seen before.
         let program = python(&version, "chain.py", &[&folder, MODULES]);
-        let recording = same(&program.options(&["--rate", "10"]));
+        let recording = run_both_ways(&program.options(&["--rate", "10"]));
         let whole = |sample: &&Sample| {
             let names = recording.names(sample);
             names.iter().filter(|name| **name == "<module>").count() > 90
@@ -206,24 +213,24 @@ fn many_new_functions_on_one_stack() {
 #[test]
 fn threads_and_the_lock() {
     for version in pythons_for("threads") {
-        let recording = same(&python(&version, "threads.py", &[]).slack(4.0));
+        let recording = run_both_ways(&python(&version, "threads.py", &[]).slack(4.0));
         recording
-            .hot("alpha", 8.0)
-            .hot("beta", 8.0)
-            .hot("hashes", 8.0)
-            .whole(99.5);
+            .assert_share("alpha", 8.0)
+            .assert_share("beta", 8.0)
+            .assert_share("hashes", 8.0)
+            .assert_whole(99.5);
     }
 }
 
 #[test]
-fn own_signals() {
+fn signals_of_the_program() {
     for version in pythons_for("signals") {
-        same(&python(&version, "signals.py", &[])).hot("burn", 60.0);
+        run_both_ways(&python(&version, "signals.py", &[])).assert_share("burn", 60.0);
     }
 }
 
 #[test]
-fn every_end() {
+fn ends_of_all_kinds() {
     for version in pythons_for("ends") {
         let ends = [
             "return",
@@ -239,7 +246,7 @@ fn every_end() {
             "fork",
         ];
         for how in ends {
-            same(&python(&version, "ends.py", &[how])).hot("burn", 40.0);
+            run_both_ways(&python(&version, "ends.py", &[how])).assert_share("burn", 40.0);
         }
     }
 }
@@ -247,12 +254,12 @@ fn every_end() {
 #[test]
 fn native_code_below_and_between() {
     for version in pythons_for("native_calls") {
-        let recording = same(&python(&version, "native_calls.py", &[]));
+        let recording = run_both_ways(&python(&version, "native_calls.py", &[]));
         recording
-            .hot("compresses", 15.0)
-            .hot("key_of", 5.0)
-            .hot("compare_by_ctypes", 5.0);
-        recording.hot("pure_loop", 15.0).whole(99.5);
+            .assert_share("compresses", 15.0)
+            .assert_share("key_of", 5.0)
+            .assert_share("compare_by_ctypes", 5.0);
+        recording.assert_share("pure_loop", 15.0).assert_whole(99.5);
         let calls = |inner: &str, outer: &str| {
             let inside = |names: &[&str]| {
                 let inner = names.iter().position(|name| *name == inner);
@@ -276,8 +283,10 @@ fn native_code_below_and_between() {
 #[test]
 fn numpy_in_threads() {
     if let Some(version) = python_with("numpy") {
-        let recording = same(&python(&version, "numpy_threads.py", &[]));
-        recording.hot("multiplies", 20.0).hot("sorts", 0.5);
+        let recording = run_both_ways(&python(&version, "numpy_threads.py", &[]));
+        recording
+            .assert_share("multiplies", 20.0)
+            .assert_share("sorts", 0.5);
     }
 }
 
@@ -285,7 +294,7 @@ fn numpy_in_threads() {
 fn green_threads() {
     for (module, function) in [("greenlet", "burn_left"), ("gevent", "burn_in_pool")] {
         if let Some(version) = python_with(module) {
-            let recording = same(&python(&version, "greenlets.py", &[module]));
+            let recording = run_both_ways(&python(&version, "greenlets.py", &[module]));
             let found = |sample: &_| {
                 recording
                     .names(sample)
@@ -297,7 +306,7 @@ fn green_threads() {
                 "{}",
                 recording.outline()
             );
-            recording.whole(95.0);
+            recording.assert_whole(95.0);
         }
     }
 }
@@ -308,32 +317,35 @@ fn started_in_other_ways() {
         let target = source("shares.py");
         let text = fs::read_to_string(&target).unwrap();
         let new = || Program::new(&version.path).slack(2.0);
-        same(&new().with(&["-c", text.as_str()])).hot("half", 35.0);
-        same(&new().with(&["-"]).input(text.as_str())).hot("half", 35.0);
+        run_both_ways(&new().with(&["-c", text.as_str()])).assert_share("half", 35.0);
+        run_both_ways(&new().with(&["-"]).input(text.as_str())).assert_share("half", 35.0);
         let folder = scratch().join("package");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("__main__.py"), &text).unwrap();
-        same(&new().with(&[&folder])).hot("half", 35.0);
+        run_both_ways(&new().with(&[&folder])).assert_share("half", 35.0);
         let folder_name = folder.parent().unwrap().as_os_str();
-        same(
+        run_both_ways(
             &new()
                 .with(&["-m", "package"])
                 .env("PYTHONPATH", folder_name),
         )
-        .hot("half", 35.0);
-        same(&new().with(&[&target]).env("PYTHONMALLOC", "debug")).hot("half", 35.0);
-        same(&new().with(&["-X", "tracemalloc=5"]).with(&[&target])).hot("half", 25.0);
-        same(
+        .assert_share("half", 35.0);
+        run_both_ways(&new().with(&[&target]).env("PYTHONMALLOC", "debug"))
+            .assert_share("half", 35.0);
+        run_both_ways(&new().with(&["-X", "tracemalloc=5"]).with(&[&target]))
+            .assert_share("half", 25.0);
+        run_both_ways(
             &new()
                 .with(&["-m", "cProfile", "-o", "stats"])
                 .with(&[&target]),
         )
-        .hot("half", 35.0);
+        .assert_share("half", 35.0);
         let venv = scratch().join(format!("venv-{}.{}", version.version.0, version.version.1));
         let mut make = Command::new(&version.path);
         make.args(["-m", "venv", "--without-pip"]).arg(&venv);
         if make.output().is_ok_and(|output| output.status.success()) {
-            same(&Program::new(venv.join("bin/python")).with(&[&target])).hot("half", 35.0);
+            run_both_ways(&Program::new(venv.join("bin/python")).with(&[&target]))
+                .assert_share("half", 35.0);
         } else {
             skip("no venv for this Python");
         }
@@ -345,7 +357,7 @@ fn started_in_other_ways() {
             )
             .unwrap();
             let program = Program::new(shell).with(&[&wrapper, &version.path, &target]);
-            same(&program).hot("half", 35.0);
+            run_both_ways(&program).assert_share("half", 35.0);
         }
     }
 }
@@ -369,7 +381,7 @@ fn embedded_in_a_program() {
         flags.push(&path);
         if let Some(target) = cpp("embeds.cpp", &flags) {
             let program = Program::new(target).with(&[source("shares.py")]);
-            same(&program.slack(2.0)).hot("half", 35.0);
+            run_both_ways(&program.slack(2.0)).assert_share("half", 35.0);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What was recorded, and the shape that it must have: shares, never exact numbers.
+//! A recording, and the shape that it must have: shares, never exact numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use profundo_formats::read_file;
 use profundo_model::{FrameId, Language, LocationKind, Profile, Sample, State};
 
-/// A recording that was read back.
+/// A recording, as it was read from its file.
 pub struct Recording {
     pub profile: Profile,
-    /// How long the program took without and with the profiler.
+    /// The program's durations, without and with the profiler.
     pub took: (Duration, Duration),
 }
 
-/// What is asked for holds on a quiet machine. The tests run beside each other, and on machines that
-/// others use as well, where a program's time goes elsewhere too: half of it is asked for there. How
-/// right the figures are is for the benches to say.
+/// The part of an expected share that must be there. Expected shares are those of a machine that
+/// does nothing else. The tests run beside each other, and on machines that others use, where a
+/// program's time goes elsewhere too. The benches measure how right the figures are.
 const ON_A_BUSY_MACHINE: f64 = 0.5;
 
 impl Recording {
@@ -51,7 +51,7 @@ impl Recording {
             .filter(|&frame| profile.frames.get(frame).language == Language::Python)
     }
 
-    /// All weights, in seconds.
+    /// The sum of all weights, in seconds.
     pub fn seconds(&self) -> f64 {
         self.seconds_where(|_| true)
     }
@@ -68,9 +68,9 @@ impl Recording {
         100.0 * self.seconds_where(of) / self.seconds().max(1e-9)
     }
 
-    /// At least so many percent of the time are in this function and what it calls.
+    /// Asserts that this function and what it calls have at least so many percent of the time.
     #[track_caller]
-    pub fn hot(&self, function: &str, percent: f64) -> &Self {
+    pub fn assert_share(&self, function: &str, percent: f64) -> &Self {
         let share = self.share(function);
         assert!(
             share >= percent * ON_A_BUSY_MACHINE,
@@ -80,9 +80,9 @@ impl Recording {
         self
     }
 
-    /// So many percent of the time, more or less, among those functions together.
+    /// Asserts the share of each of these functions in the time of all of them, in percent.
     #[track_caller]
-    pub fn parts(&self, parts: &[(&str, f64)], tolerance: f64) -> &Self {
+    pub fn assert_parts(&self, parts: &[(&str, f64)], tolerance: f64) -> &Self {
         let shares: Vec<f64> = parts.iter().map(|(name, _)| self.share(name)).collect();
         let whole: f64 = shares.iter().sum();
         for ((name, wanted), share) in parts.iter().zip(shares) {
@@ -96,19 +96,19 @@ impl Recording {
         self
     }
 
-    /// Samples were taken nearly as often as the CPU time says, and nearly all stacks are whole.
+    /// Asserts that nearly all of the CPU time was sampled, and that nearly all stacks are whole.
     #[track_caller]
-    pub fn sound(&self) -> &Self {
-        self.full(97.0).whole(99.9)
+    pub fn assert_sound(&self) -> &Self {
+        self.assert_sampled(97.0).assert_whole(99.9)
     }
 
-    /// At least this part of the samples that the CPU time should have given was taken.
+    /// Asserts that samples stand for at least so many percent of the CPU time.
     #[track_caller]
-    pub fn full(&self, percent: f64) -> &Self {
+    pub fn assert_sampled(&self, percent: f64) -> &Self {
         let expected = self.profile.meta.cpu.expect("the kernel's count").0 as f64 / 1e9;
         let taken = self.seconds_where(|sample| sample.state == State::Running);
         let share = 100.0 * taken / expected;
-        // What blocked signals hide is user time and system time in one.
+        // Time with blocked signals is user time and system time in one.
         let (user, system) = self.profile.cpu_used().unwrap_or_default();
         let most = expected.max((user.0 + system.0) as f64 / 1e9) * 1.2;
         assert!(
@@ -119,9 +119,9 @@ impl Recording {
         self
     }
 
-    /// At least this part of the stacks reaches its root.
+    /// Asserts that at least so many percent of the stacks reach their root.
     #[track_caller]
-    pub fn whole(&self, percent: f64) -> &Self {
+    pub fn assert_whole(&self, percent: f64) -> &Self {
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         let mut broken = 0;
         for sample in &self.profile.samples {
@@ -147,10 +147,10 @@ impl Recording {
         self
     }
 
-    /// No stack has a pair of functions of which one cannot call the other: for each function of
-    /// this file's, its callers are known.
+    /// Asserts that no stack has a pair of functions of which one cannot call the other. The
+    /// callers of each function of the file are known.
     #[track_caller]
-    pub fn possible(&self, file: &str, callers: &BTreeMap<String, Vec<String>>) -> &Self {
+    pub fn assert_callers(&self, file: &str, callers: &BTreeMap<String, Vec<String>>) -> &Self {
         let profile = &self.profile;
         for sample in &profile.samples {
             let frames: Vec<FrameId> = self.python_frames(sample).collect();
@@ -177,9 +177,9 @@ impl Recording {
         self
     }
 
-    /// At least so many programs ran whose command lines contain this.
+    /// Asserts that at least so many programs ran whose command lines contain this.
     #[track_caller]
-    pub fn processes(&self, part: &str, at_least: usize) -> &Self {
+    pub fn assert_processes(&self, part: &str, at_least: usize) -> &Self {
         let found = self
             .commands()
             .filter(|command| command.contains(part))
@@ -188,9 +188,9 @@ impl Recording {
         self
     }
 
-    /// Every program but the first was started by another one in the recording.
+    /// Asserts that every program but the first was started by another one in the recording.
     #[track_caller]
-    pub fn is_tree(&self) -> &Self {
+    pub fn assert_one_root(&self) -> &Self {
         let orphans = self.profile.processes.iter();
         let orphans: Vec<u32> = orphans
             .filter(|process| process.parent.is_none())
@@ -217,7 +217,7 @@ impl Recording {
             .collect()
     }
 
-    /// What a person needs to see why an assertion failed.
+    /// A summary of the recording, for the reader of a failure.
     pub fn outline(&self) -> String {
         let mut shares: BTreeMap<&str, f64> = BTreeMap::new();
         for sample in &self.profile.samples {

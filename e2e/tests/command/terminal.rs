@@ -1,4 +1,4 @@
-//! A program on a terminal of its own: what is typed, when, and all that is shown.
+//! A program on a terminal of its own, with a script of keys, and the text that it shows.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -9,9 +9,11 @@ use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::program::{until, wait};
+use profundo_testing::wait_for;
 
-/// What a terminal showed, and how its program ended.
+use crate::program::wait;
+
+/// The text that a terminal showed, and how its program ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Session {
     pub shown: String,
@@ -19,12 +21,12 @@ pub struct Session {
     pub signal: Option<i32>,
 }
 
-/// When the first text has been shown, the second is typed.
+/// Pairs of texts: when the first one has been shown, the second is typed.
 pub type Script<'a> = &'a [(&'a str, &'a str)];
 
 /// Runs a command as the first of a session, in the foreground of a terminal.
 pub fn on_terminal(mut command: Command, folder: &Path, script: Script<'_>) -> Session {
-    let (master, slave) = open();
+    let (master, slave) = open_terminal();
     command
         .current_dir(folder)
         .env("TERM", "dumb")
@@ -42,7 +44,7 @@ pub fn on_terminal(mut command: Command, folder: &Path, script: Script<'_>) -> S
         });
     }
     let mut child = command.spawn().unwrap();
-    // Only the program holds it now; its end is the end of what can be read.
+    // Only the program has the terminal open now, so reading ends with the program.
     drop(command);
     drop(slave);
     let shown: Arc<Mutex<Vec<u8>>> = Arc::default();
@@ -56,7 +58,7 @@ pub fn on_terminal(mut command: Command, folder: &Path, script: Script<'_>) -> S
             }
         })
     };
-    talk(&mut child, master, &shown, script);
+    type_script(&mut child, master, &shown, script);
     let status = wait(&mut child, "the program on the terminal");
     reader.join().unwrap();
     let bytes = shown.lock().unwrap();
@@ -67,10 +69,10 @@ pub fn on_terminal(mut command: Command, folder: &Path, script: Script<'_>) -> S
     }
 }
 
-fn talk(child: &mut Child, mut keyboard: File, shown: &Mutex<Vec<u8>>, script: Script<'_>) {
+fn type_script(child: &mut Child, mut keyboard: File, shown: &Mutex<Vec<u8>>, script: Script<'_>) {
     let mut from = 0;
     for (awaited, typed) in script {
-        from = until(&format!("{awaited:?}"), || {
+        from = wait_for(&format!("{awaited:?}"), || {
             let bytes = shown.lock().unwrap();
             let text = String::from_utf8_lossy(&bytes[from..]).into_owned();
             let found = text.find(awaited).map(|at| from + at + awaited.len());
@@ -83,7 +85,7 @@ fn talk(child: &mut Child, mut keyboard: File, shown: &Mutex<Vec<u8>>, script: S
     }
 }
 
-fn open() -> (File, File) {
+fn open_terminal() -> (File, File) {
     let (mut master, mut slave) = (-1, -1);
     let size = libc::winsize {
         ws_row: 24,
@@ -102,7 +104,7 @@ fn open() -> (File, File) {
         )
     };
     assert_eq!(done, 0, "no terminal");
-    // SAFETY: they were just opened, and nobody else has them.
+    // SAFETY: they were just opened, with no other owner.
     let [master, slave] = [master, slave].map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
     for fd in [&master, &slave] {
         // SAFETY: sets a flag of a descriptor of ours.

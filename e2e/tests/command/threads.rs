@@ -1,4 +1,4 @@
-//! Many threads, strange threads, and threads at strange times.
+//! Threads: very many, very deep, cancelled, and alive at the program's end.
 
 use crate::program::Program;
 use crate::targets::{c, cpp};
@@ -8,8 +8,8 @@ fn memory_in_the_destructors_of_thread_locals() {
     let Some(target) = cpp("tls_destructors.cpp", &[]) else {
         return;
     };
-    let recording = Program::new(target).same();
-    recording.hot("burn_in_destructor", 70.0);
+    let recording = Program::new(target).run_both_ways();
+    recording.assert_share("burn_in_destructor", 70.0);
 }
 
 #[test]
@@ -18,8 +18,8 @@ fn ten_thousand_short_threads() {
         return;
     };
     // Each thread costs a few system calls of the profiler's.
-    let recording = Program::new(target).slack(6.0).same();
-    recording.is_tree();
+    let recording = Program::new(target).slack(6.0).run_both_ways();
+    recording.assert_one_root();
 }
 
 #[test]
@@ -27,8 +27,8 @@ fn named_threads_that_are_alive_at_the_end() {
     let Some(target) = c("named_threads.c", &[]) else {
         return;
     };
-    let recording = Program::new(target).same();
-    recording.sound();
+    let recording = Program::new(target).run_both_ways();
+    recording.assert_sound();
     let quarters = ["alpha", "beta", "gamma", "delta"];
     for name in quarters {
         assert!(
@@ -36,8 +36,8 @@ fn named_threads_that_are_alive_at_the_end() {
             "{}",
             recording.outline()
         );
-        // Two processors for four threads: how much each gets, nobody promises.
-        recording.hot(&format!("burn_in_{name}"), 15.0);
+        // Four threads on two processors: their shares differ from run to run.
+        recording.assert_share(&format!("burn_in_{name}"), 15.0);
     }
 }
 
@@ -46,9 +46,11 @@ fn fifty_thousand_calls_deep() {
     let Some(target) = c("deep.c", &[]) else {
         return;
     };
-    let recording = Program::new(target).same();
-    // The way to the root is longer than any walk.
-    recording.hot("burn_at_the_bottom", 90.0).full(97.0);
+    let recording = Program::new(target).run_both_ways();
+    // The stack is deeper than any walk.
+    recording
+        .assert_share("burn_at_the_bottom", 90.0)
+        .assert_sampled(97.0);
 }
 
 #[test]
@@ -56,17 +58,20 @@ fn exceptions_through_forty_frames() {
     let Some(target) = cpp("exceptions.cpp", &[]) else {
         return;
     };
-    let recording = Program::new(target).same();
-    recording.hot("throws_below", 50.0).full(97.0).whole(99.0);
+    let recording = Program::new(target).run_both_ways();
+    recording
+        .assert_share("throws_below", 50.0)
+        .assert_sampled(97.0)
+        .assert_whole(99.0);
 }
 
 #[test]
-fn threads_that_are_cancelled_in_functions_of_ours() {
+fn threads_that_are_cancelled_in_functions_of_the_agent() {
     let Some(target) = cpp("cancelled.cpp", &[]) else {
         return;
     };
-    // What it prints says which destructors ran.
-    Program::new(target).same();
+    // The program prints which destructors ran.
+    Program::new(target).run_both_ways();
 }
 
 #[test]
@@ -74,8 +79,8 @@ fn long_jumps_and_coroutines() {
     let Some(target) = c("longjmp.c", &[]) else {
         return;
     };
-    let recording = Program::new(target).same();
+    let recording = Program::new(target).run_both_ways();
     recording
-        .hot("descend", 25.0)
-        .hot("burn_in_coroutine", 20.0);
+        .assert_share("descend", 25.0)
+        .assert_share("burn_in_coroutine", 20.0);
 }

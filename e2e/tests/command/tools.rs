@@ -1,16 +1,16 @@
-//! Programs whose own code is next to nothing: installed tools have lines all the same, and pools belong to somebody.
+//! Programs with hardly any code of their own: installed tools still have hot lines, and pools of
+//! threads have an owner.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use profundo_e2e::sys::skip;
+use profundo_testing::{Python, profundo, pythons, skip};
 use serde_json::Value;
 
-use crate::command::profundo;
 use crate::program::{Program, alone};
-use crate::targets::{Python, python_with, pythons, scratch, source};
+use crate::targets::{python_with, scratch, source};
 
 /// A tool as pip installs it: a package, and a script that imports it and calls.
 const PACKAGE: &str = "import multiprocessing, sys
@@ -39,8 +39,8 @@ if __name__ == '__main__':
     sys.exit(main())
 ";
 
-/// Where packages lie, and the script.
-fn installed(version: &Python) -> (PathBuf, PathBuf) {
+/// Installs the tool; returns the folder of packages, and the script.
+fn install(version: &Python) -> (PathBuf, PathBuf) {
     let folder = scratch().join(format!("tool-3.{}", version.version.1));
     let packages = folder.join(format!("lib/python3.{}/site-packages", version.version.1));
     let package = packages.join("slowtool");
@@ -72,7 +72,7 @@ fn recorded(program: &Program, file: &Path) -> (Value, String) {
     (json, text)
 }
 
-/// The share of the lines of files that end so.
+/// The share of the lines of files whose path ends in this.
 fn share(report: &Value, file: &str) -> f64 {
     let lines = report["lines"].as_array().unwrap().iter();
     let lines = lines.filter(|line| line["file"].as_str().unwrap().ends_with(file));
@@ -82,10 +82,10 @@ fn share(report: &Value, file: &str) -> f64 {
 #[test]
 fn an_installed_tool_has_hot_lines() {
     if pythons().is_empty() {
-        skip("there is no CPython from 3.8 to 3.14");
+        skip("there is no CPython from 3.8 to 3.15");
     }
     for version in pythons() {
-        let (packages, script) = installed(version);
+        let (packages, script) = install(version);
         let script = script.as_os_str();
         let module = ["-m".as_ref(), "slowtool".as_ref()];
         let spawn = [script, "spawn".as_ref()];
@@ -104,12 +104,12 @@ fn an_installed_tool_has_hot_lines() {
                 let share = share(&report, wrapper);
                 assert!(share < 0.05, "{wrapper}: {share}\n{text}");
             }
-            // What `.pth` files run is named, too, where it takes long.
+            // Code of `.pth` files is named too, where it takes long.
             assert!(
                 text.contains(starts) && text.contains(" only start"),
                 "{text}"
             );
-            // The tree goes on below what the script calls.
+            // The tree goes on below the function that the script calls.
             let tree = text.split("Self  Calls").nth(1).unwrap_or_default();
             assert!(tree.contains("work"), "{text}");
         }
@@ -124,7 +124,7 @@ fn a_line_has_the_pool_that_it_waits_for() {
     let program = Program::new(&version.path).with(&[source("pool.py")]);
     let program = program.with(&["1.0"]).env("OPENBLAS_NUM_THREADS", "2");
     let (report, text) = recorded(&program, &scratch().join("pool.profundo"));
-    // Whoever has what: the table is the whole.
+    // The table is complete: its shares add up to one.
     let lines = report["lines"].as_array().unwrap().iter();
     let lines: f64 = lines.map(|line| line["self_share"].as_f64().unwrap()).sum();
     let lineless = report["lineless"].as_array().unwrap();

@@ -1,20 +1,21 @@
-//! What is said of Python programs is true: their lines and names, what is native, and who waited.
+//! Figures of Python programs against ground truth: lines and names, native time, and time waited
+//! for the interpreter's lock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use profundo_model::{Language, LocationKind};
+use profundo_model::{Language, LocationKind, Profile, Sample};
+use profundo_testing::{Python, profundo, pythons};
 use serde_json::Value;
 
-use crate::command::profundo;
 use crate::program::{Program, alone};
 use crate::recording::Recording;
-use crate::targets::{Python, pythons, scratch, source};
+use crate::targets::{scratch, source};
 
-/// A program of the benches' that says what is true, recorded; what it said, and the file.
+/// Records a program of the benches. Returns the truth that it prints, and the recording's file.
 fn recorded(version: &Python, name: &str, argument: &str) -> (Option<Value>, PathBuf) {
     let target = source(&format!("../../bench/programs/{name}"));
     let file = scratch().join(format!("{name}-3.{}.profundo", version.version.1));
@@ -23,8 +24,8 @@ fn recorded(version: &Python, name: &str, argument: &str) -> (Option<Value>, Pat
         .with(&[argument]);
     let output = program.command(Some(&file)).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let said = String::from_utf8(output.stdout).unwrap();
-    let truth = said.lines().find(|line| line.starts_with('{'));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let truth = printed.lines().find(|line| line.starts_with('{'));
     (truth.map(|line| serde_json::from_str(line).unwrap()), file)
 }
 
@@ -41,7 +42,7 @@ fn report(file: &Path, which: &str) -> Value {
 }
 
 #[test]
-fn lines_are_native_or_they_are_not() {
+fn lines_are_native_or_python() {
     let path = source("../../bench/programs/kinds.py");
     let source = fs::read_to_string(&path).unwrap();
     let source: Vec<&str> = source.lines().collect();
@@ -51,14 +52,14 @@ fn lines_are_native_or_they_are_not() {
         let lines = report(&file, "lines");
         let mut met = BTreeMap::from([("# native", 0.0), ("# pure", 0.0)]);
         let files = lines["files"].as_array().unwrap().iter();
-        let own = files.filter(|file| file["file"].as_str().unwrap().ends_with("kinds.py"));
-        for line in own.flat_map(|file| file["lines"].as_array().unwrap()) {
+        let of_program = files.filter(|file| file["file"].as_str().unwrap().ends_with("kinds.py"));
+        for line in of_program.flat_map(|file| file["lines"].as_array().unwrap()) {
             let text = source[line["line"].as_u64().unwrap() as usize - 1];
             let share = |kind: &str| line[kind].as_f64().unwrap();
             let (python, native) = (share("self_python_share"), share("self_native_share"));
             let seconds = line["self_seconds"].as_f64().unwrap();
             for (mark, time) in &mut met {
-                // A few samples may be anything.
+                // Shares of a few samples are chance.
                 if !text.ends_with(mark) || seconds < 0.04 {
                     continue;
                 }
@@ -78,7 +79,7 @@ fn lines_are_native_or_they_are_not() {
 }
 
 #[test]
-fn waiting_for_the_lock_is_what_is_not_work() {
+fn waiting_for_the_lock_is_time_without_work() {
     for version in pythons() {
         let _alone = alone();
         let (truth, file) = recorded(version, "waits.py", "0.6");
@@ -86,18 +87,18 @@ fn waiting_for_the_lock_is_what_is_not_work() {
         let summary = report(&file, "summary");
         let threads = summary["threads"].as_array().unwrap();
         for name in ["left", "right"] {
-            let own = |what: &str| truth[name][what].as_f64().unwrap();
+            let known = |what: &str| truth[name][what].as_f64().unwrap();
             let thread = threads.iter().find(|thread| thread["name"] == name);
             let waited = thread.unwrap()["gil_wait_seconds"].as_f64().unwrap();
-            // Who was ready to run may have waited for the lock then, or not.
-            let most = own("wall") - own("cpu");
-            let least = most - own("delay");
+            // A thread that waited for a CPU may have waited for the lock at the same time, or not.
+            let most = known("wall") - known("cpu");
+            let least = most - known("delay");
             assert!(
                 waited > 0.9 * least - 0.1 && waited < 1.1 * most + 0.1,
                 "{:?}: {name} waited {waited}, and should {least} to {most}",
                 version.version
             );
-            assert!(waited > 0.01, "nobody waits for nobody");
+            assert!(waited > 0.01, "{name} did not wait");
         }
         let _ = fs::remove_file(file);
     }
@@ -113,7 +114,39 @@ fn marked(line: &str, has_inlined_comprehensions: bool) -> Option<&str> {
     })
 }
 
-/// Whether all calls of `burn` are from lines and functions that call it, at the right columns.
+/// A Python frame of a stack, with the column of its call, or 0.
+#[derive(Clone, Copy)]
+struct PythonFrame<'a> {
+    name: &'a str,
+    file: &'a str,
+    line: usize,
+    column: u16,
+}
+
+/// The Python frames of a sample, innermost first.
+fn python_frames<'a>(profile: &'a Profile, sample: &Sample) -> Vec<PythonFrame<'a>> {
+    let locations = profile.stacks.locations(sample.stack);
+    let frames = locations.flat_map(|location| {
+        let location = profile.locations.get(location);
+        let column = match location.kind {
+            LocationKind::Python { column, .. } => column,
+            _ => 0,
+        };
+        location.frames.iter().map(move |&frame| (frame, column))
+    });
+    let python = frames
+        .filter(|&(frame, _)| profile.frames.get(frame).language == Language::Python)
+        .map(|(frame, column)| PythonFrame {
+            name: profile.function_name(frame),
+            file: profile.file_path(frame),
+            line: profile.frames.get(frame).line as usize,
+            column,
+        });
+    python.collect()
+}
+
+/// Asserts that all calls of `burn` are from lines and functions that call it, at the right
+/// columns.
 fn check_callers(version: &Python, how: &str) {
     let target = source("callers.py");
     let text = fs::read_to_string(&target).unwrap();
@@ -123,78 +156,71 @@ fn check_callers(version: &Python, how: &str) {
     let output = program.command(Some(&file)).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let recording = Recording::read(&file, Duration::ZERO, Duration::ZERO);
-    let profile = &recording.profile;
-    let mut met = BTreeMap::<usize, usize>::new();
-    let mut made = BTreeMap::<String, usize>::new();
-    for sample in &profile.samples {
-        let locations: Vec<_> = profile.stacks.locations(sample.stack).collect();
-        let python: Vec<_> = (locations.iter())
-            .flat_map(|&location| {
-                let location = profile.locations.get(location);
-                let column = match location.kind {
-                    LocationKind::Python { column, .. } => column,
-                    _ => 0,
-                };
-                location.frames.iter().map(move |&frame| (frame, column))
-            })
-            .filter(|&(frame, _)| profile.frames.get(frame).language == Language::Python)
-            .collect();
-        let name = |at: usize| profile.function_name(python[at].0);
-        let Some(burn) = (0..python.len()).find(|&at| name(at) == "burn") else {
+    let mut met = BTreeSet::new();
+    let mut generated = BTreeSet::new();
+    for sample in &recording.profile.samples {
+        let frames = python_frames(&recording.profile, sample);
+        let Some(burn) = frames.iter().position(|frame| frame.name == "burn") else {
             continue;
         };
-        let (caller, column) = python[burn + 1];
-        let line = profile.frames.get(caller).line as usize;
-        if !profile.file_path(caller).ends_with("callers.py") {
-            // Made by `exec` or `eval`: the function says which line it is on.
-            let is_right = match name(burn + 1).strip_prefix("made_") {
-                Some(number) => line == number.parse::<usize>().unwrap() + 2,
-                // Of several in one file each has its line behind its name before 3.11.
-                None => name(burn + 1).starts_with("<module>") && line == 1,
-            };
-            assert!(
-                is_right,
-                "{:?}: {} at {line}",
-                version.version,
-                name(burn + 1)
-            );
-            *made.entry(name(burn + 1).to_owned()).or_default() += 1;
-            continue;
-        }
-        let what = || format!("{:?} {how}: {} at {line}", version.version, name(burn + 1));
-        let wanted = marked(text[line - 1], version.version.1 >= 12);
-        let wanted = wanted.unwrap_or_else(|| panic!("{}: {}", what(), text[line - 1]));
-        let found = name(burn + 1);
-        if version.has_columns() {
-            assert_eq!(found, wanted, "{}", what());
-            // Columns count bytes. A call by something else, as of a `key`, stands elsewhere.
-            let at = text[line - 1].get(usize::from(column).wrapping_sub(1)..);
-            assert!(
-                at.is_some_and(|at| at.starts_with("burn(")),
-                "{}: {at:?}",
-                what()
-            );
+        let caller = frames[burn + 1];
+        if caller.file.ends_with("callers.py") {
+            check_caller(version, how, caller, text[caller.line - 1]);
+            met.insert(caller.line);
         } else {
-            // Before 3.11 names come from the file's outline, in which an expression within an expression is not seen.
-            let split = |name: &str| {
-                let at = name.find(['<']).filter(|_| name.ends_with('>'));
-                let head = name[..at.unwrap_or(name.len())].to_owned();
-                (head, name.rsplit('.').next().map(str::to_owned))
-            };
-            assert_eq!(split(found), split(wanted), "{}", what());
+            check_generated_caller(version, caller);
+            generated.insert(caller.name.to_owned());
         }
-        *met.entry(line).or_default() += 1;
     }
     let marks = text.iter().filter(|line| marked(line, true).is_some());
     let marks = marks.count();
     // Each of them runs for some samples' time; on a busy machine a few may be missed.
     let missed = marks - met.len();
     assert!(
-        missed * 10 <= marks && made.len() >= 4,
-        "{missed} of {marks}: {met:?}, {made:?}"
+        missed * 10 <= marks && generated.len() >= 4,
+        "{missed} of {marks}: {met:?}, {generated:?}"
     );
-    recording.whole(99.5);
+    recording.assert_whole(99.5);
     let _ = fs::remove_file(file);
+}
+
+/// A caller in code of `exec` or `eval`, whose function has the line in its name.
+fn check_generated_caller(version: &Python, caller: PythonFrame<'_>) {
+    let PythonFrame { name, line, .. } = caller;
+    let is_right = match name.strip_prefix("made_") {
+        Some(number) => line == number.parse::<usize>().unwrap() + 2,
+        // Before 3.11 the names of several in one file end in their lines.
+        None => name.starts_with("<module>") && line == 1,
+    };
+    assert!(is_right, "{:?}: {name} at {line}", version.version);
+}
+
+/// A caller in the target's file, on a line with this text.
+fn check_caller(version: &Python, how: &str, caller: PythonFrame<'_>, text: &str) {
+    let PythonFrame {
+        name, line, column, ..
+    } = caller;
+    let case = format!("{:?} {how}: {name} at {line}", version.version);
+    let wanted = marked(text, version.version.1 >= 12);
+    let wanted = wanted.unwrap_or_else(|| panic!("{case}: {text}"));
+    if version.has_columns() {
+        assert_eq!(name, wanted, "{case}");
+        // Columns count bytes. A call by something else, as of a `key`, is in another column.
+        let at = text.get(usize::from(column).wrapping_sub(1)..);
+        assert!(
+            at.is_some_and(|at| at.starts_with("burn(")),
+            "{case}: {at:?}"
+        );
+    } else {
+        // Before 3.11 names come from the file's outline, which has no expressions within
+        // expressions.
+        let split = |name: &str| {
+            let at = name.find(['<']).filter(|_| name.ends_with('>'));
+            let head = name[..at.unwrap_or(name.len())].to_owned();
+            (head, name.rsplit('.').next().map(str::to_owned))
+        };
+        assert_eq!(split(name), split(wanted), "{case}");
+    }
 }
 
 #[test]

@@ -1,26 +1,25 @@
-//! Blocks that nobody points to when a program ends: those that it has lost, and no others.
+//! Unreachable blocks at a program's end: exactly those to which it has lost its pointers.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use profundo_e2e::sys::skip;
 use profundo_formats::read_file;
 use profundo_model::{Amount, Profile};
+use profundo_testing::{profundo, skip, wait_for};
 use serde_json::Value;
 
-use crate::command::profundo;
 use crate::heap::{amount, line_of, marked};
-use crate::program::{Program, folder, number, told, until, wait};
+use crate::program::{Program, empty_folder, number, wait, wait_for_number};
 use crate::recording::Recording;
 use crate::targets::{c, pythons_for, scratch, source};
 
 fn record(mode: &str, options: &[&str]) -> Option<Recording> {
     let target = c("lost.c", &["-fno-builtin"])?;
     let program = Program::new(target).with(&[mode]).options(options);
-    let recording = program.slack(5.0).same();
-    // On a machine that has no time for us it is not looked.
+    let recording = program.slack(5.0).run_both_ways();
+    // On a busy machine the search may be given up.
     let notes = &recording.profile.meta.notes;
     let is_late = notes.iter().any(|note| note.ends_with("too long"));
     match is_late {
@@ -32,7 +31,7 @@ fn record(mode: &str, options: &[&str]) -> Option<Recording> {
     }
 }
 
-/// What is unreachable, by line.
+/// The unreachable blocks, by line.
 fn lost(profile: &Profile) -> Vec<(u32, Amount)> {
     let mut found: std::collections::BTreeMap<u32, Amount> = Default::default();
     for site in &profile.heap.sites {
@@ -45,7 +44,7 @@ fn lost(profile: &Profile) -> Vec<(u32, Amount)> {
 }
 
 #[test]
-fn what_is_kept_anywhere_is_not_lost() {
+fn blocks_with_a_pointer_are_reachable() {
     let Some(recording) = record("keeps", &["--memory=exact"]) else {
         return;
     };
@@ -55,7 +54,7 @@ fn what_is_kept_anywhere_is_not_lost() {
 }
 
 #[test]
-fn what_is_lost_is_found_to_the_byte() {
+fn unreachable_blocks_are_found_to_the_byte() {
     let Some(recording) = record("loses", &["--memory=exact"]) else {
         return;
     };
@@ -69,7 +68,7 @@ fn what_is_lost_is_found_to_the_byte() {
     assert_eq!(lost(profile), expected);
 }
 
-/// The summary of the checker: bytes and blocks that are lost, directly or by others.
+/// The blocks that valgrind finds lost, directly or through others.
 fn checked(target: &Path) -> Option<Amount> {
     let mut checker = Command::new("valgrind");
     checker
@@ -109,24 +108,29 @@ fn a_leak_checker_finds_the_same() {
 }
 
 #[test]
-fn of_samples_those_are_lost_that_nobody_points_to() {
+fn unreachable_blocks_are_found_among_samples() {
     let Some(recording) = record("loses", &["--memory", "--memory-sample", "64"]) else {
         return;
     };
     let profile = &recording.profile;
     assert_eq!(profile.heap.searched.len(), 1);
     let line = marked(&source("lost.c"), "// lost");
-    let lost = profile.heap.blocks.iter().filter(|it| it.is_unreachable);
+    let lost = profile
+        .heap
+        .blocks
+        .iter()
+        .filter(|block| block.is_unreachable);
     let at = |block: &profundo_model::Block| line_of(profile, block.stack, "lost.c");
-    let (here, elsewhere): (Vec<_>, Vec<_>) = lost.partition(|it| at(it) == Some(line));
-    // Nearly each is sampled, and stale words may point to a few; of the chain one end is free.
+    let (here, elsewhere): (Vec<_>, Vec<_>) = lost.partition(|block| at(block) == Some(line));
+    // Nearly each is sampled, and stale words may point to a few. Of the chain, only the first
+    // block may have no pointer to it.
     assert!((20..=30).contains(&here.len()), "{here:?}");
     let chained = Some(marked(&source("lost.c"), "// chained"));
-    assert!(elsewhere.len() <= 1 && elsewhere.iter().all(|it| at(it) == chained));
+    assert!(elsewhere.len() <= 1 && elsewhere.iter().all(|block| at(block) == chained));
 }
 
 #[test]
-fn it_is_reported_by_line() {
+fn unreachable_blocks_are_reported_by_line() {
     let Some(target) = c("lost.c", &["-fno-builtin"]) else {
         return;
     };
@@ -148,7 +152,7 @@ fn it_is_reported_by_line() {
     let (text, json) = (report(&[]), report(&["--json"]));
     let _ = fs::remove_file(&file);
     if text.contains("taken too long") {
-        skip("it was not looked, for want of time");
+        skip("there was no time for the search");
         return;
     }
     let mut lines = text
@@ -168,20 +172,18 @@ fn it_is_reported_by_line() {
     assert_eq!(found["lines"][0]["bytes"], 30_000, "{found}");
 }
 
-/// Nobody waits long for a recorder that is held up.
 #[test]
-fn a_recorder_that_does_not_answer_is_not_waited_for() {
+fn a_program_does_not_wait_long_for_a_stopped_recorder() {
     let Some(target) = c("cleared.c", &["-fno-builtin-malloc"]) else {
         return;
     };
-    let (file, folder) = (scratch().join(format!("{}.profundo", number())), folder());
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
+    let file = scratch().join(format!("{}.profundo", number()));
+    let folder = empty_folder();
     let program = Program::new(&target).options(&["--memory=exact"]);
     let mut command = program.command(Some(&file));
     command.current_dir(&folder).stdin(Stdio::null());
     let mut child = command.stdout(Stdio::null()).spawn().unwrap();
-    let pid = told(&folder, "ready");
+    let pid = wait_for_number(&folder, "ready");
     let signal = |signal| {
         // SAFETY: a signal to a process of this test.
         assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
@@ -189,7 +191,7 @@ fn a_recorder_that_does_not_answer_is_not_waited_for() {
     signal(libc::SIGSTOP);
     fs::write(folder.join("go"), "").unwrap();
     let began = Instant::now();
-    until("the program's end", || {
+    wait_for("the program's end", || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
         stat.is_ok_and(|stat| stat.contains(") Z ")).then_some(())
     });
@@ -202,17 +204,19 @@ fn a_recorder_that_does_not_answer_is_not_waited_for() {
     assert!(profile.heap.searched.is_empty());
     let notes = &profile.meta.notes;
     assert!(
-        notes.iter().any(|it| it.starts_with("it was not looked")),
+        notes
+            .iter()
+            .any(|note| note.starts_with("it was not looked")),
         "{notes:?}"
     );
 }
 
 #[test]
-fn what_an_interpreter_keeps_is_not_looked_through() {
+fn the_heap_of_an_interpreter_is_not_searched() {
     let path = source("known_heap.py");
     for python in pythons_for("known_heap.py") {
         let program = Program::new(&python.path).with(&[&path]);
-        let recording = program.options(&["--memory"]).slack(20.0).same();
+        let recording = program.options(&["--memory"]).slack(20.0).run_both_ways();
         assert!(recording.profile.heap.searched.is_empty(), "{python:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Where threads wait, and for how long: compared with what the program itself has measured.
+//! Waiting threads, by line and kind: for as long as the program itself has measured.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,9 +6,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use profundo_testing::profundo;
 use serde_json::Value;
 
-use crate::command::profundo;
 use crate::program::{Program, alone};
 use crate::targets::{c, pythons_for, scratch, source};
 
@@ -59,19 +59,19 @@ fn waiting_is_measured_where_it_happens() {
             ("reads_pipe", "read", 0.02),
             ("reads_socket", "read", 0.02),
             ("selects", "poll", 0.02),
-            // Which of many short ones are read is chance, and a busy machine has them last longer.
+            // Only some of many short sleeps are read, and a busy machine prolongs them.
             ("sleeps_shortly", "sleep", 0.4),
         ] {
             let known = truth[name].as_f64().unwrap();
             let (seconds, kinds) = of_line(name);
-            // Whoever is woken waits for a CPU and for the interpreter's lock besides.
+            // A woken thread also waits for a CPU and for the interpreter's lock.
             assert!(
                 seconds <= known * (1.0 + tolerance) + 0.03
                     && seconds >= known * (1.0 - tolerance) - 0.25,
                 "{:?}: {name} waited {known:.3} s, {seconds:.3} s by the recording: {rows:#?}",
                 python.version
             );
-            assert!(kinds.iter().any(|it| it == kind), "{name}: {kinds:?}");
+            assert!(kinds.iter().any(|found| found == kind), "{name}: {kinds:?}");
         }
         let child = rows.iter().find(|row| row["kind"] == "child");
         let waited = child.unwrap()["seconds"].as_f64().unwrap();
@@ -81,15 +81,15 @@ fn waiting_is_measured_where_it_happens() {
 }
 
 #[test]
-fn nothing_that_waits_is_disturbed() {
+fn waiting_calls_are_not_disturbed() {
     let Some(target) = c("waiting_calls.c", &[]) else {
         return;
     };
-    let recording = Program::new(target).options(&["--wall"]).same();
+    let recording = Program::new(target).options(&["--wall"]).run_both_ways();
     assert!(recording.share("burn_between_calls") > 0.0);
 }
 
-/// Seconds that each line of `hangs.py` waited, by the recording, and how long it lasted.
+/// The recording's duration, and the seconds that each line of `hangs.py` waited.
 fn waits_of_hangs(file: &std::path::Path) -> (f64, HashMap<String, f64>) {
     let text = fs::read_to_string(source("hangs.py")).unwrap();
     let text: Vec<&str> = text.lines().collect();
@@ -98,7 +98,7 @@ fn waits_of_hangs(file: &std::path::Path) -> (f64, HashMap<String, f64>) {
         let line = row["at"]["line"].as_u64().unwrap_or(0) as usize;
         let name = text
             .get(line.wrapping_sub(1))
-            .and_then(|it| it.split_once("# "));
+            .and_then(|line| line.split_once("# "));
         if let Some((_, name)) = name {
             *seconds.entry(name.to_owned()).or_default() += row["seconds"].as_f64().unwrap();
         }
@@ -110,7 +110,7 @@ fn waits_of_hangs(file: &std::path::Path) -> (f64, HashMap<String, f64>) {
     (whole.unwrap(), seconds)
 }
 
-/// A thread that hangs waits at the end of the recording too, whatever ends it.
+/// A thread that hangs still waits when the recording ends, whatever ends it.
 #[test]
 fn a_wait_that_goes_on_counts_when_recording_stops() {
     let target = source("hangs.py");
@@ -141,7 +141,7 @@ fn a_wait_that_goes_on_counts_when_recording_stops() {
 }
 
 #[test]
-fn nor_is_it_lost_when_another_command_stops_or_clears() {
+fn a_wait_that_goes_on_counts_when_another_command_stops_or_clears() {
     let target = source("hangs.py");
     let Some(python) = pythons_for("hangs.py").into_iter().next() else {
         return;
@@ -156,14 +156,15 @@ fn nor_is_it_lost_when_another_command_stops_or_clears() {
     BufReader::new(out).read_line(&mut line).unwrap();
     assert_eq!(line, "begun\n");
     let pid = child.id().to_string();
-    let tell = |word: &str| {
+    let control = |word: &str| {
+        // Time itself: the thread waits between two commands.
         std::thread::sleep(Duration::from_millis(600));
         let status = Command::new(profundo()).args(["ctl", &pid, word]).status();
         assert!(status.unwrap().success(), "{word}");
     };
-    // What was before is forgotten, what is between the two others does not count.
+    // Time before `clear` is forgotten, and time from `stop` to `start` does not count.
     for word in ["clear", "stop", "start", "stop"] {
-        tell(word);
+        control(word);
     }
     assert!(child.wait().unwrap().success());
     let (whole, seconds) = waits_of_hangs(&file);
@@ -199,7 +200,7 @@ fn threads_that_never_worked_are_one_row() {
         };
         assert_eq!(row["threads"], 3, "{row:#?}");
         assert_eq!(row["at"]["function"], "waits_for_one", "{row:#?}");
-        // A line of one's own waits in one of the library's.
+        // A line of the program waits in a line of the library.
         let fetches = rows
             .iter()
             .find(|row| row["at"]["function"] == "fetches")
@@ -211,7 +212,7 @@ fn threads_that_never_worked_are_one_row() {
 }
 
 #[test]
-fn who_holds_a_mutex_is_said() {
+fn the_holder_of_a_mutex_is_named() {
     let Some(target) = c("held_mutex.c", &["-g"]) else {
         return;
     };

@@ -1,18 +1,14 @@
-//! The pages, as they stand: every command in the README and in `docs/` is run, page by page and in its order, and what it prints
-//! has to be what the page shows, but for figures.
+//! The commands of the pages: every command in the README and in `docs/` is run, page by page and
+//! in order. Its output has to be the screen that the page shows, but for figures.
 //!
-//! `BLESS=1` writes what was printed into the pages. `PROFUNDO_DOCS=time` looks only at pages whose names contain that. PID in a
-//! command is a program that runs; `table.rs` names the commands that cannot be run, and what stands in for them.
+//! `BLESS=1` writes what was printed into the pages. `PROFUNDO_DOCS=time` looks only at pages whose
+//! names contain that. PID in a command is a program that runs; `table.rs` names the commands that
+//! cannot be run, and what stands in for them.
 
-#[path = "../command/command.rs"]
-mod command;
 mod page;
 mod run;
 mod screen;
 mod table;
-#[allow(dead_code, reason = "the compilers that it knows are not wanted here")]
-#[path = "../command/targets.rs"]
-mod targets;
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,9 +17,10 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use page::{Page, Screen, Step};
-use profundo_e2e::sys::{note, skip};
+use profundo_e2e::sys::note;
+use profundo_testing::{profundo, pythons, skip};
 use run::Folder;
-use table::{BARE, FORMATS, Instead, NO_COMMANDS, STAND_INS};
+use table::{BARE, FORMATS, Instead, NO_COMMANDS, STAND_INS, StandIn};
 
 fn pages() -> Vec<Page> {
     page::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
@@ -31,34 +28,35 @@ fn pages() -> Vec<Page> {
 
 fn stand_in(command: &str) -> Option<&'static Instead> {
     let mut all = STAND_INS.iter();
-    all.find(|it| it.command == command).map(|it| &it.instead)
+    let found = all.find(|stand_in| stand_in.command == command);
+    found.map(|stand_in| &stand_in.instead)
 }
 
 #[test]
-fn what_is_printed_is_what_pages_show() {
-    if targets::pythons().is_empty() {
-        return skip("there is no CPython from 3.8 to 3.14");
+fn pages_show_what_is_printed() {
+    if pythons().is_empty() {
+        return skip("there is no CPython from 3.8 to 3.15");
     }
     let only = std::env::var("PROFUNDO_DOCS").unwrap_or_default();
     let mut pages = pages();
     pages.retain(|page| page.name.contains(&only) && !page.steps.is_empty());
-    // The longest ones begin.
+    // The longest ones are taken first.
     pages.sort_by_key(|page| page.steps.len());
     let (queue, failed) = (Mutex::new(pages), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
                 while let Some(page) = take(&queue) {
-                    if !look(&page).is_empty() {
+                    if !run_page(&page).is_empty() {
                         failed.lock().unwrap().push(page);
                     }
                 }
             });
         }
     });
-    // A busy machine prints other things: once more, with nothing beside it.
+    // On a busy machine the output may differ: a page that fails is run again alone.
     let failed = failed.into_inner().unwrap();
-    let wrong: Vec<String> = failed.iter().flat_map(look).collect();
+    let wrong: Vec<String> = failed.iter().flat_map(run_page).collect();
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
@@ -66,14 +64,14 @@ fn take(queue: &Mutex<Vec<Page>>) -> Option<Page> {
     queue.lock().unwrap().pop()
 }
 
-/// Runs a page's commands; what is wrong with it, if anything.
-fn look(page: &Page) -> Vec<String> {
+/// Runs a page's commands. Returns the differences.
+fn run_page(page: &Page) -> Vec<String> {
     let blesses = std::env::var_os("BLESS").is_some();
     let mut folder = Folder::new(&page.name);
     let (mut wrong, mut renewed) = (Vec::new(), Vec::new());
     for step in &page.steps {
         let begun = std::time::Instant::now();
-        for what in look_at(step, &mut folder, blesses, &mut renewed) {
+        for what in run_step(step, &mut folder, blesses, &mut renewed) {
             wrong.push(format!(
                 "{}:{}: `{}`: {what}",
                 page.name, step.line, step.command
@@ -91,7 +89,7 @@ fn look(page: &Page) -> Vec<String> {
     wrong
 }
 
-fn look_at<'a>(
+fn run_step<'a>(
     step: &'a Step,
     folder: &mut Folder,
     blesses: bool,
@@ -137,7 +135,8 @@ fn look_at<'a>(
     )]
 }
 
-/// Writes screens into their page, the last one first, so that the lines before stay where they are.
+/// Writes screens into their page, the last one first, so that the lines before stay where they
+/// are.
 fn write(page: &Page, renewed: &[(&Screen, Vec<String>)]) {
     let text = fs::read_to_string(&page.path).unwrap();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -148,9 +147,9 @@ fn write(page: &Page, renewed: &[(&Screen, Vec<String>)]) {
     fs::write(&page.path, text).unwrap();
 }
 
-/// What a command prints.
-fn said(words: &[&str]) -> (bool, String) {
-    let output = Command::new(command::profundo()).args(words).output();
+/// Runs `profundo`. Returns true if it succeeded, and its output.
+fn output_of(words: &[&str]) -> (bool, String) {
+    let output = Command::new(profundo()).args(words).output();
     let output = output.unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     (output.status.success(), text)
@@ -172,7 +171,7 @@ fn commands_in_sentences_have_their_options() {
             };
             let help = helps
                 .entry(verb.to_owned())
-                .or_insert_with(|| said(&[verb, "--help-all"]));
+                .or_insert_with(|| output_of(&[verb, "--help-all"]));
             let options = words
                 .take_while(|word| *word != "--")
                 .filter(|word| word.starts_with("--"));
@@ -202,15 +201,16 @@ fn has_option(help: &str, name: &str) -> bool {
 }
 
 #[test]
-fn what_stands_in_is_in_a_page() {
+fn replaced_commands_are_in_a_page() {
     let pages = pages();
     let all: Vec<&str> = pages
         .iter()
         .flat_map(|page| page.steps.iter().map(|step| &*step.command))
         .collect();
-    for it in STAND_INS {
-        assert!(all.contains(&it.command), "no page has `{}`", it.command);
-        assert!(!it.why.is_empty());
+    for stand_in in STAND_INS {
+        let StandIn { command, why, .. } = stand_in;
+        assert!(all.contains(command), "no page has `{command}`");
+        assert!(!why.is_empty());
     }
 }
 

@@ -1,37 +1,38 @@
-//! The commands of a page, as it stands: blocks of `sh` are lines to be typed, and blocks of `text` that begin with `$` are
-//! commands with their screens.
+//! The commands of a page: blocks of `sh` are lines to be typed, and blocks of `text` that begin
+//! with `$` are commands with their screens.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What stands for lines that the page leaves out.
+/// The line that stands for lines that the page leaves out.
 pub const LEFT_OUT: &str = "…";
 
 #[derive(Debug)]
 pub struct Page {
-    /// From the repository's root.
+    /// The path from the repository's root.
     pub name: String,
     pub path: PathBuf,
     pub steps: Vec<Step>,
-    /// Blocks of text that show no command: the line of the first one's beginning, and its first line.
+    /// Blocks of text that show no command: the line of the first one's beginning, and its first
+    /// line.
     pub bare: Vec<(usize, String)>,
-    /// Commands of ours in sentences and tables, with the line of each.
+    /// Commands of `profundo` in sentences and tables, with the line of each.
     pub mentioned: Vec<(usize, String)>,
 }
 
 /// A command of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Where it stands, from 1.
+    /// The line of the page, from 1.
     pub line: usize,
     pub command: String,
-    /// What the page shows of its output; `None` in a block of `sh`.
+    /// The output that the page shows; `None` in a block of `sh`.
     pub screen: Option<Screen>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Screen {
-    /// The lines of the page that it takes, from 0; the second is not part of it.
+    /// Its lines in the page, counted from 0; `to` is the line after it.
     pub from: usize,
     pub to: usize,
     pub lines: Vec<String>,
@@ -90,7 +91,7 @@ fn parse(text: &str) -> (Vec<Step>, Vec<(usize, String)>) {
     (steps, bare)
 }
 
-/// What stands in `code` and begins with our name, outside of blocks.
+/// Commands of `profundo` in `code` spans, outside of blocks.
 fn mentioned(text: &str) -> Vec<(usize, String)> {
     let mut in_block = false;
     let mut all = Vec::new();

@@ -1,14 +1,15 @@
-//! A page's folder, in which its commands are run one after the other, and the programs that it speaks of.
+//! A page's folder, in which its commands are run one after the other, and the programs that they
+//! need.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::command::profundo;
-use crate::table::{COMPILED, RUNNING, TOOLS};
-use crate::targets::{pythons, scratch};
+use profundo_testing::{profundo, pythons};
 
-/// What the folder is called in what is compared, and in pages.
+use crate::table::{COMPILED, RUNNING, TOOLS};
+
+/// The folder's name in pages, which replaces its path in the output.
 const HOME: &str = "/home/me";
 
 pub struct Folder {
@@ -18,7 +19,7 @@ pub struct Folder {
     page: String,
 }
 
-/// How a command ended, and what it printed on both outputs.
+/// The outcome of a command, and its text on both outputs.
 #[derive(Debug)]
 pub struct Printed {
     pub code: Option<i32>,
@@ -29,7 +30,9 @@ impl Folder {
     /// A folder with the programs of `e2e/docs` and the examples.
     pub fn new(page: &str) -> Self {
         let name = page.replace(['/', '.'], "-");
-        let root = scratch().join("pages").join(name);
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join("pages")
+            .join(name);
         drop(fs::remove_dir_all(&root));
         fs::create_dir_all(&root).unwrap();
         let root = root.canonicalize().unwrap();
@@ -77,9 +80,13 @@ impl Folder {
         Ok(Printed { code, text })
     }
 
-    /// A program of ours, started in the folder as from a shell of somebody who has the newest Python and no settings.
+    /// A command in the folder, with the environment of a user who has the newest Python and no
+    /// settings.
     fn command(&self, program: &str) -> Command {
-        let python = pythons().iter().rev().find(|it| it.version <= (3, 13));
+        let python = pythons()
+            .iter()
+            .rev()
+            .find(|python| python.version <= (3, 13));
         let ours = [Some(profundo()), python.map(|python| &*python.path)];
         let ours = ours.into_iter().flatten().filter_map(Path::parent);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -100,7 +107,7 @@ impl Folder {
         command
     }
 
-    /// Compiles what a command wants and is not there; an error where a tool is not.
+    /// Compiles the missing programs of a command; an error where a tool is missing.
     fn compile(&self, command: &str) -> Result<(), String> {
         for tool in TOOLS {
             let is_wanted = command.split_whitespace().any(|word| word == *tool);
@@ -120,7 +127,8 @@ impl Folder {
         Ok(())
     }
 
-    /// PID is a program that runs; it begins when it is spoken of for the first time.
+    /// The command with the number of a running program in place of PID. The program is started at
+    /// the first such command.
     fn with_pid(&mut self, command: &str) -> String {
         let is_pid = |word: &str| word == "PID";
         if !command.split_whitespace().any(is_pid) {
@@ -133,7 +141,7 @@ impl Folder {
             let mut program = self.command(words[0]);
             program.args(&words[1..]).stdout(Stdio::null());
             self.running = Some(program.stdin(Stdio::null()).spawn().unwrap());
-            // It shall be at work, and not at its beginning.
+            // Time itself: the screens show a program at work, and not at its beginning.
             std::thread::sleep(std::time::Duration::from_millis(500));
         }
         let pid = self.running.as_ref().unwrap().id().to_string();

@@ -1,9 +1,9 @@
-//! What a page shows against what was printed: figures, pictures made of them and the order of sampled rows differ from run to run;
-//! headings, columns, messages and the rows that matter do not.
+//! A page's screen against the printed one: figures, pictures made of them and the order of sampled
+//! rows differ from run to run; headings, columns, messages and the rows that matter do not.
 
 use crate::page::LEFT_OUT;
 
-/// Messages that depend on the moment, by how they begin: they may be missing on either side.
+/// Messages that depend on the moment, by their beginnings. They may be missing on either side.
 const COME_AND_GO: &[&str] = &[
     "Warning:",
     "Note:",
@@ -29,7 +29,7 @@ const UNITS: &[&str] = &[
 struct Line<'a> {
     text: &'a str,
     words: Vec<String>,
-    /// It begins with a figure, as rows of tables do.
+    /// True if it begins with a figure, as rows of tables do.
     is_row: bool,
     /// The share that it begins with, or 0.
     weight: f64,
@@ -64,7 +64,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Whether a message or a heading is the same: a short one word for word, of a long one most.
+    /// True if a message or a heading is the same: a short one word for word, of a long one most.
     fn is_like(&self, other: &Self) -> bool {
         if self.words.len().max(other.words.len()) <= 8 {
             return are_same(&self.words, &other.words);
@@ -74,7 +74,8 @@ impl<'a> Line<'a> {
             || common(&self.words, &other.words) as f64 >= 0.6 * most
     }
 
-    /// Whether a row is of the same thing: half of its words are in the other one, and so is the place in a source.
+    /// True if two rows are of the same thing: half of the words are in the other one, and so is
+    /// the place in a source.
     fn is_row_like(&self, other: &Self) -> bool {
         let mut places = self.words.iter().filter(|word| is_place(word));
         common(&self.words, &other.words) * 2 >= self.words.len()
@@ -82,23 +83,23 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The sentences on top of a summary: which come first depends on what else the machine did.
+/// True for the sentences on top of a summary, whose order depends on what else the machine did.
 fn is_verdict(text: &str) -> bool {
-    const SAYS: [&str; 5] = [
+    const PARTS: [&str; 5] = [
         " CPU time is spent in ",
         "The program used the CPU for only ",
         "One thread waited ",
         " threads waited ",
         " of memory was allocated",
     ];
-    SAYS.iter().any(|says| text.contains(says))
+    PARTS.iter().any(|part| text.contains(part))
 }
 
 fn is_unit(word: &str) -> bool {
     UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']))
 }
 
-/// Bars and branches.
+/// True for bars, and for the branches of trees.
 fn is_picture(word: &str) -> bool {
     word.chars().all(|c| {
         matches!(
@@ -128,7 +129,8 @@ fn is_place(word: &str) -> bool {
     endings.any(|ending| word.contains(ending))
 }
 
-/// A word without numbers, but for the number of a line of source, and without the ending of its plural.
+/// A word without numbers, but for the number of a line of source, and without the ending of its
+/// plural.
 fn plain(word: &str) -> String {
     let is_place = is_place(word);
     let mut plain = String::new();
@@ -154,10 +156,10 @@ fn plain(word: &str) -> String {
     bare.to_owned()
 }
 
-/// Whether words are the same, as far as both lines had room for them.
+/// True if words are the same, as far as both lines had room for them.
 fn are_same(page: &[String], printed: &[String]) -> bool {
     for (at, (a, b)) in page.iter().zip(printed).enumerate() {
-        // At its beginning, a line says so that something is left out.
+        // At the beginning of a line, `…` alone says that the words before are left out.
         let is_first = at == 0 && (a == "…") != (b == "…");
         if !is_first && (a.ends_with('…') || b.ends_with('…')) {
             let (a, b) = (a.trim_end_matches('…'), b.trim_end_matches('…'));
@@ -170,7 +172,7 @@ fn are_same(page: &[String], printed: &[String]) -> bool {
     page.len() == printed.len()
 }
 
-/// Whether two words are the same; `…` stands for what had no room.
+/// True if two words are the same; `…` stands for a part that had no room.
 fn is_same(a: &str, b: &str) -> bool {
     let parts = |a: &str, b: &str| {
         a.split_once('…').is_some_and(|(begin, end)| {
@@ -180,7 +182,7 @@ fn is_same(a: &str, b: &str) -> bool {
     a == b || parts(a, b) || parts(b, a)
 }
 
-/// How many words two lines have in common, in the same order.
+/// The number of words that two lines have in common, in the same order.
 fn common(a: &[String], b: &[String]) -> usize {
     let mut before = vec![0; b.len() + 1];
     for one in a {
@@ -198,7 +200,7 @@ fn common(a: &[String], b: &[String]) -> usize {
     before[b.len()]
 }
 
-/// What is wrong with a page's screen, in sentences; nothing if it is what was printed.
+/// The differences between a page's screen and the printed one, in sentences.
 pub fn compare(page: &[String], printed: &str) -> Vec<String> {
     let printed = unwrapped(lines(printed));
     let page = unwrapped(page.iter().map(String::as_str));
@@ -218,7 +220,7 @@ pub fn compare(page: &[String], printed: &str) -> Vec<String> {
     };
     for text in page.iter().filter(|text| !text.trim().is_empty()) {
         if text.trim() == LEFT_OUT {
-            // What comes first after that is not the first of its table.
+            // The first row after that is not the first of its table.
             (may_leave_out, row_before) = (true, true);
             continue;
         }
@@ -227,7 +229,9 @@ pub fn compare(page: &[String], printed: &str) -> Vec<String> {
         row_before = line.is_row;
         if line.is_row {
             let matters = first_row || line.weight >= 10.0;
-            let is_there = actual.iter().any(|it| it.is_row && line.is_row_like(it));
+            let is_there = actual
+                .iter()
+                .any(|other| other.is_row && line.is_row_like(other));
             if matters && !is_there {
                 wrong.push(format!("no such row is printed: {text}"));
             }
@@ -235,7 +239,7 @@ pub fn compare(page: &[String], printed: &str) -> Vec<String> {
         }
         let found = actual[at..]
             .iter()
-            .position(|it| !it.is_row && line.is_like(it));
+            .position(|other| !other.is_row && line.is_like(other));
         match found {
             Some(found) => {
                 if !may_leave_out {
@@ -254,7 +258,7 @@ pub fn compare(page: &[String], printed: &str) -> Vec<String> {
     wrong
 }
 
-/// Lines with those that go on in the next one because they had no room.
+/// Lines, joined with the next one where a sentence goes on there for want of room.
 fn unwrapped<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let is_text = |line: &str| {
         let line = Line::new(line);
@@ -284,7 +288,8 @@ fn unwrapped<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     all
 }
 
-/// The page's screen with what was printed: as much of it as the page has, where it leaves something out.
+/// The page's screen with the printed lines. Where the page leaves lines out, its parts keep their
+/// lengths.
 pub fn renewed(page: &[String], printed: &str) -> Result<Vec<String>, String> {
     let actual: Vec<&str> = lines(printed).collect();
     if !page.iter().any(|line| line.trim() == LEFT_OUT) {
@@ -320,7 +325,7 @@ pub fn renewed(page: &[String], printed: &str) -> Result<Vec<String>, String> {
     Ok(renewed)
 }
 
-/// What was printed, without space at the ends.
+/// The printed lines, without space at their ends.
 fn lines(printed: &str) -> impl Iterator<Item = &str> {
     printed.trim_matches('\n').lines().map(str::trim_end)
 }
@@ -394,12 +399,13 @@ Quality: 1.517 s of 1.526 s CPU time sampled (99.4 %); 1485 samples, 0 lost
     }
 
     #[test]
-    fn what_is_left_out_stays_so() {
+    fn parts_that_are_left_out_stay_so() {
         let page = ["a", "b 1", "…", "", "head", "2 x", "…"].map(str::to_owned);
         let printed = "a\nb 7\n\nother\n\nhead\n3 y\n4 z\n";
         let expected = ["a", "b 7", "…", "", "head", "3 y", "…"].map(str::to_owned);
         assert_eq!(renewed(&page, printed), Ok(expected.to_vec()));
-        assert!(renewed(&page, "a\nb 7\n").is_err());
+        let missing = renewed(&page, "a\nb 7\n").unwrap_err();
+        assert_eq!(missing, "where does this begin now? head");
         let whole = ["old".to_owned()];
         assert_eq!(renewed(&whole, "new\n1\n\n").unwrap(), ["new", "1"]);
     }

@@ -1,19 +1,20 @@
-//! What a page needs beside its commands, and the commands that a test cannot run as they stand.
+//! The programs that pages need, and the commands that a test cannot run as they stand.
 
-/// What is run in place of a command.
+/// The command that is run in place of another.
 pub enum Instead {
-    /// Nothing.
+    /// No command.
     Nothing,
-    /// This, and its output does not count.
+    /// This command. Its output is not compared.
     Other(&'static str),
-    /// This, and its output has the shape of the page's, into which that of the command itself goes.
+    /// A shorter command, whose output has the shape of the page's screen. `BLESS` runs the page's
+    /// own command.
     Shorter(&'static str),
-    /// This, which does the same.
+    /// A command that does the same.
     Same(&'static str),
 }
 
 pub struct StandIn {
-    /// As it stands in a page.
+    /// The command of a page.
     pub command: &'static str,
     pub instead: Instead,
     pub why: &'static str,
@@ -60,8 +61,16 @@ const LONG: &str = "it takes longer than a test should";
 const CARGO: &str = "cargo builds a package first";
 const OTHER_TOOL: &str = "it is another tool's command, which few machines have";
 
-/// The commands that are not run as they stand, each with the reason. One that no page has is an error.
+/// Commands that are replaced, each with the reason. One that is in no page is an error.
 pub const STAND_INS: &[StandIn] = &[
+    none(
+        "profundo diff a1.profundo a2.profundo a3.profundo -- b1.profundo b2.profundo b3.profundo",
+        "the recordings are the reader's",
+    ),
+    none(
+        "profundo diff main.profundo branch.profundo --fail-above 5%",
+        "the recordings are the reader's",
+    ),
     none("cargo install --locked --path crates/profundo-cli", CARGO),
     none("cargo profundo run -- --port 8080", CARGO),
     none("cargo profundo run --memory --example tour", CARGO),
@@ -170,6 +179,16 @@ pub const STAND_INS: &[StandIn] = &[
 /// Blocks of text without a command, by page and first line, each with the reason.
 pub const BARE: &[(&str, &str, &str)] = &[
     (
+        "docs/annotate.md",
+        "divide  hot.c:6",
+        "instructions depend on the compiler",
+    ),
+    (
+        "docs/filters.md",
+        "thread=main from=1.5",
+        "the text of a filter is no screen",
+    ),
+    (
         "docs/energy.md",
         "Energy: 41.2 J by package-0",
         "few machines may read the counters",
@@ -183,7 +202,7 @@ pub const BARE: &[(&str, &str, &str)] = &[
 /// Pages whose blocks of text are formats and no screens.
 pub const FORMATS: &[&str] = &["docs/file-format.md", "docs/json.md"];
 
-/// What looks like a command in a sentence and is none.
+/// Code in sentences that looks like a command and is none.
 pub const NO_COMMANDS: &[&str] = &["profundo itself"];
 
 /// Programs that have to be compiled, by a part of the command that wants one.
@@ -196,7 +215,7 @@ pub const COMPILED: &[(&str, &[&str])] = &[
 /// Tools that a machine may lack. A command that wants one is then skipped.
 pub const TOOLS: &[&str] = &["node", "rustc", "gcc"];
 
-/// What runs where a command says PID: the page's own program, or the usual one.
+/// The programs that PID in a command stands for: the page's own, or the usual one.
 pub const RUNNING: &[(&str, &[&str])] = &[
     ("docs/heap.md", &["python3", "sessions.py"]),
     ("", &["python3", "app.py", "100000"]),

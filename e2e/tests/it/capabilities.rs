@@ -1,4 +1,4 @@
-//! What the kernel may refuse, and what becomes of a session then.
+//! Sessions to which the kernel refuses something.
 
 use crate::run::Target;
 
@@ -6,12 +6,12 @@ fn refused(arguments: &[&str]) {
     let refused = Target::new(env!("CARGO_BIN_EXE_refused"));
     refused
         .with(arguments)
-        .says("it went on as well as it could");
+        .assert_prints("it went on as well as it could");
 }
 
 #[test]
 fn perf_events_by_a_filter() {
-    // Forbidden, unknown to the kernel, and an attribute unknown to the kernel.
+    // Not permitted, unknown to the kernel, and with an attribute that it does not know.
     for errno in [
         libc::EPERM,
         libc::EACCES,
@@ -35,7 +35,7 @@ fn threads_by_a_filter() {
 
 #[test]
 fn nothing_to_an_ordinary_user() {
-    refused(&["nobody"]);
+    refused(&["ordinary-user"]);
 }
 
 #[test]

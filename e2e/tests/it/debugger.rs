@@ -1,13 +1,13 @@
-//! Our stack and a debugger's, of the same moment.
+//! The profiler's stack and a debugger's, of the same moment.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use profundo_e2e::sys::skip;
+use profundo_testing::skip;
 
 use crate::run::alone;
 
-/// The last part of a path, without what stands in brackets: gdb and we write generics and
+/// The last part of a path, without the text in brackets: gdb and profundo write generics and
 /// closures in different ways.
 fn plain(name: &str) -> String {
     let mut depth = 0;
@@ -56,7 +56,7 @@ fn a_debugger_sees_the_same_stack() {
     let output = Command::new("gdb")
         .args(["-nx", "-batch", "-p", &pid, "-ex", "bt -past-main on"])
         .output();
-    // It is stopped; whatever came of the debugger, it is not needed any more.
+    // The child is stopped, and not needed any more.
     child.kill().unwrap();
     child.wait().unwrap();
     let Ok(output) = output else {
@@ -73,7 +73,7 @@ fn a_debugger_sees_the_same_stack() {
     let from_leaf = theirs.iter().position(|name| plain(name) == "leaf");
     let theirs: Vec<String> = theirs[from_leaf.expect("leaf")..]
         .iter()
-        .map(|n| plain(n))
+        .map(|name| plain(name))
         .collect();
     let ours: Vec<String> = ours.iter().map(|name| plain(name)).collect();
     // Up to the program's main; what calls it is named only where libc has debug information.

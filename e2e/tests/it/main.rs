@@ -1,7 +1,7 @@
-//! The targets as child processes: they must end as they would without a profiler. What they find
-//! wrong in their profiles they say themselves, by a panic and its exit code.
+//! The targets as child processes: they must end as they would without a profiler. A target checks
+//! its own profile, and panics if that is wrong.
 //!
-//! One at a time, for they measure CPU time on the same few processors.
+//! They run one at a time, because they measure CPU time on the same few processors.
 
 mod capabilities;
 mod debugger;
@@ -15,7 +15,9 @@ use run::{Target, on_each_engine};
 fn threads_that_start_and_end_all_the_time() {
     on_each_engine(|engine| {
         let storm = Target::new(env!("CARGO_BIN_EXE_storm"));
-        storm.with(&["threads", engine]).says("the storm is over");
+        storm
+            .with(&["threads", engine])
+            .assert_prints("the storm is over");
     });
 }
 
@@ -23,14 +25,16 @@ fn threads_that_start_and_end_all_the_time() {
 fn unwinding_all_the_time() {
     on_each_engine(|engine| {
         let storm = Target::new(env!("CARGO_BIN_EXE_storm"));
-        storm.with(&["panics", engine]).says("the storm is over");
+        storm
+            .with(&["panics", engine])
+            .assert_prints("the storm is over");
     });
 }
 
 #[test]
 fn threads_on_the_wall_clock() {
     let storm = Target::new(env!("CARGO_BIN_EXE_storm"));
-    storm.with(&["wall"]).says("the storm is over");
+    storm.with(&["wall"]).assert_prints("the storm is over");
 }
 
 #[test]
@@ -39,7 +43,7 @@ fn an_allocator_that_the_handler_must_not_call() {
         let allocator = Target::new(env!("CARGO_BIN_EXE_allocator"));
         allocator
             .with(&[engine])
-            .says("the handler never allocated");
+            .assert_prints("the handler never allocated");
     });
 }
 
@@ -48,7 +52,8 @@ fn errno_registers_and_waiting_calls_are_left_alone() {
     on_each_engine(|engine| {
         for what in ["errno", "floats", "calls", "calls-wall"] {
             let calm = Target::new(env!("CARGO_BIN_EXE_calm"));
-            calm.with(&[what, engine]).says("nothing was noticed");
+            calm.with(&[what, engine])
+                .assert_prints("nothing was noticed");
         }
     });
 }
@@ -58,12 +63,12 @@ fn children_are_free() {
     on_each_engine(|engine| {
         let children = || Target::new(env!("CARGO_BIN_EXE_children"));
         let fork = children().with(&["fork", engine]);
-        fork.says("the parent is well");
+        fork.assert_prints("the parent is well");
         let spawn = children().with(&["spawn", engine]);
-        spawn.says("the children ended as they should");
+        spawn.assert_prints("the children ended as they should");
         for how in ["exec", "exec-after-stop"] {
             let exec = children().with(&[how, engine]);
-            exec.says("the new program is well");
+            exec.assert_prints("the new program is well");
         }
     });
 }
@@ -73,7 +78,9 @@ fn signal_stacks_coroutines_deep_and_small_stacks() {
     on_each_engine(|engine| {
         for what in ["signal", "coroutine", "small", "deep"] {
             let stacks = Target::new(env!("CARGO_BIN_EXE_stacks"));
-            stacks.with(&[what, engine]).says("all stacks are well");
+            stacks
+                .with(&[what, engine])
+                .assert_prints("all stacks are well");
         }
     });
 }
@@ -84,22 +91,25 @@ fn other_users_of_the_signals() {
         for what in ["chain", "urg", "blocked", "closed"] {
             let users = Target::new(env!("CARGO_BIN_EXE_users"));
             let users = users.with(&[what, engine]);
-            users.says("everybody got what was theirs");
+            users.assert_prints("all users got their signals");
         }
         let dies = Target::new(env!("CARGO_BIN_EXE_users"));
-        dies.with(&["traps-die", engine]).dies_of(libc::SIGTRAP);
+        dies.with(&["traps-die", engine])
+            .assert_killed_by(libc::SIGTRAP);
     });
     let taken = Target::new(env!("CARGO_BIN_EXE_users"));
     taken
         .with(&["trap-before"])
-        .says("everybody got what was theirs");
+        .assert_prints("all users got their signals");
 }
 
 #[test]
 fn a_crowd_and_many_sessions() {
     on_each_engine(|engine| {
         let crowd = Target::new(env!("CARGO_BIN_EXE_crowd"));
-        crowd.with(&[engine]).says("the crowd has gone home");
+        crowd
+            .with(&[engine])
+            .assert_prints("the crowd has gone home");
     });
 }
 
@@ -107,6 +117,6 @@ fn a_crowd_and_many_sessions() {
 fn readers_while_samples_are_taken() {
     for what in ["keep", "ring"] {
         let readers = Target::new(env!("CARGO_BIN_EXE_readers"));
-        readers.with(&[what]).says("no sample was torn");
+        readers.with(&[what]).assert_prints("no sample was torn");
     }
 }

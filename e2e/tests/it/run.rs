@@ -1,13 +1,13 @@
-//! A target: how it is started, waited for with patience but not for ever, and judged.
+//! A target: it is started, waited for up to a limit, and judged by its outcome.
 
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use profundo_e2e::sys::skip;
+use profundo_testing::{skip, wait_for_exit};
 
 /// No target takes this long.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -20,12 +20,12 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A program to be run.
+/// A target to be run.
 pub struct Target {
     command: Command,
 }
 
-/// How it ended, and what it wrote.
+/// A target's exit status and output.
 #[derive(Debug)]
 pub struct Outcome {
     pub status: ExitStatus,
@@ -49,24 +49,14 @@ impl Target {
         self
     }
 
-    /// Runs it to its end, which comes in time.
+    /// Runs the target to its end, which has to come in time.
     pub fn run(mut self) -> Outcome {
         let _alone = alone();
         let mut child = self.command.spawn().unwrap();
         let out = read(child.stdout.take().unwrap());
         let err = read(child.stderr.take().unwrap());
-        let began = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                break status;
-            }
-            if began.elapsed() > PATIENCE {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                panic!("{:?} hangs", self.command);
-            }
-            thread::sleep(Duration::from_millis(5));
-        };
+        let name = format!("{:?}", self.command);
+        let status = wait_for_exit(&mut child, &name, PATIENCE);
         Outcome {
             status,
             stdout: out.join().unwrap(),
@@ -74,8 +64,8 @@ impl Target {
         }
     }
 
-    /// It ends well, and this is all that it says.
-    pub fn says(self, line: &str) {
+    /// Asserts that the target succeeds and prints this line only.
+    pub fn assert_prints(self, line: &str) {
         let name = format!("{:?}", self.command);
         let outcome = self.run();
         for reason in outcome.stderr.lines() {
@@ -87,8 +77,8 @@ impl Target {
         assert_eq!(outcome.stdout.trim_end(), line, "{name}: {outcome:#?}");
     }
 
-    /// A signal ends it, and nothing else.
-    pub fn dies_of(self, signal: i32) {
+    /// Asserts that this signal ends the target.
+    pub fn assert_killed_by(self, signal: i32) {
         let name = format!("{:?}", self.command);
         let outcome = self.run();
         assert_eq!(
@@ -99,7 +89,7 @@ impl Target {
     }
 }
 
-/// All that comes, on a thread of its own: a full pipe would make the target wait.
+/// Reads to the end, on a thread of its own: a full pipe would make the target wait.
 fn read(mut from: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut text = String::new();

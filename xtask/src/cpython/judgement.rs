@@ -1,13 +1,13 @@
-//! Whether what differs is the profiler's doing. Many of these tests fail now and then by
-//! themselves, more so on a busy machine: a difference counts where a test ended at least twice in
-//! another way with the profiler, and without it always in the same way, twice or more.
+//! Decides whether the profiler causes a difference. Many of these tests are flaky, more so on a
+//! busy machine: a difference counts if a test had a different outcome with the profiler at least
+//! twice, and without it the same outcome every time, twice or more.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use super::outcomes::{Outcomes, THE_WHOLE};
 
-/// What some tries have shown of a module.
+/// The evidence of some tries of a module.
 #[derive(Debug)]
 pub struct Judgement {
     tries: Vec<(Outcomes, Outcomes)>,
@@ -15,22 +15,22 @@ pub struct Judgement {
     suspects: BTreeSet<String>,
 }
 
-/// What is to be tried again.
+/// The tests to retry.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Again {
+pub struct Retry {
     names: Vec<String>,
-    /// Patterns that have these tests with those of their classes, for a test may lean on its
+    /// Patterns of these tests with those of their classes, since a test may depend on its
     /// neighbours. None: the module as before.
     pub patterns: Vec<String>,
 }
 
-impl fmt::Display for Again {
+impl fmt::Display for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.names.join(", "))
     }
 }
 
-/// A test that ends in another way with the profiler.
+/// A test whose outcome differs with the profiler.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Difference {
     pub name: String,
@@ -55,16 +55,16 @@ impl fmt::Display for Difference {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Stand {
-    /// The profiler's doing.
+    /// Caused by the profiler.
     Ours,
-    /// It has no steady outcome without the profiler.
+    /// Not steady without the profiler.
     NotOurs,
-    /// It has differed once.
+    /// Differed only once.
     Open,
 }
 
 impl Judgement {
-    /// After the first try: outcomes without and with the profiler.
+    /// From the first try: outcomes without and with the profiler.
     pub fn new(without: Outcomes, with: Outcomes) -> Self {
         let suspects = without.differences(&with).into_keys().collect();
         Self {
@@ -73,12 +73,12 @@ impl Judgement {
         }
     }
 
-    /// Takes in one more try.
+    /// Adds one more try.
     pub fn add(&mut self, outcomes: (Outcomes, Outcomes)) {
         self.tries.push(outcomes);
     }
 
-    /// Why the first try says nothing: its runner did not come to an end even without the profiler.
+    /// The reason why the first try is no evidence: its runner timed out even without the profiler.
     pub fn no_answer(&self) -> Option<&'static str> {
         let (without, with) = &self.tries[0];
         let is_cut = |outcomes: &Outcomes| !outcomes.is_whole() && outcomes.is_out_of_time();
@@ -87,7 +87,7 @@ impl Judgement {
 
     fn stand(&self, name: &str) -> (Stand, Difference) {
         let ran = |(without, with): &(Outcomes, Outcomes)| {
-            // A runner that dies or hangs without the profiler has nothing to compare with.
+            // A runner that dies or hangs without the profiler leaves nothing to compare.
             if !without.is_whole() && with.is_whole() {
                 return None;
             }
@@ -116,8 +116,8 @@ impl Judgement {
         (stand, difference)
     }
 
-    /// What one more try could decide.
-    pub fn open(&self) -> Option<Again> {
+    /// The tests that one more try could decide.
+    pub fn open(&self) -> Option<Retry> {
         let mut names = Vec::new();
         for name in &self.suspects {
             if self.stand(name).0 == Stand::Open {
@@ -127,7 +127,7 @@ impl Judgement {
         if names.is_empty() {
             return None;
         }
-        // Those whose names are no patterns, and those that no pattern has found.
+        // A test without a class has no pattern, and a pattern may miss its test.
         let ran = |name: &String| {
             self.tries
                 .iter()
@@ -137,7 +137,7 @@ impl Judgement {
             .iter()
             .all(|name| class_of(name).is_some() && ran(name));
         let classes: BTreeSet<String> = names.iter().filter_map(|name| class_of(name)).collect();
-        Some(Again {
+        Some(Retry {
             patterns: match are_classes {
                 true => classes.into_iter().collect(),
                 false => Vec::new(),
@@ -146,7 +146,7 @@ impl Judgement {
         })
     }
 
-    /// What is the profiler's doing.
+    /// The differences caused by the profiler.
     pub fn ours(&self) -> Vec<Difference> {
         let stands = self.suspects.iter().map(|name| self.stand(name));
         stands
@@ -155,8 +155,8 @@ impl Judgement {
             .collect()
     }
 
-    /// What differed at first, and turned out not to be the profiler's doing.
-    pub fn passing(&self) -> Vec<&str> {
+    /// The tests that differed at first, but not because of the profiler.
+    pub fn flaky(&self) -> Vec<&str> {
         let names = self.suspects.iter().map(String::as_str);
         names
             .filter(|name| self.stand(name).0 != Stand::Ours)
@@ -211,7 +211,7 @@ mod tests {
         let judgement = judged(tries);
         let names = judgement.ours().into_iter().map(|found| found.name);
         assert_eq!(names.collect::<Vec<_>>(), ours);
-        let found = judgement.open().map(|again| again.patterns);
+        let found = judgement.open().map(|retry| retry.patterns);
         assert_eq!(found.unwrap_or_default(), open);
     }
 
@@ -236,7 +236,7 @@ mod tests {
         let bad = ("m.A.a+", "m.A.a-");
         check(&[bad, ("m.A.a-", "m.A.a-")], &[], &[]);
         check(&[bad, ("m.A.a-", "m.A.a+"), bad], &[], &[]);
-        assert_eq!(judged(&[bad, ("m.A.a-", "m.A.a-")]).passing(), ["m.A.a"]);
+        assert_eq!(judged(&[bad, ("m.A.a-", "m.A.a-")]).flaky(), ["m.A.a"]);
     }
 
     #[test]
@@ -250,11 +250,11 @@ mod tests {
         let bad = ("m.A.a+ m.A.b+", "m.A.a+ m.A.b-");
         let judgement = judged(&[("a(b)+", "a(b)-")]);
         assert_eq!(judgement.open().unwrap().patterns, [""; 0]);
-        // The pattern did not find it.
+        // The pattern missed the test.
         let judgement = judged(&[bad, ("m.A.a+", "m.A.a+")]);
-        let again = judgement.open().unwrap();
+        let retry = judgement.open().unwrap();
         assert_eq!(
-            (again.patterns, again.names),
+            (retry.patterns, retry.names),
             (vec![], vec!["m.A.b".to_owned()])
         );
     }
@@ -263,8 +263,8 @@ mod tests {
     fn a_runner_that_dies_is_ours_when_it_dies_twice() {
         let died = || Outcomes::new("", ExitStatus::from_raw(11));
         let mut judgement = Judgement::new(outcomes("m.A.a+"), died());
-        assert!(judgement.no_answer().is_none());
-        assert!(judgement.open().is_some());
+        assert_eq!(judgement.no_answer(), None);
+        judgement.open().expect("one more try decides");
         judgement.add((outcomes("m.A.a+"), died()));
         let ours = judgement.ours();
         let said: Vec<String> = ours.iter().map(ToString::to_string).collect();
@@ -278,12 +278,12 @@ mod tests {
     fn a_runner_that_dies_without_the_profiler_is_not_ours() {
         let died = || Outcomes::new("", ExitStatus::from_raw(1 << 8));
         let mut judgement = Judgement::new(died(), outcomes("m.A.a+"));
-        assert!(judgement.open().is_some());
+        judgement.open().expect("one more try decides");
         judgement.add((died(), outcomes("m.A.a+")));
         judgement.add((outcomes("m.A.a+"), outcomes("m.A.a+")));
         assert_eq!(judgement.ours(), []);
-        assert_eq!(judgement.passing(), ["m.A.a"]);
-        // And yet it may fail with it.
+        assert_eq!(judgement.flaky(), ["m.A.a"]);
+        // It may still fail with the profiler.
         judgement.add((outcomes("m.A.a+"), outcomes("m.A.a-")));
         judgement.add((outcomes("m.A.a+"), outcomes("m.A.a-")));
         assert_eq!(judgement.ours().len(), 1);
@@ -292,8 +292,11 @@ mod tests {
     #[test]
     fn only_what_takes_too_long_both_ways_gives_no_answer() {
         let late = || Outcomes::new("", ExitStatus::from_raw(124 << 8));
-        assert!(Judgement::new(late(), late()).no_answer().is_some());
+        let both = Judgement::new(late(), late());
+        let why = both.no_answer().expect("there is no evidence");
+        assert_eq!(why, "it takes too long, with and without");
         let judgement = Judgement::new(outcomes("m.A.a+"), late());
-        assert!(judgement.no_answer().is_none() && judgement.open().is_some());
+        assert_eq!(judgement.no_answer(), None);
+        judgement.open().expect("one more try decides");
     }
 }

@@ -1,10 +1,10 @@
-//! What became of each test, from the file that CPython's runner writes for machines.
+//! The outcomes of tests, from the XML file of CPython's runner.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::process::ExitStatus;
 
-/// What stands for the module as a whole, where no test tells what differs.
+/// The name of the module as a whole, for a difference that no test explains.
 pub const THE_WHOLE: &str = "the whole";
 
 /// Outcomes by the tests' names, and the end of their runner.
@@ -15,7 +15,7 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// From the file's text, which is empty where the runner died, and how the runner ended.
+    /// From the file's text, empty if the runner died, and the runner's exit status.
     pub fn new(xml: &str, end: ExitStatus) -> Self {
         Self {
             tests: tests(xml),
@@ -23,19 +23,19 @@ impl Outcomes {
         }
     }
 
-    /// Whether the runner came as far as to write the file.
+    /// True if the runner wrote the file.
     pub fn is_whole(&self) -> bool {
         !self.tests.is_empty()
     }
 
-    /// Whether the runner was ended because it took too long.
+    /// True if the runner timed out.
     pub fn is_out_of_time(&self) -> bool {
         const BY_TERM: i32 = 124;
         const BY_KILL: i32 = 137;
         [Some(BY_TERM), Some(BY_KILL)].contains(&self.end.code())
     }
 
-    /// How a test ended, if it ran.
+    /// The outcome of a test that ran.
     pub fn of(&self, name: &str) -> Option<String> {
         if name == THE_WHOLE {
             return Some(self.end.to_string());
@@ -43,8 +43,8 @@ impl Outcomes {
         self.tests.get(name).map(|&outcome| outcome.to_owned())
     }
 
-    /// Tests that ended in two ways, with both of them; the runner's own end is one of them where
-    /// no test explains it.
+    /// Tests with two outcomes, and both of them; the runner's own exit is among them if no test
+    /// explains it.
     pub fn differences(&self, other: &Self) -> BTreeMap<String, (String, String)> {
         let mut differences = BTreeMap::new();
         for name in self.tests.keys().chain(other.tests.keys()) {
@@ -76,7 +76,7 @@ impl fmt::Display for Outcomes {
     }
 }
 
-/// A test that has nothing inside has passed; a test may stand there several times, for its parts.
+/// An element without content has passed; a test may occur several times, for its parts.
 fn tests(xml: &str) -> BTreeMap<String, &'static str> {
     let mut tests = BTreeMap::new();
     for case in xml.split("<testcase ").skip(1) {
@@ -100,7 +100,7 @@ fn tests(xml: &str) -> BTreeMap<String, &'static str> {
         } else {
             "passed"
         };
-        // The worst of its parts is what counts, by the order of the words.
+        // The worst part counts, by the order of the words.
         let known = tests.entry(unescaped(name)).or_insert(outcome);
         if rank(outcome) > rank(known) {
             *known = outcome;

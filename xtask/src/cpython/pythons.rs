@@ -1,4 +1,4 @@
-//! The interpreters that bring their own tests.
+//! The interpreters that include their own tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,14 +9,14 @@ use anyhow::{Context, Result};
 /// An interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Python {
-    /// The second number of its version.
+    /// The minor number of its version.
     pub minor: u32,
     micro: u32,
     pub path: PathBuf,
 }
 
 impl Python {
-    /// What it says of itself; nothing where it is none that is meant, or has no tests.
+    /// Asks the interpreter about itself; nothing before 3.8, or without tests.
     pub fn asked(path: &Path) -> Option<Self> {
         let question = "import sys, test.libregrtest; print(*sys.version_info[1:3])";
         let output = Command::new(path).args(["-c", question]).output().ok()?;
@@ -48,7 +48,7 @@ impl Python {
     }
 }
 
-/// Those that are present, oldest first.
+/// The installed interpreters, oldest first.
 pub fn present() -> Vec<Python> {
     let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let versions = fs::read_dir(home.join(".pyenv/versions"));

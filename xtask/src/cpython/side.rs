@@ -1,4 +1,4 @@
-//! A module's tests once without and once with the profiler, each in a folder of its own.
+//! Runs a module's tests without and with the profiler, each in a folder of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,12 +10,12 @@ use anyhow::{Context, Result};
 use super::Module;
 use super::outcomes::Outcomes;
 
-/// How long a single test may take, in seconds: then its runner says where it hangs, and ends.
+/// The limit of a single test in seconds: then its runner prints where it hangs, and exits.
 const TEST_LIMIT: &str = "300";
-/// How long a module may take, for not all that hangs is a test.
+/// The limit of a module, since not all hangs are in a test.
 const MODULE_LIMIT: &str = "1500";
 
-/// Where both sides run.
+/// The folders of both sides.
 #[derive(Debug)]
 pub struct Sides {
     profundo: PathBuf,
@@ -31,7 +31,7 @@ impl Drop for Sides {
 
 impl Sides {
     pub fn new(profundo: &Path) -> Result<Self> {
-        // Short: the paths of sockets in there may have no more than a hundred letters.
+        // Short: the path of a socket may have no more than a hundred characters.
         let folder = env::temp_dir().join(format!("cpython-{}", process::id()));
         fs::create_dir_all(&folder)?;
         Ok(Self {
@@ -41,13 +41,13 @@ impl Sides {
         })
     }
 
-    /// What became of the tests without and with the profiler, one side after the other: some tests
-    /// look at what they share with all processes, and sweep it.
+    /// Runs the tests without and then with the profiler: some tests check or clean up resources
+    /// that all processes share.
     pub fn in_turn(&self, module: &Module) -> Result<(Outcomes, Outcomes)> {
         Ok((self.side(false, module)?, self.side(true, module)?))
     }
 
-    /// The same for both sides at once.
+    /// As [`in_turn`](Self::in_turn), with both sides at once.
     pub fn run(&self, module: &Module) -> Result<(Outcomes, Outcomes)> {
         thread::scope(|scope| {
             let with = scope.spawn(|| self.side(true, module));
@@ -58,7 +58,7 @@ impl Sides {
     }
 
     fn side(&self, is_recorded: bool, module: &Module) -> Result<Outcomes> {
-        // Relaxed: a number for each, no more.
+        // Relaxed: the numbers only have to be distinct.
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let folder = self.folder.join(number.to_string());
         let work = folder.join("work");
@@ -96,7 +96,7 @@ impl Sides {
             let last: Vec<&str> = log.lines().rev().take(30).collect();
             last.iter().rev().for_each(|line| println!("    {line}"));
         }
-        // What a test has made unreadable stays until all is removed, or for ever.
+        // Files that a test made unreadable stay until all is removed, or for good.
         let _ = fs::remove_dir_all(&folder);
         Ok(outcomes)
     }

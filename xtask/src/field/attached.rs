@@ -1,5 +1,6 @@
-//! Servers and pools whose workers are there before anybody attaches: they go on as ever, and the work of the children is
-//! in the recording. Attaching to a server ends when its answers are there, however slow the machine is.
+//! Servers and pools whose workers exist before the profiler attaches: they must go on undisturbed,
+//! and the children's work must be in the recording. Attaching to a server ends once its answers
+//! have arrived, however slow the machine is.
 
 use super::entry::{Entry, without_numbers};
 use super::shape::Shape;
@@ -26,7 +27,7 @@ pub fn entries() -> Vec<Entry> {
             "$HERE/venv/bin/gunicorn -w 2 --max-requests 40 --chdir $HERE -b unix:$HERE/s app:app",
             "kill -KILL $(pgrep -P $M | head -1)",
         )
-        // The client of a worker that is killed gets no answer.
+        // The client of a killed worker gets no answer.
         .even(without_numbers),
         nginx(),
         pipeline(),
@@ -56,7 +57,8 @@ Process.waitall",
     entries
 }
 
-/// A server of `app.py`, which answers while it is attached to; `meanwhile` restarts some of its workers.
+/// A server of `app.py`, which serves requests while attached; `meanwhile` restarts some of its
+/// workers.
 fn served(name: &str, server: &str, meanwhile: &str) -> Entry {
     let ask = match meanwhile.contains("KILL") {
         true => r#"curl -s --unix-socket $HERE/s "http://h/?[1-300]" >/dev/null"#,
@@ -97,7 +99,8 @@ E",
         )
         .modes(&["", "--wall"])
         .shape(Shape::Seconds(0.1))
-        // With waits the idle workers and the master have most of the time, more so where others have the CPUs.
+        // With waits the idle workers and the master have most of the time, more so if other
+        // processes have the CPUs.
         .shape(Shape::Hot("work", 0.5))
         .shape(Shape::NoNote("symbols were removed"))
 }

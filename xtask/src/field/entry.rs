@@ -1,38 +1,38 @@
-//! What an entry is made of: shell lines that prepare it, shell lines that run it, and what is
-//! expected of the recording.
+//! The parts of an entry: shell lines that prepare it, shell lines that run it, and the expected
+//! shape of the recording.
 
 use std::env;
 use std::path::Path;
 
 use super::shape::Shape;
 
-/// Makes two outputs comparable: replaces what differs from run to run.
+/// Makes two outputs comparable: replaces what varies between runs.
 pub type Even = fn(&str) -> String;
 
 /// A program that is run without and with the profiler.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub name: String,
     /// Commands that must be in `PATH`, or paths that must exist.
     pub needs: Vec<String>,
     /// Lines of bash that are run once, in an empty folder. An entry that cannot be prepared is
-    /// skipped with the first line that was written to standard error.
+    /// skipped with the first line of standard error.
     pub prepare: String,
-    /// Lines of bash that are run for both sides, in a folder of their own beside `$HERE`, where
-    /// `prepare` was run. `$P` stands before the program under test: it is the profiler, or nothing.
-    /// `until_true COMMAND…` waits for a server. What is written and the exit code are compared. In an entry that
-    /// attaches, `$P PID` attaches to a process, or does nothing.
+    /// Lines of bash that are run for both sides, in a folder of their own beside `$HERE`, the
+    /// folder of `prepare`. `$P` before the program under test is the profiler, or nothing.
+    /// `until_true COMMAND…` waits for a server. Output and exit code are compared. In an entry
+    /// that attaches, `$P PID` attaches to a process, or does nothing.
     pub script: String,
-    /// Whether the profiler attaches to programs that run already.
+    /// The profiler attaches to running programs.
     pub attaches: bool,
     /// Options of `profundo record`, or of `attach`. The entry is run once for each.
     pub modes: Vec<String>,
-    /// Whether root runs it as the user `nobody`.
+    /// Root runs the entry as the user `nobody`.
     pub is_unprivileged: bool,
-    /// Applied to what both sides write.
+    /// Applied to the output of both sides.
     pub even: Option<Even>,
-    /// What is expected of each recording.
+    /// The expected shape of each recording.
     pub shape: Vec<Shape>,
 }
 
@@ -52,25 +52,25 @@ impl Entry {
         }
     }
 
-    /// What must be on the machine.
+    /// Adds required commands and paths.
     pub fn needs(mut self, needs: &[&str]) -> Self {
-        self.needs.extend(needs.iter().map(|&it| it.to_owned()));
+        self.needs.extend(needs.iter().map(|&need| need.to_owned()));
         self
     }
 
-    /// What is done once before.
+    /// Sets the lines that are run once before.
     pub fn prepare(mut self, lines: impl Into<String>) -> Self {
         self.prepare = lines.into();
         self
     }
 
-    /// Which options of `record` it is run with.
+    /// Sets the options of `record` for each run.
     pub fn modes(mut self, modes: &[&str]) -> Self {
-        self.modes = modes.iter().map(|&it| it.to_owned()).collect();
+        self.modes = modes.iter().map(|&mode| mode.to_owned()).collect();
         self
     }
 
-    /// The profiler attaches to what the script has started.
+    /// Makes the profiler attach to what the script has started.
     pub fn attaches(mut self) -> Self {
         self.attaches = true;
         self
@@ -82,24 +82,25 @@ impl Entry {
         self
     }
 
-    /// What is done to both outputs before they are compared.
+    /// Sets the change to both outputs before they are compared.
     pub fn even(mut self, even: Even) -> Self {
         self.even = Some(even);
         self
     }
 
-    /// What the recording must look like.
+    /// Adds an expected shape of the recording.
     pub fn shape(mut self, shape: Shape) -> Self {
         self.shape.push(shape);
         self
     }
 
-    /// What it needs and this machine lacks.
+    /// The first requirement that this machine lacks.
     pub fn missing(&self) -> Option<&str> {
         let found = |name: &str| match name.contains('/') {
             true => Path::new(name).exists(),
-            false => env::var_os("PATH")
-                .is_some_and(|list| env::split_paths(&list).any(|it| it.join(name).is_file())),
+            false => env::var_os("PATH").is_some_and(|list| {
+                env::split_paths(&list).any(|folder| folder.join(name).is_file())
+            }),
         };
         let mut needs = self.needs.iter().map(String::as_str);
         needs.find(|name| !found(name))

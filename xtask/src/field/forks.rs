@@ -1,12 +1,13 @@
-//! Children that allocate: each of many runs must find every block at its line, whatever else the machine does.
+//! Children that allocate: each of many runs must find every block at its line, whatever the load
+//! on the machine.
 
 use super::entry::Entry;
 
-/// How often each program is run.
+/// The number of runs of each program.
 const RUNS: usize = 200;
 
-/// Compares what lines have allocated with what the program says. Arguments: profiler, recording, then `LINE=BYTES`, where the
-/// line is a part of its text.
+/// Compares the allocations of lines with the program's own figures. Arguments: profiler,
+/// recording, then `LINE=BYTES`, where the line is a part of its text.
 const CHECK: &str = r#"
 import json, subprocess, sys
 profundo, recording, *wanted = sys.argv[1:]
@@ -54,8 +55,8 @@ fn python(name: &str, program: &str, lines: &[(&str, u64)]) -> Entry {
     entry(name, &prepare, "python3 $HERE/program.py", lines)
 }
 
-/// A program, with what its lines allocate that end in a comment. What the check prints is output that the run without the
-/// profiler does not have.
+/// A program, with the allocations of its lines that end in a comment. The check prints output that
+/// the run without the profiler does not have.
 fn entry(name: &str, prepare: &str, program: &str, lines: &[(&str, u64)]) -> Entry {
     let wanted: String = lines
         .iter()

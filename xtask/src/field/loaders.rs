@@ -1,5 +1,5 @@
-//! Programs of other loaders and machines, and programs that emulate one. Nothing of ours can be loaded
-//! into these, so they are sampled from outside.
+//! Programs of other loaders and machines, and programs that emulate one. Our agent cannot be
+//! loaded into these, so they are sampled from outside.
 
 use super::entry::{Entry, without_numbers};
 use super::shape::Shape;
@@ -20,7 +20,7 @@ pub fn entries() -> Vec<Entry> {
             .prepare("musl-gcc -g -O1 $ROOT/e2e/targets/hot.c -o hot")
             .shape(Shape::Hot("six_parts", 30.0))
             .shape(Shape::NoNote("cannot be sampled")),
-        // Its stacks are not walked.
+        // Stacks of 32-bit programs are not walked.
         Entry::new("loader-32-bit", "$P $HERE/hot 0.5")
             .needs(&["gcc"])
             .prepare("gcc -m32 -g -O1 $ROOT/e2e/targets/hot.c -o hot")
@@ -33,7 +33,7 @@ pub fn entries() -> Vec<Entry> {
         .needs(&["valgrind"]),
         emulated("valgrind-callgrind", "valgrind --tool=callgrind").needs(&["valgrind"]),
         emulated("qemu-user", "qemu-x86_64").needs(&["qemu-x86_64"]),
-        // Most virtual machines have not the counters that it needs; then both sides end alike.
+        // Most virtual machines lack the counters that it needs; then both sides fail alike.
         emulated("rr", "rr record").needs(&["rr"]),
     ]
 }

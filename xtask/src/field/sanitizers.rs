@@ -1,11 +1,11 @@
 //! Programs that gcc and clang have built with a sanitizer: their reports and exit codes must stay.
 //!
-//! The source is `e2e/targets/sanitized.c`, which makes the mistake that it is told to.
+//! The source is `e2e/targets/sanitized.c`, which makes the requested mistake.
 
 use super::entry::{Entry, without_numbers};
 use super::shape::Shape;
 
-/// What a sanitizer is called, and the mistake that it finds.
+/// The names of sanitizers, and the mistakes that they find.
 const SANITIZERS: &[(&str, &str)] = &[
     ("address", "overflow"),
     ("address", "leak"),
@@ -24,10 +24,10 @@ const MODES: &[&str] = &[
     "--engine cpu-timer",
 ];
 
-/// Those in which a program is sampled into which nothing can be loaded.
+/// The modes for programs that are sampled from outside, because no agent can be loaded.
 const OUTSIDE_MODES: &[&str] = &["", "--memory", "--memory=exact", "--wall"];
 
-/// How the program is started: what stands before it.
+/// The ways to start the program: words before its command line.
 const STARTS: &[(&str, &str)] = &[
     ("", ""),
     ("-by-sh", "sh -c 'exec \"$@\"' - "),
@@ -43,7 +43,7 @@ pub fn entries() -> Vec<Entry> {
     for compiler in ["gcc", "clang"] {
         for &(sanitizer, mistake) in SANITIZERS {
             if (compiler, sanitizer) == ("gcc", "memory") {
-                // gcc has none.
+                // gcc has no such sanitizer.
                 continue;
             }
             for (suffix, start) in STARTS {
@@ -60,7 +60,7 @@ pub fn entries() -> Vec<Entry> {
                     .modes(modes)
                     .even(comparable)
                     .shape(Shape::Hot("burn_sanitized", 5.0));
-                // UBSan replaces nothing, so its programs are like all others.
+                // UBSan replaces nothing, so its programs are ordinary.
                 entries.push(match sanitizer {
                     "undefined" => entry,
                     _ => entry.shape(Shape::Note("sanitizer")),
@@ -99,7 +99,7 @@ pub fn entries() -> Vec<Entry> {
     entries
 }
 
-/// A report without what differs from run to run: numbers, and the frames that a sanitizer guesses
+/// A report without what varies between runs: numbers, and the frames that a sanitizer guesses
 /// beyond the end of a stack.
 fn comparable(report: &str) -> String {
     let lines = report

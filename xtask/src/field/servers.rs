@@ -1,4 +1,5 @@
-//! Servers under load. What their clients say is evened out to whether all requests were answered.
+//! Servers under load. The output of their clients is reduced to whether all requests were
+//! answered.
 
 use super::entry::Entry;
 use super::shape::Shape;

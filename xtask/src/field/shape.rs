@@ -1,4 +1,4 @@
-//! What is expected of a recording: shares and sentences, never exact numbers.
+//! The expected shape of a recording: shares and sentences, never exact numbers.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use super::side::Failure;
 
-/// One thing that must be so.
+/// One expectation.
 #[derive(Debug, Clone)]
 pub enum Shape {
-    /// A function whose name contains this has at least so many percent of the sampled time, with what it calls.
+    /// A function whose name contains this has at least this percentage of the sampled time,
+    /// callees included.
     Hot(&'static str, f64),
     /// No function's name contains this.
     Without(&'static str),
@@ -22,7 +23,7 @@ pub enum Shape {
     NoNote(&'static str),
 }
 
-/// Whether a recording has the shape; or else what differs.
+/// Compares a recording with the shape. The error names the difference.
 pub fn check(profundo: &Path, recording: &Path, shape: &[Shape]) -> Result<(), Failure> {
     if shape.is_empty() {
         return Ok(());
@@ -47,9 +48,9 @@ impl Shape {
     fn holds(&self, report: &Value) -> Result<(), Failure> {
         let texts = |list: &Value, key: &str| -> Vec<String> {
             let list = list.as_array().cloned().unwrap_or_default();
-            let text = |it: &Value| match key {
-                "" => it.as_str().map(str::to_owned),
-                key => it[key].as_str().map(str::to_owned),
+            let text = |value: &Value| match key {
+                "" => value.as_str().map(str::to_owned),
+                key => value[key].as_str().map(str::to_owned),
             };
             list.iter().filter_map(text).collect()
         };

@@ -14,13 +14,13 @@ use anyhow::{Context, Result};
 use super::entry::Entry;
 use super::shape;
 
-/// No script takes this long, on whatever machine.
+/// Longer than any script takes on any machine.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// The user and group `nobody`.
 const NOBODY: u32 = 65534;
 
-/// What scripts may call.
+/// Helper functions for scripts.
 const HELPERS: &str = r#"set -u
 until_true() {
     local i
@@ -30,7 +30,7 @@ until_true() {
 }
 "#;
 
-/// Why something did not go as it should, in a line or a few.
+/// The reason for a failure, in a few lines.
 #[derive(Debug)]
 pub struct Failure(pub String);
 
@@ -40,7 +40,7 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// Where the programs run, and the profiler.
+/// The folder of the runs, and the profiler.
 #[derive(Debug)]
 pub struct Field {
     profundo: PathBuf,
@@ -54,7 +54,7 @@ impl Drop for Field {
     }
 }
 
-/// What a run has written, and how it ended.
+/// The output of a run, and its exit status.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     stdout: String,
@@ -65,7 +65,7 @@ struct Outcome {
 
 impl Field {
     pub fn new(profundo: &Path, root: &Path) -> Result<Self> {
-        // Short: the paths of sockets in there may have no more than a hundred letters.
+        // Short: the path of a socket may have no more than a hundred characters.
         let folder = env::temp_dir().join(format!("field-{}", process::id()));
         fs::create_dir_all(&folder)?;
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755))?;
@@ -88,19 +88,19 @@ impl Field {
         Ok(place)
     }
 
-    /// Whether we are root and the entry is not to be.
+    /// True if we are root and the entry must not be.
     fn is_nobodys(&self, entry: &Entry) -> bool {
-        let own = fs::metadata(&self.folder).map(|facts| facts.uid());
-        entry.is_unprivileged && own.is_ok_and(|user| user == 0)
+        let user = fs::metadata(&self.folder).map(|facts| facts.uid());
+        entry.is_unprivileged && user.is_ok_and(|user| user == 0)
     }
 
-    /// Does what comes once before both sides.
+    /// Runs the lines that come once before both sides.
     pub fn prepare(&self, entry: &Entry, place: &Path) -> Result<(), Failure> {
         if entry.prepare.is_empty() {
             return Ok(());
         }
         let script = format!("set -e\n{}", entry.prepare);
-        let outcome = self.run(entry, &script, place, (place, "prepare"), "")?;
+        let outcome = self.run(entry, &script, place, place, "prepare", "")?;
         if outcome.code == Some(0) {
             return Ok(());
         }
@@ -126,14 +126,14 @@ impl Field {
     }
 
     fn side(&self, entry: &Entry, place: &Path, profiler: &str) -> Result<Outcome, Failure> {
-        // The same for both, so that what a program says about itself is the same.
+        // The same for both, so that output about the folder is the same.
         let work = place.join("work");
         let _ = fs::remove_dir_all(&work);
         fs::create_dir_all(&work)?;
         if self.is_nobodys(entry) {
             chown(&work, Some(NOBODY), Some(NOBODY))?;
         }
-        let mut outcome = self.run(entry, &entry.script, place, (&work, "side"), profiler)?;
+        let mut outcome = self.run(entry, &entry.script, place, &work, "side", profiler)?;
         let is_ours = |line: &&str| !line.starts_with("profundo: ");
         let lines: Vec<&str> = outcome.stderr.lines().filter(is_ours).collect();
         outcome.stderr = lines.join("\n");
@@ -149,7 +149,8 @@ impl Field {
         entry: &Entry,
         script: &str,
         here: &Path,
-        (work, name): (&Path, &str),
+        work: &Path,
+        name: &str,
         profiler: &str,
     ) -> Result<Outcome, Failure> {
         let mut command = match self.is_nobodys(entry) {
@@ -190,7 +191,7 @@ impl Field {
     }
 }
 
-/// Waits for a script. One that hangs is ended with all that it has started.
+/// Waits for a script. One that hangs is killed with all its processes.
 fn wait(child: &mut Child) -> Result<ExitStatus, Failure> {
     let began = Instant::now();
     loop {
@@ -208,9 +209,9 @@ fn wait(child: &mut Child) -> Result<ExitStatus, Failure> {
     }
 }
 
-/// The first thing that differs.
+/// The first difference.
 fn difference(plain: &Outcome, recorded: &Outcome) -> String {
-    let ends = |it: &Outcome| (it.code, it.signal);
+    let ends = |outcome: &Outcome| (outcome.code, outcome.signal);
     if ends(plain) != ends(recorded) {
         let said = recorded.stderr.lines().next().unwrap_or("");
         return format!(
@@ -251,13 +252,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_told() {
-        let told = difference(&outcome("a\nb\n", 0), &outcome("a\nc\n", 0));
+    fn the_first_difference_is_named() {
+        let named = difference(&outcome("a\nb\n", 0), &outcome("a\nc\n", 0));
         assert_eq!(
-            told,
+            named,
             "output: Some(\"b\"), and with the profiler Some(\"c\")"
         );
-        let told = difference(&outcome("a", 0), &outcome("b", 1));
-        assert!(told.contains("(Some(0), None)"), "{told}");
+        let named = difference(&outcome("a", 0), &outcome("b", 1));
+        assert!(named.contains("(Some(0), None)"), "{named}");
     }
 }

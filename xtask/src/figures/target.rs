@@ -1,6 +1,6 @@
-//! A benchmark's closing line, and whether the figure in it is what was aimed at.
+//! A benchmark's closing line, and whether its figure meets the target.
 
-/// Whether a figure is what was aimed at.
+/// The outcome for a figure with a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Met,
@@ -19,7 +19,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Reads `name: value (target …)`. `None`: it is another line.
+    /// Reads `name: value (target …)`; `None` for any other line.
     pub fn read(line: &str) -> Option<Self> {
         let (rest, target) = line.strip_suffix(')')?.rsplit_once(" (target ")?;
         let (name, value) = rest.split_once(": ")?;
@@ -33,8 +33,8 @@ impl Line {
     }
 }
 
-/// Compares the numbers of a value with a target. Of a value with an interval behind it the first number counts; where
-/// several are asked for (`each`), all of them do.
+/// Compares the numbers of a value with a target. Of a value with an interval the first number
+/// counts; with `each` all of them count.
 fn judge(value: &str, target: &str) -> Verdict {
     let limits = numbers(target);
     let found = numbers(value);
@@ -46,24 +46,24 @@ fn judge(value: &str, target: &str) -> Verdict {
         _ if target.starts_with("none:") || target == "none" && !value.contains(" of ") => {
             return Verdict::None;
         }
-        ("none", _) => Box::new(|it| it == 0.0),
+        ("none", _) => Box::new(|figure| figure == 0.0),
         (_, &[middle, off, ..]) if target.contains('±') => {
-            Box::new(move |it| (it - middle).abs() <= off)
+            Box::new(move |figure| (figure - middle).abs() <= off)
         }
         (_, &[low, high, ..]) if target.contains(" to ") => {
-            Box::new(move |it| (low..=high).contains(&it))
+            Box::new(move |figure| (low..=high).contains(&figure))
         }
         (_, &[most, ..]) if target.contains('≤') || target.contains("at most") => {
-            Box::new(move |it| it <= most)
+            Box::new(move |figure| figure <= most)
         }
         (_, &[least, ..]) if target.contains('≥') || target.contains("at least") => {
-            Box::new(move |it| it >= least)
+            Box::new(move |figure| figure >= least)
         }
         _ => return Verdict::None,
     };
     match (
         considered.is_empty(),
-        considered.iter().all(|&it| is_met(it)),
+        considered.iter().all(|&figure| is_met(figure)),
     ) {
         (true, _) => Verdict::None,
         (_, true) => Verdict::Met,
@@ -71,7 +71,7 @@ fn judge(value: &str, target: &str) -> Verdict {
     }
 }
 
-/// The numbers in a text, in their order.
+/// The numbers in a text, in order.
 fn numbers(text: &str) -> Vec<f64> {
     let is_part = |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-' | '+');
     let words = text.split(|letter: char| !is_part(letter));

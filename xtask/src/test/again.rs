@@ -1,13 +1,13 @@
-//! What failed is tried again, alone: many of our tests judge how long a thing takes or how often a
-//! clock ticks, and a machine that is busy with the tests beside them, or with another guest's work,
-//! makes fools of them. What fails alone too has failed. What does not is named in the report, so
-//! that a test that needs it often is seen.
+//! Failed tests are retried alone: many of our tests judge times or numbers of ticks, and fail on a
+//! machine that is busy with the tests beside them, or with another guest's work. A test that fails
+//! alone too has failed. Others are named in the report, so that a test that often needs a retry is
+//! seen.
 
 use std::collections::BTreeSet;
 
 use super::tally::{Tally, test_outcome};
 
-/// What trying again has shown.
+/// The results of retries.
 #[derive(Debug, Default)]
 pub struct Again {
     passed: BTreeSet<String>,
@@ -15,7 +15,7 @@ pub struct Again {
 }
 
 impl Again {
-    /// Takes in a line that a test runner printed.
+    /// Reads a line of a test runner.
     pub fn runner_line(&mut self, line: &str) {
         match test_outcome(line) {
             Some((name, "ok")) => self.passed.insert(name.to_owned()),
@@ -24,8 +24,8 @@ impl Again {
         };
     }
 
-    /// Corrects what the first run gave: failures that have passed now are none. Several tests may
-    /// have one name; one that fails again speaks for all of them.
+    /// Corrects what the first run gave: tests that pass now did not fail. Several tests may have
+    /// one name; one that fails again speaks for all of them.
     pub fn correct(&self, tally: &mut Tally) {
         let mended = |name: &String| self.passed.contains(name) && !self.failed.contains(name);
         let (passed, failed) = std::mem::take(&mut tally.failures)

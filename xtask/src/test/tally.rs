@@ -1,8 +1,9 @@
-//! What the runners said, added up. A test that finds that this machine cannot run it returns
-//! early, which its runner counts as passed; it says so with a line `skipped: <why>`, and is
-//! counted as skipped here.
+//! The results of the runners, added up. A test that this machine cannot run returns early, which
+//! its runner counts as passed; it writes a line `skipped: <why>`, and is counted as skipped here.
 
 use std::collections::BTreeMap;
+
+use super::times::Times;
 
 /// Counts over all runners.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -10,18 +11,19 @@ pub struct Tally {
     pub passed: u64,
     pub failed: u64,
     pub skipped: u64,
-    /// Why, and how many of them.
+    /// The reasons for skips, with their numbers.
     pub reasons: BTreeMap<String, u64>,
-    /// The names of what failed.
+    /// The names of failed tests and checks.
     pub failures: Vec<String>,
-    /// Those that failed among the others and passed alone.
+    /// Tests that failed among the others and passed alone.
     pub second_tries: Vec<String>,
-    /// Runners that began and have not ended.
+    /// Runners that have started and not ended.
     pub running: u64,
+    pub times: Times,
 }
 
 impl Tally {
-    /// A check that is not a test: one thing that passed or failed.
+    /// Counts a check that is not a test: one thing that passed or failed.
     pub fn check(&mut self, name: &str, passed: bool) {
         if passed {
             self.passed += 1;
@@ -31,18 +33,19 @@ impl Tally {
         }
     }
 
-    /// A whole step that cannot be taken here.
+    /// Counts a whole step that cannot be run here.
     pub fn skip(&mut self, why: &str) {
         self.skipped += 1;
         *self.reasons.entry(why.to_owned()).or_default() += 1;
     }
 
-    /// Takes in a line that a test runner printed.
+    /// Reads a line of a test runner.
     pub fn runner_line(&mut self, line: &str) {
+        self.times.runner_line(line);
         if line.starts_with("running ") && line.trim_end_matches('s').ends_with(" test") {
             self.running += 1;
         } else if let Some((_, counts)) = line.split_once("test result: ") {
-            // Not always at the line's begin: a test's child may have written before it.
+            // Not always at the line's start: a test's child may have written before it.
             self.running = self.running.saturating_sub(1);
             self.passed += count(counts, "passed");
             self.failed += count(counts, "failed");
@@ -57,15 +60,15 @@ impl Tally {
         }
     }
 
-    /// To be asked when all runners are gone: one that gave no result died, and with it the tests
-    /// that it had not counted.
+    /// Called when all runners are gone: one without a result died, and with it the tests that it
+    /// had not counted.
     pub fn runners_gone(&mut self, name: &str) {
         for _ in 0..std::mem::take(&mut self.running) {
             self.check(&format!("{name}: a runner died before its result"), false);
         }
     }
 
-    /// Takes in a line that a test wrote to say that it was skipped.
+    /// Reads a line in which a test reports its skip.
     pub fn skip_line(&mut self, line: &str) {
         if let Some(why) = line.trim().strip_prefix("skipped: ") {
             // Its runner counts it as passed.
@@ -74,14 +77,15 @@ impl Tally {
         }
     }
 
-    /// Takes over what a part of the run gave. Its tests are whole before it is added, so a
-    /// skipped one never takes from another part's passed ones.
+    /// Adds the counts of a part of the run. Its tests are complete before, so its skipped tests
+    /// are never taken from another part's passed ones.
     pub fn add(&mut self, part: Tally) {
         self.passed += part.passed;
         self.failed += part.failed;
         self.skipped += part.skipped;
         self.failures.extend(part.failures);
         self.second_tries.extend(part.second_tries);
+        self.times.add(part.times);
         for (why, times) in part.reasons {
             *self.reasons.entry(why).or_default() += times;
         }

@@ -1,4 +1,4 @@
-//! Which of our crates may depend on which. An arrow that is not in the table fails the check;
+//! The allowed dependencies between our crates. An arrow that is not in the table fails the check;
 //! adding one is a decision with its own commit.
 
 use std::path::Path;
@@ -10,13 +10,14 @@ use crate::tree::{self, Text};
 /// A crate of the workspace.
 struct Row {
     name: &'static str,
-    /// What it knows.
+    /// The crate's one idea.
     idea: &'static str,
-    /// Those of ours that it may depend on.
+    /// Our crates that it may depend on.
     may_use: &'static [&'static str],
 }
 
-/// Every crate of the workspace. ARCHITECTURE.md has the same table, which is compared with this one.
+/// Every crate of the workspace. ARCHITECTURE.md has the same table, which is compared with this
+/// one.
 const ARROWS: &[Row] = &[
     Row {
         name: "profundo-wire",
@@ -30,7 +31,7 @@ const ARROWS: &[Row] = &[
     },
     Row {
         name: "profundo-cpython",
-        idea: "CPython's frames, code objects and line tables, read from its memory",
+        idea: "CPython's versions and layouts; its frames, code objects and line tables, read from its memory",
         may_use: &[],
     },
     Row {
@@ -54,8 +55,8 @@ const ARROWS: &[Row] = &[
         may_use: &["profundo-probe"],
     },
     Row {
-        name: "profundo-capture",
-        idea: "a session of the library: engines, threads, modules, buffer, tasks",
+        name: "profundo-linux",
+        idea: "the kernel's interfaces: perf events, `/proc`, clocks, shared memory, energy",
         may_use: &[
             "profundo-wire",
             "profundo-probe",
@@ -64,8 +65,29 @@ const ARROWS: &[Row] = &[
         ],
     },
     Row {
-        name: "profundo-remote",
-        idea: "the recorder beside the programs: processes, clocks, modules, rings, reading from outside, waiting",
+        name: "profundo-capture",
+        idea: "a session of the library: engines, threads, modules, buffer, tasks",
+        may_use: &[
+            "profundo-wire",
+            "profundo-probe",
+            "profundo-unwind",
+            "profundo-scan",
+            "profundo-linux",
+        ],
+    },
+    Row {
+        name: "profundo-session",
+        idea: "the directory that the recorder shares with programs: rings, counts, what is left of it",
+        may_use: &[
+            "profundo-wire",
+            "profundo-probe",
+            "profundo-scan",
+            "profundo-linux",
+        ],
+    },
+    Row {
+        name: "profundo-process",
+        idea: "another process, read from outside: its modules, threads, stacks, interpreter",
         may_use: &[
             "profundo-wire",
             "profundo-probe",
@@ -73,6 +95,55 @@ const ARROWS: &[Row] = &[
             "profundo-cpython",
             "profundo-jit",
             "profundo-scan",
+            "profundo-linux",
+            "profundo-session",
+        ],
+    },
+    Row {
+        name: "profundo-permits",
+        idea: "what the machine permits, and the sentences for what it does not",
+        may_use: &[
+            "profundo-cpython",
+            "profundo-linux",
+            "profundo-session",
+            "profundo-process",
+        ],
+    },
+    Row {
+        name: "profundo-inject",
+        idea: "code run inside a process that runs already, or in a copy of it",
+        may_use: &[
+            "profundo-wire",
+            "profundo-probe",
+            "profundo-unwind",
+            "profundo-cpython",
+            "profundo-scan",
+            "profundo-linux",
+            "profundo-session",
+            "profundo-process",
+            "profundo-permits",
+        ],
+    },
+    Row {
+        name: "profundo-usage",
+        idea: "what a program takes of the machine: CPU time, memory, page faults, bytes",
+        may_use: &["profundo-linux", "profundo-permits"],
+    },
+    Row {
+        name: "profundo-recorder",
+        idea: "the recorder beside the programs: processes, engines, and a part for each feature",
+        may_use: &[
+            "profundo-wire",
+            "profundo-probe",
+            "profundo-unwind",
+            "profundo-cpython",
+            "profundo-jit",
+            "profundo-scan",
+            "profundo-linux",
+            "profundo-session",
+            "profundo-process",
+            "profundo-permits",
+            "profundo-inject",
         ],
     },
     Row {
@@ -98,7 +169,12 @@ const ARROWS: &[Row] = &[
     Row {
         name: "profundo-symbols",
         idea: "address to function, file, line and inlined frames; compilers' coverage counters",
-        may_use: &["profundo-model"],
+        may_use: &["profundo-cpython", "profundo-model"],
+    },
+    Row {
+        name: "profundo-disassembly",
+        idea: "machine code to instructions, with the targets of jumps and calls",
+        may_use: &[],
     },
     Row {
         name: "profundo-analysis",
@@ -130,20 +206,87 @@ const ARROWS: &[Row] = &[
         ],
     },
     Row {
+        name: "profundo-console",
+        idea: "what commands share at the terminal: options, sentences on stderr, progress, where output goes",
+        may_use: &["profundo-formats", "profundo-report"],
+    },
+    Row {
+        name: "profundo-launch",
+        idea: "starts a program so that it cannot tell the difference, passes signals on, ends as it ended",
+        may_use: &["profundo-wire", "profundo-recorder", "profundo-console"],
+    },
+    Row {
+        name: "profundo-save",
+        idea: "from the recorder's events to the saved file: the profile grows, and gets names, source text, counters",
+        may_use: &[
+            "profundo-wire",
+            "profundo-linux",
+            "profundo-process",
+            "profundo-recorder",
+            "profundo-ingest",
+            "profundo-model",
+            "profundo-symbols",
+            "profundo-analysis",
+            "profundo-formats",
+            "profundo-console",
+        ],
+    },
+    Row {
+        name: "profundo-top",
+        idea: "`profundo top`: where a program spends its time, while it runs, on a page of the terminal",
+        may_use: &[
+            "profundo-wire",
+            "profundo-session",
+            "profundo-process",
+            "profundo-recorder",
+            "profundo-ingest",
+            "profundo-model",
+            "profundo-symbols",
+            "profundo-analysis",
+            "profundo-report",
+            "profundo-save",
+            "profundo-launch",
+            "profundo-console",
+        ],
+    },
+    Row {
+        name: "profundo-bench-command",
+        idea: "`profundo bench`: runs statements and commands in turn, and compares their times",
+        may_use: &[
+            "profundo-usage",
+            "profundo-analysis",
+            "profundo-report",
+            "profundo-launch",
+            "profundo-console",
+        ],
+    },
+    Row {
         name: "profundo-cli",
         idea: "the command: it puts the parts together, and carries the agent as bytes",
         may_use: &[
+            "profundo-linux",
+            "profundo-session",
+            "profundo-process",
+            "profundo-permits",
+            "profundo-inject",
+            "profundo-usage",
+            "profundo-recorder",
             "profundo-agent",
             "profundo-wire",
             "profundo-cpython",
-            "profundo-remote",
             "profundo-scan",
             "profundo-ingest",
             "profundo-symbols",
+            "profundo-disassembly",
             "profundo-model",
             "profundo-analysis",
             "profundo-report",
             "profundo-formats",
+            "profundo-console",
+            "profundo-launch",
+            "profundo-save",
+            "profundo-top",
+            "profundo-bench-command",
         ],
     },
     Row {
@@ -164,14 +307,33 @@ const ARROWS: &[Row] = &[
         may_use: &["profundo"],
     },
     Row {
+        name: "profundo-testing",
+        idea: "what tests share: skipping, folders, compilers, Pythons, waiting; for all, as a dev-dependency",
+        may_use: &[],
+    },
+    Row {
+        name: "profundo-fuzzing",
+        idea: "every reader of foreign bytes, as a function that takes any: for `fuzz/` and tests",
+        may_use: &[
+            "profundo-wire",
+            "profundo-unwind",
+            "profundo-cpython",
+            "profundo-jit",
+            "profundo-scan",
+            "profundo-symbols",
+            "profundo-analysis",
+            "profundo-formats",
+        ],
+    },
+    Row {
         name: "xtask",
         idea: "the developers' tasks",
         may_use: &[],
     },
 ];
 
-/// Crates that may use nothing of others but what is named: the first three run in a signal
-/// handler, the last is what everything stands on.
+/// Crates whose foreign dependencies are restricted to these: the first three run in a signal
+/// handler, the last is the base of all.
 const ALONE: &[(&str, &[&str])] = &[
     ("profundo-wire", &[]),
     ("profundo-cpython", &["libc"]),
@@ -223,7 +385,7 @@ pub fn check(packages: &[Package], root: &Path, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The table of crates as a page has it.
+/// The table of crates in a page's format.
 pub fn table() -> String {
     let short = |name: &&str| name.trim_start_matches("profundo-").to_owned();
     let mut text = String::from("| crate | idea | may use (ours) |\n|---|---|---|\n");
@@ -243,7 +405,7 @@ pub fn table() -> String {
     text
 }
 
-/// The page that explains the parts has this table, word for word.
+/// ARCHITECTURE.md contains this table, word for word.
 pub fn check_table(documents: &[Text], findings: &mut Vec<Finding>) {
     const PAGE: &str = "ARCHITECTURE.md";
     let Some(page) = documents.iter().find(|page| page.path == PAGE) else {
@@ -253,7 +415,7 @@ pub fn check_table(documents: &[Text], findings: &mut Vec<Finding>) {
     if !page.text.contains(&table) {
         let first = table
             .lines()
-            .find(|line| !page.text.lines().any(|it| it == *line));
+            .find(|line| !page.text.lines().any(|other| other == *line));
         let lacks = first.unwrap_or("the rows in their order");
         findings.push(Finding::new(
             PAGE,
@@ -336,7 +498,7 @@ mod tests {
         let mut findings = Vec::new();
         check(&[package], Path::new("/root"), &mut findings);
         assert!(findings[0].what.contains("not in the table"));
-        // Nor may the table name crates that are gone.
+        // The table must not name crates that are gone either.
         assert!(findings[1].what.starts_with("there is no crate"));
     }
 }

@@ -1,12 +1,12 @@
-//! A document never points at a file that is not there: links, and paths of ours in `code`. Nor does it point at a heading that
-//! another document does not have.
+//! Documents refer only to existing files, by links and by paths of ours in `code`, and only to
+//! existing headings of other documents.
 
 use std::collections::{HashMap, HashSet};
 
 use super::Finding;
 use crate::tree::Text;
 
-/// Folders of ours: a path in `code` that begins with one of them is a pointer too.
+/// Folders of ours: a path in `code` that starts with one of them is a reference too.
 const OURS: &[&str] = &[
     "crates/",
     "docs/",
@@ -28,7 +28,7 @@ pub fn check(document: &Text, exists: &dyn Fn(&str) -> bool, findings: &mut Vec<
             in_block = !in_block;
         } else if !in_block {
             let links = links(line).filter_map(|link| local(folder, link));
-            let paths = paths(line).map(str::to_owned);
+            let paths = paths(line).flat_map(|path| spelled_out(path, exists));
             for path in links.chain(paths) {
                 if !exists(&path) {
                     let what = format!("{path} is not there");
@@ -39,7 +39,7 @@ pub fn check(document: &Text, exists: &dyn Fn(&str) -> bool, findings: &mut Vec<
     }
 }
 
-/// Links to a heading of one of these documents lead to one that is there.
+/// Links to headings of these documents refer to existing ones.
 pub fn check_headings(documents: &[Text], findings: &mut Vec<Finding>) {
     let headings: HashMap<&str, HashSet<String>> = documents
         .iter()
@@ -66,7 +66,7 @@ pub fn check_headings(documents: &[Text], findings: &mut Vec<Finding>) {
     }
 }
 
-/// The lines that are not in blocks of code, with their numbers from 0.
+/// The lines outside of code blocks, with their numbers from 0.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_block = false;
     text.lines().enumerate().filter(move |(_, line)| {
@@ -76,7 +76,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What links call the headings of a document.
+/// The anchors of a document's headings.
 fn headings(text: &str) -> HashSet<String> {
     let headings = prose(text).filter(|(_, line)| line.starts_with('#'));
     headings
@@ -92,7 +92,7 @@ fn headings(text: &str) -> HashSet<String> {
         .collect()
 }
 
-/// What stands in the brackets of `[text](target)`, and after `[name]: `.
+/// The targets of `[text](target)` and `[name]: `.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let inline = line
         .split("](")
@@ -104,7 +104,7 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     inline.chain(definition.and_then(|(_, target)| target.split_whitespace().next()))
 }
 
-/// A link's path from the root of the repository; nothing where it leads elsewhere.
+/// A link's path from the root of the repository; nothing for an external link.
 fn local(folder: &str, link: &str) -> Option<String> {
     let path = link
         .trim_matches(['<', '>'])
@@ -125,12 +125,40 @@ fn local(folder: &str, link: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Paths of ours in `code`, without those that stand for several.
+/// Paths of ours in `code`, without patterns.
 fn paths(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2).filter(|code| {
-        OURS.iter().any(|folder| code.starts_with(folder))
-            && !code.contains(|c: char| c.is_whitespace() || "*<>{}…$[]".contains(c))
+        let is_ours = OURS.iter().any(|folder| code.starts_with(folder));
+        (is_ours || is_short(code))
+            && !code.contains(|c: char| c.is_whitespace() || "*<>…$[]".contains(c))
     })
+}
+
+/// True if a path leaves out the folder of all crates and their common prefix, as
+/// `wire/src/reader.rs`.
+fn is_short(path: &str) -> bool {
+    let name = path.split_once("/src").map_or("", |(name, _)| name);
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+}
+
+/// The paths from the root that a path in a document stands for: one for each name in braces.
+fn spelled_out(path: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let prefix = format!("crates/profundo-{path}");
+    let crate_of = |path: &str| path.split("/src").next().is_some_and(exists);
+    let whole = match is_short(path) && crate_of(&prefix) {
+        true => prefix,
+        false => path.to_owned(),
+    };
+    let Some((before, rest)) = whole.split_once('{') else {
+        return vec![whole.trim_end_matches('/').to_owned()];
+    };
+    let Some((names, after)) = rest.split_once('}') else {
+        return vec![whole];
+    };
+    let names = names.split(',');
+    names
+        .flat_map(|name| spelled_out(&format!("{before}{name}{after}"), exists))
+        .collect()
 }
 
 #[cfg(test)]
@@ -142,7 +170,14 @@ mod tests {
             path: path.into(),
             text: text.into(),
         };
-        let there = ["docs", "docs/a.md", "README.md", "crates/one/src/lib.rs"];
+        let there = [
+            "docs",
+            "docs/a.md",
+            "README.md",
+            "crates/one/src/lib.rs",
+            "crates/profundo-wire",
+            "crates/profundo-wire/src/wait.rs",
+        ];
         let mut findings = Vec::new();
         check(&document, &|path| there.contains(&path), &mut findings);
         findings
@@ -184,7 +219,10 @@ mod tests {
                      [d](https://x.y/#z) [e](src/lib.rs#L3)";
         let mut findings = Vec::new();
         check_headings(&[one, document("README.md", links)], &mut findings);
-        let found: Vec<(usize, &str)> = findings.iter().map(|it| (it.line, &*it.what)).collect();
+        let found: Vec<(usize, &str)> = findings
+            .iter()
+            .map(|finding| (finding.line, &*finding.what))
+            .collect();
         assert_eq!(
             found,
             [
@@ -203,6 +241,10 @@ mod tests {
         assert_eq!(
             missing("a.md", "`crates/one/src/lib.rs` `crates/*/x` `gone.md`"),
             []
+        );
+        assert_eq!(
+            missing("a.md", "`wire/src/wait.rs`, `wire/src/{wait,gone}.rs`"),
+            [(1, "crates/profundo-wire/src/gone.rs is not there".into())]
         );
         assert_eq!(
             missing("a.md", "see `docs/gone.md`"),

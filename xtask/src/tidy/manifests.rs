@@ -1,5 +1,4 @@
-//! Every crate has the house's lints, licence and compiler: what is written once in the root's
-//! manifest holds for all.
+//! Every crate inherits the lints, licence and compiler of the root's manifest.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +8,7 @@ use anyhow::{Context, Result};
 use super::Finding;
 use crate::tree;
 
-/// What each manifest says, as (section, line).
+/// Required lines of each manifest, as (section, line).
 const INHERITED: &[(&str, &str)] = &[
     ("[lints]", "workspace = true"),
     ("[package]", "edition.workspace = true"),
@@ -27,7 +26,7 @@ pub fn check(root: &Path, manifest: &Path, findings: &mut Vec<Finding>) -> Resul
     Ok(())
 }
 
-/// The lines are compared as they are written: there is one way to write them here.
+/// The lines are compared literally: they are always written this way.
 fn missing(text: &str) -> Vec<(&'static str, &'static str)> {
     let mut section = "";
     let mut missing = INHERITED.to_vec();

@@ -1,5 +1,5 @@
-//! Pages are read by people whose first language is another one: the sentences of a page are short on average, and the index of
-//! the pages leads to each of them.
+//! Pages are for readers whose first language is another one: a page's sentences are short on
+//! average, and the index of the pages links to each of them.
 
 use super::Finding;
 use crate::tree::Text;
@@ -7,12 +7,12 @@ use crate::tree::Text;
 /// Words in a sentence, on average over a page.
 const MOST_WORDS: usize = 18;
 
-/// Of fewer sentences there is no average.
+/// Fewer sentences have no meaningful average.
 const LEAST_SENTENCES: usize = 5;
 
 const INDEX: &str = "docs/README.md";
 
-/// Whether a document is one of the pages for users.
+/// True if a document is one of the pages for users.
 pub fn is_page(path: &str) -> bool {
     path == "README.md"
         || path
@@ -40,7 +40,7 @@ pub fn check_length(page: &Text, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The index of the pages names all of them.
+/// The index of the pages links to all of them.
 pub fn check_index(documents: &[Text], findings: &mut Vec<Finding>) {
     let Some(index) = documents.iter().find(|document| document.path == INDEX) else {
         return;
@@ -62,18 +62,18 @@ pub fn check_index(documents: &[Text], findings: &mut Vec<Finding>) {
 
 /// Prose: a paragraph, or an item of a list.
 struct Paragraph {
-    /// Where it begins, from 1.
+    /// Its first line, from 1.
     line: usize,
     text: String,
 }
 
 impl Paragraph {
-    /// How many words each sentence has.
+    /// The number of words of each sentence.
     fn sentences(&self) -> Vec<usize> {
         let mut all = Vec::new();
         let mut words = 0;
         for word in self.text.split_whitespace() {
-            // A dash is no word.
+            // A dash is not a word.
             words += usize::from(word.chars().any(char::is_alphanumeric));
             let bare = word.trim_end_matches(['*', '_', ')', '"', '”', '`']);
             if bare.ends_with(['.', '!', '?']) && words > 0 {
@@ -88,7 +88,8 @@ impl Paragraph {
     }
 }
 
-/// The prose of a page: no blocks of code, tables, headings or comments. Code in a line is one word, and a link is its text.
+/// The prose of a page: no blocks of code, tables, headings or comments. Code in a line is one
+/// word, and a link is its text.
 fn paragraphs(text: &str) -> Vec<Paragraph> {
     let mut all: Vec<Paragraph> = Vec::new();
     let (mut is_code, mut is_open) = (false, false);
@@ -101,7 +102,7 @@ fn paragraphs(text: &str) -> Vec<Paragraph> {
         }
         let is_other = ["#", "|", "<!--", "!["]
             .iter()
-            .any(|it| line.starts_with(it));
+            .any(|start| line.starts_with(start));
         if is_code || line.is_empty() || is_other {
             is_open = false;
             continue;
@@ -125,7 +126,7 @@ fn paragraphs(text: &str) -> Vec<Paragraph> {
     all
 }
 
-/// What an item of a list says.
+/// The text of a list item.
 fn item(line: &str) -> Option<&str> {
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = (number.len() < line.len()).then(|| number.strip_prefix(". "));

@@ -1,4 +1,4 @@
-//! What a source file looks like: it opens with its idea, holds one idea, and is finished.
+//! The form of a source file: it opens with its idea, holds one idea, and is finished.
 
 use std::fs;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::path::Path;
 use super::Finding;
 use crate::tree::Text;
 
-/// Past this, two ideas live in a file.
+/// More lines than this mean two ideas in a file.
 const MOST_LINES: usize = 800;
 
-/// Files that may be longer, each with the reason: a table of constants, or tests of one matter.
+/// Files that may be longer, each with the reason: a table of constants, or tests of one subject.
 const MAY_BE_LONG: &[(&str, &str)] = &[];
 
-/// Words that say that something is unfinished. Put together here so that this file has none.
+/// Marks of unfinished work, assembled here so that this file has none.
 const UNFINISHED: &[&str] = &[
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
@@ -42,7 +42,7 @@ pub fn check_length(source: &Text, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The list of exemptions names only files that are there and need one.
+/// The list of exemptions names only existing files that need one.
 pub fn check_exemptions(root: &Path, findings: &mut Vec<Finding>) {
     for (path, _) in MAY_BE_LONG {
         let lines = fs::read_to_string(root.join(path)).map_or(0, |text| text.lines().count());
@@ -60,6 +60,18 @@ pub fn check_unfinished(text: &Text, findings: &mut Vec<Finding>) {
                 let what = format!("{word} is unfinished business: finish it, or leave it out");
                 findings.push(Finding::new(&text.path, index + 1, what));
             }
+        }
+    }
+}
+
+/// A test that is not run every day is a long one whose subject has a shorter test, and says so:
+/// `cargo xtask test --long` runs all that are ignored.
+pub fn check_ignored(source: &Text, findings: &mut Vec<Finding>) {
+    for (index, line) in source.text.lines().enumerate() {
+        let line = line.trim_start();
+        if line.starts_with("#[ignore") && !line.starts_with("#[ignore = \"long: ") {
+            let what = "a test is ignored only as `long: ` and what it does for how long";
+            findings.push(Finding::new(&source.path, index + 1, what));
         }
     }
 }
@@ -104,13 +116,20 @@ mod tests {
     }
 
     #[test]
+    fn only_long_tests_are_ignored() {
+        let source =
+            "#[ignore = \"long: forks for a minute\"]\n    #[ignore]\n#[ignore = \"flaky\"]\n";
+        assert_eq!(lines(check_ignored, source), [2, 3]);
+    }
+
+    #[test]
     fn unfinished_business_is_found() {
         let [later, wrong, mark, print] = UNFINISHED else {
             panic!("four words")
         };
         let source = format!("fine\n// {later}: more\nlet a = {print}b);\n{wrong} {mark}\n");
         assert_eq!(lines(check_unfinished, &source), [2, 3, 4, 4]);
-        // Not in the middle of a word.
+        // Not inside a word.
         assert_eq!(
             lines(check_unfinished, &format!("MA{later} {later}S _{mark}")),
             [0; 0]

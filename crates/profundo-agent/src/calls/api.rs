@@ -1,4 +1,4 @@
-//! The functions and objects of the interpreter that are asked for, where calls are counted.
+//! The functions and objects of the interpreter that counting calls needs.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -8,7 +8,7 @@ use crate::inject::{Kept, table};
 pub type Object = *mut c_void;
 
 table! {
-    /// What there is in every version from 3.8 on.
+    /// The part that every version from 3.8 on has.
     Calls {
         import: c"PyImport_ImportModule" as unsafe extern "C" fn(*const c_char) -> Object,
         attribute: c"PyObject_GetAttrString" as unsafe extern "C" fn(Object, *const c_char) -> Object,
@@ -38,8 +38,8 @@ table! {
 }
 
 impl Calls {
-    /// Forgets an exception that came up in what was asked for. Where somebody has pressed Ctrl-C meanwhile, it comes up again in the
-    /// program.
+    /// Clears an exception that one of our calls raised. A Ctrl-C that was raised meanwhile is
+    /// raised again in the program.
     ///
     /// # Safety
     /// The lock is held.
@@ -68,15 +68,15 @@ pub struct Method {
 // SAFETY: it is never written to.
 unsafe impl Sync for Method {}
 
-/// The table, or none: this is no interpreter that is known.
+/// The table; `None` if the interpreter is not a known one.
 pub fn find() -> Option<&'static Calls> {
     static FOUND: Kept<Calls> = Kept::new();
     // SAFETY: these are the types of the interpreter's functions of these names.
-    let look = || unsafe { Calls::find() }.ok_or(());
-    FOUND.get((), look).ok()
+    let find = || unsafe { Calls::find() }.ok_or(());
+    FOUND.get((), find).ok()
 }
 
-/// What an object has by a name. To be released; null: nothing.
+/// An attribute of an object: a new reference, or null.
 ///
 /// # Safety
 /// The lock is held.

@@ -1,8 +1,9 @@
-//! What the counting of a call costs, measured in the interpreter itself before the program begins.
+//! The cost of counting a call, measured in the interpreter itself before the program begins.
 //!
-//! A function of the interpreter's that does nothing and one of C's are called some thousand times, first as ever and then
-//! counted. Whoever takes the CPU away meanwhile spoils that: so it is done in many short runs, of which the best counts. Of what that takes more, a part falls between the two moments at which a call is measured and seems to be the
-//! callee's, and the rest seems to be the caller's.
+//! An empty Python function and a C function are called some thousand times, first as ever and then
+//! counted. Preemption would spoil that, so it is done in many short runs, of which the best
+//! counts. Of the added time, a part falls between the two moments at which a call is measured and
+//! is attributed to the callee; the rest is attributed to the caller.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
@@ -14,7 +15,7 @@ use crate::inject::table;
 use crate::process;
 
 table! {
-    /// What is called for this alone.
+    /// Functions that only the measurement calls.
     Runs {
         run: c"PyRun_StringFlags" as unsafe extern "C" fn(*const c_char, c_int, Object, Object, *mut c_void) -> Object,
         new_dict: c"PyDict_New" as unsafe extern "C" fn() -> Object,
@@ -35,17 +36,17 @@ def run(r,f,g,now):
 few=range(100)
 r=range(256)
 ";
-/// So many are called in a run.
+/// Calls per run.
 const CALLS: u64 = 256;
-/// What is written down is for so many.
-const TOLD: u64 = 1024;
+/// Costs are reported for this many calls.
+const REPORTED_CALLS: u64 = 1024;
 /// `Py_file_input`.
 const FILE: c_int = 257;
 static TIMES: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 const NO_ARGUMENTS: c_int = 4;
-/// The interpreter is fastest with these.
+/// Builtins with this convention are the fastest to call.
 const ONE_ARGUMENT: c_int = 8;
 
 static NOW: Method = Method {
@@ -66,7 +67,7 @@ static NOTHING: Method = Method {
 unsafe extern "C" fn now(own: Object, _: Object) -> Object {
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the interpreter calls with its lock held.
-    let uses_cpu = unsafe { state() }.is_some_and(|it| it.uses_cpu());
+    let uses_cpu = unsafe { state() }.is_some_and(|state| state.uses_cpu());
     if let Some(place) = TIMES.get(next % TIMES.len()) {
         place.store(time(uses_cpu), Ordering::Relaxed);
     }
@@ -85,7 +86,7 @@ unsafe extern "C" fn nothing(_: Object, _: Object) -> Object {
     }
 }
 
-/// What is called to find it out.
+/// The objects that the measurement calls.
 pub struct Measure {
     calls: &'static Calls,
     names: Object,
@@ -94,12 +95,13 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// Measures how long calls take that nobody counts. `None`: it cannot be measured.
+    /// Measures how long uncounted calls take. `None`: it cannot be measured.
     ///
     /// # Safety
     /// The lock is held, and nothing is counted yet.
     pub unsafe fn begin(calls: &'static Calls) -> Option<Self> {
-        // SAFETY: these are the types of the interpreter's functions of these names; the lock is held.
+        // SAFETY: these are the types of the interpreter's functions of these names; the lock is
+        // held.
         unsafe {
             let runs = Runs::find()?;
             let names = (runs.new_dict)();
@@ -130,7 +132,7 @@ impl Measure {
                 functions,
                 plain: [0; 2],
             };
-            if functions.iter().any(|it| it.is_null()) {
+            if functions.iter().any(|function| function.is_null()) {
                 calls.drop_error();
                 return None;
             }
@@ -140,7 +142,7 @@ impl Measure {
         }
     }
 
-    /// How long all calls take of the one kind and of the other.
+    /// The time that all calls of each kind take.
     ///
     /// # Safety
     /// The lock is held.
@@ -156,22 +158,22 @@ impl Measure {
             }
             (self.calls.release)(answer);
         }
-        let [a, b, c, d] = TIMES.each_ref().map(|it| it.load(Ordering::Relaxed));
+        let [a, b, c, d] = TIMES.each_ref().map(|time| time.load(Ordering::Relaxed));
         let empty = b.wrapping_sub(a);
         let taken = |from: u64, to: u64| to.wrapping_sub(from).saturating_sub(empty);
         Some([taken(b, c), taken(c, d)])
     }
 
-    /// The least that they take in some runs: others may have the CPU meanwhile. `also` is asked after each run; the least that it
-    /// says is the answer's other half.
+    /// The shortest times of some runs, since other threads may take the CPU. `also` is asked after
+    /// each run; its smallest answer is the second half.
     ///
     /// # Safety
     /// The lock is held.
     unsafe fn least(&self, mut also: impl FnMut() -> [u64; 2]) -> Option<[[u64; 2]; 2]> {
-        /// The interpreter becomes faster at first.
+        /// The interpreter specializes code during the first runs.
         const WARM: usize = 3;
         const RUNS: usize = 64;
-        /// Nobody waits longer for it, once there are some: in nanoseconds.
+        /// In nanoseconds: after this time, no more runs.
         const ENOUGH: u64 = 4_000_000;
         const SOME: usize = 8;
         let [_, few, many, ..] = self.functions;
@@ -195,7 +197,7 @@ impl Measure {
         Some(least)
     }
 
-    /// Measures how long calls take that are counted, and writes down what that adds.
+    /// Measures how long counted calls take, and writes down the difference.
     ///
     /// # Safety
     /// The lock is held, and calls are counted.
@@ -205,7 +207,7 @@ impl Measure {
         unsafe {
             let code = super::api::attribute(self.calls, self.functions[3], CODE);
             let keys = [code as u64, &raw const NOTHING as u64];
-            let total = || keys.map(|key| state().map_or(0, |it| it.tree.total_of(key).1));
+            let total = || keys.map(|key| state().map_or(0, |state| state.tree.total_of(key).1));
             let mut before = total();
             let counted = self.least(|| {
                 let now = total();
@@ -221,11 +223,12 @@ impl Measure {
                 let rows = counted.into_iter().zip(within).zip(self.plain);
                 for (((counted, within), plain), cost) in rows.zip(&header.cost) {
                     let all = counted.saturating_sub(plain);
-                    // Of what the empty function takes, half is its own: it begins and ends about as long.
+                    // Of what the empty function takes, half is its own: it begins and ends about
+                    // as long.
                     let inner = within.saturating_sub(plain / 2).min(all);
                     let [inside, outside] = cost;
-                    inside.store(inner * TOLD / CALLS, Ordering::Relaxed);
-                    outside.store((all - inner) * TOLD / CALLS, Ordering::Relaxed);
+                    inside.store(inner * REPORTED_CALLS / CALLS, Ordering::Relaxed);
+                    outside.store((all - inner) * REPORTED_CALLS / CALLS, Ordering::Relaxed);
                 }
             }
             if !code.is_null() {
@@ -239,7 +242,12 @@ impl Drop for Measure {
     fn drop(&mut self) {
         // SAFETY: the lock is held as long as one is there; the first four are the dictionary's.
         unsafe {
-            for made in self.functions.iter().skip(4).filter(|it| !it.is_null()) {
+            for made in self
+                .functions
+                .iter()
+                .skip(4)
+                .filter(|function| !function.is_null())
+            {
                 (self.calls.release)(*made);
             }
             (self.calls.release)(self.names);

@@ -1,56 +1,18 @@
-//! What the interpreter's functions are called, read out of their objects without calling anything that could let another
-//! thread run.
+//! The names of the interpreter's functions, read from their objects without any call that could
+//! let another thread run.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::ops::ControlFlow;
 
-use profundo_cpython::{Layout, Memory, Start, Step, TextShape, text, thread_name, walk};
+use profundo_cpython::objects::{c_function, method_descriptor, object, type_object};
+use profundo_cpython::{Layout, Start, Step, TextShape, text, thread_name, walk};
 use profundo_probe::calls::Described;
 use profundo_probe::shared::function_kind;
 
 use super::api::{Calls, Object};
+use crate::inject::{There, word};
 
-/// Of objects.
-mod field {
-    pub const TYPE: u64 = 8;
-    /// Of a function of C's: its definition, what it is of, and its module.
-    pub const METHOD: u64 = 16;
-    pub const SELF: u64 = 24;
-    pub const MODULE: u64 = 32;
-    /// Of a method in its type: the type, and its definition.
-    pub const OF_TYPE: u64 = 16;
-    pub const DEFINITION: u64 = 40;
-    /// Of a type, its name.
-    pub const TYPE_NAME: u64 = 24;
-}
-
-/// A word of the interpreter's.
-///
-/// # Safety
-/// It is mapped.
-#[inline]
-pub unsafe fn word(address: u64) -> u64 {
-    // SAFETY: the caller vouches.
-    unsafe { (address as *const u64).read_unaligned() }
-}
-
-/// Memory that is known to be there.
-pub struct There;
-
-impl Memory for There {
-    fn word(&mut self, address: u64) -> Option<u64> {
-        // SAFETY: only parts of objects are asked for that somebody holds.
-        Some(unsafe { word(address) })
-    }
-
-    fn bytes(&mut self, address: u64, out: &mut [u8]) -> bool {
-        // SAFETY: as above.
-        unsafe { (address as *const u8).copy_to_nonoverlapping(out.as_mut_ptr(), out.len()) };
-        true
-    }
-}
-
-/// A text that is put together. What is too long is cut.
+/// A text that is being put together; it is cut where the room ends.
 struct Room {
     bytes: [u8; 1024],
     used: usize,
@@ -72,7 +34,7 @@ impl Room {
         self.used += text.len().min(room.len());
     }
 
-    /// An object that is a text, in UTF-8.
+    /// Adds a text object, in UTF-8.
     fn add_text(&mut self, layout: &Layout, object: u64) {
         if let Some(shape) = text(layout, &mut There, object) {
             self.add_shape(shape);
@@ -119,34 +81,33 @@ impl Room {
     }
 }
 
-/// A code object.
+/// Describes a code object.
 ///
 /// # Safety
-/// It is one, and the lock is held.
+/// `code` is a code object, and the lock is held.
 #[cold]
-pub unsafe fn code(layout: &Layout, code: u64, tell: &mut dyn FnMut(Described<'_>)) {
+pub unsafe fn code(layout: &Layout, code: u64, report: &mut dyn FnMut(Described<'_>)) {
     let at = |offset: u16| code + u64::from(offset);
     // SAFETY: the caller vouches; these are its parts.
     let (line, file, known) = unsafe {
         (
-            word(at(layout.first_line)) as u32,
-            word(at(layout.file)),
-            word(at(layout.name)),
+            word(at(layout.code.first_line)) as u32,
+            word(at(layout.code.file)),
+            word(at(layout.code.name)),
         )
     };
-    let has_qualified = layout.minor >= 11;
-    let name = match has_qualified {
-        // SAFETY: as above. The two lie side by side.
-        true => unsafe { word(at(layout.name) - 8) },
-        false => known,
+    let name = match layout.code.bare_name {
+        // SAFETY: as above.
+        Some(bare) => unsafe { word(at(bare)) },
+        None => known,
     };
     let (mut names, mut qualified, mut files) = (Room::new(), Room::new(), Room::new());
     names.add_text(layout, name);
-    if has_qualified {
+    if layout.code.bare_name.is_some() {
         qualified.add_text(layout, known);
     }
     files.add_text(layout, file);
-    tell(Described {
+    report(Described {
         kind: function_kind::PYTHON,
         line,
         name: names.as_bytes(),
@@ -156,38 +117,38 @@ pub unsafe fn code(layout: &Layout, code: u64, tell: &mut dyn FnMut(Described<'_
     });
 }
 
-/// Whether this is what an interpreter runs as the program: a module's code that nobody has called, or what looks for a module to
-/// run.
+/// True if the interpreter runs this code object as the program: a module's code without a caller,
+/// or the code that looks for a module to run.
 ///
 /// # Safety
-/// It is a code object, and the lock is held.
+/// `code` is a code object, and the lock is held.
 pub unsafe fn is_program(layout: &Layout, code: u64) -> bool {
     const NAMES: [&[u8]; 2] = [b"<module>", b"_run_module_as_main"];
     // SAFETY: the caller vouches.
-    let name = unsafe { word(code + u64::from(layout.name)) };
+    let name = unsafe { word(code + u64::from(layout.code.name)) };
     let mut text = Room::new();
     text.add_text(layout, name);
     NAMES.contains(&text.as_bytes())
 }
 
-fn builtin(name: &Room, tell: &mut dyn FnMut(Described<'_>)) {
-    tell(Described {
+fn builtin(name: &Room, report: &mut dyn FnMut(Described<'_>)) {
+    report(Described {
         kind: function_kind::BUILTIN,
         name: name.as_bytes(),
         ..Described::default()
     });
 }
 
-/// A method of a type of C's, as it stands in the type.
+/// Describes a method of a C type, as it stands in the type.
 ///
 /// # Safety
-/// It is one, and the lock is held.
+/// `method` is such a method, and the lock is held.
 #[cold]
-pub unsafe fn method(method: u64, tell: &mut dyn FnMut(Described<'_>)) {
+pub unsafe fn method(method: u64, report: &mut dyn FnMut(Described<'_>)) {
     let mut name = Room::new();
     // SAFETY: the caller vouches; definitions and types' names are texts of C's.
     unsafe { add_method(&mut name, method) };
-    builtin(&name, tell);
+    builtin(&name, report);
 }
 
 /// # Safety
@@ -196,15 +157,17 @@ unsafe fn add_method(name: &mut Room, method: u64) {
     // SAFETY: the caller vouches.
     unsafe {
         name.add(b"method '");
-        name.add_c(word(word(method + field::DEFINITION)));
+        name.add_c(word(word(method + method_descriptor::METHOD)));
         name.add(b"' of '");
-        name.add_c(word(word(method + field::OF_TYPE) + field::TYPE_NAME));
+        name.add_c(word(
+            word(method + method_descriptor::TYPE) + type_object::NAME,
+        ));
         name.add(b"' objects");
     }
 }
 
-/// What the interpreter calls the calling thread, if it has a name. `entered` is the frame that it has just begun with, where the
-/// interpreter has not taken note of that yet.
+/// The interpreter's name of the calling thread, if it has one. `entered` is the frame that the
+/// thread has just begun with, if the interpreter has not recorded it yet.
 ///
 /// # Safety
 /// The lock is held.
@@ -213,7 +176,7 @@ pub unsafe fn thread(
     calls: &Calls,
     layout: &Layout,
     entered: Option<u64>,
-    tell: impl FnOnce(&[u8]),
+    report: impl FnOnce(&[u8]),
 ) {
     let start = Start {
         // SAFETY: the caller vouches.
@@ -230,44 +193,47 @@ pub unsafe fn thread(
         ControlFlow::Continue(())
     });
     // SAFETY: the caller's frame has a code object.
-    let of_entered = |frame| unsafe { (frame, word(frame + u64::from(layout.code))) };
+    let of_entered = |frame| unsafe { (frame, word(frame + u64::from(layout.frame.code))) };
     let Some((frame, code)) = first.or_else(|| entered.map(of_entered)) else {
         return;
     };
     if let Some(shape) = thread_name(layout, &mut There, frame, code) {
         let mut name = Room::new();
         name.add_shape(shape);
-        tell(name.as_bytes());
+        report(name.as_bytes());
     }
 }
 
-/// A function of C's, or a method of one object.
+/// Describes a C function, or a method of one object.
 ///
 /// # Safety
-/// It is one, and the lock is held.
+/// `function` is one of these, and the lock is held.
 #[cold]
 pub unsafe fn function(
     calls: &Calls,
     layout: &Layout,
     function: u64,
-    tell: &mut dyn FnMut(Described<'_>),
+    report: &mut dyn FnMut(Described<'_>),
 ) {
     let mut name = Room::new();
     // SAFETY: the caller vouches; all of these are parts of the object.
     unsafe {
-        let bare = word(word(function + field::METHOD));
-        let (own, module) = (word(function + field::SELF), word(function + field::MODULE));
-        let is_text = module != 0 && word(module + field::TYPE) == calls.text_type as u64;
-        let found = match own {
+        let bare = word(word(function + c_function::METHOD));
+        let (receiver, module) = (
+            word(function + c_function::SELF),
+            word(function + c_function::MODULE),
+        );
+        let is_text = module != 0 && word(module + object::TYPE) == calls.text_type as u64;
+        let found = match receiver {
             0 => 0,
-            _ => find(calls, word(own + field::TYPE), bare),
+            _ => find(calls, word(receiver + object::TYPE), bare),
         };
         let found_type = if found == 0 {
             0
         } else {
-            word(found + field::TYPE)
+            word(found + object::TYPE)
         };
-        if own == 0 {
+        if receiver == 0 {
             let is_bare = !is_text || is(layout, module, b"builtins");
             if !is_bare {
                 name.add_text(layout, module);
@@ -277,12 +243,12 @@ pub unsafe fn function(
         } else if found_type == calls.method_type as u64 {
             add_method(&mut name, found);
         } else if found_type == calls.function_type as u64 {
-            let own = word(found + field::SELF);
+            let receiver = word(found + c_function::SELF);
             name.add(b"built-in method ");
             name.add_c(bare);
-            if own != 0 {
+            if receiver != 0 {
                 name.add(b" of ");
-                name.add_c(word(word(own + field::TYPE) + field::TYPE_NAME));
+                name.add_c(word(word(receiver + object::TYPE) + type_object::NAME));
                 name.add(b" object");
             }
         } else {
@@ -294,10 +260,10 @@ pub unsafe fn function(
             name.add_c(bare);
         }
     }
-    builtin(&name, tell);
+    builtin(&name, report);
 }
 
-/// What a type has by this name; 0: nothing.
+/// The attribute of a type by this name; 0 if there is none.
 ///
 /// # Safety
 /// The lock is held.
@@ -305,11 +271,12 @@ unsafe fn find(calls: &Calls, of: u64, name: u64) -> u64 {
     if name == 0 {
         return 0;
     }
-    // SAFETY: the name is a text of C's; what is found is borrowed. A lookup by a text calls nobody.
+    // SAFETY: the name is a text of C's; what is found is borrowed. A lookup by a text makes no
+    // call.
     unsafe {
         let text: Object = (calls.new_text)(name as *const c_char);
         if text.is_null() {
-            // It is no text of Python's. Whoever calls a function has no exception of its own.
+            // It is no Python text. A caller of a function has no pending exception.
             calls.drop_error();
             return 0;
         }

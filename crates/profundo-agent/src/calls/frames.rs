@@ -1,29 +1,30 @@
-//! Up to 3.11, where functions of C's do not count: the interpreter has every frame evaluated by a function of ours, which hands it
-//! to the interpreter's own.
+//! Up to 3.11, where C functions are not counted: the interpreter has every frame evaluated by our
+//! function, which hands it to the interpreter's own.
 //!
-//! An interpreter of these versions that tells somebody of calls looks at each instruction whether there is something to tell, which
-//! costs more than all else. But by itself 3.11 needs none of the machine's stack for a call from Python to Python, and this way it
-//! does, and earlier ones need a little more: so where a thread has used a quarter of its stack this ends for good, and calls are
-//! told of from then on.
+//! With a profile function set, an interpreter of these versions checks at each instruction whether
+//! there is an event to report, which costs more than all else. But 3.11 alone uses no machine
+//! stack for a call from Python to Python; with our function it does, and earlier versions use a
+//! little more. So once a thread has used a quarter of its stack this ends for good, and a profile
+//! function counts the calls from then on.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use profundo_cpython::Layout;
+use profundo_cpython::{Layout, flag, owner};
 use profundo_probe::sys;
 
 use super::api::Object;
-use super::describe::word;
 use super::profile;
 use super::state::{is_on, state};
-use crate::inject::{Kept, table};
+use crate::inject::{Kept, table, word};
 use crate::process;
 
-/// Takes a thread's state, a frame, and whether an exception is thrown into it. A thread that is ended in the middle unwinds through.
+/// Takes a thread's state, a frame, and whether an exception is thrown into it. A thread that is
+/// ended meanwhile unwinds through it.
 type Evaluate = unsafe extern "C-unwind" fn(u64, u64, c_int) -> Object;
 
 table! {
-    /// What the interpreter offers for it, and what tells of a thread's stack.
+    /// The interpreter's functions for it, and those that describe a thread's stack.
     Evaluation {
         interpreter: c"PyInterpreterState_Get" as unsafe extern "C" fn() -> u64,
         set_by: c"_PyInterpreterState_GetEvalFrameFunc" as unsafe extern "C" fn(u64) -> u64,
@@ -36,22 +37,20 @@ table! {
     }
 }
 
-/// The first version that lets itself be asked for it.
-pub const OLDEST: u8 = 9;
-
 static FOUND: Kept<Evaluation> = Kept::new();
 /// The interpreter's own way to evaluate a frame.
 static DEFAULT: AtomicUsize = AtomicUsize::new(0);
-/// The interpreter that has its frames evaluated by us; 0: none.
+/// The interpreter whose frames we evaluate; 0: none.
 static INTERPRETER: AtomicU64 = AtomicU64::new(0);
 
 fn found() -> Option<&'static Evaluation> {
     // SAFETY: these are the types of the functions of these names.
-    let look = || unsafe { Evaluation::find() }.ok_or(());
-    FOUND.get((), look).ok()
+    let find = || unsafe { Evaluation::find() }.ok_or(());
+    FOUND.get((), find).ok()
 }
 
-/// Has the interpreter's frames evaluated by us. `false`: it cannot be, or somebody else does so.
+/// Has the interpreter's frames evaluated by us. `false`: it cannot be done, or another tool
+/// evaluates them.
 ///
 /// # Safety
 /// The lock is held.
@@ -71,24 +70,26 @@ pub unsafe fn begin() -> bool {
     true
 }
 
-/// Whether frames are evaluated by us.
+/// True if frames are evaluated by us.
 pub fn are_ours() -> bool {
     INTERPRETER.load(Ordering::Relaxed) != 0
 }
 
-/// Whether somebody else has taken our place.
-pub fn were_taken(minor: u8) -> bool {
+/// True if another tool has replaced our function.
+pub fn were_taken(layout: &Layout) -> bool {
     let interpreter = INTERPRETER.load(Ordering::Relaxed);
-    // SAFETY: the first interpreter is a part of the runtime in 3.11, and never unmapped; nothing but a word of it is read.
-    // Before that it may be gone by now.
+    // SAFETY: the first interpreter is a part of the runtime, and never unmapped; nothing but a
+    // word of it is read. Otherwise it may be gone by now.
     interpreter != 0
-        && minor == 11
+        && layout
+            .profiler
+            .is_some_and(|fields| fields.has_static_interpreter)
         && found().is_some_and(|found| unsafe {
             (found.set_by)(interpreter) != evaluate as *const () as u64
         })
 }
 
-/// Leaves frames to the interpreter, which is to tell of calls from now on.
+/// Leaves frames to the interpreter, which reports calls from now on.
 ///
 /// # Safety
 /// The lock is held.
@@ -99,7 +100,7 @@ unsafe fn retire() {
         return;
     }
     let Some(found) = found() else { return };
-    // SAFETY: the caller vouches. Where somebody else has come, it is left alone.
+    // SAFETY: the caller vouches. A function that another tool has set is left alone.
     unsafe {
         if (found.set_by)(interpreter) == evaluate as *const () as u64 {
             (found.set)(interpreter, found.evaluate);
@@ -110,9 +111,9 @@ unsafe fn retire() {
     }
 }
 
-/// Called by the interpreter for each frame that it begins, or goes on with.
+/// Called by the interpreter for each frame that it begins or resumes.
 unsafe extern "C-unwind" fn evaluate(thread: u64, frame: u64, throws: c_int) -> Object {
-    // SAFETY: it was stored before anybody could call this, and is such a function.
+    // SAFETY: it was stored before this function could be called, and is such a function.
     let default =
         unsafe { core::mem::transmute::<usize, Evaluate>(DEFAULT.load(Ordering::Relaxed)) };
     // SAFETY: the interpreter calls with its lock held, and with a frame.
@@ -131,10 +132,11 @@ unsafe extern "C-unwind" fn evaluate(thread: u64, frame: u64, throws: c_int) -> 
     result
 }
 
-/// Notes that a frame begins, or goes on. Returns its code object; 0: it does not count, or somebody else counts it.
+/// Notes that a frame begins, or goes on. Returns its code object; 0: it does not count, or is
+/// counted elsewhere.
 ///
 /// # Safety
-/// It is a frame, and the lock is held.
+/// `frame` is a frame, and the lock is held.
 #[inline(always)]
 unsafe fn enter(frame: u64) -> u64 {
     let here = 0_u8;
@@ -149,7 +151,7 @@ unsafe fn enter(frame: u64) -> u64 {
             retire();
             return 0;
         }
-        let code = word(frame + u64::from(state.layout.code));
+        let code = word(frame + u64::from(state.layout.frame.code));
         let Some(goes_on) = goes_on(&state.layout, frame, code) else {
             return 0;
         };
@@ -161,50 +163,49 @@ unsafe fn enter(frame: u64) -> u64 {
     }
 }
 
-/// Marks a call that we see the end of.
+/// Marks a call whose end we see.
 const OURS: u32 = 1;
 
-/// Whether the innermost call is of a frame that we evaluate: then its end, of which the interpreter tells as well, is seen here.
+/// True if we evaluate the frame of the innermost call: then its end, which the interpreter reports
+/// as well, is seen here.
 #[inline]
 pub fn is_ours(stack: &profundo_probe::calls::Stack, code: u64) -> bool {
     let top = stack.open.top();
     top.is_some_and(|top| top.place == OURS && top.key == code)
 }
 
-/// Whether what a frame is of goes on, or begins. `None`: it only makes its generator.
+/// True if the frame resumes its code, false if it begins it. `None`: it only makes its generator.
 ///
 /// # Safety
-/// It is a frame, of this code object.
+/// `frame` is a frame of this code object.
 #[inline]
 unsafe fn goes_on(layout: &Layout, frame: u64, code: u64) -> Option<bool> {
     /// Of a code object: it makes a generator, a coroutine, or an asynchronous generator.
-    const MAKES_GENERATOR: u32 = 0x20 | 0x80 | 0x200;
-    /// Whose frame it is.
-    const OF_GENERATOR: u8 = 1;
-    /// What a generator's frame does last when it is made.
-    const RETURN_GENERATOR: u8 = 75;
-    if layout.minor < 11 {
-        // SAFETY: the caller vouches, and such a frame is an object. It is not there for making a generator.
+    const MAKES_GENERATOR: u32 = flag::GENERATOR | flag::COROUTINE | flag::ASYNC_GENERATOR;
+    let Some(beginnings) = layout.profiler.and_then(|fields| fields.beginnings) else {
+        // SAFETY: the caller vouches, and such a frame is an object. It does not run to make a
+        // generator.
         return Some(unsafe { profile::goes_on(layout, frame) });
-    }
+    };
     // SAFETY: the caller vouches; these are parts of both.
     unsafe {
-        let flags = ((code + u64::from(layout.flags)) as *const u32).read();
+        let flags = ((code + u64::from(layout.code.flags)) as *const u32).read();
         if flags & MAKES_GENERATOR == 0 {
             return Some(false);
         }
-        let owner = ((frame + u64::from(layout.owner)) as *const u8).read();
-        let last = word(frame + u64::from(layout.instruction));
-        (owner == OF_GENERATOR).then(|| (last as *const u8).read() != RETURN_GENERATOR)
+        let of = ((frame + u64::from(layout.frame.owner)) as *const u8).read();
+        let last = word(frame + u64::from(layout.frame.instruction));
+        (of == owner::GENERATOR).then(|| (last as *const u8).read() != beginnings.return_generator)
     }
 }
 
-/// The part of the calling thread's stack on which frames are evaluated by us: where it begins, and how long it is.
+/// The part of the calling thread's stack on which we evaluate frames: where it begins, and how
+/// long it is.
 #[cold]
 pub fn part_of_stack(place: u64) -> (u64, u64) {
-    /// Where the first thread's has no limit.
+    /// The size where the first thread's stack has no limit.
     const USUAL: u64 = 8 << 20;
-    /// What is taken to be above what is met first.
+    /// The bytes that are assumed to lie above the first frame met.
     const ABOVE: u64 = 64 << 10;
     const NOTHING: (u64, u64) = (0, 1);
     if sys::thread_id() == process::process_id() {

@@ -1,52 +1,56 @@
-//! Looking at the lines of functions: which of them, and what the program itself has marked for that.
+//! The lines of functions: which functions are chosen, and which the program itself has marked.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use profundo_cpython::lines::Ranges;
-use profundo_probe::calls::{Described, Looked};
+use profundo_cpython::objects::{bytes, object};
+use profundo_probe::calls::{Described, LineTracing};
 
 use super::api::{Calls, Method, Object, attribute};
-use super::describe::{self, word};
+use super::describe;
 use super::select;
 use super::state::{State, state, time};
+use crate::inject::word;
 
-/// Whether a code object's lines are looked at; found out, if it was not known.
+/// True if a code object's lines are counted; decided here if it was not known.
 ///
 /// # Safety
-/// It is a code object, and the lock is held.
+/// `code` is a code object, and the lock is held.
 #[inline]
-pub unsafe fn is_looked_at(state: &mut State, code: u64) -> bool {
-    match state.tree.looked(code) {
-        Looked::Yes => true,
-        Looked::No => false,
+pub unsafe fn is_counted(state: &mut State, code: u64) -> bool {
+    match state.tree.line_tracing(code) {
+        LineTracing::Yes => true,
+        LineTracing::No => false,
         // SAFETY: the caller vouches.
-        Looked::New => unsafe { find_out(state, code, false) },
+        LineTracing::Unknown => unsafe { find_out(state, code, false) },
     }
 }
 
 /// # Safety
-/// As for [`is_looked_at`].
+/// As for [`is_counted`].
 #[cold]
 unsafe fn find_out(state: &mut State, code: u64, is_marked: bool) -> bool {
     let (layout, calls) = (state.layout, state.calls);
     let mut is_chosen = false;
     // SAFETY: the caller vouches.
     unsafe {
-        describe::code(&layout, code, &mut |it: Described<'_>| {
-            is_chosen = select::is_selected(it.file, it.name, it.qualified);
+        describe::code(&layout, code, &mut |described: Described<'_>| {
+            is_chosen = select::is_selected(described.file, described.name, described.qualified);
         });
     }
     // SAFETY: as above.
     let lines = (is_chosen || is_marked).then(|| unsafe { extent(state, code) });
-    state.tree.look_at(code, lines.flatten(), |tell| {
-        // SAFETY: as above. It is kept, so that no other one comes to lie there.
-        unsafe {
-            (calls.retain)(code as Object);
-            describe::code(&layout, code, tell);
-        }
-    });
-    // What somebody has named is as good as what the program marks.
+    state
+        .tree
+        .set_traced_lines(code, lines.flatten(), |report| {
+            // SAFETY: as above. It is kept, so that no other object takes its address.
+            unsafe {
+                (calls.retain)(code as Object);
+                describe::code(&layout, code, report);
+            }
+        });
+    // A function that the user has named counts like one that the program marks.
     if is_chosen && select::is_explicit() {
         state.tree.mark(code);
     }
@@ -57,37 +61,34 @@ unsafe fn find_out(state: &mut State, code: u64, is_marked: bool) -> bool {
             find_within(state, code, 0);
         }
     }
-    state.tree.looked(code) == Looked::Yes
+    state.tree.line_tracing(code) == LineTracing::Yes
 }
 
-/// Notes which lines of a code object that is looked at have code.
+/// Notes which lines of a chosen code object have code.
 ///
 /// # Safety
-/// It is one.
+/// `code` is a code object.
 unsafe fn note_code(state: &State, code: u64) {
-    if state.tree.looked(code) != Looked::Yes {
+    if state.tree.line_tracing(code) != LineTracing::Yes {
         return;
     }
     // SAFETY: the caller vouches.
     let (ranges, _) = unsafe { ranges(state, code) };
-    for line in ranges.filter_map(|it| it.position.line) {
-        // What begins a module has line 0 on some versions.
+    for line in ranges.filter_map(|range| range.position.line) {
+        // The code that begins a module has line 0 on some versions.
         if let Some(line) = u32::try_from(line).ok().filter(|&line| line > 0) {
             state.tree.has_code((code, line));
         }
     }
 }
 
-/// Looks at the functions in a code object before they are called: perhaps they never are.
+/// Decides for the functions in a code object before they are called, since they may never be.
 ///
 /// # Safety
-/// It is one, and the lock is held.
+/// `code` is a code object, and the lock is held.
 unsafe fn find_within(state: &mut State, code: u64, depth: u32) {
-    /// Functions in functions.
+    /// The depth of nested functions.
     const DEEPEST: u32 = 32;
-    const TYPE: u64 = 8;
-    const LENGTH: u64 = 16;
-    const ITEMS: u64 = 24;
     let (layout, calls) = (state.layout, state.calls);
     if depth > DEEPEST {
         return;
@@ -98,17 +99,18 @@ unsafe fn find_within(state: &mut State, code: u64, depth: u32) {
         if constants.is_null() {
             return;
         }
-        let count = word(constants as u64 + LENGTH);
+        let count = word(constants as u64 + object::SIZE);
         for at in 0..count {
-            let inner = word(constants as u64 + ITEMS + at * 8);
-            if word(inner + TYPE) != calls.code_type as u64 {
+            let inner = word(constants as u64 + u64::from(layout.objects.tuple_items) + at * 8);
+            if word(inner + object::TYPE) != calls.code_type as u64 {
                 continue;
             }
             let mut is_chosen = false;
-            describe::code(&layout, inner, &mut |it: Described<'_>| {
-                is_chosen = select::is_selected(it.file, it.name, it.qualified);
+            describe::code(&layout, inner, &mut |described: Described<'_>| {
+                is_chosen =
+                    select::is_selected(described.file, described.name, described.qualified);
             });
-            match is_chosen && state.tree.looked(inner) == Looked::New {
+            match is_chosen && state.tree.line_tracing(inner) == LineTracing::Unknown {
                 true => _ = find_out(state, inner, false),
                 false => find_within(state, inner, depth + 1),
             }
@@ -120,17 +122,15 @@ unsafe fn find_within(state: &mut State, code: u64, depth: u32) {
 /// The lines of a code object, and its first one.
 ///
 /// # Safety
-/// It is one, and stays for as long.
+/// `code` is a code object, which outlives the ranges.
 unsafe fn ranges<'a>(state: &State, code: u64) -> (Ranges<'a>, i32) {
-    const LENGTH: u64 = 16;
-    const BYTES: u64 = 32;
     let layout = &state.layout;
     // SAFETY: the caller vouches: its table is an object of bytes.
     let (table, first) = unsafe {
-        let table = word(code + u64::from(layout.lines));
-        let length = word(table + LENGTH) as usize;
-        let bytes = core::slice::from_raw_parts((table + BYTES) as *const u8, length);
-        (bytes, word(code + u64::from(layout.first_line)) as i32)
+        let table = word(code + u64::from(layout.code.lines));
+        let length = word(table + object::SIZE) as usize;
+        let bytes = core::slice::from_raw_parts((table + bytes::FIRST) as *const u8, length);
+        (bytes, word(code + u64::from(layout.code.first_line)) as i32)
     };
     (Ranges::new(layout.minor, table, first), first)
 }
@@ -138,18 +138,18 @@ unsafe fn ranges<'a>(state: &State, code: u64) -> (Ranges<'a>, i32) {
 /// The first and the last line of a code object.
 ///
 /// # Safety
-/// It is one.
+/// `code` is a code object.
 unsafe fn extent(state: &State, code: u64) -> Option<(u32, u32)> {
     // SAFETY: the caller vouches.
     let (ranges, first) = unsafe { ranges(state, code) };
-    let lines = ranges.filter_map(|it| it.position.line);
+    let lines = ranges.filter_map(|range| range.position.line);
     let ends = lines.fold((first, first), |(low, high), line| {
         (low.min(line), high.max(line))
     });
     Some((u32::try_from(ends.0).ok()?, u32::try_from(ends.1).ok()?))
 }
 
-/// A call begins, or goes on, of a code object whose lines are looked at.
+/// A call of a chosen code object begins, or goes on.
 #[inline]
 pub fn begin(state: &mut State, code: u64) {
     if state.is_once {
@@ -170,9 +170,9 @@ pub fn line(state: &mut State, code: u64, line: u32) {
     match state.has_line_times {
         true => {
             let uses_cpu = state.uses_cpu();
-            state.tree.line(runs, (code, line), || time(uses_cpu));
+            state.tree.line(runs, code, line, || time(uses_cpu));
         }
-        false => state.tree.hit(runs, (code, line)),
+        false => state.tree.hit(runs, code, line),
     }
 }
 
@@ -196,10 +196,10 @@ static MARK: Method = Method {
     doc: c"Have the lines of a function counted (profundo trace --lines).".as_ptr(),
 };
 
-/// What is to be done with the lines of a function once the program has marked it.
+/// The function to be called for each code object that the program marks.
 static THEN: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Offers the name `profile` to the program, if nobody else does: what it decorates is looked at.
+/// Offers the name `profile` to the program, if it is free: functions decorated with it are chosen.
 ///
 /// # Safety
 /// The lock is held.
@@ -232,9 +232,10 @@ unsafe extern "C" fn mark(_: Object, function: Object) -> Object {
     let Some(calls) = super::api::find() else {
         return core::ptr::null_mut();
     };
-    // SAFETY: the interpreter calls with its lock held; what a function has as its code is a code object.
+    // SAFETY: the interpreter calls with its lock held; what a function has as its code is a code
+    // object.
     unsafe {
-        // What is decorated twice, or bound to a class, has a function within.
+        // A function that is decorated twice, or bound to a class, has one within.
         let inner = attribute(calls, function, c"__func__");
         let code = match inner.is_null() {
             true => attribute(calls, function, c"__code__"),
@@ -245,11 +246,10 @@ unsafe extern "C" fn mark(_: Object, function: Object) -> Object {
             }
         };
         if !code.is_null() {
-            const TYPE: u64 = 8;
-            if word(code as u64 + TYPE) == calls.code_type as u64
+            if word(code as u64 + object::TYPE) == calls.code_type as u64
                 && let Some(state) = state()
             {
-                if state.tree.looked(code as u64) != Looked::Yes {
+                if state.tree.line_tracing(code as u64) != LineTracing::Yes {
                     find_out(state, code as u64, true);
                 }
                 state.tree.mark(code as u64);

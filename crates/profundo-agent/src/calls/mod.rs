@@ -1,11 +1,12 @@
 //! Counting every call that the interpreter makes.
 //!
-//! The interpreter tells of calls itself: up to 3.11 by the function that a profiler sets for each thread, from 3.12 on by what
-//! `sys.monitoring` offers. Ours are C's, so each costs little more than the interpreter's telling: what is counted, and how, is in
-//! `profundo_probe::calls`. All of it happens with the interpreter's lock held.
+//! The interpreter reports calls itself: up to 3.11 through the profile function of each thread,
+//! from 3.12 on through `sys.monitoring`. Our callbacks are C functions, so each costs little more
+//! than the interpreter's own work: what is counted, and how, is in `profundo_probe::calls`. All of
+//! it happens with the interpreter's lock held.
 //!
-//! Programs without an interpreter tell of their calls themselves if they were built so: see `native`, and what the compiler has put into
-//! them that counts is read by the command: see `tallies`.
+//! Native programs report their calls if they were built so: see `native_calls`. Counters that the
+//! compiler has put into them are read by the command: see `native_calls/compiler_counters`.
 
 mod api;
 mod cost;
@@ -13,104 +14,99 @@ mod describe;
 mod frames;
 mod lines;
 mod monitoring;
-mod native;
+pub mod native_calls;
 mod path;
 mod profile;
 mod select;
 mod state;
-mod tallies;
 
 use core::sync::atomic::Ordering;
 
 use profundo_probe::shared::{refusal, trace_flag};
 
 pub use profile::new_thread;
-pub use tallies::show_forked;
 
 use crate::home::Home;
 use crate::inject;
 use crate::{home, left, process, session};
 
-/// What the command wants: [`trace_flag`]s.
+/// The counting that the command requests: [`trace_flag`]s.
 pub fn wanted() -> u32 {
-    session::control().map_or(0, |it| it.trace.load(Ordering::Relaxed))
+    session::control().map_or(0, |control| control.trace.load(Ordering::Relaxed))
 }
 
-/// The calling thread ends.
+/// Called when the calling thread ends.
 pub fn end_thread() {
-    native::end_thread();
+    native_calls::end_thread();
     state::end_thread();
 }
 
-/// The process ends: what has not ended by now has lasted until now.
+/// The process ends: calls that are still open have lasted until now.
 pub fn end() {
-    native::end();
+    native_calls::end();
     state::end();
-    tallies::show_last();
 }
 
-/// The same, while the kernel may still be called.
-pub fn before_leaving() {
-    tallies::show_last();
-}
-
-/// The process is about to restrict its calls: nothing of ours makes any from here on. `has_clock`: the processor's may be read on.
+/// The process is about to restrict its system calls: we make none from here on. `has_clock`: the
+/// processor's clock may still be read.
 pub fn leave(has_clock: bool) {
-    native::restrict(has_clock);
+    native_calls::restrict(has_clock);
     state::leave();
 }
 
-/// Counts no more.
+/// Stops counting.
 pub fn stop() {
-    native::stop();
+    native_calls::stop();
     state::stop();
 }
 
 /// In the child of a fork, which has a ring of its own.
 pub fn enter_child(number: u32) {
-    native::enter_child(number);
+    native_calls::enter_child(number);
     state::enter_child(number);
 }
 
-/// The process is about to become another program. A child that borrows its parent's memory is not meant.
+/// The process is about to become another program. Not called in a child that borrows its parent's
+/// memory.
 pub fn before_exec() {
     if is_counting_here() {
-        native::before_exec();
+        native_calls::before_exec();
         state::end();
     }
-    tallies::show_last();
 }
 
-/// It has not become one.
+/// The `exec` has failed.
 pub fn after_exec() {
     if is_counting_here() {
-        native::go_on();
+        native_calls::go_on();
         state::go_on();
     }
 }
 
-/// Who restricts its system calls is not to be made to call: there nobody can tell whose memory this is, see `native`.
+/// A process that restricts its system calls must not be made to call. Without a call, a `vfork`
+/// child cannot be told from its parent, see `native_calls`.
 fn is_counting_here() -> bool {
-    (state::is_on() || native::is_on()) && (left::has_left() || home::current().is_some())
+    (state::is_on() || native_calls::is_on()) && (left::has_left() || home::current().is_some())
 }
 
-/// Begins. The interpreter's lock is held, and its main thread calls.
+/// Begins to count. The interpreter's lock is held, on its main thread.
 pub fn begin() {
     let Some(home) = home::current() else {
         return;
     };
     let begun = begin_with(home.ring_number().load(Ordering::Relaxed), wanted());
-    // Native functions that were built to tell may have been refused before.
-    say_why_not(home, begun.err().unwrap_or(0));
+    // Native functions that were built to report calls may have been refused before.
+    report_refusal(home, begun.err().unwrap_or(0));
 }
 
-/// Has the command say why calls are not counted.
-fn say_why_not(home: Home, why: i32) {
+/// Has the command report why calls are not counted.
+fn report_refusal(home: Home, why: i32) {
     let refused = &home.ring().header.calls_refused;
     refused.store(why, Ordering::Relaxed);
 }
 
-/// Where memory is scarce, what is mapped for counting would be missed, though little of it is used.
+/// Where memory is limited, the mappings for counting would be missed, though little of them is
+/// used.
 fn has_room() -> Result<(), i32> {
     match process::has_unlimited_memory() {
         true => Ok(()),
@@ -137,15 +133,15 @@ fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
     }
     has_room()?;
     state::begin(number, calls, &api.layout, how).ok_or(-libc::ENOMEM)?;
-    // SAFETY: the lock is held; whoever is told of calls from now on finds all there is.
+    // SAFETY: the lock is held; callbacks find everything set up from now on.
     unsafe {
         let measure = match how.has_lines {
             true => None,
             false => cost::Measure::begin(calls),
         };
-        let begun = match api.layout.minor {
-            ..=11 => profile::begin(api, calls, how),
-            _ => monitoring::begin(calls, how),
+        let begun = match api.layout.profiler {
+            Some(fields) => profile::begin(api, fields, calls, how),
+            None => monitoring::begin(calls, how),
         };
         if begun.is_err() {
             state::stop();
@@ -154,9 +150,9 @@ fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
             state::forget();
         }
         if begun.is_ok() {
-            match api.layout.minor {
-                ..=11 => profile::note_running(api, calls),
-                _ => monitoring::note_running(calls, how),
+            match api.layout.profiler {
+                Some(_) => profile::note_running(api, calls),
+                None => monitoring::note_running(calls, how),
             }
         }
         begun

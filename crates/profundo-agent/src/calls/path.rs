@@ -1,5 +1,6 @@
-//! Which paths a pattern fits: `*` and `?` stay within one folder's name, `**` is any number of folders, and a folder stands for
-//! all that is below it. Reports have the same rules (`profundo-analysis`); here nothing is allocated.
+//! Patterns of paths: `*` and `?` stay within one folder's name, `**` is any number of folders, and
+//! a folder stands for all that is below it. Reports have the same rules (`profundo-analysis`);
+//! here nothing is allocated.
 
 use super::select::fits;
 
@@ -13,7 +14,7 @@ struct Names<'a> {
 impl<'a> Names<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         loop {
-            let rest = self.text.get(self.at..).filter(|it| !it.is_empty())?;
+            let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
             let length = rest.iter().position(|&byte| byte == b'/');
             let length = length.unwrap_or(rest.len());
             match rest.get(..length).unwrap_or_default() {
@@ -27,7 +28,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// How far into a path the last name reaches that the pattern calls as it is; `None`: the pattern does not fit.
+/// The end, in the path, of the last literal name of the pattern; `None`: the pattern does not fit.
 pub fn reaches(pattern: &[u8], path: &[u8]) -> Option<usize> {
     let is_anywhere = pattern.starts_with(b"**");
     if !is_anywhere && pattern.starts_with(b"/") != path.starts_with(b"/") {
@@ -38,8 +39,8 @@ pub fn reaches(pattern: &[u8], path: &[u8]) -> Option<usize> {
         at: 0,
     };
     let mut path = Names { text: path, at: 0 };
-    // Where to try again, with one name more for the last `**`.
-    let mut again: Option<(Names<'_>, Names<'_>)> = None;
+    // Where to backtrack to, with one name more for the last `**`.
+    let mut backtrack: Option<(Names<'_>, Names<'_>)> = None;
     let mut named = 0;
     // Each round takes a name of the pattern, or one more of the path for the last `**`.
     loop {
@@ -52,7 +53,7 @@ pub fn reaches(pattern: &[u8], path: &[u8]) -> Option<usize> {
             if is_last {
                 return { path }.next().is_some().then_some(named);
             }
-            again = Some((next, path));
+            backtrack = Some((next, path));
             names = next;
             continue;
         }
@@ -65,9 +66,9 @@ pub fn reaches(pattern: &[u8], path: &[u8]) -> Option<usize> {
                 }
             }
             _ => {
-                let (from, mut skipped) = again?;
+                let (from, mut skipped) = backtrack?;
                 skipped.next()?;
-                again = Some((from, skipped));
+                backtrack = Some((from, skipped));
                 (names, path) = (from, skipped);
             }
         }

@@ -1,23 +1,25 @@
 //! Up to 3.11: the function that the interpreter calls for each thread that has one set.
 //!
-//! It is set by writing it where the interpreter has it, since its own ways to do that tell the program's audit hooks, and know
-//! only the calling thread. A thread gets it before it is made: by then the interpreter has written down that it will be.
+//! The function is written straight into the interpreter's thread states, since the interpreter's
+//! own functions for that raise audit events, and set only the calling thread's. A thread gets it
+//! before it is started: its state exists by then.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use profundo_cpython::{Layout, is_holder};
+use profundo_cpython::objects::c_function;
+use profundo_cpython::{Beginnings, Layout, Profiler, Switch, is_holder};
 use profundo_probe::calls::Described;
 use profundo_probe::shared::refusal;
 
 use super::api::{Calls, Object};
-use super::describe::{self, There, word};
+use super::describe;
 use super::frames;
 use super::state::{State, Wanted, state};
-use crate::inject::Api;
+use crate::inject::{Api, There, word};
 use crate::symbols::{self, Scope};
 
-/// What is told.
+/// The events of a profile function.
 mod event {
     pub const CALL: i32 = 0;
     pub const LINE: i32 = 2;
@@ -27,49 +29,31 @@ mod event {
     pub const C_RETURN: i32 = 6;
 }
 
-/// Of a thread's state.
-mod field {
-    pub const TRACING: u64 = 44;
-    /// Up to 3.9 a number; then a pointer to what begins with that number.
-    pub const USES_TRACING: u64 = 48;
-    pub const FRAME_3_11: u64 = 56;
-    /// The profiler's function, the tracer's, and the objects that they are called with, in the same order.
-    pub const FUNCTIONS: u64 = 56;
-    pub const FUNCTIONS_3_11: u64 = 64;
-    /// Of a frame object: its code, and the instruction that it is at.
-    pub const CODE: u64 = 32;
-    pub const LINE: u64 = 108;
-    pub const LINE_3_10: u64 = 100;
-    pub const LINE_3_11: u64 = 40;
-    pub const BACK: u64 = 24;
-    pub const INSTRUCTION: u64 = 104;
-    pub const INSTRUCTION_3_10: u64 = 96;
-    /// In 3.11, the frame itself.
-    pub const INNER: u64 = 24;
-    /// Of a function of C's, its definition.
-    pub const METHOD: u64 = 16;
-}
-
-/// Whether ours is set. `sys.getprofile()` says that nothing is: there is no object to it.
+/// True if our function is set. `sys.getprofile()` returns `None`: ours has no object.
 static IS_SET: AtomicBool = AtomicBool::new(false);
-/// Set while we set something ourselves.
+/// Set while we set a function ourselves.
 static IS_OURS: AtomicBool = AtomicBool::new(false);
 /// The interpreter's runtime, for its list of threads.
 static RUNTIME: AtomicU64 = AtomicU64::new(0);
 
-/// Sets it for all threads.
+/// Sets our function for all threads, at the places that `fields` gives.
 ///
 /// # Safety
-/// The lock is held.
-pub unsafe fn begin(api: &'static Api, calls: &Calls, wanted: Wanted) -> Result<(), c_int> {
+/// The lock is held, and the interpreter is one with these fields.
+pub unsafe fn begin(
+    api: &'static Api,
+    fields: &'static Profiler,
+    calls: &Calls,
+    wanted: Wanted,
+) -> Result<(), c_int> {
     // SAFETY: the caller vouches.
     unsafe {
-        let own = (calls.thread)();
+        let thread = (calls.thread)();
         let how = match wanted.has_lines {
             true => How::Traces,
             false => How::Profiles,
         };
-        if word(own + how.functions_at(api.layout.minor)) != 0 {
+        if word(thread + how.functions_at(fields)) != 0 {
             return Err(refusal::HAS_PROFILER);
         }
         let runtime = api.runtime;
@@ -84,18 +68,18 @@ pub unsafe fn begin(api: &'static Api, calls: &Calls, wanted: Wanted) -> Result<
         }
         let has_frames = how == How::Profiles
             && !wanted.has_builtins
-            && api.layout.minor >= frames::OLDEST
+            && fields.has_frame_evaluation
             && frames::begin();
         if !has_frames {
             IS_SET.store(true, Ordering::Release);
-            set_for_all(api, calls);
+            set_for_all(api, fields, calls);
         }
         watch_others(calls);
     }
     Ok(())
 }
 
-/// Sets it for all threads, in the middle of the program.
+/// Sets our function for all threads of a running program.
 ///
 /// # Safety
 /// The lock is held, and calls are counted.
@@ -103,13 +87,16 @@ pub unsafe fn take_over() {
     let (Ok(api), Some(calls)) = (crate::inject::api(), super::api::find()) else {
         return;
     };
+    let Some(fields) = api.layout.profiler else {
+        return;
+    };
     IS_SET.store(true, Ordering::Release);
     // SAFETY: the caller vouches.
-    unsafe { set_for_all(api, calls) };
-    let functions = How::now().functions_at(api.layout.minor);
+    unsafe { set_for_all(api, fields, calls) };
+    let functions = How::now().functions_at(fields);
     let mut has_others = false;
     let runtime = RUNTIME.load(Ordering::Relaxed);
-    api.threads.each(&mut There, runtime, |thread, _| {
+    api.layout.threads.each(&mut There, runtime, |thread, _| {
         // SAFETY: as in `set_for_all`.
         has_others |= unsafe { word(thread + functions) } != How::now().function();
     });
@@ -118,7 +105,7 @@ pub unsafe fn take_over() {
     }
 }
 
-/// Somebody else is told of calls, in our place.
+/// Notes that another tool has replaced our function.
 pub fn note_other() {
     // SAFETY: only a number of the file is written.
     if let Some(state) = unsafe { state() } {
@@ -127,13 +114,13 @@ pub fn note_other() {
     }
 }
 
-/// What is set for each thread.
+/// The kind of function that is set for each thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 enum How {
-    /// What is called for each call.
+    /// A profile function, called for each call.
     Profiles = 0,
-    /// What is called for each line as well.
+    /// A trace function, called for each line as well.
     Traces = 1,
 }
 
@@ -147,36 +134,32 @@ impl How {
         }
     }
 
-    /// Where the function is in a thread's state; its object is two words behind.
-    fn functions_at(self, minor: u8) -> u64 {
-        let first = match minor {
-            11 => field::FUNCTIONS_3_11,
-            _ => field::FUNCTIONS,
-        };
-        first + self as u64 * 8
+    /// The place of the function in a thread's state.
+    fn functions_at(self, fields: &Profiler) -> u64 {
+        u64::from(fields.functions) + self as u64 * 8
     }
 
     fn function(self) -> u64 {
         match self {
-            Self::Profiles => told as *const () as u64,
+            Self::Profiles => profiled as *const () as u64,
             Self::Traces => traced as *const () as u64,
         }
     }
 }
 
-/// Has the interpreter tell of whoever sets a profiler or a tracer, which takes our place.
+/// Watches for a profiler or a tracer that replaces our function.
 ///
 /// # Safety
 /// The lock is held.
 unsafe fn watch_others(calls: &Calls) {
     type Hook = unsafe extern "C" fn(*const c_char, Object, *mut c_void) -> c_int;
     type Add = unsafe extern "C" fn(Hook, *mut c_void) -> c_int;
-    unsafe extern "C" fn told(event: *const c_char, _: Object, _: *mut c_void) -> c_int {
+    unsafe extern "C" fn audited(event: *const c_char, _: Object, _: *mut c_void) -> c_int {
         let name = match How::now() {
             How::Profiles => c"sys.setprofile",
             How::Traces => c"sys.settrace",
         };
-        // SAFETY: the interpreter tells of an event by a text of C's, with its lock held.
+        // SAFETY: the interpreter passes the event's name as a C string, with its lock held.
         unsafe {
             let is_in_place = IS_SET.load(Ordering::Relaxed) && !IS_OURS.load(Ordering::Relaxed);
             if is_in_place && CStr::from_ptr(event) == name {
@@ -189,25 +172,26 @@ unsafe fn watch_others(calls: &Calls) {
     symbols::find_all(&[c"PySys_AddAuditHook"], Scope::All, |_, symbol| {
         found = symbol.address;
     });
-    // SAFETY: the interpreter's function of that name has that type; no function lies at 0. Ours stays.
+    // SAFETY: the interpreter's function of that name has that type; no function lies at 0. Ours
+    // stays.
     unsafe {
         if let Some(add) = core::mem::transmute::<usize, Option<Add>>(found)
-            && add(told, core::ptr::null_mut()) != 0
+            && add(audited, core::ptr::null_mut()) != 0
         {
             calls.drop_error();
         }
     }
 }
 
-/// Sets ours for the calling thread as the interpreter does it. Up to 3.9 it counts how many threads trace, and looks at no line
-/// while none does.
+/// Sets ours for the calling thread by the interpreter's own function, which may count the tracing
+/// threads.
 ///
 /// # Safety
 /// The lock is held.
 unsafe fn trace_here() -> Option<()> {
     let set = set_trace()?;
     IS_OURS.store(true, Ordering::Relaxed);
-    // SAFETY: the caller vouches; there is no object to it.
+    // SAFETY: the caller vouches; ours has no object.
     unsafe { set(traced as *const () as u64, core::ptr::null_mut()) };
     IS_OURS.store(false, Ordering::Relaxed);
     Some(())
@@ -225,7 +209,8 @@ fn set_trace() -> Option<SetTrace> {
     unsafe { core::mem::transmute::<usize, Option<SetTrace>>(found) }
 }
 
-/// The interpreter has written down a thread that is about to be made. The calling thread may hold the lock, or not.
+/// Called when the interpreter has made the state of a new thread. The calling thread may hold the
+/// lock, or not.
 pub fn new_thread() {
     if !IS_SET.load(Ordering::Acquire) || !super::state::is_on() {
         return;
@@ -233,72 +218,66 @@ pub fn new_thread() {
     let Ok(api) = crate::inject::api() else {
         return;
     };
+    let Some(fields) = api.layout.profiler else {
+        return;
+    };
     // SAFETY: whether this thread has the lock is asked of the interpreter itself.
     unsafe {
         if let Some(calls) = super::api::find() {
-            let own = (calls.own_thread)();
+            let thread = (calls.own_thread)();
             let runtime = RUNTIME.load(Ordering::Relaxed);
-            if own != 0 && is_holder(&api.layout, &mut There, runtime, own) == Some(true) {
-                set_for_all(api, calls);
+            if thread != 0 && is_holder(&api.layout, &mut There, runtime, thread) == Some(true) {
+                set_for_all(api, fields, calls);
             }
         }
     }
 }
 
 /// # Safety
-/// The lock is held.
-unsafe fn set_for_all(api: &Api, calls: &Calls) {
-    let minor = api.layout.minor;
+/// The lock is held, and the interpreter is one with these fields.
+unsafe fn set_for_all(api: &Api, fields: &Profiler, calls: &Calls) {
     let runtime = RUNTIME.load(Ordering::Relaxed);
-    api.threads.each(&mut There, runtime, |thread, _| {
-        // SAFETY: the lock is held: it is a thread's state, which nobody changes meanwhile.
-        unsafe { set(minor, calls, thread) };
+    api.layout.threads.each(&mut There, runtime, |thread, _| {
+        // SAFETY: the lock is held: it is a thread's state, which no other thread changes.
+        unsafe { set(fields, calls, thread) };
     });
 }
 
 /// # Safety
-/// The lock is held, and `thread` is a thread's state.
-unsafe fn set(minor: u8, calls: &Calls, thread: u64) {
+/// The lock is held, and `thread` is a thread's state, which has these fields.
+unsafe fn set(fields: &Profiler, calls: &Calls, thread: u64) {
     let how = How::now();
-    let functions = thread + how.functions_at(minor);
+    let functions = thread + how.functions_at(fields);
     // SAFETY: the caller vouches; these are parts of the state.
     unsafe {
-        // Somebody else's, or ours.
+        // Another tool's function, or ours.
         if word(functions) != 0 {
             return;
         }
         let put = |at: u64, value: u64| (at as *mut u64).write(value);
         put(functions, how.function());
-        let own = (calls.thread)();
-        if minor <= 9 && how == How::Traces && own != thread {
-            // One more that traces: whoever stops tracing there is counted off.
-            // What is set here, which may be somebody else's, is put back.
-            let here = own + how.functions_at(minor);
-            let before = [word(here), word(here + 16)];
+        let current = (calls.thread)();
+        if fields.counts_tracing_threads && how == How::Traces && current != thread {
+            // The interpreter counts tracing threads, and subtracts one when this thread stops
+            // tracing: so the count is raised here. The calling thread's function, which may be
+            // another tool's, is put back.
+            let here = current + how.functions_at(fields);
+            let before = [word(here), word(here + Profiler::TO_OBJECT)];
             put(here, 0);
-            put(here + 16, 0);
+            put(here + Profiler::TO_OBJECT, 0);
             let _ = trace_here();
             put(here, before[0]);
-            put(here + 16, before[1]);
+            put(here + Profiler::TO_OBJECT, before[1]);
         }
-        let is_tracing = ((thread + field::TRACING) as *const i32).read() != 0;
-        let flag: u8 = match minor {
-            11 => 255,
-            _ => 1,
-        };
+        let at = |offset: u16| thread + u64::from(offset);
+        let is_tracing = (at(fields.tracing) as *const i32).read() != 0;
         if is_tracing {
             return;
         }
-        match minor {
-            ..=9 => ((thread + field::USES_TRACING) as *mut i32).write(1),
-            10 => {
-                let frame = word(thread + field::USES_TRACING);
-                (frame as *mut i32).write(i32::from(flag));
-            }
-            _ => {
-                let frame = word(thread + field::FRAME_3_11);
-                (frame as *mut u8).write(flag);
-            }
+        match fields.switch {
+            Switch::State(place) => (at(place) as *mut i32).write(1),
+            Switch::Record(place) => (word(at(place)) as *mut i32).write(1),
+            Switch::RecordMask(place) => (word(at(place)) as *mut u8).write(u8::MAX),
         }
     }
 }
@@ -306,43 +285,48 @@ unsafe fn set(minor: u8, calls: &Calls, thread: u64) {
 /// The code object of a frame.
 ///
 /// # Safety
-/// It is a frame object.
+/// `frame` is a frame object.
 #[inline]
 unsafe fn code_of(layout: &Layout, frame: u64) -> u64 {
     // SAFETY: the caller vouches.
-    unsafe {
-        match layout.minor {
-            11 => word(word(frame + field::INNER) + u64::from(layout.code)),
-            _ => word(frame + field::CODE),
-        }
+    unsafe { word(evaluated(layout, frame) + u64::from(layout.frame.code)) }
+}
+
+/// The frame that a frame object stands for, which before 3.11 is itself.
+///
+/// # Safety
+/// `frame` is a frame object.
+#[inline]
+unsafe fn evaluated(layout: &Layout, frame: u64) -> u64 {
+    match layout.objects.frame_of_object {
+        // SAFETY: the caller vouches.
+        Some(place) => unsafe { word(frame + u64::from(place)) },
+        None => frame,
     }
 }
 
-/// Whether a frame that is told of as begun goes on.
+/// True if a frame whose beginning is reported resumes.
 ///
 /// # Safety
-/// It is a frame object.
+/// `frame` is a frame object.
 #[inline]
 pub unsafe fn goes_on(layout: &Layout, frame: u64) -> bool {
-    /// What a function begins with, and what that becomes; with 0, at its very beginning.
-    const RESUME: [u8; 2] = [151, 150];
     // SAFETY: the caller vouches.
     unsafe {
-        match layout.minor {
-            11 => {
-                let at = word(word(frame + field::INNER) + u64::from(layout.instruction));
-                let [operation, argument] = (at as *const [u8; 2]).read();
-                !RESUME.contains(&operation) || argument != 0
+        let place = evaluated(layout, frame) + u64::from(layout.frame.instruction);
+        match layout.profiler.and_then(|fields| fields.beginnings) {
+            Some(Beginnings { resume, .. }) => {
+                let [operation, argument] = (word(place) as *const [u8; 2]).read();
+                !resume.contains(&operation) || argument != 0
             }
-            10 => ((frame + field::INSTRUCTION_3_10) as *const i32).read() >= 0,
-            _ => ((frame + field::INSTRUCTION) as *const i32).read() >= 0,
+            None => (place as *const i32).read() >= 0,
         }
     }
 }
 
 type CallerOf = unsafe extern "C" fn(u64) -> u64;
 
-/// `PyFrame_GetBack`, where there is one. What it gives is to be released.
+/// `PyFrame_GetBack`, where there is one. The result is a new reference.
 fn caller_of() -> Option<CallerOf> {
     let mut found = 0;
     symbols::find_all(&[c"PyFrame_GetBack"], Scope::All, |_, symbol| {
@@ -352,13 +336,13 @@ fn caller_of() -> Option<CallerOf> {
     unsafe { core::mem::transmute::<usize, Option<CallerOf>>(found) }
 }
 
-/// Notes what runs already: those functions have been called once.
+/// Notes the functions that run already: each has been called once.
 ///
 /// # Safety
 /// The lock is held.
 pub unsafe fn note_running(api: &Api, calls: &Calls) {
     if frames::are_ours() {
-        // Nobody will tell of their ends.
+        // Their ends will not be reported.
         return;
     }
     // SAFETY: the caller vouches.
@@ -373,15 +357,16 @@ pub unsafe fn note_running(api: &Api, calls: &Calls) {
     while next != 0
         && let Some(place) = frames.get_mut(count)
     {
-        // SAFETY: the caller vouches, and the callers of a frame are frames. The first one was lent to us, the others given.
+        // SAFETY: the caller vouches, and the callers of a frame are frames. The first one is
+        // borrowed, the others are new references.
         unsafe {
             *place = code_of(layout, next);
             let this = next;
-            next = match layout.minor {
-                11 => caller_of.map_or(0, |caller_of| caller_of(this)),
-                _ => word(this + field::BACK),
+            next = match layout.has_frame_objects() {
+                true => word(this + u64::from(layout.frame.previous)),
+                false => caller_of.map_or(0, |caller_of| caller_of(this)),
             };
-            if layout.minor == 11 && count > 0 {
+            if !layout.has_frame_objects() && count > 0 {
                 (calls.release)(this as Object);
             }
         }
@@ -396,7 +381,7 @@ pub unsafe fn note_running(api: &Api, calls: &Calls) {
         unsafe {
             match how {
                 How::Profiles => state.enter_code(code, false),
-                How::Traces if super::lines::is_looked_at(state, code) => {
+                How::Traces if super::lines::is_counted(state, code) => {
                     super::lines::begin(state, code);
                 }
                 How::Traces => {}
@@ -405,13 +390,13 @@ pub unsafe fn note_running(api: &Api, calls: &Calls) {
     }
 }
 
-/// Called by the interpreter.
-unsafe extern "C" fn told(_: Object, frame: u64, what: c_int, argument: Object) -> c_int {
+/// The profile function: called by the interpreter.
+unsafe extern "C" fn profiled(_: Object, frame: u64, what: c_int, argument: Object) -> c_int {
     // SAFETY: the interpreter calls with its lock held.
     let Some(state) = (unsafe { state() }) else {
         return 0;
     };
-    // SAFETY: frames are told of as frame objects, and functions of C's as such.
+    // SAFETY: frames arrive as frame objects, and C functions as function objects.
     unsafe {
         match what {
             event::CALL => {
@@ -432,7 +417,7 @@ unsafe extern "C" fn told(_: Object, frame: u64, what: c_int, argument: Object) 
             event::C_RETURN | event::C_EXCEPTION if state.has_builtins => {
                 let now = state.now();
                 if let Some(stack) = state.stack() {
-                    let method = word(argument as u64 + field::METHOD);
+                    let method = word(argument as u64 + c_function::METHOD);
                     state.tree.leave(stack, method, now);
                 }
             }
@@ -447,42 +432,46 @@ unsafe extern "C" fn told(_: Object, frame: u64, what: c_int, argument: Object) 
 #[inline]
 unsafe fn enter_function(state: &mut State, function: u64) {
     let Some(stack) = state.stack() else { return };
-    let (layout, calls, uses_cpu) = (state.layout, state.calls, state.uses_cpu());
+    let uses_cpu = state.uses_cpu();
+    let State {
+        tree,
+        calls,
+        layout,
+        ..
+    } = state;
     // SAFETY: as the caller says.
-    let method = unsafe { word(function + field::METHOD) };
-    let describe = |tell: &mut dyn FnMut(Described<'_>)| {
+    let method = unsafe { word(function + c_function::METHOD) };
+    let describe = |report: &mut dyn FnMut(Described<'_>)| {
         // SAFETY: as the caller says.
-        unsafe { describe::function(calls, &layout, function, tell) };
+        unsafe { describe::function(calls, layout, function, report) };
     };
-    state.tree.enter(
+    tree.enter(
         stack,
-        (method, false),
+        method,
+        false,
         || super::state::time(uses_cpu),
         describe,
     );
 }
 
-/// Called by the interpreter where lines are looked at.
+/// The trace function: called by the interpreter where lines are counted.
 unsafe extern "C" fn traced(_: Object, frame: u64, what: c_int, _: Object) -> c_int {
     // SAFETY: the interpreter calls with its lock held.
     let Some(state) = (unsafe { state() }) else {
         return 0;
     };
-    // SAFETY: frames are told of as frame objects.
+    // SAFETY: frames arrive as frame objects.
     unsafe {
         let code = code_of(&state.layout, frame);
         match what {
-            event::CALL if super::lines::is_looked_at(state, code) => {
+            event::CALL if super::lines::is_counted(state, code) => {
                 super::lines::begin(state, code);
             }
             event::LINE => {
-                let at = match state.layout.minor {
-                    11 => field::LINE_3_11,
-                    10 => field::LINE_3_10,
-                    _ => field::LINE,
-                };
-                let line = ((frame + at) as *const u32).read();
-                super::lines::line(state, code, line);
+                if let Some(fields) = state.layout.profiler {
+                    let line = ((frame + u64::from(fields.line)) as *const u32).read();
+                    super::lines::line(state, code, line);
+                }
             }
             event::RETURN => super::lines::end(state, code),
             _ => {}

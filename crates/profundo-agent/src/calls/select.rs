@@ -1,11 +1,13 @@
-//! Which functions' lines are looked at.
+//! The choice of the functions whose lines are counted.
 //!
-//! The command leaves a list in the session's directory: a pattern on each line, `F` and what a file is to match, or `N` and what
-//! a function's name is to match, or both with a tab between. Where there is none, it is the program's own files: what is
-//! neither of the interpreter's library nor installed. A program without a file (`python -c`, standard input) is its own as well; what
-//! a program with a file compiles is not, since libraries do that all the time. Rules may say otherwise: a pattern for paths behind
-//! an `M`, of files that are its own, or an `L`, of a library's; and behind a tab one for paths that begin in the project's folder. The
-//! last rule that fits decides.
+//! The command leaves a list in the session's directory: a pattern on each line, `F` and what a
+//! file is to match, or `N` and what a function's name is to match, or both with a tab between.
+//! Where there is none, it is the program's own files: what is neither of the interpreter's library
+//! nor installed. A program without a file (`python -c`, standard input) is its own as well; what a
+//! program with a file compiles is not, since libraries do that all the time. Rules may say
+//! otherwise: a pattern for paths behind an `M`, of files that are its own, or an `L`, of a
+//! library's; and behind a tab one for paths that begin in the project's folder. The last rule that
+//! fits decides.
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
@@ -18,10 +20,10 @@ use super::path::reaches;
 static LIST: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the program is a text on the command line.
+/// True if the program is given on the command line.
 static IS_TYPED: AtomicBool = AtomicBool::new(false);
 
-/// Reads the list.
+/// Reads the list of patterns.
 pub fn begin() {
     let mut room = [0; 4096];
     let words = proc::read(c"/proc/self/cmdline", &mut room);
@@ -46,27 +48,27 @@ fn list() -> &'static [u8] {
     bytes.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// Whether somebody has said which functions are looked at.
+/// True if the user has chosen functions.
 pub fn is_explicit() -> bool {
-    patterns().any(|it| !is_rule(it))
+    patterns().any(|pattern| !is_rule(pattern))
 }
 
 fn patterns() -> impl Iterator<Item = &'static [u8]> {
-    (list().split(|&byte| byte == b'\n')).filter(|it| !it.is_empty())
+    (list().split(|&byte| byte == b'\n')).filter(|pattern| !pattern.is_empty())
 }
 
-/// Whether a pattern is about whose a file is, and not about which are looked at.
+/// True if a pattern is a rule that marks files as the program's own, or as a library's.
 fn is_rule(pattern: &[u8]) -> bool {
     matches!(pattern, [b'M' | b'L', ..])
 }
 
-/// Whether a function is looked at.
+/// True if a function's lines are counted.
 pub fn is_selected(file: &[u8], name: &[u8], qualified: &[u8]) -> bool {
-    let mut rules = patterns().filter(|it| is_rule(it));
-    let mut patterns = patterns().filter(|it| !is_rule(it));
+    let mut rules = patterns().filter(|pattern| is_rule(pattern));
+    let mut patterns = patterns().filter(|pattern| !is_rule(pattern));
     let has_name = |pattern: &[u8]| fits(pattern, name) || fits(pattern, qualified);
     let mut is_any = false;
-    let is_it = patterns.any(|pattern| {
+    let is_match = patterns.any(|pattern| {
         is_any = true;
         match pattern {
             [b'F', pattern @ ..] => match pattern.iter().position(|&byte| byte == b'\t') {
@@ -81,19 +83,20 @@ pub fn is_selected(file: &[u8], name: &[u8], qualified: &[u8]) -> bool {
         }
     });
     match is_any {
-        true => is_it,
+        true => is_match,
         false => is_mine(&mut rules, file)
             .unwrap_or_else(|| is_own(file, IS_TYPED.load(Ordering::Relaxed))),
     }
 }
 
-/// Whether a command line, each word with a NUL behind it, has the program in it: the interpreter's options end with a `c`.
+/// True if a command line, each word with a NUL behind it, has the program in it: the interpreter's
+/// options end with a `c`.
 fn is_typed(words: &[u8]) -> bool {
     let mut words = words.split(|&byte| byte == 0).skip(1);
     while let Some(word) = words.next() {
         match word {
             [b'-', b'-', ..] => {}
-            // The next word is what these are about.
+            // The next word is the argument of these.
             [b'-', .., b'X' | b'W'] => _ = words.next(),
             [b'-', b'X' | b'W', ..] => {}
             [b'-', .., b'm'] => return false,
@@ -105,7 +108,7 @@ fn is_typed(words: &[u8]) -> bool {
     false
 }
 
-/// What the rules say of a file, if they do.
+/// The answer of the rules for a file, if one fits.
 fn is_mine(rules: &mut dyn Iterator<Item = &'static [u8]>, file: &[u8]) -> Option<bool> {
     if file.starts_with(b"<") {
         return None;
@@ -116,21 +119,21 @@ fn is_mine(rules: &mut dyn Iterator<Item = &'static [u8]>, file: &[u8]) -> Optio
             .unwrap_or_default()
             .split(|&byte| byte == b'\t');
         let whole = patterns.next().unwrap_or_default();
-        let relative = patterns.next().filter(|it| !it.is_empty());
+        let relative = patterns.next().filter(|pattern| !pattern.is_empty());
         let pattern = match relative {
             Some(relative) if !file.starts_with(b"/") => relative,
             _ => whole,
         };
         let is_mine = rule.starts_with(b"M");
         let named = reaches(pattern, file)?;
-        // Libraries within a folder of one's own stay libraries.
+        // Libraries within a folder of the program's own stay libraries.
         let below = file.get(named..).unwrap_or_default();
         (!is_mine || !is_in_library(below)).then_some(is_mine)
     };
     rules.filter_map(fits).last()
 }
 
-/// Whether a path leads through a folder of libraries.
+/// True if a path leads through a folder of libraries.
 fn is_in_library(path: &[u8]) -> bool {
     const OTHERS: [&[u8]; 4] = [
         b"/site-packages/",
@@ -142,7 +145,7 @@ fn is_in_library(path: &[u8]) -> bool {
     OTHERS.iter().any(has)
 }
 
-/// Whether a file is the program's own.
+/// True if a file is the program's own.
 fn is_own(file: &[u8], is_typed: bool) -> bool {
     match file {
         b"<stdin>" => true,
@@ -151,23 +154,23 @@ fn is_own(file: &[u8], is_typed: bool) -> bool {
     }
 }
 
-/// A pattern that says nothing of where a file is may be its last parts.
+/// A pattern without a folder may match the last parts of a path.
 fn is_file(pattern: &[u8], file: &[u8]) -> bool {
     let parts = file.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let mut ends = parts.filter_map(|(at, _)| file.get(at + 1..));
     fits(pattern, file) || !pattern.starts_with(b"/") && ends.any(|end| fits(pattern, end))
 }
 
-/// Whether a text fits a pattern, in which `*` is anything and `?` any one byte.
+/// True if a text fits a pattern, in which `*` is anything and `?` any one byte.
 pub(super) fn fits(pattern: &[u8], text: &[u8]) -> bool {
-    // Where to try again, with one byte more for the last `*`.
-    let mut again: Option<(usize, usize)> = None;
+    // Where to backtrack to, with one byte more for the last `*`.
+    let mut backtrack: Option<(usize, usize)> = None;
     let (mut at, mut here) = (0, 0);
     loop {
         match (pattern.get(at), text.get(here)) {
             (None, None) => return true,
             (Some(b'*'), _) => {
-                again = Some((at + 1, here));
+                backtrack = Some((at + 1, here));
                 at += 1;
                 continue;
             }
@@ -181,9 +184,9 @@ pub(super) fn fits(pattern: &[u8], text: &[u8]) -> bool {
             }
             _ => {}
         }
-        match again {
+        match backtrack {
             Some((next, from)) if from < text.len() => {
-                again = Some((next, from + 1));
+                backtrack = Some((next, from + 1));
                 (at, here) = (next, from + 1);
             }
             _ => return false,
@@ -238,9 +241,9 @@ mod tests {
     }
 
     #[test]
-    fn rules_say_whose_a_file_is() {
+    fn rules_decide_whose_a_file_is() {
         let is_mine = |rules: &[&'static str], file: &str| {
-            let mut rules = rules.iter().map(|it| it.as_bytes());
+            let mut rules = rules.iter().map(|rule| rule.as_bytes());
             super::is_mine(&mut rules, file.as_bytes())
         };
         let rules = [
@@ -279,7 +282,7 @@ mod tests {
             "python\0-m\0app\0-c\0x\0",
             "python\0-X\0c\0app.py\0",
         ];
-        assert!(yes.iter().all(|it| is_typed(it.as_bytes())));
-        assert!(!no.iter().any(|it| is_typed(it.as_bytes())));
+        assert!(yes.iter().all(|line| is_typed(line.as_bytes())));
+        assert!(!no.iter().any(|line| is_typed(line.as_bytes())));
     }
 }

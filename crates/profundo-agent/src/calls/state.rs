@@ -15,7 +15,7 @@ use super::api::{Calls, Object};
 use super::{describe, frames};
 use crate::{files, left, process, session};
 
-/// Memory of ours, and of the file of this process.
+/// A mapping of ours, and the file of this process.
 #[derive(Debug)]
 pub struct Mapped {
     /// The number of the ring that the file is beside.
@@ -32,7 +32,7 @@ impl Memory for Mapped {
 
     fn unmap(&self, at: NonNull<u8>, bytes: usize) {
         if !left::has_left() {
-            // SAFETY: it came from `map`, and its owner has done with it.
+            // SAFETY: it came from `map`, and its owner uses it no more.
             unsafe { files::unmap(at, bytes) };
         }
     }
@@ -49,48 +49,51 @@ impl Memory for Mapped {
     }
 }
 
-/// How many threads there can be at one time; those beyond are not counted.
+/// The most threads at one time; further ones are not counted.
 const THREADS: usize = 4096;
 
 /// A thread and its stack. All zero is none.
 #[repr(C)]
 struct Entry {
-    /// What `pthread_self` says there; 0: there was none. Never taken out, only changed to another one's.
+    /// The thread's `pthread_self`; 0: unused so far. Never removed, only replaced by another
+    /// thread's.
     thread: AtomicU64,
-    /// One if the thread is there.
+    /// 1 while the thread exists.
     is_there: AtomicU32,
     stack: UnsafeCell<Stack>,
     runs: UnsafeCell<Pile<Run>>,
-    /// Where frames are evaluated by us: the first address, and how many; 0: it was not asked for yet.
+    /// The part of the stack on which we evaluate frames: the first address, and the length; 0: not
+    /// known yet.
     part: Cell<(u64, u64)>,
 }
 
-/// All of it.
+/// The state of counting in this process.
 #[repr(C)]
 pub struct State {
     pub tree: Tree<Mapped>,
     pub calls: &'static Calls,
     pub layout: Layout,
-    /// Whether functions of C's count.
+    /// True if C functions count.
     pub has_builtins: bool,
-    /// Whether it is of interest for how long lines are run.
+    /// True if the times of lines are wanted.
     pub has_line_times: bool,
-    /// Whether it is only of interest which lines are run at all.
+    /// True if it only matters which lines run at all.
     pub is_once: bool,
     uses_cpu: bool,
-    /// Whether the program itself has begun: before that, the interpreter looks for what it is to run.
+    /// True if the program itself has begun: before that, the interpreter looks for the code to
+    /// run.
     has_begun: bool,
     entries: NonNull<Entry>,
-    /// The thread that was asked for last, and its entry.
+    /// The thread that was looked up last, and its entry.
     last: AtomicU64,
     last_entry: *mut Entry,
-    /// A frame that is about to be evaluated by us; 0: none was.
+    /// A frame that we are about to evaluate; 0: none.
     entered: u64,
 }
 
 struct Place(UnsafeCell<MaybeUninit<State>>);
 
-// SAFETY: written before anybody knows of it, and used with the interpreter's lock held.
+// SAFETY: written before it is published, and used with the interpreter's lock held.
 unsafe impl Sync for Place {}
 
 static PLACE: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
@@ -98,7 +101,7 @@ static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
 /// Set once nothing is to be counted any more.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
-/// What there is, if calls are counted.
+/// The state, if calls are counted.
 ///
 /// # Safety
 /// The interpreter's lock is held, and no other reference is alive.
@@ -108,29 +111,30 @@ pub unsafe fn state<'a>() -> Option<&'a mut State> {
     unsafe { STATE.load(Ordering::Relaxed).as_mut() }
 }
 
-/// Whether calls are counted.
+/// True if calls are counted.
 pub fn is_on() -> bool {
     !STATE.load(Ordering::Relaxed).is_null()
 }
 
-/// Counts no more.
+/// Stops counting.
 pub fn stop() {
     STATE.store(null_mut(), Ordering::Relaxed);
 }
 
-/// What is wanted.
+/// The counting that the command requests.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
     pub has_builtins: bool,
     pub uses_cpu: bool,
-    /// Whether lines are looked at, instead of calls; and for how long they are run.
+    /// True if lines are counted instead of calls.
     pub has_lines: bool,
+    /// True if the times of lines are wanted.
     pub has_line_times: bool,
-    /// Whether it is only of interest which lines are run at all.
+    /// True if it only matters which lines run at all.
     pub is_once: bool,
 }
 
-/// Makes the file, and all that is needed to fill it.
+/// Makes the file, and the state that fills it.
 pub fn begin(number: u32, calls: &'static Calls, layout: &Layout, wanted: Wanted) -> Option<()> {
     let file = make_file(number)?;
     let memory = Mapped {
@@ -147,7 +151,7 @@ pub fn begin(number: u32, calls: &'static Calls, layout: &Layout, wanted: Wanted
     let has_times = u32::from(wanted.has_line_times);
     header.has_line_times.store(has_times, Ordering::Relaxed);
     let entries = files::map_zeroed(THREADS * size_of::<Entry>())?.cast();
-    // SAFETY: nobody knows of it yet.
+    // SAFETY: it is not published yet.
     unsafe {
         let place = PLACE.0.get().cast::<State>();
         place.write(State {
@@ -164,13 +168,13 @@ pub fn begin(number: u32, calls: &'static Calls, layout: &Layout, wanted: Wanted
             last_entry: null_mut(),
             entered: 0,
         });
-        // Release: who sees it sees all of it.
+        // Release: a thread that sees the state sees all of it.
         STATE.store(place, Ordering::Release);
     }
     Some(())
 }
 
-/// The time: of the thread, or on the wall.
+/// The time: the thread's CPU time, or wall-clock time.
 #[inline]
 pub fn time(uses_cpu: bool) -> u64 {
     match uses_cpu {
@@ -193,7 +197,7 @@ impl State {
         time(self.uses_cpu)
     }
 
-    /// Whether that is the CPU time of the thread.
+    /// True if times are the CPU time of the thread.
     #[inline]
     pub fn uses_cpu(&self) -> bool {
         self.uses_cpu
@@ -202,22 +206,23 @@ impl State {
     /// The stack of the calling thread.
     #[inline]
     pub fn stack<'a>(&mut self) -> Option<&'a mut Stack> {
-        // SAFETY: an entry is never unmapped, and the lock is held: nobody else uses what is in it.
-        unsafe { Some(&mut *(*self.own()?).stack.get()) }
+        // SAFETY: an entry is never unmapped, and the lock is held: no other thread uses its
+        // contents.
+        unsafe { Some(&mut *(*self.current_entry()?).stack.get()) }
     }
 
-    /// The calls of the calling thread whose lines are looked at.
+    /// The open calls of the calling thread whose lines are counted.
     #[inline]
     pub fn runs<'a>(&mut self) -> Option<&'a mut Pile<Run>> {
         // SAFETY: as above.
-        unsafe { Some(&mut *(*self.own()?).runs.get()) }
+        unsafe { Some(&mut *(*self.current_entry()?).runs.get()) }
     }
 
-    /// Whether frames may be evaluated by us so far down the calling thread's stack.
+    /// True if we may evaluate frames this far down the calling thread's stack.
     #[inline]
     pub fn has_stack_left(&mut self, frame: u64, place: u64) -> bool {
         self.entered = frame;
-        let entry = self.own();
+        let entry = self.current_entry();
         self.entered = 0;
         let Some(entry) = entry else { return false };
         // SAFETY: as above.
@@ -229,57 +234,62 @@ impl State {
         place.wrapping_sub(first) < length
     }
 
-    /// A function of Python's begins, or goes on.
+    /// A Python function begins, or goes on.
     ///
     /// # Safety
-    /// It is its code object.
+    /// `code` is the function's code object.
     #[inline]
     pub unsafe fn enter_code(&mut self, code: u64, goes_on: bool) {
         let Some(stack) = self.stack() else { return };
         if self.may_begin(stack) {
-            self.look_at_first(code);
+            self.check_for_program(code);
         }
-        let (layout, calls, uses_cpu) = (self.layout, self.calls, self.uses_cpu());
-        let describe = |tell: &mut dyn FnMut(Described<'_>)| {
-            // SAFETY: as the caller says. It is kept, so that no other one comes to lie there.
+        let Self {
+            tree,
+            calls,
+            layout,
+            uses_cpu,
+            ..
+        } = self;
+        let describe = |report: &mut dyn FnMut(Described<'_>)| {
+            // SAFETY: as the caller says. It is kept, so that no other object takes its address.
             unsafe {
                 (calls.retain)(code as Object);
-                describe::code(&layout, code, tell);
+                describe::code(layout, code, report);
             }
         };
-        self.tree
-            .enter(stack, (code, goes_on), || time(uses_cpu), describe);
+        tree.enter(stack, code, goes_on, || time(*uses_cpu), describe);
     }
 
     /// The entry of the calling thread.
     #[inline]
-    fn own(&mut self) -> Option<*mut Entry> {
+    fn current_entry(&mut self) -> Option<*mut Entry> {
         let thread = regs::thread_pointer();
         if thread != self.last.load(Ordering::Relaxed) {
-            self.find_own(thread);
+            self.find_current_entry(thread);
         }
         (!self.last_entry.is_null()).then_some(self.last_entry)
     }
 
     #[cold]
-    fn find_own(&mut self, thread: u64) {
+    fn find_current_entry(&mut self, thread: u64) {
         self.last.store(thread, Ordering::Relaxed);
         self.last_entry = null_mut();
         let Some(entry) = self.entry(thread, true) else {
             return;
         };
         if entry.is_there.swap(1, Ordering::Acquire) == 0 {
-            // Who had this place has ended.
-            // SAFETY: the thread has only just come, and the lock is held.
+            // The former thread of this place has ended. SAFETY: the new one has only just come,
+            // and the lock is held.
             let (stack, runs) = unsafe { (&mut *entry.stack.get(), &mut *entry.runs.get()) };
             stack.empty();
             self.tree.drop_lines(runs);
             entry.part.set((0, 0));
             self.tree.begin_thread(stack, sys::thread_id());
-            let tell = |name: &[u8]| self.tree.name_thread(stack, name);
-            let entered = Some(self.entered).filter(|&it| it != 0);
+            let set_name = |name: &[u8]| self.tree.name_thread(stack, name);
+            let entered = Some(self.entered).filter(|&frame| frame != 0);
             // SAFETY: the lock is held.
-            unsafe { describe::thread(self.calls, &self.layout, entered, tell) };
+            unsafe { describe::thread(self.calls, &self.layout, entered, set_name) };
         }
         self.last_entry = core::ptr::from_ref(entry).cast_mut();
     }
@@ -314,15 +324,16 @@ impl State {
         }
     }
 
-    /// Whether this is to be looked at as what may be the program's own beginning.
+    /// True if a call may be the program's own beginning, and has to be checked.
     #[inline]
     pub fn may_begin(&self, stack: &Stack) -> bool {
         !self.has_begun && stack.open.is_empty()
     }
 
-    /// What is called with nobody above it: if it is the program itself, what was called before is of no interest.
+    /// Called for a call without a caller: if it is the program itself, the earlier calls are
+    /// discarded.
     #[cold]
-    pub fn look_at_first(&mut self, code: u64) {
+    pub fn check_for_program(&mut self, code: u64) {
         // SAFETY: it is a code object, and the lock is held.
         if !unsafe { describe::is_program(&self.layout, code) } {
             return;
@@ -331,7 +342,7 @@ impl State {
         self.forget();
     }
 
-    /// What was called so far counts no more.
+    /// Discards the calls so far.
     fn forget(&mut self) {
         let mut threads: [(u64, u32); 64] = [(0, 0); 64];
         let mut count = 0;
@@ -356,18 +367,19 @@ impl State {
         }
     }
 
-    /// All that is being called has lasted until now.
+    /// Ends all open calls now.
     fn settle(&self) {
         let (here, tree) = (self.now(), &self.tree);
         // SAFETY: only its address is taken.
-        let own = (!self.last_entry.is_null()).then(|| unsafe { (*self.last_entry).stack.get() });
+        let current =
+            (!self.last_entry.is_null()).then(|| unsafe { (*self.last_entry).stack.get() });
         self.each_thread(|stack, runs| {
-            let is_own = own.is_some_and(|own| core::ptr::eq(stack, own));
-            let now = match self.uses_cpu && !is_own {
+            let is_current = current.is_some_and(|current| core::ptr::eq(stack, current));
+            let now = match self.uses_cpu && !is_current {
                 true => process::cpu_time_of(tree.thread_of(stack)),
                 false => here,
             };
-            // A thread that has gone has no clock any more.
+            // A thread that has ended has no clock any more.
             if now != 0 {
                 tree.settle(stack, now);
                 tree.settle_lines(runs, now);
@@ -376,7 +388,7 @@ impl State {
     }
 }
 
-/// What was called so far counts no more. The interpreter's lock is held.
+/// Discards the calls so far. The interpreter's lock is held.
 pub fn forget() {
     // SAFETY: the caller has the lock.
     if let Some(state) = unsafe { state() } {
@@ -384,33 +396,35 @@ pub fn forget() {
     }
 }
 
-/// The calling thread ends. Its lock is held by whoever holds it, so nothing is touched but its own entry.
+/// Called at thread exit. Another thread may hold the lock, so only this thread's entry is touched.
 pub fn end_thread() {
     let (state, thread) = (STATE.load(Ordering::Acquire), regs::thread_pointer());
     if state.is_null() {
         return;
     }
-    // SAFETY: it stays where it is. The address of the table does not change, and the rest are atomics.
+    // SAFETY: it stays where it is. The address of the table does not change, and the rest are
+    // atomics.
     unsafe {
         if let Some(entry) = (*state).entry(thread, false) {
             entry.is_there.store(0, Ordering::Release);
         }
-        // Another thread may come to have its place.
+        // Another thread may get its place.
         let last = &(*state).last;
         let _ = last.compare_exchange(thread, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-/// The process ends, or becomes another program: what has not ended by now has lasted until now.
+/// The process ends, or becomes another program: open calls have lasted until now.
 pub fn end() {
     let state = STATE.load(Ordering::Acquire);
-    // Another thread may be here as well, or in the middle of a call: then that call's time is a little off.
+    // Another thread may be here as well, or in the middle of a call: then the time of that call is
+    // a little off.
     if state.is_null() || IS_OVER.swap(true, Ordering::Relaxed) {
         return;
     }
     // SAFETY: it stays where it is; all that is written are numbers.
     unsafe {
-        if frames::were_taken((*state).layout.minor) {
+        if frames::were_taken(&(*state).layout) {
             (*state)
                 .tree
                 .file()
@@ -428,7 +442,7 @@ pub fn end() {
     }
 }
 
-/// What was said of the end was too early: an `exec` that failed.
+/// Undoes [`end`], after a failed `exec`.
 pub fn go_on() {
     let state = STATE.load(Ordering::Acquire);
     if state.is_null() || !IS_OVER.swap(false, Ordering::Relaxed) {
@@ -439,7 +453,7 @@ pub fn go_on() {
     closed.store(0, Ordering::Release);
 }
 
-/// The process is about to restrict its calls: nothing of ours makes any from here on.
+/// The process is about to restrict its system calls: we make none from here on.
 pub fn leave() {
     end();
     stop();
@@ -471,7 +485,8 @@ fn begin_anew(state: &mut State, number: u32) -> Option<()> {
     let old = NonNull::from(state.tree.file());
     let new = make_file(number)?;
     state.tree.memory().number.store(number, Ordering::Relaxed);
-    // SAFETY: the new file was made for this, and is moved to its place below. All are ours, and of one length.
+    // SAFETY: the new file was made for this, and is moved to its place below. All are ours, and of
+    // one length.
     unsafe {
         if !state.tree.begin_anew(new)
             || !files::move_over(new.cast(), old.cast(), CallsFile::BYTES)
@@ -482,7 +497,7 @@ fn begin_anew(state: &mut State, number: u32) -> Option<()> {
     }
     let now = state.now();
     let entry = state.entry(regs::thread_pointer(), false);
-    if let Some(entry) = entry.filter(|it| it.is_there.load(Ordering::Relaxed) != 0) {
+    if let Some(entry) = entry.filter(|entry| entry.is_there.load(Ordering::Relaxed) != 0) {
         // SAFETY: there is one thread.
         let (stack, runs) = unsafe { (&mut *entry.stack.get(), &mut *entry.runs.get()) };
         state.tree.restart_lines(runs, now);

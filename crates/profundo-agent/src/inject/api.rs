@@ -1,9 +1,9 @@
-//! The functions of the interpreter that are called, and its version.
+//! The interpreter's functions that we call, and its version.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ops::Deref;
 
-use profundo_cpython::{DEBUG_WORDS, Layout, ThreadList, layout_from_debug_offsets};
+use profundo_cpython::{DEBUG_WORDS, Layout, layout_from_debug_offsets, version};
 use profundo_probe::shared::refusal;
 
 use super::table::{Kept, table};
@@ -11,13 +11,13 @@ use crate::symbols::{self, Scope};
 
 /// An object of the interpreter's.
 pub type Object = *mut c_void;
-/// What is called with each object that one holds.
+/// The callback for each object that another one holds.
 pub type Visit = unsafe extern "C" fn(Object, *mut c_void) -> c_int;
-/// What the interpreter calls when it lets us in.
+/// The callback by which the interpreter lets us in.
 pub type Pending = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 table! {
-    /// What is there in every version from 3.8 on.
+    /// The part that every version from 3.8 on has.
     Functions {
         add_pending_call: c"Py_AddPendingCall" as unsafe extern "C" fn(Pending, *mut c_void) -> c_int,
         gil_ensure: c"PyGILState_Ensure" as unsafe extern "C-unwind" fn() -> c_int,
@@ -55,10 +55,9 @@ table! {
 /// The interpreter.
 pub struct Api {
     functions: Functions,
-    /// Up to 3.11: how many blocks the allocator for small objects has handed out.
+    /// Up to 3.11: the number of blocks that the allocator for small objects has handed out.
     pub blocks: Option<unsafe extern "C" fn() -> isize>,
     pub layout: Layout,
-    pub threads: ThreadList,
 }
 
 impl Deref for Api {
@@ -69,18 +68,18 @@ impl Deref for Api {
     }
 }
 
-/// The interpreter's functions, or why it cannot be asked.
+/// The interpreter's functions, or why it cannot be used.
 pub fn find() -> Result<&'static Api, c_int> {
     static FOUND: Kept<Api> = Kept::new();
-    let api = FOUND.get(refusal::BUSY, look)?;
-    // SAFETY: the function looks at a word.
+    let api = FOUND.get(refusal::BUSY, search)?;
+    // SAFETY: the function reads a word.
     match unsafe { (api.is_initialized)() } {
         0 => Err(refusal::NOT_RUNNING),
         _ => Ok(api),
     }
 }
 
-fn look() -> Result<Api, c_int> {
+fn search() -> Result<Api, c_int> {
     const OTHERS: [&CStr; 3] = [c"Py_Version", c"Py_GetVersion", c"_Py_GetAllocatedBlocks"];
     // SAFETY: these are the types of the interpreter's functions of these names.
     let functions = unsafe { Functions::find() }.ok_or(refusal::NO_INTERPRETER)?;
@@ -90,14 +89,17 @@ fn look() -> Result<Api, c_int> {
             *place = symbol.address;
         }
     });
-    let [version, version_text, blocks] = found;
+    let [number, version_text, blocks] = found;
     // SAFETY: the interpreter's, by their names.
-    let minor = unsafe { crate::python::minor(version, version_text) };
+    let minor = unsafe { crate::python::minor(number, version_text) };
     let minor = minor.ok_or(refusal::NO_INTERPRETER)?;
     let mut words = [0_u64; DEBUG_WORDS];
-    for (index, word) in words.iter_mut().enumerate() {
-        // SAFETY: the runtime has far more words in every version.
-        *word = unsafe { (functions.runtime as *const u64).add(index).read() };
+    // Before 3.13 the runtime has no such list, and may be shorter.
+    if version::has_debug_offsets(minor) {
+        for (index, word) in words.iter_mut().enumerate() {
+            // SAFETY: a runtime that begins with its offsets is far longer than their list.
+            *word = unsafe { (functions.runtime as *const u64).add(index).read() };
+        }
     }
     Ok(Api {
         functions,
@@ -106,6 +108,5 @@ fn look() -> Result<Api, c_int> {
             core::mem::transmute::<usize, Option<unsafe extern "C" fn() -> isize>>(blocks)
         },
         layout: layout_from_debug_offsets(minor, &words).map_err(|_| refusal::UNKNOWN_LAYOUT)?,
-        threads: ThreadList::of(minor, &words).map_err(|_| refusal::UNKNOWN_LAYOUT)?,
     })
 }

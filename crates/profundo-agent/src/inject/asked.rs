@@ -1,7 +1,8 @@
-//! What has been asked and is not answered yet.
+//! The requests that are not answered yet.
 //!
-//! The interpreter is handed no address: what it calls us with may come late, when whoever asked has long gone and the
-//! memory of the request with them. So requests stand here until one of us claims them, or they are withdrawn or too old.
+//! The interpreter is given no address: its callback may come late, when the command that asked is
+//! gone, and the memory of the request with it. So requests stand here until a callback claims
+//! them, or they are withdrawn or too old.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -12,24 +13,25 @@ use profundo_probe::sys;
 use crate::process;
 
 struct Slot {
-    /// Null: it is free.
+    /// Null: the slot is free.
     request: AtomicPtr<Request>,
     state: AtomicU32,
-    /// A child made by `fork` finds it here, too, and is not meant.
+    /// The process that was asked. A child made by `fork` has a copy of the request, but is not
+    /// meant.
     process: AtomicI32,
-    /// On the monotonic clock.
+    /// The deadline, on the monotonic clock.
     until: AtomicU64,
 }
 
-/// Of a slot that is taken.
+/// The states of a slot that is taken.
 mod state {
-    /// It is being filled in, or emptied.
+    /// The slot is being filled in, or emptied.
     pub const CLOSED: u32 = 0;
-    /// Who gets it away from this answers it.
+    /// The one that changes this state answers the request.
     pub const OPEN: u32 = 1;
 }
 
-/// So many may ask at the same time. Those of commands that were killed count until they are too old.
+/// The most requests at one time. Those of commands that were killed count until they are too old.
 const MOST: usize = 128;
 
 static SLOTS: [Slot; MOST] = [const {
@@ -41,7 +43,7 @@ static SLOTS: [Slot; MOST] = [const {
     }
 }; MOST];
 
-/// Notes a request, unless it stands here already. `false`: too many ask.
+/// Notes a request, unless it stands here already. `false`: there are too many.
 pub fn add(request: *mut Request, seconds: u32) -> bool {
     if SLOTS.iter().any(|slot| slot.holds(request)) {
         return true;
@@ -58,8 +60,8 @@ pub fn add(request: *mut Request, seconds: u32) -> bool {
         if taken.is_ok() {
             let until = now.saturating_add(u64::from(seconds) * 1_000_000_000);
             slot.until.store(until, Ordering::Relaxed);
-            slot.process.store(own_number(), Ordering::Relaxed);
-            // Release: who claims it sees the rest.
+            slot.process.store(process_id(), Ordering::Relaxed);
+            // Release: the one that claims it sees the rest.
             slot.state.store(state::OPEN, Ordering::Release);
             return true;
         }
@@ -67,28 +69,28 @@ pub fn add(request: *mut Request, seconds: u32) -> bool {
     false
 }
 
-/// Whether a request is still to be answered.
+/// True if a request is still to be answered.
 pub fn stands(request: *mut Request) -> bool {
     SLOTS.iter().any(|slot| slot.holds(request))
 }
 
-/// Takes a request back. `false`: it is being answered, or was.
+/// Withdraws a request. `false`: it is being answered, or was.
 pub fn withdraw(request: *mut Request) -> bool {
     SLOTS
         .iter()
         .any(|slot| slot.holds(request) && slot.claim().is_some())
 }
 
-/// Calls `f` with each request that is still to be answered. Who asked waits for it.
+/// Calls `f` with each request that is still to be answered. The command waits for it.
 pub fn each(mut f: impl FnMut(&Request)) {
     let now = process::time(libc::CLOCK_MONOTONIC);
-    let own = own_number();
+    let process = process_id();
     for slot in &SLOTS {
         slot.forget_if_late(now);
-        if slot.process.load(Ordering::Relaxed) == own
+        if slot.process.load(Ordering::Relaxed) == process
             && let Some(request) = slot.claim()
         {
-            // SAFETY: nobody has withdrawn it, so it is still there, and stays until it is done.
+            // SAFETY: it was not withdrawn, so it is still there, and stays until it is done.
             f(unsafe { &*request });
         }
     }
@@ -97,7 +99,7 @@ pub fn each(mut f: impl FnMut(&Request)) {
 impl Slot {
     fn holds(&self, request: *mut Request) -> bool {
         self.request.load(Ordering::Relaxed) == request
-            && self.process.load(Ordering::Relaxed) == own_number()
+            && self.process.load(Ordering::Relaxed) == process_id()
     }
 
     fn claim(&self) -> Option<*mut Request> {
@@ -119,7 +121,7 @@ impl Slot {
     }
 }
 
-fn own_number() -> i32 {
+fn process_id() -> i32 {
     // SAFETY: the call takes nothing, and cannot fail.
     (unsafe { sys::call(libc::SYS_getpid, [0; 6]) }) as i32
 }

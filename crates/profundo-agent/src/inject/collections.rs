@@ -1,7 +1,8 @@
-//! Telling of the interpreter's collections of garbage, by the list of functions that it calls before and after each.
+//! Recording the interpreter's garbage collections, by the list of functions that it calls before
+//! and after each.
 //!
-//! Ours is one of C's, so it costs a microsecond or two. How much there is in the heap is asked for as well, unless that
-//! would take more than a fiftieth of the time.
+//! Our callback is a C function, so it costs a microsecond or two. The size of the heap is asked
+//! for as well, unless that would take more than a fiftieth of the time.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
@@ -12,15 +13,15 @@ use profundo_wire::recording::Collection;
 
 use super::api::Object;
 use super::table::{Kept, table};
-use crate::{home, proc, process, threads};
+use crate::{home, proc, process};
 
-/// Where they are told of; null: in the ring of the process.
+/// The place where collections are recorded; null: in the ring of the process.
 static PLACE: AtomicPtr<Collections> = AtomicPtr::new(null_mut());
-/// Our function as an object of the interpreter's.
+/// Our callback as an object of the interpreter's.
 static OURS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 table! {
-    /// What is called for this.
+    /// The functions that this module calls.
     Calls {
         import: c"PyImport_ImportModule" as unsafe extern "C" fn(*const c_char) -> Object,
         attribute: c"PyObject_GetAttrString" as unsafe extern "C" fn(Object, *const c_char) -> Object,
@@ -66,12 +67,12 @@ static METHOD: Method = Method {
 fn calls() -> Option<&'static Calls> {
     static FOUND: Kept<Calls> = Kept::new();
     // SAFETY: these are the types of the interpreter's functions of these names.
-    let look = || unsafe { Calls::find() }.ok_or(());
-    FOUND.get((), look).ok()
+    let find = || unsafe { Calls::find() }.ok_or(());
+    FOUND.get((), find).ok()
 }
 
 impl Calls {
-    /// The list of functions that are called. To be released.
+    /// `gc.callbacks`, a new reference.
     unsafe fn list(&self) -> Option<Object> {
         // SAFETY: the lock is held.
         unsafe {
@@ -91,32 +92,33 @@ impl Calls {
     }
 }
 
-/// Whether whoever wanted to be told has not looked for so long that it must have been killed.
+/// True if the command that reads the collections has not looked for so long that it must have been
+/// killed.
 fn is_forgotten() -> bool {
     /// In nanoseconds.
     const LONG: u64 = 60_000_000_000;
     let place = PLACE.load(Ordering::Acquire);
-    // SAFETY: who set it keeps it mapped.
-    let looked = (!place.is_null()).then(|| unsafe { (*place).looked.load(Ordering::Relaxed) });
+    // SAFETY: the command that set it keeps it mapped.
+    let looked = (!place.is_null()).then(|| unsafe { (*place).visited.load(Ordering::Relaxed) });
     looked.is_some_and(|looked| now().saturating_sub(looked) > LONG)
 }
 
-/// Begins to tell of them. The lock is held. Returns 0, or why not.
+/// Begins to record collections. The lock is held. Returns 0, or a refusal.
 pub fn begin(place: *mut Collections) -> c_int {
     let Some(calls) = calls() else {
         return refusal::NO_INTERPRETER;
     };
-    let is_told = !OURS.load(Ordering::Acquire).is_null();
-    // Somebody else is told, who would be told no more.
-    if is_told && !is_forgotten() {
+    let is_recording = !OURS.load(Ordering::Acquire).is_null();
+    // Collections are recorded for another command, which would get no more.
+    if is_recording && !is_forgotten() {
         return refusal::BUSY;
     }
     if !place.is_null() {
         // SAFETY: the command keeps it mapped.
-        unsafe { (*place).looked.store(now(), Ordering::Relaxed) };
+        unsafe { (*place).visited.store(now(), Ordering::Relaxed) };
     }
     PLACE.store(place, Ordering::Release);
-    if is_told {
+    if is_recording {
         return 0;
     }
     // SAFETY: the lock is held; what is made is kept for ever.
@@ -136,14 +138,14 @@ pub fn begin(place: *mut Collections) -> c_int {
         OURS.store(ours, Ordering::Release);
     }
     if let (true, Some(home)) = (place.is_null(), home::current()) {
-        let looked = &home.ring().collections.looked;
+        let looked = &home.ring().collections.visited;
         looked.store(now(), Ordering::Relaxed);
-        threads::tell(home);
+        home.ring_bell();
     }
     0
 }
 
-/// Tells of them no more, at this place. The lock is held.
+/// Stops recording collections at this place. The lock is held.
 pub fn end(place: *mut Collections) -> c_int {
     if PLACE.load(Ordering::Acquire) != place {
         return 0;
@@ -167,11 +169,12 @@ pub fn end(place: *mut Collections) -> c_int {
     0
 }
 
-/// When the collection began that is under way, and what there was then. One at a time: the lock is held.
+/// The start of the collection that is under way, and the heap then. One at a time: the lock is
+/// held.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
 static BLOCKS: AtomicU64 = AtomicU64::new(0);
 static RESIDENT: AtomicU64 = AtomicU64::new(0);
-/// When it may be asked again what there is.
+/// The time at which the heap may be asked for again.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Called by the interpreter, with the phase and a dictionary.
@@ -179,7 +182,8 @@ unsafe extern "C" fn called(_: Object, arguments: Object) -> Object {
     let Some(calls) = calls() else {
         return null_mut();
     };
-    // SAFETY: anybody may call us, with anything: each piece is looked at. What is found is borrowed.
+    // SAFETY: the program may call this too, with any arguments: each is checked. References are
+    // borrowed.
     unsafe {
         let (phase, info) = match ((calls.item)(arguments, 0), (calls.item)(arguments, 1)) {
             (phase, info) if !phase.is_null() && !info.is_null() => ((calls.text)(phase), info),
@@ -224,7 +228,7 @@ unsafe fn finished(calls: &Calls, info: Object) {
     let (blocks, resident) = match before {
         [0, 0] => (0, 0),
         // SAFETY: the lock is held.
-        _ => unsafe { look(calls) },
+        _ => unsafe { measure_heap(calls) },
     };
     let collection = Collection {
         began,
@@ -237,7 +241,7 @@ unsafe fn finished(calls: &Calls, info: Object) {
     };
     let place = PLACE.load(Ordering::Acquire);
     if !place.is_null() {
-        // SAFETY: who set it keeps it mapped.
+        // SAFETY: the command that set it keeps it mapped.
         unsafe { &*place }.add(collection);
     } else if let Some(home) = home::current() {
         let written = home.ring().collections.add(collection);
@@ -264,40 +268,40 @@ unsafe fn number(calls: &Calls, info: Object, name: &CStr) -> u64 {
     }
 }
 
-/// Has the command look, soon enough and not too often.
+/// Wakes the command, soon enough and not too often.
 fn ring(home: crate::home::Home, written: u64, now: u64) {
     const OFTEN: u64 = 20_000_000;
     static RUNG: AtomicU64 = AtomicU64::new(0);
     let is_time = now.saturating_sub(RUNG.load(Ordering::Relaxed)) > OFTEN;
     if is_time || written.is_multiple_of(KEPT as u64 / 4) {
         RUNG.store(now, Ordering::Relaxed);
-        threads::tell(home);
+        home.ring_bell();
     }
 }
 
-/// What there is in the heap, unless it was asked for a moment ago. Collections of all objects are rare, and take longer
-/// than that.
+/// The size of the heap, unless it was asked for a moment ago. Collections of all objects are rare,
+/// and take longer than that.
 ///
 /// # Safety
 /// The lock is held.
 unsafe fn heap(calls: &Calls, is_full: bool) -> (u64, u64) {
-    /// One part of the time in so many.
+    /// The reciprocal of the share of time that it may take.
     const PART: u64 = 50;
     let began = now();
     if !is_full && began < NEXT.load(Ordering::Relaxed) {
         return (0, 0);
     }
     // SAFETY: the caller vouches.
-    let found = unsafe { look(calls) };
+    let found = unsafe { measure_heap(calls) };
     let ended = now();
-    // It is asked for twice.
+    // The size is asked for twice per collection.
     NEXT.store(ended + (ended - began) * 2 * PART, Ordering::Relaxed);
     found
 }
 
 /// # Safety
 /// The lock is held.
-unsafe fn look(calls: &Calls) -> (u64, u64) {
+unsafe fn measure_heap(calls: &Calls) -> (u64, u64) {
     // SAFETY: the lock is held; what is found is borrowed, and what is called gives a new number.
     let blocks = unsafe {
         let function = (calls.system)(c"getallocatedblocks".as_ptr());
@@ -317,7 +321,7 @@ unsafe fn look(calls: &Calls) -> (u64, u64) {
     (blocks, resident())
 }
 
-/// Bytes that the process has in memory.
+/// The bytes that the process has in memory.
 fn resident() -> u64 {
     const PAGE: u64 = 4096;
     let mut room = [0; 96];

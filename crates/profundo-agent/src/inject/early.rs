@@ -1,7 +1,8 @@
-//! Going in as soon as the interpreter has begun, in a program that was started for it.
+//! Entering the interpreter as soon as it has begun, in a program that the command started.
 //!
-//! Nobody says when it has begun. But it makes objects all the time, by functions that can be replaced before: ours sees
-//! at each call whether it has begun, asks to be let in, and takes itself back.
+//! No callback marks its beginning. But it makes objects all the time, by functions that can be
+//! replaced before: ours checks at each call whether it has begun, then asks to be let in, and
+//! restores the former one.
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
@@ -29,10 +30,10 @@ struct Allocator {
     free: Free,
 }
 
-/// That which was there before.
+/// The allocator that was there before.
 struct Before(UnsafeCell<MaybeUninit<Allocator>>);
 
-// SAFETY: written before ours is known to the interpreter.
+// SAFETY: written before the interpreter has ours.
 unsafe impl Sync for Before {}
 
 static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::uninit()));
@@ -45,7 +46,8 @@ const OBJECTS: c_int = 2;
 
 type Exchange = unsafe extern "C" fn(c_int, *mut Allocator);
 
-/// Goes in as soon as may be, if anything is wanted there. The interpreter was found, and has not begun.
+/// Enters as soon as possible, if anything is wanted there. The interpreter was found, and has not
+/// begun.
 pub fn watch() {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
     if !(wants_collections() || calls::wanted() != 0) || IS_DONE.swap(true, Ordering::Relaxed) {
@@ -69,7 +71,8 @@ pub fn watch() {
     HAS_BEGUN.store(has_begun, Ordering::Relaxed);
     GET.store(get, Ordering::Relaxed);
     SET.store(set, Ordering::Relaxed);
-    // SAFETY: the interpreter's functions of these names have these types, and may be called before it begins.
+    // SAFETY: the interpreter's functions of these names have these types, and may be called before
+    // it begins.
     unsafe {
         let before = BEFORE.0.get().cast::<Allocator>();
         transmute::<usize, Exchange>(get)(OBJECTS, before);
@@ -82,15 +85,16 @@ pub fn watch() {
 }
 
 fn wants_collections() -> bool {
-    session::control().is_some_and(|it| it.collections.load(Ordering::Relaxed) != 0)
+    session::control().is_some_and(|control| control.collections.load(Ordering::Relaxed) != 0)
 }
 
-/// Whether ours was ever called.
+/// True if our function was ever called.
 static IS_CALLED: AtomicBool = AtomicBool::new(false);
 
-/// Puts ours there once more if the interpreter has put another one there, as it does early where its settings say so (`PYTHONMALLOC`). Once it makes objects
-/// it does not: who has come since calls ours.
-pub fn see_to_it() {
+/// Installs our function again if the interpreter has replaced it, as it does early where its
+/// settings say so (`PYTHONMALLOC`). Once it makes objects it does not: an allocator that was
+/// installed later calls ours.
+pub fn reinstall() {
     let (get, set) = (GET.load(Ordering::Relaxed), SET.load(Ordering::Relaxed));
     if get == 0 || set == 0 || IS_CALLED.load(Ordering::Relaxed) {
         return;
@@ -108,7 +112,7 @@ pub fn see_to_it() {
     }
 }
 
-/// All but this function are those that were there before.
+/// Our allocation function; the others are those that were there before.
 unsafe extern "C-unwind" fn malloc(context: *mut c_void, size: usize) -> *mut c_void {
     IS_CALLED.store(true, Ordering::Relaxed);
     // SAFETY: it was written before.
@@ -148,7 +152,8 @@ unsafe extern "C" fn inside(_: *mut c_void) -> c_int {
     0
 }
 
-/// Puts that back which was there before, unless somebody else has come meanwhile, who calls us.
+/// Restores the former allocator, unless another one has been installed meanwhile, which calls
+/// ours.
 fn take_back() {
     let (get, set) = (GET.load(Ordering::Relaxed), SET.load(Ordering::Relaxed));
     // SAFETY: as in `watch`; the lock is held, since an object is being made.

@@ -1,17 +1,18 @@
-//! The door into a running interpreter: what the command asks of it is done here, while the interpreter's lock is held.
+//! Entering a running interpreter: the command's requests are answered here, while the
+//! interpreter's lock is held.
 //!
-//! The command has [`profundo_door_1`] called on some thread of the program. That only asks to be let in: the interpreter
-//! calls us back between two instructions of its own, or a thread of ours waits for the lock like anybody else.
-//! Nothing is done on the thread that was borrowed, which may be in the middle of anything.
+//! The command has [`profundo_door_1`] called on some thread of the program. That only asks to be
+//! let in: the interpreter calls us back between two of its instructions, or a thread of ours waits
+//! for the lock like any other. The borrowed thread does nothing else, since it may be in the
+//! middle of anything.
 
 mod api;
 mod asked;
 mod collections;
-mod early;
+pub mod early;
+mod memory;
 mod objects;
 mod table;
-
-pub use early::{see_to_it, watch};
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -24,28 +25,30 @@ use crate::next_symbols::{self, ThreadFunction};
 use crate::process;
 use crate::symbols::{self, Scope};
 pub use api::{Api, find as api};
+pub use memory::{There, word};
 pub use table::Kept;
 pub(crate) use table::table;
 
-/// Asks the interpreter to let us in, or takes that back. What came of it is told in the request's `refused`.
+/// Asks the interpreter to let us in, or withdraws that. The result is written to the request's
+/// `refused`.
 ///
 /// # Safety
 /// `request` is one, and stays mapped until it is done or was taken back.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn profundo_door_1(request: *mut Request) {
     // SAFETY: the caller vouches.
-    let told = unsafe { &*request };
+    let fields = unsafe { &*request };
     let errno = libc_errno();
     // SAFETY: the thread's own number.
     let before = unsafe { errno.read() };
-    let refused = ask(told, request);
-    told.refused.store(refused, Ordering::Release);
+    let refused = ask(fields, request);
+    fields.refused.store(refused, Ordering::Release);
     // SAFETY: as above.
     unsafe { errno.write(before) };
 }
 
-fn ask(told: &Request, request: *mut Request) -> c_int {
-    let way = told.way.load(Ordering::Relaxed);
+fn ask(fields: &Request, request: *mut Request) -> c_int {
+    let way = fields.way.load(Ordering::Relaxed);
     if way == way::WITHDRAW {
         return match asked::withdraw(request) {
             true => 0,
@@ -57,8 +60,8 @@ fn ask(told: &Request, request: *mut Request) -> c_int {
         Err(why) => return why,
     };
     let is_there = match way {
-        way::PENDING => asked::add(request, told.patience.load(Ordering::Relaxed)),
-        // Somebody may be answering it by now, or have answered: it must not be answered twice.
+        way::PENDING => asked::add(request, fields.patience.load(Ordering::Relaxed)),
+        // The request may be under way or answered already, and must not be answered twice.
         _ if !asked::stands(request) => return refusal::TOO_LATE,
         _ => true,
     };
@@ -69,7 +72,7 @@ fn ask(told: &Request, request: *mut Request) -> c_int {
         way::PENDING => pend(api),
         _ => begin_thread(),
     };
-    // Those two leave something to be tried: another way.
+    // With these two, the command can try another way.
     if refused != 0 && refused != refusal::FULL {
         asked::withdraw(request);
     }
@@ -81,7 +84,8 @@ fn libc_errno() -> *mut c_int {
     unsafe { libc::__errno_location() }
 }
 
-/// Whether the interpreter has us in its list already. It is a short one, and for others, too.
+/// True if the interpreter has us in its list of pending calls already. The list is short, and
+/// shared.
 static IS_PENDING: AtomicBool = AtomicBool::new(false);
 
 fn pend(api: &Api) -> c_int {
@@ -113,11 +117,12 @@ fn begin_thread() -> c_int {
         return refusal::NO_THREAD;
     };
     let mut thread = 0;
-    // SAFETY: the two differ in what may come out of the function, which is for its caller to cope with.
+    // SAFETY: the two types differ in what may unwind out of the function, which its caller
+    // handles.
     let body = unsafe { core::mem::transmute::<Body, ThreadFunction>(thread_body) };
-    // It has these blocked from its first instruction on.
+    // The thread has these blocked from its first instruction on.
     let before = sys::set_signal_mask(ALL_SIGNALS);
-    // SAFETY: the attributes are the usual ones; the thread expects nothing. Nobody waits for it.
+    // SAFETY: the attributes are the defaults; the thread takes no argument, and is detached.
     let refused = unsafe {
         match create(&mut thread, core::ptr::null(), body, null_mut()) {
             0 => {
@@ -140,7 +145,7 @@ type Create = unsafe extern "C-unwind" fn(
     *mut c_void,
 ) -> c_int;
 
-/// The C library's, whichever of us was loaded first.
+/// The C library's function, whichever of us was loaded first.
 fn create_thread() -> Option<Create> {
     if let Some(create) = next_symbols::pthread_create() {
         return Some(create);
@@ -153,7 +158,8 @@ fn create_thread() -> Option<Create> {
     (found != 0).then(|| unsafe { core::mem::transmute::<usize, Create>(found) })
 }
 
-/// An interpreter that ends may end this thread as it waits for the lock, through this function.
+/// The body of our thread. An interpreter that ends may end it here while it waits for the lock,
+/// and unwinds through this function.
 unsafe extern "C-unwind" fn thread_body(_: *mut c_void) -> *mut c_void {
     if let Ok(api) = api::find() {
         // SAFETY: the interpreter runs; what is ensured is released.
@@ -166,7 +172,7 @@ unsafe extern "C-unwind" fn thread_body(_: *mut c_void) -> *mut c_void {
     null_mut()
 }
 
-/// Does what is asked. The lock is held, and nobody else has claimed the request.
+/// Answers a request. The lock is held, and the request is claimed by us alone.
 fn answer(request: &Request) {
     let begun = request.state.compare_exchange(
         request_state::ASKED,
@@ -174,11 +180,11 @@ fn answer(request: &Request) {
         Ordering::Acquire,
         Ordering::Relaxed,
     );
-    // Nobody waits for it any more.
+    // The command has stopped waiting for it.
     if begun.is_err() {
         return;
     }
-    /// Two at a time would be two copies at a time.
+    /// Requests are answered one at a time: two would be two copies at a time.
     static IS_BUSY: AtomicBool = AtomicBool::new(false);
     request
         .began
@@ -206,6 +212,6 @@ fn answer(request: &Request) {
     request
         .ended
         .store(process::time(libc::CLOCK_MONOTONIC), Ordering::Relaxed);
-    // Release: whoever sees it done sees the answer. From here on its memory may go.
+    // Release: a command that sees it done sees the answer. From here on its memory may go.
     request.state.store(request_state::DONE, Ordering::Release);
 }

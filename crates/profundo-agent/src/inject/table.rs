@@ -1,4 +1,5 @@
-//! Tables of the interpreter's functions and objects, by their names, and a place where such a table is kept.
+//! Tables of the interpreter's functions and objects, by their names, and a cell that keeps such a
+//! table.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -14,10 +15,10 @@ macro_rules! table {
         }
 
         impl $name {
-            /// Looks all of them up. `None`: one is missing.
+            /// Looks all entries up. `None`: one is missing.
             ///
             /// # Safety
-            /// What has these names, if anything, has these types.
+            /// Each symbol of these names, if there is one, has the type of its field.
             pub unsafe fn find() -> Option<Self> {
                 const NAMES: &[&::core::ffi::CStr] = &[$($symbol),*];
                 let mut found = [0_usize; NAMES.len()];
@@ -41,14 +42,14 @@ macro_rules! table {
 
 pub(crate) use table;
 
-/// Something that is made once, if it can be.
+/// A value that is made once, if it can be.
 pub struct Kept<T> {
     state: AtomicU32,
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: it is written once, before the state says that it is there, and only read from then on; what is kept are
-// addresses that any thread may use.
+// SAFETY: it is written once, before the state says that it is there, and only read from then on;
+// its values are addresses that any thread may use.
 unsafe impl<T> Sync for Kept<T> {}
 
 mod state {
@@ -65,7 +66,7 @@ impl<T> Kept<T> {
         }
     }
 
-    /// What was made, or is made now. `busy`: what to say while another thread makes it.
+    /// The value, made now if there is none. `busy`: the answer while another thread makes it.
     pub fn get<E>(
         &'static self,
         busy: E,
@@ -81,7 +82,7 @@ impl<T> Kept<T> {
             match first {
                 Ok(_) => match make() {
                     Ok(made) => {
-                        // SAFETY: only one gets here.
+                        // SAFETY: only one thread gets here.
                         unsafe { (*self.value.get()).write(made) };
                         self.state.store(state::THERE, Ordering::Release);
                     }

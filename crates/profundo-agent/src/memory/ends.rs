@@ -1,4 +1,4 @@
-//! What becomes of blocks and pages: whichever way they are recorded.
+//! The ends of blocks and pages, in both ways of recording.
 
 use profundo_probe::heap::{Shade, followed};
 
@@ -7,15 +7,15 @@ use crate::memory::local::{Local, local};
 use crate::memory::state::{FEW, heap};
 use crate::memory::{exact, sampled};
 
-/// A block that was let go of.
+/// A block that was removed.
 pub enum Gone {
-    /// It was followed, and whether nothing was allocated since.
+    /// The block was followed, and whether nothing was allocated since.
     Followed(followed::Block, bool),
-    /// It was counted, and whether nothing was allocated since.
+    /// The block was counted, and whether nothing was allocated since.
     Counted(Shade, bool),
 }
 
-/// Whether it may matter to anybody that a block is freed.
+/// True if the end of a block may matter to the recording.
 #[inline(always)]
 pub fn may_matter(address: u64) -> bool {
     FEW.may_have(address)
@@ -34,17 +34,19 @@ pub fn freed(address: u64) {
 #[cold]
 #[inline(never)]
 fn freed_seldom(address: u64) {
-    if let Some(gone) = let_go(address) {
-        tell(gone);
+    if let Some(gone) = remove_block(address) {
+        report_freed(gone);
     }
 }
 
-/// Lets go of a block that may be about to be freed. Returns what it was, if anybody knew of it. From then on
-/// its place may be another's.
+/// Removes a block that may be about to be freed. Returns what it was, if it was known. From then
+/// on its place may be another's.
 #[inline(always)]
-pub fn let_go(address: u64) -> Option<Gone> {
+pub fn remove_block(address: u64) -> Option<Gone> {
     match heap() {
-        Some(heap) if heap.followed.may_have(&FEW, address) => sampled::let_go(local(), address),
+        Some(heap) if heap.followed.may_have(&FEW, address) => {
+            sampled::remove_block(local(), address)
+        }
         Some(_) => None,
         None => counted(address),
     }
@@ -56,12 +58,12 @@ fn counted(address: u64) -> Option<Gone> {
     if address == 0 {
         return None;
     }
-    exact::let_go(exact, address)
+    exact::remove_block(exact, address)
 }
 
-/// Tells that a block was freed.
+/// Reports that a block was freed.
 #[inline]
-pub fn tell(gone: Gone) {
+pub fn report_freed(gone: Gone) {
     match (gone, exact::exact()) {
         (Gone::Followed(block, at_once), _) => {
             if let Some(home) = home::current() {
@@ -73,7 +75,7 @@ pub fn tell(gone: Gone) {
     }
 }
 
-/// It was not freed after all.
+/// Restores a block that was not freed after all.
 #[cold]
 pub fn put_back(address: u64, gone: Gone) {
     match (gone, exact::exact()) {
@@ -83,7 +85,7 @@ pub fn put_back(address: u64, gone: Gone) {
     }
 }
 
-/// Notes that pages are about to be given back.
+/// Notes that pages are about to be unmapped.
 #[inline]
 pub fn unmapped(local: &Local, start: u64, bytes: u64) {
     if let Some(heap) = heap().filter(|heap| !heap.mapped.is_empty()) {

@@ -1,14 +1,14 @@
-//! The first instructions of our functions: they note where the call came from.
+//! The first instructions of our functions: they record their caller's registers.
 //!
-//! A stack that is told of is to begin with the program's own frame, so that nothing of ours has to be walked.
-//! Only the first instruction of a function still sees the registers as its caller left them, which no
-//! compiled code can. They are passed on as further arguments, in what the function's own leave of those
-//! registers, and if they leave too few, on the stack.
+//! A recorded stack begins with the program's own frame, so that no frame of ours has to be walked.
+//! Only the first instruction of a function still sees the registers as its caller left them, which
+//! no compiled code can. They are passed on as further arguments, in what the function's own leave
+//! of those registers, and if they leave too few, on the stack.
 
 use profundo_probe::heap::Caller;
 use profundo_unwind::Regs;
 
-/// The caller's stack pointer, frame pointer and `rbx`, as the arguments behind so many others.
+/// The caller's stack pointer, frame pointer and `rbx`, as arguments after this many others.
 macro_rules! pass_caller {
     (1) => {
         "mov rsi, rsp\nmov rdx, rbp\nmov rcx, rbx"
@@ -21,9 +21,18 @@ macro_rules! pass_caller {
     };
 }
 
-/// Functions that go on in another one, which gets the caller's registers as further arguments behind so many
-/// others. What is called is what the program named.
+/// Functions that continue in another one, which gets the caller's registers as arguments after
+/// this many others. For this macro and those below: with `export` first, the program calls the
+/// functions by their names, in place of the C library's.
 macro_rules! entries {
+    (export $($name:ident($arguments:tt) => $inner:path;)*) => {
+        $crate::memory::entry::entries! {$(
+            /// # Safety
+            /// As for the function of the C library that has this name.
+            #[unsafe(no_mangle)]
+            pub $name($arguments) => $inner;
+        )*}
+    };
     ($($(#[$meta:meta])* $visible:vis $name:ident($arguments:tt) => $inner:path;)*) => {$(
         $(#[$meta])*
         #[unsafe(naked)]
@@ -39,13 +48,15 @@ macro_rules! entries {
     )*};
 }
 
-/// As above, of functions whose own arguments may take all registers there are for them: the others come as
-/// the seventh and so on.
+/// As above, for functions whose own arguments may take all registers: the others come as the
+/// seventh and so on.
 macro_rules! wide_entries {
-    ($($(#[$meta:meta])* $visible:vis $name:ident => $inner:path;)*) => {$(
-        $(#[$meta])*
+    (export $($name:ident => $inner:path;)*) => {$(
+        /// # Safety
+        /// As for the function of the C library that has this name.
+        #[unsafe(no_mangle)]
         #[unsafe(naked)]
-        $visible unsafe extern "C" fn $name() {
+        pub unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
                 ".cfi_startproc",
                 "mov rax, rsp",
@@ -66,11 +77,20 @@ macro_rules! wide_entries {
     )*};
 }
 
-/// As `entries`, of functions that mostly have nothing to do but to take the bytes off what the thread may still
-/// allocate, and go on in the real one: that takes no more than these instructions. The first of them put the
-/// bytes into `rax`, the last ones go to the real function, and both may go to `5` instead, which is the
-/// function that is called otherwise.
+/// As `entries`, for functions that mostly only subtract the bytes from the thread's budget, and
+/// continue in the real one: that takes no more than these instructions. The first of them put the
+/// bytes into `rax`, the last ones go to the real function, and both may go to `5` instead, which
+/// is the function that is called otherwise.
 macro_rules! counting_entries {
+    (export $($name:ident($arguments:tt: $bytes:literal) =>
+        $go_on:expr, $operands:tt, $inner:path;)*) => {
+        $crate::memory::entry::counting_entries! {$(
+            /// # Safety
+            /// As for the function of the C library that has this name.
+            #[unsafe(no_mangle)]
+            pub $name($arguments: $bytes) => $go_on, $operands, $inner;
+        )*}
+    };
     ($($(#[$meta:meta])* $visible:vis $name:ident($arguments:tt: $bytes:literal) =>
         $go_on:expr, { $($operands:tt)* }, $inner:path;)*) => {$(
         $(#[$meta])*
@@ -97,9 +117,17 @@ macro_rules! counting_entries {
     )*};
 }
 
-/// Functions that take back the block in a register. Mostly nobody follows it, which a load says, and they go on
-/// in the real one.
+/// Functions that free the block in a register. Mostly it is not followed: one load shows that, and
+/// they continue in the real one.
 macro_rules! freeing_entries {
+    (export $($name:ident($block:literal) => $go_on:expr, $operands:tt, $inner:path;)*) => {
+        $crate::memory::entry::freeing_entries! {$(
+            /// # Safety
+            /// As for the function of the C library that has this name.
+            #[unsafe(no_mangle)]
+            pub $name($block) => $go_on, $operands, $inner;
+        )*}
+    };
     ($($(#[$meta:meta])* $visible:vis $name:ident($block:literal) =>
         $go_on:expr, { $($operands:tt)* }, $inner:path;)*) => {$(
         $(#[$meta])*
@@ -130,24 +158,24 @@ macro_rules! freeing_entries {
     )*};
 }
 
-/// Goes on in the real function at this place, if it is known.
+/// Jumps to the real function at this place, if it is known.
 macro_rules! go_on_in_real {
     () => {
         "mov rax, qword ptr [rip + {addresses} + {place}]\ntest rax, rax\njz 5f\njmp rax"
     };
 }
 
-pub(super) use {
+pub(crate) use {
     counting_entries, entries, freeing_entries, go_on_in_real, pass_caller, wide_entries,
 };
 
-/// What the entries pass on.
+/// The caller's registers, as the entries pass them on.
 ///
 /// # Safety
-/// They come from one of the entries, whose caller waits.
+/// The arguments come from one of the entries, whose caller waits.
 #[inline(always)]
-pub(super) unsafe fn caller(stack: *const u64, frame: u64, base: u64) -> Caller {
-    // SAFETY: the caller has pushed where it goes on.
+pub(crate) unsafe fn caller(stack: *const u64, frame: u64, base: u64) -> Caller {
+    // SAFETY: the caller has pushed its return address.
     let ip = unsafe { *stack };
     let registers = Regs {
         ip,

@@ -1,9 +1,9 @@
 //! Every allocation is counted at its stack.
 //!
-//! A thread mostly comes from where it came from a moment ago, so its stack is known again by the words that
-//! its walk would read ([`Known`]), and has a number ([`Sites`]). Under that number it is counted in the thread's own
-//! share of a file that the command reads ([`rows`]). What a block was, is found by its address when it is freed
-//! ([`Shadow`]).
+//! A thread mostly comes from where it came from a moment ago, so its stack is recognised by the
+//! words that its walk would read ([`Known`]), and has a number ([`Sites`]). Under that number it
+//! is counted in the thread's own share of a file that the command reads ([`Rows`]). A block's site
+//! is found by its address when it is freed ([`Shadow`]).
 
 use core::ops::RangeInclusive;
 use core::ptr::{self, NonNull};
@@ -13,7 +13,7 @@ use profundo_probe::clock;
 use profundo_probe::heap::shadow::NoMemory;
 use profundo_probe::heap::{Caller, Known, KnownRoom, Means, Numbers, Shade, Shadow, Sites};
 use profundo_probe::shared::{
-    COMMON, MAGIC, Net, Row, SHARES, SUMS_BYTES, SUMS_FILE, SumsHeader, Writers, grow,
+    COMMON, FreedBlocks, MAGIC, Net, Row, SHARES, SUMS_BYTES, SUMS_FILE, SumsHeader, Writers, grow,
 };
 use profundo_unwind::Regs;
 use profundo_wire::Source;
@@ -29,15 +29,16 @@ use crate::memory::stacks;
 use crate::memory::state::FEW;
 use crate::{agent_memory, files, home, process, session};
 
-/// While another thread may have a share, a thread looks for a new peak only after so many bytes more: a part of the
-/// highest peak so far, within these limits.
+/// While another thread may have a share, the number of bytes until a thread looks for a new peak:
+/// a part of the highest peak so far, within these limits.
 const SLACK: RangeInclusive<u64> = 1 << 10..=64 << 10;
 const SLACK_PART: u64 = 256;
 
-/// While nothing is recorded it is looked again whether that has changed after so many bytes.
-const AGAIN: u64 = 1 << 20;
+/// While nothing is recorded, the number of bytes until the next check.
+const RECHECK_BYTES: u64 = 1 << 20;
 
-/// What is kept. All zero at first, and again in the child of a fork, which counts for itself.
+/// The state of exact counting. All zero at first, and again in the child of a fork, which counts
+/// for itself.
 #[repr(C)]
 pub struct Exact {
     /// The process that counts here; 0 until it is set up.
@@ -50,17 +51,17 @@ pub struct Exact {
 }
 
 static EXACT: AtomicPtr<Exact> = AtomicPtr::new(ptr::null_mut());
-/// Where the file is mapped, in the child of a fork too.
+/// The address of the mapped file, in the child of a fork too.
 static SUMS: AtomicPtr<SumsHeader> = AtomicPtr::new(ptr::null_mut());
 
-/// What is kept, if everything is counted.
+/// The state, if every allocation is counted.
 #[inline(always)]
 pub fn exact() -> Option<&'static Exact> {
     // SAFETY: it is mapped for ever, and all zero is valid.
     unsafe { EXACT.load(Ordering::Acquire).as_ref() }
 }
 
-/// The file.
+/// The file of sums.
 ///
 /// # Safety
 /// This process has set it up.
@@ -72,7 +73,7 @@ unsafe fn sums() -> Sums {
 
 /// Begins to count, if there is memory for it.
 pub fn begin(home: Home) -> Option<()> {
-    // Where that is scarce, what is mapped here would be missed, though it is hardly used.
+    // Where memory is limited, these mappings would be missed, though little of them is used.
     if !process::has_unlimited_memory() {
         return None;
     }
@@ -85,12 +86,12 @@ pub fn begin(home: Home) -> Option<()> {
     SUMS.store(sums.cast().as_ptr(), Ordering::Relaxed);
     let exact = place.cast::<Exact>();
     // SAFETY: mapped for ever, all zero.
-    let own = unsafe { exact.as_ref() };
-    own.open()?;
+    let state = unsafe { exact.as_ref() };
+    state.open()?;
     // Release pairs with the acquire in `exact`.
     EXACT.store(exact.as_ptr(), Ordering::Release);
-    show(own, home);
-    // Every block is wanted that is freed.
+    show(state, home);
+    // Every freed block is wanted.
     FEW.fill();
     Some(())
 }
@@ -108,24 +109,24 @@ impl Exact {
         Some(())
     }
 
-    /// Where the words of all blocks are.
+    /// The address of the words of all blocks.
     pub fn shadow(&self) -> u64 {
         &raw const self.shadow as u64
     }
 }
 
-/// Says in the ring where the blocks are, for who looks while the program runs.
+/// Publishes the place of the blocks in the ring, for readers while the program runs.
 fn show(exact: &Exact, home: Home) {
     let search = &home.ring().header.search;
     let (own, room) = agent_memory::room();
-    for (place, value) in search.own.iter().zip([own, room]) {
+    for (place, value) in search.own_memory.iter().zip([own, room]) {
         place.store(value, Ordering::Relaxed);
     }
-    // Release pairs with the acquire of who looks.
+    // Release pairs with the acquire of the reader.
     search.shadow.store(exact.shadow(), Ordering::Release);
 }
 
-/// Says in the ring that they are not known any more.
+/// Marks the blocks in the ring as not known any more.
 pub fn hide(home: Home) {
     let search = &home.ring().header.search;
     search.shadow.store(0, Ordering::Relaxed);
@@ -137,7 +138,7 @@ pub fn leave() {
     FEW.clear();
 }
 
-/// In the child of a fork, which has a ring: its files take the place of its parent's.
+/// In the child of a fork that has a ring: its files take the place of its parent's.
 pub fn enter_child(home: Home) {
     let Some(exact) = exact() else { return };
     let Some(old) = NonNull::new(SUMS.load(Ordering::Relaxed)) else {
@@ -165,7 +166,7 @@ pub fn abandon() {
     leave();
 }
 
-/// Maps the files of this process, which the recorder has made beside its ring.
+/// Maps this process's files, which the recorder has made beside its ring.
 fn map_file(home: Home) -> Option<NonNull<u8>> {
     let number = home.ring_number().load(Ordering::Relaxed);
     let mut room = [0; session::PATH];
@@ -183,16 +184,16 @@ fn map_file(home: Home) -> Option<NonNull<u8>> {
     None
 }
 
-/// Counts a block that was handed out.
+/// Counts a block that was allocated.
 #[inline(never)]
 pub fn allocated(local: &Local, given: &Given, ip: u64, sp: u64, fp: u64, base: u64) {
-    // One by one, in registers: what is written in pieces of eight bytes and read in larger ones takes longer.
+    // One by one, in registers: writes of eight bytes that are read by larger loads stall.
     let caller = Caller {
         registers: Regs { ip, sp, fp },
         base,
     };
     let Some(exact) = exact() else {
-        return local.set(AGAIN);
+        return local.set(RECHECK_BYTES);
     };
     if given.address == 0 {
         return local.set(given.left);
@@ -201,7 +202,7 @@ pub fn allocated(local: &Local, given: &Given, ip: u64, sp: u64, fp: u64, base: 
         return local.set(0);
     }
     let Some(home) = enter(exact, local) else {
-        return local.set(AGAIN);
+        return local.set(RECHECK_BYTES);
     };
     if local
         .alone(|| note(exact, home, local, *given, caller))
@@ -237,7 +238,7 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
         None => 0,
     };
     let share = local.share();
-    let (row, writers, site) = exact.place(home, share, site);
+    let Place { row, writers, site } = exact.place(home, share, site);
     if site == 0 {
         let [blocks, bytes] = &sums.header().uncounted;
         blocks.fetch_add(1, Ordering::Relaxed);
@@ -265,28 +266,28 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
         _ => exact.shadow.set(given.address, shade, files::map_wiped),
     };
     if let Ok(Some(before)) = before {
-        // It was freed by a way that is out of sight.
+        // The former block was freed in a way that is not seen.
         count_freed(exact, home, local, before, 1, (now, false));
     }
     let peak = sums.header().peak.load(Ordering::Relaxed);
     row.allocated(peak, given.size, now, writers);
     grown(sums.header(), local, share, given.size, now);
     if before.is_err() {
-        // It cannot be found again: as if it had been freed.
+        // The block cannot be found again: as if it had been freed.
         count_freed(exact, home, local, shade, 1, (now, false));
     }
     local.follow(given.address, 0);
     count_cost(home, now);
 }
 
-/// Counts what keeping account took since this instant. One of so many calls stands for all, because asking for the time
-/// twice would make each of them longer.
+/// Adds the time since this instant to the cost of counting. One call of many stands for all,
+/// because reading the clock twice would make each of them slower.
 #[inline(always)]
 fn count_cost(home: Home, began: u64) {
     const ONE_OF: u64 = 16;
     /// The last four bits of the clock may stand still on some machines.
     const BITS: u32 = 4;
-    /// Beyond this the thread waited, or another one had its CPU.
+    /// Beyond this the thread waited, or lost the CPU.
     const LONGEST: u64 = 1 << 16;
     if (began >> BITS).is_multiple_of(ONE_OF) {
         let spent = clock::now().saturating_sub(began).min(LONGEST);
@@ -295,12 +296,12 @@ fn count_cost(home: Home, began: u64) {
     }
 }
 
-/// Lets go of a block that may be about to be freed. Returns what it was.
+/// Removes a block that may be about to be freed. Returns what it was.
 #[inline]
-pub fn let_go(exact: &'static Exact, address: u64) -> Option<Gone> {
+pub fn remove_block(exact: &'static Exact, address: u64) -> Option<Gone> {
     let local = local();
     let Some(shade) = local.alone(|| exact.shadow.take(address)) else {
-        // That it is gone is seen when another one lies there, or never.
+        // The free is noticed when another block lies there, or never.
         lose();
         return None;
     };
@@ -308,14 +309,14 @@ pub fn let_go(exact: &'static Exact, address: u64) -> Option<Gone> {
     Some(Gone::Counted(shade, local.is_last(address)))
 }
 
-/// Counts a block that is about to be freed, if anybody knows of it.
+/// Counts a block that is about to be freed, if it is known.
 #[inline]
 pub fn freed_at(exact: &'static Exact, address: u64) {
     let local = local();
     let mark = exact.mark.load(Ordering::Relaxed);
     let entered = (mark != 0 && local.mark() == mark).then(crate::home::home);
     let Some(home) = entered.flatten() else {
-        if let Some(Gone::Counted(shade, at_once)) = let_go(exact, address) {
+        if let Some(Gone::Counted(shade, at_once)) = remove_block(exact, address) {
             freed(exact, shade, at_once);
         }
         return;
@@ -354,7 +355,7 @@ pub fn put_back(exact: &'static Exact, address: u64, shade: Shade) {
     let _ = local().alone(|| exact.shadow.set(address, shade, files::map_wiped));
 }
 
-/// Something could not be counted, because it was a handler's that has interrupted counting.
+/// Counts a block as lost: the handler that allocated or freed it has interrupted counting.
 #[cold]
 fn lose() {
     if home::current().is_some() && !SUMS.load(Ordering::Relaxed).is_null() {
@@ -364,7 +365,7 @@ fn lose() {
     }
 }
 
-/// Notes that pages are given back: `gone` bytes of those that were asked for at a site, all of them if `is_all`.
+/// Notes that pages are unmapped: `gone` bytes of those from a site, all of them if `is_all`.
 pub fn unmapped(exact: &'static Exact, site: u64, gone: u64, is_all: bool) {
     let local = local();
     if let Some(home) = enter(exact, local) {
@@ -403,13 +404,20 @@ fn count_freed_here(
     let share = local.share();
     // SAFETY: the caller has entered the process, which maps the file.
     let sums = unsafe { sums() }.header();
-    let (row, writers, site) = exact.place(home, share, shade.site);
+    let Place { row, writers, site } = exact.place(home, share, shade.site);
     if site != shade.site {
         let [uncounted, _] = &sums.uncounted;
         uncounted.fetch_add(blocks, Ordering::Relaxed);
     }
     let peak = sums.peak.load(Ordering::Relaxed);
-    row.freed(peak, (blocks, shade.size), when, writers);
+    let (clock, at_once) = when;
+    let freed = FreedBlocks {
+        count: blocks,
+        bytes: shade.size,
+        clock,
+        at_once,
+    };
+    row.freed(peak, freed, writers);
     if let Some(Net(net)) = sums.nets.get(share) {
         let less = shade.size.wrapping_neg();
         match share {
@@ -419,11 +427,20 @@ fn count_freed_here(
     }
 }
 
+/// The row in which a thread counts a site.
+struct Place {
+    row: &'static Row,
+    writers: Writers,
+    /// The site of the row; 0: the row is that of blocks without a stack.
+    site: u32,
+}
+
 impl Exact {
-    /// The row that a thread counts a site in, and who else writes to it. Where there is no room for a row of its own
-    /// it is that of all threads, or that of what has no stack: then the site that is returned is 0.
+    /// The row in which a thread counts a site, and its other writers. Without room for a row of
+    /// its own it is that of all threads, or that of blocks without a stack: then the returned site
+    /// is 0.
     #[inline]
-    fn place(&self, home: Home, share: usize, site: u32) -> (&'static Row, Writers, u32) {
+    fn place(&self, home: Home, share: usize, site: u32) -> Place {
         let writers = match share {
             COMMON => Writers::Many,
             _ => Writers::One,
@@ -431,8 +448,8 @@ impl Exact {
         // SAFETY: the caller has entered the process, which maps the file.
         let sums = unsafe { sums() };
         match self.rows.row(sums, share, site) {
-            Some(row) => (row, writers, site),
-            None => self.new_place(home, sums, (share, writers), site),
+            Some(row) => Place { row, writers, site },
+            None => self.new_place(home, sums, share, writers, site),
         }
     }
 
@@ -442,9 +459,10 @@ impl Exact {
         &self,
         home: Home,
         sums: Sums,
-        (share, writers): (usize, Writers),
+        share: usize,
+        writers: Writers,
         site: u32,
-    ) -> (&'static Row, Writers, u32) {
+    ) -> Place {
         // SAFETY: a process that has entered itself has a probe.
         let probe = unsafe { home.probe() };
         self.rows.provide(sums, share, site);
@@ -458,17 +476,25 @@ impl Exact {
             None => {}
         }
         if let Some(row) = row {
-            return (row, writers, site);
+            return Place { row, writers, site };
         }
         let common = |site| self.rows.row(sums, COMMON, site);
         match common(site) {
-            Some(row) => (row, Writers::Many, site),
-            None => (self.rows.first(sums), Writers::Many, 0),
+            Some(row) => Place {
+                row,
+                writers: Writers::Many,
+                site,
+            },
+            None => Place {
+                row: self.rows.first(sums),
+                writers: Writers::Many,
+                site: 0,
+            },
         }
     }
 }
 
-/// Notes that a share has more than before, and whether the process has more than ever.
+/// Notes that a share has grown, and whether the process has a new peak.
 #[inline]
 fn grown(sums: &SumsHeader, local: &Local, share: usize, bytes: u64, now: u64) {
     let Some(Net(net)) = sums.nets.get(share) else {
@@ -478,8 +504,8 @@ fn grown(sums: &SumsHeader, local: &Local, share: usize, bytes: u64, now: u64) {
         COMMON => drop(net.fetch_add(bytes, Ordering::Relaxed)),
         _ => grow(net, bytes),
     }
-    let own = net.load(Ordering::Relaxed);
-    if (own.wrapping_sub(local.peak_from()) as i64) < 0 {
+    let share_bytes = net.load(Ordering::Relaxed);
+    if (share_bytes.wrapping_sub(local.peak_from()) as i64) < 0 {
         return;
     }
     let all = sums.nets.iter();
@@ -496,16 +522,17 @@ fn grown(sums: &SumsHeader, local: &Local, share: usize, bytes: u64, now: u64) {
     } else {
         most.wrapping_sub(all)
     };
-    // All may grow at one time: if each has less than its part of what is missing, all of them have less than all of it.
+    // All may grow at one time: if each has less than its part of what is missing, all of them have
+    // less than all of it.
     let missing = match owners {
         0..=2 => missing,
         several => (missing / several).max((most / SLACK_PART).clamp(*SLACK.start(), *SLACK.end())),
     };
     // One more byte is a new peak.
-    local.set_peak_from(own.wrapping_add(missing).wrapping_add(1));
+    local.set_peak_from(share_bytes.wrapping_add(missing).wrapping_add(1));
 }
 
-/// Sees to it that the process and the thread are set up. `None`: nothing is counted.
+/// Sets up the process and the thread, if that is not done. `None`: nothing is counted.
 #[inline]
 fn enter(exact: &Exact, local: &Local) -> Option<Home> {
     let mark = exact.mark.load(Ordering::Relaxed);
@@ -540,7 +567,7 @@ fn set_up(exact: &Exact, local: &Local) -> Option<Home> {
     Some(home)
 }
 
-/// The thread ends: its share goes to another one.
+/// The thread ends: another one gets its share.
 pub fn end_thread() {
     let local = local();
     let Some(exact) = exact() else { return };
@@ -548,7 +575,7 @@ pub fn end_thread() {
         return;
     }
     let (share, known) = (local.share(), local.known());
-    // First the thread gives them up: a handler may come, and allocate.
+    // The thread gives them up first: a handler may come, and allocate.
     local.set_up_exact(local.mark(), COMMON, ptr::null_mut());
     compiler_fence(Ordering::SeqCst);
     if share != COMMON {
@@ -557,7 +584,7 @@ pub fn end_thread() {
         owned.fetch_and(!(1 << share), Ordering::Release);
     }
     if let Some(known) = known {
-        // SAFETY: it was mapped for this thread alone, which has no more use for it.
+        // SAFETY: it was mapped for this thread alone, which uses it no more.
         unsafe {
             (*known).give_back(&exact.known_room);
             files::unmap(NonNull::new_unchecked(known.cast()), size_of::<Known>());

@@ -1,8 +1,8 @@
-//! What each thread has for itself: how many bytes it may still allocate before one is looked at.
+//! The thread's own state: the bytes that it may still allocate before a block is sampled.
 //!
-//! It is in the thread's own static block, which is there from the thread's first instruction to its last and
-//! is found by two instructions. Rust's own thread-locals in a library are found by a call, which may
-//! allocate.
+//! It is in the thread's own static block, which is there from the thread's first instruction to
+//! its last and is found by two instructions. Rust's own thread-locals in a library are found by a
+//! call, which may allocate.
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
@@ -11,42 +11,43 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 use profundo_probe::heap::{Gaps, Known, Pace, Recall};
 
-/// A number of bytes that nobody ever allocates.
+/// A number of bytes that no allocation has.
 pub const NEVER: u64 = u64::MAX;
 
-/// All zero at first: then the first allocation is looked at, and the rest is set up.
+/// All zero at first: then the first allocation is sampled, and the rest is set up.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Local {
-    /// An allocation is looked at if it has at least so many bytes. What has less is taken off.
+    /// The budget: an allocation of at least this many bytes is sampled. Smaller ones are
+    /// subtracted.
     left: Cell<u64>,
-    /// What `left` was when the last block was begun to be followed, and that block's number.
+    /// The value of `left` when the last block was followed, and that block's number.
     left_then: Cell<u64>,
     last: Cell<u64>,
     gaps: Cell<Gaps>,
     pace: Cell<Pace>,
-    /// Whether gaps were drawn.
+    /// True if gaps were drawn.
     is_set_up: Cell<bool>,
-    /// Whether an allocation was looked at, or was to be.
+    /// True if an allocation was sampled, or should have been.
     has_begun: Cell<bool>,
     /// As `left`, of copies.
     copies: Cell<u64>,
-    /// Whether the thread is where a signal handler of its own that comes meanwhile must not be.
+    /// True if the thread runs code that its own signal handlers must not enter.
     is_busy: Cell<bool>,
-    /// Where everything is counted: the process that the rest was set up in, the thread's share, from which
-    /// number of bytes on there may be a new peak, and the stacks that it knows.
+    /// For exact counting: the process that the rest was set up in, the thread's share, the number
+    /// of bytes from which on there may be a new peak, and the stacks that it knows.
     mark: Cell<u32>,
     share: Cell<u32>,
     peak_from: Cell<u64>,
     known: Cell<*mut Known>,
-    /// Where some are looked at: how many were, and the stacks that they came from.
-    looks: Cell<u32>,
+    /// The number of samples, and the stacks that they came from.
+    samples: Cell<u32>,
     recall: Cell<*mut Recall>,
 }
 
 const BYTES: usize = size_of::<Local>();
 
-/// Where in it the bytes are that may still be allocated, and those that may still be copied.
+/// The offsets of both budgets.
 pub const LEFT: usize = offset_of!(Local, left);
 pub const COPIES: usize = offset_of!(Local, copies);
 
@@ -63,12 +64,12 @@ global_asm!(
     bytes = const BYTES,
 );
 
-/// The calling thread's.
+/// The calling thread's state.
 #[inline(always)]
 pub fn local() -> &'static Local {
     let address: *const Local;
-    // SAFETY: `fs:0` holds the thread pointer, and the offset from it is in the table that the linker has made
-    // for that. Nothing is written.
+    // SAFETY: `fs:0` holds the thread pointer, and the linker has put the offset from it into its
+    // table. Nothing is written.
     unsafe {
         asm!(
             "mov {address}, qword ptr fs:[0]",
@@ -77,13 +78,13 @@ pub fn local() -> &'static Local {
             options(nostack, readonly),
         );
     }
-    // SAFETY: all zero is a valid one, it is aligned, and only this thread and its handlers reach it, through
-    // cells. It lives as long as the thread, which does not hand it on.
+    // SAFETY: all zero is a valid one, it is aligned, and only this thread and its handlers reach
+    // it, through cells. It lives as long as the thread, which does not hand it on.
     unsafe { &*address }
 }
 
 impl Local {
-    /// Whether an allocation of so many bytes is not to be looked at. Then they are taken off.
+    /// True if an allocation of this size is not sampled. Then it is subtracted.
     #[inline(always)]
     pub fn may_pass(&self, bytes: u64) -> bool {
         let left = self.left.get();
@@ -94,7 +95,7 @@ impl Local {
         passes
     }
 
-    /// Whether a copy of so many bytes is not to be looked at. Then they are taken off.
+    /// True if a copy of this size is not sampled. Then it is subtracted.
     #[inline(always)]
     pub fn may_copy(&self, bytes: u64) -> bool {
         let left = self.copies.get();
@@ -105,30 +106,30 @@ impl Local {
         passes
     }
 
-    /// Sets how many bytes may be copied until one is looked at.
+    /// Sets the number of bytes to be copied until the next sample.
     pub fn set_copies(&self, left: u64) {
         self.copies.set(left);
     }
 
-    /// Whether that was never set.
+    /// True if that number was never set.
     pub fn has_no_copies(&self) -> bool {
         self.copies.get() == 0
     }
 
-    /// Takes what is left, so that calls inside of this one count nothing.
+    /// Takes the budget, so that calls inside of this one count nothing.
     #[inline(always)]
     pub fn take(&self) -> u64 {
         self.left.replace(NEVER)
     }
 
-    /// Sets what is left.
+    /// Sets the budget.
     #[inline(always)]
     pub fn set(&self, left: u64) {
         self.left.set(left);
     }
 
-    /// Adapts the distance of looks, of which one is taken now. Returns how often it had been doubled for
-    /// this one, and how often it is for the next; at most `most` times.
+    /// Adapts the distance of samples, at a sample. Returns how often it was doubled for this one,
+    /// and how often it is for the next; at most `most` times.
     pub fn keep_pace(&self, now: u64, most: u8) -> (u8, u8) {
         let mut pace = self.pace.get();
         let before = pace.doublings();
@@ -137,42 +138,43 @@ impl Local {
         (before, pace.doublings())
     }
 
-    /// Draws how much is left until the next look, with so many bytes between two of them as a mean.
+    /// Draws the budget until the next sample, with this mean.
     pub fn draw(&self, mean: u64) -> u64 {
         let mut gaps = match self.is_set_up.replace(true) {
             true => self.gaps.get(),
             // No two threads have the same address at the same cycle.
             false => Gaps::new(profundo_probe::clock::now() ^ (self as *const Self as u64) << 16),
         };
-        // What was drawn is hit by an allocation that has more bytes than that.
+        // A sample falls on an allocation that has more bytes than were drawn.
         let left = gaps.gap(mean).saturating_add(1);
         self.gaps.set(gaps);
         left
     }
 
-    /// Whether an allocation of the thread was looked at before, or was to be. From now on one was.
+    /// True if an allocation of the thread was sampled before, or should have been. From now on one
+    /// was.
     pub fn has_begun(&self) -> bool {
         self.has_begun.replace(true)
     }
 
-    /// How often the distance of looks is doubled.
+    /// The number of times that the distance of samples is doubled.
     pub fn doublings(&self) -> u8 {
         self.pace.get().doublings()
     }
 
-    /// Notes that a block is followed from here on. In other words than those of its address, which would seem to be a
-    /// pointer to it.
+    /// Notes that a block is followed from here on. `number` is kept inverted: an address would
+    /// look like a pointer to the block.
     pub fn follow(&self, number: u64, left: u64) {
         self.last.set(!number);
         self.left_then.set(left);
     }
 
-    /// Whether nothing was allocated since a block was begun to be followed.
+    /// True if nothing was allocated since a block was begun to be followed.
     pub fn is_right_after(&self, number: u64) -> bool {
         self.last.get() == !number && self.left_then.get() == self.left.get()
     }
 
-    /// Whether the last block that was handed out lies there.
+    /// True if the last block that was handed out lies there.
     pub fn is_last(&self, address: u64) -> bool {
         self.last.get() == !address
     }
@@ -196,21 +198,21 @@ impl Local {
         (!known.is_null()).then_some(known)
     }
 
-    /// What the thread remembers of its stacks, for which `make` gives memory when it is worth it.
+    /// The thread's memory of its stacks. `make` allocates it when it is worth it.
     pub fn recall(&self, make: impl FnOnce() -> *mut Recall) -> *mut Recall {
-        /// So many looks are walked first.
+        /// The number of samples before that.
         const SOME: u32 = 16;
-        let looks = self.looks.get();
-        if looks == SOME {
+        let samples = self.samples.get();
+        if samples == SOME {
             self.recall.set(make());
         }
-        self.looks.set(looks.saturating_add(1));
+        self.samples.set(samples.saturating_add(1));
         self.recall.get()
     }
 
-    /// Takes that away for ever.
+    /// Takes the memory of stacks away for ever.
     pub fn take_recall(&self) -> *mut Recall {
-        self.looks.set(u32::MAX);
+        self.samples.set(u32::MAX);
         self.recall.replace(core::ptr::null_mut())
     }
 
@@ -222,25 +224,25 @@ impl Local {
         self.peak_from.set(0);
     }
 
-    /// From which number of bytes of its share on there may be a new peak.
+    /// The number of bytes of its share from which on there may be a new peak.
     #[inline(always)]
     pub fn peak_from(&self) -> u64 {
         self.peak_from.get()
     }
 
-    /// Sets it.
+    /// Sets that number.
     pub fn set_peak_from(&self, bytes: u64) {
         self.peak_from.set(bytes);
     }
 
-    /// Runs `f`, unless a handler runs this that has interrupted such an `f`: what that holds or has half
-    /// written, nobody else can wait for.
+    /// Runs `f`, unless this is a handler that has interrupted such an `f`: it cannot wait for what
+    /// that holds or has half written.
     #[inline(always)]
     pub fn alone<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
         if self.is_busy.replace(true) {
             return None;
         }
-        // What a handler of this thread sees is the order of the instructions.
+        // A handler of this thread sees the order of the instructions.
         compiler_fence(Ordering::SeqCst);
         let result = f();
         compiler_fence(Ordering::SeqCst);

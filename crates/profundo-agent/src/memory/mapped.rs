@@ -1,16 +1,16 @@
-//! Pages that are followed until they are given back, which may be done piece by piece.
+//! Pages that are followed until they are unmapped, possibly piece by piece.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use profundo_probe::heap::Spin;
 
-/// How many can be followed at one time.
+/// The most mappings that are followed at one time.
 const ROOM: usize = 4096;
 
-/// Those that are followed. All zero is none.
+/// The mappings that are followed. All zero is none.
 #[repr(C)]
 pub struct Mapped {
-    /// How many there are. Read without the lock.
+    /// Their number. Read without the lock.
     count: AtomicU32,
     ranges: Spin<[Range; ROOM]>,
 }
@@ -19,13 +19,13 @@ pub struct Mapped {
 struct Range {
     start: u64,
     end: u64,
-    /// What of it was not given back. 0: unused.
+    /// The bytes that are still mapped. 0: unused.
     left: u64,
     number: u64,
 }
 
 impl Mapped {
-    /// Follows pages. False: there is no room.
+    /// Follows a mapping. `false`: there is no room.
     pub fn insert(&self, start: u64, bytes: u64, number: u64) -> bool {
         let inserted = self.ranges.with(|ranges| {
             let Some(place) = ranges.iter_mut().find(|range| range.left == 0) else {
@@ -43,14 +43,14 @@ impl Mapped {
         inserted.unwrap_or(false)
     }
 
-    /// Whether none are followed.
+    /// True if no mapping is followed.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// What lies there is given back: `gone` gets the number of each that loses something, how many bytes, and
-    /// whether it is gone now.
+    /// Removes a range that is unmapped: `gone` gets the number of each mapping that loses
+    /// something, how many bytes, and whether it is gone now.
     pub fn remove(&self, start: u64, bytes: u64, mut gone: impl FnMut(u64, u64, bool)) {
         const SOME: usize = 16;
         let end = start.saturating_add(bytes);
@@ -81,7 +81,7 @@ impl Mapped {
                     count += 1;
                 }
             });
-            // Not under the lock: it is told of, which takes a while.
+            // Not under the lock, since the report takes a while.
             for &(number, bytes, is_all) in found.iter().take(count) {
                 gone(number, bytes, is_all);
             }

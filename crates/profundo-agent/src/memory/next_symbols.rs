@@ -1,4 +1,4 @@
-//! The functions that hand out memory and take it back.
+//! The functions that allocate and free memory.
 
 #![expect(non_snake_case, reason = "the names are those of the C++ compiler's")]
 

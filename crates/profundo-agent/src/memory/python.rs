@@ -1,8 +1,9 @@
 //! The interpreter's own allocators: that of its objects, and that of what belongs to them.
 //!
-//! They are replaced by ones of ours that call them, by the function that the interpreter has for that, before
-//! it has begun. Blocks stay as they are, so it does not matter which of them came before and which after, or
-//! whether somebody else replaces ours. What they take from `malloc` is part of what they hand out.
+//! They are replaced by ones of ours that call them, by the function that the interpreter has for
+//! that, before it has begun. Blocks stay as they are, so it does not matter which of them came
+//! before and which after, or whether another tool replaces ours. Their own use of `malloc` is part
+//! of the blocks that they hand out.
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
@@ -12,7 +13,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use profundo_wire::Source;
 
 use crate::home;
-use crate::memory::calls::{counted, resized};
+use crate::memory::counting::{counted, resized};
 use crate::memory::entry::{caller, counting_entries, entries, freeing_entries};
 use crate::memory::local::local;
 use crate::memory::{ends, state};
@@ -36,22 +37,22 @@ struct Allocator {
     free: Free,
 }
 
-/// Those that were there before ours.
+/// The allocators that were there before ours.
 struct Before(UnsafeCell<MaybeUninit<[Allocator; 2]>>);
 
-// SAFETY: written before ours are known to the interpreter.
+// SAFETY: written before the interpreter has ours.
 unsafe impl Sync for Before {}
 
 static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::uninit()));
 
-/// `PYMEM_DOMAIN_MEM` and `PYMEM_DOMAIN_OBJ`. What is outside of both is `malloc`'s.
+/// `PYMEM_DOMAIN_MEM` and `PYMEM_DOMAIN_OBJ`. Memory outside of both is `malloc`'s.
 const DOMAINS: [c_int; 2] = [1, 2];
 
 /// `Py_IsFinalizing`; 0 where there is no interpreter.
 static FINALIZING: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the interpreter is being shut down. What is freed then was kept until the end, and what is allocated
-/// then is for nobody.
+/// True if the interpreter is being shut down. Blocks that are freed then were kept until the end,
+/// and blocks that are allocated then are for the shutdown itself.
 #[inline]
 pub fn is_finalizing() -> bool {
     let function = FINALIZING.load(Ordering::Relaxed);
@@ -59,8 +60,8 @@ pub fn is_finalizing() -> bool {
     function != 0 && unsafe { transmute::<usize, unsafe extern "C" fn() -> c_int>(function)() != 0 }
 }
 
-/// Whether an interpreter was ever shut down, or is being. Threads may be left that it once had, and that run
-/// on without it: what was theirs in it is no more, and must not be read.
+/// True if an interpreter was ever shut down, or is being. Its threads may run on without it: their
+/// structures in it are gone, and must not be read.
 #[inline]
 pub fn has_finalized() -> bool {
     static HAS_ENDED: AtomicBool = AtomicBool::new(false);
@@ -70,7 +71,7 @@ pub fn has_finalized() -> bool {
     HAS_ENDED.load(Ordering::Relaxed)
 }
 
-/// Puts ours before the interpreter's, if allocations are recorded.
+/// Installs ours in front of the interpreter's, if allocations are recorded.
 pub fn install() {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
     if !state::is_on() || IS_DONE.swap(true, Ordering::Relaxed) {
@@ -98,7 +99,8 @@ pub fn install() {
     if get == 0 || set == 0 {
         return;
     }
-    // SAFETY: the interpreter's functions of these names have these types, and may be called before it begins.
+    // SAFETY: the interpreter's functions of these names have these types, and may be called before
+    // it begins.
     unsafe {
         if get_arenas != 0 && set_arenas != 0 {
             watch_arenas(get_arenas, set_arenas);
@@ -143,7 +145,7 @@ entries! {
     realloc(3) => realloc_from;
 }
 
-/// What is larger than this the interpreter's allocator for small blocks takes from `malloc`.
+/// Blocks larger than this come from `malloc`, by the interpreter's allocator for small blocks.
 const SMALL: usize = 512;
 
 unsafe extern "C-unwind" fn malloc_from(
@@ -187,7 +189,7 @@ unsafe extern "C-unwind" fn realloc_from(
     let get = || unsafe { ((*before).realloc)((*before).context, old, size) };
     // SAFETY: this is called by an entry.
     let caller = || unsafe { caller(stack, frame, base) };
-    resized((old, size, Source::Python), get, caller)
+    resized(old, size, Source::Python, get, caller)
 }
 
 unsafe extern "C-unwind" fn free_from(before: *const Allocator, block: Block) {
@@ -196,7 +198,7 @@ unsafe extern "C-unwind" fn free_from(before: *const Allocator, block: Block) {
     unsafe { ((*before).free)((*before).context, block) };
 }
 
-/// Who makes the room that small blocks lie in.
+/// The allocator of the arenas that small blocks lie in.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Arenas {
@@ -212,10 +214,11 @@ unsafe impl Sync for ArenasBefore {}
 
 static ARENAS: ArenasBefore = ArenasBefore(UnsafeCell::new(MaybeUninit::uninit()));
 
-/// Puts ours before those of the interpreter: what they get is room, and no block.
+/// Installs ours in front of the interpreter's: arenas are room for blocks, and not blocks.
 ///
 /// # Safety
-/// The functions are `PyObject_GetArenaAllocator` and `PyObject_SetArenaAllocator`, and this is called once.
+/// The functions are `PyObject_GetArenaAllocator` and `PyObject_SetArenaAllocator`, and this is
+/// called once.
 unsafe fn watch_arenas(get: usize, set: usize) {
     // SAFETY: the caller vouches.
     unsafe {

@@ -1,10 +1,10 @@
-//! The few allocations that are looked at, and the ends of those that are followed.
+//! The few allocations that are sampled, and the ends of those that are followed.
 
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{Ordering, compiler_fence};
 
 use profundo_probe::clock;
-use profundo_probe::heap::{Caller, Recall, Untold, followed};
+use profundo_probe::heap::{Caller, NotRecorded, Recall, followed};
 use profundo_unwind::Regs;
 use profundo_wire::{Block, Freed, Source};
 
@@ -15,10 +15,10 @@ use crate::memory::state::{FEW, Heap, heap, mean};
 use crate::memory::{exact, python, state};
 use crate::{files, home, process};
 
-/// While nothing is recorded it is looked again whether that has changed after so many bytes.
-const AGAIN: u64 = 1 << 20;
+/// While nothing is recorded, the number of bytes until the next check.
+const RECHECK_BYTES: u64 = 1 << 20;
 
-/// A block that was handed out, and what was left of the thread's bytes before.
+/// A block that was allocated, and the thread's budget before.
 #[derive(Clone, Copy)]
 pub struct Given {
     pub address: u64,
@@ -27,10 +27,10 @@ pub struct Given {
     pub left: u64,
 }
 
-/// Looks at an allocation. Until it returns, nothing that the thread allocates counts.
+/// Samples an allocation. Until it returns, the thread's own allocations do not count.
 #[cold]
 #[inline(never)]
-pub fn look(local: &Local, given: Given, caller: Caller) {
+pub fn sample(local: &Local, given: Given, caller: Caller) {
     if given.address == 0 {
         return local.set(given.left);
     }
@@ -40,10 +40,10 @@ pub fn look(local: &Local, given: Given, caller: Caller) {
     }
     let mean = mean();
     let (Some(heap), true) = (heap(), mean > 0) else {
-        return local.set(AGAIN);
+        return local.set(RECHECK_BYTES);
     };
     if !local.has_begun() {
-        // The first one of this thread is no other than those that follow.
+        // The first block of this thread counts like those that follow.
         let left = local.draw(mean);
         if left > given.size {
             return local.set(left - given.size);
@@ -52,12 +52,12 @@ pub fn look(local: &Local, given: Given, caller: Caller) {
     match home::current().filter(|_| !python::is_finalizing()) {
         Some(home) => {
             let (before, after) = local.keep_pace(clock::now(), state::most_doublings());
-            let told = local.alone(|| tell(home, heap, local, (given, before), caller));
-            if told.is_none() {
+            let recorded = local.alone(|| record_block(home, heap, local, given, before, caller));
+            if recorded.is_none() {
                 let lost = &home.ring().header.memory.lost;
                 lost.fetch_add(1, Ordering::Relaxed);
             }
-            let number = told.flatten();
+            let number = recorded.flatten();
             let left = local.draw(mean << after);
             local.follow(number.unwrap_or(0), left);
             local.set(left);
@@ -66,12 +66,13 @@ pub fn look(local: &Local, given: Given, caller: Caller) {
     }
 }
 
-/// Tells of a block and follows it; returns its number.
-fn tell(
+/// Records a block and follows it; returns its number.
+fn record_block(
     home: Home,
     heap: &Heap,
     local: &Local,
-    (given, doublings): (Given, u8),
+    given: Given,
+    doublings: u8,
     caller: Caller,
 ) -> Option<u64> {
     let number = heap.numbers.fetch_add(1, Ordering::Relaxed) + 1;
@@ -88,15 +89,15 @@ fn tell(
     let lost = &home.ring().header.memory.lost;
     let recall = local.recall(make_recall);
     // SAFETY: it is this thread's, which has come from the caller just now and is here once.
-    let told = match unsafe { recall.as_mut() }.filter(|_| !python::has_finalized()) {
+    let recorded = match unsafe { recall.as_mut() }.filter(|_| !python::has_finalized()) {
         // SAFETY: as above.
-        Some(recall) => unsafe { probe.tell_block_by(recall, &caller, block) },
-        None => probe.tell_block(&caller, block),
+        Some(recall) => unsafe { probe.record_block_with(recall, &caller, block) },
+        None => probe.record_block(&caller, block),
     };
-    match told {
+    match recorded {
         Ok(()) => {}
-        Err(Untold::Unwanted) => return None,
-        Err(Untold::Stranger | Untold::Full) => {
+        Err(NotRecorded::Unwanted) => return None,
+        Err(NotRecorded::NoFreeSlot | NotRecorded::Full) => {
             lost.fetch_add(1, Ordering::Relaxed);
             return None;
         }
@@ -111,7 +112,7 @@ fn tell(
         };
         let inserted = heap.followed.insert(&FEW, block);
         if let Ok(Some(former)) = inserted {
-            // It was freed by a way that is out of sight.
+            // The former block was freed in a way that is not seen.
             freed(home, former.number, false);
         }
         inserted.is_ok()
@@ -123,7 +124,8 @@ fn tell(
     Some(number)
 }
 
-/// Memory for what a thread remembers of its stacks, which is empty again in the child of a fork. Null: there is none.
+/// Memory for a thread's memory of its stacks, which is empty again in the child of a fork. Null:
+/// there is none.
 #[cold]
 fn make_recall() -> *mut Recall {
     match process::has_unlimited_memory() {
@@ -132,7 +134,7 @@ fn make_recall() -> *mut Recall {
     }
 }
 
-/// The thread ends: it has no more use for that.
+/// The thread ends: it uses that no more.
 pub fn end_thread() {
     let recall = local().take_recall();
     if let Some(recall) = NonNull::new(recall) {
@@ -143,13 +145,13 @@ pub fn end_thread() {
     }
 }
 
-/// Lets go of the block that lies there, if it is followed.
+/// Removes the block at an address, if it is followed.
 #[cold]
 #[inline(never)]
-pub fn let_go(local: &Local, address: u64) -> Option<Gone> {
+pub fn remove_block(local: &Local, address: u64) -> Option<Gone> {
     let heap = heap()?;
     let Some(found) = local.alone(|| heap.followed.remove(&FEW, address)) else {
-        // That it is gone is seen when another one lies there, or never.
+        // The free is noticed when another block lies there, or never.
         let header = &home::current()?.ring().header;
         header.memory.unfreed.fetch_add(1, Ordering::Relaxed);
         return None;
@@ -158,7 +160,7 @@ pub fn let_go(local: &Local, address: u64) -> Option<Gone> {
     Some(Gone::Followed(found, local.is_right_after(found.number)))
 }
 
-/// Tells that a block was freed.
+/// Reports that a block was freed.
 pub fn freed(home: Home, number: u64, at_once: bool) {
     let freed = Freed {
         clock: 0,
@@ -166,13 +168,13 @@ pub fn freed(home: Home, number: u64, at_once: bool) {
         at_once,
     };
     // SAFETY: as above.
-    if !unsafe { home.probe() }.tell_freed(freed) {
+    if !unsafe { home.probe() }.record_freed(freed) {
         let header = &home.ring().header;
         header.memory.unfreed.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Goes on following a block that was not freed after all.
+/// Follows a block again that was not freed after all.
 #[cold]
 pub fn follow_again(block: followed::Block) {
     if let Some(heap) = heap() {

@@ -1,5 +1,5 @@
-//! At the very end, when the program's own functions for that have run: which blocks does nobody point to any more?
-//! The command looks, while the thread that ends the process waits, for a moment.
+//! The search for unreachable blocks at the very end, after the program's own exit functions. The
+//! command searches, while the thread that ends the process waits for a moment.
 
 use core::arch::asm;
 use core::sync::atomic::Ordering;
@@ -11,28 +11,28 @@ use crate::home::Home;
 use crate::memory::exact;
 use crate::memory::local::local;
 use crate::memory::state::heap;
-use crate::{agent_memory, next_symbols, process, session, threads};
+use crate::{agent_memory, command, next_symbols, process, session};
 
-/// A command that is not held up begins within a part of this, in nanoseconds.
+/// A command that is not delayed begins within a part of this, in nanoseconds.
 const TO_BEGIN: u64 = 100_000_000;
-/// So long it may look: a little longer than it looks at most.
-const TO_LOOK: u64 = 1_200_000_000;
-/// So often it is looked whether the command is still there.
+/// The time that it may search: a little more than it ever takes.
+const TO_SEARCH: u64 = 1_200_000_000;
+/// The interval of checks that the command still runs.
 const TURN: u64 = 20_000_000;
 
-/// Asks for it, and waits. The caller has a ring, and is about to end the process.
+/// Requests the search, and waits. The caller has a ring, and is about to end the process.
 #[inline(never)]
-pub fn look_for_the_unreachable(home: Home) {
+pub fn search_unreachable(home: Home) {
     if !super::is_on() {
         return;
     }
     let header = &home.ring().header;
-    let alive = session::control().filter(|control| session::is_alive(control));
-    // What an interpreter keeps it frees or forgets as it likes.
+    let alive = session::control().filter(|control| command::is_alive(control));
+    // An interpreter frees or forgets its memory as it likes.
     let (Some(control), 0) = (alive, header.python.load(Ordering::Relaxed)) else {
         return;
     };
-    // Other threads must not go on for longer than they would, with all that was destroyed already.
+    // The exit must not delay other threads, which would run on with destroyed objects.
     if !process::has_one_thread() {
         return;
     }
@@ -56,10 +56,10 @@ pub fn look_for_the_unreachable(home: Home) {
     for (place, value) in search.followed.iter().zip([followed, count]) {
         place.store(value, Ordering::Relaxed);
     }
-    for (place, value) in search.own.iter().zip([own, ranges]) {
+    for (place, value) in search.own_memory.iter().zip([own, ranges]) {
         place.store(value, Ordering::Relaxed);
     }
-    // What callers of ours have in registers lies on the stack then, above its end.
+    // The registers of our callers lie on the stack then, above its end.
     let mut registers = [0_u64; 6];
     let stack: u64;
     // SAFETY: six words of ours are written.
@@ -81,17 +81,17 @@ pub fn look_for_the_unreachable(home: Home) {
     // Release pairs with the acquire of the command.
     search.state.store(search_state::WANTED, Ordering::Release);
     header.news.store(1, Ordering::Release);
-    threads::tell(home);
+    home.ring_bell();
     let began = process::time(libc::CLOCK_MONOTONIC);
     loop {
         let state = search.state.load(Ordering::Acquire);
         let patience = match state {
             search_state::WANTED => TO_BEGIN,
-            search_state::BEGUN => TO_LOOK,
+            search_state::BEGUN => TO_SEARCH,
             _ => break,
         };
         let waited = process::time(libc::CLOCK_MONOTONIC).saturating_sub(began);
-        if waited > patience || !session::is_alive(control) {
+        if waited > patience || !command::is_alive(control) {
             break;
         }
         sys::futex_wait(&search.state, state, TURN);

@@ -1,4 +1,4 @@
-//! The file that says which stack each number is: where the process has it mapped.
+//! The file of the stacks and their numbers: where the process has it mapped.
 
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -9,13 +9,14 @@ use crate::{files, session};
 
 static STACKS: AtomicPtr<u64> = AtomicPtr::new(ptr::null_mut());
 
-/// Where it is mapped. Null: nowhere.
+/// The address of the mapping. Null: none.
 #[inline]
 pub fn place() -> *mut u64 {
     STACKS.load(Ordering::Relaxed)
 }
 
-/// Maps the file of the process with this ring, in the place of its parent's if there is one. For one thread alone.
+/// Maps the file of the process with this ring, in the place of its parent's if there is one. For
+/// one thread alone.
 pub fn map(number: u32) -> Option<()> {
     let mut room = [0; session::PATH];
     let path = session::file_of(&mut room, STACKS_FILE, number)?;
@@ -23,7 +24,8 @@ pub fn map(number: u32) -> Option<()> {
     match NonNull::new(place()) {
         None => STACKS.store(new.cast().as_ptr(), Ordering::Relaxed),
         Some(old) => {
-            // SAFETY: both are ours and of one length, and there is one thread, which writes no stack.
+            // SAFETY: both are ours and of one length, and there is one thread, which writes no
+            // stack.
             if !unsafe { files::move_over(new, old.cast(), STACKS_BYTES) } {
                 return None;
             }

@@ -54,11 +54,11 @@ pub fn disable(clock: &OwnedFd) {
     unsafe { libc::ioctl(clock.as_raw_fd(), 0x2401, 0) };
 }
 
-/// Whether this machine lets us have clocks; says so if not.
+/// True if this machine permits clocks; prints a note if not.
 pub fn is_permitted() -> bool {
     let permitted = open(std::process::id(), 1_000_000);
     if let Err(error) = &permitted {
-        crate::programs::skip(&format!("no task clock can be opened: {error}"));
+        profundo_testing::skip(&format!("no task clock can be opened: {error}"));
     }
     permitted.is_ok()
 }

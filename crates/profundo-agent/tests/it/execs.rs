@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::program;
-use crate::recorder::{Options, QUIET, SAMPLING, compare};
+use crate::recorder::{NO_SAMPLES, Options, SAMPLING, compare};
 
 /// Every way to execute something, by its name; then a failing one first.
 const WAYS: &str = r#"
@@ -111,7 +111,7 @@ fn each_way_is_followed() {
     ] {
         for how in ["here", "fork", "vfork"] {
             let mut command = program!("ways", WAYS);
-            let run = compare(QUIET, command.args([how, way]));
+            let run = compare(NO_SAMPLES, command.args([how, way]));
             let expected = if how == "fork" { (2, 1) } else { (2, 0) };
             assert_eq!(run.kinds(), expected, "{how} {way}: {:?}", run.seen);
             assert!(run.text().len() > 1, "{how} {way}");
@@ -123,7 +123,7 @@ fn each_way_is_followed() {
 fn what_is_spawned_is_followed() {
     for (how, programs) in [("spawn", 2), ("spawnp", 2), ("system", 3), ("popen", 4)] {
         let mut command = program!("ways", WAYS);
-        let run = compare(QUIET, command.args([how, ""]));
+        let run = compare(NO_SAMPLES, command.args([how, ""]));
         assert_eq!(run.kinds().0, programs, "{how}: {:?}", run.seen);
     }
 }
@@ -132,7 +132,7 @@ fn what_is_spawned_is_followed() {
 fn where_children_are_not_wanted_they_get_nothing() {
     let options = Options {
         follow: false,
-        ..QUIET
+        ..NO_SAMPLES
     };
     for how in ["spawn", "system", "popen"] {
         let mut command = program!("ways", WAYS);
@@ -246,6 +246,6 @@ fn popen_in_many_threads() {
             return 0;
         }"#;
     let mut command = program!("popens", source);
-    let run = compare(QUIET, &mut command);
+    let run = compare(NO_SAMPLES, &mut command);
     assert_eq!(run.kinds().0, 41);
 }

@@ -1,9 +1,11 @@
-//! Children of forks: each has a ring of its own, or none, and harms nobody.
+//! Children of forks: each has a ring of its own, or none, and does no harm.
 
 use std::process::Command;
 
+use profundo_testing::wait_until;
+
 use crate::program;
-use crate::recorder::{Options, QUIET, SAMPLING, compare};
+use crate::recorder::{NO_SAMPLES, Options, SAMPLING, compare};
 
 #[test]
 fn children_of_all_kinds_are_entered() {
@@ -54,7 +56,7 @@ fn children_of_all_kinds_are_entered() {
             printf("%d %c\n", WEXITSTATUS(status), c);
             return 6;
         }"#;
-    for options in [QUIET, SAMPLING] {
+    for options in [NO_SAMPLES, SAMPLING] {
         let mut command = program!(
             "children",
             &source.replace(
@@ -63,7 +65,7 @@ fn children_of_all_kinds_are_entered() {
             )
         );
         let run = compare(options, &mut command);
-        // The child of a bare clone is told of by nobody, but by its own `_exit`.
+        // Only its own `_exit` reports the child of a bare clone.
         assert_eq!(run.kinds().0, 1);
         assert!((3..=4).contains(&run.kinds().1), "{:?}", run.seen);
         let first = run.first();
@@ -198,13 +200,8 @@ fn a_child_may_outlive_the_recorder() {
     command.env("MARK", &mark);
     let run = crate::recorder::run(SAMPLING, &mut command);
     assert_eq!(run.text(), "started\n");
-    let patience = std::time::Instant::now();
-    while !mark.exists() || std::fs::read_to_string(&mark).unwrap().is_empty() {
-        assert!(
-            patience.elapsed().as_secs() < 20,
-            "the child has not come to its end"
-        );
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until("the child to come to its end", || {
+        std::fs::read_to_string(&mark).is_ok_and(|text| !text.is_empty())
+    });
     assert_eq!(std::fs::read_to_string(&mark).unwrap(), "0\n");
 }

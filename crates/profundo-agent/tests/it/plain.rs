@@ -1,8 +1,9 @@
-//! What any program is: its output, its end, its environment, its descriptors and threads.
+//! The things that every program has: its output, its end, its environment, its descriptors and
+//! threads.
 
 use std::process::Command;
 
-use crate::recorder::{self, QUIET, SAMPLING, compare};
+use crate::recorder::{self, NO_SAMPLES, SAMPLING, compare};
 
 fn shell(line: &str) -> Command {
     let mut command = Command::new("bash");
@@ -17,11 +18,11 @@ fn output_and_exit_code_are_the_programs() {
         "kill -TERM $$",
         "printf 'x%.0s' {1..5000}; exit 255",
     ] {
-        let run = compare(QUIET, &mut shell(line));
+        let run = compare(NO_SAMPLES, &mut shell(line));
         assert_eq!(run.kinds().0, 1);
     }
     for program in ["ls", "true", "false"] {
-        let run = compare(QUIET, Command::new(program).arg("/"));
+        let run = compare(NO_SAMPLES, Command::new(program).arg("/"));
         assert_eq!(run.seen[0].command, program);
         assert!(run.seen[0].ends.is_some(), "{program}");
         assert_eq!(Some(run.seen[0].exit_code), run.output.status.code());
@@ -30,14 +31,14 @@ fn output_and_exit_code_are_the_programs() {
 
 #[test]
 fn the_environment_is_the_programs() {
-    compare(QUIET, Command::new("env").env("A", "1").env("Z", "2"));
+    compare(NO_SAMPLES, Command::new("env").env("A", "1").env("Z", "2"));
     compare(
-        QUIET,
+        NO_SAMPLES,
         &mut shell("env | sort; env -i /usr/bin/env; set | grep -c PROFUNDO_SESS"),
     );
-    // One that is empty is followed too.
+    // A program with an empty environment is followed too.
     let run = compare(
-        QUIET,
+        NO_SAMPLES,
         &mut shell("env -i /usr/bin/env -i /usr/bin/env; true"),
     );
     assert!(run.kinds().0 >= 3, "{:?}", run.seen);
@@ -46,7 +47,7 @@ fn the_environment_is_the_programs() {
         "-e",
         "print join(',', map { \"$_=$ENV{$_}\" } sort keys %ENV); print `env | sort`",
     ]);
-    compare(QUIET, &mut perl);
+    compare(NO_SAMPLES, &mut perl);
 }
 
 #[test]
@@ -65,7 +66,7 @@ fn a_preload_of_the_programs_own_stays() {
         format!("LD_PRELOAD={own} env"),
         "LD_PRELOAD= env | grep LD_PRELOAD".into(),
     ] {
-        let run = compare(QUIET, &mut shell(&line));
+        let run = compare(NO_SAMPLES, &mut shell(&line));
         assert!(!run.text().contains(agent));
         assert!(run.kinds().0 >= 2, "{line}: {:?}", run.seen);
     }
@@ -73,7 +74,7 @@ fn a_preload_of_the_programs_own_stays() {
 
 #[test]
 fn descriptors_and_threads_are_the_programs() {
-    for options in [QUIET, SAMPLING] {
+    for options in [NO_SAMPLES, SAMPLING] {
         let line = "ls /proc/self/fd | wc -l; ls /proc/$$/fd; ls /proc/$$/task | wc -l";
         compare(options, &mut shell(line));
         // With as many descriptors as are permitted, too.
@@ -85,12 +86,12 @@ fn descriptors_and_threads_are_the_programs() {
 #[test]
 fn a_limited_address_space_is_no_hindrance() {
     let run = compare(
-        QUIET,
+        NO_SAMPLES,
         &mut shell("ulimit -v 400000; python3 -c 'print(1)'; ls /"),
     );
     assert!(run.kinds().0 >= 2);
     compare(
-        QUIET,
+        NO_SAMPLES,
         &mut shell("ulimit -v 60000; ls /; cat /dev/null; echo $?"),
     );
 }
@@ -114,7 +115,10 @@ fn without_a_session_nothing_happens() {
 
 #[test]
 fn without_a_free_ring_the_program_runs_and_is_counted() {
-    let options = recorder::Options { rings: 1, ..QUIET };
+    let options = recorder::Options {
+        rings: 1,
+        ..NO_SAMPLES
+    };
     let run = compare(options, &mut shell("ls / | cat; (echo a; ls / | cat)"));
     assert!(run.starved > 0);
     assert!(run.kinds().0 >= 1);
@@ -143,10 +147,10 @@ fn programs_of_many_kinds_run() {
     ] {
         let mut command = Command::new(program);
         if command.arg("--version").output().is_err() {
-            crate::programs::skip(&format!("there is no {program}"));
+            profundo_testing::skip(&format!("there is no {program}"));
             continue;
         }
-        for options in [QUIET, SAMPLING] {
+        for options in [NO_SAMPLES, SAMPLING] {
             let mut command = Command::new(program);
             let run = compare(options, command.args(arguments));
             assert!(run.kinds().0 >= 1, "{program}");

@@ -1,18 +1,10 @@
 //! Small programs to launch, compiled when they are needed.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// Says that something could not be tested here.
-pub fn skip(why: &str) {
-    if let Some(path) = std::env::var_os("PROFUNDO_SKIP_FILE") {
-        let file = fs::OpenOptions::new().append(true).create(true).open(path);
-        writeln!(file.unwrap(), "skipped: {why}").unwrap();
-    }
-}
+use profundo_testing as testing;
 
 /// Compiles a program. `None`: there is no compiler.
 pub fn compile(name: &str, source: &str, options: &[&str]) -> Option<PathBuf> {
@@ -29,18 +21,8 @@ pub fn compile(name: &str, source: &str, options: &[&str]) -> Option<PathBuf> {
     }
     fs::write(&file, source).unwrap();
     let compiler = if is_cpp { "g++" } else { "gcc" };
-    let output = Command::new(compiler)
-        .args(["-O1", "-g", "-w", "-pthread", "-o"])
-        .arg(&program)
-        .arg(&file)
-        .args(options)
-        .output();
-    let Ok(output) = output else {
-        skip(&format!("there is no {compiler}"));
-        return None;
-    };
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name}: {errors}");
+    let options = [&["-O1", "-g", "-w", "-pthread"], options].concat();
+    let program = testing::compile(compiler, &file, &program, &options)?;
     made.push(name.to_owned());
     Some(program)
 }
@@ -58,28 +40,12 @@ macro_rules! program {
 
 /// The Pythons of this machine, with their minor versions.
 pub fn pythons() -> Vec<(u8, PathBuf)> {
-    let home = std::env::var_os("HOME").unwrap_or_default();
-    let versions = Path::new(&home).join(".pyenv/versions");
-    let mut found: Vec<PathBuf> = fs::read_dir(versions)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path().join("bin/python3"))
+    let present = testing::pythons().iter();
+    let pythons: Vec<(u8, PathBuf)> = present
+        .map(|python| (python.version.1 as u8, python.path.clone()))
         .collect();
-    found.push("/usr/bin/python3".into());
-    let minor = |path: &PathBuf| {
-        let code = "import sys; print(sys.version_info[1])";
-        let output = Command::new(path).args(["-c", code]).output().ok()?;
-        String::from_utf8_lossy(&output.stdout).trim().parse().ok()
-    };
-    let mut pythons: Vec<(u8, PathBuf)> = found
-        .into_iter()
-        .filter_map(|path| Some((minor(&path)?, path)))
-        .filter(|&(minor, _)| minor >= 8)
-        .collect();
-    pythons.sort();
     if pythons.is_empty() {
-        skip("there is no Python 3.8 or later");
+        testing::skip("there is no Python 3.8 or later");
     }
     pythons
 }

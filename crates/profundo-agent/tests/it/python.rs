@@ -2,8 +2,10 @@
 
 use std::process::Command;
 
-use crate::programs::{pythons, skip};
-use crate::recorder::{Options, QUIET, Run, SAMPLING, compare};
+use profundo_testing::skip;
+
+use crate::programs::pythons;
+use crate::recorder::{NO_SAMPLES, Options, Run, SAMPLING, compare};
 
 fn each(options: Options, code: &str, check: impl Fn(u8, &Run)) {
     for (minor, python) in pythons() {
@@ -25,7 +27,7 @@ print(subprocess.run(['env'], capture_output=True, text=True).stdout)
 print(subprocess.run(['env'], capture_output=True, text=True, env={}).stdout)
 print(os.popen('env').read(), os.system('exit 3'))
 ";
-    for options in [QUIET, SAMPLING] {
+    for options in [NO_SAMPLES, SAMPLING] {
         each(options, code, |minor, run| {
             assert_eq!(run.first().python >> 8, u32::from(minor) | 3 << 8);
             assert!(run.kinds().0 >= 6, "{:?}", run.seen);

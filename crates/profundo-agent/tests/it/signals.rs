@@ -1,7 +1,7 @@
 //! Signals, SIGURG above all, are the program's.
 
 use crate::program;
-use crate::recorder::{Options, QUIET, SAMPLING, compare};
+use crate::recorder::{NO_SAMPLES, Options, SAMPLING, compare};
 
 const FAST: Options = Options {
     period: 100_000,
@@ -113,7 +113,7 @@ fn the_programs_own_handler_gets_its_signals_and_no_others() {
             show("last");
             return 0;
         }"#;
-    for options in [QUIET, FAST] {
+    for options in [NO_SAMPLES, FAST] {
         let mut command = program!("own_handler", source);
         let run = compare(options, &mut command);
         if options.period != 0 {
@@ -123,7 +123,7 @@ fn the_programs_own_handler_gets_its_signals_and_no_others() {
 }
 
 #[test]
-fn who_waits_for_all_signals_does_not_get_ours() {
+fn a_wait_for_all_signals_does_not_get_ours() {
     let source = r#"
         #define _GNU_SOURCE
         #include <errno.h>
@@ -212,7 +212,7 @@ fn calls_do_not_fail_for_our_signals() {
         }"#;
     let mut command = program!("calls", source);
     let run = compare(FAST, &mut command);
-    // It sleeps so often that it is sampled at the kernel's ticks.
+    // The program sleeps so often that it is sampled at the kernel's ticks.
     assert!(run.first().samples > 40, "{}", run.first().samples);
 }
 
@@ -303,7 +303,7 @@ fn a_program_that_restricts_itself_is_not_killed_for_our_calls() {
         }"#;
     for how in ["strict", "filter"] {
         for options in [
-            QUIET,
+            NO_SAMPLES,
             FAST,
             Options {
                 timers: true,

@@ -1,10 +1,10 @@
-//! Threads: each is entered, and its end is told however it comes.
+//! Threads: each is entered, and its end is reported however it comes.
 
 use crate::program;
-use crate::recorder::{Options, QUIET, SAMPLING, compare};
+use crate::recorder::{NO_SAMPLES, Options, SAMPLING, compare};
 
 #[test]
-fn ends_of_every_kind_are_told() {
+fn ends_of_every_kind_are_reported() {
     let source = r#"
         #define _GNU_SOURCE
         #include <pthread.h>
@@ -72,7 +72,7 @@ fn ends_of_every_kind_are_told() {
             fflush(stdout);
             pthread_exit(0);
         }"#;
-    for options in [QUIET, SAMPLING] {
+    for options in [NO_SAMPLES, SAMPLING] {
         let options = Options {
             reuse: false,
             ..options
@@ -124,13 +124,13 @@ fn ten_thousand_short_threads() {
             printf("%ld\n", sum);
             return 0;
         }"#;
-    for options in [QUIET, SAMPLING] {
+    for options in [NO_SAMPLES, SAMPLING] {
         let mut command = program!("short", source);
         let run = compare(options, &mut command);
         // Far more than there are records: they are used again, under new numbers. A thread that
         // begins and ends between two looks is seen at its end.
         assert_eq!(run.first().threads.len(), 10_001);
-        // Where nobody reads them the rest go without.
+        // Records that are not read are not used again: the rest of the threads have none.
         let mut command = program!("short", source);
         let run = compare(
             Options {
@@ -211,7 +211,7 @@ fn exceptions_and_jumps_go_their_way() {
             std::thread([] { throw 1; }).join();
         }"#;
     let mut command = program!("exceptions", source);
-    // The end is the one that C++ has for an exception that nobody catches.
+    // The end is C++'s for an exception that is not caught.
     let run = compare(
         Options {
             period: 100_000,

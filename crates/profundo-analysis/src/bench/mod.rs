@@ -1,9 +1,9 @@
-//! How fast something is, and which of two is faster: runs that were timed, and what can be concluded from
-//! them.
+//! Benchmarks: timed runs, and the conclusions about which of two is faster.
 //!
-//! A shared machine gives no clean numbers. So two things are only ever compared run by run, each pair taken one
-//! right after the other, and in an order that is drawn by chance ([`order`]). What stays is a ratio with its
-//! interval ([`Ratio`]), which assumes no distribution; and where the interval holds 1, there is no verdict.
+//! A shared machine gives no clean numbers. So two things are only ever compared run by run, each
+//! pair taken one right after the other, and in a random order ([`order`]). The result is a ratio
+//! with its interval ([`Ratio`]), which assumes no distribution; and where the interval holds 1,
+//! there is no verdict.
 
 mod order;
 mod ratio;
@@ -21,10 +21,10 @@ pub use start::Start;
 
 use start::Doubted;
 
-/// How often at most a difference is called between things that are equal.
+/// The rate of false differences between equal candidates.
 const ERROR: f64 = 0.05;
 
-/// What was timed.
+/// The subject of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// Statements of Python.
@@ -38,9 +38,9 @@ pub enum Subject {
 /// One run of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Run {
-    /// What it took, all loops together, by the clock that was chosen.
+    /// The time of all loops together, by the chosen clock.
     pub seconds: f64,
-    /// The CPU time of it: in the program, and in the kernel. Only commands have it.
+    /// Its CPU time, for commands only.
     pub cpu: Option<Cpu>,
 }
 
@@ -53,29 +53,29 @@ pub struct Cpu {
     pub system: f64,
 }
 
-/// One of the things that are timed.
+/// One of the timed candidates.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Candidate {
-    /// What it is called: its text, where nothing else was said.
+    /// Its name; by default its text.
     pub name: String,
     /// Its text.
     pub text: String,
-    /// Who ran it: the interpreter and its version, or the shell.
+    /// Its runner: the interpreter and its version, or the shell.
     pub by: Option<String>,
-    /// How many loops a run has.
+    /// The number of loops of a run.
     pub loops: u64,
     /// The runs, in the order in which they were taken.
     pub runs: Vec<Run>,
 }
 
 impl Candidate {
-    /// What one loop took, run by run.
+    /// The time of one loop, run by run.
     pub fn per_loop(&self) -> Vec<f64> {
         let loops = self.loops.max(1) as f64;
         self.runs.iter().map(|run| run.seconds / loops).collect()
     }
 
-    /// The same, added up.
+    /// The statistics of the times of a loop.
     pub fn spread(&self) -> Spread {
         Spread::of(&self.per_loop())
     }
@@ -92,39 +92,40 @@ impl Candidate {
     }
 }
 
-/// The machine that it ran on: figures of different ones are not to be compared.
+/// The machine of a benchmark: figures of different machines are not comparable.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Machine {
     /// The model of its processors.
     pub cpu: Option<String>,
-    /// How many of them there are.
+    /// The number of processors.
     pub cpus: u64,
     /// The kernel's release.
     pub kernel: Option<String>,
-    /// Who decides on the processors' frequency.
+    /// The frequency governor of the processors.
     pub governor: Option<String>,
 }
 
 /// A measurement: one candidate, or several that ran in turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bench {
-    /// What was timed.
+    /// The subject.
     pub subject: Subject,
     /// Whether the clock was that of the process, and not that on the wall.
     pub cpu_clock: bool,
-    /// When it was, in seconds since 1970.
+    /// The time when it started, in seconds since 1970.
     pub started: u64,
-    /// On which machine.
+    /// The machine.
     pub machine: Machine,
-    /// What was taken off each run, of commands that a shell reads.
+    /// The start-up time subtracted from each run, for commands that a shell reads.
     pub start: Option<Start>,
-    /// The candidates. Those that ran in turn have as many runs each, and equal places are pairs.
+    /// The candidates. Those that ran in turn have as many runs each, and equal positions are
+    /// pairs.
     pub candidates: Vec<Candidate>,
 }
 
 impl Bench {
-    /// How many times longer a loop of `one` takes than one of `other`. Intervals are made as wide as it takes for
-    /// those of all pairs of candidates to hold at the same time. `None` where there are too few runs for one, or one of
+    /// The ratio of a loop's time of `one` to that of `other`. The intervals of all pairs
+    /// of candidates hold at the same time. `None` where there are too few runs for one, or one of
     /// the two [is hidden](Self::is_hidden).
     pub fn ratio(&self, one: usize, other: usize) -> Option<Ratio> {
         let (one, other) = (self.doubted(one)?, self.doubted(other)?);
@@ -137,8 +138,8 @@ impl Bench {
         Some(one.of_same_start(other, ratio))
     }
 
-    /// Whether a candidate has runs of which there may be nothing left, once the shell's start is taken off, or that
-    /// were shorter than the clock can tell.
+    /// Whether a candidate has runs that may be nothing but the shell's start, or that are shorter
+    /// than the clock's resolution.
     pub fn is_hidden(&self, candidate: usize) -> bool {
         self.doubted(candidate).is_some_and(Doubted::is_hidden)
     }
@@ -152,13 +153,13 @@ impl Bench {
         Doubted { candidate, doubt }
     }
 
-    /// How many pairs of runs a comparison of these candidates wants at least.
+    /// The least number of pairs of runs for a comparison of these candidates.
     pub fn fewest_pairs(&self) -> usize {
         ratio::fewest_pairs(self.error())
     }
 
-    /// How many times longer a loop takes than it did in an earlier measurement; `None` as of [`ratio`](Self::ratio), and
-    /// where it was not there.
+    /// The ratio of a loop's time to that in an earlier measurement; `None` as for
+    /// [`ratio`](Self::ratio), and where it was missing.
     pub fn ratio_to(&self, candidate: usize, earlier: &Self) -> Option<Ratio> {
         let (now, then) = (self.doubted(candidate)?, self.earlier(candidate, earlier)?);
         let then = earlier.in_doubt(then);
@@ -170,16 +171,19 @@ impl Bench {
         Some(now.of_other_start(then, ratio))
     }
 
-    /// Whether that is so because it is hidden now or was then.
+    /// Whether the ratio is missing because the candidate is hidden now or was then.
     pub fn is_hidden_against(&self, candidate: usize, earlier: &Self) -> bool {
         let then = self.earlier(candidate, earlier);
-        self.is_hidden(candidate) || then.is_some_and(|it| earlier.in_doubt(it).is_hidden())
+        self.is_hidden(candidate) || then.is_some_and(|then| earlier.in_doubt(then).is_hidden())
     }
 
-    /// What a candidate was in an earlier measurement: the one of the same name, or the only one of both.
+    /// The candidate in an earlier measurement: the one of the same name, or the only one of both.
     pub fn earlier<'a>(&self, candidate: usize, earlier: &'a Self) -> Option<&'a Candidate> {
         let name = &self.candidates.get(candidate)?.name;
-        let same = earlier.candidates.iter().find(|it| it.name == *name);
+        let same = earlier
+            .candidates
+            .iter()
+            .find(|candidate| candidate.name == *name);
         same.or(
             match (self.candidates.len(), earlier.candidates.as_slice()) {
                 (1, [only]) => Some(only),
@@ -188,7 +192,8 @@ impl Bench {
         )
     }
 
-    /// The fastest candidate, and the one that comes next, if it is certain to be faster than all others.
+    /// The fastest candidate, and the one that comes next, if it is certain to be faster than all
+    /// others.
     pub fn fastest(&self) -> Option<(usize, usize, Ratio)> {
         let median = |index: &usize| self.candidates[*index].spread().median;
         let mut order: Vec<usize> = (0..self.candidates.len()).collect();

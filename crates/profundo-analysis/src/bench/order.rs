@@ -1,8 +1,9 @@
-//! Who runs when. In each round all candidates run once, in an order that is drawn by chance; and for each order
-//! there is a round with the opposite one, so that each candidate comes before each other one as often as after.
+//! The order of runs. In each round all candidates run once, in a random order; for each order
+//! there is a round with the opposite one, so that each candidate comes before each other one as
+//! often as after.
 //!
-//! Chance is what makes the comparison hold. However the noise of the machine hangs together from one run to the next:
-//! between equal candidates, who of two had the slower run is the toss of a coin.
+//! Randomness makes the comparison valid. Whatever the correlation of noise between runs: of two
+//! equal candidates, each is the slower one with probability ½.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -12,20 +13,20 @@ use std::hash::{BuildHasher, Hasher};
 pub struct Order {
     candidates: usize,
     state: u64,
-    /// Rounds that were drawn and not given yet.
+    /// Rounds that were drawn and not used yet.
     drawn: Vec<Vec<usize>>,
 }
 
-/// How many orders are drawn in one go, each with its opposite.
+/// The number of orders that are drawn in one go, each with its opposite.
 const TOGETHER: usize = 5;
 
-/// A number that is another one each time.
+/// A different number each time.
 pub fn seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
 impl Order {
-    /// Orders of so many candidates. The same seed gives the same orders.
+    /// Orders of `candidates` candidates. The same seed gives the same orders.
     pub fn new(candidates: usize, seed: u64) -> Self {
         Self {
             candidates,
@@ -82,7 +83,12 @@ mod tests {
             for one in 0..candidates {
                 for other in 0..one {
                     let before = |round: &&Vec<usize>| {
-                        let place = |who| round.iter().position(|it| *it == who).unwrap();
+                        let place = |who| {
+                            round
+                                .iter()
+                                .position(|candidate| *candidate == who)
+                                .unwrap()
+                        };
                         place(one) < place(other)
                     };
                     assert_eq!(rounds.iter().filter(before).count(), TOGETHER);
@@ -96,7 +102,7 @@ mod tests {
         let first = |seed| Order::new(2, seed).next().unwrap()[0];
         let zeros = (0..1000).filter(|seed| first(*seed) == 0).count();
         assert!((440..=560).contains(&zeros), "{zeros} of 1000");
-        // Both may begin, whoever began the round before.
+        // Both may begin, whichever began the round before.
         let mut begins = [[0; 2]; 2];
         for seed in 0..1000 {
             let two: Vec<Vec<usize>> = Order::new(2, seed).take(2).collect();

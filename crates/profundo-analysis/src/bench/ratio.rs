@@ -1,16 +1,17 @@
 //! A ratio of times with its interval.
 //!
-//! It is taken from the differences of logarithms, so that it is the same whichever of the two comes first, and by ranks,
-//! so that a run that somebody disturbed counts for no more than any other. The ratio is the median of all means of two
-//! differences, after Hodges and Lehmann; its interval holds all ratios that Wilcoxon's test does not refuse, of pairs
-//! the signed-rank test and of groups the rank-sum test, both exact for as many runs as one takes.
+//! It is taken from the differences of logarithms, so that it does not depend on the order of the
+//! two, and by ranks, so that a disturbed run counts for no more than any other. The ratio is the
+//! median of all means of two differences, after Hodges and Lehmann; its interval holds all ratios
+//! that Wilcoxon's test does not reject: the signed-rank test for pairs and the rank-sum test for
+//! groups, both exact for usual numbers of runs.
 
 use crate::interval::normal;
 
-/// How many times as long one takes as the other, and between what the truth lies.
+/// The ratio of two times, with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
-    /// The best guess.
+    /// The estimate.
     pub value: f64,
     /// The lower end of the interval.
     pub low: f64,
@@ -18,16 +19,16 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// More runs than this are taken together, neighbours first: all pairs of runs are looked at.
+/// More runs than this are averaged with their neighbours: all pairs of runs are compared.
 const MOST: usize = 1500;
-/// Up to so many the distribution of the ranks is counted out.
+/// Up to this number, the distribution of the ranks is counted exactly.
 const MOST_EXACT: usize = 100;
-/// The same of groups, whose distribution takes longer to count.
+/// Up to this number for groups, whose distribution takes longer to count.
 const MOST_EXACT_IN_GROUPS: usize = 40;
 
 impl Ratio {
-    /// How many times longer the first of each pair took than the second. It is wrong in at most this part of the
-    /// cases. `None` if there are too few pairs to be as sure as that.
+    /// The ratio of the times of the first and the second of each pair. The interval misses the
+    /// truth with at most this probability. `None` if there are too few pairs for that.
     pub fn of_pairs(pairs: &[(f64, f64)], error: f64) -> Option<Self> {
         let differences = pairs
             .iter()
@@ -42,8 +43,8 @@ impl Ratio {
         Some(Self::around(means, rank))
     }
 
-    /// How many times longer the runs of one group took than those of another that ran at another time. Runs that
-    /// were taken one after the other are alike: as far as they are, the interval is wider.
+    /// The ratio of the times of one group's runs to those of another that ran at another
+    /// time. Consecutive runs may be correlated: the more they are, the wider is the interval.
     pub fn of_groups(one: &[f64], other: &[f64], error: f64) -> Option<Self> {
         let logarithms = |times: &[f64]| together(times.iter().copied().map(logarithm).collect());
         let (one, other) = (logarithms(one), logarithms(other));
@@ -73,7 +74,7 @@ impl Ratio {
         }
     }
 
-    /// The ratio of the other to the one.
+    /// The inverse ratio.
     pub fn inverse(self) -> Self {
         Self {
             value: 1.0 / self.value,
@@ -82,25 +83,25 @@ impl Ratio {
         }
     }
 
-    /// Whether it is certain that they differ.
-    pub fn is_told(&self) -> bool {
+    /// True if the two certainly differ: the interval does not hold 1.
+    pub fn differs(&self) -> bool {
         self.low > 1.0 || self.high < 1.0
     }
 }
 
-/// Clocks may say 0, of which there is no logarithm.
+/// Clocks may report 0, which has no logarithm.
 fn logarithm(seconds: f64) -> f64 {
     seconds.max(1e-12).ln()
 }
 
-/// Neighbours taken together until there are few enough.
+/// Averages neighbours until there are few enough.
 fn together(values: Vec<f64>) -> Vec<f64> {
     let size = values.len().div_ceil(MOST).max(1);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     values.chunks(size).map(mean).collect()
 }
 
-/// How many times wider an interval has to be because each value is like the one before it.
+/// The factor by which an interval widens because each value is correlated with the one before it.
 pub(super) fn alike(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -114,16 +115,16 @@ pub(super) fn alike(values: &[f64]) -> f64 {
     ((1.0 + correlation) / (1.0 - correlation)).sqrt()
 }
 
-/// How often the interval of a median does not hold it.
+/// The probability that the interval of a median misses it.
 pub(super) const ERROR_OF_MEDIAN: f64 = super::ERROR;
 
-/// The rank of the ends of a median's interval among so many values: the largest for which chance alone lies beyond it
-/// at most this often.
+/// The rank of the ends of a median's interval among `count` values: the largest with at most this
+/// probability beyond it.
 pub(super) fn rank_of_median(count: usize, tail: f64) -> Option<usize> {
     if count > MOST_EXACT {
         return about(count as f64 / 2.0, count as f64 / 4.0, tail);
     }
-    // The chance of each number of values below the median.
+    // The probability of each number of values below the median.
     let mut chances = vec![1.0];
     for _ in 0..count {
         let with = |index: usize| chances.get(index).copied().unwrap_or(0.0);
@@ -136,22 +137,22 @@ pub(super) fn rank_of_median(count: usize, tail: f64) -> Option<usize> {
     beyond(&chances, tail)
 }
 
-/// How many pairs it takes to be wrong this rarely.
+/// The number of pairs for this error rate.
 pub(super) fn fewest_pairs(error: f64) -> usize {
     (1..64)
         .find(|count| signed_rank(*count, error / 2.0).is_some())
         .unwrap_or(64)
 }
 
-/// The rank of the interval's ends among the means of two: the largest for which chance alone lies beyond it at
-/// most this often.
+/// The rank of the interval's ends among the means of two: the largest with at most this
+/// probability beyond it.
 fn signed_rank(count: usize, tail: f64) -> Option<usize> {
     let n = count as f64;
     if count > MOST_EXACT {
         let (mean, variance) = (n * (n + 1.0) / 4.0, n * (n + 1.0) * (2.0 * n + 1.0) / 24.0);
         return about(mean, variance, tail);
     }
-    // The chance of each sum of the ranks of those that are positive, each being so or not.
+    // The probability of each sum of the positive ranks, each being positive or not.
     let mut chances = vec![0.0; count * (count + 1) / 2 + 1];
     chances[0] = 1.0;
     for rank in 1..=count {
@@ -167,14 +168,15 @@ fn signed_rank(count: usize, tail: f64) -> Option<usize> {
     beyond(&chances, tail)
 }
 
-/// The same of two groups, among the differences of one of each.
+/// The rank of the interval's ends for two groups, among the differences of one of each.
 fn rank_sum(one: usize, other: usize, tail: f64) -> Option<usize> {
     let (m, n) = (one as f64, other as f64);
     if one.max(other) > MOST_EXACT_IN_GROUPS {
         return about(m * n / 2.0, m * n * (m + n + 1.0) / 12.0, tail);
     }
-    // The chance of each number of pairs in which the first is greater, of so many of the first and of the second:
-    // the greatest of all is one of the first, and greater than all of the second, or one of the second.
+    // The probability of each number of pairs in which the first is greater, by the sizes of both
+    // groups: the greatest of all is either in the first group, and greater than all of the second,
+    // or in the second.
     let mut rows: Vec<Vec<f64>> = vec![vec![1.0]; other + 1];
     for i in 1..=one {
         let mut next = vec![vec![1.0]];
@@ -192,7 +194,7 @@ fn rank_sum(one: usize, other: usize, tail: f64) -> Option<usize> {
     beyond(&rows[other], tail)
 }
 
-/// How many of the chances, from the first on, make up at most `tail`.
+/// The number of probabilities, from the first on, that sum up to at most `tail`.
 fn beyond(chances: &[f64], tail: f64) -> Option<usize> {
     let mut sum = 0.0;
     let within = chances.iter().take_while(|chance| {
@@ -205,7 +207,7 @@ fn beyond(chances: &[f64], tail: f64) -> Option<usize> {
     }
 }
 
-/// The same where there are so many that the sums are distributed normally.
+/// The same count for so many values that the sums are distributed normally.
 fn about(mean: f64, variance: f64, tail: f64) -> Option<usize> {
     let (mut low, mut high) = (-12.0, 0.0);
     for _ in 0..60 {
@@ -286,7 +288,7 @@ mod tests {
         };
         near(signed_rank(100, 0.025).unwrap(), 100.0, None);
         near(rank_sum(40, 40, 0.025).unwrap(), 40.0, Some(40.0));
-        assert!(signed_rank(1000, 0.025).is_some());
+        signed_rank(1000, 0.025).expect("many pairs have a rank too");
     }
 
     #[test]
@@ -303,7 +305,7 @@ mod tests {
             assert!((one - other).abs() < 1e-12);
         }
         assert!(
-            ratio.is_told() && ratio.low > 1.3 && ratio.high < 1.41,
+            ratio.differs() && ratio.low > 1.3 && ratio.high < 1.41,
             "{ratio:?}"
         );
     }
@@ -324,18 +326,18 @@ mod tests {
         assert_eq!(Ratio::of_pairs(&[], 0.05), None);
         assert_eq!(Ratio::of_pairs(&[(1.0, 1.0); 5], 0.05), None);
         let nothing = Ratio::of_pairs(&[(0.0, 0.0); 20], 0.05).unwrap();
-        assert_eq!((nothing.value, nothing.is_told()), (1.0, false));
+        assert_eq!((nothing.value, nothing.differs()), (1.0, false));
         assert!(
             Ratio::of_pairs(&vec![(1.0, 2.0); 40_000], 0.05)
                 .unwrap()
-                .is_told()
+                .differs()
         );
         assert_eq!(Ratio::of_groups(&[], &[1.0; 9], 0.05), None);
     }
 
     #[test]
     fn groups_that_drift_are_less_sure() {
-        // The same times, in one case as chance has it and in the other in order.
+        // The same times, once in random order and once sorted.
         let steady: Vec<f64> = (0..20)
             .map(|i| 1.0 + f64::from(i * 7 % 20) * 0.0025)
             .collect();

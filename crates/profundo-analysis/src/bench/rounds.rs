@@ -1,33 +1,34 @@
-//! How much is measured: how many loops make a run, and how many runs are enough.
+//! The amount of measuring: the loops in a run, and the number of runs.
 
 use std::time::Duration;
 
-/// The numbers of loops that are tried until a run takes long enough, as timeit has them: 1, 2, 5, 10, 20, 50 …
+/// The numbers of loops that are tried until a run takes long enough, as in timeit: 1, 2, 5, 10,
+/// 20, 50 …
 pub fn loop_counts() -> impl Iterator<Item = u64> {
     (0..19).flat_map(|power| [1, 2, 5].map(|step| step * 10_u64.pow(power)))
 }
 
-/// Into so many short runs at most is one of a comparison cut.
+/// The largest number of short runs that one run of a comparison is cut into.
 const MOST_PARTS: f64 = 20.0;
 
-/// Candidates that differ by less have parts of as many loops. Were there as many as a trial says that was disturbed,
-/// equal candidates would have parts of different lengths throughout, and what each part costs at its beginning would
-/// tell them apart.
+/// Candidates that differ by less have parts of as many loops. With numbers from a disturbed trial,
+/// equal candidates would have parts of different lengths, and the fixed cost of each part would
+/// make them differ.
 const ALIKE: f64 = 1.25;
 
-/// What a trial has shown of a candidate.
+/// The result of a candidate's trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tried {
-    /// How many loops were tried.
+    /// The number of loops tried.
     pub loops: u64,
-    /// What they took, in seconds.
+    /// Their time in seconds.
     pub seconds: f64,
-    /// What it takes besides to run them, such as the setup.
+    /// The extra time to run them, such as the setup.
     pub aside: f64,
 }
 
 impl Tried {
-    /// The same after a round that does not count, of which this part was the best.
+    /// The better of this and another trial round.
     pub fn better(self, loops: u64, seconds: f64) -> Self {
         Self {
             loops,
@@ -37,23 +38,23 @@ impl Tried {
     }
 }
 
-/// How a run of a comparison is cut into short ones, which the candidates take in turn, and of which the best counts:
-/// who takes a processor away for a while does not hit all of them.
+/// The parts of a comparison's run: short runs, which the candidates take in turn, and of which the
+/// best counts. A disturbance does not hit all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts {
-    /// How many there are.
+    /// The number of parts.
     pub count: u64,
-    /// How many loops one has, of each candidate.
+    /// By candidate, the number of loops of a part.
     pub loops: Vec<u64>,
 }
 
 impl Parts {
-    /// How long the loops of a trial take at least, if those of a whole run shall take so long.
+    /// The least time of a trial's loops, if those of a whole run are to take `least`.
     pub fn length(least: f64) -> f64 {
         least / MOST_PARTS
     }
 
-    /// A run in one piece, with so many loops of each of some candidates.
+    /// A run in one piece, with `loops` loops of each candidate.
     pub fn whole(loops: u64, candidates: usize) -> Self {
         Self {
             count: 1,
@@ -61,14 +62,14 @@ impl Parts {
         }
     }
 
-    /// The parts of runs that take at least so long. The parts of all candidates take equally long, as far as that can
-    /// be, so that none has the better chance not to be disturbed.
+    /// The parts of runs that take at least so long. The parts of all candidates take equally long,
+    /// if possible, so that none has a better chance to be undisturbed.
     pub fn of(least: f64, tried: &[Tried]) -> Self {
         let most = |of: fn(&Tried) -> f64| tried.iter().map(of).fold(1e-9, f64::max);
-        let one_loop = most(|it| it.seconds / it.loops as f64);
-        let aside = most(|it| it.aside);
+        let one_loop = most(|tried| tried.seconds / tried.loops as f64);
+        let aside = most(|tried| tried.aside);
         let count = (least / one_loop.max(aside)).clamp(1.0, MOST_PARTS).floor();
-        let each = |it: &Tried| (it.seconds / it.loops as f64).max(1e-12);
+        let each = |tried: &Tried| (tried.seconds / tried.loops as f64).max(1e-12);
         let mut order: Vec<usize> = (0..tried.len()).collect();
         order.sort_by(|a, b| each(&tried[*a]).total_cmp(&each(&tried[*b])));
         let mut loops = vec![1; tried.len()];
@@ -87,29 +88,29 @@ impl Parts {
     }
 }
 
-/// How many rounds there are.
+/// The number of rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rounds {
-    /// So many.
+    /// This number.
     Exactly(u64),
-    /// As many as a comparison takes, or a command, of which there is enough.
+    /// The number that a comparison or a command needs.
     Enough {
-        /// How many at least, if they do not take too long.
+        /// The least number, if they do not take too long.
         wanted: u64,
-        /// How many at most.
+        /// The largest number.
         most: u64,
     },
 }
 
-/// However long a round takes, there are so many: fewer say nothing.
+/// The number of rounds however long one takes: fewer prove nothing.
 const FEWEST: u64 = 10;
-/// What all rounds together may take if that is more rounds than the fewest.
+/// The limit of the time of all rounds, beyond the fewest.
 const LONG: Duration = Duration::from_secs(60);
-/// What a candidate's runs take at least, unless that is too many.
+/// The least time of a candidate's runs, within the largest number.
 const SHORT: Duration = Duration::from_secs(3);
 
 impl Rounds {
-    /// How many there are before it is known how long one takes.
+    /// The number of rounds before the time of one is known.
     pub fn at_first(self) -> u64 {
         match self {
             Self::Exactly(count) => count,
@@ -117,7 +118,7 @@ impl Rounds {
         }
     }
 
-    /// How many there are if one takes so long, with so many candidates.
+    /// The number of rounds if one takes so long, with so many candidates.
     pub fn count(self, round: Duration, candidates: usize) -> u64 {
         let (wanted, most) = match self {
             Self::Exactly(count) => return count,
@@ -157,13 +158,13 @@ mod tests {
         // Two that take 15 and 100 µs a loop.
         let two = [tried(500, 0.0075, 0.0), tried(50, 0.005, 1e-5)];
         assert_eq!(parts(&two), (20, vec![333, 50]));
-        // One of which a loop takes 30 ms, and one of which it takes longer than all shall.
+        // One of which a loop takes 30 ms, and one whose loop takes longer than a run.
         assert_eq!(parts(&[tried(1, 0.03, 0.0), two[1]]), (3, vec![1, 333]));
         assert_eq!(parts(&[tried(1, 7.0, 0.0), two[1]]), (1, vec![1, 1000]));
-        // A setup that takes long is not made often.
+        // A long setup is not repeated often.
         assert_eq!(parts(&[tried(500, 0.0075, 0.05)]), (2, vec![3333]));
         assert_eq!(parts(&[tried(500, 0.0075, 5.0)]), (1, vec![6667]));
-        // What may well be equal has as many loops.
+        // Candidates that may well be equal have as many loops.
         let alike = [
             tried(100, 0.011, 0.0),
             tried(10, 0.005, 0.0),

@@ -1,48 +1,47 @@
-//! What can be said of some runs of one candidate: the best, the mean, how they scatter, and which of them lie far
-//! outside.
+//! The statistics of one candidate's runs: the best, the mean, their scatter, and the outliers.
 
 use crate::stats::median;
 
-/// Some times, added up.
+/// The statistics of some times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// How many there are.
+    /// The number of runs.
     pub count: usize,
-    /// The shortest: what else the machine did came on top of it.
+    /// The shortest: other work of the machine only adds to it.
     pub best: f64,
     /// The longest.
     pub worst: f64,
     /// The mean.
     pub mean: f64,
-    /// The standard deviation of the sample; 0 of a single one.
+    /// The standard deviation of the sample; 0 for a single run.
     pub deviation: f64,
     /// The median.
     pub median: f64,
-    /// Those that lie far outside.
+    /// The outliers.
     pub outliers: Outliers,
 }
 
-/// How many runs lie outside of Tukey's fences.
+/// The numbers of runs outside of Tukey's fences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Outliers {
-    /// More than one and a half times the distance of the quartiles away from them.
+    /// More than one and a half times the interquartile range away from the quartiles.
     pub mild: usize,
-    /// More than three times.
+    /// More than three times the interquartile range away.
     pub severe: usize,
-    /// How many of both were faster than the others, not slower.
+    /// The number of both that were faster, not slower.
     pub fast: usize,
     /// Whether the very first was a slow one.
     pub is_first: bool,
 }
 
-/// Fences mean nothing among fewer.
+/// With fewer runs, fences mean nothing.
 const FEWEST: usize = 8;
 
-/// What differs by less than this part of the median is no outlier, however little the others differ.
+/// A deviation below this part of the median is no outlier, however little the others differ.
 const TRIFLE: f64 = 0.01;
 
 impl Spread {
-    /// That of some times.
+    /// The statistics of these times.
     pub fn of(times: &[f64]) -> Self {
         let all = crate::Spread::of(times);
         let of = |part: fn(&crate::Spread) -> f64| all.as_ref().map_or(f64::NAN, part);
@@ -84,13 +83,13 @@ impl Outliers {
         found
     }
 
-    /// All of them.
+    /// The number of all outliers.
     pub fn count(&self) -> usize {
         self.mild + self.severe
     }
 }
 
-/// The quantile, drawn as a straight line between the two values around it.
+/// A quantile, interpolated linearly between the two values around it.
 fn between(sorted: &[f64], part: f64) -> f64 {
     let place = part * (sorted.len() - 1) as f64;
     let (below, above) = (place.floor() as usize, place.ceil() as usize);

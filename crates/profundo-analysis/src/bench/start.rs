@@ -1,5 +1,5 @@
-//! What every run of a command has at its beginning and is none of the command's: the start of the shell that reads it. It
-//! is taken off, as well as it is known; how well that is says how much of a difference is left to chance.
+//! The common beginning of a command's runs: the start of the shell that reads it. It is subtracted
+//! as well as it is known; its uncertainty widens the intervals.
 
 use super::ratio::{ERROR_OF_MEDIAN, alike, rank_of_median};
 use super::{Candidate, Ratio};
@@ -8,14 +8,14 @@ use crate::stats::median;
 /// A shell's start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Start {
-    /// What it takes, in seconds.
+    /// Its time in seconds.
     pub seconds: f64,
-    /// By how much that may be wrong, in seconds.
+    /// Its uncertainty in seconds.
     pub doubt: f64,
 }
 
 impl Start {
-    /// The median of some, which were taken among the runs, with its interval.
+    /// The median of start-up times taken among the runs, with its interval.
     pub fn of(times: &[f64]) -> Self {
         let seconds = median(times);
         let mut sorted = times.to_vec();
@@ -37,7 +37,7 @@ impl Start {
     }
 }
 
-/// A candidate, and by how much each of its runs may be wrong.
+/// A candidate, and the uncertainty of each of its runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Doubted<'a> {
     pub candidate: &'a Candidate,
@@ -45,23 +45,24 @@ pub(super) struct Doubted<'a> {
 }
 
 impl Doubted<'_> {
-    /// Whether there may be nothing left of a run.
+    /// Whether nothing may be left of a run.
     pub fn is_hidden(self) -> bool {
         let mut runs = self.candidate.runs.iter();
         runs.any(|run| run.seconds <= self.doubt)
     }
 
-    /// What becomes of the runs, as a factor, if this much is wrong with them.
+    /// The factor on the runs if this much of them is wrong.
     fn if_off(self, by: f64) -> f64 {
         let seconds: Vec<f64> = self.candidate.runs.iter().map(|run| run.seconds).collect();
         1.0 + by / median(&seconds)
     }
 
-    /// The ratio of two from which the same was taken off. Whatever that was, the slower one stays the slower one.
+    /// The ratio of two with the same subtracted start. Whatever its value, the slower one stays
+    /// the slower one.
     pub fn of_same_start(self, other: Self, ratio: Ratio) -> Ratio {
         let doubt = self.doubt;
         let both = [doubt, -doubt].map(|by| self.if_off(by) / other.if_off(by));
-        // The lower end of a ratio that is certain to be above 1.
+        // The lower end of a ratio that is certainly above 1.
         let above = |end: f64, below: Self| 1.0 + (end - 1.0) / below.if_off(doubt);
         Ratio {
             low: match ratio.low > 1.0 {
@@ -76,7 +77,7 @@ impl Doubted<'_> {
         }
     }
 
-    /// The ratio to another that was measured by itself.
+    /// The ratio to a candidate with a start of its own.
     pub fn of_other_start(self, other: Self, ratio: Ratio) -> Ratio {
         Ratio {
             low: ratio.low * self.if_off(-self.doubt) / other.if_off(other.doubt),
@@ -151,7 +152,7 @@ mod tests {
             "{ratio:?} {turned:?}"
         );
         let near = self::bench(&[0.5, 0.501], 0.1);
-        assert!(near.ratio(1, 0).unwrap().is_told());
+        assert!(near.ratio(1, 0).unwrap().differs());
     }
 
     #[test]
@@ -161,7 +162,7 @@ mod tests {
         // Between 0.5 / 0.55 and 0.6 / 0.45.
         assert!((ratio.low - 0.5 / 0.55).abs() < 1e-9, "{ratio:?}");
         assert!((ratio.high - 0.6 / 0.45).abs() < 1e-9, "{ratio:?}");
-        assert!(!ratio.is_told());
+        assert!(!ratio.differs());
         assert!(bench(&[0.9], 0.05).ratio_to(0, &then).unwrap().low > 1.5);
         assert_eq!(bench(&[0.04], 0.05).ratio_to(0, &then), None);
     }

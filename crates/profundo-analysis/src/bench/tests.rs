@@ -1,8 +1,8 @@
-//! How often a comparison is wrong, on machines that are as bad as they come.
+//! The error rates of comparisons, on the worst machines.
 
 use super::*;
 
-/// Numbers that a test draws the same each time.
+/// Random numbers that are the same in each test run.
 struct Draw(u64);
 
 impl Draw {
@@ -22,18 +22,18 @@ impl Draw {
 /// The noise of a machine.
 #[derive(Clone, Copy)]
 struct Noise {
-    /// How much of it stays from one run to the next.
+    /// The part that stays from one run to the next.
     stays: f64,
-    /// How large it is, as a part of the time.
+    /// Its size, as a part of the time.
     size: f64,
-    /// How often a run is disturbed, and takes up to half as long again.
+    /// The rate of disturbed runs, which take up to half as long again.
     spikes: f64,
-    /// How much slower the machine gets with each run.
+    /// The slowdown with each run.
     drift: f64,
 }
 
-/// A comparison of two candidates, of which the first takes `truth` times as long. A run's figure is the best of so
-/// many parts.
+/// A comparison of two candidates, of which the first takes `truth` times as long. A run's figure
+/// is the best of `parts` parts.
 fn compared(noise: Noise, truth: f64, parts: usize, seed: u64) -> Bench {
     let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut candidates = vec![Candidate::default(), Candidate::default()];
@@ -75,7 +75,7 @@ fn bench(candidates: Vec<Candidate>) -> Bench {
 }
 
 const KINDS: [Noise; 6] = [
-    // A quiet machine, one whose neighbours come and go, one that never rests.
+    // A quiet machine, one with busy neighbours now and then, one that never rests.
     Noise {
         stays: 0.0,
         size: 0.01,
@@ -116,14 +116,14 @@ const KINDS: [Noise; 6] = [
 ];
 
 #[test]
-fn equal_candidates_are_rarely_told_apart() {
+fn equal_candidates_rarely_differ() {
     for (kind, noise) in KINDS.into_iter().enumerate() {
-        let told = (1..=1000).filter(|seed| {
+        let differing = (1..=1000).filter(|seed| {
             let ratio = compared(noise, 1.0, 1, *seed).ratio(0, 1);
-            ratio.expect("20 pairs are enough").is_told()
+            ratio.expect("20 pairs are enough").differs()
         });
-        let told = told.count();
-        assert!(told <= 65, "noise {kind}: {told} of 1000");
+        let differing = differing.count();
+        assert!(differing <= 65, "noise {kind}: {differing} of 1000");
     }
 }
 
@@ -153,22 +153,22 @@ fn five_percent_are_found() {
 
 #[test]
 fn the_best_of_short_runs_is_not_disturbed() {
-    // Two of three runs are, by others that want the processor.
+    // Two of three runs are disturbed.
     let crowded = Noise {
         stays: 0.9,
         size: 0.02,
         spikes: 0.67,
         drift: 0.0,
     };
-    let told = |truth, parts| {
-        let told = (1..=400).filter(|seed| {
+    let differing = |truth, parts| {
+        let differing = (1..=400).filter(|seed| {
             let ratio = compared(crowded, truth, parts, *seed).ratio(0, 1).unwrap();
-            ratio.is_told()
+            ratio.differs()
         });
-        told.count()
+        differing.count()
     };
-    assert!(told(1.0, 20) <= 30, "{} of 400", told(1.0, 20));
-    let (whole, parts) = (told(1.05, 1), told(1.05, 20));
+    assert!(differing(1.0, 20) <= 30, "{} of 400", differing(1.0, 20));
+    let (whole, parts) = (differing(1.05, 1), differing(1.05, 20));
     assert!(whole < 100 && parts > 300, "{whole} and {parts} of 400");
 }
 
@@ -194,7 +194,7 @@ fn only_one_that_beats_all_others_is_the_fastest() {
     let as_fast = candidate(&[1.1, 1.0]);
     assert_eq!(bench(vec![slow.clone(), fast, as_fast]).fastest(), None);
     assert_eq!(bench(vec![slow]).fastest(), None);
-    // More candidates have wider intervals, and want more pairs.
+    // More candidates have wider intervals, and need more pairs.
     assert_eq!(three.fewest_pairs(), 7);
 }
 

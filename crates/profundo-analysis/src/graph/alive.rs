@@ -1,19 +1,19 @@
-//! Which references keep what they lead to alive. The rules are those of DevTools.
+//! The references that keep their targets alive. The rules are those of DevTools.
 
 use profundo_model::graph::{EdgeId, Graph, Label, NodeId};
 use rustc_hash::FxHashMap;
 
-/// The references that keep something alive.
+/// The references that keep objects alive.
 #[derive(Debug, Clone)]
 pub struct Alive {
     /// A bit for each reference; none where all of them do.
     bits: Option<Vec<u64>>,
 }
 
-/// The roots that are the program's own, below the root of all.
+/// The program's own roots, below the root of all.
 const DOCUMENT_TREES: &[u8] = b"(Document DOM trees)";
 
-/// The kinds of references that have a meaning, by number.
+/// The kinds of references with a meaning, by number.
 struct Meaning {
     weak: Option<u8>,
     shortcut: Option<u8>,
@@ -22,9 +22,9 @@ struct Meaning {
 }
 
 impl Alive {
-    /// Finds them: neither weak references, nor shortcuts but those of the root (which mark the
-    /// program's own roots), nor those from what is not the program's own to what is, nor those of a
-    /// weak table to its values, which hang on their keys.
+    /// Finds them. Not among them are weak references; shortcuts, except those of the root (which
+    /// mark the program's own roots); references from the system's objects to the program's own;
+    /// and those of a weak table to its values, which hang on their keys.
     pub fn new(graph: &Graph) -> Self {
         let kind = |name: &str| {
             let found = graph.edge_kind_names().position(|known| known == name);
@@ -64,7 +64,7 @@ impl Alive {
         Self { bits: Some(bits) }
     }
 
-    /// Whether a reference keeps what it leads to alive.
+    /// Whether a reference keeps its target alive.
     #[inline]
     pub fn keeps(&self, edge: EdgeId) -> bool {
         match &self.bits {
@@ -87,7 +87,7 @@ impl Bits {
         self.0[index / 64] >> (index % 64) & 1 == 1
     }
 
-    /// Sets it, and says whether it was not set.
+    /// Sets a bit; returns whether it was clear.
     #[inline]
     pub fn set(&mut self, index: usize) -> bool {
         let word = &mut self.0[index / 64];
@@ -98,7 +98,7 @@ impl Bits {
     }
 }
 
-/// The objects that are reached from the program's own roots, where there are any such roots.
+/// The objects reachable from the program's own roots, where there are any such roots.
 fn own_objects(graph: &Graph, meaning: &Meaning) -> Option<Bits> {
     let roots: Vec<NodeId> = graph
         .edges_of(graph.root())
@@ -133,8 +133,8 @@ fn own_objects(graph: &Graph, meaning: &Meaning) -> Option<Bits> {
     Some(own)
 }
 
-/// The names of references that V8 writes at both the key and the table of a weak table's entry, with
-/// the table's id: `12 / part of key (… @1) -> value (… @2) pair in WeakMap (table @3)`.
+/// The names of references that V8 writes for both the key and the table of a weak table's entry,
+/// with the table's id: `12 / part of key (… @1) -> value (… @2) pair in WeakMap (table @3)`.
 fn weak_tables(graph: &Graph) -> FxHashMap<u32, u64> {
     const BEFORE: &[u8] = b" pair in WeakMap (table @";
     let mut tables = FxHashMap::default();

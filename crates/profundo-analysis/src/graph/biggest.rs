@@ -1,4 +1,4 @@
-//! The objects that retain most: in one list, or as the top of the tree of dominators.
+//! The objects that retain most: in one list, or as the top of the dominator tree.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,8 +7,8 @@ use profundo_model::graph::{Graph, NodeId};
 
 use super::Dominators;
 
-/// The objects that retain most, the first of them first. What the writer of the snapshot made up
-/// (roots and their like) is not among them.
+/// The objects that retain most, largest first, without the synthetic ones of the snapshot's writer
+/// (roots and their like).
 pub fn biggest(graph: &Graph, dominators: &Dominators, limit: usize) -> Vec<NodeId> {
     let synthetic = graph.kind_names().position(|name| name == "synthetic");
     let mut most = BinaryHeap::with_capacity(limit.min(1 << 16) + 1);
@@ -29,29 +29,29 @@ pub fn biggest(graph: &Graph, dominators: &Dominators, limit: usize) -> Vec<Node
         .collect()
 }
 
-/// An object in the tree of dominators.
+/// An object in the dominator tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
     /// The object.
     pub node: NodeId,
-    /// How far below the root it hangs.
+    /// Its depth below the root.
     pub depth: u32,
-    /// The objects that it dominates immediately.
+    /// The number of objects that it dominates immediately.
     pub children: u64,
-    /// How many of them are not shown.
+    /// The number of those that are not shown.
     pub hidden: u64,
     /// The bytes that these retain.
     pub hidden_bytes: u64,
 }
 
-/// The `limit` objects of the tree of dominators that retain most, from the root down: below each are
+/// The `limit` objects of the dominator tree that retain most, from the root down: below each are
 /// those that it dominates, the largest first.
 pub fn tree(graph: &Graph, dominators: &Dominators, limit: usize) -> Vec<Branch> {
     let (order, above, retained) = dominators.columns();
-    // An object retains no more than what dominates it, so the largest ones are a tree.
+    // An object retains no more than its dominator, so the largest ones are a tree.
     let mut most = BinaryHeap::with_capacity(limit.min(1 << 16) + 1);
     for (number, bytes) in retained.iter().enumerate() {
-        // An equal one that comes later never pushes out what it hangs on.
+        // A later object of equal size never replaces its dominator.
         let key = Reverse((*bytes, Reverse(number)));
         if most.len() < limit {
             most.push(key);

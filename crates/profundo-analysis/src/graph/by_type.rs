@@ -1,5 +1,5 @@
-//! A row for each type. What a type retains is what would go if all of its objects went: an object that
-//! hangs on another one of its type is in that one's bytes already.
+//! A row for each type. A type retains the bytes that would go with all of its objects: an object
+//! below another one of its type is in that one's bytes already.
 
 use profundo_model::graph::Graph;
 
@@ -10,7 +10,7 @@ use super::{Dominators, TypeId, Types};
 pub struct TypeRow {
     /// The type.
     pub of: TypeId,
-    /// How many objects there are that have a size.
+    /// The number of its objects that have a size.
     pub count: u64,
     /// Their own bytes.
     pub bytes: u64,
@@ -23,7 +23,7 @@ const NONE: u32 = u32::MAX;
 
 /// A row for each type that has objects with a size, the one that retains most first.
 ///
-/// As in DevTools, objects without a size of their own are of no account.
+/// The rows of all types. Objects without a size of their own do not count, as in DevTools.
 pub fn by_type(graph: &Graph, types: &Types, dominators: &Dominators) -> Vec<TypeRow> {
     let mut rows: Vec<TypeRow> = (0..types.len() as u32)
         .map(|number| TypeRow {
@@ -41,7 +41,7 @@ pub fn by_type(graph: &Graph, types: &Types, dominators: &Dominators) -> Vec<Typ
         let first = &mut first[above[number] as usize];
         next[number] = std::mem::replace(first, number as u32);
     }
-    // How many objects of a type lie on the way from the root to where we are.
+    // By type, the number of its objects on the path from the root.
     let mut inside = vec![0_u32; rows.len()];
     let of = |number: u32| profundo_model::graph::NodeId(order[number as usize]);
     let mut at = 0_u32;
@@ -62,7 +62,7 @@ pub fn by_type(graph: &Graph, types: &Types, dominators: &Dominators) -> Vec<Typ
             at = first[at as usize];
             continue;
         }
-        // Up, until there is a way aside.
+        // Up, until there is a sibling.
         loop {
             let node = of(at);
             if graph.size(node) > 0 {

@@ -1,5 +1,5 @@
-//! What came and what went between two snapshots of one program: by type, and where objects keep their
-//! ids from one snapshot to the next, which of them are new.
+//! The changes between two snapshots of one program: by type, and where objects keep their ids, the
+//! new ones.
 
 use std::cmp::Ordering;
 
@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 
 use super::{SplitTypes, Types};
 
-/// How the objects of one type have changed.
+/// The change of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeChange {
     /// The type's name.
     pub name: Box<str>,
-    /// How many there were, and how many there are.
+    /// The number of objects, before and now.
     pub count: [u64; 2],
     /// Their own bytes, before and now.
     pub bytes: [u64; 2],
@@ -24,7 +24,7 @@ pub struct TypeChange {
 }
 
 impl TypeChange {
-    /// How many bytes more there are now.
+    /// The growth in bytes.
     pub fn grown(&self) -> i128 {
         i128::from(self.bytes[1]) - i128::from(self.bytes[0])
     }
@@ -37,30 +37,30 @@ impl TypeChange {
     }
 }
 
-/// What is different in a later snapshot.
+/// The differences in a later snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The types with a change, the one that has grown most first.
     pub types: Vec<TypeChange>,
-    /// Whether objects keep their ids: `new` and `gone` mean something only then.
+    /// Whether objects keep their ids: only then `new` and `gone` have a meaning.
     pub has_stable_ids: bool,
     /// Objects with a size, before and now.
     pub count: [u64; 2],
     /// Their bytes, before and now.
     pub bytes: [u64; 2],
-    /// The largest objects of the types that have grown which were not there before.
+    /// The largest new objects of the types that have grown.
     pub largest_new: Vec<NodeId>,
 }
 
 /// An object of one of the snapshots.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Object {
-    /// The number that both snapshots have for its type.
+    /// The number of its type in both snapshots.
     kind: u32,
     id: u64,
     size: u64,
     node: u32,
-    /// The number that both have for its row: the same, or its type with whose it is.
+    /// The number of its row in both: that of its type, or of its type with its owner.
     of: u32,
 }
 
@@ -85,13 +85,14 @@ impl Shared {
 
 /// Compares two snapshots with their types. Lists at most `limit` new objects.
 ///
-/// An object is the same if its id and its type are. Where hardly any are the same, the snapshots
-/// are of different processes, and only numbers of objects are compared.
+/// An object is the same if its id and its type are. If hardly any are the same, the snapshots are
+/// of different processes, and only numbers of objects are compared.
 pub fn difference(before: (&Graph, &Types), now: (&Graph, &Types), limit: usize) -> Difference {
     compare_by([before, now], [before.1, now.1], limit)
 }
 
-/// The same, with containers in rows by their owners. One that another object owns by now is neither new nor gone.
+/// Like [`difference`], but with containers in rows by their owners. One that has changed its owner
+/// is neither new nor gone.
 pub fn difference_by_owner(
     before: (&Graph, &Types, &SplitTypes),
     now: (&Graph, &Types, &SplitTypes),
@@ -144,7 +145,7 @@ fn compare_by(sides: [(&Graph, &Types); 2], rows_of: [&Types; 2], limit: usize) 
     }
     let same = compare(&mut rows, &mut objects);
     let fewer = count[0].min(count[1]);
-    // In two runs of one program the roots and little else have the same ids.
+    // In two runs of one program, the roots and little else have the same ids.
     let has_stable_ids = same * 10 >= fewer;
     if !has_stable_ids {
         for row in &mut rows {
@@ -174,8 +175,8 @@ fn compare_by(sides: [(&Graph, &Types); 2], rows_of: [&Types; 2], limit: usize) 
     }
 }
 
-/// Counts what is new and what is gone, keeps only the new ones of the later objects, and says how
-/// many are the same.
+/// Counts new and gone objects, keeps only the new ones of the later objects, and returns the
+/// number of unchanged ones.
 fn compare(rows: &mut [TypeChange], objects: &mut [Vec<Object>; 2]) -> u64 {
     let [before, now] = objects;
     let key = |object: &Object| (object.kind, object.id);

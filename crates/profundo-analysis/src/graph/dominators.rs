@@ -1,11 +1,12 @@
-//! Who dominates whom: an object that lies on every way from the root to another one. What it
-//! dominates goes with it; its own bytes and theirs are what it retains.
+//! Dominators: an object dominates another one if it lies on every path from the root to it.
+//! Dominated objects go with it; it retains its own bytes and theirs.
 //!
 //! Semi-NCA (Georgiadis, "Linear-time algorithms for dominators and related problems", 2005), on
-//! objects numbered in the order of a depth-first walk. With ten million objects nearly all of the time
-//! is spent on waiting for the memory, so the walk notes each reference with both numbers, and what is
-//! looked up out of order is fetched beforehand, much at a time. A plain iteration over dominator sets needs one round for each level of
-//! nesting against the order, and a long linked list has a million levels.
+//! objects numbered in the order of a depth-first walk. With ten million objects nearly all of the
+//! time is spent on waiting for the memory, so the walk notes each reference with both numbers, and
+//! out-of-order lookups are prefetched in large batches. A plain iteration over dominator sets
+//! needs one round for each level of nesting against the order, and a long linked list has a
+//! million levels.
 
 use profundo_model::graph::{EdgeId, Graph, NodeId};
 
@@ -14,43 +15,43 @@ use super::alive::{Alive, Bits};
 /// No object.
 const NONE: u32 = u32::MAX;
 
-/// Who dominates whom in a heap, and what that retains.
+/// The dominators of a heap, and the bytes that they retain.
 #[derive(Debug, Clone)]
 pub struct Dominators {
     /// The number of each object in the order of the walk.
     numbers: Vec<u32>,
-    /// The objects in that order; those that nothing keeps alive are at the end.
+    /// The objects in that order; unreachable ones are at the end.
     order: Vec<u32>,
     /// By number: the number of the immediate dominator, which is lower. The root is its own.
     above: Vec<u32>,
-    /// By number: the bytes that would go with it.
+    /// By number: the retained bytes.
     retained: Vec<u64>,
-    /// How many objects a walk from the root has found.
+    /// The number of objects that a walk from the root has found.
     held: usize,
 }
 
 impl Dominators {
-    /// The object that is nearest to `node` of those on every way to it; the root is its own.
+    /// The immediate dominator of `node`; the root is its own.
     pub fn above(&self, node: NodeId) -> NodeId {
         NodeId(self.order[self.above[self.numbers[node.index()] as usize] as usize])
     }
 
-    /// The bytes that would go with an object, its own among them.
+    /// The retained bytes of an object, its own among them.
     pub fn retained(&self, node: NodeId) -> u64 {
         self.retained[self.numbers[node.index()] as usize]
     }
 
-    /// Whether a way leads to it that keeps it alive.
+    /// Whether a path of strong references leads to it.
     pub fn is_reached(&self, node: NodeId) -> bool {
         (self.numbers[node.index()] as usize) < self.held
     }
 
-    /// How many objects no way leads to that keeps them alive.
+    /// The number of objects without such a path.
     pub fn unreached(&self) -> usize {
         self.order.len() - self.held
     }
 
-    /// The objects so that each comes after what dominates it.
+    /// The objects, each after its dominator.
     pub fn order(&self) -> impl ExactSizeIterator<Item = NodeId> + '_ {
         self.order.iter().map(|node| NodeId(*node))
     }
@@ -62,8 +63,8 @@ impl Dominators {
 
 /// Finds the dominators of all objects.
 ///
-/// What hangs on nothing but weak references hangs on the root, and so does what is held only by its
-/// like in a circle.
+/// An object with only weak references to it hangs on the root, and so does one held only by a
+/// cycle.
 pub fn dominators(graph: &Graph, alive: &Alive) -> Dominators {
     let Walk {
         mut places,
@@ -92,10 +93,10 @@ pub fn dominators(graph: &Graph, alive: &Alive) -> Dominators {
     }
 }
 
-/// What the walk asks of an object, side by side, because they are asked together.
+/// The walk's data of an object, side by side, because it is read together.
 #[derive(Clone, Copy)]
 struct Place {
-    /// Where its references begin.
+    /// Its first reference.
     first: u32,
     number: u32,
 }
@@ -107,9 +108,9 @@ struct Walk {
     order: Vec<u32>,
     /// By number: the number of the object that it was found from.
     parents: Vec<u32>,
-    /// All references but those by which an object was found.
+    /// All references but those of the tree.
     across: Across,
-    /// How many were found from the root.
+    /// The number found from the root.
     held: usize,
 }
 
@@ -154,15 +155,15 @@ impl Walk {
         number
     }
 
-    /// Walks from an object that hangs on the root.
+    /// Walks from an object below the root.
     ///
-    /// All that an object refers to is looked up when it is found, because the memory brings many things
-    /// at the same time as fast as one. What was found before it has a lower number. The others wait;
-    /// one that was found when its turn comes was found from here, and has a higher number.
+    /// All references of an object are looked up when it is found, because the memory loads many
+    /// words as fast as one. Objects found before have lower numbers. The others wait; one that is
+    /// found already when its turn comes was found from here, and has a higher number.
     fn from(&mut self, graph: &Graph, alive: &Alive, node: u32) {
         let (targets, _) = graph.targets();
         let mut waiting = Vec::new();
-        // The objects on the way, with the length of `waiting` below what they refer to.
+        // The objects of the path, with the length of `waiting` below their references.
         let mut way = Vec::new();
         let mut next = Some((node, 0));
         loop {
@@ -199,10 +200,10 @@ impl Walk {
     }
 }
 
-/// How many numbers share a stretch: what is known of them fits in a near cache.
+/// The numbers in a stretch: their data fits in a near cache.
 const STRETCH: usize = 1 << 17;
 
-/// References in stretches of the numbers that they lead to, each with the number that it comes from.
+/// References in stretches by the number of their target, each with the number of its source.
 struct Across {
     stretches: Vec<Vec<(u32, u32)>>,
 }
@@ -219,7 +220,7 @@ impl Across {
     }
 }
 
-/// The references of one stretch, by the number that they lead to.
+/// The references of one stretch, by the number of their target.
 #[derive(Default)]
 struct Sorted {
     firsts: Vec<u32>,
@@ -236,7 +237,7 @@ impl Sorted {
         for (to, _) in pairs {
             self.firsts[at(*to)] += 1;
         }
-        // Counts become the places behind the last, which filling moves to the first.
+        // Counts become end positions, which filling moves to the start.
         let mut end = 0;
         for first in &mut self.firsts {
             end += *first;
@@ -249,7 +250,7 @@ impl Sorted {
         }
     }
 
-    /// Where the references to the number at a place of the stretch begin and end.
+    /// The range of the references to a number of the stretch.
     fn of(&self, place: usize) -> (usize, usize) {
         (self.firsts[place] as usize, self.firsts[place + 1] as usize)
     }
@@ -270,15 +271,16 @@ fn held(graph: &Graph, alive: &Alive) -> Bits {
     held
 }
 
-/// An object in the forest of those that are done: what it hangs on, and the lowest semidominator on
-/// the way there.
+/// An object in the forest of finished ones: its link upwards, and the lowest semidominator on the
+/// path there.
 #[derive(Clone, Copy)]
 struct Link {
     up: u32,
     lowest: u32,
 }
 
-/// How many links are fetched in one go: waiting for one at a time takes most of the time there is.
+/// The number of links fetched in one go: waiting for one at a time takes most of the time there
+/// is.
 const AHEAD: usize = 2048;
 
 /// By number: the immediate dominators.
@@ -325,7 +327,7 @@ fn immediate(parents: Vec<u32>, across: Across) -> Vec<u32> {
     above
 }
 
-/// Has the memory bring what will be asked for next, all of it at the same time.
+/// Prefetches the next links, all of them at the same time.
 fn fetch(links: &[Link], from: &[u32]) {
     let first = from
         .iter()
@@ -337,7 +339,7 @@ fn fetch(links: &[Link], from: &[u32]) {
     std::hint::black_box(first ^ second ^ third ^ fourth);
 }
 
-/// The lowest semidominator on the way up from `from`, as far as objects above `number` go.
+/// The lowest semidominator on the path up from `from`, among objects above `number`.
 fn evaluate(links: &mut [Link], way: &mut Vec<u32>, from: u32, number: u32) -> u32 {
     if links[from as usize].up <= number {
         return links[from as usize].lowest;
@@ -350,7 +352,7 @@ fn evaluate(links: &mut [Link], way: &mut Vec<u32>, from: u32, number: u32) -> u
             break;
         }
     }
-    // Shortens the way, for those who come after.
+    // Compresses the path for later queries.
     let Link { up, mut lowest } = links[at as usize];
     while let Some(at) = way.pop() {
         let link = &mut links[at as usize];

@@ -1,15 +1,15 @@
-//! Texts that a heap has more than once. A snapshot names a string by what it holds; one that hides
-//! that cannot be asked.
+//! Texts that a heap has more than once. A snapshot names a string by its contents; one that hides
+//! them cannot be asked.
 
 use profundo_model::graph::{Graph, Label, NameId, NodeId, REDACTED};
 use rustc_hash::FxHashMap;
 
-/// A text that is there more than once.
+/// A text with several copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Duplicate {
     /// The text.
     pub text: NameId,
-    /// How many objects hold it.
+    /// The number of its copies.
     pub count: u64,
     /// The bytes of all of them.
     pub bytes: u64,
@@ -17,28 +17,28 @@ pub struct Duplicate {
     pub wasted: u64,
 }
 
-/// What is known of texts that are there more than once.
+/// The texts with several copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Duplicates {
-    /// The snapshot hides what strings hold.
+    /// The snapshot hides the contents of strings.
     Hidden,
-    /// These, the one that wastes most first.
+    /// The duplicates, the one that wastes most first.
     Found {
         /// The rows.
         rows: Vec<Duplicate>,
-        /// How many strings were looked at.
+        /// The number of strings looked at.
         strings: u64,
     },
 }
 
-/// Kinds of objects whose names are what they hold: V8's, Julia's, CPython's.
+/// Kinds of objects named by their contents: V8's, Julia's, CPython's.
 const TEXTS: [&str; 5] = ["string", "concatenated string", "String", "str", "bytes"];
-/// V8 cuts what is longer: strings that begin alike need not be equal, so their sizes must be.
+/// V8 cuts longer strings: those with equal beginnings need not be equal, so their sizes must be.
 const LONG: usize = 1024;
-/// V8's word for a text that it has not put together yet.
-const UNTOLD: &[u8] = b"(concatenated string)";
+/// V8's name for a text that it has not joined yet.
+const UNJOINED: &[u8] = b"(concatenated string)";
 
-/// Finds the texts that are there more than once.
+/// Finds the texts with several copies.
 pub fn duplicates(graph: &Graph) -> Duplicates {
     let is_text: Vec<bool> = (graph.kind_names())
         .map(|kind| TEXTS.contains(&kind))
@@ -57,7 +57,7 @@ pub fn duplicates(graph: &Graph) -> Duplicates {
             continue;
         }
         let text = graph.text(graph.name(node));
-        if Some(kind) == concatenated && text == UNTOLD {
+        if Some(kind) == concatenated && text == UNJOINED {
             continue;
         }
         strings += 1;
@@ -98,7 +98,7 @@ pub fn duplicates(graph: &Graph) -> Duplicates {
     Duplicates::Found { rows, strings }
 }
 
-/// V8 joins strings lazily and then keeps an empty half: that is no second string.
+/// V8 joins strings lazily and then keeps an empty half, which is no second string.
 fn is_flat(graph: &Graph, node: NodeId) -> bool {
     graph.edges_of(node).any(|edge| match graph.label(edge) {
         Label::Name(name) => {

@@ -1,18 +1,19 @@
-//! The way to an object as a Python expression, as `app.cache.entries['x'].items[3]`.
+//! The path to an object as a Python expression, such as `app.cache.entries['x'].items[3]`.
 //!
-//! What no expression reaches stands in angle brackets: `<dict>` for one that only native code holds, `use.<locals>.rows` for a
-//! variable of a function that runs, `[<item 3>]` for a key that the snapshot hides.
+//! Parts without an expression stand in angle brackets: `<dict>` for one that only native code
+//! holds, `use.<locals>.rows` for a variable of a running function, `[<item 3>]` for a key that the
+//! snapshot hides.
 
 use profundo_model::graph::{EdgeId, Graph, NameId, NodeId};
 
 use super::Step;
 use super::python::{self, Hold, is_identifier, quoted};
 
-/// A longer one is cut in its middle: a linked list has as many steps as items.
+/// A longer expression is cut in its middle: a linked list has as many steps as items.
 const LONGEST: usize = 300;
 const HEAD: usize = 120;
 
-/// The way from the root as a Python expression. `None` where it leads to no object of Python's.
+/// The path from the root as a Python expression. `None` where it leads to no Python object.
 pub fn expression(graph: &Graph, steps: &[Step]) -> Option<String> {
     let modules = python::modules(graph)?;
     let mut written: Option<Written> = None;
@@ -27,7 +28,7 @@ pub fn expression(graph: &Graph, steps: &[Step]) -> Option<String> {
     written.map(|written| written.text)
 }
 
-/// What an expression begins with: an object below one of the places where the graph begins.
+/// The beginning of an expression: an object below one of the roots.
 fn begin(graph: &Graph, modules: NodeId, from: NodeId, node: NodeId) -> Option<Written> {
     if from == modules {
         return Some(Written {
@@ -58,7 +59,7 @@ fn locals(graph: &Graph, frame: NodeId) -> Written {
     }
 }
 
-/// What classes, functions and modules are called wherever they are held.
+/// The name of a class, a function or a module, wherever it is held.
 fn own_name(graph: &Graph, node: NodeId) -> Option<String> {
     let name = || String::from_utf8_lossy(python::name(graph, node)).into_owned();
     match graph.kind_name(graph.kind(node)) {
@@ -76,24 +77,24 @@ fn ends_in_cell(text: &str) -> bool {
         index
             .trim_end_matches(']')
             .bytes()
-            .all(|it| it.is_ascii_digit())
+            .all(|byte| byte.is_ascii_digit())
     })
 }
 
-/// What has been written so far.
+/// The expression so far.
 struct Written {
     text: String,
     below: Below,
 }
 
-/// What the last object is, where that changes how the next one is written.
+/// The last object, where it changes the form of the next step.
 enum Below {
     Object,
-    /// The `__dict__` of what was written when the text was so long.
+    /// The `__dict__` of the expression at this length.
     Namespace(usize),
     /// `sys.modules`.
     Modules,
-    /// The variables of a function that runs.
+    /// The variables of a running function.
     Locals,
 }
 
@@ -129,14 +130,14 @@ impl Written {
                 None => format!("{text}.f_locals[{}]", quoted(&name(variable))),
             },
             (Hold::Attribute(attribute), Below::Locals) => {
-                // Of the frame itself: that has no name.
+                // A reference of the frame itself, which has no name.
                 format!(
                     "<frame of {}>.{}",
                     text.trim_end_matches(".<locals>"),
                     name(attribute)
                 )
             }
-            // The variable has the name already, if it is not looked at from an inner function.
+            // The variable has the name already, unless it is seen from an inner function.
             (Hold::Attribute(_), _) if python::is_cell(graph, from) && !ends_in_cell(&text) => text,
             (Hold::Attribute(attribute), _) => format!("{text}.{}", name(attribute)),
             (Hold::Index(index), _) => format!("{text}[{index}]"),

@@ -1,11 +1,11 @@
-//! Questions on a heap: what holds what, and how much would go with it.
+//! Questions about a heap: what holds what, and how much would go with it.
 //!
-//! All of them follow DevTools where it has an answer, so that a snapshot says the same in both:
-//! which references keep an object alive ([`Alive`]), what dominates it ([`dominators()`]), of which
-//! type it is ([`Types`]), and how much a type retains ([`by_type()`]). Beyond that: the ways by which the
-//! objects of a type are held ([`paths()`]), the texts that are there more than once ([`duplicates()`]),
-//! whose a container of Python's is ([`Owners`]), the Python expression that leads to an object ([`expression()`]),
-//! and what came and went between two snapshots ([`difference()`]).
+//! All of them follow DevTools where it has an answer, so that a snapshot gives the same in both:
+//! the references that keep an object alive ([`Alive`]), its dominator ([`dominators()`]), its type
+//! ([`Types`]), and the bytes that a type retains ([`by_type()`]). Beyond that: the paths by which
+//! the objects of a type are held ([`paths()`]), the texts with several copies ([`duplicates()`]),
+//! the owner of a Python container ([`Owners`]), the Python expression for an object
+//! ([`expression()`]), and the changes between two snapshots ([`difference()`]).
 
 mod alive;
 mod biggest;

@@ -1,9 +1,10 @@
-//! Whose a container of Python's is: `dict` says little where there are a million of them.
+//! The owners of Python's containers: `dict` says little where there are a million of them.
 //!
-//! A dictionary that is somebody's `__dict__` belongs to it. Any other container belongs to the place that holds it: an
-//! attribute of a class's objects, a name in a module, a variable of a function. Containers within containers are grouped by the
-//! place of the outer one, whatever the index. Where several places hold it, names in modules come before variables
-//! of functions, and shorter ways before longer ones.
+//! A dictionary that is an object's `__dict__` belongs to it. Any other container belongs to the
+//! place that holds it: an attribute of a class's objects, a name in a module, a variable of a
+//! function. Containers within containers are grouped by the place of the outer one, whatever the
+//! index. Where several places hold it, names in modules come before variables of functions, and
+//! shorter paths before longer ones.
 
 use profundo_model::graph::{EdgeId, Graph, NameId, NodeId};
 use rustc_hash::FxHashMap;
@@ -11,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::python::{self, Hold, is_identifier, quoted};
 use super::{Alive, Step};
 
-/// Who owns a container: its row in [`Owners`].
+/// The owner of a container: its row in [`Owners`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerId(pub u32);
 
@@ -20,7 +21,7 @@ pub struct OwnerId(pub u32);
 pub struct Owners {
     names: Vec<Box<str>>,
     is_namespace: Vec<bool>,
-    /// By object: its owner. Empty where the snapshot is none of Python's.
+    /// By object: its owner. Empty for a snapshot of another language.
     of: Vec<u32>,
     /// By object: the reference by which it was first found.
     came_by: Vec<u32>,
@@ -29,10 +30,10 @@ pub struct Owners {
 /// No reference, no owner.
 const NONE: u32 = u32::MAX;
 
-/// Of a dictionary with more items than these, the items are alike.
+/// With more items than this, a dictionary's items are alike.
 const MOST_KEYS: usize = 64;
 
-/// Containers that are deeper in others than this are alike.
+/// Containers nested deeper than this are alike.
 const DEEPEST: u8 = 3;
 
 impl Owners {
@@ -62,29 +63,29 @@ impl Owners {
         }
     }
 
-    /// The owner of an object; `None` of what is no container, or where nobody is known.
+    /// The owner of an object; `None` for other objects than containers, or an unknown owner.
     pub fn of(&self, node: NodeId) -> Option<OwnerId> {
         let of = self.of.get(node.index()).copied()?;
         (of != NONE).then_some(OwnerId(of))
     }
 
-    /// What an owner is called.
+    /// The name of an owner.
     pub fn name(&self, owner: OwnerId) -> &str {
         &self.names[owner.0 as usize]
     }
 
-    /// Whether what it owns is its `__dict__`.
+    /// Whether the owned container is its `__dict__`.
     pub fn is_namespace(&self, owner: OwnerId) -> bool {
         self.is_namespace[owner.0 as usize]
     }
 
-    /// What is said of what it owns: `of app.Session`, `at app.rows[…]`.
+    /// The phrase for an owned container: `of app.Session`, `at app.rows[…]`.
     pub fn phrase(&self, owner: OwnerId) -> String {
         let word = if self.is_namespace(owner) { "of" } else { "at" };
         format!("{word} {}", self.name(owner))
     }
 
-    /// The way to an object by which names in modules come first; empty where there is none.
+    /// The path to an object, with a preference for names in modules; empty where there is none.
     pub fn steps(&self, graph: &Graph, node: NodeId) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut node = node;
@@ -108,7 +109,8 @@ impl Owners {
     }
 }
 
-/// All objects in the order in which they are found: all below the modules, then all below the threads, then the others.
+/// All objects in the order in which they are found: those below the modules, then those below the
+/// threads, then the others.
 fn walk(graph: &Graph, alive: &Alive, modules: NodeId) -> (Vec<u32>, Vec<u32>) {
     let (targets, firsts) = graph.targets();
     let mut came_by = vec![NONE; graph.node_count()];
@@ -144,13 +146,14 @@ fn walk(graph: &Graph, alive: &Alive, modules: NodeId) -> (Vec<u32>, Vec<u32>) {
 /// A place that owns containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Place {
-    /// The `__dict__` of a module, a class or a function of this kind and name, or of objects of the type with this name.
+    /// The `__dict__` of a module, a class or a function of this kind and name, or of objects of
+    /// the type with this name.
     Namespace(u32, NameId),
-    /// What objects of this kind and name hold.
+    /// The contents of objects of this kind and name.
     Of(u32, NameId, Hold),
-    /// What the function that a frame runs holds, by the object that says so.
+    /// The contents of a running function's frame, by the object that names it.
     Frame(NameId, Hold),
-    /// What a container with that owner holds.
+    /// The contents of a container with that owner.
     Within(u32, Option<Hold>),
     /// Only native code holds it, or it is garbage.
     Root(NameId),
@@ -183,7 +186,7 @@ impl Search<'_> {
         self.kind(node) == "object" && CONTAINERS.contains(&python::name(self.graph, node))
     }
 
-    /// Whether it only passes on what it holds: containers, and the cells of closures.
+    /// True for a node that passes on its owner: a container, or the cell of a closure.
     fn passes_on(&self, node: NodeId) -> bool {
         self.is_container(node)
             || self.kind(node) == "object" && python::name(self.graph, node) == b"cell"
@@ -198,7 +201,7 @@ impl Search<'_> {
         number
     }
 
-    /// Notes which dictionaries are somebody's `__dict__`, however else they may be held.
+    /// Notes the dictionaries that are a `__dict__`, however else they may be held.
     fn namespaces(&mut self) {
         let graph = self.graph;
         for holder in graph.nodes() {
@@ -218,7 +221,8 @@ impl Search<'_> {
         }
     }
 
-    /// Notes the owner of a container that was found by this reference. Its holder was found before.
+    /// Notes the owner of a container that was found by this reference. Its holder was found
+    /// before.
     fn held(&mut self, node: NodeId, edge: EdgeId) {
         if self.of[node.index()] != NONE || !self.passes_on(node) {
             return;
@@ -237,7 +241,7 @@ impl Search<'_> {
             Place::Root(graph.name(from))
         } else {
             let name = match self.kind(from) {
-                // Of code there is as much as of functions, and nobody asks for it.
+                // There is as much code as there are functions, and it is of no interest.
                 "code" => NameId(NONE),
                 _ => graph.name(from),
             };
@@ -246,7 +250,7 @@ impl Search<'_> {
         self.of[node.index()] = self.number(place, 0);
     }
 
-    /// The owner of what a container or a cell holds, which has an owner itself.
+    /// The owner of the contents of a container or a cell, which has an owner itself.
     fn within(&mut self, owner: u32, from: NodeId, hold: Hold) -> u32 {
         let (of, depth) = self.places[owner as usize];
         match of {
@@ -269,7 +273,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether it is a dictionary with many items, and nobody's `__dict__`.
+    /// True for a dictionary with many items that is no `__dict__`.
     fn is_large(&self, dict: NodeId) -> bool {
         let owner = self.of[dict.index()];
         let place = self.places.get(owner as usize).map(|(place, _)| place);
@@ -277,7 +281,8 @@ impl Search<'_> {
             && self.graph.edges_of(dict).len() > 2 * MOST_KEYS
     }
 
-    /// The names of the owners, each once: an attribute is the same whether its object has a dictionary or not.
+    /// The names of the owners, each once: an attribute is the same whether its object has a
+    /// dictionary or not.
     fn finish(&mut self) -> (Vec<Box<str>>, Vec<bool>) {
         let mut all: Vec<Box<str>> = Vec::with_capacity(self.places.len());
         for (place, _) in &self.places {
@@ -305,7 +310,7 @@ impl Search<'_> {
         (names, is_namespace)
     }
 
-    /// What a place is called. The owners of outer containers have lower numbers.
+    /// The name of a place. The owners of outer containers have lower numbers.
     fn name(&self, place: Place, known: &[Box<str>]) -> String {
         let text = |name: NameId| String::from_utf8_lossy(self.graph.text(name)).into_owned();
         let held = |hold: Hold| self.suffix(hold);

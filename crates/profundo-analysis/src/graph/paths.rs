@@ -1,20 +1,21 @@
-//! How objects are held: the shortest way from the root to each, and which of them are alike.
+//! The ways in which objects are held: the shortest path from the root to each, with equal ones
+//! grouped.
 
 use profundo_model::graph::{EdgeId, Graph, Label, NodeId};
 use rustc_hash::FxHashMap;
 
 use super::{Alive, Dominators, TypeId, Types};
 
-/// Which objects are asked about.
+/// The requested objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// All of one type.
+    /// All objects of one type.
     Type(TypeId),
-    /// Those of one id: one as a rule.
+    /// The objects of one id: one as a rule.
     Id(u64),
 }
 
-/// A step of a way: an object, and the reference that led to it.
+/// A step of a path: an object, and the reference that led to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// The reference; none leads to the root.
@@ -23,12 +24,12 @@ pub struct Step {
     pub node: NodeId,
 }
 
-/// Objects that are held in the same way: by the same names, from objects of the same types.
+/// Objects held in the same way: by the same names, from objects of the same types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// The way to the one that retains most.
+    /// The path to the one that retains most.
     pub steps: Vec<Step>,
-    /// How many there are.
+    /// The number of objects.
     pub count: u64,
     /// Their own bytes.
     pub bytes: u64,
@@ -36,21 +37,21 @@ pub struct Held {
     pub most_retained: u64,
 }
 
-/// The ways to the objects that were asked about.
+/// The paths to the requested objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Paths {
-    /// The ways, the one by which most objects are held first.
+    /// The paths, the one that holds most objects first.
     pub held: Vec<Held>,
-    /// How many objects there are.
+    /// The number of objects.
     pub count: u64,
-    /// Those that no way leads to which keeps them alive.
+    /// Objects without a path of strong references.
     pub unreached: u64,
 }
 
-/// No reference, no way.
+/// No reference, no path.
 const NONE: u32 = u32::MAX;
 
-/// Finds the shortest ways from the root to objects, by references that keep them alive.
+/// Finds the shortest paths from the root to objects, by strong references.
 pub fn paths(
     graph: &Graph,
     alive: &Alive,
@@ -95,7 +96,7 @@ pub fn paths(
         held.bytes = held.bytes.saturating_add(graph.size(node));
         if held.steps.is_empty() || retained > held.most_retained {
             held.most_retained = retained;
-            // Only the end is kept for now: a way is long, and there may be many.
+            // Only the end is kept for now: a path is long, and there may be many.
             held.steps = vec![Step { edge: None, node }];
         }
     }
@@ -111,7 +112,8 @@ pub fn paths(
     found
 }
 
-/// By which reference each object was found, going out from the root in circles, until all targets are.
+/// By object, the reference that found it in a breadth-first search from the root, until all
+/// targets are found.
 fn came_by(graph: &Graph, alive: &Alive, wanted: &[NodeId]) -> Vec<u32> {
     let (targets, firsts) = graph.targets();
     let mut left = wanted.len();
@@ -139,12 +141,12 @@ fn came_by(graph: &Graph, alive: &Alive, wanted: &[NodeId]) -> Vec<u32> {
     came_by
 }
 
-/// The ways that are alike share a number.
+/// Equal paths share a number.
 struct Ways<'a> {
     graph: &'a Graph,
     types: &'a Types,
     came_by: Vec<u32>,
-    /// By the way to the holder, the name of the reference and the type.
+    /// By the path to the holder, the name of the reference and the type.
     numbers: FxHashMap<(u32, u64, TypeId), u32>,
     known: FxHashMap<u32, u32>,
 }
@@ -200,7 +202,7 @@ impl Ways<'_> {
     }
 }
 
-/// Whether a name is no more than a place: V8 names the entries of its tables by number, and those of
+/// Whether a name is only a position: V8 names the entries of its tables by number, and those of
 /// weak ones by number, key and value.
 fn is_place(name: &[u8]) -> bool {
     let digits = name.iter().take_while(|byte| byte.is_ascii_digit()).count();

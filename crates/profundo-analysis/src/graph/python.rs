@@ -1,27 +1,27 @@
-//! The steps of Python: how a program would write the way from an object to one that it holds.
+//! The steps of Python: the notation of a program for the reference from an object to another.
 
 use profundo_model::graph::{EdgeId, Graph, Label, NodeId};
 
-/// How an object holds another one.
+/// The kind of hold of one object on another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Hold {
-    /// As its `__dict__`.
+    /// Its `__dict__`.
     Namespace,
-    /// As an attribute, by the text of this row.
+    /// An attribute, by the text of this row.
     Attribute(u32),
-    /// As a local variable, by the text of this row.
+    /// A local variable, by the text of this row.
     Local(u32),
-    /// As the value of a text key of a dictionary, by the text of this row.
+    /// The value of a text key of a dictionary, by the text of this row.
     Key(u32),
-    /// As the value of a whole number of a dictionary, or at this index of a list or a tuple.
+    /// The value of a whole number of a dictionary, or the one at this index of a list or a tuple.
     Index(u64),
-    /// As the value of a key that the snapshot does not show, by its place.
+    /// The value of a hidden key, by its position.
     HiddenKey(u64),
-    /// As a key of a dictionary, or an element of a set, by its place.
+    /// A key of a dictionary, or an element of a set, by its position.
     Element(u64),
-    /// As its class.
+    /// Its class.
     Class,
-    /// In a way that has no name.
+    /// Without a name.
     Unnamed,
 }
 
@@ -64,19 +64,19 @@ fn key_of(graph: &Graph, from: NodeId, edge: EdgeId) -> Option<EdgeId> {
     (is_its && !is_key(graph, edge) && is_key(graph, next)).then_some(next)
 }
 
-/// The place of an item in its dictionary.
+/// The position of an item in its dictionary.
 fn place(graph: &Graph, from: NodeId, edge: EdgeId) -> u64 {
     let before = graph.edges_of(from).take_while(|other| *other < edge);
     before.filter(|other| is_key(graph, *other)).count() as u64
 }
 
-/// How `from` holds what `edge` leads to.
+/// The hold of `from` on the target of `edge`.
 pub(super) fn hold(graph: &Graph, from: NodeId, edge: EdgeId) -> Hold {
     match alike(graph, from, edge) {
         Hold::HiddenKey(index) => {
             let key = key_of(graph, from, edge).map(|key| graph.edge_to(key));
             let is_number = key.is_some_and(|key| name(graph, key) == b"int");
-            // Where numbers are hidden, or too large, the label is the place.
+            // Where numbers are hidden, or too large, the label is the position.
             match is_number && index != place(graph, from, edge) {
                 true => Hold::Index(index),
                 false => Hold::HiddenKey(index),
@@ -87,7 +87,8 @@ pub(super) fn hold(graph: &Graph, from: NodeId, edge: EdgeId) -> Hold {
     }
 }
 
-/// The same as [`hold`], without looking for the place among many: keys that are no texts are hidden, and a key is the first.
+/// Like [`hold`], but without a search for the position among many: keys that are no texts are
+/// hidden, and a key is the first.
 pub(super) fn alike(graph: &Graph, from: NodeId, edge: EdgeId) -> Hold {
     if key_of(graph, from, edge).is_some() {
         return match graph.label(edge) {
@@ -122,7 +123,7 @@ fn has_locals(graph: &Graph, node: NodeId) -> bool {
     }
 }
 
-/// The attribute by which a generator or its like has its frame.
+/// The attribute by which a generator or its like holds its frame.
 pub(super) fn frame_of(graph: &Graph, node: NodeId) -> Option<&'static str> {
     match name(graph, node) {
         b"generator" => Some("gi_frame"),
@@ -132,7 +133,8 @@ pub(super) fn frame_of(graph: &Graph, node: NodeId) -> Option<&'static str> {
     }
 }
 
-/// Whether a frame, or what has one, holds something by this name that is none of its variables.
+/// Whether a frame, or an object with one, holds something by this name that is none of its
+/// variables.
 fn is_of_frame(attribute: &[u8]) -> bool {
     const OWN: [&[u8]; 16] = [
         b"f_back",
@@ -155,7 +157,8 @@ fn is_of_frame(attribute: &[u8]) -> bool {
     OWN.contains(&attribute)
 }
 
-/// What is called like the function whose variables an object has: its code, or the frame itself where it is no object.
+/// The object with the name of the function whose variables an object has: its code, or the frame
+/// itself where it is no object.
 pub(super) fn function_of(graph: &Graph, frame: NodeId) -> NodeId {
     let is_code = |edge: &EdgeId| {
         let is_named = label(graph, *edge).ends_with(b"_code") || is_internal(graph, *edge);
@@ -167,12 +170,12 @@ pub(super) fn function_of(graph: &Graph, frame: NodeId) -> NodeId {
     }
 }
 
-/// Whether it stands for a variable that inner functions use too.
+/// True for the cell of a variable that inner functions use, too.
 pub(super) fn is_cell(graph: &Graph, from: NodeId) -> bool {
     name(graph, from) == b"cell"
 }
 
-/// Whether a name can stand behind a dot.
+/// Whether a name can follow a dot.
 pub(super) fn is_identifier(name: &str) -> bool {
     let mut letters = name.chars();
     letters

@@ -1,4 +1,4 @@
-//! Heaps that are small enough to be known, and dominators by their definition.
+//! Small heaps with known answers, and dominators by their definition.
 
 mod answers;
 mod owned;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{Alive, Dominators, dominators};
 
-/// Objects of eight bytes and more, each with what it refers to and by which kind of reference.
+/// Objects of eight bytes and more, with their references and the kinds of those.
 pub(super) fn heap(edges: &[(u32, u32, &str)], count: u32) -> Graph {
     let mut heap = Builder::default();
     let kind = heap.node_kind("object").unwrap();
@@ -59,7 +59,7 @@ fn what_lies_on_every_way_dominates() {
         .map(|pair| at(pair.split(':').next_back().unwrap()))
         .collect();
     assert_eq!(above, expected);
-    // D retains itself and L, C what hangs on F and G.
+    // D retains itself and L, C the objects below F and G.
     assert_eq!(found.retained(NodeId(4)), 1 << 4 | 1 << 12);
     assert_eq!(
         found.retained(NodeId(3)),
@@ -104,7 +104,7 @@ fn a_list_of_a_million_is_no_deeper_than_one_of_ten() {
     );
 }
 
-/// What is not reached without `without`.
+/// The objects not reachable without `without`.
 fn lost(edges: &[(u32, u32)], count: u32, roots: &[u32], without: u32) -> Vec<bool> {
     let mut is_lost = vec![true; count as usize];
     let mut left: Vec<u32> = roots.to_vec();
@@ -132,7 +132,7 @@ proptest! {
             raw.into_iter().filter(|edge| edge.0 < count && edge.1 < count).collect();
         let graph = heap(&property(&edges), count);
         let (above, found) = above(&graph);
-        // What nothing refers to is a root too, by way of the root of all.
+        // An object without references to it is a root, too, by way of the root of all.
         let mut roots = vec![0];
         roots.extend((1..count).filter(|node| {
             !edges.iter().any(|edge| edge.1 == *node && edge.0 != *node)

@@ -1,5 +1,5 @@
-//! The type of each object, as DevTools names classes: V8 says `object` and keeps the constructor in the
-//! name; a kind that V8 has itself is put in parentheses; and any other kind is a type's full name.
+//! The type of each object, as DevTools names classes: V8 writes `object` and keeps the constructor
+//! in the name; a kind of V8's own is put in parentheses; and any other kind is a type's full name.
 
 use profundo_model::graph::{Graph, NodeId};
 use rustc_hash::FxHashMap;
@@ -17,7 +17,7 @@ pub struct Types {
     of: Vec<u32>,
 }
 
-/// Kinds of V8's, with what DevTools calls them.
+/// Kinds of V8 with DevTools' names for them.
 const KNOWN: [(&str, &str); 15] = [
     ("hidden", "(system)"),
     ("array", "(array)"),
@@ -40,7 +40,7 @@ impl Types {
     /// Finds the types of all objects.
     pub fn new(graph: &Graph) -> Self {
         let mut names = Names::default();
-        // The type of all objects of a kind, where its name tells.
+        // The type of all objects of a kind, where its name decides it.
         let by_kind: Vec<Option<u32>> = graph
             .kind_names()
             .map(|kind| {
@@ -77,17 +77,17 @@ impl Types {
         TypeId(self.of[node.index()])
     }
 
-    /// What a type is called.
+    /// The name of a type.
     pub fn name(&self, of: TypeId) -> &str {
         &self.names[of.0 as usize]
     }
 
-    /// How many there are.
+    /// The number of types.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there is none.
+    /// True if there are no types.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
@@ -97,23 +97,23 @@ impl Types {
         self.names.iter().map(|name| &**name)
     }
 
-    /// The type that is called `name`.
+    /// The type with this name.
     pub fn find(&self, name: &str) -> Option<TypeId> {
         let found = self.names.iter().position(|known| **known == *name);
         found.map(|number| TypeId(number as u32))
     }
 }
 
-/// The types, of which those of containers are split by who owns these.
+/// The types, with those of containers split by owner.
 #[derive(Debug, Clone)]
 pub struct SplitTypes {
-    /// The parts as types, to be asked like any others: `dict of app.Session`.
+    /// The parts as types, usable like any others: `dict of app.Session`.
     pub types: Types,
     whole: Vec<(TypeId, Option<OwnerId>)>,
 }
 
 impl SplitTypes {
-    /// Splits the types of the containers that have an owner. All else stays together.
+    /// Splits the types of the containers that have an owner. The others stay whole.
     pub fn new(graph: &Graph, types: &Types, owners: &Owners) -> Self {
         let mut whole: Vec<(TypeId, Option<OwnerId>)> = (0..types.len() as u32)
             .map(|row| (TypeId(row), None))
@@ -146,7 +146,7 @@ impl SplitTypes {
         }
     }
 
-    /// The type that a part is of, and the owner of its objects.
+    /// The type of a part, and the owner of its objects.
     pub fn whole(&self, part: TypeId) -> (TypeId, Option<OwnerId>) {
         self.whole[part.0 as usize]
     }

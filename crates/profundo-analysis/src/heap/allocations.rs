@@ -1,7 +1,8 @@
-//! Who allocates: by line, function, stack, thread and process.
+//! The allocators: by line, function, stack, thread and process.
 //!
-//! A line is given what the stack with it innermost has allocated, by the rule that says whose time a sample
-//! is: the interpreter's and the libraries' bytes are those of the reader's own line that called them.
+//! A line is charged with the allocations of stacks where it is innermost, by the rule for time:
+//! the interpreter's and the libraries' bytes are charged to the reader's own line that called
+//! them.
 
 use profundo_model::{FileId, FrameId, ProcessId, Profile, Sampling, StackId, StringId, ThreadId};
 use rustc_hash::FxHashMap;
@@ -14,19 +15,19 @@ use super::runs::Runs;
 use super::trend::{Trends, each_change, growth, seconds};
 use crate::admit::Admitted;
 use crate::held::Held;
-use crate::lines::Finder;
+use crate::line_finder::Finder;
 use crate::{Filter, LinesOptions, Place};
 
 mod types;
 
 use types::Types;
 
-/// What is asked.
+/// The options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeapOptions {
-    /// Which lines are looked at.
+    /// The lines that are looked at.
     pub lines: LinesOptions,
-    /// How many points a trend has.
+    /// The number of points of a trend.
     pub points: usize,
 }
 
@@ -39,76 +40,75 @@ impl Default for HeapOptions {
     }
 }
 
-/// What one of them has allocated.
+/// A row of allocations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeapRow<K> {
-    /// Who.
+    /// The key.
     pub of: K,
-    /// What.
+    /// The amounts.
     pub held: Holding,
 }
 
-/// What one line has allocated.
+/// The allocations of one line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeapLine {
-    /// The line, or the function that allocated where there is no line that is looked at; `None` where nothing is
-    /// known.
+    /// The line, or the allocating function where no line is looked at; `None` where unknown.
     pub of: Option<Place>,
-    /// What.
+    /// The amounts.
     pub held: Holding,
-    /// What was live at points of equal distance; the last is the end of the recording.
+    /// The live bytes at points of equal distance; the last is the end of the recording.
     pub trend: Vec<u64>,
-    /// By how many bytes a second that grew in the second half of the recording.
+    /// The growth in bytes a second in the second half of the recording.
     pub growth: f64,
 }
 
-/// What one line has copied.
+/// The copies of one line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CopyRow {
-    /// The line, or the function; `None` where nothing is known.
+    /// The line, or the function; `None` where unknown.
     pub of: Option<Place>,
-    /// How many bytes, in how many copies.
+    /// The bytes and the number of copies.
     pub copied: Sum,
 }
 
-/// All that is known of what was allocated.
+/// All allocations.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Allocations {
-    /// How it was recorded.
+    /// The sampling.
     pub sampling: Sampling,
-    /// The same of those that stand for most.
+    /// The coarsest sampling of any block.
     pub coarsest: Sampling,
-    /// All of it.
+    /// The total.
     pub total: Holding,
     /// By line, the one that allocated most first.
     pub lines: Vec<HeapLine>,
-    /// By the function that such a line is in.
+    /// By the function of the line.
     pub functions: Vec<HeapRow<Option<Place>>>,
     /// By stack.
     pub stacks: Vec<HeapRow<StackId>>,
-    /// By what the blocks hold, as far as their stacks tell.
+    /// By the contents of blocks, as far as their stacks reveal them.
     pub types: Vec<HeapRow<Held>>,
-    /// What is of no known type, and would be if the program had debug information.
-    pub untold: Sum,
-    /// By thread, where that is known.
+    /// Blocks of unknown type that debug information would reveal.
+    pub needs_debug_info: Sum,
+    /// By thread, where known.
     pub threads: Vec<HeapRow<ThreadId>>,
     /// By process.
     pub processes: Vec<HeapRow<ProcessId>>,
-    /// The moment at which each process had most, filtered or not.
+    /// The peak of each process, filtered or not.
     pub peaks: Vec<Peak>,
     /// The lines that seem to leak, the one that has most first.
     pub leaks: Vec<Leak>,
-    /// In how many processes it was looked at their ends which blocks nobody points to.
+    /// The number of processes searched for unreachable blocks at their end.
     pub searched: usize,
-    /// What was copied, of copies that are long enough to count.
+    /// The copies, of those long enough to count.
     pub copied: Sum,
     /// By line, the one that copied most first.
     pub copies: Vec<CopyRow>,
-    /// How many seconds it covers.
+    /// The length of the recording in seconds.
     pub seconds: f64,
 }
 
-/// What was allocated in a profile, as far as it passes a filter.
+/// The allocations of a profile that pass a filter.
 pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) -> Allocations {
     let admitted = Admitted::new(profile, filter);
     let heap = &profile.heap;
@@ -122,7 +122,7 @@ pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) ->
         searched: heap.searched.len(),
         ..Allocations::default()
     };
-    let mut whose = Whose::new(profile, &options.lines);
+    let mut owners = Owners::new(profile, &options.lines);
     let mut lines = Table::default();
     let (mut functions, mut stacks) = (Table::default(), Table::default());
     let (mut threads, mut processes) = (Table::default(), Table::default());
@@ -138,7 +138,7 @@ pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) ->
         let peak = peak.ok().map(|at| &peaks[at]);
         let until = end_of(profile, entry.process, end);
         let held = entry.held(heap, &runs, peak, until);
-        let owner = whose.of(entry.stack);
+        let owner = owners.of(entry.stack);
         let line = lines.add(owner.line, owner.place, &held);
         functions.add(owner.function, owner.place, &held);
         stacks.add(entry.stack, entry.stack, &held);
@@ -171,7 +171,7 @@ pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) ->
     for leak in &mut found.leaks {
         leak.of = lines.rows[leak.line as usize].of;
     }
-    add_copies(&mut found, profile, &admitted, &mut whose);
+    add_copies(&mut found, profile, &admitted, &mut owners);
     let of_lines = lines.rows.into_iter().enumerate().map(|(index, row)| {
         let trend = trends.of(index);
         HeapLine {
@@ -185,7 +185,7 @@ pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) ->
     found.lines.sort_by(|a, b| largest(&a.held, &b.held));
     found.functions = functions.sorted();
     found.stacks = stacks.sorted();
-    (found.types, found.untold) = types.sorted();
+    (found.types, found.needs_debug_info) = types.sorted();
     found.threads = threads.sorted();
     found.processes = processes.sorted();
     found.peaks = peaks;
@@ -196,14 +196,14 @@ fn add_copies(
     found: &mut Allocations,
     profile: &Profile,
     admitted: &Admitted,
-    whose: &mut Whose<'_>,
+    owners: &mut Owners<'_>,
 ) {
     let mut rows: FxHashMap<LineKey, CopyRow> = FxHashMap::default();
     for copy in &profile.heap.copies {
         if !admitted.by_thread(copy.thread, copy.time, copy.stack) {
             continue;
         }
-        let owner = whose.of(copy.stack);
+        let owner = owners.of(copy.stack);
         let row = rows.entry(owner.line).or_insert_with(|| CopyRow {
             of: owner.place,
             copied: Sum::default(),
@@ -257,7 +257,7 @@ impl<K: std::hash::Hash + Eq, O> Table<K, O> {
     }
 }
 
-/// Whose bytes they are.
+/// The owner of some bytes.
 #[derive(Debug, Clone, Copy)]
 struct Owner {
     place: Option<Place>,
@@ -277,14 +277,14 @@ enum FunctionKey {
     Place(Option<u32>),
 }
 
-/// Finds the owner of what was allocated on a stack, once for each stack.
-struct Whose<'a> {
+/// Finds the owner of a stack's allocations, once for each stack.
+struct Owners<'a> {
     profile: &'a Profile,
     finder: Finder<'a>,
     known: FxHashMap<StackId, Owner>,
 }
 
-impl<'a> Whose<'a> {
+impl<'a> Owners<'a> {
     fn new(profile: &'a Profile, options: &LinesOptions) -> Self {
         Self {
             profile,

@@ -1,8 +1,10 @@
-//! How much memory there was at each line, and what it added: what memory profilers show that stop at each line.
+//! The memory at each line, and its increment: the figures of memory profilers that stop at each
+//! line.
 //!
-//! A line has what was allocated while it was on the stack, by itself or by what it called. Its increment is the most
-//! of this that was there at one time: what it takes and gives back again adds nothing that lasts, and a loop adds no
-//! more than its passes have left. The memory at a line is that of its process when it was last seen there.
+//! A line is charged with the allocations made while it was on the stack, by itself or by its
+//! callees. Its increment is the peak of these: memory that it frees again adds nothing that lasts,
+//! and a loop adds no more than its passes have left. The memory at a line is that of its process
+//! when it was last seen there.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +16,17 @@ use super::figure::{Figure, Sum};
 use super::peak::{Peak, changes, peaks};
 use super::trend::each_change;
 use crate::admit::Admitted;
-use crate::lines::Finder;
+use crate::line_finder::Finder;
 use crate::{Filter, Libraries, LinesOptions, Shown};
 
-/// What is known of the memory at one line.
+/// The memory at one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineMemory {
     /// The line, from 1.
     pub line: u32,
-    /// What its process had when it was last seen there.
+    /// The heap of its process when it was last seen there.
     pub heap: u64,
-    /// What the line added.
+    /// The line's increment.
     pub increment: Figure,
 }
 
@@ -35,14 +37,14 @@ pub struct FunctionMemory {
     pub file: FileId,
     /// Its name.
     pub function: StringId,
-    /// Whether it is Python's.
+    /// True for a Python function.
     pub is_python: bool,
     /// Its lines that were seen, in their order.
     pub lines: Vec<LineMemory>,
 }
 
 impl FunctionMemory {
-    /// What its lines added, at most.
+    /// The largest increment of its lines.
     pub fn most(&self) -> u64 {
         let each = self.lines.iter().map(|line| line.increment.value);
         each.max().unwrap_or(0)
@@ -51,20 +53,21 @@ impl FunctionMemory {
 
 type Key = (FileId, StringId, u32);
 
-/// What was seen of one line.
+/// The observations of one line.
 #[derive(Debug, Default)]
 struct Seen {
     is_python: bool,
-    /// Where it was last seen, and when.
+    /// The process and the time when it was last seen.
     last: Option<(ProcessId, u64)>,
     blocks: Vec<u32>,
-    /// When how much came or went, of exact sums.
+    /// The changes of exact sums, with their times.
     changes: Vec<(u64, f64)>,
-    /// What exact sums had when the process had most, which may have been between two moments that are told of.
+    /// The exact sums at the process's peak, which may lie between two recorded moments.
     at_peak: u64,
 }
 
-/// The memory at each line of the reader's own, by function: the one with the largest increment first.
+/// The memory at each line of the reader's own, by function: the one with the largest increment
+/// first.
 pub fn memory_by_line(profile: &Profile, filter: &Filter, shown: Shown) -> Vec<FunctionMemory> {
     let admitted = Admitted::new(profile, filter);
     let peaks = peaks(profile);
@@ -112,7 +115,11 @@ pub fn memory_by_line(profile: &Profile, filter: &Filter, shown: Shown) -> Vec<F
             }
         }
     });
-    for sample in profile.samples.iter().filter(|it| admitted.sample(it)) {
+    for sample in profile
+        .samples
+        .iter()
+        .filter(|sample| admitted.sample(sample))
+    {
         let process = profile.threads.get(sample.thread).process;
         for (key, is_python) in lines.of(sample.stack) {
             let seen = seen.entry(*key).or_default();
@@ -151,11 +158,17 @@ fn functions(profile: &Profile, seen: FxHashMap<Key, Seen>) -> Vec<FunctionMemor
     for function in &mut functions {
         function.lines.sort_by_key(|line| line.line);
     }
-    functions.sort_by_key(|it| (std::cmp::Reverse(it.most()), it.file, it.function));
+    functions.sort_by_key(|function| {
+        (
+            std::cmp::Reverse(function.most()),
+            function.file,
+            function.function,
+        )
+    });
     functions
 }
 
-/// The most of its own that a line had at one time.
+/// The peak of a line's own bytes.
 fn increment(profile: &Profile, seen: &Seen) -> Figure {
     if seen.blocks.is_empty() {
         let most = highest(&mut seen.changes.clone()).1.max(0.0).round() as u64;
@@ -185,9 +198,9 @@ fn increment(profile: &Profile, seen: &Seen) -> Figure {
     sum.bytes()
 }
 
-/// When the sum of changes is highest, and how high.
+/// The time and the value of the highest sum of changes.
 fn highest(changes: &mut [(u64, f64)]) -> (u64, f64) {
-    // What goes at an instant goes before what comes.
+    // At one instant, frees come before allocations.
     changes.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let (mut sum, mut most) = (0.0, (0, 0.0));
     for &(time, change) in changes.iter() {
@@ -199,7 +212,7 @@ fn highest(changes: &mut [(u64, f64)]) -> (u64, f64) {
     most
 }
 
-/// What processes had at any time.
+/// The heaps of processes at any time.
 struct Heaps {
     sums: FxHashMap<ProcessId, Vec<(u64, f64)>>,
     peaks: Vec<Peak>,
@@ -235,7 +248,7 @@ impl Heaps {
     }
 }
 
-/// The lines on each stack that are the reader's own, each once, and whether they are Python's.
+/// The reader's own lines on each stack, each once, and whether they are Python's.
 struct LinesOf<'a> {
     profile: &'a Profile,
     finder: Finder<'a>,

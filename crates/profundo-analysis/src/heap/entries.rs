@@ -1,4 +1,4 @@
-//! One view of both kinds of heap: a list of what was allocated, each entry with its stack.
+//! One view of both kinds of heap: a list of allocations, each with its stack.
 
 use profundo_model::{Amount, Block, Heap, ProcessId, Profile, Site, StackId, ThreadId};
 
@@ -15,22 +15,22 @@ pub(super) enum What<'a> {
     Site(&'a Site, usize),
 }
 
-/// Something that was allocated.
+/// An entry of the list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry<'a> {
     pub process: ProcessId,
-    /// Whose, where that is known.
+    /// The thread, where known.
     pub thread: Option<ThreadId>,
     pub stack: StackId,
     pub what: What<'a>,
 }
 
-/// Whether it is known what was allocated.
+/// Whether allocations were recorded.
 pub fn has_allocations(profile: &Profile) -> bool {
     !profile.heap.blocks.is_empty() || !profile.heap.sites.is_empty()
 }
 
-/// All that was allocated, in the order in which it was recorded.
+/// All allocations, in the order of their recording.
 pub(super) fn entries(profile: &Profile) -> impl Iterator<Item = Entry<'_>> {
     let blocks = profile.heap.blocks.iter().map(|block| Entry {
         process: profile.threads.get(block.thread).process,
@@ -52,8 +52,8 @@ pub(super) fn entries(profile: &Profile) -> impl Iterator<Item = Entry<'_>> {
     blocks.chain(sites)
 }
 
-/// What was allocated at each stack; a stack may come several times. Where allocations were sampled, each block stands
-/// for those that were not.
+/// The allocations of each stack; a stack may come several times. Where allocations were sampled,
+/// each block stands for the unsampled ones.
 pub(crate) fn allocated_at(profile: &Profile) -> impl Iterator<Item = (StackId, Amount)> + '_ {
     entries(profile).map(|entry| {
         let amount = match entry.what {
@@ -70,18 +70,21 @@ pub(crate) fn allocated_at(profile: &Profile) -> impl Iterator<Item = (StackId, 
     })
 }
 
-/// The last instant of a heap that is known of.
+/// The last known instant of a heap.
 pub(super) fn end(profile: &Profile) -> u64 {
     let heap = &profile.heap;
-    let blocks = heap.blocks.iter().map(|it| it.freed.unwrap_or(it.time).0);
-    let moments = heap.moments.iter().map(|it| it.time.0);
+    let blocks = heap
+        .blocks
+        .iter()
+        .map(|block| block.freed.unwrap_or(block.time).0);
+    let moments = heap.moments.iter().map(|moment| moment.time.0);
     let last = blocks.chain(moments).max().unwrap_or(0);
     last.max(profile.meta.duration.0)
 }
 
-/// When a process had ended, as far as its memory is concerned.
+/// The end of a process, as far as its memory is concerned.
 pub(super) fn end_of(profile: &Profile, process: ProcessId, end: u64) -> u64 {
-    let ended = (profile.processes.get(process.index())).and_then(|it| it.ended);
+    let ended = (profile.processes.get(process.index())).and_then(|process| process.ended);
     ended.map_or(end, |ended| ended.0.min(end))
 }
 
@@ -93,7 +96,7 @@ impl Entry<'_> {
         }
     }
 
-    /// What was allocated, and what became of it. `peak` is that of its process.
+    /// An entry's allocations and their fate. `peak` is that of its process.
     pub fn held(&self, heap: &Heap, runs: &Runs, peak: Option<&Peak>, end: u64) -> Holding {
         let mut held = Holding::default();
         match self.what {
@@ -123,7 +126,7 @@ impl Entry<'_> {
                 held.live.add_all(runs.live_sites()[number]);
                 held.at_peak.add_all(site.at_peak);
                 held.temporary.add_all(site.temporary);
-                // What was there before the recording was cleared is none of its blocks.
+                // Blocks from before the last clearing are not counted.
                 let (lost, live) = (site.unreachable, site.live());
                 held.unreachable.add_all(Amount {
                     count: lost.count.min(live.count),

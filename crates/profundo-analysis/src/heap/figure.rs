@@ -1,19 +1,20 @@
-//! Sums of what was seen of a heap, and how sure they are.
+//! Sums over the sampled blocks of a heap, with their uncertainty.
 //!
-//! Each block that was seen stands for `1 / p` that are like it, `p` being its chance to be seen. That
-//! gives sums without bias, and a variance of `Σ (1 − p) x² / p²`. Few blocks do not scatter like a bell:
-//! their ranges come from the gamma distribution, which belongs to counts of rare events, with one more
-//! block of the largest weight to the upper side, after Fay and Feuer. That covers for few and for many. What is
-//! certain to be seen adds nothing to it; but small blocks beside it may have been missed.
+//! Each sampled block stands for `1 / p` blocks, `p` being its probability to be sampled. That
+//! gives sums without bias, and a variance of `Σ (1 − p) x² / p²`. Sums of few blocks are not
+//! normal: their ranges come from the gamma distribution, which belongs to counts of rare events,
+//! with one more block of the largest weight on the upper side, after Fay and Feuer. That covers
+//! both few and many blocks. Blocks that are certain to be sampled add nothing to it; but small
+//! blocks beside them may have been missed.
 
 use profundo_model::{Amount, Domain, Sampling};
 
 use crate::interval::Z;
 
-/// A number of bytes or blocks, and the range that holds the true one 95 times in 100.
+/// A number of bytes or blocks, with its 95 % range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Figure {
-    /// The best guess; the truth where the range is empty.
+    /// The estimate; the truth where the range is empty.
     pub value: u64,
     /// The lower end of the range.
     pub low: u64,
@@ -22,12 +23,12 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Whether it is no guess.
+    /// True for an exact figure.
     pub fn is_exact(&self) -> bool {
         self.low == self.high
     }
 
-    /// How far the truth may lie away, to the side where it may lie farther.
+    /// The distance to the farther end of the range.
     pub fn margin(&self) -> u64 {
         (self.high.saturating_sub(self.value)).max(self.value.saturating_sub(self.low))
     }
@@ -37,10 +38,10 @@ impl Figure {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Part {
     value: f64,
-    /// What was seen itself, which is the least that the truth can be.
+    /// The sum of the sampled blocks themselves, the least possible truth.
     seen: f64,
     variance: f64,
-    /// What the next block would add, had it been seen: the most of those that were.
+    /// The weight of an unsampled block: the largest weight of the sampled ones.
     unit: f64,
 }
 
@@ -60,7 +61,7 @@ impl Part {
         self.variance = (self.variance - other.variance).max(0.0);
     }
 
-    /// What was there before may come again.
+    /// Empties the sum; earlier blocks may come again.
     fn empty(&mut self) {
         *self = Self {
             unit: self.unit,
@@ -70,7 +71,7 @@ impl Part {
 
     fn figure(&self) -> Figure {
         let value = self.value.round() as u64;
-        // What rounding leaves of certainty is certain.
+        // A remainder of rounding counts as certain.
         if self.variance + self.unit * self.unit <= self.value * self.value * 1e-12 {
             return Figure {
                 value,
@@ -104,14 +105,15 @@ impl std::ops::AddAssign for Part {
     }
 }
 
-/// The value that a gamma distribution of this shape and of scale 1 stays below as often as a normal one
-/// stays below `z` standard deviations, after Wilson and Hilferty. It errs to the wide side for small shapes.
+/// The value that a gamma distribution of this shape and of scale 1 stays below with the
+/// probability that a normal one stays below `z` standard deviations, after Wilson and Hilferty. It
+/// errs to the wide side for small shapes.
 fn gamma(shape: f64, z: f64) -> f64 {
     let root = 1.0 - 1.0 / (9.0 * shape) + z / (3.0 * shape.sqrt());
     shape * root.max(0.0).powi(3)
 }
 
-/// Blocks added up: how many there are, and how large they are together.
+/// A sum of blocks: their number and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sum {
     bytes: Part,
@@ -120,17 +122,17 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// Their size.
+    /// Their bytes.
     pub fn bytes(&self) -> Figure {
         self.bytes.figure()
     }
 
-    /// How many.
+    /// Their number.
     pub fn count(&self) -> Figure {
         self.count.figure()
     }
 
-    /// How many were seen, where each stands for some; how many there are, where all were.
+    /// The number of sampled blocks, where sampled; the number of all, where exact.
     pub fn seen(&self) -> u64 {
         self.seen
     }
@@ -146,7 +148,7 @@ impl Sum {
 
     pub(super) fn add_block(&mut self, size: u64, sampling: Sampling) {
         if let Sampling::Bytes(mean) = sampling {
-            // Beside what is certain to be seen there may be small blocks that were not.
+            // Beside certain blocks there may be small unsampled ones.
             self.bytes.unit = self.bytes.unit.max(mean as f64);
         }
         let probability = match sampling.probability(size) {
@@ -158,7 +160,7 @@ impl Sum {
         self.seen += 1;
     }
 
-    /// Takes back what was added.
+    /// Subtracts a block that was added.
     pub(super) fn remove_block(&mut self, size: u64, sampling: Sampling) {
         let mut one = Self::default();
         one.add_block(size, sampling);
@@ -166,7 +168,7 @@ impl Sum {
         self.count.take_back(&one.count);
         self.seen = self.seen.saturating_sub(1);
         if self.seen == 0 {
-            // What rounding has left of it is nothing.
+            // A remainder of rounding counts as nothing.
             self.bytes.empty();
             self.count.empty();
         }
@@ -187,27 +189,27 @@ impl std::ops::AddAssign for Sum {
     }
 }
 
-/// What somebody has allocated, and what became of it.
+/// Allocations and their fate.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Holding {
-    /// All of it.
+    /// All allocated blocks.
     pub allocated: Sum,
-    /// What was there at the end, before the program gave back what it had.
+    /// The live blocks at the end, before the program's final frees.
     pub live: Sum,
-    /// What was there when its process had most.
+    /// The live blocks at the process's peak.
     pub at_peak: Sum,
-    /// What was freed before its thread had allocated anything else.
+    /// Blocks freed before their thread allocated anything else.
     pub temporary: Sum,
-    /// What nobody pointed to when its process ended, where that was looked for.
+    /// Blocks that were unreachable when their process ended, where that was searched.
     pub unreachable: Sum,
-    /// The bytes by whose allocator they came from.
+    /// The bytes by allocator.
     domains: [f64; 3],
-    /// How long all blocks have lived, together, in nanoseconds.
+    /// The lifetimes of all blocks, added up, in nanoseconds.
     pub(super) lifetimes: f64,
 }
 
 impl Holding {
-    /// How long a block has lived on average, in nanoseconds: until the end of the recording, if it was
+    /// The mean lifetime of a block, in nanoseconds: until the end of the recording, if it was
     /// never freed.
     pub fn lifetime(&self) -> Option<u64> {
         let blocks = self.allocated.blocks();
@@ -223,7 +225,7 @@ impl Holding {
         }
     }
 
-    /// The share of the bytes that were freed before anything else was allocated.
+    /// The share of the bytes freed before anything else was allocated.
     pub fn temporary_share(&self) -> f64 {
         match self.allocated.weight() {
             none if none <= 0.0 => 0.0,

@@ -1,5 +1,4 @@
-//! What each process had of the machine's memory over time: its peak and when that was, what it had at the end,
-//! how fast it grew.
+//! The memory of each process over time: its peak with its time, the value at the end, the growth.
 
 use profundo_model::{Gauge, Nanos, ProcessId, Profile};
 
@@ -10,40 +9,40 @@ use crate::{Filter, Selection, admit};
 /// The memory of one process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProcessMemory<'a> {
-    /// Whose.
+    /// The process.
     pub process: ProcessId,
-    /// The looks at it, oldest first; at least one.
-    pub looks: Vec<&'a Gauge>,
-    /// What it was used for, at each look.
+    /// Its readings, oldest first; at least one.
+    pub readings: Vec<&'a Gauge>,
+    /// The uses of the memory, at each reading.
     pub uses: Vec<Use>,
-    /// Whether it has begun as a copy of another process: what is in blocks is counted from then on.
+    /// True if the process has begun as a copy of another one: blocks are counted from then on.
     pub is_forked: bool,
-    /// The most bytes that it had in memory. What was there between two looks counts, by the kernel's word.
+    /// The peak of the resident bytes. The kernel's count includes the time between two readings.
     pub peak: u64,
-    /// When that was: at the first look that shows it.
+    /// The time of the first reading that shows it.
     pub peak_at: Nanos,
-    /// Whether it was before the first look, as with processes that ran already.
+    /// True if the peak was before the first reading, as with attached processes.
     pub peak_is_earlier: bool,
-    /// What it had at the first look.
+    /// The resident bytes at the first reading.
     pub start: u64,
-    /// The same at the last.
+    /// The resident bytes at the last reading.
     pub end: u64,
-    /// The same, each byte that is shared by its part, as much as that was when it was looked at last.
+    /// The last proportional set size.
     pub proportional: Option<u64>,
-    /// The most of those.
+    /// The largest proportional set size.
     pub most_proportional: Option<u64>,
-    /// The most bytes that were moved out of memory.
+    /// The most swapped bytes.
     pub most_swapped: u64,
-    /// How fast it grows, what was moved out of memory included.
+    /// The growth, swapped bytes included.
     pub growth: Option<Growth>,
-    /// Page faults between the first look and the last, that were served from memory.
+    /// Minor page faults between the first reading and the last.
     pub minor_faults: u64,
-    /// Those that had to read.
+    /// Major page faults between the first reading and the last.
     pub major_faults: u64,
 }
 
-/// The memory of the processes of a selection, which `filter` made: the largest first. A process that was not
-/// looked at has none.
+/// The memory of the processes of a selection, which `filter` made: the largest first. A process
+/// without a reading is not among them.
 pub fn gauges<'a>(
     profile: &'a Profile,
     selection: &Selection,
@@ -65,17 +64,18 @@ pub fn gauges<'a>(
     }
     let from = filter.from.unwrap_or(Nanos(0));
     let to = filter.to.unwrap_or(Nanos(u64::MAX));
-    let mut looks: Vec<Vec<&Gauge>> = vec![Vec::new(); passes.len()];
+    let mut readings: Vec<Vec<&Gauge>> = vec![Vec::new(); passes.len()];
     for gauge in &profile.heap.gauges {
         let index = gauge.process.index();
         if passes.get(index) == Some(&true) && (from..to).contains(&gauge.time) {
-            looks[index].push(gauge);
+            readings[index].push(gauge);
         }
     }
     let changes = changes(profile);
-    let each = looks.into_iter().enumerate();
-    let each = each
-        .filter_map(|(index, looks)| of(profile, &changes, ProcessId::from_index(index), looks));
+    let each = readings.into_iter().enumerate();
+    let each = each.filter_map(|(index, readings)| {
+        of(profile, &changes, ProcessId::from_index(index), readings)
+    });
     let mut all: Vec<ProcessMemory> = each.collect();
     all.sort_by_key(|memory| (std::cmp::Reverse(memory.peak), memory.process));
     all
@@ -85,31 +85,33 @@ fn of<'a>(
     profile: &Profile,
     changes: &Changes<'_>,
     process: ProcessId,
-    mut looks: Vec<&'a Gauge>,
+    mut readings: Vec<&'a Gauge>,
 ) -> Option<ProcessMemory<'a>> {
-    looks.sort_by_key(|look| look.time);
-    let (&first, &last) = (looks.first()?, looks.last()?);
-    let seen = looks
+    readings.sort_by_key(|reading| reading.time);
+    let (&first, &last) = (readings.first()?, readings.last()?);
+    let seen = readings
         .iter()
         .copied()
         .rev()
-        .max_by_key(|look| look.resident)?;
-    let by_kernel = looks.iter().map(|look| look.peak_resident).max()?;
-    // What the kernel knows of that was not seen was between two looks, or before the first.
-    let unseen = looks.iter().find(|look| look.peak_resident == by_kernel);
+        .max_by_key(|reading| reading.resident)?;
+    let by_kernel = readings.iter().map(|reading| reading.peak_resident).max()?;
+    // A peak that no reading shows was between two readings, or before the first.
+    let unseen = readings
+        .iter()
+        .find(|reading| reading.peak_resident == by_kernel);
     let (peak, peak_at) = match unseen.filter(|_| by_kernel > seen.resident) {
-        Some(look) => (by_kernel, look.time),
+        Some(reading) => (by_kernel, reading.time),
         None => (seen.resident, seen.time),
     };
-    let seconds = |look: &Gauge| look.time.0 as f64 / 1e9;
-    let held = |look: &Gauge| look.resident as f64 + look.swapped as f64;
-    let points: Vec<(f64, f64)> = looks
+    let seconds = |reading: &Gauge| reading.time.0 as f64 / 1e9;
+    let held = |reading: &Gauge| reading.resident as f64 + reading.swapped as f64;
+    let points: Vec<(f64, f64)> = readings
         .iter()
-        .map(|look| (seconds(look), held(look)))
+        .map(|reading| (seconds(reading), held(reading)))
         .collect();
-    let others = |look: &Gauge| Some(look.resident.saturating_sub(look.proportional?));
-    let others = looks.iter().rev().find_map(|look| others(look));
-    let shares = || looks.iter().filter_map(|look| look.proportional);
+    let others = |reading: &Gauge| Some(reading.resident.saturating_sub(reading.proportional?));
+    let others = readings.iter().rev().find_map(|reading| others(reading));
+    let shares = || readings.iter().filter_map(|reading| reading.proportional);
     Some(ProcessMemory {
         process,
         peak,
@@ -119,40 +121,42 @@ fn of<'a>(
         end: last.resident,
         proportional: others.map(|others| last.resident.saturating_sub(others)),
         most_proportional: shares().max(),
-        most_swapped: looks.iter().map(|look| look.swapped).max()?,
+        most_swapped: readings.iter().map(|reading| reading.swapped).max()?,
         growth: Growth::of(&points),
         minor_faults: last.minor_faults.saturating_sub(first.minor_faults),
         major_faults: last.major_faults.saturating_sub(first.major_faults),
-        uses: uses(profile, changes, process, &looks),
+        uses: uses(profile, changes, process, &readings),
         is_forked: is_forked(profile, process),
-        looks,
+        readings,
     })
 }
 
 impl<'a> ProcessMemory<'a> {
-    /// The most bytes in memory in each of so many stretches of a span of time. In a stretch without a look it goes on
-    /// as it was, but not before the first look and not beyond the last. What the kernel has counted between two looks
-    /// belongs to the later one.
+    /// The largest resident bytes in each of `count` stretches of a span of time. A stretch without
+    /// a reading continues the one before, but not before the first reading and not beyond the
+    /// last. A kernel's peak between two readings belongs to the later one.
     pub fn stretches(&self, from: Nanos, to: Nanos, count: usize) -> Vec<Option<u64>> {
-        let largest = self.largest(from, to, count, |look| Some(self.looks[look].resident));
+        let largest = self.largest(from, to, count, |reading| {
+            Some(self.readings[reading].resident)
+        });
         let each = largest.into_iter();
         let mut stretches: Vec<Option<u64>> = each
-            .map(|look| look.map(|look| self.looks[look].resident))
+            .map(|reading| reading.map(|reading| self.readings[reading].resident))
             .collect();
-        for pair in self.looks.windows(2) {
-            let [before, look] = *pair else { continue };
-            if look.peak_resident > before.peak_resident
-                && (from..=to).contains(&look.time)
-                && let Some(most) = stretches.get_mut(stretch_of(look.time, (from, to), count))
+        for pair in self.readings.windows(2) {
+            let [before, reading] = *pair else { continue };
+            if reading.peak_resident > before.peak_resident
+                && (from..=to).contains(&reading.time)
+                && let Some(most) = stretches.get_mut(stretch_of(reading.time, (from, to), count))
             {
-                *most = (*most).max(Some(look.peak_resident));
+                *most = (*most).max(Some(reading.peak_resident));
             }
         }
         stretches
     }
 
-    /// Of each stretch the number of the look at which something was largest, in the same way. Looks at which it is not
-    /// known are passed over.
+    /// For each stretch, the number of the reading with the largest value, in the same way.
+    /// Readings without a value are skipped.
     pub fn largest(
         &self,
         from: Nanos,
@@ -166,11 +170,11 @@ impl<'a> ProcessMemory<'a> {
             return stretches;
         }
         let mut before: Option<(usize, usize)> = None;
-        for (number, look) in self.looks.iter().enumerate() {
-            if look.time < from || look.time > to || value(number).is_none() {
+        for (number, reading) in self.readings.iter().enumerate() {
+            if reading.time < from || reading.time > to || value(number).is_none() {
                 continue;
             }
-            let at = index(look.time);
+            let at = index(reading.time);
             if let Some((last_at, last)) = before {
                 stretches[last_at + 1..at.max(last_at + 1)].fill(Some(last));
             }
@@ -184,7 +188,7 @@ impl<'a> ProcessMemory<'a> {
     }
 }
 
-/// In which of so many stretches of a span a moment lies.
+/// The stretch of a moment, of `count` in a span of time.
 fn stretch_of(time: Nanos, (from, to): (Nanos, Nanos), count: usize) -> usize {
     let span = to.0.saturating_sub(from.0).max(1);
     let since = u128::from(time.0.saturating_sub(from.0));
@@ -197,7 +201,7 @@ mod tests {
     use super::*;
     use profundo_model::Process;
 
-    fn look(process: u32, tenths: u64, resident: u64, peak_resident: u64) -> Gauge {
+    fn reading(process: u32, tenths: u64, resident: u64, peak_resident: u64) -> Gauge {
         Gauge {
             process: ProcessId(process),
             time: Nanos(tenths * 100_000_000),
@@ -208,7 +212,7 @@ mod tests {
         }
     }
 
-    fn profile(looks: &[Gauge]) -> Profile {
+    fn profile(readings: &[Gauge]) -> Profile {
         let mut profile = Profile::default();
         for pid in [70, 71] {
             profile.processes.push(Process {
@@ -216,7 +220,7 @@ mod tests {
                 ..Process::default()
             });
         }
-        profile.heap.gauges = looks.to_vec();
+        profile.heap.gauges = readings.to_vec();
         profile
     }
 
@@ -227,10 +231,10 @@ mod tests {
     #[test]
     fn a_peak_that_was_seen_has_its_moment() {
         let profile = profile(&[
-            look(0, 0, 10, 10),
-            look(0, 1, 50, 50),
-            look(0, 2, 50, 50),
-            look(0, 3, 20, 50),
+            reading(0, 0, 10, 10),
+            reading(0, 1, 50, 50),
+            reading(0, 2, 50, 50),
+            reading(0, 3, 20, 50),
         ]);
         let found = all(&profile, &Filter::default());
         let [memory] = &found[..] else {
@@ -243,17 +247,17 @@ mod tests {
     }
 
     #[test]
-    fn a_peak_between_two_looks_is_the_later_ones() {
+    fn a_peak_between_two_readings_is_the_later_ones() {
         let between = profile(&[
-            look(0, 0, 10, 10),
-            look(0, 1, 30, 30),
-            look(0, 2, 20, 99),
-            look(0, 3, 20, 99),
+            reading(0, 0, 10, 10),
+            reading(0, 1, 30, 30),
+            reading(0, 2, 20, 99),
+            reading(0, 3, 20, 99),
         ]);
         let memory = &all(&between, &Filter::default())[0];
         assert_eq!((memory.peak, memory.peak_at), (99, Nanos(200_000_000)));
         assert!(!memory.peak_is_earlier);
-        let earlier = profile(&[look(0, 5, 10, 99), look(0, 6, 30, 99)]);
+        let earlier = profile(&[reading(0, 5, 10, 99), reading(0, 6, 30, 99)]);
         let memory = &all(&earlier, &Filter::default())[0];
         assert_eq!((memory.peak, memory.peak_is_earlier), (99, true));
     }
@@ -262,10 +266,10 @@ mod tests {
     fn what_it_shares_is_subtracted_from_the_end() {
         let shared = |tenths, resident, proportional| Gauge {
             proportional: Some(proportional),
-            ..look(0, tenths, resident, 99)
+            ..reading(0, tenths, resident, 99)
         };
-        let looks = [shared(0, 50, 40), shared(1, 60, 48), look(0, 2, 30, 99)];
-        let profile = profile(&looks);
+        let readings = [shared(0, 50, 40), shared(1, 60, 48), reading(0, 2, 30, 99)];
+        let profile = profile(&readings);
         let memory = &all(&profile, &Filter::default())[0];
         assert_eq!(
             (memory.proportional, memory.most_proportional),
@@ -275,16 +279,16 @@ mod tests {
 
     #[test]
     fn filters_choose_processes_and_time() {
-        let looks = [
-            look(0, 0, 10, 10),
-            look(1, 1, 50, 50),
-            look(0, 2, 60, 60),
-            look(1, 3, 20, 50),
+        let readings = [
+            reading(0, 0, 10, 10),
+            reading(1, 1, 50, 50),
+            reading(0, 2, 60, 60),
+            reading(1, 3, 20, 50),
         ];
-        let profile = profile(&looks);
+        let profile = profile(&readings);
         let of = |filter: &Filter| -> Vec<(u32, u64)> {
             let found = all(&profile, filter);
-            found.iter().map(|it| (it.process.0, it.peak)).collect()
+            found.iter().map(|row| (row.process.0, row.peak)).collect()
         };
         assert_eq!(of(&Filter::default()), [(0, 60), (1, 50)]);
         assert_eq!(of(&Filter::default().process("71")), [(1, 50)]);
@@ -294,13 +298,13 @@ mod tests {
 
     #[test]
     fn a_peak_that_was_not_seen_is_in_the_picture_too() {
-        let looks = [
-            look(0, 0, 10, 10),
-            look(0, 2, 30, 30),
-            look(0, 8, 20, 99),
-            look(0, 9, 20, 99),
+        let readings = [
+            reading(0, 0, 10, 10),
+            reading(0, 2, 30, 30),
+            reading(0, 8, 20, 99),
+            reading(0, 9, 20, 99),
         ];
-        let profile = profile(&looks);
+        let profile = profile(&readings);
         let memory = &all(&profile, &Filter::default())[0];
         let (from, to) = (Nanos(0), Nanos(1_000_000_000));
         assert_eq!(
@@ -314,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn stretches_have_their_largest_look() {
-        let looks = [
-            look(0, 1, 10, 10),
-            look(0, 2, 90, 90),
-            look(0, 3, 20, 90),
-            look(0, 7, 30, 90),
+    fn stretches_have_their_largest_reading() {
+        let readings = [
+            reading(0, 1, 10, 10),
+            reading(0, 2, 90, 90),
+            reading(0, 3, 20, 90),
+            reading(0, 7, 30, 90),
         ];
-        let profile = profile(&looks);
+        let profile = profile(&readings);
         let memory = &all(&profile, &Filter::default())[0];
         let stretches = |from: u64, to: u64, count| -> Vec<Option<u64>> {
             let tenths = |number: u64| Nanos(number * 100_000_000);

@@ -1,29 +1,30 @@
-//! Whether something grows without end, by how much it grew in each third of a time.
+//! Whether something grows without end, by its growth in each third of a time.
 //!
-//! What leaks grows as much in the last third as before. What warms up, fills, or has reached its bound does
-//! not; what is allocated for the last part of the work has not grown before.
+//! A leak grows as much in the last third as before. A warm-up, a filling table or a bounded cache
+//! does not; memory for the last part of the work has not grown before.
 
 use crate::interval::normal;
 
-/// What came and went in each third of a time.
+/// The changes in each third of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Thirds {
     pub came: [f64; 3],
     pub went: [f64; 3],
 }
 
-/// How much less it may have grown in the end than before, and before than in the end.
+/// The tolerance: by how much less it may have grown in the end than before, and before than in the
+/// end.
 const SLOWER: f64 = 0.4;
 const LATER: f64 = 0.25;
 
 impl Thirds {
-    /// Which third an instant lies in.
+    /// The third that an instant lies in.
     pub fn of(time: f64, start: f64, end: f64) -> usize {
         (((time - start) / (end - start).max(1.0) * 3.0) as usize).min(2)
     }
 
-    /// How likely it is that it grows to the end, where each that came or went is one by itself, and happened to
-    /// come then.
+    /// The probability that it grows to the end, where each change is independent and had a random
+    /// time.
     pub fn grows(&self) -> f64 {
         let [first, second, third] = self.growth();
         let noise = |third: usize| self.came[third] + self.went[third];
@@ -36,7 +37,7 @@ impl Thirds {
     }
 }
 
-/// The same for growth that has this variance in each third.
+/// The probability of steady growth, given the growth and its variance in each third.
 pub(super) fn steady(growth: [f64; 3], variance: [f64; 3]) -> f64 {
     let [first, second, third] = growth;
     let before = ((first + second) / 2.0).max(0.0);
@@ -44,14 +45,16 @@ pub(super) fn steady(growth: [f64; 3], variance: [f64; 3]) -> f64 {
     let goes_on_spread = variance[2] + SLOWER * SLOWER * (variance[0] + variance[1]) / 4.0;
     let was_before = second - LATER * third.max(0.0);
     let was_before_spread = variance[1] + LATER * LATER * variance[2];
-    // Half of one more keeps what nobody has seen from being certain.
+    // Half of one more keeps unseen blocks from being certain.
     normal(goes_on / (goes_on_spread + 0.5).sqrt())
         * normal(was_before / (was_before_spread + 0.5).sqrt())
 }
 
-/// How likely it is that more than this share of such blocks stays, where `stayed` did and `went` did not.
+/// The probability that more than this share of such blocks stays, where `stayed` did and `went`
+/// did not.
 pub(super) fn stays(stayed: f64, went: f64, share: f64) -> f64 {
-    // One more of each, after Laplace; the normal distribution is near enough to Beta's.
+    // One more of each, after Laplace; the normal distribution is near enough to the beta
+    // distribution.
     let all = stayed + went + 2.0;
     let mean = (stayed + 1.0) / all;
     let deviation = (mean * (1.0 - mean) / (all + 1.0)).sqrt();
@@ -67,9 +70,9 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_to_the_end_is_told_from_what_has_stopped() {
+    fn growth_to_the_end_differs_from_growth_that_has_stopped() {
         assert!(grows([20.0, 20.0, 20.0], [0.0; 3]) > 0.95);
-        // It warms up, fills ever more slowly, has reached its bound, comes for the last part of the work.
+        // A warm-up, a filling table, a bounded one, memory for the last part of the work.
         assert!(grows([60.0, 0.0, 0.0], [0.0; 3]) < 0.1);
         assert!(grows([40.0, 15.0, 4.0], [0.0; 3]) < 0.2);
         assert!(grows([40.0, 40.0, 40.0], [0.0, 40.0, 40.0]) < 0.1);

@@ -1,32 +1,33 @@
-//! How fast something grows, and how sure that is. What a program has in memory at one moment says most of what
-//! it has at the next, so looks are no independent witnesses, however many there are. What it grows by in one
-//! stretch of time and in the next is nearer to that: the rate is the mean of some stretches, and how much they
-//! differ says how sure it is. Something that once loads its data differs much; a leak does not.
+//! The growth of a quantity, with its uncertainty. The memory of a program at one moment nearly
+//! determines that at the next, so looks are not independent, however many there are. The growth in
+//! one stretch of time and in the next is closer to that: the rate is the mean of some stretches,
+//! and their scatter gives the uncertainty. A program that once loads its data scatters much; a
+//! leak does not.
 
 /// A rate of growth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Growth {
-    /// Bytes per second, below 0 for what shrinks.
+    /// Bytes per second, negative for shrinking.
     pub rate: f64,
     /// The lower end of its 95 % interval.
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// The seconds that it was seen for.
+    /// The observed seconds.
     pub seconds: f64,
 }
 
-/// The stretches.
+/// The number of stretches.
 const STRETCHES: usize = 10;
-/// Of Student's distribution with one degree of freedom less than there are stretches.
+/// The quantile of Student's distribution with one degree of freedom less than there are stretches.
 const T: f64 = 2.262_157;
-/// Looks that are needed, and seconds.
+/// The least number of looks, and of seconds.
 const ENOUGH: usize = 2 * STRETCHES;
 const LONG: f64 = 2.0;
 
 impl Growth {
-    /// That of amounts by seconds, oldest first, over the second half of their time: many a program takes its
-    /// time to begin. `None` if that is too short or too seldom seen.
+    /// The growth of amounts by seconds, oldest first, over the second half of their time, because
+    /// many programs start slowly. `None` if that is too short or too seldom seen.
     pub(super) fn of(points: &[(f64, f64)]) -> Option<Self> {
         let (&(first, _), &(last, _)) = (points.first()?, points.last()?);
         let middle = first + (last - first) / 2.0;
@@ -53,13 +54,13 @@ impl Growth {
         })
     }
 
-    /// Whether it is as good as certain that it grows.
+    /// True for almost certain growth.
     pub fn is_sure(&self) -> bool {
         self.low > 0.0
     }
 }
 
-/// Between two looks, by the straight line through both.
+/// The amount between two looks, interpolated linearly.
 fn amount_at(points: &[(f64, f64)], second: f64) -> f64 {
     let after = points.partition_point(|point| point.0 <= second);
     match (
@@ -92,7 +93,7 @@ mod tests {
         Growth::of(&points(seconds, amount)).unwrap()
     }
 
-    /// A walk that goes nowhere in particular.
+    /// A random walk.
     fn walk(seed: u32) -> impl Fn(f64) -> f64 {
         let mut state = u64::from(seed) * 2 + 1;
         let mut sum = 1e9;
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn chance_is_taken_for_growth_as_seldom_as_it_is_said() {
         let walks = (0..400).map(|seed| growth(90.0, walk(seed)));
-        // One in forty by right; a few more by chance.
+        // One in forty is expected; a few more by chance.
         let wrong = walks.filter(Growth::is_sure).count();
         assert!(wrong <= 22, "{wrong} of 400");
     }
@@ -152,6 +153,6 @@ mod tests {
         assert_eq!(Growth::of(&[]), None);
         assert_eq!(Growth::of(&points(3.0, |second| second)), None);
         assert_eq!(Growth::of(&[(0.0, 1.0), (100.0, 2.0)]), None);
-        assert!(Growth::of(&points(5.0, |_| 7.0)).is_some());
+        Growth::of(&points(5.0, |_| 7.0)).expect("five seconds are enough");
     }
 }

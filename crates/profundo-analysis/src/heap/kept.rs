@@ -1,11 +1,11 @@
-//! Leaving only a part of a profile, for those who know no filters.
+//! Reducing a profile to a part, for readers without filters.
 
 use profundo_model::{Profile, Site};
 
 use crate::admit::Admitted;
 use crate::{Filter, Selection, traced};
 
-/// Leaves only what passes: of samples, of calls, of lines, of blocks, and of sums.
+/// Keeps only samples, calls, lines, blocks and sums that pass.
 pub fn keep_only(profile: &mut Profile, filter: &Filter) {
     if filter.is_all() {
         return;
@@ -25,7 +25,7 @@ pub fn keep_only(profile: &mut Profile, filter: &Filter) {
         .retain(|block| admitted.event(block.thread, block.task, block.time, block.stack));
     heap.copies
         .retain(|copy| admitted.by_thread(copy.thread, copy.time, copy.stack));
-    // Moments call sites by their numbers, so that those that go leave their places empty.
+    // Moments refer to sites by their numbers, so removed sites leave their places empty.
     for (site, _) in heap.sites.iter_mut().zip(&kept).filter(|(_, kept)| !**kept) {
         *site = Site {
             process: site.process,

@@ -1,9 +1,9 @@
-//! Lines that keep what they allocate, and ever more of it.
+//! Lines that keep their allocations, and ever more of them.
 //!
-//! Of the blocks of a line, those that were freed tell how long they are of use. What has outlived that by far
-//! and is still there may be lost: if nearly all that grow so old stay, and if there are more of them to the end of
-//! the run, at the rate of before. What is young is no leak; nor is what a cache keeps that has reached its bound,
-//! what was made once in the beginning, what fills up, or what is kept for as long as a session lasts.
+//! The freed blocks of a line show how long its blocks are in use. A block that has outlived that
+//! by far and is still there may be lost: if nearly all blocks of that age stay, and if their
+//! number grows to the end of the run, at an unchanged rate. Young blocks are no leak; nor are
+//! those of a full cache, of an initialisation, of a table that fills up, or of a long session.
 
 use profundo_model::{Block, Heap, Nanos, ProcessId, Profile, Sampling};
 use rustc_hash::FxHashMap;
@@ -20,36 +20,36 @@ use crate::Place;
 pub struct Leak {
     /// The line.
     pub of: Option<Place>,
-    /// In which process.
+    /// The process.
     pub process: ProcessId,
-    /// How likely it is that it does.
+    /// The probability of a leak.
     pub probability: f64,
-    /// What it has leaked.
+    /// The leaked bytes.
     pub bytes: Figure,
-    /// How many blocks that is.
+    /// The leaked blocks.
     pub count: Figure,
-    /// How many bytes a second it loses.
+    /// The leaked bytes a second.
     pub rate: f64,
-    /// How long its blocks live that are freed: 99 of 100 no longer than this.
+    /// The usual lifetime of its freed blocks: 99 of 100 live no longer.
     pub usual_lifetime: Option<Nanos>,
     /// The number of the line while rows are made.
     pub(super) line: u32,
 }
 
-/// What is less likely is not worth a word.
+/// A lower probability is not reported.
 const LIKELY: f64 = 0.8;
-/// Nor is what is less than this, of all that the process had at most.
+/// Nor a smaller share of the process's peak.
 const SHARE: f64 = 0.003;
-/// Nor so few bytes.
+/// Nor fewer bytes.
 const BYTES: f64 = 65_536.0;
-/// Blocks are old that are older than this many of their usual lifetimes, or than one part of the run in so many.
+/// The age of old blocks, as a multiple of their usual lifetimes, or as a part of the run.
 const LIFETIMES: f64 = 2.0;
 const PART_OF_RUN: f64 = 20.0;
-/// Of those that grow old, more than this share has to stay.
+/// The share of old blocks that has to stay.
 const STAYING: f64 = 0.6;
 
-/// The lines that seem to leak, the one that has most first. `entries` come with the numbers of their lines;
-/// `at_lines` has those of the sites.
+/// The lines that seem to leak, the one that has most first. `entries` come with the numbers of
+/// their lines; `at_lines` has those of the sites.
 pub(super) fn find(
     profile: &Profile,
     entries: &[(Entry<'_>, u32)],
@@ -87,7 +87,12 @@ pub(super) fn find(
 }
 
 fn of_blocks(blocks: &[&Block], run: &Run, sampling: Sampling) -> Option<Leak> {
-    let freed_of = |block: &Block| block.freed.map(|it| it.0).filter(|&it| it <= run.end);
+    let freed_of = |block: &Block| {
+        block
+            .freed
+            .map(|freed| freed.0)
+            .filter(|&freed| freed <= run.end)
+    };
     let in_run = |block: &&&Block| block.time.0 <= run.end;
     let mut lifetimes: Vec<u64> = (blocks.iter().filter(in_run))
         .filter_map(|block| Some(freed_of(block)?.saturating_sub(block.time.0)))
@@ -95,7 +100,7 @@ fn of_blocks(blocks: &[&Block], run: &Run, sampling: Sampling) -> Option<Leak> {
     lifetimes.sort_unstable();
     let usual = lifetimes.get((lifetimes.len() * 99).div_ceil(100).saturating_sub(1));
     let span = run.end.saturating_sub(run.start) as f64;
-    let usually = usual.map_or(0.0, |&it| it as f64);
+    let usually = usual.map_or(0.0, |&lifetime| lifetime as f64);
     let old = (usually * LIFETIMES).clamp(span / PART_OF_RUN, span / 2.0);
     let start = run.start as f64 + old;
     let mut thirds = Thirds::default();
@@ -103,7 +108,7 @@ fn of_blocks(blocks: &[&Block], run: &Run, sampling: Sampling) -> Option<Leak> {
     let mut kept = Sum::default();
     for block in blocks {
         let becomes_old = block.time.0 as f64 + old;
-        let freed = freed_of(block).map_or(f64::INFINITY, |it| it as f64);
+        let freed = freed_of(block).map_or(f64::INFINITY, |freed| freed as f64);
         if becomes_old > run.end as f64 || freed < becomes_old {
             continue;
         }
@@ -127,16 +132,16 @@ fn of_blocks(blocks: &[&Block], run: &Run, sampling: Sampling) -> Option<Leak> {
         bytes,
         count: kept.count(),
         rate: bytes.value as f64 / ((run.end as f64 - start) / 1e9).max(1e-9),
-        usual_lifetime: usual.map(|&it| Nanos(it)),
+        usual_lifetime: usual.map(|&lifetime| Nanos(lifetime)),
         line: 0,
     })
 }
 
-/// How finely the growth of exact sums is looked at.
+/// The resolution of the growth of exact sums.
 const STEPS: usize = 60;
 
-/// Exact sums do not say which blocks stay. What they say is how much there was, at every moment: a line that leaks
-/// has had more and more.
+/// Exact sums do not show which blocks stay. They show the amount at every moment: a leaking line
+/// has ever more.
 fn of_sites(heap: &Heap, at_lines: &[Option<u32>], runs: &Runs) -> Vec<Leak> {
     type Curve = Vec<f64>;
     let mut curves: FxHashMap<(u32, ProcessId), Curve> = FxHashMap::default();
@@ -160,18 +165,18 @@ fn of_sites(heap: &Heap, at_lines: &[Option<u32>], runs: &Runs) -> Vec<Leak> {
     }
     let leak = |((line, process), steps): (_, Curve)| {
         let run = runs.of(process)?;
-        // The first part is the program's beginning.
+        // The first part is the program's start.
         let beginning = STEPS / 10;
         let steps = &steps[beginning..];
         let third = steps.len() / 3;
         let parts = [0, 1, 2].map(|at| &steps[at * third..(at + 1) * third]);
         let growth = parts.map(|part| part.iter().sum::<f64>());
         let variance = parts.map(|part| variance(part) * part.len() as f64);
-        // Bytes in units of what they scatter by at least, as blocks are by one.
+        // Bytes in units of their least scatter, as blocks are in units of one.
         let unit = (run.most * 1e-4).max(1024.0);
         let probability = steady(
-            growth.map(|it| it / unit),
-            variance.map(|it| it / unit / unit),
+            growth.map(|bytes| bytes / unit),
+            variance.map(|square| square / unit / unit),
         );
         let grown: f64 = steps.iter().sum();
         let bytes = grown.max(0.0).round() as u64;

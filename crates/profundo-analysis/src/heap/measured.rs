@@ -1,5 +1,5 @@
-//! A profile of bytes or blocks in place of time: each block is a sample that weighs what it stands for. So every
-//! question that can be asked about time can be asked about memory.
+//! A profile of bytes or blocks in place of time: each block is a sample with the block's weight.
+//! So every question about time can be asked about memory.
 
 use profundo_model::{
     Amount, Gathered, Heap, Measure, Nanos, Part, Profile, Sample, SampleKind, Sampling, StackId,
@@ -11,7 +11,7 @@ use super::entries::{What, end, entries, is_live_at};
 use super::peak::peaks;
 use super::runs::Runs;
 
-/// The same profile with what was allocated for samples.
+/// The same profile with allocations for samples.
 pub fn measured(mut profile: Profile, measure: Measure) -> Profile {
     let task = root_task(&profile).unwrap_or_else(|| {
         let number = profile.tasks.iter().map(|(_, task)| task.number).max();
@@ -24,9 +24,9 @@ pub fn measured(mut profile: Profile, measure: Measure) -> Profile {
     let samples = samples(&profile, measure, task);
     let meta = &mut profile.meta;
     meta.kind = SampleKind::Heap(measure);
-    // A sample counts as what it weighs.
+    // A sample counts with its weight.
     meta.period = Nanos(1);
-    // What is known about the samples of time.
+    // Facts about the samples of time are dropped.
     meta.cpu = None;
     meta.own_cost = None;
     meta.recorder_cpu = None;
@@ -40,14 +40,14 @@ pub fn measured(mut profile: Profile, measure: Measure) -> Profile {
     profile
 }
 
-/// The task of what is no task's.
+/// The task for samples without one.
 fn root_task(profile: &Profile) -> Option<TaskId> {
     let root = profile.tasks.iter().find(|(_, task)| task.is_root);
     root.map(|(id, _)| id)
 }
 
-/// What was allocated, as samples that weigh bytes or blocks, the oldest first. Sums of many have no task of
-/// their own: where there is no root task either, theirs is a number that is no task's.
+/// The allocations, as samples that weigh bytes or blocks, the oldest first. Sums have no task of
+/// their own: where there is no root task either, theirs is an unused number.
 pub fn heap_samples(profile: &Profile, measure: Measure) -> Vec<Sample> {
     let none = TaskId::from_index(profile.tasks.len());
     samples(profile, measure, root_task(profile).unwrap_or(none))
@@ -102,7 +102,7 @@ fn samples(profile: &Profile, measure: Measure, task: TaskId) -> Vec<Sample> {
                     Part::Copied => Amount::default(),
                     Part::Peak => site.at_peak,
                 };
-                // It was any of them, at any time.
+                // It was any of the threads, at any time.
                 mains.get(&site.process).map(|&thread| Sample {
                     time: Nanos(end),
                     weight: Nanos(match measure.counts {
@@ -122,7 +122,7 @@ fn samples(profile: &Profile, measure: Measure, task: TaskId) -> Vec<Sample> {
     samples
 }
 
-/// What is left of weights when they are rounded, by stack: a hundred blocks that stand for 1.2 each are 120.
+/// The remainders of rounded weights, by stack: a hundred blocks that stand for 1.2 each are 120.
 #[derive(Default)]
 struct Carries(FxHashMap<StackId, f64>);
 
@@ -136,7 +136,7 @@ impl Carries {
     }
 }
 
-/// What was copied, as samples.
+/// The copies, as samples.
 fn copies(profile: &Profile, measure: Measure, task: TaskId) -> Vec<Sample> {
     let heap = &profile.heap;
     let mut carries = Carries::default();
@@ -161,7 +161,7 @@ fn copies(profile: &Profile, measure: Measure, task: TaskId) -> Vec<Sample> {
     samples
 }
 
-/// Whether what is measured was recorded at all.
+/// Whether the measured quantity was recorded at all.
 pub fn is_recorded(profile: &Profile, measure: Measure) -> bool {
     match measure.part {
         Part::Copied => profile.heap.copying != Sampling::None,
@@ -169,8 +169,8 @@ pub fn is_recorded(profile: &Profile, measure: Measure) -> bool {
     }
 }
 
-/// What one sample of bytes or blocks stands for by itself: larger weights are those of several, as far as it
-/// matters for how sure a sum is.
+/// The weight of a single sample of bytes or blocks: larger weights count as several in the
+/// uncertainty of a sum.
 pub(crate) fn unit(heap: &Heap, measure: Measure) -> u64 {
     let sampling = match measure.part {
         Part::Copied => heap.coarsest_copies(),

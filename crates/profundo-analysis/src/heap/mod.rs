@@ -1,8 +1,7 @@
-//! Questions on what was allocated: who allocates, who keeps it, and what keeps growing.
+//! Questions about allocations: callers, holders, and growth.
 //!
-//! A heap is known either by a sample of its blocks, each of which stands for many, or by exact sums
-//! for each stack. Both give the same answers; those of a sample come with the range in which the
-//! truth lies.
+//! A heap is known either by a sample of its blocks, each of which stands for many, or by exact
+//! sums for each stack. Both give the same answers; those of a sample come with their ranges.
 
 mod allocations;
 mod by_line;

@@ -1,4 +1,4 @@
-//! The moment at which a process had most.
+//! The peak of a process's heap.
 
 use profundo_model::{Nanos, ProcessId, Profile};
 use rustc_hash::FxHashMap;
@@ -6,14 +6,14 @@ use rustc_hash::FxHashMap;
 use super::entries::is_live_at;
 use super::figure::Sum;
 
-/// The moment at which a process had most.
+/// The peak of a process's heap.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Peak {
-    /// Which process.
+    /// The process.
     pub process: ProcessId,
-    /// When.
+    /// Its time.
     pub time: Nanos,
-    /// What it had.
+    /// The live blocks.
     pub held: Sum,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn peaks(profile: &Profile) -> Vec<Peak> {
     peaks
 }
 
-/// By process: when how much came or went.
+/// By process, the changes with their times.
 pub(super) fn changes(profile: &Profile) -> FxHashMap<ProcessId, Vec<(u64, f64)>> {
     let heap = &profile.heap;
     let mut changes: FxHashMap<ProcessId, Vec<(u64, f64)>> = FxHashMap::default();
@@ -76,9 +76,9 @@ pub(super) fn changes(profile: &Profile) -> FxHashMap<ProcessId, Vec<(u64, f64)>
     changes
 }
 
-/// When the sum of these changes is highest.
+/// The time of the highest sum of changes.
 fn highest(mut changes: Vec<(u64, f64)>) -> u64 {
-    // What goes at an instant goes before what comes: a block that is resized is not there twice.
+    // At one instant, frees come before allocations: a resized block does not count twice.
     changes.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let (mut sum, mut most, mut at) = (0.0, 0.0, 0);
     let mut changes = changes.into_iter().peekable();

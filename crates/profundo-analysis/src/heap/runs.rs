@@ -1,20 +1,21 @@
-//! From when to when processes ran, and what they had in the end.
+//! The times of processes, and their live blocks in the end.
 //!
-//! Programs give back much as they end: an interpreter frees its modules, a program its tables. That says nothing
-//! about what they kept while they ran, so what they had before that is what was live at the end.
+//! Programs free much as they end: an interpreter frees its modules, a program its tables. That
+//! says nothing about the memory that they kept while they ran, so the state before it counts as
+//! live at the end.
 
 use profundo_model::{Amount, Block, Nanos, ProcessId, Profile, Site};
 use rustc_hash::FxHashMap;
 
 use super::entries::{end, end_of};
 
-/// From when to when a process ran, as far as its memory is concerned.
+/// The time of a process, as far as its memory is concerned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Run {
     pub start: u64,
-    /// Before it gave back what it had.
+    /// The end, before its final frees.
     pub end: u64,
-    /// What it had at most.
+    /// Its peak.
     pub most: f64,
 }
 
@@ -23,7 +24,7 @@ impl Run {
         self.end.saturating_sub(self.start) as f64 / 1e9
     }
 
-    /// Which of so many steps an instant lies in.
+    /// The step of an instant, of `steps` steps.
     pub fn step(&self, time: u64, steps: usize) -> usize {
         let span = self.end.saturating_sub(self.start).max(1);
         let at = u128::from(time.saturating_sub(self.start)) * steps as u128 / u128::from(span);
@@ -31,7 +32,7 @@ impl Run {
     }
 }
 
-/// The runs of all processes, and what was live at their ends.
+/// The runs of all processes, and their live blocks at their ends.
 #[derive(Debug)]
 pub(super) struct Runs {
     of: FxHashMap<ProcessId, Run>,
@@ -43,9 +44,9 @@ impl Runs {
     pub fn new(profile: &Profile) -> Self {
         let end = end(profile);
         let run = |(process, changes): (ProcessId, Vec<(u64, f64)>)| {
-            let started = (profile.processes.get(process.index())).and_then(|it| it.started);
+            let started = (profile.processes.get(process.index())).and_then(|row| row.started);
             let first = changes.iter().map(|&(time, _)| time).min().unwrap_or(0);
-            let start = started.map_or(0, |it| it.0).min(first);
+            let start = started.map_or(0, |started| started.0).min(first);
             let ended = end_of(profile, process, end);
             (process, ran(changes, start, ended))
         };
@@ -53,12 +54,12 @@ impl Runs {
             of: super::peak::changes(profile).into_iter().map(run).collect(),
             live: profile.heap.sites.iter().map(Site::live).collect(),
         };
-        runs.look_back(profile, end);
+        runs.take_amounts_at_end(profile, end);
         runs
     }
 
-    /// What sites had before it was given back.
-    fn look_back(&mut self, profile: &Profile, end: u64) {
+    /// Finds the sites' amounts before the final frees.
+    fn take_amounts_at_end(&mut self, profile: &Profile, end: u64) {
         let heap = &profile.heap;
         for moment in &heap.moments {
             let Some(site) = heap.sites.get(moment.site as usize) else {
@@ -78,25 +79,25 @@ impl Runs {
         self.of.get(&process)
     }
 
-    /// Whether a block was there at the end of its process.
+    /// Whether a block was live at the end of its process.
     pub fn is_live(&self, process: ProcessId, block: &Block) -> bool {
         let run = self.of.get(&process);
         let is_freed = |freed: Nanos| run.is_none_or(|run| freed.0 <= run.end);
         !block.freed.is_some_and(is_freed) && run.is_none_or(|run| block.time.0 <= run.end)
     }
 
-    /// What each site had at the end of its process.
+    /// Each site's live blocks at the end of its process.
     pub fn live_sites(&self) -> &[Amount] {
         &self.live
     }
 }
 
-/// A run without what the program gave back as it ended: from when on next to nothing came any more, and much
-/// went, until the very end.
+/// A run without the program's final frees: they begin when next to nothing was allocated any more,
+/// and much freed, until the very end.
 fn ran(mut changes: Vec<(u64, f64)>, start: u64, end: u64) -> Run {
     /// Programs end within the last part of this size,
     const LAST: f64 = 0.2;
-    /// and give back until the last part of this one.
+    /// and free until the last part of this size.
     const VERY_LAST: f64 = 0.02;
     changes.sort_by_key(|&(time, _)| time);
     let (mut sum, mut most) = (0.0, 0.0_f64);
@@ -134,7 +135,7 @@ mod tests {
             let changes = [&grows[..], last].concat();
             ran(changes, 0, 100).end
         };
-        // It frees all, and is done.
+        // It frees everything, and is done.
         assert_eq!(with(&[(95, -400.0), (99, -400.0)]), 94);
         // It frees some, and computes on.
         assert_eq!(with(&[(85, -400.0)]), 100);

@@ -1,5 +1,4 @@
-//! What was allocated: programs whose memory is known, seen through samples that are drawn as a sampler draws
-//! them.
+//! Allocations: programs whose memory is known, sampled as by a sampler.
 
 mod answers;
 mod leaks;
@@ -7,7 +6,7 @@ mod ranges;
 
 use profundo_model::{Block, Nanos, Process, Profile, Sampling, StackId, TaskId, ThreadId};
 
-/// Numbers that look random, and are the same each time.
+/// Pseudo-random numbers, the same each time.
 pub(super) struct Dice(u64);
 
 impl Dice {
@@ -34,7 +33,7 @@ impl Dice {
     }
 }
 
-/// A program that allocates, and what is recorded of it.
+/// A program that allocates, with its recording.
 pub(super) struct Program {
     pub profile: Profile,
     pub dice: Dice,

@@ -1,5 +1,5 @@
-//! The bytes that each line of source has allocated: those of the innermost line, among those that are looked at,
-//! on the stack of each allocation.
+//! The allocated bytes of each line of source: each allocation counts for the innermost line on its
+//! stack among those that are looked at.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use rustc_hash::FxHashMap;
 use super::entries::{What, entries};
 use crate::Place;
 
-/// What the lines of one file allocated in one process.
+/// The allocations of one file's lines in one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracked {
     /// The process.
     pub process: ProcessId,
     /// The file.
     pub file: FileId,
-    /// Whether its code is Python's.
+    /// True for a Python file.
     pub is_python: bool,
     /// Bytes by line.
     pub lines: BTreeMap<u32, u64>,
-    /// Bytes that the process has allocated at lines that are not known, because frames of their stacks were not kept. Any
-    /// line may have some of them.
+    /// Bytes that the process has allocated at unknown lines, because frames of their stacks were
+    /// not kept. Any line may have some of them.
     pub unknown: u64,
 }
 
-/// What the lines of all files that `is_meant` have allocated. A file that was seen to run and allocated nothing is
-/// there without lines.
+/// The allocations of the lines of all files that `is_meant` accepts. A file that ran and allocated
+/// nothing is there without lines.
 pub fn allocated_by_source(profile: &Profile, is_meant: impl Fn(FrameId) -> bool) -> Vec<Tracked> {
     let frames = profile.frames.iter().enumerate();
     let is_meant: Vec<bool> = frames
@@ -90,7 +90,8 @@ pub fn allocated_by_source(profile: &Profile, is_meant: impl Fn(FrameId) -> bool
     found
 }
 
-/// What was allocated at stacks of which frames were not kept for want of room, as far as it was counted by the stack.
+/// The allocations at stacks with missing frames, for want of room, as far as they were counted by
+/// stack.
 pub fn unattributed(profile: &Profile) -> Amount {
     let sites = profile.heap.sites.iter();
     let cut = sites.filter(|site| has_reason(profile, site.stack, &[Reason::NotKept]));
@@ -119,7 +120,7 @@ fn has_reason(profile: &Profile, stack: StackId, reasons: &[Reason]) -> bool {
     })
 }
 
-/// The frames of a stack that are looked at, the innermost first.
+/// The accepted frames of a stack, the innermost first.
 fn meant(profile: &Profile, stack: StackId, is_meant: &[bool]) -> Vec<FrameId> {
     let mut frames = Vec::new();
     for location in profile.stacks.locations(stack) {

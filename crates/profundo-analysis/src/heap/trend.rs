@@ -1,13 +1,13 @@
-//! How much of a heap there was over time, in as many points as somebody has room for.
+//! The size of a heap over time, in a given number of points.
 
 use profundo_model::{Heap, Profile};
 
-/// What was there at points of equal distance, for each of some groups. The last point is the end.
+/// The amounts at points of equal distance, for each of some groups. The last point is the end.
 #[derive(Debug)]
 pub(super) struct Trends {
     points: usize,
     end: u64,
-    /// By group and point: what came or went since the point before.
+    /// By group and point: the change since the point before.
     changes: Vec<f64>,
 }
 
@@ -20,7 +20,7 @@ impl Trends {
         }
     }
 
-    /// Adds what came (or went, below zero) at an instant.
+    /// Adds a change at an instant.
     pub fn add(&mut self, group: usize, time: u64, bytes: f64) {
         let first = group * self.points;
         if self.changes.len() < first + self.points {
@@ -32,7 +32,7 @@ impl Trends {
         self.changes[first + at.min(self.points - 1)] += bytes;
     }
 
-    /// What a group had at each point.
+    /// The amounts of a group at each point.
     pub fn of(&self, group: usize) -> Vec<u64> {
         let first = group * self.points;
         let changes = self.changes.get(first..first + self.points);
@@ -45,7 +45,7 @@ impl Trends {
     }
 }
 
-/// Calls `visit` with each change of each site: the site, when, and how many bytes came or went.
+/// Calls `visit` with each change of each site: the site, the time, and the change in bytes.
 pub(super) fn each_change(heap: &Heap, mut visit: impl FnMut(usize, u64, f64)) {
     let mut last = vec![0_u64; heap.sites.len()];
     for moment in &heap.moments {
@@ -57,13 +57,13 @@ pub(super) fn each_change(heap: &Heap, mut visit: impl FnMut(usize, u64, f64)) {
     }
 }
 
-/// By how many bytes a second something grew in the second half of the recording, by these points.
+/// The growth in bytes a second in the second half of the recording, by these points.
 pub(super) fn growth(points: &[u64], seconds: f64) -> f64 {
     let half = points.get(points.len() / 2..).unwrap_or_default();
     if half.len() < 2 || seconds <= 0.0 {
         return 0.0;
     }
-    // The slope of the line that is nearest to the points.
+    // The slope of the regression line.
     let middle = (half.len() - 1) as f64 / 2.0;
     let (mut product, mut square) = (0.0, 0.0);
     for (index, &bytes) in half.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! What a process's memory was used for, at each look at it: how much of it was in blocks, how much the program
-//! had mapped itself, and what its allocators had without anybody using it.
+//! The uses of a process's memory, at each of its readings: the bytes in blocks, the program's own
+//! mappings, and the allocators' slack.
 //!
-//! What is in blocks is counted where every allocation is, and estimated from those that were followed where some
-//! are. What allocators keep nobody tells: it is what is in memory, is no file's, belongs to nobody else that
-//! is known of, and is in no block.
+//! The bytes in blocks are counted where every allocation is, and estimated from the sampled blocks
+//! where some are. Allocators do not report slack. It is estimated: anonymous resident memory,
+//! minus known other owners, minus live blocks.
 
 use profundo_model::{Block, Domain, Gauge, Heap, ProcessId, Profile, Sampling};
 
@@ -11,22 +11,22 @@ use rustc_hash::FxHashMap;
 
 use super::figure::{Figure, Sum};
 
-/// What the memory of a process was used for at one look.
+/// The uses of a process's memory at one reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Use {
-    /// Bytes in blocks that allocators had handed out; `None` where nobody counts.
+    /// Bytes in live blocks of allocators; `None` where they are not counted.
     pub in_use: Option<Figure>,
-    /// Bytes that the program had asked the kernel for itself.
+    /// Bytes that the program has mapped itself.
     pub mapped: Option<Figure>,
-    /// Bytes that were in memory for allocators, and in no block. `None` where what is in blocks is not known, or
-    /// where there is so much of it that was never touched that more is in blocks than in memory.
+    /// Resident bytes of allocators in no block. `None` where the bytes in blocks are unknown, or
+    /// where so many of them were never touched that they exceed the resident bytes.
     pub slack: Option<Figure>,
 }
 
-/// By process: when which block came, or went.
+/// By process: the allocations and frees of blocks, with their times.
 pub(super) type Changes<'a> = FxHashMap<ProcessId, Vec<(u64, bool, &'a Block)>>;
 
-/// Of all blocks.
+/// The changes of all blocks.
 pub(super) fn changes(profile: &Profile) -> Changes<'_> {
     let mut changes = Changes::default();
     for block in &profile.heap.blocks {
@@ -38,40 +38,40 @@ pub(super) fn changes(profile: &Profile) -> Changes<'_> {
         }
     }
     for of in changes.values_mut() {
-        // What comes at an instant comes before what goes: a block may live for no time at all.
+        // At one instant, allocations come before frees: a block may live for no time at all.
         of.sort_by_key(|&(time, comes, _)| (time, !comes));
     }
     changes
 }
 
-/// Of each of these looks at a process, oldest first.
+/// The uses at each of these readings of a process, oldest first.
 pub(super) fn uses(
     profile: &Profile,
     changes: &Changes<'_>,
     process: ProcessId,
-    looks: &[&Gauge],
+    readings: &[&Gauge],
 ) -> Vec<Use> {
     let mut uses = match profile.heap.sampling {
-        Sampling::All => looks.iter().map(|look| counted(look)).collect(),
+        Sampling::All => readings.iter().map(|reading| counted(reading)).collect(),
         Sampling::Bytes(_) | Sampling::Events(_) => match changes.get(&process) {
-            Some(changes) => estimated(&profile.heap, changes, looks),
-            None => vec![Use::default(); looks.len()],
+            Some(changes) => estimated(&profile.heap, changes, readings),
+            None => vec![Use::default(); readings.len()],
         },
-        _ => vec![Use::default(); looks.len()],
+        _ => vec![Use::default(); readings.len()],
     };
     if is_forked(profile, process) {
-        // What it has from its parent is in no block of its own.
+        // Memory from its parent is in no block of its own.
         return uses;
     }
     for (index, used) in uses.iter_mut().enumerate() {
         let (Some(in_use), Some(mapped)) = (used.in_use, used.mapped) else {
             continue;
         };
-        let Some(elsewhere) = elsewhere(looks, index) else {
+        let Some(elsewhere) = elsewhere(readings, index) else {
             continue;
         };
-        let look = looks[index];
-        let kept = (look.anonymous + look.swapped).saturating_sub(elsewhere);
+        let reading = readings[index];
+        let kept = (reading.anonymous + reading.swapped).saturating_sub(elsewhere);
         let less = |blocks: u64, mapped: u64| kept.checked_sub(blocks.saturating_add(mapped));
         used.slack = less(in_use.low, mapped.low).map(|high| Figure {
             value: less(in_use.value, mapped.value).unwrap_or(0),
@@ -82,7 +82,7 @@ pub(super) fn uses(
     uses
 }
 
-/// Whether a process has begun as a copy of another one: what that one had in blocks is in its memory.
+/// Whether a process has begun as a copy of another one, whose blocks are in its memory.
 pub(super) fn is_forked(profile: &Profile, process: ProcessId) -> bool {
     let of = |id: ProcessId| profile.processes.get(id.index());
     let Some(own) = of(process) else {
@@ -100,20 +100,20 @@ fn exactly(bytes: u64) -> Figure {
     }
 }
 
-fn counted(look: &Gauge) -> Use {
+fn counted(reading: &Gauge) -> Use {
     Use {
-        in_use: look.in_use.map(exactly),
-        mapped: look.mapped.map(exactly),
+        in_use: reading.in_use.map(exactly),
+        mapped: reading.mapped.map(exactly),
         slack: None,
     }
 }
 
-/// What the blocks that were there at each look stand for.
-fn estimated(heap: &Heap, changes: &[(u64, bool, &Block)], looks: &[&Gauge]) -> Vec<Use> {
+/// The estimated bytes of the live blocks at each reading.
+fn estimated(heap: &Heap, changes: &[(u64, bool, &Block)], readings: &[&Gauge]) -> Vec<Use> {
     let mut changes = changes.iter().peekable();
     let (mut blocks, mut mapped) = (Sum::default(), Sum::default());
-    let each = looks.iter().map(|look| {
-        while let Some((_, comes, block)) = changes.next_if(|(time, ..)| *time <= look.time.0) {
+    let each = readings.iter().map(|reading| {
+        while let Some((_, comes, block)) = changes.next_if(|(time, ..)| *time <= reading.time.0) {
             let sampling = heap.sampling.of(block);
             let sum = match block.domain {
                 Domain::Mapped => &mut mapped,
@@ -133,14 +133,19 @@ fn estimated(heap: &Heap, changes: &[(u64, bool, &Block)], looks: &[&Gauge]) -> 
     each.collect()
 }
 
-/// What is certainly no allocator's at a look: that is looked at more seldom, and taken to change evenly.
-fn elsewhere(looks: &[&Gauge], index: usize) -> Option<u64> {
-    let known = |at: usize| looks[at].elsewhere.map(|bytes| (looks[at].time.0, bytes));
+/// The bytes at a reading that are certainly no allocator's: they are read more seldom, and
+/// interpolated.
+fn elsewhere(readings: &[&Gauge], index: usize) -> Option<u64> {
+    let known = |at: usize| {
+        readings[at]
+            .elsewhere
+            .map(|bytes| (readings[at].time.0, bytes))
+    };
     let before = (0..=index).rev().find_map(known);
-    let after = (index..looks.len()).find_map(known);
+    let after = (index..readings.len()).find_map(known);
     Some(match (before, after) {
         (Some((from, first)), Some((to, last))) if to > from => {
-            let part = (looks[index].time.0 - from) as f64 / (to - from) as f64;
+            let part = (readings[index].time.0 - from) as f64 / (to - from) as f64;
             (first as f64 + (last as f64 - first as f64) * part) as u64
         }
         (Some((_, bytes)), _) | (None, Some((_, bytes))) => bytes,
@@ -167,7 +172,7 @@ mod tests {
         profile
     }
 
-    fn look(time: u64, anonymous: u64, elsewhere: Option<u64>) -> Gauge {
+    fn reading(time: u64, anonymous: u64, elsewhere: Option<u64>) -> Gauge {
         Gauge {
             time: Nanos(time),
             anonymous,
@@ -176,33 +181,33 @@ mod tests {
         }
     }
 
-    fn uses_of(profile: &Profile, looks: &[Gauge]) -> Vec<Use> {
-        let looks: Vec<&Gauge> = looks.iter().collect();
-        uses(profile, &changes(profile), ProcessId(0), &looks)
+    fn uses_of(profile: &Profile, readings: &[Gauge]) -> Vec<Use> {
+        let readings: Vec<&Gauge> = readings.iter().collect();
+        uses(profile, &changes(profile), ProcessId(0), &readings)
     }
 
     #[test]
     fn what_is_counted_is_exact_and_the_rest_is_kept() {
-        let look = |time, elsewhere, in_use| Gauge {
+        let reading = |time, elsewhere, in_use| Gauge {
             in_use,
             mapped: in_use.map(|_| 50),
-            ..look(time, 1000, elsewhere)
+            ..reading(time, 1000, elsewhere)
         };
-        let looks = [
-            look(0, Some(100), None),
-            look(10, Some(100), Some(600)),
-            look(15, None, Some(600)),
-            look(20, Some(300), Some(600)),
-            look(30, None, Some(2000)),
+        let readings = [
+            reading(0, Some(100), None),
+            reading(10, Some(100), Some(600)),
+            reading(15, None, Some(600)),
+            reading(20, Some(300), Some(600)),
+            reading(30, None, Some(2000)),
         ];
-        let found = uses_of(&profile(Sampling::All), &looks);
+        let found = uses_of(&profile(Sampling::All), &readings);
         assert_eq!(found[0], Use::default(), "nobody counted yet");
         assert_eq!(found[1].in_use, Some(exactly(600)));
         assert_eq!(found[1].mapped, Some(exactly(50)));
         let slack: Vec<Option<u64>> = (found.iter())
             .map(|used| used.slack.map(|slack| slack.value))
             .collect();
-        // Half way from 100 to 300 it is 200; in the end more is in blocks than in memory.
+        // Half way from 100 to 300 it is 200; in the end the blocks exceed the resident memory.
         assert_eq!(slack, [None, Some(250), Some(150), Some(50), None]);
     }
 
@@ -221,22 +226,22 @@ mod tests {
             block(6, Some(Nanos(12)), Domain::Python),
             block(7, None, Domain::Mapped),
         ];
-        let looks = [
-            look(1, 5000, Some(1000)),
-            look(10, 5000, None),
-            look(12, 5000, None),
+        let readings = [
+            reading(1, 5000, Some(1000)),
+            reading(10, 5000, None),
+            reading(12, 5000, None),
         ];
-        let found = uses_of(&profile, &looks);
-        let in_use: Vec<u64> = found.iter().map(|it| it.in_use.unwrap().value).collect();
+        let found = uses_of(&profile, &readings);
+        let in_use: Vec<u64> = found.iter().map(|row| row.in_use.unwrap().value).collect();
         assert_eq!(in_use, [0, 2001, 1001]);
-        let mapped: Vec<u64> = found.iter().map(|it| it.mapped.unwrap().value).collect();
+        let mapped: Vec<u64> = found.iter().map(|row| row.mapped.unwrap().value).collect();
         assert_eq!(mapped, [0, 1001, 1001]);
         let slack = found[1].slack.unwrap();
         assert_eq!(slack.value, 4000 - 2001 - 1001);
         assert!(slack.low < slack.value && slack.high > slack.value);
-        // A process of which nobody has told a block.
+        // A process without recorded blocks.
         profile.heap.blocks.clear();
-        assert_eq!(uses_of(&profile, &looks)[1], Use::default());
+        assert_eq!(uses_of(&profile, &readings)[1], Use::default());
     }
 
     #[test]
@@ -247,13 +252,13 @@ mod tests {
             parent: Some(ProcessId(0)),
             ..Process::default()
         });
-        let look = Gauge {
+        let reading = Gauge {
             in_use: Some(1),
             mapped: Some(0),
-            ..look(0, 1000, Some(0))
+            ..reading(0, 1000, Some(0))
         };
         let none = Changes::default();
-        let of = |process| uses(&profile, &none, ProcessId(process), &[&look])[0].slack;
+        let of = |process| uses(&profile, &none, ProcessId(process), &[&reading])[0].slack;
         assert_eq!(of(0), Some(exactly(999)));
         assert_eq!(of(1), None);
     }

@@ -1,13 +1,13 @@
-//! What C++'s containers hold, by the functions of the standard library that stand between `operator new` and who
-//! asked. Their names have all types in them, in the program's symbols as in its debug information; where a
-//! compiler has put them all into the caller, only the latter has them.
+//! The contents of C++'s containers, by the functions of the standard library between `operator
+//! new` and the caller. Their names contain all types, in the program's symbols and in its debug
+//! information; where a compiler has inlined them all, only the latter has them.
 
 use super::Held;
 use super::frame::FrameText;
 use super::text;
 
-/// Classes whose memory is a container's: how its function's name begins, what it is called, and how many of its
-/// types tell what it holds.
+/// Classes whose memory is a container's: the prefix of its function's name, its name, and the
+/// number of its type arguments that describe the contents.
 const CLASSES: [(&str, &str, usize); 27] = [
     ("std::vector<", "std::vector", 1),
     ("std::_Vector_base<", "std::vector", 1),
@@ -38,7 +38,7 @@ const CLASSES: [(&str, &str, usize); 27] = [
     ("std::basic_filebuf<", "std::basic_filebuf", 1),
 ];
 
-/// Parts of maps and sets: which one it is is said by the pair that it keeps.
+/// Parts of maps and sets, distinguished by the pair that they keep.
 const TREES: [(&str, &str, &str); 3] = [
     ("std::_Rb_tree<", "std::map", "std::set"),
     (
@@ -53,7 +53,7 @@ const TREES: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// What the block holds, by the frames from the inside out.
+/// The contents of a block, by the frames from the inside out.
 pub(super) fn of_frames<'a>(frames: impl Iterator<Item = FrameText<'a>>) -> Option<Held> {
     let mut held: Option<Held> = None;
     let mut is_buffer = false;
@@ -65,7 +65,7 @@ pub(super) fn of_frames<'a>(frames: impl Iterator<Item = FrameText<'a>>) -> Opti
         if !is_librarys(&name) {
             break;
         }
-        // Only of a container of its own: what is around it may grow as well.
+        // Only for a container of its own: the one around it may grow as well.
         is_buffer |= held.is_none() && is_growth(&name);
         match &mut held {
             None => {
@@ -74,7 +74,7 @@ pub(super) fn of_frames<'a>(frames: impl Iterator<Item = FrameText<'a>>) -> Opti
                     is_buffer: false,
                 });
             }
-            // What is built of a tree says which kind it is.
+            // The element type of a tree decides its kind.
             Some(held) => {
                 if let Some(better) = better(&held.type_name, &name) {
                     held.type_name = better;
@@ -89,7 +89,7 @@ pub(super) fn of_frames<'a>(frames: impl Iterator<Item = FrameText<'a>>) -> Opti
     held.map(|held| Held { is_buffer, ..held })
 }
 
-/// Where blocks come from.
+/// Whether blocks come from this function.
 pub(super) fn is_entry(function: &str) -> bool {
     const C: [&str; 7] = [
         "malloc",
@@ -103,7 +103,7 @@ pub(super) fn is_entry(function: &str) -> bool {
     function.starts_with("operator new") || C.contains(&function)
 }
 
-/// Without the names of versions that stand between.
+/// A name without the inline namespaces of versions.
 fn plain(function: &str) -> String {
     let name = function.strip_prefix("void ").unwrap_or(function);
     name.replace("std::__cxx11::", "std::")
@@ -116,7 +116,7 @@ fn is_librarys(name: &str) -> bool {
         .any(|start| name.starts_with(start))
 }
 
-/// Whether it makes room for more than there was.
+/// True for a function that makes room for more elements than before.
 fn is_growth(name: &str) -> bool {
     const GROWTH: [&str; 12] = [
         "_M_realloc_insert",
@@ -140,7 +140,7 @@ fn is_growth(name: &str) -> bool {
     GROWTH.contains(&function)
 }
 
-/// Where the types of the first name end: `std::vector<int>` of `std::vector<int>::push_back`.
+/// The end of the first name's type arguments: `std::vector<int>` of `std::vector<int>::push_back`.
 fn class_end(name: &str) -> Option<usize> {
     let start = name.find('<')?;
     let mut depth = 0_usize;
@@ -158,13 +158,13 @@ fn class_end(name: &str) -> Option<usize> {
     None
 }
 
-/// The types of the first name.
+/// The type arguments of the first name.
 fn arguments(name: &str) -> Option<Vec<&str>> {
     let end = class_end(name)?;
     Some(text::trailing_generics(&name[..end]))
 }
 
-/// The container whose function it is, as people write it.
+/// The readable name of the function's container.
 fn container(name: &str) -> Option<String> {
     for (start, map, set) in TREES {
         if name.starts_with(start) {
@@ -189,11 +189,12 @@ fn of_class(called: &str, arguments: &[&str], count: usize) -> String {
         _ if count == 0 || arguments.is_empty() => return called.to_owned(),
         _ => {}
     }
-    let told: Vec<String> = arguments.iter().take(count).map(|it| shown(it)).collect();
-    format!("{called}<{}>", told.join(", "))
+    let arguments = arguments.iter().take(count);
+    let shown: Vec<String> = arguments.map(|argument| shown(argument)).collect();
+    format!("{called}<{}>", shown.join(", "))
 }
 
-/// What a function further out says better: it is a multimap, not a map.
+/// A better name from a function further out: it is a multimap, not a map.
 fn better(known: &str, name: &str) -> Option<String> {
     const KINDS: [(&str, [&str; 2]); 4] = [
         ("std::map<", ["std::map<", "std::multimap<"]),
@@ -209,13 +210,13 @@ fn better(known: &str, name: &str) -> Option<String> {
     ];
     let (start, kinds) = KINDS.iter().find(|(start, _)| known.starts_with(start))?;
     kinds.iter().find(|kind| name.starts_with(**kind))?;
-    let said = container(name)?;
+    let found = container(name)?;
     // Of the same types, and not of one around it.
     let types = |text: &str| text.find('<').map(|at| text[at..].to_owned());
-    (types(&said) == types(known) && !said.starts_with(start)).then_some(said)
+    (types(&found) == types(known) && !found.starts_with(start)).then_some(found)
 }
 
-/// A type without allocators and what else is there by default.
+/// A type without allocators and other default arguments.
 fn shown(name: &str) -> String {
     const PLAIN: [(&str, usize); 17] = [
         ("std::vector", 1),
@@ -245,7 +246,7 @@ fn shown(name: &str) -> String {
     match PLAIN.iter().find(|(known, _)| *known == head) {
         Some((_, count)) => of_class(head, &arguments, *count) + rest,
         None => {
-            let all: Vec<String> = arguments.iter().map(|it| shown(it)).collect();
+            let all: Vec<String> = arguments.iter().map(|argument| shown(argument)).collect();
             format!("{head}<{}>{rest}", all.join(", "))
         }
     }
@@ -293,7 +294,7 @@ mod tests {
             true,
             &["operator new", &grows],
         );
-        // The text is the string's; that a vector of them grows meanwhile is another matter.
+        // The text is the string's; a vector of strings that grows meanwhile is another container.
         let text = format!("{STRING}::_M_construct");
         let around = format!(
             "std::vector<{STRING}, std::allocator<{STRING} > >::_M_realloc_insert<char const*>"
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_tells_is_not_known() {
+    fn what_no_function_names_is_not_known() {
         let of = |functions: &[&str]| {
             of_frames(functions.iter().map(|function| FrameText {
                 function,

@@ -1,6 +1,6 @@
 //! One function of a library, and the container that it belongs to.
 //!
-//! Its source file says which: the names are not the same in each kind of debug information. Full
+//! Its source file decides that: the names differ by the kind of debug information. Full
 //! information has `alloc::vec::Vec<T,A>::push<u8, alloc::alloc::Global>`, line tables alone have
 //! `push<u8, alloc::alloc::Global>`, and where the names are mangled by version 0 it is
 //! `<alloc::vec::Vec<u8>>::push`.
@@ -15,7 +15,7 @@ pub(super) struct FrameText<'a> {
     pub(super) file: &'a str,
 }
 
-/// What a function may be of.
+/// The containers that functions belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     RawVec,
@@ -34,7 +34,7 @@ pub(super) enum Kind {
     BTree,
 }
 
-/// What a function is of, and the types that it was made for, as far as these are told.
+/// A function's container, and its type arguments, as far as known.
 #[derive(Debug)]
 pub(super) struct Container<'a> {
     pub(super) kind: Kind,
@@ -42,18 +42,18 @@ pub(super) struct Container<'a> {
 }
 
 impl<'a> FrameText<'a> {
-    /// Where in the library its source lies: `alloc/src/vec/mod.rs`.
+    /// The path of its source in the library: `alloc/src/vec/mod.rs`.
     fn place(&self) -> Option<&'a str> {
         const CRATES: [&str; 3] = ["alloc/src/", "core/src/", "std/src/"];
         let (_, place) = self.file.rsplit_once("/library/")?;
         CRATES
             .iter()
-            .any(|it| place.starts_with(it))
+            .any(|start| place.starts_with(start))
             .then_some(place)
     }
 
-    /// Whether it is the standard library's, or of the tables that this uses. Parts of it come without
-    /// debug information: those are known by their names.
+    /// True for a function of the standard library, or of the tables that it uses. Parts of the
+    /// library have no debug information: those are recognised by their names.
     pub(super) fn is_librarys(&self) -> bool {
         const PATHS: [&str; 5] = ["alloc::", "core::", "std::", "hashbrown::", "__rustc::"];
         if self.file.ends_with(".rs") {
@@ -63,7 +63,8 @@ impl<'a> FrameText<'a> {
         PATHS.iter().any(|path| bare.starts_with(path))
     }
 
-    /// The same, but that C++ has a library of its own under one of these names.
+    /// Like [`is_librarys`](Self::is_librarys), but for Rust alone: C++ has a library of its own
+    /// under one of these names.
     pub(super) fn is_rusts(&self) -> bool {
         let bare = self.function.trim_start_matches('<');
         self.is_librarys() && (self.file.ends_with(".rs") || !bare.starts_with("std::"))
@@ -73,7 +74,7 @@ impl<'a> FrameText<'a> {
         self.file.contains("/hashbrown-")
     }
 
-    /// Whether it makes room for more where there is too little.
+    /// True for a function that makes room for more elements.
     pub(super) fn is_growth(&self) -> bool {
         const GROWTH: [&str; 9] = [
             "grow_one",
@@ -89,7 +90,7 @@ impl<'a> FrameText<'a> {
         GROWTH.contains(&self.last_segment())
     }
 
-    /// Whether it is about a number of elements that does not change.
+    /// True for a function on a fixed number of elements.
     pub(super) fn is_about_slices(&self) -> bool {
         self.last_segment().contains("slice")
     }
@@ -100,27 +101,31 @@ impl<'a> FrameText<'a> {
         bare.rsplit("::").next().unwrap_or(bare)
     }
 
-    /// The container whose function it is.
+    /// The container that the function belongs to.
     pub(super) fn container(&self) -> Option<Container<'a>> {
         if self.last_segment().contains("closure") {
             return None;
         }
         let kind = self.kind()?;
         let mut arguments = self.arguments();
-        let is_told = |argument: &&str| !argument.is_empty() && !text::is_allocator(argument);
-        if !arguments.first().is_some_and(is_told) {
+        let is_type = |argument: &&str| !argument.is_empty() && !text::is_allocator(argument);
+        if !arguments.first().is_some_and(is_type) {
             arguments.clear();
         }
         let needed = match kind {
-            // A function of a node may have been made for something else.
+            // A function of a node may have other type arguments.
             Kind::BTree => 2,
             _ => 1,
         };
-        if arguments.len() < needed || arguments.iter().any(|it| text::is_placeholder(it)) {
+        if arguments.len() < needed
+            || arguments
+                .iter()
+                .any(|argument| text::is_placeholder(argument))
+        {
             arguments.clear();
         }
         if kind == Kind::Vec && self.place() == Some("alloc/src/slice.rs") {
-            // Slices are sorted and joined as well; what `to_vec` is made for is an element.
+            // Slices are sorted and joined as well; the type argument of `to_vec` is an element.
             let is_element = matches!(self.last_segment(), "to_vec" | "to_vec_in" | "into_vec");
             if !is_element {
                 return None;
@@ -154,15 +159,14 @@ impl<'a> FrameText<'a> {
         })
     }
 
-    /// The types that the function was made for; those of its container come first.
+    /// The type arguments of the function; those of its container come first.
     fn arguments(&self) -> Vec<&'a str> {
         if !self.signature.is_empty() {
             return text::trailing_generics(self.signature);
         }
         match text::self_type(self.function) {
             Some(of) => text::trailing_generics(of),
-            // `alloc::vec::from_elem::<u8>`; without the colons it is a name from which the types were
-            // left out.
+            // `alloc::vec::from_elem::<u8>`; without the colons it is a name without its types.
             None if text::without_trailing_generics(self.function).ends_with("::") => {
                 text::trailing_generics(self.function)
             }

@@ -1,10 +1,10 @@
-//! What an allocated block holds, as its stack tells it: `Vec<u8>`, `Box<Node>`, `String`.
+//! The contents of an allocated block, from its stack: `Vec<u8>`, `Box<Node>`, `String`.
 //!
-//! No allocator is told what a block is for. But the functions between it and who asked are those of
-//! the container, and the debug information has them with the types that they were made for. They are
-//! read from the inside out: the first one that names a type says what it is (`RawVec<u8>`), and those
-//! around it may know better (`String`), until the library ends and somebody else's code begins. The same holds for
-//! C++'s containers, and for what CPython's own functions make.
+//! An allocator does not know the purpose of a block. But the functions between it and the caller
+//! are those of the container, and the debug information has their type arguments. They are read
+//! from the inside out: the first one with a type gives a name (`RawVec<u8>`), and those around it
+//! may refine it (`String`), until the library's code ends. The same holds for C++'s containers,
+//! and for the objects that CPython's own functions make.
 
 mod cpp;
 mod frame;
@@ -17,16 +17,17 @@ use profundo_model::{FrameId, Profile, StackId};
 use frame::{Container, FrameText, Kind};
 pub use named::{Named, holds_text};
 
-/// What a block holds.
+/// The contents of a block.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Held {
-    /// The type of what owns the block; empty where nothing tells it.
+    /// The type of the block's owner; empty where unknown.
     pub type_name: String,
-    /// Whether the block is where something keeps its elements that was growing at that moment.
+    /// Whether the block holds the elements of a growable container that was growing at that
+    /// moment.
     pub is_buffer: bool,
 }
 
-/// What the block holds that was allocated on a stack, whose names are known.
+/// The contents of a block allocated on a named stack.
 ///
 /// ```
 /// use profundo_analysis::held;
@@ -37,7 +38,7 @@ pub struct Held {
 /// assert_eq!(held(&profile, StackId(1)).type_name, "");
 /// ```
 pub fn held(profile: &Profile, stack: StackId) -> Held {
-    /// What is further out is nobody's container.
+    /// The number of frames within which a block's container is looked for.
     const FAR: usize = 48;
     let locations = profile.stacks.locations(stack);
     let frames = locations.flat_map(|at| profile.locations.get(at).frames.iter().copied());
@@ -55,9 +56,9 @@ pub fn held(profile: &Profile, stack: StackId) -> Held {
     others().unwrap_or(held)
 }
 
-/// Whether nothing tells what the block holds that was allocated on a stack, while debug information of the program
-/// would: its functions of the library have no types, or there is no function of the library at all in C++.
-pub fn is_held_untold(profile: &Profile, stack: StackId) -> bool {
+/// Whether the contents of blocks from a stack are unknown only for want of debug information: the
+/// library's functions have no types, or there is no function of the library at all in C++.
+pub fn needs_debug_info(profile: &Profile, stack: StackId) -> bool {
     let locations = profile.stacks.locations(stack);
     let frames = locations.flat_map(|at| profile.locations.get(at).frames.iter().copied());
     let mut after_new = false;
@@ -88,7 +89,7 @@ fn text_of(profile: &Profile, id: FrameId) -> FrameText<'_> {
     }
 }
 
-/// What is known so far, and what may still be found out.
+/// The present finding, and its open questions.
 #[derive(Debug)]
 struct Finding<'a> {
     kind: Kind,
@@ -114,7 +115,7 @@ fn of_frames<'a>(frames: impl Iterator<Item = FrameText<'a>>) -> Held {
             Some(known) => match known.better(kind, &arguments, frame) {
                 Better::Is(kind, arguments) => *known = Finding { kind, arguments },
                 Better::Same => {}
-                // A container of such blocks: what it holds is not this one.
+                // A container of such blocks: its contents are not this one.
                 Better::Another => break,
             },
         }
@@ -132,7 +133,7 @@ enum Better<'a> {
 }
 
 impl<'a> Finding<'a> {
-    /// What a function further out says of the block.
+    /// The refinement by a function further out.
     fn better(&self, kind: Kind, arguments: &[&'a str], frame: FrameText<'_>) -> Better<'a> {
         let same = match (self.arguments.first(), arguments.first()) {
             (Some(known), Some(said)) => known == said,
@@ -151,7 +152,7 @@ impl<'a> Finding<'a> {
             (Kind::RawVec | Kind::Vec, Kind::Box) if same && frame.is_about_slices() => {
                 with(Kind::BoxedSlice)
             }
-            // Made of a `Box` that holds what it counts, which has said so already.
+            // Made from a `Box` of the counted value, which was found already.
             (Kind::Box, _) if self.is_inner() => Better::Same,
             // `Arc<str>` is made as `Arc<[u8]>`, by a function that is not generic.
             (Kind::Arc | Kind::Rc, said) if said == self.kind => {

@@ -1,4 +1,4 @@
-//! What a block is called where each of many blocks needs a name: its type, or else who asked for it.
+//! The name of a block, where each of many blocks needs one: its type, or else the asking function.
 
 use profundo_model::{Language, Profile, StackId};
 
@@ -7,12 +7,12 @@ use super::held;
 
 const UNKNOWN: &str = "UnknownType";
 
-/// What a block is called.
+/// The name of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
-    /// Its type, or what is said in its place.
+    /// Its type, or a placeholder.
     pub name: String,
-    /// Whether it is a type.
+    /// True for the name of a type.
     pub is_known: bool,
 }
 
@@ -26,14 +26,14 @@ impl Default for Named {
 }
 
 impl Named {
-    /// Of a block that was allocated on a stack, whose names are known.
+    /// The name of a block allocated on a named stack.
     ///
     /// ```
     /// use profundo_analysis::Named;
     /// use profundo_model::{Profile, StackId};
     ///
     /// let profile = Profile::from_folded("main;make_node;malloc 1").unwrap();
-    /// // A type has no name in C, so it is told who asked.
+    /// // A type has no name in C, so the caller is its name.
     /// assert_eq!(Named::by(&profile, StackId(1)).name, "UnknownType (make_node)");
     /// ```
     pub fn by(profile: &Profile, stack: StackId) -> Self {

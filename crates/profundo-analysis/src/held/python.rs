@@ -1,13 +1,13 @@
-//! What CPython's allocations are for, by its own functions: `list_resize` is only called for lists. No object is
-//! read: while it is being made there is nothing in it yet. Of which class an instance is its functions do not
-//! tell: that is an `object`.
+//! The purpose of CPython's allocations, by its own functions: `list_resize` is only called for
+//! lists. No object is read: while it is being made, it is empty. The class of an instance is not
+//! visible in functions: that is an `object`.
 
 use profundo_model::c_name;
 
 use super::Held;
 use super::frame::FrameText;
 
-/// Functions that make memory for any type: who called them says which.
+/// Functions that allocate for any type: their callers decide which.
 const ENTRIES: [&str; 26] = [
     "PyObject_Malloc",
     "PyObject_Calloc",
@@ -37,7 +37,7 @@ const ENTRIES: [&str; 26] = [
     "_PyType_AllocNoTrack",
 ];
 
-/// Functions that make memory for one type only, or make it larger.
+/// Functions that allocate for one type only, or make it larger.
 const MAKERS: [(&str, &[&str]); 24] = [
     (
         "list",
@@ -239,7 +239,7 @@ const MAKERS: [(&str, &[&str]); 24] = [
     ),
 ];
 
-/// Those that make room for more where there is too little.
+/// Functions that make room for more elements.
 const GROWERS: [(&str, &[&str]); 5] = [
     (
         "list",
@@ -263,11 +263,11 @@ const GROWERS: [(&str, &[&str]); 5] = [
     ("array.array", &["array_resize"]),
 ];
 
-/// What the block holds, by the frames from the inside out.
+/// The contents of a block, by the frames from the inside out.
 pub(super) fn of_frames<'a>(frames: impl Iterator<Item = FrameText<'a>>) -> Option<Held> {
     let mut is_object = false;
     for frame in frames {
-        // `list_resize.part.0`: what compilers make of a function is still its.
+        // `list_resize.part.0`: a compiler's part of a function belongs to it.
         let name = c_name(frame.function).split('.').next().unwrap_or_default();
         if ENTRIES.contains(&name) {
             is_object |= makes_objects(name);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_instance_no_function_tells_the_class() {
+    fn no_function_names_the_class_of_an_instance() {
         assert_eq!(
             of(&["PyType_GenericAlloc", "type_call"]),
             is("object", false)

@@ -1,4 +1,4 @@
-//! Stacks as the compiler's debug information has them, leaf first, in its three manners of naming.
+//! Stacks in the compiler's debug information, leaf first, in its three manners of naming.
 
 use super::frame::FrameText;
 use super::{Held, of_frames};
@@ -6,8 +6,8 @@ use super::{Held, of_frames};
 const ALLOC: &str = "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/alloc/src/";
 const TABLE: &str = "/rust/deps/hashbrown-0.16.1/src/raw/mod.rs";
 
-/// What is held by the stack of these lines: the signature, or the function if it begins with `!`, and the
-/// file, of which that of the library is shortened.
+/// The contents for a stack of these lines: the signature, or the function if it begins with `!`,
+/// and the file, shortened for the library.
 fn of(stack: &[(&str, &str)]) -> Held {
     let files: Vec<String> = (stack.iter())
         .map(|(_, file)| match *file {
@@ -174,7 +174,7 @@ fn strings_are_not_what_holds_strings() {
         "vec/mod.rs",
     ));
     check("String", false, &cloned);
-    // The vector of what it is made of, by a function of the program that lies between.
+    // A vector in a container, by a function of the program that lies between.
     check(
         "Vec<u8>",
         false,

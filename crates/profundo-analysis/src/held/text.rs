@@ -1,6 +1,6 @@
-//! Names of types, taken apart and written as people write them.
+//! Names of types, taken apart and written in readable form.
 
-/// Where the generics at the end of a name begin.
+/// The start of the generics at the end of a name.
 fn generics_at(name: &str) -> Option<usize> {
     if !name.ends_with('>') {
         return None;
@@ -35,7 +35,7 @@ pub(super) fn trailing_generics(name: &str) -> Vec<&str> {
     split(&name[at + 1..name.len() - 1])
 }
 
-/// The parts between the commas that lie in no brackets.
+/// The parts between the commas outside of brackets.
 fn split(list: &str) -> Vec<&str> {
     let bytes = list.as_bytes();
     let mut parts = Vec::new();
@@ -76,17 +76,17 @@ pub(super) fn self_type(function: &str) -> Option<&str> {
     None
 }
 
-/// Whether it is where blocks come from, and not what they hold.
+/// True for an allocator, which is no contents.
 pub(super) fn is_allocator(name: &str) -> bool {
     name == "alloc::alloc::Global" || name == "Global"
 }
 
-/// Whether it stands for a type that was left out.
+/// True for a placeholder of an omitted type.
 pub(super) fn is_placeholder(name: &str) -> bool {
     name == "_" || (name.len() == 1 && name.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 
-/// The node or counted value that a `Box` of the library's holds: its name, and its types.
+/// The node or counted value in a `Box` of the library: its name, and its type arguments.
 pub(super) fn inner(name: &str) -> Option<(&str, Vec<&str>)> {
     const INNER: [&str; 6] = [
         "alloc::sync::ArcInner",
@@ -100,7 +100,7 @@ pub(super) fn inner(name: &str) -> Option<(&str, Vec<&str>)> {
     (INNER.contains(&bare)).then(|| (bare, trailing_generics(name)))
 }
 
-/// Who owns such a node.
+/// The owner of such a node.
 pub(super) fn owner_of_node(node: &str, arguments: &[&str]) -> String {
     let first = arguments.first().copied().unwrap_or_default();
     let second = arguments.get(1).copied().unwrap_or_default();
@@ -127,7 +127,7 @@ pub(super) fn table(entry: &str) -> String {
     })
 }
 
-/// A type without the paths that everybody knows, and without what is there by default.
+/// A type without well-known paths and default arguments.
 pub(super) fn shown(name: &str) -> String {
     const DEFAULTS: [&str; 2] = [", alloc::alloc::Global", ", std::hash::random::RandomState"];
     let mut name = name.to_owned();

@@ -1,9 +1,9 @@
-//! Which samples were taken in a call that reads or writes, as far as their stacks say so.
+//! The samples that were taken in a call that reads or writes, judged by their stacks.
 
 use profundo_model::{FrameId, LocationKind, Profile, Sample, StackId, State, Wait};
 use rustc_hash::FxHashMap;
 
-/// What a call does with bytes.
+/// The directions of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Directions {
     pub(super) reads: bool,
@@ -37,7 +37,8 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// What the call does that the sample was taken in; `None` if it was taken in no such call.
+    /// The directions of the call that the sample was taken in; `None` if it was taken in no such
+    /// call.
     pub(super) fn of(&mut self, sample: &Sample) -> Option<Directions> {
         let waits = match sample.state {
             State::WallWaiting | State::Sleeping => true,
@@ -68,7 +69,8 @@ fn waiting(profile: &Profile, stack: StackId) -> Option<Directions> {
     }
 }
 
-/// By the innermost function. Where that is the kernel's, or only passes the call on, the next one out.
+/// By the innermost function. If that is the kernel's, or only passes the call on, by the next one
+/// out.
 fn running(profile: &Profile, stack: StackId) -> Option<Directions> {
     /// The deepest stack of the kernel's.
     const MOST: usize = 64;
@@ -99,8 +101,9 @@ fn name_of(profile: &Profile, frame: FrameId) -> &str {
     profile.function_name(frame)
 }
 
-/// A function's name without what C libraries, the kernel and Go put around those of system calls.
-fn bare(name: &str) -> &str {
+/// A function's name without the affixes that C libraries, the kernel and Go add to those of system
+/// calls.
+pub(crate) fn bare(name: &str) -> &str {
     let name = name.split('@').next().unwrap_or(name);
     let mut name = name.rsplit(['.', '/']).next().unwrap_or(name);
     for before in ["__x64_sys_", "__arm64_sys_", "__se_sys_", "ksys_"] {
@@ -132,7 +135,7 @@ fn by_name(name: &str) -> Option<Directions> {
     })
 }
 
-/// Whether a function makes any system call that it is told.
+/// Whether a function makes any system call that it is given.
 fn passes_on(name: &str) -> bool {
     [
         "syscall",

@@ -1,23 +1,23 @@
-//! Whose bytes they are.
+//! The owners of bytes.
 //!
-//! Copying bytes takes CPU time, and in proportion: so the samples that were taken on a CPU within the
-//! stretch of time share its bytes by their time. Where there are none, too few bytes were moved to be
-//! sampled: those that a wait can have brought (a pipe holds 64 KiB, and so does a socket, more or less) go
-//! to what was waited for, and what is more than that to the nearest sample on a CPU. Short waits are told
-//! up to a second late, all at once; they are taken where none is told in time.
+//! Copying bytes takes CPU time in proportion: so the samples taken on a CPU within the interval
+//! share its bytes by their time. Without any, too few bytes were moved to be sampled: those that a
+//! wait can have brought (a pipe holds 64 KiB, and so does a socket, more or less) go to that wait,
+//! and the rest to the nearest sample on a CPU. Short waits are reported up to a second late, all
+//! at once; they are taken where no other is in time.
 
 use profundo_model::{Profile, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::calls::Directions;
 
-/// What one wait can have brought.
+/// The most bytes that one wait can have brought.
 const HELD: u64 = 64 << 10;
-/// How far away a sample on a CPU may be.
+/// The largest distance of a sample on a CPU.
 const NEAR: u64 = 100_000_000;
-/// How late short waits are told, with some time to spare.
+/// The largest delay of reports of short waits, with some margin.
 const LATE: u64 = 1_200_000_000;
-/// So many waits are looked at that overlap nothing.
+/// The number of non-overlapping waits after which a search ends.
 const MISSES: usize = 16;
 
 /// A sample in a call that reads or writes.
@@ -26,11 +26,11 @@ pub(super) struct Act {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) weight: u64,
-    /// Which one.
+    /// Its number.
     pub(super) number: usize,
 }
 
-/// All of them, by thread and direction.
+/// All acts, by thread and direction.
 #[derive(Debug, Default)]
 pub(super) struct Acts {
     reads: FxHashMap<ThreadId, OfThread>,
@@ -74,8 +74,8 @@ impl Acts {
     }
 }
 
-/// Shares out all bytes: `give` is told the number of an act and what it has read and written. What is left
-/// of each row is returned: what it has read and written that nobody is near to.
+/// Shares out all bytes: `give` gets the number of an act, and its bytes read and written. Returns
+/// the unattributed rest of each row.
 pub(super) fn share_out(
     profile: &Profile,
     acts: &mut Acts,
@@ -93,7 +93,7 @@ pub(super) fn share_out(
             None => Vec::new(),
         };
         let (read, written) = (row.bytes.read, row.bytes.written);
-        // Nobody knows when it was.
+        // Its time is unknown.
         if span.from == span.to {
             return (read, written);
         }
@@ -112,7 +112,7 @@ pub(super) fn share_out(
     rows.collect()
 }
 
-/// A stretch of time.
+/// An interval of time.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     from: u64,
@@ -121,7 +121,7 @@ struct Span {
 }
 
 impl OfThread {
-    /// By act, what it has of the bytes of a stretch. All of them or none are given.
+    /// By act, its share of the bytes of an interval. All bytes or none are shared out.
     fn share(&self, span: Span, bytes: u64) -> Vec<(usize, u64)> {
         if bytes == 0 {
             return Vec::new();
@@ -132,7 +132,7 @@ impl OfThread {
         }
         let mut waits = self.waits_within(span);
         if waits.is_empty() && span.waits > 0 {
-            waits = self.waits_told_late(span);
+            waits = self.waits_recorded_late(span);
         }
         let nearest = self.nearest(span);
         let brought = match (waits.is_empty(), nearest) {
@@ -175,8 +175,8 @@ impl OfThread {
         found
     }
 
-    /// Short ones, which are told together some time after they were.
-    fn waits_told_late(&self, span: Span) -> Vec<(usize, u64)> {
+    /// Short waits, which are reported together some time later.
+    fn waits_recorded_late(&self, span: Span) -> Vec<(usize, u64)> {
         let start = self.waits.partition_point(|act| act.end < span.to);
         let later = self.waits.get(start..).unwrap_or_default();
         let Some(first) = later.first().filter(|act| act.end - span.to <= LATE) else {
@@ -200,7 +200,7 @@ impl OfThread {
     }
 }
 
-/// Shares a number out by weights, to the last one.
+/// Shares a number out by weights, without a remainder.
 fn split(number: u64, parts: impl Iterator<Item = (usize, u64)> + Clone) -> Vec<(usize, u64)> {
     let all: u128 = parts.clone().map(|(_, weight)| u128::from(weight)).sum();
     if all == 0 || number == 0 {

@@ -1,4 +1,4 @@
-//! Known calls at known times, and whose the bytes are then.
+//! Known calls at known times, and the owners of their bytes.
 
 use profundo_model::{
     Bytes, FrameKey, Language, LocationKind, Nanos, Profile, Sample, StackId, State, ThreadId,
@@ -31,14 +31,14 @@ impl Made {
         let number = u64::from(line) * 100 + call.len() as u64;
         let own = of("f", Language::Python, "/home/me/f.py", line);
         let own = profile.hand_made_location(LocationKind::Invented(number), None, &[own]);
-        // Nobody's own.
+        // Not the reader's own.
         let native = of(call, Language::Runtime, "", 0);
         let kind = LocationKind::Invented(number + (1 << 32));
         let native = profile.hand_made_location(kind, None, &[native]);
         profile.hand_made_stack(&[own, native])
     }
 
-    /// The same, where it waits for a file.
+    /// The stack of a line that waits for a file.
     fn waiting(&mut self, line: u32, wait: Wait, file: &str) -> StackId {
         let below = self.calling(line, "read");
         let profile = &mut self.0;
@@ -100,9 +100,13 @@ impl Made {
         let sum = |bytes: fn(&Bytes) -> u64| -> u64 {
             self.0.traffic.iter().map(|row| bytes(&row.bytes)).sum()
         };
-        assert_eq!(io.total.read, sum(|it| it.read), "the kernel's own sum");
-        assert_eq!(io.total.written, sum(|it| it.written));
-        assert_eq!(io.storage.fetched, sum(|it| it.fetched));
+        assert_eq!(
+            io.total.read,
+            sum(|bytes| bytes.read),
+            "the kernel's own sum"
+        );
+        assert_eq!(io.total.written, sum(|bytes| bytes.written));
+        assert_eq!(io.storage.fetched, sum(|bytes| bytes.fetched));
         io
     }
 
@@ -178,7 +182,7 @@ fn a_wait_brings_what_a_pipe_holds() {
 }
 
 #[test]
-fn short_waits_are_told_late() {
+fn short_waits_are_recorded_late() {
     let mut made = Made::new();
     let pipe = made.waiting(1, Wait::Read, "");
     let other = made.waiting(2, Wait::Read, "");
@@ -201,7 +205,7 @@ fn what_nobody_is_near_to_is_not_anybodys() {
     for from in [0, 300, 420, 500, 590, 700] {
         made.traffic(from, from + 10, 0, 0, 100);
     }
-    // Nobody knows when.
+    // At an unknown time.
     made.traffic(500, 500, 0, 0, 1000);
     // Another direction, and another thread.
     made.traffic(500, 510, 0, 10, 0);

@@ -1,4 +1,4 @@
-//! Bytes that belong to no line: those that were allocated, and those that were read and written.
+//! Bytes without a line: allocated ones, and those read and written.
 
 use profundo_model::{LocationKind, Profile, Reason, Sampling, StackId};
 
@@ -6,8 +6,8 @@ use super::{Cause, Missing, Whole, add, sort};
 use crate::heap::{allocated_at, has_allocations};
 use crate::{Filter, Selection, Shown, io};
 
-/// What is missing of the bytes that were allocated: they have no function at all on their stack, or they were not
-/// recorded. `None` where allocations were not recorded.
+/// The missing part of the allocated bytes: there is no function at all on their stack, or they
+/// were not recorded. `None` where allocations were not recorded.
 pub(super) fn allocated(profile: &Profile) -> Option<Missing> {
     if !has_allocations(profile) {
         return None;
@@ -35,7 +35,7 @@ pub(super) fn allocated(profile: &Profile) -> Option<Missing> {
     })
 }
 
-/// Why a stack has no function at all, if it has none.
+/// The reason why a stack has no function at all, if it has none.
 fn why_nameless(profile: &Profile, stack: StackId) -> Option<Reason> {
     let mut why = None;
     for location in profile.stacks.locations(stack) {
@@ -47,7 +47,7 @@ fn why_nameless(profile: &Profile, stack: StackId) -> Option<Reason> {
     why
 }
 
-/// How many allocations were not recorded, as the recorder's notes say.
+/// The number of allocations that were not recorded, from the recorder's notes.
 fn not_recorded(profile: &Profile) -> u64 {
     const NOTES: [&str; 2] = [
         "allocations or copies were to be recorded and were not",
@@ -62,8 +62,8 @@ fn not_recorded(profile: &Profile) -> u64 {
     numbers.fold(0, u64::saturating_add)
 }
 
-/// What is missing of the bytes that were read and written: no sample was near, or there is no line on its stack.
-/// `None` where they were not counted.
+/// The missing part of the bytes read and written: no sample was near, or there is no line on its
+/// stack. `None` where they were not counted.
 pub(super) fn traffic(profile: &Profile) -> Option<Missing> {
     if profile.traffic.is_empty() {
         return None;

@@ -1,11 +1,11 @@
-//! The threads' time, where each thread is sampled on the wall clock: what it ran and what it waited.
+//! The threads' time, where each thread is sampled on the wall clock: running and waiting.
 
 use profundo_model::{Profile, SampleKind};
 
 use super::{Missing, Whole, add_unsampled, unread};
 use crate::{Filter, Selection, totals};
 
-/// What is missing of the time that threads were alive. `None` where waits were not recorded.
+/// The missing part of the time that threads were alive. `None` where waits were not recorded.
 pub(super) fn missing(profile: &Profile) -> Option<Missing> {
     let meta = &profile.meta;
     if meta.kind != SampleKind::Wall {
@@ -15,7 +15,7 @@ pub(super) fn missing(profile: &Profile) -> Option<Missing> {
     let found = unread(profile, &all);
     let mut causes = found.causes;
     let mut unsampled = 0_u64;
-    // What a ring gave up for newer samples is not missing: older time was not asked for.
+    // Samples that a ring gave up for newer ones are not missing: older time was not requested.
     if meta.loss.overwritten == 0 {
         for total in totals(profile, &all).threads {
             let alive = profile

@@ -1,9 +1,10 @@
-//! Code that only starts somebody else's: a few imports and a call.
+//! Code that only starts a library's: a few imports and a call.
 //!
-//! The script that pip writes for an installed tool is one, `manage.py` is, and so is the text that `multiprocessing`
-//! gives to a new interpreter. Where such code is the only code of one's own on a stack, its one line would have all the
-//! time, so it counts as a library's. A call whose result is kept, or that is given what another call returned,
-//! is work of the reader's own: nothing of that kind is in a launcher.
+//! The script that pip writes for an installed tool is one, `manage.py` is, and so is the text that
+//! `multiprocessing` gives to a new interpreter. Where such code is the only own code on a stack,
+//! its one line would have all the time, so it counts as a library's. A call whose result is kept,
+//! or whose argument is another call's result, is work of the reader's own: a launcher has none of
+//! that.
 
 mod runs;
 
@@ -16,17 +17,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::python::{Statement, statements};
 
-/// The name of a file that is none: what `-c` and `exec` run.
+/// The file name of text that `-c` and `exec` run.
 const TEXT: &str = "<string>";
-/// More than a launcher's lines: other files need not be looked into.
+/// More than a launcher's lines: files with more are not read.
 const MOST_FRAMES: usize = 32;
-/// What multiprocessing's texts call.
+/// The calls in multiprocessing's texts.
 const STARTERS: [&str; 3] = [
     "/multiprocessing/spawn.py",
     "/multiprocessing/forkserver.py",
     "/multiprocessing/resource_tracker.py",
 ];
-/// The text of execnet, which runs what comes through a pipe.
+/// The text of execnet, which runs code from a pipe.
 const FROM_PIPE: &str = "exec(eval(sys.stdin.readline()))";
 
 /// By frame, whether it only starts other code, or was made by a library with `exec`.
@@ -41,8 +42,8 @@ pub(super) fn frames(profile: &Profile, is_library: &[bool]) -> Vec<bool> {
     for (at, frame) in profile.frames.iter().enumerate() {
         found[at] = frame.language == Language::Python && is_runner(path(profile, frame.file));
     }
-    let text_of_nobody = |&file: &FileId| path(profile, file) == TEXT;
-    if let Some(file) = by_file.keys().copied().find(text_of_nobody) {
+    let is_given_text = |&file: &FileId| path(profile, file) == TEXT;
+    if let Some(file) = by_file.keys().copied().find(is_given_text) {
         let frames = by_file.remove(&file).unwrap_or_default();
         mark_text(profile, is_library, &frames, &mut found);
     }
@@ -77,7 +78,7 @@ fn path(profile: &Profile, file: FileId) -> &str {
     profile.strings.get(profile.files.get(file).path)
 }
 
-/// The lines that were kept, each where it stands.
+/// The kept lines, each in its place.
 fn joined(profile: &Profile, lines: &BTreeMap<u32, StringId>) -> String {
     let mut text = String::new();
     let mut next = 1;
@@ -92,7 +93,7 @@ fn joined(profile: &Profile, lines: &BTreeMap<u32, StringId>) -> String {
     text
 }
 
-/// Marks the frames of `<string>` that are nobody's own.
+/// Marks the frames of `<string>` that are not the reader's own.
 fn mark_text(profile: &Profile, is_library: &[bool], frames: &[usize], found: &mut [bool]) {
     let is_started = |text: String| text.contains(FROM_PIPE) || is_launcher(&text);
     // A recording of a shell has thousands of processes and few commands.
@@ -110,7 +111,8 @@ fn mark_text(profile: &Profile, is_library: &[bool], frames: &[usize], found: &m
         let programs = runs.programs(at);
         found[at] = match name {
             "<module>" => programs.only_start() || started.contains(&at),
-            // Dataclasses make methods of text; a program of one's own that is given by `-c` may have such names too.
+            // Dataclasses make methods of text; an own program given by `-c` may have such names,
+            // too.
             _ => {
                 name.starts_with("__create_fn__.")
                     || !programs.works && name.starts_with("__") && name.ends_with("__")
@@ -119,8 +121,8 @@ fn mark_text(profile: &Profile, is_library: &[bool], frames: &[usize], found: &m
     }
 }
 
-/// The program that an interpreter was given by `-c`. In older recordings, whose words are not quoted, the arguments
-/// stand behind it.
+/// The program that an interpreter was given by `-c`. In older recordings, without quotes, the
+/// arguments stand behind it.
 fn text_of_command(command: &str) -> Option<String> {
     let (program, rest) = command.split_once(' ')?;
     let name = program.rsplit('/').next()?;
@@ -132,7 +134,7 @@ fn text_of_command(command: &str) -> Option<String> {
     };
     let are_options = options
         .split(' ')
-        .all(|it| it.is_empty() || it.starts_with('-'));
+        .all(|option| option.is_empty() || option.starts_with('-'));
     if !is_python || !are_options {
         return None;
     }
@@ -143,10 +145,11 @@ fn text_of_command(command: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// The frames of `<string>` that a library runs, or that call what starts a process of multiprocessing.
+/// The frames of `<string>` that a library runs, or that call the start of a multiprocessing
+/// process.
 fn started(profile: &Profile, is_library: &[bool]) -> FxHashSet<usize> {
     let mut starts = FxHashSet::default();
-    // Those that a library runs, and those that are run by nobody or by code of one's own.
+    // Frames that a library runs, and frames that own code or nothing runs.
     let mut by_library = FxHashSet::default();
     let mut by_others = FxHashSet::default();
     for stack in profile.stacks.iter() {
@@ -158,7 +161,7 @@ fn started(profile: &Profile, is_library: &[bool]) -> FxHashSet<usize> {
             starts.extend(callers(profile, stack.parent).next().map(FrameId::index));
         } else if file == TEXT {
             let runs = |caller: FrameId| is_library[profile.frames.get(caller).file.index()];
-            match callers(profile, stack.parent).find(|&it| profile.file_path(it) != TEXT) {
+            match callers(profile, stack.parent).find(|&caller| profile.file_path(caller) != TEXT) {
                 Some(caller) if runs(caller) => by_library.insert(callee.index()),
                 _ => by_others.insert(callee.index()),
             };
@@ -174,13 +177,14 @@ fn python_frame(profile: &Profile, location: LocationId) -> Option<FrameId> {
     frames.iter().copied().find(is_python)
 }
 
-/// The Python frames from a stack on, the innermost first. The interpreter's own functions may stand between.
+/// The Python frames from a stack on, the innermost first. The interpreter's own functions may
+/// stand between.
 fn callers(profile: &Profile, stack: Option<StackId>) -> impl Iterator<Item = FrameId> + '_ {
     let stacks = std::iter::successors(stack, |&id| profile.stacks.get(id).parent);
     stacks.filter_map(|id| python_frame(profile, profile.stacks.get(id).location))
 }
 
-/// Whether a program has nothing but imports, preparations, and calls of what it imports.
+/// Whether a program has nothing but imports, preparations, and calls of imported names.
 fn is_launcher(text: &str) -> bool {
     let mut known: FxHashSet<String> = FxHashSet::default();
     let mut calls = false;
@@ -191,7 +195,7 @@ fn is_launcher(text: &str) -> bool {
             "import" => known.extend(rest.split(',').filter_map(imported)),
             "from" => {
                 let names = rest.split_once(" import ").map_or("", |(_, names)| names);
-                let names = names.trim_matches(|it| matches!(it, '(' | ')' | ' '));
+                let names = names.trim_matches(|letter| matches!(letter, '(' | ')' | ' '));
                 known.extend(names.split(',').filter_map(imported));
             }
             "def" => known.extend(rest.split('(').next().map(str::to_owned)),
@@ -210,7 +214,7 @@ fn is_launcher(text: &str) -> bool {
     calls
 }
 
-/// The name that `module.part as name` makes known.
+/// The name that `module.part as name` defines.
 fn imported(item: &str) -> Option<String> {
     let item = item.trim();
     let name = match item.rsplit_once(" as ") {
@@ -220,7 +224,7 @@ fn imported(item: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// Whether a statement sets the stage: arguments, the path of modules, the environment, a constant.
+/// Whether a statement only prepares: arguments, the path of modules, the environment, a constant.
 fn prepares(text: &str) -> bool {
     const PLACES: [&str; 6] = [
         "sys.argv",
@@ -237,9 +241,9 @@ fn prepares(text: &str) -> bool {
         .is_some_and(|(name, value)| is_dotted(name) && is_plain(value))
 }
 
-/// Whether an expression calls what is known, and gives it nothing that has to be computed.
+/// Whether an expression calls a known name, without computed arguments.
 fn starts(text: &str, known: &FxHashSet<String>) -> bool {
-    /// What only passes on what another call returns.
+    /// Functions that only pass on the result of another call.
     const AROUND: [&str; 8] = [
         "sys.exit(",
         "exit(",
@@ -262,7 +266,7 @@ fn starts(text: &str, known: &FxHashSet<String>) -> bool {
     if !is_dotted(name) || !known.contains(root) {
         return false;
     }
-    // `load_entry_point("", "")()`, `App().run()`: each call of the chain is given plain things.
+    // `load_entry_point("", "")()`, `App().run()`: each call of the chain has plain arguments.
     let mut rest = rest;
     loop {
         let Some((arguments, behind)) = rest.split_once(')') else {
@@ -282,14 +286,18 @@ fn starts(text: &str, known: &FxHashSet<String>) -> bool {
 }
 
 fn is_dotted(name: &str) -> bool {
-    let is_name =
-        |part: &str| !part.is_empty() && part.chars().all(|it| it.is_alphanumeric() || it == '_');
+    let is_name = |part: &str| {
+        !part.is_empty()
+            && part
+                .chars()
+                .all(|letter| letter.is_alphanumeric() || letter == '_')
+    };
     name.split('.').all(is_name)
 }
 
-/// Whether a value is there already: names, strings, numbers and lists of them.
+/// Whether a value needs no computation: names, strings, numbers and lists of them.
 fn is_plain(value: &str) -> bool {
-    let words = value.split(|it: char| !it.is_alphanumeric() && it != '_');
+    let words = value.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
     let computes = |word: &str| matches!(word, "for" | "lambda" | "await" | "yield" | "if");
     let operators = value.replace("**", "");
     !words.into_iter().any(computes)

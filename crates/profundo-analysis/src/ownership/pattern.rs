@@ -1,11 +1,11 @@
-//! A pattern for paths, and how much of a path it names: `*` and `?` stay within one folder's name, `**` is any number of
-//! folders, and a folder stands for all that is below it.
+//! A pattern for paths, and the part of a path that it names: `*` and `?` stay within one folder's
+//! name, `**` is any number of folders, and a folder stands for everything below it.
 
 /// A pattern, by its parts between slashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pattern {
     parts: Vec<String>,
-    /// Behind the last part that is a plain name.
+    /// The position behind the last part that is a plain name.
     named: usize,
 }
 
@@ -20,20 +20,20 @@ impl Pattern {
         }
     }
 
-    /// How many of a path's parts lead up to the last one that the pattern calls by its name; `None`: the pattern does not
-    /// fit.
+    /// The number of a path's parts up to the last one that the pattern names; `None`: the pattern
+    /// does not match.
     pub(super) fn fits(&self, path: &[&str]) -> Option<usize> {
-        // Where to try again, with one part more for the last `**`.
-        let mut again: Option<(usize, usize)> = None;
+        // The position to try again, with one part more for the last `**`.
+        let mut retry: Option<(usize, usize)> = None;
         let (mut at, mut here, mut named) = (0, 0, 0);
         loop {
             let part = self.parts.get(at).map(String::as_str);
             let fits = match (part, path.get(here)) {
-                // What is left of the path lies below.
+                // The rest of the path lies below.
                 (None, _) => return Some(named),
                 (Some("**"), Some(_)) => {
-                    again = Some((at + 1, here));
-                    // At the end it is all that is below, and not the folder itself.
+                    retry = Some((at + 1, here));
+                    // At the end it is everything below, and not the folder itself.
                     here += usize::from(at + 1 == self.parts.len());
                     at += 1;
                     continue;
@@ -48,9 +48,9 @@ impl Pattern {
                 }
                 continue;
             }
-            match again {
+            match retry {
                 Some((next, from)) if from < path.len() => {
-                    again = Some((next, from + 1));
+                    retry = Some((next, from + 1));
                     (at, here) = (next, from + 1);
                 }
                 _ => return None,
@@ -59,7 +59,7 @@ impl Pattern {
     }
 }
 
-/// A path's parts, without those that lead nowhere else. An absolute path begins with an empty one.
+/// A path's parts, without empty ones and `.`. An absolute path begins with an empty one.
 pub(super) fn parts(path: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     for (at, part) in path.split('/').enumerate() {
@@ -73,15 +73,15 @@ pub(super) fn parts(path: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether a name fits a part of a pattern.
+/// Whether a name matches a part of a pattern.
 fn is_name(pattern: &[u8], name: &[u8]) -> bool {
-    let mut again: Option<(usize, usize)> = None;
+    let mut retry: Option<(usize, usize)> = None;
     let (mut at, mut here) = (0, 0);
     loop {
         match (pattern.get(at), name.get(here)) {
             (None, None) => return true,
             (Some(b'*'), _) => {
-                again = Some((at + 1, here));
+                retry = Some((at + 1, here));
                 at += 1;
                 continue;
             }
@@ -91,9 +91,9 @@ fn is_name(pattern: &[u8], name: &[u8]) -> bool {
             }
             _ => {}
         }
-        match again {
+        match retry {
             Some((next, from)) if from < name.len() => {
-                again = Some((next, from + 1));
+                retry = Some((next, from + 1));
                 (at, here) = (next, from + 1);
             }
             _ => return false,

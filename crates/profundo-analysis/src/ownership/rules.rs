@@ -1,16 +1,17 @@
-//! What the reader says of files and modules: patterns, of which the last that fits decides.
+//! The reader's rules about files and modules: patterns, of which the last match decides.
 //!
-//! A folder of the reader's own may hold libraries: an environment for Python, `node_modules`. What lies in one of those
-//! stays a library's, unless the pattern leads into it by name. So `/home/me/app/**` does not reach
-//! `/home/me/app/.venv/lib/python3.12/site-packages`, and `**/site-packages/mine` does.
+//! A folder of the reader's own may hold libraries: an environment for Python, `node_modules`.
+//! Files in one of those stay a library's, unless the pattern leads into it by name. So
+//! `/home/me/app/**` does not reach `/home/me/app/.venv/lib/python3.12/site-packages`, and
+//! `**/site-packages/mine` does.
 
 use super::pattern::{Pattern, parts};
 use super::{is_in_library_folder, is_library_file};
 
-/// What stands before the part of a pattern that begins in the project's folder.
+/// The mark before the part of a pattern that begins in the project's folder.
 const FROM_HERE: &str = "/./";
 
-/// Whose code it is, where the reader has said so.
+/// The owners of code, by the reader's rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules(Vec<Rule>);
 
@@ -18,29 +19,30 @@ pub struct Rules(Vec<Rule>);
 struct Rule {
     is_mine: bool,
     whole: Pattern,
-    /// For files whose paths begin in the project's folder, as some compilers write them.
+    /// For files whose paths begin in the project's folder, in the manner of some compilers.
     relative: Option<Pattern>,
 }
 
 impl Rules {
-    /// The last that fits decides. What fits is the reader's own; behind a `!` it is a library's. A pattern
-    /// `/home/me/app/./src` stands for `/home/me/app/src`, and for `src` in paths that begin in the project's folder.
+    /// The last match decides. A match is the reader's own; behind a `!` it is a library's. A
+    /// pattern `/home/me/app/./src` stands for `/home/me/app/src`, and for `src` in paths that
+    /// begin in the project's folder.
     pub fn new(patterns: &[impl AsRef<str>]) -> Self {
         let rules = patterns.iter().map(|pattern| {
             let pattern = pattern.as_ref();
             let negated = pattern.strip_prefix('!');
             let text = negated.unwrap_or(pattern);
-            let relative = text.split_once(FROM_HERE).map(|(_, it)| it);
+            let relative = text.split_once(FROM_HERE).map(|(_, path)| path);
             Rule {
                 is_mine: negated.is_none(),
                 whole: Pattern::new(text),
-                relative: relative.filter(|it| !it.is_empty()).map(Pattern::new),
+                relative: relative.filter(|path| !path.is_empty()).map(Pattern::new),
             }
         });
         Self(rules.collect())
     }
 
-    /// Whether the code at a path is the reader's own, if any rule says so.
+    /// Whether the code at a path is the reader's own, if any rule decides it.
     pub fn is_mine(&self, path: &str) -> Option<bool> {
         // Texts that were never a file have names like `<string>`.
         if self.0.is_empty() || path.is_empty() || path.starts_with('<') {
@@ -114,7 +116,7 @@ mod tests {
                 ("/p/build/lib/p/x.py", Some(true)),
             ],
         );
-        // A project that lies where libraries do.
+        // A project in a place of libraries.
         check(
             &["/opt/site-packages/p/**", "/usr/src/linux-tools/./src"],
             &[

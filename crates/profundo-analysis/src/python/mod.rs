@@ -1,6 +1,7 @@
-//! What the text of a Python file says, without an interpreter: its statements, and the scopes that they are in.
+//! The contents of a Python file, without an interpreter: its statements and their scopes.
 //!
-//! Only the outline is read. Strings are emptied and comments are dropped, so no keyword or bracket within them counts.
+//! Only the outline is read. Strings are emptied and comments are dropped, so no keyword or bracket
+//! within them counts.
 
 mod scopes;
 mod statements;

@@ -1,10 +1,11 @@
-//! The qualified names of a file's functions and classes, as `co_qualname` has them from Python 3.11 on.
+//! The qualified names of a file's functions and classes, like `co_qualname` from Python 3.11 on.
 //!
-//! Before, a code object has a bare name and the line that it begins on. The text says what stands around that line.
+//! Before, a code object has a bare name and its first line. The text has the scopes around that
+//! line.
 
 use super::{Statement, statements};
 
-/// What defines names: a function, a class or a module.
+/// A scope of names: a function, a class or a module.
 #[derive(Debug)]
 struct Scope {
     name: String,
@@ -22,7 +23,8 @@ struct Scope {
 #[derive(Debug, Default)]
 pub struct Scopes {
     scopes: Vec<Scope>,
-    /// First and last line of each statement, the scope that it is in, and whether it has a lambda or a comprehension.
+    /// First and last line of each statement, its scope, and whether it has a lambda or a
+    /// comprehension.
     places: Vec<(u32, u32, Option<usize>, bool)>,
 }
 
@@ -68,13 +70,14 @@ impl Scopes {
         found
     }
 
-    /// The qualified name of the code object with this name that begins on this line; nothing where the text has no such.
+    /// The qualified name of the code object with this name that begins on this line; nothing where
+    /// the text has none.
     pub fn qualified(&self, name: &str, first_line: u32) -> Option<String> {
         if name == "<module>" {
             return Some(name.to_owned());
         }
         if name.starts_with('<') {
-            // The last statement on the line: that behind a header, where there is one.
+            // The last statement on the line: the one behind a header, where there is one.
             let end = self.places.partition_point(|place| place.0 <= first_line);
             let place = self.places[..end].iter().rev();
             let (_, _, scope, _) = { place }.find(|place| place.1 >= first_line && place.3)?;
@@ -83,8 +86,12 @@ impl Scopes {
         let mut named = self.scopes.iter().filter(|scope| scope.name == name);
         let scope = named
             .find(|scope| scope.first_line == first_line || scope.header_line == first_line)?;
-        let is_global = (scope.parent)
-            .is_some_and(|parent| self.scopes[parent].globals.iter().any(|it| it == name));
+        let is_global = (scope.parent).is_some_and(|parent| {
+            self.scopes[parent]
+                .globals
+                .iter()
+                .any(|global| global == name)
+        });
         Some(match is_global {
             true => name.to_owned(),
             false => self.below(scope.parent, name),
@@ -105,15 +112,19 @@ impl Scopes {
                 true => format!("{name}.{text}"),
                 false => format!("{name}.<locals>.{text}"),
             };
-            let is_global = parent
-                .is_some_and(|parent| self.scopes[parent].globals.iter().any(|it| it == name));
+            let is_global = parent.is_some_and(|parent| {
+                self.scopes[parent]
+                    .globals
+                    .iter()
+                    .any(|global| global == name)
+            });
             scope = parent.filter(|_| !is_global);
         }
         text
     }
 }
 
-/// What a header defines, and whether it is a class.
+/// The name in a header, and whether it is a class.
 fn defined(statement: &Statement) -> Option<(&str, bool)> {
     let text = statement.text.as_str();
     let (rest, is_class) = if let Some(rest) = text.strip_prefix("class ") {
@@ -122,7 +133,7 @@ fn defined(statement: &Statement) -> Option<(&str, bool)> {
         let text = text.strip_prefix("async ").unwrap_or(text);
         (text.strip_prefix("def ")?, false)
     };
-    let end = rest.find(|it: char| !it.is_alphanumeric() && it != '_');
+    let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
     let name = &rest[..end.unwrap_or(rest.len())];
     (!name.is_empty()).then_some((name, is_class))
 }
@@ -185,7 +196,8 @@ x = lambda: 3
         }
     }
 
-    /// Prints path, first line, name and qualified name of the code objects of the standard library.
+    /// Prints path, first line, name and qualified name of the code objects of the standard
+    /// library.
     const LIST: &str = r#"
 import os, sys
 def walk(code, path):
@@ -209,17 +221,7 @@ for folder, subs, files in os.walk(os.path.dirname(os.__file__)):
             .args(["-I", "-S", "-W", "ignore", "-c", LIST])
             .output();
         let Some(output) = output.ok().filter(|output| output.status.success()) else {
-            // One line a test, as the other crates have it.
-            if let Some(path) = std::env::var_os("PROFUNDO_SKIP_FILE") {
-                let mut file = std::fs::OpenOptions::new();
-                let file = file.append(true).create(true).open(path);
-                let why = "there is no python3 from 3.11 on";
-                std::io::Write::write_all(
-                    &mut file.unwrap(),
-                    format!("skipped: {why}\n").as_bytes(),
-                )
-                .unwrap();
-            }
+            profundo_testing::skip("there is no python3 from 3.11 on");
             return;
         };
         let mut scopes = std::collections::HashMap::<String, Scopes>::new();
@@ -243,8 +245,9 @@ for folder, subs, files in os.walk(os.path.dirname(os.__file__)):
             all > 5_000 && f64::from(same) > 0.99 * f64::from(all),
             "{same} of {all}: {others:#?}"
         );
-        // What differs is within an expression: a function has its very name.
-        let is_function = |it: &&String| !it.split(": ").next().unwrap_or("").ends_with('>');
+        // Differences are within an expression: a function has exactly this name.
+        let is_function =
+            |difference: &&String| !difference.split(": ").next().unwrap_or("").ends_with('>');
         let functions: Vec<&String> = others.iter().filter(is_function).collect();
         assert!(functions.len() < 10, "{functions:#?}");
     }

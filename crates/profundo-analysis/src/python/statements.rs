@@ -1,4 +1,5 @@
-//! The logical lines of a Python file: what brackets, strings and backslashes join, and what semicolons part.
+//! The logical lines of a Python file: joined by brackets, strings and backslashes, and split at
+//! semicolons.
 
 /// One statement, or the header of a compound one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,7 +8,7 @@ pub struct Statement {
     pub line: u32,
     /// The line that it ends on.
     pub last_line: u32,
-    /// How far it is indented. What follows a header on the same line is one column further in.
+    /// Its indentation. A statement behind a header on the same line is one column further in.
     pub indent: usize,
     /// Its text without comments. Strings are empty, and blanks and line breaks are single spaces.
     pub text: String,
@@ -51,9 +52,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Goes to the first byte of the next statement, and says how far that is indented.
+    /// Goes to the first byte of the next statement; returns its indentation.
     fn indent(&mut self) -> usize {
-        /// As Python's own tokenizer counts.
+        /// The tab width of Python's own tokenizer.
         const TAB: usize = 8;
         let mut indent = 0;
         loop {
@@ -149,7 +150,7 @@ impl Reader<'_> {
     }
 }
 
-/// Parts a logical line at its semicolons, and a header from what follows it.
+/// Splits a logical line at its semicolons, and a header from the statement behind it.
 fn split(whole: Statement, found: &mut Vec<Statement>) {
     let mut rest = whole.text.as_str();
     let mut indent = whole.indent;
@@ -181,11 +182,11 @@ fn is_header(text: &str) -> bool {
         "def", "class", "if", "elif", "else", "for", "while", "with", "try", "except", "finally",
         "async", "except*",
     ];
-    let end = text.find(|it: char| !it.is_alphanumeric() && it != '_');
+    let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
     WORDS.contains(&&text[..end.unwrap_or(text.len())])
 }
 
-/// Where a byte stands outside of all brackets, and not in `:=` or in a lambda's head.
+/// The position of a byte outside of all brackets, and not in `:=` or in a lambda's head.
 fn at_depth_zero(text: &str, wanted: u8) -> Option<usize> {
     let bytes = text.as_bytes();
     let (mut depth, mut lambdas) = (0_u32, 0_u32);
@@ -218,7 +219,14 @@ mod tests {
     fn check(text: &str, wanted: &[(u32, u32, usize, &str)]) {
         let found = statements(text);
         let found: Vec<_> = (found.iter())
-            .map(|it| (it.line, it.last_line, it.indent, it.text.as_str()))
+            .map(|statement| {
+                (
+                    statement.line,
+                    statement.last_line,
+                    statement.indent,
+                    statement.text.as_str(),
+                )
+            })
             .collect();
         assert_eq!(found, wanted, "{text}");
     }

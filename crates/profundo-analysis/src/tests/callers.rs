@@ -1,4 +1,4 @@
-//! Who calls whom.
+//! Callers and callees.
 
 use profundo_model::{Profile, State};
 

@@ -1,4 +1,4 @@
-//! Who calls, and who is called.
+//! The callers and the callees of a function.
 
 use profundo_model::Profile;
 
@@ -26,7 +26,7 @@ fn check(folded: &str, name: &str, callers: &[&str], callees: &[&str], own: u64)
     assert_eq!(side(&profile, &calls.callers), callers);
     assert_eq!(side(&profile, &calls.callees), callees);
     assert_eq!(calls.own_amount.samples, own);
-    let sum = |calls: &[Call]| calls.iter().map(|it| it.amount.samples).sum::<u64>();
+    let sum = |calls: &[Call]| calls.iter().map(|call| call.amount.samples).sum::<u64>();
     assert_eq!(sum(&calls.callers), calls.total_amount.samples);
     assert_eq!(sum(&calls.callees) + own, calls.total_amount.samples);
 }

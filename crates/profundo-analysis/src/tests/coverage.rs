@@ -1,15 +1,16 @@
-//! Whether intervals hold the truth as often as they say, and are no wider than that takes.
+//! Whether intervals hold the truth at their rate, and are no wider than needed.
 //!
-//! A program's time is drawn, a sampler draws moments in it, and 1000 stretches are cut out of a long recording.
-//! Each stretch's interval is compared with what the program did in that very stretch. The
-//! sampler draws a period between a half and one and a half of a millisecond, and keeps it for 50 samples.
+//! A program's time is drawn, a sampler draws moments in it, and 1000 stretches are cut out of a
+//! long recording. Each stretch's interval is compared with the truth in that very stretch. The
+//! sampler draws a period between a half and one and a half of a millisecond, and keeps it for 50
+//! samples.
 
 use profundo_model::{Nanos, Profile, Sample, State, Thread};
 
 use super::{location, stack};
 use crate::*;
 
-/// Numbers that are good enough to draw from.
+/// A simple random generator.
 struct Draw(u64);
 
 impl Draw {
@@ -22,19 +23,20 @@ impl Draw {
         bits as f64 / (1_u64 << 53) as f64
     }
 
-    /// About so much, 20 % more or less.
+    /// About this length, 20 % more or less.
     fn about(&mut self, length: f64) -> f64 {
         length * (0.8 + 0.4 * self.part())
     }
 }
 
-/// What one thread does, in milliseconds: when each phase ends, and whether the function ran in it.
+/// The activity of one thread, in milliseconds: the end of each phase, and whether the function ran
+/// in it.
 struct Program {
     phases: Vec<(f64, bool)>,
 }
 
 impl Program {
-    /// Phases of the function and of others, in turn; `lengths` are theirs at a time.
+    /// Phases of the function and of others, in turn; `lengths` gives those of both at a time.
     fn new(until: f64, mut lengths: impl FnMut(f64) -> (f64, f64)) -> Self {
         let (mut time, mut phases) = (0.0, Vec::new());
         while time < until {
@@ -82,7 +84,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How often the intervals held, in percent, and how wide they were in parts of how far shares really lay off.
+/// The rate of correct intervals, in percent, and their width in parts of the real error.
 #[derive(Debug)]
 struct Found {
     held: f64,
@@ -92,12 +94,17 @@ struct Found {
 impl Found {
     fn of(estimates: &[(Estimate, f64)]) -> Self {
         let count = estimates.len() as f64;
-        let holds = |it: &&(Estimate, f64)| {
-            it.0.interval.low <= it.1 + 1e-9 && it.1 <= it.0.interval.high + 1e-9
+        let holds = |&&(estimate, truth): &&(Estimate, f64)| {
+            let interval = estimate.interval;
+            interval.low <= truth + 1e-9 && truth <= interval.high + 1e-9
         };
         let held = estimates.iter().filter(holds).count() as f64;
-        let off: f64 = estimates.iter().map(|it| (it.0.share - it.1).powi(2)).sum();
-        let width: f64 = estimates.iter().map(|it| it.0.margin()).sum();
+        let errors = estimates
+            .iter()
+            .map(|(estimate, truth)| estimate.share - truth);
+        let off: f64 = errors.map(|error| error.powi(2)).sum();
+        let margins = estimates.iter().map(|(estimate, _)| estimate.margin());
+        let width: f64 = margins.sum();
         Self {
             held: held / count * 100.0,
             width: width / count / 1.959_964 / (off / count).sqrt(),
@@ -105,12 +112,12 @@ impl Found {
     }
 
     #[expect(clippy::print_stdout, reason = "--nocapture shows the figures")]
-    fn tell(&self, name: &str) {
+    fn print(&self, name: &str) {
         println!("{name:<28} {:5.1} % {:5.2}", self.held, self.width);
     }
 
     fn holds(&self, name: &str) {
-        self.tell(name);
+        self.print(name);
         assert!((93.0..=97.0).contains(&self.held), "{name}: {self:?}");
         assert!(self.width <= 1.3, "{name}: {self:?}");
     }
@@ -118,8 +125,8 @@ impl Found {
 
 const STRETCHES: usize = 1000;
 
-/// Cuts stretches of so many milliseconds out of a recording of these programs, one a thread. Where `system`
-/// says how many periods a sample in the kernel stands for, the function is the kernel's.
+/// Cuts stretches of `length` milliseconds out of a recording of these programs, one a thread. If
+/// `system` has the number of periods of a kernel sample, the function is the kernel's.
 fn cut(programs: &[Program], length: f64, system: Option<f64>) -> Vec<(Estimate, f64)> {
     let mut profile = Profile::from_folded("").unwrap();
     profile.samples.clear();
@@ -173,9 +180,9 @@ fn cut(programs: &[Program], length: f64, system: Option<f64>) -> Vec<(Estimate,
         before = until;
         let selection = Selection::new(&profile, &Filter::default());
         let rows = shares(&profile, &selection, false);
-        let row = (rows.iter()).find(|it| profile.function_name(frame(it.place)) == "function");
+        let row = (rows.iter()).find(|row| profile.function_name(frame(row.place)) == "function");
         let none = || Estimate::of(Mass::default(), selection.mass(&profile));
-        estimates.push((row.map_or_else(none, |it| it.own), truth));
+        estimates.push((row.map_or_else(none, |row| row.own), truth));
     }
     estimates
 }
@@ -187,7 +194,7 @@ fn frame(place: Place) -> profundo_model::FrameId {
     }
 }
 
-/// When samples are taken.
+/// The times of samples.
 struct Clock {
     time: f64,
     period: f64,
@@ -216,7 +223,8 @@ impl Clock {
         self.time += self.period;
     }
 
-    /// What a sample weighs, if there is one. Where in the kernel a clock's periods begin is chance.
+    /// The weight of a sample, if there is one. In the kernel, the start of a clock's periods is
+    /// random.
     fn weight(&self, is_function: bool, draw: &mut Draw) -> Option<f64> {
         match self.system.filter(|_| is_function) {
             Some(each) => (draw.part() * each < 1.0).then_some(self.period * each),
@@ -311,14 +319,14 @@ fn what_falls_short_is_known() {
     // A loop that never varies, and stays with a period for 50 samples.
     let exact = [Program::new(1002.0 * STRETCHES as f64, |_| (0.6, 0.6))];
     let found = Found::of(&cut(&exact, 1000.0, None));
-    found.tell("a loop of exactly 1.2 ms");
+    found.print("a loop of exactly 1.2 ms");
     assert!(found.held >= 89.0, "{found:?}");
     // Phases that end at any time, however long they have lasted.
     let mut draw = Draw(7);
     let mut lasts = || -2.5 * (1.0 - draw.part()).ln();
     let any = Program::new(502.0 * STRETCHES as f64, |_| (lasts(), lasts()));
     let found = Found::of(&cut(&[any], 500.0, None));
-    found.tell("phases of any length, 2.5 ms");
+    found.print("phases of any length, 2.5 ms");
     assert!(found.held >= 95.0 && found.width <= 3.3, "{found:?}");
 }
 
@@ -346,7 +354,7 @@ fn samples_without_an_order_are_a_lottery() {
 }
 
 #[test]
-fn of_a_long_recording_stretches_tell_the_same() {
+fn stretches_of_a_long_recording_give_the_same() {
     // A loop of four functions in turn, a rare one, and more samples than are read.
     let mut profile = Profile::from_folded("").unwrap();
     let names = ["one", "two", "three", "rare"];
@@ -369,7 +377,7 @@ fn of_a_long_recording_stretches_tell_the_same() {
         let rows = shares(profile, &super::all(profile), false);
         let margin = |name: &str| {
             let mut rows = rows.iter();
-            let row = rows.find(|it| profile.function_name(frame(it.place)) == name);
+            let row = rows.find(|row| profile.function_name(frame(row.place)) == name);
             row.unwrap().own.margin() * (count as f64).sqrt()
         };
         (margin("one"), margin("rare"))

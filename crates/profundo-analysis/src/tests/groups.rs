@@ -1,4 +1,4 @@
-//! Filters, groups, and how busy they were.
+//! Filters, groups, and their utilization.
 
 use profundo_model::{Nanos, Profile, Sample, State};
 

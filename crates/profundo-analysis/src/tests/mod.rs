@@ -1,5 +1,6 @@
-//! The answers on small profiles written by hand, and what must hold on any profile.
+//! The answers on small profiles written by hand, and properties of any profile.
 
+mod annotate;
 mod callers;
 mod calls;
 mod coverage;
@@ -7,10 +8,12 @@ mod filters;
 mod garbage;
 mod groups;
 mod lines;
+mod merging;
 mod properties;
 mod settle;
 mod sums;
 mod traced;
+mod transforms;
 mod tree;
 mod whose;
 
@@ -60,7 +63,7 @@ fn push(profile: &mut Profile, stack: StackId, count: u64, state: State) {
 }
 
 /// Ten samples of a Python program, with native code and libraries below it, and one in a system
-/// call with nothing of it on the stack, which weighs ten times as much.
+/// call without program code on its stack, which weighs ten times as much.
 fn mixed() -> Profile {
     let mut profile = Profile::from_folded("").unwrap();
     let mut next = 0;

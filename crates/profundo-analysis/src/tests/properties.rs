@@ -1,4 +1,4 @@
-//! What must hold on any profile.
+//! Properties of any profile.
 
 use profundo_model::{FrameKey, LocationId, LocationKind, Profile, State};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use crate::*;
 
 /// Profiles of up to 40 stacks over 8 locations, some of them C, inlined, or without names, with
 /// much recursion.
-fn any_profile() -> impl Strategy<Value = Profile> {
+pub(super) fn any_profile() -> impl Strategy<Value = Profile> {
     let sample = (
         prop::collection::vec(0..8_usize, 1..8),
         1..5_u64,

@@ -1,4 +1,4 @@
-//! Samples that are scaled to the CPU time of their processes, and what is missing then.
+//! Samples that are scaled to the CPU time of their processes, and the missing time.
 
 use profundo_model::{
     Engine, Loss, Nanos, Process, ProcessId, Profile, Reason, Sample, StackId, State, Thread,
@@ -10,7 +10,7 @@ use crate::{Cause, GroupBy, command_name, groups, missing, quality, settle, shar
 
 const MS: u64 = 1_000_000;
 
-/// A process with a thread, and so many samples of one period each.
+/// A process with a thread, and a number of samples of one period each.
 fn process(
     profile: &mut Profile,
     (pid, command): (u32, &str),
@@ -58,8 +58,8 @@ fn empty() -> Profile {
     profile
 }
 
-/// A shell that ran for long, a process that has two samples of its three milliseconds, and many that have
-/// none.
+/// A shell that ran for long, a process that has two samples of its three milliseconds, and many
+/// that have none.
 fn shell() -> Profile {
     let mut profile = empty();
     process(&mut profile, (1, "sh script.sh"), (100 * MS, 0), 100);
@@ -73,11 +73,12 @@ fn shell() -> Profile {
 
 fn weight_of(profile: &Profile, id: u32) -> u64 {
     let own = profile.samples.iter();
-    let own = own.filter(|it| profile.threads.get(it.thread).process.0 == id);
-    own.map(|it| it.weight.0).sum()
+    let own = own.filter(|sample| profile.threads.get(sample.thread).process.0 == id);
+    own.map(|sample| sample.weight.0).sum()
 }
 
-/// The clocks of some engines stand still in the kernel: their samples cannot stand for its time too.
+/// The clocks of some engines stand still in the kernel: their samples cannot stand for its time,
+/// too.
 #[test]
 fn samples_outside_of_the_kernel_stand_for_no_time_in_it() {
     let mut profile = empty();
@@ -89,7 +90,8 @@ fn samples_outside_of_the_kernel_stand_for_no_time_in_it() {
     assert_eq!(found.sampled + missing.sum(), found.used.unwrap());
 }
 
-/// Processes of half a period, of which every second one has a sample: that is 50 % of the time, not 100 %.
+/// Processes of half a period, of which every second one has a sample: that is 50 % of the time,
+/// not 100 %.
 #[test]
 fn a_sample_stands_for_no_more_than_its_short_process() {
     let mut profile = empty();
@@ -120,7 +122,7 @@ fn each_process_gets_the_time_that_the_kernel_counted() {
     let selection = all(&profile);
     let (user, system) = profile.cpu_used().unwrap();
     assert_eq!(selection.weight(&profile), user.0 + system.0);
-    // What was measured stays: numbers of samples, and what they stood for.
+    // The measured values stay: numbers of samples, and their time.
     let now = quality(&profile, &selection);
     assert_eq!((now.samples, now.sampled), (102, 102 * MS));
     assert_eq!((raw.samples, raw.sampled), (now.samples, now.sampled));
@@ -169,7 +171,7 @@ fn time_without_a_sample_has_a_row_and_no_samples() {
     settle(&mut profile);
     let rows = shares(&profile, &all(&profile), true);
     let of = |name: &str| {
-        let is_it = |it: &&crate::FunctionShare| match it.place {
+        let is_it = |share: &&crate::FunctionShare| match share.place {
             crate::Place::Reason(reason) => reason.name() == name,
             crate::Place::Frame(frame) => profile.function_name(frame) == name,
             _ => false,
@@ -194,11 +196,11 @@ fn a_long_process_is_not_scaled_without_bound() {
     settle(&mut profile);
     let found = missing(&profile).unwrap();
     let of = |cause: Cause| {
-        let row = found.causes.iter().find(|(it, _)| *it == cause);
+        let row = found.causes.iter().find(|(other, _)| *other == cause);
         row.map_or(0, |(_, weight)| *weight)
     };
-    // Of a second, a tenth has samples, which stand for two at most; and of what is in the kernel nobody
-    // knows anything.
+    // Of a second, a tenth has samples, which stand for two at most; and the time in the kernel is
+    // unknown.
     assert_eq!(of(Cause::Row(Reason::NotSampled)), 800 * MS + 50 * MS);
     assert_eq!(of(Cause::Row(Reason::TooShort)), 100 * (MS + 507));
     assert_eq!(of(Cause::Missed), 100 * MS + MS + 1);
@@ -257,7 +259,8 @@ fn stacks_that_could_not_be_read_are_missing_too() {
     assert!(found.is_grave(MS));
 }
 
-/// Of 40 ms, ten samples were lost and ten are unreadable. The other twenty stand for the lost ones too.
+/// Of 40 ms, ten samples were lost and ten are unreadable. The other twenty stand for the lost
+/// ones, too.
 #[test]
 fn what_could_not_be_read_is_not_scaled_up() {
     let mut profile = empty();
@@ -276,7 +279,7 @@ fn what_could_not_be_read_is_not_scaled_up() {
         (Cause::Row(Reason::PythonBroken), 10 * MS),
     ];
     for (cause, weight) in wanted {
-        let of = found.causes.iter().find(|(it, _)| *it == cause);
+        let of = found.causes.iter().find(|(other, _)| *other == cause);
         let found = of.map_or(0, |(_, weight)| *weight);
         assert!(found.abs_diff(weight) < 100, "{cause:?}: {found} ns");
     }
@@ -326,7 +329,7 @@ fn a_process_without_a_thread_is_in_the_tables_too() {
     assert_eq!(commands, profile.process_count() as u64);
     let last = found.processes.last().unwrap();
     assert_eq!((last.threads, last.amount.weight), (0, 0));
-    // A filter that leaves out threads leaves out the process of which nothing is known.
+    // A filter by thread leaves out the process without known threads.
     let filter = crate::Filter {
         threads: crate::Numbers::from(1),
         ..crate::Filter::default()
@@ -344,7 +347,7 @@ fn two_processes_without_a_sample_have_a_row_each() {
     assert_eq!(weight_of(&profile, 0), 100 * MS);
     assert_eq!(weight_of(&profile, 1), 3 * MS + 1);
     assert_eq!(profile.samples_taken(), 0);
-    // One alone has a sentence in place of rows.
+    // A single one has a sentence in place of rows.
     let mut profile = shell();
     profile.processes.truncate(1);
     profile.samples.clear();

@@ -1,4 +1,4 @@
-//! Counts, shares, and how sure they are.
+//! Counts, shares, and their uncertainty.
 
 use profundo_model::{Nanos, Profile, State};
 
@@ -42,7 +42,14 @@ fn shares_add_lines_together_and_say_how_sure_they_are() {
     }
     let shares = shares(&profile, &all(&profile), false);
     let numbers: Vec<(u64, u64, f64, f64)> = (shares.iter())
-        .map(|it| (it.count, it.overhead, it.own.share, it.total.share))
+        .map(|share| {
+            (
+                share.count,
+                share.overhead,
+                share.own.share,
+                share.total.share,
+            )
+        })
         .collect();
     assert_eq!(numbers, [(200, 100, 0.5, 1.0), (100, 100, 0.5, 0.5)]);
     let Interval { low, high } = shares[1].own.interval;
@@ -103,14 +110,15 @@ fn a_part_of_few_heavy_samples_is_less_sure() {
     let equal = Estimate::of(mass(250.0, 1.0), mass(1000.0, 1.0));
     let plain = Estimate::new(0.25, 1000.0);
     assert!((equal.margin() - plain.margin()).abs() < 1e-12);
-    // Ten heavy samples among nine hundred light ones are as sure as ten of a hundred.
+    // Ten heavy samples among nine hundred light ones are as certain as ten of a hundred.
     let heavy = Estimate::of(mass(10.0, 10.0), whole(900.0, 10.0));
     assert!(heavy.share > 0.09 && heavy.share < 0.11);
     assert!(
         heavy.margin() > 2.5 * Estimate::new(0.1, 1000.0).margin(),
         "{heavy:?}"
     );
-    // What nobody was seen in may still be there, and all may not be all.
+    // A place without samples may still have time, and all samples in one place may not be all
+    // time.
     let none = Estimate::of(Mass::default(), mass(100.0, 1.0));
     assert_eq!(none.share, 0.0);
     assert!(none.interval.high > 0.03 && none.interval.high < 0.05);

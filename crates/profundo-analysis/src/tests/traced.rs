@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::*;
 
-/// What a thread does next, after so many nanoseconds.
+/// The next action of a thread, after some nanoseconds.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// It calls the function of this number, or goes on with it.
@@ -50,7 +50,7 @@ impl Entry {
     }
 }
 
-/// What cProfile would have counted of all threads: by function, and by caller and function.
+/// cProfile's counts of all threads: by function, and by caller and function.
 #[derive(Debug, Default)]
 struct Oracle {
     entries: BTreeMap<usize, Entry>,
@@ -105,8 +105,8 @@ impl Oracle {
     }
 }
 
-/// The same as a tree of calls, made as whoever traces makes it. From `most` places of a thread on, only the last caller
-/// of each is known.
+/// The same steps as a tree of calls, made like a tracer does. From `most` places of a thread on,
+/// only the last caller of each is known.
 fn recorded(threads: &[Steps], most: usize) -> Profile {
     let mut profile = Profile::from_folded("").unwrap();
     profile.meta.kind = SampleKind::Traced;
@@ -147,7 +147,8 @@ fn recorded(threads: &[Steps], most: usize) -> Profile {
     profile
 }
 
-/// A call that has not ended: its function, where it is counted, when it began, and what it called took.
+/// A call that has not ended: its function, where it is counted, its start, and the time of its
+/// callees.
 struct Open {
     function: usize,
     place: (StackId, (bool, bool, bool)),
@@ -166,13 +167,13 @@ fn trace(
     let mut open: Vec<Open> = Vec::new();
     let mut now = 0;
     let leave = |places: &mut BTreeMap<_, Call>, open: &mut Vec<Open>, now: u64| {
-        let Some(it) = open.pop() else {
+        let Some(ended) = open.pop() else {
             return;
         };
-        let took = now - it.since;
-        let call = places.get_mut(&it.place).expect("it was begun");
+        let took = now - ended.since;
+        let call = places.get_mut(&ended.place).expect("it was begun");
         call.total.0 += took;
-        call.own.0 += took - it.below;
+        call.own.0 += took - ended.below;
         if let Some(caller) = open.last_mut() {
             caller.below += took;
         }
@@ -183,21 +184,21 @@ fn trace(
             leave(&mut places, &mut open, now);
             continue;
         };
-        let path: Vec<LocationId> = (open.iter().map(|it| it.function))
+        let path: Vec<LocationId> = (open.iter().map(|call| call.function))
             .chain([function])
-            .map(|it| functions[it])
+            .map(|number| functions[number])
             .collect();
         let whole = profile.hand_made_stack(&path);
         let all = (whole, (false, false, false));
-        let above_is_last = open.last().is_some_and(|it| it.place.1.0);
+        let above_is_last = open.last().is_some_and(|caller| caller.place.1.0);
         let has_room = !above_is_last && (places.contains_key(&all) || places.len() < most);
         let place = match open.last() {
             Some(caller) if !has_room => {
                 let last = [functions[caller.function], functions[function]];
-                let is_recursive = open.iter().any(|it| it.function == function);
+                let is_recursive = open.iter().any(|call| call.function == function);
                 let pairs = open.iter().zip(open.iter().skip(1));
-                let is_repeated = pairs.into_iter().any(|(above, it)| {
-                    (above.function, it.function) == (caller.function, function)
+                let is_repeated = pairs.into_iter().any(|(above, below)| {
+                    (above.function, below.function) == (caller.function, function)
                 });
                 (
                     profile.hand_made_stack(&last),
@@ -271,18 +272,18 @@ proptest! {
         let profile = recorded(&threads, most);
         let table = traced(&profile, &Selection::new(&profile, &Filter::default()));
         let entries: BTreeMap<usize, Entry> = (table.functions.iter())
-            .map(|it| (label(&profile, it), entry(&it.counted)))
+            .map(|function| (label(&profile, function), entry(&function.counted)))
             .collect();
         prop_assert_eq!(&entries, &oracle.entries);
         let number = |row: usize| label(&profile, &table.functions[row]);
         let subentries: BTreeMap<(usize, usize), Entry> = (table.between.iter())
-            .map(|it| ((number(it.caller), number(it.callee)), entry(&it.counted)))
+            .map(|calls| ((number(calls.caller), number(calls.callee)), entry(&calls.counted)))
             .collect();
         prop_assert_eq!(&subentries, &oracle.subentries);
 
-        // What the callers of a function waited for it, and what it took as a root, is all it took.
+        // The waits of a function's callers for it, and its time as a root, are all of its time.
         for function in &table.functions {
-            let waited: u64 = function.callers.iter().map(|&it| table.between[it].of_total).sum();
+            let waited: u64 = function.callers.iter().map(|&row| table.between[row].of_total).sum();
             prop_assert_eq!(waited + function.as_root.total, function.counted.total);
         }
         let begun: u64 = threads.iter().flatten()
@@ -290,7 +291,7 @@ proptest! {
             .count() as u64;
         let sum = table.sum();
         prop_assert_eq!(sum.begun.calls, begun);
-        prop_assert_eq!(sum.own, profile.samples.iter().map(|it| it.weight.0).sum::<u64>());
+        prop_assert_eq!(sum.own, profile.samples.iter().map(|sample| sample.weight.0).sum::<u64>());
     }
 
     #[test]
@@ -298,10 +299,10 @@ proptest! {
         let profile = recorded(&threads, usize::MAX);
         let all = traced(&profile, &Selection::new(&profile, &Filter::default())).sum();
         let parts = groups(&profile, &Filter::default(), GroupBy::Thread);
-        let parts: Vec<Counted> = parts.iter().map(|it| traced(&profile, &it.selection).sum()).collect();
-        prop_assert_eq!(parts.iter().map(|it| it.own).sum::<u64>(), all.own);
-        prop_assert_eq!(parts.iter().map(|it| it.begun.all()).sum::<u64>(), all.begun.all());
-        prop_assert_eq!(parts.iter().map(|it| it.outermost.all()).sum::<u64>(), all.outermost.all());
+        let parts: Vec<Counted> = parts.iter().map(|part| traced(&profile, &part.selection).sum()).collect();
+        prop_assert_eq!(parts.iter().map(|part| part.own).sum::<u64>(), all.own);
+        prop_assert_eq!(parts.iter().map(|part| part.begun.all()).sum::<u64>(), all.begun.all());
+        prop_assert_eq!(parts.iter().map(|part| part.outermost.all()).sum::<u64>(), all.outermost.all());
     }
 }
 
@@ -325,7 +326,7 @@ fn recursion_counts_its_time_once() {
     let profile = recorded(&[steps], usize::MAX);
     let table = traced(&profile, &Selection::new(&profile, &Filter::default()));
     let [f, h] = [0, 3].map(|number| {
-        let is_it = |it: &&CountedFunction| label(&profile, it) == number;
+        let is_it = |function: &&CountedFunction| label(&profile, function) == number;
         table.functions.iter().find(is_it).unwrap().counted
     });
     assert_eq!((f.begun.calls, f.outermost.calls), (2, 1));
@@ -341,10 +342,10 @@ fn what_does_not_pass_is_in_no_table() {
     let names = |profile: &Profile, filter: &Filter| -> Vec<usize> {
         let table = traced(profile, &Selection::new(profile, filter));
         let functions = table.functions.iter();
-        functions.map(|it| label(profile, it)).collect()
+        functions.map(|function| label(profile, function)).collect()
     };
     assert_eq!(names(&profile, &Filter::default().thread("11")), [1]);
-    // Who has called is told as well.
+    // The callers are included as well.
     let filter = Filter::default().function("g");
     assert_eq!(names(&profile, &filter), [2, 3]);
     let table = traced(&profile, &Selection::new(&profile, &filter));
@@ -388,12 +389,14 @@ fn lines_are_put_together_by_function() {
     type Function = (u32, u64, Vec<(u32, u64, u64)>);
     let lines = |filter: Filter| -> Vec<Function> {
         (traced_lines(&profile, &filter).into_iter())
-            .map(|it| {
-                let lines = it.lines.iter();
+            .map(|function| {
+                let lines = function.lines.iter();
                 (
-                    it.first,
-                    it.time(),
-                    lines.map(|it| (it.line, it.hits, it.time)).collect(),
+                    function.first,
+                    function.time(),
+                    lines
+                        .map(|line| (line.line, line.hits, line.time))
+                        .collect(),
                 )
             })
             .collect()
@@ -405,6 +408,6 @@ fn lines_are_put_together_by_function() {
     assert_eq!(lines(Filter::default().file("other.py")), []);
     let child = lines(Filter::default().process("7"));
     assert_eq!(child[0], (1, 40, vec![(2, 4, 40)]));
-    // Nobody knows which thread it was.
+    // The thread is unknown.
     assert_eq!(lines(Filter::default().thread("1")), []);
 }

@@ -1,4 +1,4 @@
-//! Whose code is shown, and whose time it then is.
+//! The owners of shown code, and of its time.
 
 use super::{all, mixed};
 use profundo_model::Profile;
@@ -63,7 +63,7 @@ fn the_time_of_libraries_is_their_callers() {
         libraries: Libraries::Hidden,
         ..Shown::COMMAND
     };
-    // What has nothing of one's own on its stack is nobody's.
+    // Time without own code on its stack has no owner.
     assert_eq!(functions(mine), ["main 9/9"]);
     let folded = Shown {
         libraries: Libraries::Folded,
@@ -132,7 +132,7 @@ fn a_tree_of_functions_folds_libraries() {
         },
         ..TreeOptions::default()
     };
-    // Line by line, and without what is nobody's.
+    // Line by line, and without time of other owners.
     assert_eq!(nodes(mine), ["main 5/5", "main 1/1", "main 3/3"]);
 }
 
@@ -144,7 +144,7 @@ fn the_reader_says_what_is_his() {
     };
     let functions = |patterns: &[&str]| {
         let mut profile = mixed();
-        profile.meta.mine = patterns.iter().map(|&it| it.to_owned()).collect();
+        profile.meta.mine = patterns.iter().map(|&pattern| pattern.to_owned()).collect();
         functions_of(&profile, mine)
     };
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What Python calls a function in a table of calls: its file, its first line and its name.
+//! Python's name of a function in a table of calls: its file, its first line and its name.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use crate::Place;
 /// The name of a function, in three parts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallLabel<'a> {
-    /// The path; `~` for what is built into the interpreter.
+    /// The path; `~` for a builtin of the interpreter.
     pub file: &'a str,
     /// The first line, or 0.
     pub line: u32,
-    /// The name; what is built in has it in angle brackets.
+    /// The name; that of a builtin is in angle brackets.
     pub name: Cow<'a, str>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> CallLabel<'a> {
         }
     }
 
-    /// The same with the bare name of its file.
+    /// Like [`of`](Self::of), but with the bare name of the file.
     pub fn without_folder(self) -> Self {
         Self {
             file: self.file.rsplit('/').next().unwrap_or(self.file),
@@ -52,13 +52,15 @@ impl<'a> CallLabel<'a> {
         }
     }
 
-    /// All in one, as `pstats` prints it: `app.py:12(main)`, and `{built-in method builtins.len}`.
+    /// All in one, like `pstats`: `app.py:12(main)`, and `{built-in method builtins.len}`.
     pub fn standard_name(&self) -> String {
         let Self { file, line, name } = self;
         if (*file, *line) != ("~", 0) {
             return format!("{file}:{line}({name})");
         }
-        let inside = name.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
+        let inside = name
+            .strip_prefix('<')
+            .and_then(|rest| rest.strip_suffix('>'));
         match inside {
             Some(inside) => format!("{{{inside}}}"),
             None => name.clone().into_owned(),

@@ -1,10 +1,11 @@
-//! Lines, each run of which was counted, put together by the functions that they are in.
+//! Lines with counted runs, grouped by their functions.
 
 use std::collections::BTreeMap;
 
 use profundo_model::{FileId, FrameId, Line, Profile, StringId};
 use rustc_hash::FxHashMap;
 
+use crate::transform::{By, matching_frames};
 use crate::{Filter, admit, pattern};
 
 /// A line that was run.
@@ -12,9 +13,9 @@ use crate::{Filter, admit, pattern};
 pub struct CountedLine {
     /// The line.
     pub line: u32,
-    /// How often it was run.
+    /// The number of times it was run.
     pub hits: u64,
-    /// For how long, in nanoseconds, with what it called.
+    /// Their time in nanoseconds, callees included.
     pub time: u64,
 }
 
@@ -23,24 +24,25 @@ pub struct CountedLine {
 pub struct LinesOfFunction {
     /// The function, at one of its lines.
     pub frame: FrameId,
-    /// In which line it begins.
+    /// The first line of the function.
     pub first: u32,
     /// Its lines that were run, in their order.
     pub lines: Vec<CountedLine>,
 }
 
 impl LinesOfFunction {
-    /// What its lines took, in nanoseconds.
+    /// The time of its lines in nanoseconds.
     pub fn time(&self) -> u64 {
         let times = self.lines.iter().map(|line| line.time);
         times.fold(0, u64::saturating_add)
     }
 }
 
-/// The lines that were counted, those of all processes that pass together, in the order of their functions: by file, by where
-/// they begin, and by name. Nobody knows which thread ran a line, or when, so where a filter asks for that none passes.
+/// The counted lines, of all processes that pass together, in the order of their functions: by
+/// file, by first line, and by name. The thread and the time of a line's runs are unknown, so with
+/// a filter for those none passes.
 pub fn traced_lines(profile: &Profile, filter: &Filter) -> Vec<LinesOfFunction> {
-    let passes = passing(profile, filter);
+    let passes = line_filter(profile, filter);
     let mut functions: FxHashMap<(FileId, u32, StringId), Sums> = FxHashMap::default();
     for line in profile.traced.lines.iter().filter(|line| passes(line)) {
         let frame = profile.frames.get(line.frame);
@@ -63,15 +65,19 @@ pub fn traced_lines(profile: &Profile, filter: &Filter) -> Vec<LinesOfFunction> 
                 .collect(),
         })
         .collect();
-    found.sort_by_cached_key(|it| {
-        let name = profile.function_name(it.frame).to_owned();
-        (profile.file_path(it.frame).to_owned(), it.first, name)
+    found.sort_by_cached_key(|function| {
+        let name = profile.function_name(function.frame).to_owned();
+        (
+            profile.file_path(function.frame).to_owned(),
+            function.first,
+            name,
+        )
     });
     found
 }
 
-/// Which lines pass.
-pub(super) fn passing(profile: &Profile, filter: &Filter) -> impl Fn(&Line) -> bool + use<> {
+/// Whether lines pass.
+pub(super) fn line_filter(profile: &Profile, filter: &Filter) -> impl Fn(&Line) -> bool + use<> {
     let is_known = filter.is_timeless();
     let frames = meant(profile, filter);
     let processes = admit::processes(profile, filter);
@@ -88,13 +94,21 @@ struct Sums {
     lines: BTreeMap<u32, (u64, u64)>,
 }
 
-/// The frames whose file and function are asked for.
+/// By frame, whether the filter names its file and function.
 fn meant(profile: &Profile, filter: &Filter) -> Vec<bool> {
     let mut meant = vec![true; profile.frames.len()];
     if !filter.files.is_empty() {
         let files = pattern::files(profile, &filter.files);
         for (meant, frame) in meant.iter_mut().zip(profile.frames.iter()) {
             *meant &= files[frame.file.index()];
+        }
+    }
+    for (expressions, is_meant) in [(&filter.focus, true), (&filter.ignore, false)] {
+        if !expressions.is_empty() {
+            let matching = matching_frames(profile, expressions, By::Any);
+            for (meant, matches) in meant.iter_mut().zip(matching) {
+                *meant &= matches == is_meant;
+            }
         }
     }
     if !filter.functions.is_empty() {

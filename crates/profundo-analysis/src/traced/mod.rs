@@ -1,10 +1,12 @@
 //! The table of functions whose calls were all counted, made from the tree of their calls.
 //!
-//! A function that calls itself must not count its time twice. So what a function or a call took in all is the sum of its
-//! *outermost* occurrences alone: those with no other of the same further up. It is what Python's cProfile does, by counting
-//! levels while the program runs; here the same is read off the tree afterwards.
+//! A function that calls itself must not count its time twice. So the total time of a function or a
+//! call is the sum of its *outermost* occurrences alone: those with no other of the same further
+//! up. Python's cProfile does that by counting levels while the program runs; here the same is read
+//! off the tree afterwards.
 //!
-//! A function is its file, its first line and its name. Two pieces of code that agree in these are one function.
+//! A function is its file, its first line and its name. Two pieces of code that agree in these are
+//! one function.
 
 mod label;
 mod lines;
@@ -22,17 +24,17 @@ use crate::{Filter, Place, Selection};
 use numbers::Key;
 pub(crate) use numbers::Numbers;
 
-/// How often something was called.
+/// The numbers of calls and resumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Begun {
-    /// How often it was begun.
+    /// The number of calls.
     pub calls: u64,
-    /// How often it went on after it had yielded or awaited.
+    /// The number of resumes after a yield or an await.
     pub resumes: u64,
 }
 
 impl Begun {
-    /// Both, which is what cProfile calls a call.
+    /// Both, which cProfile counts as calls.
     pub fn all(self) -> u64 {
         self.calls.saturating_add(self.resumes)
     }
@@ -43,20 +45,20 @@ impl Begun {
     }
 }
 
-/// What all calls of a function add up to, or all those by one caller. Times are in nanoseconds.
+/// The sums of all calls of a function, or of all those by one caller. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Counted {
     /// All calls.
     pub begun: Begun,
     /// Those with none of the same further up: cProfile's primitive calls.
     pub outermost: Begun,
-    /// What it took itself.
+    /// Their own time.
     pub own: u64,
-    /// What the outermost ones took, with all that they called.
+    /// The time of the outermost ones, callees included.
     pub total: u64,
-    /// What the tracing has added to `own`, which is not in it any more.
+    /// The overhead of the tracing in `own`, already subtracted.
     pub own_cost: u64,
-    /// What the tracing has added to `total`, which is not in it any more.
+    /// The overhead of the tracing in `total`, already subtracted.
     pub total_cost: u64,
 }
 
@@ -76,14 +78,14 @@ impl Counted {
 /// The calls of one function by another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallsBetween {
-    /// The row of who calls.
+    /// The row of the caller.
     pub caller: usize,
-    /// The row of who is called.
+    /// The row of the callee.
     pub callee: usize,
-    /// What these calls add up to. Outermost are those with no call by the same caller further up.
+    /// The sums of these calls. Outermost are those with no call by the same caller further up.
     pub counted: Counted,
-    /// What those took that have no call of the callee further up, by whomever. With what the callee took as a root, that
-    /// of all its callers adds up to its total.
+    /// The time of calls without another call of the callee further up, by any caller. With the
+    /// callee's time as a root, those of all its callers add up to its total.
     pub of_total: u64,
 }
 
@@ -92,13 +94,13 @@ pub struct CallsBetween {
 pub struct CountedFunction {
     /// The function.
     pub place: Place,
-    /// What its calls add up to.
+    /// The sums of its calls.
     pub counted: Counted,
-    /// What those took that nobody has called: it is in `counted` as well.
+    /// The sums of calls without a caller, which are in `counted` as well.
     pub as_root: Counted,
     /// The rows of `CallTable::between` with its callers.
     pub callers: Vec<usize>,
-    /// The rows of `CallTable::between` with what it calls.
+    /// The rows of `CallTable::between` with its callees.
     pub callees: Vec<usize>,
 }
 
@@ -107,14 +109,14 @@ pub struct CountedFunction {
 pub struct CallTable {
     /// The functions, in the order of their standard names ([`CallLabel::standard_name`]).
     pub functions: Vec<CountedFunction>,
-    /// Who called whom, in the order of the callers, and then of the callees.
+    /// The calls between functions, in the order of the callers, and then of the callees.
     pub between: Vec<CallsBetween>,
     /// The rows of the functions.
     rows: FxHashMap<Key, usize>,
 }
 
 impl CallTable {
-    /// What the calls of the function add up to that is at this place.
+    /// The sums of the calls of the function at this place.
     pub fn of(&self, profile: &Profile, place: Place) -> Option<&Counted> {
         let row = self.rows.get(&Key::of(profile, place))?;
         Some(&self.functions[*row].counted)
@@ -123,24 +125,24 @@ impl CallTable {
     /// All calls together.
     pub fn sum(&self) -> Counted {
         let mut sum = Counted::default();
-        for it in self.functions.iter().map(|function| &function.counted) {
-            for (sum, it) in [
-                (&mut sum.begun, it.begun),
-                (&mut sum.outermost, it.outermost),
+        for counted in self.functions.iter().map(|function| &function.counted) {
+            for (sum, part) in [
+                (&mut sum.begun, counted.begun),
+                (&mut sum.outermost, counted.outermost),
             ] {
-                sum.calls = sum.calls.saturating_add(it.calls);
-                sum.resumes = sum.resumes.saturating_add(it.resumes);
+                sum.calls = sum.calls.saturating_add(part.calls);
+                sum.resumes = sum.resumes.saturating_add(part.resumes);
             }
-            sum.own = sum.own.saturating_add(it.own);
-            sum.own_cost = sum.own_cost.saturating_add(it.own_cost);
+            sum.own = sum.own.saturating_add(counted.own);
+            sum.own_cost = sum.own_cost.saturating_add(counted.own_cost);
         }
-        // Added up, everything is in itself once.
+        // In the sum, all time is own time.
         (sum.total, sum.total_cost) = (sum.own, sum.own_cost);
         sum
     }
 }
 
-/// The table of what was selected.
+/// The table of a selection.
 pub fn traced(profile: &Profile, selection: &Selection) -> CallTable {
     let numbers = selection.numbers(profile);
     let mut functions: Vec<Option<CountedFunction>> = vec![None; numbers.places.len()];
@@ -160,7 +162,7 @@ pub fn traced(profile: &Profile, selection: &Selection) -> CallTable {
             function.as_root.add(call, !is_recursive);
             continue;
         };
-        // A caller that did not pass itself still is the caller.
+        // A caller that does not pass itself is still the caller.
         self::function(&mut functions, numbers, caller);
         let pair = between
             .entry((caller, row.function))
@@ -221,23 +223,26 @@ fn in_order(
             .collect(),
         functions: met.into_iter().map(|(_, function)| function).collect(),
         between: (between.into_iter())
-            .map(|((caller, callee), it)| CallsBetween {
+            .map(|((caller, callee), calls)| CallsBetween {
                 caller: places[&caller],
                 callee: places[&callee],
-                ..it
+                ..calls
             })
             .collect(),
     };
-    table.between.sort_by_key(|it| (it.caller, it.callee));
-    for (row, it) in table.between.iter().enumerate() {
-        table.functions[it.caller].callees.push(row);
-        table.functions[it.callee].callers.push(row);
+    table
+        .between
+        .sort_by_key(|calls| (calls.caller, calls.callee));
+    for (row, calls) in table.between.iter().enumerate() {
+        table.functions[calls.caller].callees.push(row);
+        table.functions[calls.callee].callers.push(row);
     }
     table
 }
 
-/// By sample, how many calls it stands for; `None` where calls were not counted. Places that have a thread and a stack in
-/// common, as those have of which not all callers are known, are told by the first of their samples.
+/// By sample, the number of its calls; `None` where calls were not counted. Places that have a
+/// thread and a stack in common, as where not all callers are known, are counted by the first of
+/// their samples.
 pub fn calls_by_sample(profile: &Profile) -> Option<Vec<u64>> {
     if profile.meta.kind != SampleKind::Traced {
         return None;
@@ -252,26 +257,26 @@ pub fn calls_by_sample(profile: &Profile) -> Option<Vec<u64>> {
     Some(keys.map(|key| calls.remove(&key).unwrap_or(0)).collect())
 }
 
-/// Leaves only the calls and the lines that pass.
+/// Keeps only the calls and the lines that pass.
 pub(crate) fn keep_only(profile: &mut Profile, selection: &Selection, filter: &Filter) {
     let calls = selected(profile, selection).copied().collect();
-    let passes = lines::passing(profile, filter);
+    let passes = lines::line_filter(profile, filter);
     profile.traced.calls = calls;
     profile.traced.lines.retain(|line| passes(line));
 }
 
-/// The calls that were selected: those whose own time is among the selected samples.
+/// The selected calls: those whose own time is among the selected samples.
 fn selected<'a>(
     profile: &'a Profile,
     selection: &'a Selection,
 ) -> impl Iterator<Item = &'a Call> + 'a {
     let is_all = selection.len() == profile.samples.len();
-    let passing: FxHashSet<(ThreadId, StackId)> = match is_all {
+    let chosen: FxHashSet<(ThreadId, StackId)> = match is_all {
         true => FxHashSet::default(),
         false => (selection.samples(profile))
             .map(|sample| (sample.thread, sample.stack))
             .collect(),
     };
     (profile.traced.calls.iter())
-        .filter(move |call| is_all || passing.contains(&(call.thread, call.stack)))
+        .filter(move |call| is_all || chosen.contains(&(call.thread, call.stack)))
 }

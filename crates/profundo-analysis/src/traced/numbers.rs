@@ -1,7 +1,7 @@
-//! Which function each row of the table of stacks is, and whether the same is further up.
+//! The function of each row of the stack table, and whether the same is further up.
 //!
-//! The rows are gone through once, as the program went: down into a call, and up again. On the way it is counted how often each
-//! function, and each call of one by another, is open.
+//! The rows are visited once, like the program did: down into a call, and up again. On the way, the
+//! open calls of each function, and of each pair of caller and callee, are counted.
 
 use profundo_model::{FileId, LocationId, Profile, StackId, StringId};
 use rustc_hash::FxHashMap;
@@ -9,14 +9,14 @@ use rustc_hash::FxHashMap;
 use crate::Place;
 use crate::place::places;
 
-/// What is known of a row of the table of stacks.
+/// The facts about a row of the stack table.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Row {
     /// The number of its function.
     pub function: u32,
     /// Whether the function is further up.
     pub is_recursive: bool,
-    /// Whether it is further up, called by the same caller.
+    /// Whether the function is further up, called by the same caller.
     pub is_repeated: bool,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Numbers {
     pub rows: Vec<Row>,
 }
 
-/// What makes two frames one function.
+/// The identity of a function's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Function(FileId, u32, StringId),
@@ -72,16 +72,16 @@ impl Numbers {
         numbers
     }
 
-    /// The function that called, where it was called.
+    /// The calling function, at the line of the call.
     pub(super) fn caller(&self, profile: &Profile, stack: StackId) -> Option<u32> {
         let caller = profile.stacks.get(stack).parent?;
         Some(self.rows[caller.index()].function)
     }
 
-    /// Finds out for each row what is further up.
+    /// Finds out for each row which functions are further up.
     fn look_up(&mut self, profile: &Profile) {
         let mut pairs: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-        // Rows called by nobody have no pair.
+        // Rows without a caller have no pair.
         let pair_of: Vec<Option<u32>> = (0..self.rows.len())
             .map(|index| {
                 let caller = self.caller(profile, StackId::from_index(index))?;
@@ -121,7 +121,7 @@ impl Numbers {
     }
 }
 
-/// What is called by each row: the first one, and what follows each.
+/// The callees of each row: the first one, and the next of each.
 struct Below {
     roots: Option<usize>,
     first: Vec<Option<usize>>,

@@ -1,15 +1,16 @@
-//! How long lines took that were only counted: by the samples that were taken meanwhile.
+//! The times of lines that were only counted, from the samples taken meanwhile.
 
 use std::collections::HashSet;
 
 use profundo_model::{FileId, Language, Nanos, ProcessId, Profile, SampleKind, StringId};
 use rustc_hash::FxHashMap;
 
-/// A line of a function in a process: its file, the line, and the name that samples have for the function.
+/// A line of a function in a process: its file, the line, and the name that samples have for the
+/// function.
 type Key<'a> = (ProcessId, FileId, u32, &'a str);
 
-/// Gives lines that were counted without a clock the time of the samples in which they were running, with what they called.
-/// Returns whether there were such lines.
+/// Gives lines that were counted without a clock the time of the samples in which they were
+/// running, callees included. Returns whether there were such lines.
 pub fn time_lines(profile: &mut Profile) -> bool {
     let lines = &profile.traced.lines;
     let is_untimed = !lines.is_empty() && lines.iter().all(|line| line.time.0 == 0);
@@ -33,7 +34,7 @@ pub fn time_lines(profile: &mut Profile) -> bool {
                 // A function that calls itself is in the time once.
                 if frame.language == Language::Python && met.insert(key) {
                     *times.entry(key).or_default() += weight;
-                    // Before Python 3.11, what counts knows the bare name only.
+                    // Before Python 3.11, the counter knows the bare name only.
                     let bare = name.split(" (line ").next().unwrap_or(name);
                     let bare = bare.rsplit('.').next().unwrap_or(bare);
                     let key = (process, frame.file, frame.line, bare);
@@ -112,7 +113,12 @@ mod tests {
             })
             .to_vec();
         assert!(time_lines(&mut profile));
-        let times: Vec<u64> = profile.traced.lines.iter().map(|it| it.time.0).collect();
+        let times: Vec<u64> = profile
+            .traced
+            .lines
+            .iter()
+            .map(|line| line.time.0)
+            .collect();
         assert_eq!(times, [111, 110, 100]);
         assert!(!time_lines(&mut profile));
     }

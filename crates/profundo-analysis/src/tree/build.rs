@@ -1,9 +1,9 @@
 //! Placing stacks, then adding up.
 //!
-//! Placing is memoised by stack. Adding up is two passes: without recursion a node's count is
-//! what ended at it or below, one sweep from the last node to the first; with flattened
-//! recursion a stack may visit nodes that its end is not below, so each distinct stack is walked
-//! once more.
+//! Placing is memoised by stack. Adding up is two passes: without recursion a node's count is that
+//! of the samples that ended at it or below, one sweep from the last node to the first; with
+//! flattened recursion a stack may visit nodes that its end is not below, so each distinct stack is
+//! walked once more.
 
 use profundo_model::{LocationId, Profile, StackId};
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -50,29 +50,29 @@ struct Builder<'a> {
     profile: &'a Profile,
     options: &'a TreeOptions,
     sieve: Sieve<'a>,
-    /// Where the lines of a function are one node.
+    /// The functions, where their lines are one node.
     functions: Option<FunctionNumbers>,
     nodes: Vec<Node>,
     /// The child of a node (upper half) for a key (lower half).
     child: FxHashMap<u64, NodeId>,
-    /// Where each stack ends, as the word of an [`End`]; zeroes, so that the system hands out
-    /// the memory as it is touched, and a small group does not pay for the stacks of others.
+    /// The end of each stack, as the word of an [`End`]; zeroes, so that the system hands out the
+    /// memory as it is touched, and a small group does not pay for the stacks of others.
     ends: Vec<u32>,
     pending: Vec<StackId>,
-    /// The places of the location that is being placed.
+    /// The places of the present location.
     shown: Vec<Place>,
     /// By node, whether it is of a library, where libraries are folded.
     in_library: Vec<bool>,
-    /// By node, what tells it from its siblings.
+    /// By node, its key among its siblings.
     keys: Vec<u32>,
 }
 
-/// So many functions that call one another in turn are known as recursion.
+/// The longest cycle of functions that is recognised as recursion.
 const LONGEST_CYCLE: usize = 8;
 
-/// Where a stack ends, in one word: the node plus one, so that 0 stands for "not placed yet",
-/// in the highest bit whether the stack's last location went back to an earlier call of
-/// itself, and in the next one whether the stack ends in a function that is folded into the node.
+/// The end of a stack, in one word: the node plus one, so that 0 stands for "not placed yet", in
+/// the highest bit whether the stack's last location went back to an earlier call of itself, and in
+/// the next one whether the stack ends in a function that is folded into the node.
 #[derive(Clone, Copy)]
 struct End(u32);
 
@@ -100,7 +100,7 @@ impl End {
 }
 
 impl<'a> Builder<'a> {
-    /// `stacks` is how many distinct stacks are to come: there will be about as many nodes.
+    /// `stacks` is the number of distinct stacks to come: there will be about as many nodes.
     fn new(profile: &'a Profile, options: &'a TreeOptions, stacks: usize) -> Self {
         let mut nodes = Vec::with_capacity(stacks + 1);
         nodes.push(Node::new(Place::Unknown, None, NodeId(0), 0));
@@ -141,7 +141,8 @@ impl<'a> Builder<'a> {
         end.node().unwrap_or(NodeId(0))
     }
 
-    /// Whether a stack that was placed at `node` ends in what that stands for, and not in something hidden.
+    /// Whether a stack that was placed at `node` ends in the node's function, and not in a hidden
+    /// one.
     fn is_end(&self, stack: StackId, node: NodeId) -> bool {
         let location = self.profile.stacks.get(stack).location;
         let innermost = self.sieve.places(location).next_back();
@@ -155,7 +156,7 @@ impl<'a> Builder<'a> {
             return End::new(earlier, End::BACK);
         }
         let mut node = caller.node().unwrap_or(NodeId(0));
-        // What is hidden belongs to its caller, folded or not.
+        // A hidden place belongs to its caller, folded or not.
         let mut is_folded = caller.is_folded();
         let mut shown = std::mem::take(&mut self.shown);
         shown.extend(self.sieve.places(location));
@@ -179,7 +180,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Where the nearest earlier call of `location` ended, where recursion is flattened.
+    /// The end of the nearest earlier call of `location`, where recursion is flattened.
     fn earlier_call(&self, id: StackId, location: LocationId) -> Option<NodeId> {
         match self.options.recur {
             Recur::Off => return None,
@@ -235,13 +236,14 @@ impl<'a> Builder<'a> {
     }
 
     /// The node of the earlier call, if a call of `key` by `caller` ends a sequence of calls that
-    /// stands right before itself: `a a`, or `a b a b`.
+    /// directly follows itself: `a a`, or `a b a b`.
     fn repeated(&self, caller: NodeId, key: u32) -> Option<NodeId> {
-        // Where recursion is flattened, stacks go back already, and a node has to be below its caller's.
+        // Where recursion is flattened, stacks go back already, and a node has to be below its
+        // caller's.
         if !self.options.fold_recursion || self.options.recur != Recur::Off {
             return None;
         }
-        // What is called, and its callers from here on.
+        // The callee, and its callers from here on.
         let mut chain = [key; 2 * LONGEST_CYCLE];
         let mut nodes = [caller; 2 * LONGEST_CYCLE];
         let mut length = 1;
@@ -276,7 +278,7 @@ impl<'a> Builder<'a> {
     /// Counts each stack once at every node that it visits.
     fn count_visits(&mut self, stacks: &[StackWeight]) {
         let root = NodeId(0);
-        // For each node the last stack that came by, and how often it did.
+        // For each node, the last stack that visited it, and its number of visits.
         let mut visits = vec![(0_u32, 0_u32); self.nodes.len()];
         for (stamp, stack) in (1..).zip(stacks) {
             let mut visit = |node: &mut Node, id: NodeId| {
@@ -301,7 +303,7 @@ impl<'a> Builder<'a> {
                     .node()
                     .expect("every caller of a placed stack is placed");
                 if end.went_back() {
-                    // A call that is hidden goes back too, but visits nothing.
+                    // A hidden call goes back, too, but visits nothing.
                     if self.sieve.places(row.location).next().is_some() {
                         visit(&mut self.nodes[node.index()], node);
                     }
@@ -318,7 +320,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Lists the children of each node, in the order in which they were met.
+    /// Lists the children of each node, in the order of first appearance.
     fn finish(self) -> Tree {
         let mut nodes = self.nodes;
         for index in 1..nodes.len() {

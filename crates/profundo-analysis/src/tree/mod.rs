@@ -1,10 +1,10 @@
 //! The call tree: all stacks laid over one another from the root, as in Julia's Profile.
 //!
-//! The stacks of a profile are a prefix tree already, of locations. The call tree has another
-//! shape (several addresses of one line fall together, inlined functions come apart, C frames
-//! are skipped), but where a stack ends in it depends on the stack alone. So each row of the
-//! stack table is placed once, below where its caller's stack was placed, and the samples of a
-//! stack are added where it ends.
+//! The stacks of a profile are a prefix tree already, of locations. The call tree has another shape
+//! (several addresses of one line fall together, inlined functions come apart, C frames are
+//! skipped), but the end of a stack in it depends on the stack alone. So each row of the stack
+//! table is placed once, below where its caller's stack was placed, and the samples of a stack are
+//! added where it ends.
 
 mod build;
 
@@ -14,7 +14,7 @@ use profundo_model::{LocationId, Profile};
 
 use crate::{Place, Selection, Shown, UnknownChoice, choose};
 
-/// What becomes of recursion in a tree.
+/// The treatment of recursion in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Recur {
     /// Each call is a level of its own.
@@ -23,7 +23,7 @@ pub enum Recur {
     /// A call of an address that is on the stack already goes back to its level, as if the
     /// recursion were a loop. C frames are left alone.
     Flat,
-    /// The same, C frames too.
+    /// Like `Flat`, but with C frames.
     FlatC,
 }
 
@@ -44,20 +44,20 @@ impl std::str::FromStr for Recur {
     }
 }
 
-/// How a tree is built.
+/// The options of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeOptions {
-    /// What is shown. The time of what is not is its caller's.
+    /// The shown frames. The time of hidden ones is their caller's.
     pub shown: Shown,
     /// Whether several addresses of one line are one node.
     pub combine: bool,
     /// Whether all lines of a function are one node, where addresses are combined.
     pub by_function: bool,
-    /// What becomes of recursion.
+    /// The treatment of recursion.
     pub recur: Recur,
-    /// Whether a function that calls itself, directly or by a cycle of calls, is one node. Its
-    /// time at any depth is that node's, so siblings still add up to their parent.
-    /// A node whose cycle was known only later may be left without samples. Only with [`Recur::Off`].
+    /// Whether a function that calls itself, directly or by a cycle of calls, is one node. Its time
+    /// at any depth is that node's, so siblings still add up to their parent. A node whose cycle
+    /// was known only later may be left without samples. Only with [`Recur::Off`].
     pub fold_recursion: bool,
 }
 
@@ -86,17 +86,17 @@ impl NodeId {
 /// A function at a line, called along one path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// What the node stands for, by one of its lines where these are combined. The root has
+    /// The node's function, by one of its lines where these are combined. The root has
     /// [`Place::Unknown`].
     pub place: Place,
     /// The address, in a tree that does not combine addresses.
     pub location: Option<LocationId>,
     /// The caller; the root is its own.
     pub parent: NodeId,
-    /// How far from the root, which is at 0.
+    /// The distance from the root, which is at 0.
     pub level: u32,
-    /// The count of samples that passed through here; a sample that came by several times, as
-    /// flattened recursion does, is counted once.
+    /// The count of samples that passed through here; a sample that visited several times, as in
+    /// flattened recursion, is counted once.
     pub count: u64,
     /// The count of samples that ended here.
     pub overhead: u64,
@@ -105,17 +105,17 @@ pub struct Node {
     pub flat_count: u64,
     /// Whether the thread slept in each of these samples.
     pub sleeping: bool,
-    /// How often the sample that came by most often did so.
+    /// The largest number of visits by one sample.
     pub max_recur: u32,
-    /// How often samples came by again.
+    /// The number of repeated visits of samples.
     pub count_recur: u64,
     /// The weight of the samples that ended here or below.
     pub weight: u64,
     /// The weight of the samples that ended here.
     pub own_weight: u64,
-    /// How much of that is not the function's own, but of library functions that are folded into it.
+    /// The part of that weight that belongs to library functions folded into it.
     pub folded_weight: u64,
-    /// How often it was called from here, where calls were counted.
+    /// The number of its calls from here, where calls were counted.
     pub calls: u64,
     children: (u32, u32),
 }
@@ -155,7 +155,7 @@ impl Tree {
         (0..).map(NodeId).zip(&self.nodes)
     }
 
-    /// Whether there is nothing to show.
+    /// True if the tree has only its root.
     pub fn is_empty(&self) -> bool {
         self.nodes.len() == 1
     }

@@ -1,5 +1,5 @@
-//! What a run of a program has taken of the machine, by the kernel's count: its quantities, how they scatter over
-//! several runs, and what is remarkable about them.
+//! The resources used by a run of a program, by the kernel's count: its quantities, their scatter
+//! over several runs, and remarks about them.
 
 mod remarks;
 
@@ -7,101 +7,101 @@ use crate::Spread;
 
 pub use remarks::{Remark, remarks};
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// With this code.
+    /// An exit with this code.
     Exited(u8),
-    /// Of this signal.
+    /// Killed by this signal.
     Killed(u8),
 }
 
-/// A run. Times are nanoseconds; what is `None` is not known.
+/// A run. Times are nanoseconds; unknown figures are `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// How it ended.
+    /// Its end.
     pub ending: Ending,
-    /// From its start to its end.
+    /// Elapsed time.
     pub real: u64,
-    /// On CPUs, in programs and libraries.
+    /// CPU time in programs and libraries.
     pub user: u64,
-    /// On CPUs, in the kernel.
+    /// CPU time in the kernel.
     pub system: u64,
-    /// What of both is of processes that nobody waited for.
+    /// The part of `user + system` used by processes that were never reaped.
     pub unwaited: Option<u64>,
-    /// Whether it was estimated what of that was in the kernel.
+    /// Whether the kernel's share of `unwaited` is an estimate.
     pub split_is_estimated: bool,
-    /// The most bytes that one process had in memory.
+    /// The peak of the resident bytes of one process.
     pub peak_resident: Option<u64>,
-    /// Whether it may have been less.
+    /// True if `peak_resident` is an upper bound.
     pub peak_is_bound: bool,
-    /// The most that was seen of all processes together; of one alone it is not looked at.
+    /// The highest observed sum over all processes; a single process is not observed.
     pub tree_resident: Option<u64>,
-    /// Page faults for which no disk was read.
+    /// Minor page faults.
     pub minor_faults: u64,
-    /// Those for which one was.
+    /// Major page faults.
     pub major_faults: u64,
-    /// How often a thread waited for something.
+    /// Voluntary context switches.
     pub voluntary: u64,
-    /// How often it had to leave its CPU to another.
+    /// Involuntary context switches.
     pub involuntary: u64,
-    /// Bytes that calls read and wrote.
+    /// Bytes read and written by system calls.
     pub calls: Option<(u64, u64)>,
-    /// Bytes from disks and to them.
+    /// Bytes read from disks and written to them.
     pub disk: (u64, u64),
-    /// How many processes there were.
+    /// The number of processes.
     pub processes: Option<u64>,
-    /// And how many threads.
+    /// The number of threads.
     pub threads: Option<u64>,
-    /// How many processes ran on after it.
+    /// The number of processes that ran on after it.
     pub still_running: Option<u64>,
-    /// What went on around it.
+    /// The state of the machine meanwhile.
     pub around: Around,
 }
 
-/// What the machine did meanwhile.
+/// The state of the machine during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Around {
-    /// How many CPUs there are.
+    /// The number of CPUs.
     pub cpus: u64,
-    /// The CPU time of all that ran, to a few hundredths of a second.
+    /// The CPU time of the whole machine, to a few hundredths of a second.
     pub busy: Option<u64>,
-    /// Which the hypervisor gave to others.
+    /// The CPU time that the hypervisor gave to others.
     pub stolen: u64,
-    /// How often a CPU was slowed down for its heat.
+    /// The number of times that a CPU was throttled for its heat.
     pub overheated: Option<u64>,
-    /// For which a quota held the program back, added up over CPUs.
+    /// The time for which a quota held the program back, added up over CPUs.
     pub held_back: Option<u64>,
-    /// Kilohertz that CPUs may have, and could have.
+    /// The CPUs' permitted and possible frequency in kilohertz.
     pub limited: Option<(u64, u64)>,
 }
 
-/// What is measured in a run.
+/// A measured quantity of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// From start to end.
+    /// Elapsed time.
     Real,
-    /// On CPUs, in programs.
+    /// CPU time in programs.
     User,
-    /// On CPUs, in the kernel.
+    /// CPU time in the kernel.
     System,
-    /// The last two by the first.
+    /// The CPU time by the elapsed time.
     Cpu,
-    /// The most of one process in memory.
+    /// The peak of the resident bytes of one process.
     PeakResident,
-    /// The most of all.
+    /// The peak of the resident bytes of all processes.
     TreeResident,
-    /// Page faults without a disk.
+    /// Minor page faults.
     MinorFaults,
-    /// Page faults with one.
+    /// Major page faults.
     MajorFaults,
-    /// Switches because something was waited for.
+    /// Voluntary context switches.
     Voluntary,
-    /// Switches because another had the CPU.
+    /// Involuntary context switches.
     Involuntary,
-    /// Bytes that calls read.
+    /// Bytes read by system calls.
     Read,
-    /// Bytes that calls wrote.
+    /// Bytes written by system calls.
     Written,
     /// Bytes from disks.
     DiskRead,
@@ -113,7 +113,7 @@ pub enum Quantity {
     Threads,
 }
 
-/// What a quantity is counted in.
+/// The unit of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measured {
     /// Nanoseconds.
@@ -122,12 +122,12 @@ pub enum Measured {
     Share,
     /// Bytes.
     Bytes,
-    /// Things.
+    /// A number of things.
     Count,
 }
 
 impl Quantity {
-    /// All, in the order in which they are told.
+    /// All, in the order of reports.
     pub const ALL: [Self; 16] = [
         Self::Real,
         Self::User,
@@ -147,7 +147,7 @@ impl Quantity {
         Self::Threads,
     ];
 
-    /// What it is counted in.
+    /// Its unit.
     pub fn measured(self) -> Measured {
         match self {
             Self::Real | Self::User | Self::System => Measured::Time,
@@ -167,7 +167,7 @@ impl Quantity {
         }
     }
 
-    /// Of a run, where it is known.
+    /// Its value in a run, where known.
     pub fn of(self, run: &Run) -> Option<f64> {
         let number = match self {
             Self::Real => run.real,
@@ -190,7 +190,7 @@ impl Quantity {
         Some(number as f64)
     }
 
-    /// Over several runs: of those in which it is known.
+    /// Its statistics over the runs in which it is known.
     pub fn over(self, runs: &[Run]) -> Option<Spread> {
         let known: Vec<f64> = runs.iter().filter_map(|run| self.of(run)).collect();
         Spread::of(&known)
@@ -203,7 +203,7 @@ impl Run {
         self.user + self.system
     }
 
-    /// How many CPUs were at work for it on average.
+    /// The mean number of CPUs at work for it.
     pub fn cpu_share(&self) -> Option<f64> {
         (self.real > 0).then(|| self.cpu() as f64 / self.real as f64)
     }
@@ -216,7 +216,7 @@ pub(crate) mod tests {
     pub(crate) const MS: u64 = 1_000_000;
 
     /// A quiet run of one second that computes.
-    pub(crate) fn quiet() -> Run {
+    pub(crate) fn ordinary() -> Run {
         Run {
             ending: Ending::Exited(0),
             real: 1_000 * MS,
@@ -246,7 +246,7 @@ pub(crate) mod tests {
 
     #[test]
     fn quantities_that_are_not_known_are_left_out() {
-        let mut runs = [quiet(), quiet(), quiet()];
+        let mut runs = [ordinary(), ordinary(), ordinary()];
         runs[0].processes = None;
         runs[1].processes = Some(3);
         runs[2].real = 3_000 * MS;
@@ -255,7 +255,7 @@ pub(crate) mod tests {
         let real = Quantity::Real.over(&runs).unwrap();
         assert_eq!((real.least, real.most), (1e9, 3e9));
         assert_eq!(Quantity::TreeResident.over(&runs), None);
-        assert_eq!(Quantity::Cpu.of(&quiet()), Some(0.95));
+        assert_eq!(Quantity::Cpu.of(&ordinary()), Some(0.95));
         runs[0].real = 0;
         assert_eq!(Quantity::Cpu.of(&runs[0]), None);
     }

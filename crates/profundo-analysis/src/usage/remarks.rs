@@ -1,89 +1,89 @@
-//! What is remarkable about runs: where their time probably went, and what makes their figures less than sure.
+//! Remarks about runs: where their time probably went, and reasons for doubt about their figures.
 
 use super::{Ending, Run};
 
 /// A remark. Times are nanoseconds, and means over the runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Remark {
-    /// So many of the runs failed.
+    /// Some of the runs failed.
     Failed {
-        /// How many.
+        /// The number of failed runs.
         count: usize,
-        /// How the first of them ended.
+        /// The end of the first of them.
         first: Ending,
     },
     /// A large part of the CPU time is the kernel's.
     System {
-        /// The part.
+        /// The kernel's share.
         share: f64,
-        /// Page faults for which no disk was read, if there were many.
+        /// Minor page faults, if there were many.
         faults: Option<u64>,
         /// Processes, if there were many.
         processes: Option<u64>,
     },
     /// It mostly waited.
     Waiting {
-        /// For so long.
+        /// The waiting time.
         waited: u64,
-        /// Of so much.
+        /// The elapsed time.
         real: u64,
     },
     /// Several CPUs were at work at once.
     Parallel {
-        /// How many on average.
+        /// The mean number of CPUs.
         cpus: f64,
     },
     /// Pages had to be read from a disk.
     Cold {
-        /// How many.
+        /// Major page faults.
         faults: u64,
     },
-    /// Children that nobody waited for had a part of the CPU time.
+    /// Processes that were never reaped had a part of the CPU time.
     Unwaited {
-        /// How much.
+        /// Their CPU time.
         cpu: u64,
-        /// Whether what was in the kernel is estimated.
+        /// True if the part in the kernel is an estimate.
         is_estimated: bool,
     },
     /// Processes ran on.
     StillRunning {
-        /// How many.
+        /// The number of processes.
         count: u64,
     },
-    /// Others had a part of the machine.
+    /// Other processes had a part of the machine.
     Busy {
-        /// So many of its CPUs.
+        /// The CPUs that they used.
         others: f64,
-        /// It has so many.
+        /// The number of CPUs.
         cpus: u64,
     },
     /// The hypervisor gave CPU time to others.
     Stolen {
-        /// How much.
+        /// The stolen time.
         time: u64,
     },
     /// A quota of CPU time held the program back.
     HeldBack {
-        /// For how long.
+        /// The time held back.
         time: u64,
     },
-    /// CPUs were slowed down because they were hot.
+    /// CPUs were throttled because they were hot.
     Overheated {
-        /// How often.
+        /// The number of times.
         count: u64,
     },
-    /// CPUs may not run as fast as they could.
+    /// CPUs may not run at full frequency.
     Limited {
-        /// Kilohertz that they may.
+        /// The permitted frequency in kilohertz.
         to: u64,
-        /// And could.
+        /// The possible frequency in kilohertz.
         of: u64,
     },
     /// The first run took much longer than all others.
     SlowStart {
-        /// So long.
+        /// The time of the first run.
         first: u64,
-        /// The longest of the others.
+        /// The time of the longest other run.
         others: u64,
     },
     /// The runs scatter a lot.
@@ -95,10 +95,11 @@ pub enum Remark {
 
 const MS: u64 = 1_000_000;
 
-/// The kernel counts what the machine does in hundredths of a second: shorter runs are not compared with that.
+/// The kernel counts the machine's work in hundredths of a second: shorter runs are not compared
+/// with it.
 const LEAST: u64 = 200 * MS;
 
-/// What there is to say, what is most important first.
+/// The remarks, the most important first.
 pub fn remarks(runs: &[Run]) -> Vec<Remark> {
     let mut found = Vec::new();
     if runs.is_empty() {
@@ -151,18 +152,20 @@ fn mean(runs: &[Run], of: impl Fn(&Run) -> u64) -> u64 {
 fn failed(runs: &[Run]) -> Option<Remark> {
     let failed = || runs.iter().filter(|run| run.ending != Ending::Exited(0));
     let first = failed().next()?.ending;
-    // How a single run ended is told anyway.
+    // The end of a single run is reported anyway.
     let count = failed().count();
     (runs.len() > 1).then_some(Remark::Failed { count, first })
 }
 
-/// Faults and starts of processes are what takes the kernel long most often, if it is not calls.
+/// The kernel's time is mostly due to page faults and process starts, if it is not due to system
+/// calls.
 fn system_time(share: f64, system: u64, runs: &[Run]) -> Remark {
     let faults = mean(runs, |run| run.minor_faults);
     let processes = mean(runs, |run| run.processes.unwrap_or(0));
     Remark::System {
         share,
-        // A fault takes half a microsecond, and up to four where a hypervisor stands below; a process half a millisecond.
+        // A fault takes half a microsecond, and up to four where a hypervisor stands below; a
+        // process half a millisecond.
         faults: (faults * 1000 >= system / 5).then_some(faults),
         processes: (processes * MS / 2 >= system / 5).then_some(processes),
     }
@@ -202,7 +205,7 @@ fn around(runs: &[Run], real: u64) -> Vec<Remark> {
 fn scattered(runs: &[Run]) -> Option<Remark> {
     let (first, others) = runs.split_first()?;
     let longest = others.iter().map(|run| run.real).max()?;
-    // A millisecond more is nothing that warming up would mend.
+    // Warming up would not mend a single millisecond.
     if others.len() > 1 && first.real > longest + longest / 2 && first.real > longest + MS {
         return Some(Remark::SlowStart {
             first: first.real,
@@ -217,17 +220,17 @@ fn scattered(runs: &[Run]) -> Option<Remark> {
 #[cfg(test)]
 mod tests {
     use super::super::Around;
-    use super::super::tests::quiet;
+    use super::super::tests::ordinary;
     use super::*;
 
     fn check(change: impl Fn(&mut Run), expected: &[Remark]) {
-        let mut run = quiet();
+        let mut run = ordinary();
         change(&mut run);
         assert_eq!(remarks(&[run]), expected);
     }
 
     #[test]
-    fn a_quiet_run_is_not_remarkable() {
+    fn an_ordinary_run_has_no_remarks() {
         check(|_| {}, &[]);
         assert_eq!(remarks(&[]), []);
         check(|run| run.ending = Ending::Exited(3), &[]);
@@ -270,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_not_waited_for() {
+    fn children_that_were_not_waited_for() {
         check(
             |run| {
                 run.unwaited = Some(30 * MS);
@@ -313,7 +316,7 @@ mod tests {
                 },
             ],
         );
-        // What is counted in hundredths of a second says nothing on a few of them.
+        // Counts in hundredths of a second say nothing for a few of them.
         let short = |run: &mut Run| {
             (run.real, run.user, run.system) = (20 * MS, 18 * MS, 0);
             run.around.busy = Some(60 * MS);
@@ -329,7 +332,7 @@ mod tests {
                 user: real * MS,
                 system: 0,
                 around: Around::default(),
-                ..quiet()
+                ..ordinary()
             });
             remarks(&runs.collect::<Vec<_>>())
         };
@@ -344,7 +347,7 @@ mod tests {
             matches!(found.as_slice(), [Remark::Scattered { share }] if (0.3..0.5).contains(share)),
             "{found:?}"
         );
-        let mut runs = [quiet(), quiet(), quiet()];
+        let mut runs = [ordinary(), ordinary(), ordinary()];
         runs[1].ending = Ending::Killed(9);
         let failed = Remark::Failed {
             count: 1,

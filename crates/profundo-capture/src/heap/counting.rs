@@ -1,4 +1,4 @@
-//! How many allocations there were, and how much is there: for those who ask, from when they ask.
+//! Counts of allocations and of live bytes, from the first request on.
 
 use std::alloc::Layout;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
@@ -16,7 +16,7 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Begins to count.
+    /// Starts to count.
     pub fn begin() -> Result<Self, Error> {
         check_installed()?;
         SWITCH.begin_counting();
@@ -24,7 +24,7 @@ impl Counting {
         Ok(Self { before })
     }
 
-    /// What all threads have done since.
+    /// The counts of all threads since then.
     pub fn counted(&self) -> Counted {
         difference(sum(), self.before)
     }
@@ -45,7 +45,7 @@ pub struct Here {
     outer_peak: i64,
 }
 
-/// Begins to count what the calling thread does.
+/// Starts to count for the calling thread.
 pub fn begin_here() -> Result<Here, Error> {
     check_installed()?;
     SWITCH.begin_counting();
@@ -65,8 +65,8 @@ pub fn begin_here() -> Result<Here, Error> {
 }
 
 impl Here {
-    /// What the thread has done since, and the most that it had at a time of what it has allocated
-    /// since, beyond what was there before.
+    /// The thread's counts since then, and the peak of its own allocations since then, beyond
+    /// earlier ones.
     pub fn counted(&self) -> (Counted, u64) {
         stay_in_order();
         let now = self.slot.counted();
@@ -105,13 +105,13 @@ fn sum() -> Counted {
     sum
 }
 
-/// The compiler takes it that an allocator changes nothing that the program can see, and might read our
-/// numbers before the allocations that they are to tell of.
+/// The compiler assumes that an allocator has no visible effects, and might read our numbers before
+/// the allocations that they count.
 fn stay_in_order() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// What was counted since somebody asked first; from then on it is counted for good.
+/// The counts since the first request; from then on counting never stops.
 pub fn counted() -> Result<Counted, Error> {
     check_installed()?;
     static ONCE: AtomicBool = AtomicBool::new(false);
@@ -121,20 +121,20 @@ pub fn counted() -> Result<Counted, Error> {
     Ok(sum())
 }
 
-/// The most that was there at a time since somebody asked first, or since `reset_peak`.
+/// The peak of live bytes since the first request, or since `reset_peak`.
 pub fn peak() -> Result<i64, Error> {
     watch_peak()?;
     Ok(memory::LIVE.peak())
 }
 
-/// Begins to watch the peak, unless somebody has.
+/// Starts to watch the peak, unless it is watched already.
 pub fn watch_peak() -> Result<(), Error> {
     counted()?;
     memory::LIVE.begin(|| sum().live);
     Ok(())
 }
 
-/// Begins again, with what is there now.
+/// Restarts the peak at the present value.
 pub fn reset_peak() -> Result<(), Error> {
     watch_peak()?;
     memory::LIVE.reset_peak();
@@ -148,17 +148,17 @@ pub(crate) fn check_installed() -> Result<(), Error> {
     }
 }
 
-/// Whether the program's allocator tells us of allocations. It is asked by trying, once.
+/// Whether the program's allocator reports allocations to us. Found out by a trial, once.
 pub fn is_installed() -> bool {
     static KNOWN: AtomicBool = AtomicBool::new(false);
     if KNOWN.load(Ordering::Relaxed) {
         return true;
     }
     SWITCH.begin_counting();
-    let quiet = super::quietly();
+    let excluded = super::exclude_allocations();
     let before = local::slot().map(CountSlot::counted);
     let layout = Layout::new::<u64>();
-    // SAFETY: the layout is not empty, and the block is given back at once by its own layout.
+    // SAFETY: the layout is not empty, and the block is freed at once with its own layout.
     unsafe {
         let block = std::hint::black_box(std::alloc::alloc(layout));
         if !block.is_null() {
@@ -166,9 +166,10 @@ pub fn is_installed() -> bool {
         }
     }
     let after = local::slot().map(CountSlot::counted);
-    drop(quiet);
+    drop(excluded);
     SWITCH.end_counting();
-    let is_installed = before.map(|it| it.freed_bytes) != after.map(|it| it.freed_bytes);
+    let is_installed =
+        before.map(|counted| counted.freed_bytes) != after.map(|counted| counted.freed_bytes);
     KNOWN.store(is_installed, Ordering::Relaxed);
     is_installed
 }

@@ -1,8 +1,8 @@
-//! Every block that the program has, and where it was asked for: for an allocator that wants all of them followed.
+//! All blocks of the program, with their sites: for an allocator that follows all of them.
 //!
-//! What a block is lies in a word that is found by its address ([`Shadow`]), without a lock. The memory for that is taken at
-//! the first allocation of the program, and right after it the tables by which stacks are walked are made. Those who
-//! allocate meanwhile have blocks of which only the size is known.
+//! Each block has a word that is found by its address ([`Shadow`]), without a lock. The memory for
+//! the words is reserved at the first allocation of the program, and right after it the unwind
+//! tables are made. For blocks that are allocated meanwhile, only the size is known.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -13,51 +13,52 @@ use profundo_probe::regs;
 
 use super::session::refresh_modules;
 use crate::error::Error;
-use crate::global;
 use crate::mapping::Mapping;
+use crate::{global, probe};
 
 /// Words for stacks: some million of them. Address space, not memory.
 const TRACE_WORDS: usize = 1 << 24;
-/// How many stacks have numbers; the blocks of all others have number 0.
+/// The number of numbered stacks; the blocks of all others have number 0.
 const SITES: usize = 1 << 16;
-/// How much of a stack is kept: a container's functions, and who has called them.
+/// The kept frames of a stack: a container's functions, and their callers.
 const FRAMES: usize = 32;
-/// The function that takes the stack.
+/// The functions of ours on the stack: the one that takes it.
 const OURS: usize = 1;
-/// In place of the number of a block that is about to be moved, and of one that is ours.
+/// The number of a block that is being moved; one less marks a block of our own.
 const MOVING: u32 = (1 << 17) - 2;
 const OURS_ALONE: u32 = MOVING - 1;
 
-/// What is known of all blocks.
+/// All blocks.
 #[derive(Debug)]
 pub(crate) struct Following {
     pub(super) shadow: &'static Shadow,
     pub(super) traces: Traces,
-    /// By the number of a stack, the number of the site; 0 for none.
+    /// By the number of a stack, the number of its site; 0 for none.
     site_of: &'static [AtomicU32],
-    /// And the reverse.
+    /// By the number of a site, the number of its stack.
     trace_of: &'static [AtomicU32],
     sites: AtomicU32,
     rooms: Rooms,
-    /// Blocks that there was no word for: they are missing.
+    /// Blocks without memory for a word: they are missing.
     pub(super) missed: AtomicU64,
 }
 
 static FOLLOWING: AtomicPtr<Following> = AtomicPtr::new(ptr::null_mut());
 
-/// How far it is with the above.
+/// The progress of its construction.
 static STEP: AtomicU8 = AtomicU8::new(NOTHING);
 const NOTHING: u8 = 0;
 const BEGUN: u8 = 1;
 const WITH_STACKS: u8 = 2;
 
-/// What is known, if the program's allocator follows all blocks.
+/// All blocks, if the program's allocator follows them.
 pub(crate) fn following() -> Option<&'static Following> {
     // SAFETY: null, or leaked before it was stored. Acquire pairs with the release in `begin`.
     unsafe { FOLLOWING.load(Ordering::Acquire).as_ref() }
 }
 
-/// Notes a block that the calling thread was given, perhaps while it works for us. The thread is not in here already.
+/// Notes a block allocated by the calling thread, perhaps while it works for us. The thread is not
+/// in here already.
 #[inline(never)]
 pub(super) fn note(address: u64, size: u64, is_ours: bool) {
     let step = STEP.load(Ordering::Acquire);
@@ -76,7 +77,7 @@ pub(super) fn note(address: u64, size: u64, is_ours: bool) {
     }
 }
 
-/// Lets go of a block that is about to be freed.
+/// Removes a block that is about to be freed.
 #[inline]
 pub(super) fn let_go(address: u64) {
     if let Some(following) = following() {
@@ -84,7 +85,8 @@ pub(super) fn let_go(address: u64) {
     }
 }
 
-/// A block is about to be moved. Until it was, it is there, so that nothing that it holds seems lost meanwhile.
+/// Marks a block that is about to be moved. It stays until it was moved, so that its contents do
+/// not seem lost meanwhile.
 #[inline]
 pub(super) fn moving(address: u64) -> Option<Shade> {
     let shadow = following()?.shadow;
@@ -96,12 +98,12 @@ pub(super) fn moving(address: u64) -> Option<Shade> {
     shadow.turn(address, shade, Some(moving)).then_some(shade)
 }
 
-/// It is not there any more, unless somebody else's is already.
+/// Removes a moved block, unless another one has its place already.
 pub(super) fn moved(address: u64, shade: Shade) {
     turn_back(address, shade, None);
 }
 
-/// It is where it was.
+/// Restores a block that was not moved.
 pub(super) fn stayed(address: u64, shade: Shade) {
     turn_back(address, shade, Some(shade));
 }
@@ -118,7 +120,7 @@ fn turn_back(address: u64, shade: Shade, to: Option<Shade>) {
 
 impl Following {
     fn site(&self, registers: profundo_unwind::Regs) -> Option<u32> {
-        let probe = global::probe()?;
+        let probe = probe::probe()?;
         let here = probe.stack_here(registers, OURS, &self.rooms, &self.traces, FRAMES)?;
         let place = self.site_of.get(here.trace as usize)?;
         match place.load(Ordering::Acquire) {
@@ -134,7 +136,7 @@ impl Following {
         let site = before.ok()? + 1;
         let trace_of = self.trace_of.get(site as usize)?;
         trace_of.store(trace, Ordering::Relaxed);
-        // Release pairs with the acquire above: who has the number finds the stack.
+        // Release pairs with the acquire above: a thread that has the number finds the stack.
         match place.compare_exchange(0, site, Ordering::Release, Ordering::Acquire) {
             Ok(_) => Some(site),
             // Another thread was faster; ours stays unused.
@@ -142,7 +144,7 @@ impl Following {
         }
     }
 
-    /// How many sites have numbers.
+    /// The number of sites that have numbers.
     pub(super) fn site_count(&self) -> u32 {
         self.sites.load(Ordering::Acquire)
     }
@@ -159,8 +161,8 @@ impl Following {
     }
 }
 
-/// Takes the memory, and makes what stacks are walked by. It runs within the program's first allocation, whose thread is
-/// marked as being in here: what is allocated now is not followed.
+/// Reserves the memory, and makes the unwind tables. It runs within the program's first allocation,
+/// whose thread is marked as being in here: allocations made now are not followed.
 #[cold]
 fn begin() {
     if (STEP.compare_exchange(NOTHING, BEGUN, Ordering::AcqRel, Ordering::Acquire)).is_err() {
@@ -176,7 +178,7 @@ fn begin() {
 
 fn make() -> Result<*mut Following, Error> {
     let home = Mapping::reserve(size_of::<Following>())?;
-    // SAFETY: all of these are made of atomics and bytes, for which zeros are good.
+    // SAFETY: all of these are made of atomics and bytes, for which zeros are valid.
     let made = unsafe {
         let shadow: &[Shadow] = Mapping::reserve(size_of::<Shadow>())?.leak_as();
         let chains = Mapping::reserve(CHAINS * size_of::<AtomicU32>())?.leak_as();
@@ -192,7 +194,7 @@ fn make() -> Result<*mut Following, Error> {
         }
     };
     let place = home.as_ptr().cast::<Following>();
-    // SAFETY: aligned to a page, large enough, nobody else's, and it stays.
+    // SAFETY: aligned to a page, large enough, without another user, and it stays.
     unsafe { place.write(made) };
     std::mem::forget(home);
     Ok(place)
@@ -210,16 +212,16 @@ fn memory(bytes: usize) -> *mut u8 {
     }
 }
 
-/// Whose a block is.
+/// The owner of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// The program's, asked for at this site; 0 where none is known.
+    /// The program, at this site; 0 where unknown.
     Program(u32),
     /// Ours.
     Ours,
 }
 
-/// Whose a block is with this number in its word.
+/// The owner of a block with this number in its word.
 pub(super) fn whose(site: u32) -> Whose {
     match site {
         MOVING => Whose::Program(0),

@@ -1,6 +1,7 @@
-//! What every allocation does: a look at the switch, and where allocations are recorded, a subtraction.
+//! The code of every allocation: a load of the switch, and where allocations are recorded, a
+//! subtraction.
 //!
-//! A thread counts down the bytes until the next allocation that is recorded. The countdown lies in
+//! A thread counts down the bytes until the next sampled allocation. The countdown lies in
 //! thread-local storage that has no destructor and needs no initialisation, so it is there from a
 //! thread's first instruction to its last.
 
@@ -13,26 +14,25 @@ use profundo_probe::heap::{CountSlot, Gaps, SWITCH, Shade, Watch};
 use profundo_probe::sys;
 
 use super::{following, memory};
-use crate::global;
+use crate::probe;
 
-/// The usual gap between two allocations that are recorded, in bytes or in allocations: the bits of an
-/// `f64`.
+/// The usual gap between two sampled allocations, in bytes or in allocations: the bits of an `f64`.
 static MEAN: AtomicU64 = AtomicU64::new(0);
 
 struct Local {
-    /// The rule that the countdown is for.
+    /// The rule of the countdown.
     rule: Cell<u64>,
-    /// Where this is below 0, an allocation is recorded.
+    /// A countdown: an allocation is recorded when it is below 0.
     left: Cell<i64>,
     gaps: Cell<Gaps>,
     is_seeded: Cell<bool>,
-    /// Where the block lies that was recorded last, and the countdown that was drawn then: as long as that
-    /// is what is left, nothing else has been allocated.
+    /// The address of the last sampled block, and the countdown drawn then: as long as that is what
+    /// is left, nothing else has been allocated.
     last: Cell<u64>,
     drawn: Cell<i64>,
-    /// Whether the thread works for us.
+    /// True if the thread works for us.
     is_ours: Cell<bool>,
-    /// Whether it is recording, and was interrupted by a signal handler that allocates.
+    /// True if the thread is recording, and was interrupted by a signal handler that allocates.
     is_inside: Cell<bool>,
     slot: Cell<Option<&'static CountSlot>>,
 }
@@ -58,20 +58,20 @@ thread_local! {
 #[must_use = "whoever moves a block says what became of it"]
 pub struct Moving {
     recorded: Option<Block>,
-    /// Where it is, and what it was, if all blocks are followed.
+    /// Its address and its word, if all blocks are followed.
     followed: Option<(u64, Shade)>,
 }
 
-/// Tells of a block that the calling thread was given. `wanted` is wanted besides what all want.
+/// Reports a block allocated by the calling thread. `wanted` is added to the common requests.
 #[inline]
 pub fn allocated(wanted: Wanted, address: *mut u8, size: usize) {
     let wanted = SWITCH.load().or(wanted);
     if !wanted.is_nothing() {
-        look_at(wanted, address, size);
+        note_allocated(wanted, address, size);
     }
 }
 
-/// Tells of a block that is about to be freed.
+/// Reports a block that is about to be freed.
 #[inline]
 pub fn freeing(wanted: Wanted, address: *mut u8, size: usize) {
     let wanted = SWITCH.load().or(wanted);
@@ -91,8 +91,8 @@ pub fn freeing(wanted: Wanted, address: *mut u8, size: usize) {
     }
 }
 
-/// Tells of a block that is about to be moved. Another thread may be given its place before `moved`
-/// is called.
+/// Reports a block that is about to be moved. Another thread may get its place before `moved` is
+/// called.
 #[inline]
 pub fn moving(wanted: Wanted, address: *mut u8) -> Moving {
     let wanted = SWITCH.load().or(wanted);
@@ -107,7 +107,7 @@ pub fn moving(wanted: Wanted, address: *mut u8) -> Moving {
     Moving { recorded, followed }
 }
 
-/// Tells that a block was moved: the one that it was is gone, and there is another one.
+/// Reports a moved block: the old one is gone, and there is a new one.
 #[inline]
 pub fn moved(wanted: Wanted, moving: Moving, old_size: usize, address: *mut u8, size: usize) {
     let wanted = SWITCH.load().or(wanted);
@@ -115,7 +115,7 @@ pub fn moved(wanted: Wanted, moving: Moving, old_size: usize, address: *mut u8, 
         return;
     }
     if let Some(block) = moving.recorded {
-        // What took its place was allocated before.
+        // The block in its place was allocated before.
         end(wanted, block, false);
     }
     if wanted.is_counting() {
@@ -127,10 +127,10 @@ pub fn moved(wanted: Wanted, moving: Moving, old_size: usize, address: *mut u8, 
     {
         following::moved(old, shade);
     }
-    look_at(wanted, address, size);
+    note_allocated(wanted, address, size);
 }
 
-/// Tells that a block could not be moved: it is where it was.
+/// Reports that a block could not be moved and stays in place.
 #[cold]
 pub fn stayed(moving: Moving) {
     if let Some((address, shade)) = moving.followed {
@@ -142,7 +142,7 @@ pub fn stayed(moving: Moving) {
 }
 
 #[inline]
-fn look_at(wanted: Wanted, address: *mut u8, size: usize) {
+fn note_allocated(wanted: Wanted, address: *mut u8, size: usize) {
     LOCAL.with(|local| {
         if wanted.is_counting() {
             count(local, wanted, size);
@@ -155,7 +155,7 @@ fn look_at(wanted: Wanted, address: *mut u8, size: usize) {
             let left = local.left.get().wrapping_sub(amount);
             local.left.set(left);
             if left < 0 || local.rule.get() != wanted.rule() {
-                chosen(local, wanted, (address, size), amount);
+                chosen(local, wanted, address, size, amount);
             }
         }
         if wanted.is_following() {
@@ -164,7 +164,7 @@ fn look_at(wanted: Wanted, address: *mut u8, size: usize) {
     });
 }
 
-/// Follows a block. One that a signal handler asks for while its thread is in here is not followed.
+/// Follows a block. One allocated by a signal handler while its thread is in here is not followed.
 #[inline(never)]
 fn follow(local: &Local, address: *mut u8, size: usize) {
     if !local.is_inside.replace(true) {
@@ -176,7 +176,7 @@ fn follow(local: &Local, address: *mut u8, size: usize) {
 /// The countdown has run out, or was another rule's.
 #[cold]
 #[inline(never)]
-fn chosen(local: &Local, wanted: Wanted, (address, size): (*mut u8, usize), amount: i64) {
+fn chosen(local: &Local, wanted: Wanted, address: *mut u8, size: usize, amount: i64) {
     if local.is_inside.replace(true) {
         // A signal handler that allocates while we are inside.
         return;
@@ -190,7 +190,7 @@ fn chosen(local: &Local, wanted: Wanted, (address, size): (*mut u8, usize), amou
         local.last.set(address as u64);
         local.drawn.set(local.left.get());
         if !local.is_ours.get()
-            && let (Some(watch), Some(probe)) = (memory::watch(), global::probe())
+            && let (Some(watch), Some(probe)) = (memory::watch(), probe::probe())
         {
             watch.allocated(probe, wanted.rule(), address as u64, size as u64);
         }
@@ -198,7 +198,7 @@ fn chosen(local: &Local, wanted: Wanted, (address, size): (*mut u8, usize), amou
     local.is_inside.set(false);
 }
 
-/// How far it is to the next allocation that is recorded.
+/// The distance to the next sampled allocation.
 fn draw(local: &Local) -> i64 {
     if !local.is_seeded.replace(true) {
         let seed = u64::from(sys::thread_id()) << 32 ^ profundo_probe::clock::now();
@@ -210,7 +210,7 @@ fn draw(local: &Local) -> i64 {
     i64::try_from(gap).unwrap_or(i64::MAX)
 }
 
-/// Sets the usual gap, for those who draw from now on.
+/// Sets the usual gap for later draws.
 pub(crate) fn set_mean(mean: f64) {
     MEAN.store(mean.to_bits(), Ordering::Relaxed);
 }
@@ -229,7 +229,7 @@ fn end(wanted: Wanted, block: Block, is_temporary: bool) {
     within(|watch| watch.freed(wanted.rule(), block, is_temporary));
 }
 
-/// Whether nothing was allocated on this thread since the block was.
+/// Whether this thread has allocated nothing since the block.
 #[cold]
 fn is_last(block: Block) -> bool {
     LOCAL.with(|local| local.last.get() == block.address && local.left.get() == local.drawn.get())
@@ -282,8 +282,8 @@ fn count_resized() {
 #[cold]
 #[inline(never)]
 fn enter(local: &Local) -> Option<&'static CountSlot> {
-    // What is asked of the kernel here is not asked by the program, whose `errno` stays what it was.
-    // SAFETY: the place is the calling thread's own, for as long as it lives.
+    // System calls made here are not the program's, whose `errno` is kept. SAFETY: the place is the
+    // calling thread's own, for as long as it lives.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let before = unsafe { *errno };
@@ -300,12 +300,12 @@ pub(crate) fn slot() -> Option<&'static CountSlot> {
     LOCAL.with(|local| local.slot.get().or_else(|| enter(local)))
 }
 
-/// Says whether the calling thread works for us; returns what it was before.
+/// Sets whether the calling thread works for us; returns the former value.
 pub(crate) fn set_ours(is_ours: bool) -> bool {
     LOCAL.with(|local| local.is_ours.replace(is_ours))
 }
 
-/// In the child of a fork, of which the calling thread is the only one.
+/// In the child of a fork, whose only thread is the calling one.
 pub(crate) fn reset_after_fork() {
     LOCAL.with(|local| {
         local.is_inside.set(false);

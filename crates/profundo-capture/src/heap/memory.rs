@@ -1,5 +1,5 @@
-//! The memory in which allocations are recorded and counted: reserved from the kernel, never from the
-//! allocator that is watched.
+//! The memory in which allocations are recorded and counted: reserved from the kernel, never from
+//! the watched allocator.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::{mem, ptr};
@@ -16,20 +16,20 @@ use crate::mapping::Mapping;
 
 /// Words for stacks: some million of them. Address space, not memory.
 const TRACE_WORDS: usize = 1 << 25;
-/// Threads that count for themselves; those that come when so many live count together.
+/// The limit of threads that count for themselves; further ones share one counter.
 const SLOTS: usize = 1 << 16;
 
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(ptr::null_mut());
 static COUNTS: AtomicPtr<Counts> = AtomicPtr::new(ptr::null_mut());
 
-/// What is there in the whole process, where the peak is watched.
+/// The live bytes of the whole process, where the peak is watched.
 pub(crate) static LIVE: Live = Live {
     now: AtomicI64::new(0),
     peak: AtomicI64::new(0),
     is_watched: AtomicBool::new(false),
 };
 
-/// Bytes in use, and the most that ever were.
+/// Bytes in use, and their peak.
 #[derive(Debug)]
 pub(crate) struct Live {
     now: AtomicI64,
@@ -51,12 +51,12 @@ impl Live {
         self.now.fetch_sub(size as i64, Ordering::Relaxed);
     }
 
-    /// Begins to watch, with `live` bytes there already.
+    /// Starts to watch, with `live` bytes in use already.
     pub(crate) fn begin(&self, live: impl FnOnce() -> i64) {
         if self.is_watched.swap(true, Ordering::Relaxed) {
             return;
         }
-        // An allocator may have told of it from the beginning, unasked.
+        // An allocator may have reported from the beginning, unasked.
         if self.peak() == 0 {
             self.now.store(live(), Ordering::Relaxed);
             self.reset_peak();
@@ -74,18 +74,18 @@ impl Live {
     }
 }
 
-/// Where allocations are recorded, once they ever were.
+/// The recording of allocations, once there ever was one.
 #[inline]
 pub(crate) fn watch() -> Option<&'static Watch> {
     // SAFETY: null, or leaked before it was stored. Acquire pairs with the release in `make_watch`.
     unsafe { WATCH.load(Ordering::Acquire).as_ref() }
 }
 
-/// What is asked first about each block that is freed.
+/// The filter that is checked first for each freed block.
 static FEW: Few = Few::new();
 
-/// The same, made at the first call and never freed: a thread may be about to look into it at any time
-/// after. The caller has the session's lock.
+/// The recording, made at the first call and never freed: a thread may be about to use it at any
+/// time after. The caller has the session's lock.
 pub(crate) fn make_watch() -> Result<&'static Watch, Error> {
     if let Some(watch) = watch() {
         return Ok(watch);
@@ -105,7 +105,7 @@ pub(crate) fn make_watch() -> Result<&'static Watch, Error> {
     Ok(made)
 }
 
-/// One value in memory of its own, which is not touched where it is not used.
+/// One value in memory of its own, whose unused parts are not touched.
 ///
 /// # Safety
 /// As for [`Mapping::leak_as`].
@@ -119,8 +119,8 @@ unsafe fn one_of<T>() -> Result<&'static T, Error> {
 fn page_of_this_process() -> Result<&'static AtomicU32, Error> {
     const PAGE: usize = 4096;
     let page = Mapping::reserve(PAGE)?;
-    // Where the kernel does not know this (before 4.14), what `reset_after_fork` does must be enough.
-    // SAFETY: the page is ours, and nobody has used it yet.
+    // Where the kernel does not know this (before 4.14), `reset_after_fork` must be enough. SAFETY:
+    // the page is ours, and has not been used yet.
     unsafe { libc::madvise(page.as_ptr().cast(), PAGE, libc::MADV_WIPEONFORK) };
     // SAFETY: zeros are an atomic's.
     let words: &[AtomicU32] = unsafe { page.leak_as() };
@@ -129,7 +129,7 @@ fn page_of_this_process() -> Result<&'static AtomicU32, Error> {
     Ok(word)
 }
 
-/// Tables with the memory that they lie in.
+/// Tables with their memory.
 #[derive(Debug)]
 pub(crate) struct OwnedTables {
     /// Boxed, so that their address stays what was published.
@@ -140,7 +140,7 @@ pub(crate) struct OwnedTables {
 }
 
 impl OwnedTables {
-    /// Tables for so many allocations.
+    /// Tables for `allocations` allocations.
     pub(crate) fn new(allocations: u64) -> Result<Self, Error> {
         const MOST: u64 = 1 << 36;
         if allocations == 0 || allocations > MOST {
@@ -150,9 +150,9 @@ impl OwnedTables {
         let rows = Mapping::reserve(count * size_of::<Row>())?;
         let words = Mapping::reserve(TRACE_WORDS * size_of::<AtomicU64>())?;
         let chains = Mapping::reserve(CHAINS * size_of::<AtomicU32>())?;
-        // SAFETY: the mappings are page-aligned, zeroed, which is good for atomics, and hold as many as
-        // is said; they live as long as `self`, and whoever drops us has made sure that nobody uses
-        // the tables.
+        // SAFETY: the mappings are page-aligned, zeroed, which is good for atomics, and hold as
+        // many as given; they live as long as `self`, and the owner drops us only when the tables
+        // are not in use.
         let tables = unsafe {
             let rows: &'static [Row] = std::slice::from_raw_parts(rows.as_ptr().cast(), count);
             let words = std::slice::from_raw_parts(words.as_ptr().cast(), TRACE_WORDS);
@@ -174,12 +174,12 @@ impl OwnedTables {
         &self.tables
     }
 
-    /// The tables' address, to be published to those who record.
+    /// The tables' address, to be published to recording threads.
     pub(crate) fn as_ptr(&self) -> *mut Tables {
         (&raw const *self.tables).cast_mut()
     }
 
-    /// Forgets everything, while nobody records. The memory is given back.
+    /// Forgets everything, while no thread records. The memory is returned.
     pub(crate) fn clear(&self) {
         self.rows.give_back();
         self.words.give_back();
@@ -188,11 +188,11 @@ impl OwnedTables {
     }
 }
 
-/// Forgets which blocks are followed, while nobody records.
+/// Forgets the followed blocks, while no thread records.
 pub(crate) fn forget_followed(watch: &Watch) {
     let followed = ptr::from_ref(watch.followed);
-    // SAFETY: the memory is a mapping of our own, whose pages become zeros: nothing is followed, and
-    // nobody has its lock. Who looks at it meanwhile reads atomics that are one or the other.
+    // SAFETY: the memory is a mapping of our own, whose pages become zeros: nothing is followed,
+    // and its lock is free. A reader meanwhile reads atomics that are one or the other.
     unsafe {
         libc::madvise(
             followed.cast_mut().cast(),
@@ -204,7 +204,7 @@ pub(crate) fn forget_followed(watch: &Watch) {
     watch.unfollowed.store(0, Ordering::Relaxed);
 }
 
-/// All threads' counts, once somebody wanted them. `None` where there is no memory for them.
+/// All threads' counts, once they were requested. `None` where there is no memory for them.
 pub(crate) fn counts() -> Option<&'static Counts> {
     let load = || {
         // SAFETY: null, or leaked before it was stored. Acquire pairs with the release below.
@@ -216,14 +216,14 @@ pub(crate) fn counts() -> Option<&'static Counts> {
     })
 }
 
-/// Makes them. It may run within an allocation, so it takes its memory from the kernel.
+/// Makes the counts. It may run within an allocation, so it takes its memory from the kernel.
 #[cold]
 fn make_counts() -> Option<()> {
     let slots = Mapping::reserve(SLOTS * size_of::<CountSlot>()).ok()?;
     let home = Mapping::reserve(size_of::<Counts>()).ok()?;
     let place = home.as_ptr().cast::<Counts>();
     // SAFETY: the slots' memory is as long as `slots`, which is leaked below or unmapped unused;
-    // `place` is aligned to a page, large enough and nobody else's.
+    // `place` is aligned to a page, large enough and without another user.
     unsafe {
         let slots = std::slice::from_raw_parts(slots.as_ptr().cast(), SLOTS);
         place.write(Counts::new(slots));
@@ -236,7 +236,7 @@ fn make_counts() -> Option<()> {
     Some(())
 }
 
-/// In the child of a fork: nothing is recorded there, and those who did are not there.
+/// In the child of a fork: nothing is recorded there, and the recording threads do not exist.
 pub(crate) fn reset_after_fork() {
     SWITCH.stop_recording();
     local::reset_after_fork();

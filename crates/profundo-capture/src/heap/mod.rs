@@ -1,7 +1,7 @@
-//! Allocations: which of them are recorded, where that is kept, and how many there were.
+//! Allocations: their sampling, their records, and their counts.
 //!
-//! An allocator that wraps another one tells of each block ([`allocated`], [`freeing`]). What runs there
-//! is a look at one word; what it leads to takes nothing from the allocator, and lies in
+//! An allocator that wraps another one reports each block ([`allocated`], [`freeing`]). That is a
+//! load of one word; the code behind it takes nothing from the allocator, and lies in
 //! `profundo-probe`. Everything else in here runs on normal threads and may allocate; our own
 //! allocations are neither recorded nor counted.
 
@@ -19,7 +19,7 @@ pub use counting::{
     Counting, Here, begin_here, counted, is_installed, peak, reset_peak, watch_peak,
 };
 pub use local::{Moving, allocated, freeing, moved, moving, stayed};
-pub use own_allocations::{Quiet, quietly};
+pub use own_allocations::{ExcludedAllocations, exclude_allocations};
 pub use profundo_probe::heap::counts::Counted;
 pub use profundo_probe::heap::switch::Wanted;
 pub use session::{

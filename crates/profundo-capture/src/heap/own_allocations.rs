@@ -1,26 +1,26 @@
-//! What we allocate ourselves is nobody's business.
+//! Our own allocations are neither recorded nor counted.
 
 use std::marker::PhantomData;
 
 use super::local;
 
-/// While it lives, what the calling thread allocates is ours: it is neither recorded nor counted.
+/// While it lives, the allocations of the calling thread are ours.
 #[derive(Debug)]
-pub struct Quiet {
+pub struct ExcludedAllocations {
     before: bool,
-    /// It is the calling thread's alone.
+    /// Bound to the calling thread.
     _here: PhantomData<*const ()>,
 }
 
-/// Says that the calling thread works for us, until the guard drops.
-pub fn quietly() -> Quiet {
-    Quiet {
+/// Marks the calling thread as working for us, until the guard drops.
+pub fn exclude_allocations() -> ExcludedAllocations {
+    ExcludedAllocations {
         before: local::set_ours(true),
         _here: PhantomData,
     }
 }
 
-impl Drop for Quiet {
+impl Drop for ExcludedAllocations {
     fn drop(&mut self) {
         local::set_ours(self.before);
     }

@@ -1,4 +1,4 @@
-//! A recording of allocations from start to stop, and what several of them add up to.
+//! A recording of allocations from start to stop, and the totals of several.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,36 +8,37 @@ use profundo_probe::heap::{SWITCH, Watch};
 use profundo_wire::recording::Instant;
 
 use super::memory::{self, OwnedTables};
-use super::{counting, local, quietly};
+use super::{counting, exclude_allocations, local};
 use crate::error::Error;
-use crate::global::{self, STATE};
+use crate::global;
 use crate::helper::Helper;
 use crate::lock::{ForkLock, Fresh};
 use crate::modules::ModuleList;
+use crate::probe;
+use crate::state::STATE;
 use crate::{clock, proc};
 
-/// Room for so many allocations, if nothing else is asked for: 200 MB of address space, touched as
-/// they come.
+/// The default number of allocations: 200 MB of address space, touched as they come.
 pub const DEFAULT_ALLOCATIONS: u64 = 1 << 22;
 
-/// How often new modules and ended threads are looked for.
+/// The interval of looks for new modules and ended threads.
 const TICK: Duration = Duration::from_millis(20);
-/// In how many turns ended threads are looked for once.
+/// The number of turns between looks for ended threads.
 const SWEEP: u32 = 8;
 
-/// Which allocations are recorded.
+/// The allocations that are recorded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rule {
-    /// One about each so many bytes. 0: all.
+    /// On average one in so many bytes. 0: all.
     Bytes(u64),
     /// Each with this probability: 1 and above are all of them, 0 and below none.
     Events(f64),
 }
 
-/// What can be chosen beforehand.
+/// The settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// For how many allocations there is room.
+    /// The room for allocations.
     pub allocations: u64,
 }
 
@@ -50,17 +51,17 @@ pub(crate) struct State {
     pub(crate) totals: Totals,
 }
 
-/// What the recordings add up to.
+/// The totals of the recordings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
     pub(crate) started: Instant,
     pub(crate) ended: Instant,
     pub(crate) duration: u64,
-    /// By the number that allocations carry.
+    /// By the rule's number, which allocations carry.
     pub(crate) rules: BTreeMap<u32, Rule>,
 }
 
-/// A recording that is going on.
+/// A running recording.
 #[derive(Debug)]
 struct Recording {
     number: u64,
@@ -70,17 +71,17 @@ struct Recording {
     started: Instant,
 }
 
-/// Taken before the lock of the sessions of time, where both are.
+/// Locked before the sessions of time, where both are.
 pub(crate) static HEAP: ForkLock<State> = ForkLock::new(State::new());
 
-/// Whether allocations are recorded, to be asked without the lock.
+/// Whether allocations are recorded, readable without the lock.
 static RECORDING: AtomicBool = AtomicBool::new(false);
 
-/// Rules are numbered by when they began to hold, those of one recording that was interrupted too.
+/// Rules are numbered in the order of their starts, also within one interrupted recording.
 static RULES: AtomicU64 = AtomicU64::new(1);
 
 impl Rule {
-    /// How far it is from one to the next, in bytes or events.
+    /// The distance from one to the next, in bytes or events.
     fn mean(self) -> f64 {
         match self {
             Self::Bytes(mean) => mean as f64,
@@ -110,9 +111,9 @@ impl State {
         }
     }
 
-    /// In a forked child: lets go of the parent's recording.
+    /// In a forked child: releases the parent's recording.
     fn forget_the_parents(&mut self) {
-        // Who was made by the kernel's own call has not been told of it.
+        // A child of a bare system call has run no fork handler.
         if memory::watch().is_some_and(|watch| watch.is_ours.load(Ordering::Relaxed) == 0) {
             memory::reset_after_fork();
         }
@@ -124,7 +125,7 @@ impl State {
         }
     }
 
-    /// What the recordings add up to by now.
+    /// The totals of the recordings by now.
     pub(crate) fn totals_now(&self) -> Totals {
         let mut totals = self.totals.clone();
         if let Some(recording) = &self.recording {
@@ -133,7 +134,7 @@ impl State {
         totals
     }
 
-    /// Lets allocations be recorded by a rule, which has a new number.
+    /// Starts to record by a rule, which gets a new number.
     fn turn_on(&mut self, rule: Rule) {
         let number = RULES.fetch_add(1, Ordering::Relaxed);
         self.totals.rules.insert(number as u32, rule);
@@ -173,17 +174,17 @@ impl Totals {
     }
 }
 
-/// Lets nothing be recorded any more, and waits for those who are at it.
+/// Stops recording, and waits for threads that still do.
 fn turn_off(watch: &Watch) {
     SWITCH.stop_recording();
-    while !watch.is_quiet() {
+    while !watch.is_idle() {
         std::thread::sleep(Duration::from_micros(20));
     }
 }
 
-/// Replaces the settings, and forgets what was recorded.
+/// Replaces the settings, and forgets the recorded allocations.
 pub fn init(settings: Settings) -> Result<(), Error> {
-    let _quiet = quietly();
+    let _excluded = exclude_allocations();
     let mut state = HEAP.lock();
     state.forget_the_parents();
     if state.recording.is_some() {
@@ -193,7 +194,8 @@ pub fn init(settings: Settings) -> Result<(), Error> {
     let tables = OwnedTables::new(settings.allocations)?;
     turn_off(watch);
     watch.tables.store(tables.as_ptr(), Ordering::SeqCst);
-    // The former ones go: nobody is inside, and who comes in sees that nothing is recorded.
+    // The former ones go: no thread is inside, and a thread that comes in sees that recording is
+    // off.
     state.tables = Some(tables);
     state.settings = settings;
     state.totals = Totals::new();
@@ -205,7 +207,7 @@ pub fn settings() -> Settings {
     HEAP.lock().settings
 }
 
-/// How many allocations are recorded that were not cleared.
+/// The number of recorded allocations that were not cleared.
 pub fn len() -> u64 {
     let state = HEAP.lock();
     state
@@ -234,7 +236,7 @@ fn start_unless(rule: Rule, refuse: fn(&Recording) -> Option<Error>) -> Result<u
     static RECORDINGS: AtomicU64 = AtomicU64::new(1);
     rule.check()?;
     counting::check_installed()?;
-    let _quiet = quietly();
+    let _excluded = exclude_allocations();
     let probe = global::make_probe()?;
     refresh_modules();
     let mut held = HEAP.lock();
@@ -257,11 +259,11 @@ fn start_unless(rule: Rule, refuse: fn(&Recording) -> Option<Error>) -> Result<u
     }
     let tables = state.tables.as_ref().expect("it was made just now");
     watch.tables.store(tables.as_ptr(), Ordering::SeqCst);
-    // What was freed since the last recording was not seen.
+    // Frees since the last recording were not seen.
     turn_off(watch);
     memory::forget_followed(watch);
     let mut turns = 0_u32;
-    let helper = Helper::start_with(TICK, move || {
+    let helper = Helper::start(TICK, move || {
         turns = turns.wrapping_add(1);
         turn(turns);
         true
@@ -287,18 +289,18 @@ fn start_unless(rule: Rule, refuse: fn(&Recording) -> Option<Error>) -> Result<u
     Ok(number)
 }
 
-/// Ends the recording, if there is one. What was recorded stays.
+/// Ends the recording, if there is one. The recorded allocations stay.
 pub fn stop() {
     stop_if(|_| true);
 }
 
-/// Ends the recording with this number, if it is the one that is going on.
+/// Ends the recording with this number, if it is running.
 pub fn stop_session(number: u64) {
     stop_if(|recording| recording.number == number);
 }
 
 fn stop_if(is_meant: impl FnOnce(&mut Recording) -> bool) {
-    let _quiet = quietly();
+    let _excluded = exclude_allocations();
     let mut state = HEAP.lock();
     state.forget_the_parents();
     let Some(recording) = state.recording.take_if(is_meant) else {
@@ -313,9 +315,9 @@ fn stop_if(is_meant: impl FnOnce(&mut Recording) -> bool) {
     recording.helper.stop();
 }
 
-/// Forgets what was recorded. Works while allocations are recorded: it goes on.
+/// Forgets the recorded allocations. Works while allocations are recorded: the recording goes on.
 pub fn clear() {
-    let _quiet = quietly();
+    let _excluded = exclude_allocations();
     let mut held = HEAP.lock();
     let state = &mut *held;
     state.forget_the_parents();
@@ -335,7 +337,7 @@ pub fn clear() {
 }
 
 pub(super) fn refresh_modules() {
-    let Some(probe) = global::probe() else { return };
+    let Some(probe) = probe::probe() else { return };
     let mut state = STATE.lock();
     state
         .modules
@@ -346,7 +348,7 @@ pub(super) fn refresh_modules() {
 /// One turn of the helper: libraries may have been loaded, and threads have ended.
 fn turn(turns: u32) {
     refresh_modules();
-    let Some(probe) = global::probe() else { return };
+    let Some(probe) = probe::probe() else { return };
     if turns.is_multiple_of(SWEEP) {
         let _state = STATE.lock();
         probe.threads.sweep(&probe.caches, proc::is_alive);

@@ -1,7 +1,7 @@
-//! What a reader gets of allocations: a copy of all rows, and a recording that has their stacks.
+//! The reader's view of allocations: a copy of all rows, and a recording with their stacks.
 //!
-//! The stacks travel as samples, each of which has in place of its weight what it stands for: so
-//! whoever reads samples reads these too.
+//! The stacks travel as samples, whose weight is replaced by an identity: so every reader of
+//! samples can read them.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -13,40 +13,41 @@ use profundo_wire::{End, Gil, PythonEnd, SampleHead, State};
 
 use super::memory::{self, OwnedTables};
 use super::session::HEAP;
-use super::{Rule, quietly};
+use super::{Rule, exclude_allocations};
 use crate::error::Error;
-use crate::global::{self, STATE};
+use crate::probe;
+use crate::state::STATE;
 use crate::{proc, recording, task};
 
-/// An allocation that was recorded.
+/// A recorded allocation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Allocation {
-    /// How many bytes.
+    /// The number of bytes.
     pub size: u64,
-    /// When, on the cycle counter.
+    /// When it was allocated, on the cycle counter.
     pub clock: u64,
-    /// When it was freed, on the cycle counter; 0 if nobody saw it.
+    /// When it was freed, on the cycle counter; 0 if that was not seen.
     pub freed: u64,
-    /// Whether that was before its thread had allocated anything else.
+    /// True if it was freed before its thread allocated anything else.
     pub is_temporary: bool,
-    /// The weight of the sample whose stack is its own.
+    /// The weight of the sample with its stack.
     pub stack: u64,
-    /// The weight of the sample whose thread and task are its own.
+    /// The weight of the sample with its thread and task.
     pub who: u64,
     /// The rule by which it was chosen.
     pub rule: Rule,
 }
 
-/// All of them.
+/// All recorded allocations.
 #[derive(Debug, Clone, Default)]
 pub struct Allocations {
-    /// Those that were recorded, in about the order in which they were made.
+    /// The recorded allocations, roughly in the order in which they were made.
     pub all: Vec<Allocation>,
-    /// Stacks, threads, tasks and modules. Its samples are no samples: see [`Allocation`].
+    /// Stacks, threads, tasks and modules. Its samples are identities: see [`Allocation`].
     pub recording: Recording,
-    /// Allocations that found no room.
+    /// Allocations without room.
     pub lost: u64,
-    /// Allocations whose end would not have been seen.
+    /// Allocations that were not followed to their end.
     pub unfollowed: u64,
 }
 
@@ -55,10 +56,10 @@ const WHO: u64 = 1 << 40;
 
 /// A copy of everything recorded since the last `clear`. Works while allocations are recorded.
 pub fn snapshot() -> Result<Allocations, Error> {
-    let _quiet = quietly();
+    let _excluded = exclude_allocations();
     let state = HEAP.lock();
-    // Nothing was ever recorded: so there is nothing.
-    let (Some(tables), Some(probe)) = (&state.tables, global::probe()) else {
+    // Nothing was ever recorded: the result is empty.
+    let (Some(tables), Some(probe)) = (&state.tables, probe::probe()) else {
         return Ok(Allocations::default());
     };
     let totals = state.totals_now();
@@ -96,7 +97,7 @@ pub fn snapshot() -> Result<Allocations, Error> {
     })
 }
 
-/// The rows, and the words of samples that stand for their stacks, threads and tasks.
+/// The rows, and the words of the samples for their stacks, threads and tasks.
 fn read(
     tables: &OwnedTables,
     rule_of: impl Fn(u32) -> Option<Rule>,
@@ -105,7 +106,7 @@ fn read(
     let mut words = Vec::new();
     let mut room = vec![0; MAX_DEPTH];
     let mut stacks = HashMap::new();
-    let mut people: HashMap<(u32, u64), u64> = HashMap::new();
+    let mut owners: HashMap<(u32, u64), u64> = HashMap::new();
     let mut all = Vec::with_capacity(tables.rows.len());
     for entry in tables.rows.read() {
         // A rule that is not known any more: the row was begun before the last `clear`.
@@ -125,7 +126,7 @@ fn read(
             thread: entry.thread,
             tid: 0,
         };
-        if let Some(record) = global::probe().and_then(|probe| probe.threads.record(entry.thread)) {
+        if let Some(record) = probe::probe().and_then(|probe| probe.threads.record(entry.thread)) {
             head.tid = record.tid();
         }
         stacks.entry(entry.trace).or_insert_with(|| {
@@ -140,8 +141,8 @@ fn read(
                 words.extend(addresses);
             }
         });
-        let next = WHO + people.len() as u64;
-        let who = *people.entry((entry.thread, entry.task)).or_insert_with(|| {
+        let next = WHO + owners.len() as u64;
+        let who = *owners.entry((entry.thread, entry.task)).or_insert_with(|| {
             let weight = next;
             words.extend(SampleHead { weight, ..head }.to_words());
             weight

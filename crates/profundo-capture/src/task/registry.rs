@@ -1,9 +1,9 @@
-//! The tasks that live, and what is remembered of those that ended.
+//! The living tasks, and the memory of ended ones.
 //!
 //! A server wraps one future for each request, for days. Its tasks have few names and park at few
-//! places: each name and each stack is kept once. Where there are many all the same, the oldest
-//! are forgotten, and of names and stacks that are new less is kept. So what is kept grows with
-//! the tasks that live at one time, by some words for each, and with nothing else.
+//! places: each name and each stack is kept once. If there are still too many, the oldest are
+//! forgotten, and less is kept of new names and stacks. So the memory grows only with the tasks
+//! that live at one time, by some words for each.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hash};
@@ -16,25 +16,25 @@ use profundo_wire::recording::TaskInfo;
 
 use super::Running;
 
-/// How many ended tasks are remembered by name, so that their samples can be told apart.
+/// The number of ended tasks remembered by name, so that their samples can be distinguished.
 const REMEMBERED: usize = 1 << 16;
-/// How many names of tasks are kept. A task that is made when they are all in use has none.
+/// The limit of kept task names. A task that is made when they are all in use has none.
 const MOST_NAMES: usize = 1 << 13;
 /// The bytes of a name that are kept.
 const LONGEST_NAME: usize = 200;
-/// How many words the stacks of parked tasks take before only the innermost frame of a new one
-/// is kept.
+/// The limit of words for the stacks of parked tasks; beyond it, only the innermost frame of a new
+/// one is kept.
 const MOST_WORDS: usize = 1 << 17;
 
 #[derive(Debug, Default)]
 pub(super) struct Registry {
     living: HashMap<u64, Living>,
-    /// The numbers of the living, so that one can be picked at random at no cost.
+    /// The numbers of the living tasks, so that one can be picked at random at no cost.
     numbers: Vec<u64>,
     ended: VecDeque<(u64, Arc<Name>)>,
     names: HashSet<Arc<Name>>,
     parks: HashSet<Arc<Park>>,
-    /// The words of all parks.
+    /// The words of all kept stacks.
     words: usize,
 }
 
@@ -42,13 +42,13 @@ pub(super) struct Registry {
 struct Living {
     name: Arc<Name>,
     running: Arc<Running>,
-    /// Where it parked last; `None` if it has not parked under the eyes of a session.
+    /// Its last park; `None` if it has not parked during a session.
     park: Option<Arc<Park>>,
-    /// Where its number stands among those of the living.
+    /// The position of its number among those of the living tasks.
     position: usize,
 }
 
-/// What tasks are called, and where they were made.
+/// The name of tasks, and the place where they were made.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Name {
     text: Box<str>,
@@ -65,7 +65,7 @@ pub(crate) struct Park {
 /// A task as the wall-clock helper picks it.
 #[derive(Debug)]
 pub(crate) enum Picked {
-    /// It is parked; where, if that is known.
+    /// The task is parked, at a known or unknown place.
     Parked {
         number: u64,
         park: Option<Arc<Park>>,
@@ -128,7 +128,7 @@ impl Registry {
         self.forget_park(before);
     }
 
-    /// How many tasks live.
+    /// The number of living tasks.
     pub(super) fn living(&self) -> usize {
         self.numbers.len()
     }
@@ -219,7 +219,7 @@ impl Registry {
         }
     }
 
-    /// After a crowd its room is given back.
+    /// Returns the room of a former crowd.
     fn give_back(&mut self) {
         const LEAST: usize = 1024;
         let living = self.living.len();
@@ -230,7 +230,7 @@ impl Registry {
     }
 }
 
-/// The one that equals this, and whether it is new.
+/// The equal value in the set, and whether it is new.
 fn kept<T: Eq + Hash, S: BuildHasher>(all: &mut HashSet<Arc<T>, S>, one: T) -> (Arc<T>, bool) {
     if let Some(known) = all.get(&one) {
         return (known.clone(), false);
@@ -240,15 +240,17 @@ fn kept<T: Eq + Hash, S: BuildHasher>(all: &mut HashSet<Arc<T>, S>, one: T) -> (
     (one, true)
 }
 
-/// Lets one go. Where nobody else has it, it is forgotten: then this is true.
+/// Releases a value; removes it from the set if it has no other user, and returns whether that was
+/// so.
 fn forget<T: Eq + Hash, S: BuildHasher>(all: &mut HashSet<Arc<T>, S>, one: Arc<T>) -> bool {
     /// `one`, and the set's own.
     const LAST: usize = 2;
-    // Nobody takes another one meanwhile: all of them are here, and we have the only way to them.
+    // No other reference can be taken meanwhile: all of them are here, and we hold the only way to
+    // them.
     Arc::strong_count(&one) <= LAST && all.remove(&one)
 }
 
-/// A name, as much of it as is kept.
+/// The kept part of a name.
 fn shortened(name: &str) -> Box<str> {
     const MARK: &str = "…";
     if name.len() <= LONGEST_NAME {

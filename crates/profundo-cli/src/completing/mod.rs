@@ -1,11 +1,10 @@
-//! What a shell offers when the tab key is pressed: options and verbs, recordings, and the names that are in the
-//! recording that is looked at.
+//! Completions in a shell: options and verbs, recordings, and the names in the recording that the
+//! command line is about.
 //!
-//! The shell's script calls `profundo` again, with `$PROFUNDO_COMPLETE` set, for each press. So what it offers is
-//! that of this version and of this folder.
+//! The shell's script calls `profundo`, with `$PROFUNDO_COMPLETE` set, for each press of the tab
+//! key. So the candidates are those of this version and of this folder.
 
 mod names;
-mod processes;
 mod recordings;
 
 use std::ffi::OsString;
@@ -13,23 +12,20 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
 
-use crate::options::Arguments;
-
-pub use names::{files, functions, threads};
-pub use processes::processes;
-pub use recordings::{recordings, report_words};
+pub use names::{files, functions, threads, transforms};
+pub use recordings::recordings;
 
 /// The variable that a shell's script sets. Its value is the shell's name.
 const VARIABLE: &str = "PROFUNDO_COMPLETE";
 
-/// Answers a shell that asks, and ends then.
-pub fn answer() {
+/// Answers a request of a shell, and ends then. `arguments` makes the whole command line.
+pub fn answer(arguments: fn() -> Command) {
     if std::env::var_os(VARIABLE).is_some() {
-        CompleteEnv::with_factory(Arguments::command)
+        CompleteEnv::with_factory(arguments)
             .var(VARIABLE)
             .complete();
     }
@@ -47,8 +43,8 @@ pub fn script(shell: Shell) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What has been typed so far, without `profundo` itself.
-fn typed() -> Vec<OsString> {
+/// The words that have been typed so far, without `profundo` itself.
+pub fn typed() -> Vec<OsString> {
     let words = std::env::args_os().skip_while(|word| word != "--");
     words.skip(2).collect()
 }

@@ -1,24 +1,25 @@
-//! The names in the recording that is looked at: functions, files and threads, the hottest first.
+//! The names in the recording that the command line is about: functions, files and threads, the
+//! hottest first.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap_complete::CompletionCandidate;
-use profundo_analysis::{Filter, Place, Selection, Shown, shares, totals};
+use profundo_analysis::{Filter, Operation, Place, Selection, Shown, shares, totals};
+use profundo_console::completing::starting_with;
 use profundo_model::{Nanos, Profile};
 use rustc_hash::FxHashSet;
 
-use super::recordings::starting_with;
 use super::typed;
 use crate::recordings::{is_meant_as_file, meant};
 
-/// A larger recording takes too long to be read between two keys.
+/// The largest recording, in bytes, that is read while the user types.
 const LARGEST: u64 = 32 << 20;
-/// So many names are offered.
+/// The largest number of candidates.
 const MOST: usize = 60;
 
-/// Functions.
+/// Candidates: names of functions.
 pub fn functions(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(profile) = profile() else {
         return Vec::new();
@@ -34,7 +35,20 @@ pub fn functions(current: &OsStr) -> Vec<CompletionCandidate> {
     )
 }
 
-/// Files of source.
+/// Candidates: the names of transforms, and functions behind one of them.
+pub fn transforms(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some((name, typed)) = current.to_str().and_then(|text| text.split_once(':')) else {
+        let names = Operation::NAMES.iter();
+        let names = names.map(|(name, _)| CompletionCandidate::new(format!("{name}:")));
+        return starting_with(names, current).collect();
+    };
+    let functions = functions(OsStr::new(typed)).into_iter();
+    functions
+        .map(|candidate| candidate.add_prefix(format!("{name}:")))
+        .collect()
+}
+
+/// Candidates: names of source files.
 pub fn files(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(profile) = profile() else {
         return Vec::new();
@@ -47,7 +61,7 @@ pub fn files(current: &OsStr) -> Vec<CompletionCandidate> {
     offer(names, current)
 }
 
-/// Threads.
+/// Candidates: names of threads.
 pub fn threads(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(profile) = profile() else {
         return Vec::new();
@@ -57,7 +71,7 @@ pub fn threads(current: &OsStr) -> Vec<CompletionCandidate> {
     let threads = totals
         .threads
         .iter()
-        .map(|it| profile.threads.get(it.thread).name);
+        .map(|row| profile.threads.get(row.thread).name);
     offer(threads.map(|name| profile.strings.get(name)), current)
 }
 
@@ -71,13 +85,15 @@ fn hottest(profile: &Profile) -> impl Iterator<Item = Place> {
 
 /// Each name once, if it needs no quotes.
 fn offer<'a>(names: impl Iterator<Item = &'a str>, current: &OsStr) -> Vec<CompletionCandidate> {
-    let is_plain = |it: char| it.is_alphanumeric() || "_.-/+".contains(it);
+    let is_plain = |character: char| character.is_alphanumeric() || "_.-/+".contains(character);
     let mut known = FxHashSet::default();
     let names = names.filter(|name| !name.is_empty() && name.chars().all(is_plain));
     let once = names.filter(move |name| known.insert(*name));
     let candidates = once.map(CompletionCandidate::new);
     let ordered = starting_with(candidates, current).take(MOST).enumerate();
-    ordered.map(|(at, it)| it.display_order(Some(at))).collect()
+    ordered
+        .map(|(at, candidate)| candidate.display_order(Some(at)))
+        .collect()
 }
 
 /// The recording that the command line names, or the newest.
@@ -89,7 +105,8 @@ fn profile() -> Option<Profile> {
     if size > LARGEST {
         return None;
     }
-    // Names that the recording lacks are not looked for, and nothing is said: the shell's line is being typed.
+    // Names that the recording lacks are not looked for, and nothing is said: the shell's line is
+    // being typed.
     let (profile, _) = profundo_formats::gather_file(&path, Nanos(0)..Nanos(u64::MAX)).ok()?;
     Some(profile)
 }

@@ -1,4 +1,5 @@
-//! Settings as words of the command line. What was typed decides, and a setting that does not go with it is left out.
+//! Settings as words of the command line. Typed words are stronger, and a setting that conflicts
+//! with them is left out.
 
 use std::ffi::OsString;
 
@@ -10,22 +11,22 @@ use super::read::{Entry, Value, commands};
 use super::{Settings, is_off, known};
 use crate::options::Arguments;
 
-/// Commands that settings are not for: they say what is wrong with settings, or only print.
+/// Commands without settings: they check settings, or only print.
 const WITHOUT: [&str; 4] = ["doctor", "completions", "man", "help"];
-/// Turns settings off.
+/// The option that turns settings off.
 const OFF: &str = "--no-config";
 
-/// Words, and what among them nobody typed.
+/// The command line with the words from settings.
 #[derive(Debug, Default)]
 pub struct WithDefaults {
     pub words: Vec<OsString>,
     /// The options that have a value from settings.
     pub set: Vec<String>,
-    /// How many patterns of own code are from there.
+    /// The number of patterns of own code from settings.
     pub mine: usize,
 }
 
-/// The words that were typed, with those that settings add behind the command; and which options these are.
+/// The typed words, with those from settings behind the command.
 pub fn with_defaults(words: Vec<OsString>) -> Result<WithDefaults, String> {
     let added = add_defaults(&words)?;
     Ok(added.unwrap_or(WithDefaults {
@@ -64,13 +65,13 @@ fn add_defaults(words: &[OsString]) -> Result<Option<WithDefaults>, String> {
         behind: at + 1,
         added: (settings.mine())
             .filter(|_| has_mine(command))
-            .map(|it| format!("--mine={it}").into())
+            .map(|pattern| format!("--mine={pattern}").into())
             .collect(),
     };
     let mine = chosen.added.len();
     let mut set = Vec::new();
     let mut waiting = candidates(&settings, command, &typed);
-    // One may go only with another, so that is tried as long as there is any that goes.
+    // A setting may need another one, so the rest is tried again as long as one can be added.
     loop {
         let before = waiting.len();
         let mut next = Vec::new();
@@ -90,7 +91,7 @@ fn add_defaults(words: &[OsString]) -> Result<Option<WithDefaults>, String> {
     Ok(Some(WithDefaults { words, set, mine }))
 }
 
-/// What is wrong with the values of settings, whatever command they are for.
+/// The errors in values of settings, for any command.
 pub fn wrong_values(settings: &Settings) -> Vec<String> {
     let all = commands();
     let mut wrong = Vec::new();
@@ -105,7 +106,7 @@ pub fn wrong_values(settings: &Settings) -> Vec<String> {
             };
             let mut words: Vec<OsString> = vec!["profundo".into(), verb.get_name().into()];
             words.extend(words_of(entry));
-            // What is wanting beside it is found out later.
+            // Missing options are reported later.
             if let Err(error) = Arguments::command().try_get_matches_from(words)
                 && is_about_value(error.kind())
             {
@@ -121,7 +122,7 @@ pub fn wrong_values(settings: &Settings) -> Vec<String> {
     wrong
 }
 
-/// Whether a value is wrong, whatever stands beside it.
+/// True if a value is wrong by itself.
 fn is_about_value(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -136,15 +137,17 @@ fn is_about_value(kind: ErrorKind) -> bool {
 }
 
 fn has_mine(command: &Command) -> bool {
-    command.get_arguments().any(|it| it.get_id() == "mine")
+    command
+        .get_arguments()
+        .any(|argument| argument.get_id() == "mine")
 }
 
-/// What was typed, without any settings.
+/// The typed words, without any settings.
 struct Typed {
-    /// Of the command; none where something is wrong or wanting.
+    /// The command's matches; `None` if an option is wrong or missing.
     matches: Option<ArgMatches>,
     wanting: bool,
-    /// Help is an answer, and what is wrong is told as ever.
+    /// Help is an answer; errors are reported as usual.
     is_answer: bool,
     is_off: bool,
 }
@@ -160,7 +163,7 @@ impl Typed {
                 is_answer: false,
             },
             Err(error) => {
-                // What is wanting may be in the settings.
+                // Missing options may be in the settings.
                 let wanting = error.kind() == ErrorKind::MissingRequiredArgument;
                 Self {
                     matches: None,
@@ -172,19 +175,23 @@ impl Typed {
         }
     }
 
-    /// Whether settings are turned off.
+    /// True if the typed words turn settings off.
     fn wants_none(&self, words: &[OsString]) -> bool {
         let ours = words.iter().take_while(|word| *word != "--");
         self.is_off || self.wanting && ours.into_iter().any(|word| word == OFF)
     }
 
     fn has(&self, id: &str) -> bool {
-        let source = self.matches.as_ref().map(|it| it.value_source(id));
+        let source = self
+            .matches
+            .as_ref()
+            .map(|matches| matches.value_source(id));
         source == Some(Some(ValueSource::CommandLine))
     }
 }
 
-/// The settings for a command that were not typed: of each option the strongest, and the strongest first.
+/// The settings for a command that were not typed: of each option the strongest, and the strongest
+/// first.
 fn candidates<'a>(
     settings: &'a Settings,
     command: &Command,
@@ -192,16 +199,16 @@ fn candidates<'a>(
 ) -> Vec<(String, &'a Entry)> {
     let mut found: Vec<(String, &Entry)> = Vec::new();
     for file in settings.files.iter().rev() {
-        // What is said of one command is stronger than what is said of all.
+        // A setting for one command is stronger than a setting for all.
         let (of_all, of_one): (Vec<&Entry>, Vec<&Entry>) =
             file.entries.iter().partition(|entry| entry.verb.is_none());
         for entry in of_one.into_iter().chain(of_all) {
-            let is_meant = (entry.verb.as_deref()).is_none_or(|it| it == command.get_name());
+            let is_meant = (entry.verb.as_deref()).is_none_or(|verb| verb == command.get_name());
             let option = known::option(command, &entry.key);
             let Some(option) = option.filter(|_| is_meant) else {
                 continue;
             };
-            let is_known = found.iter().any(|(_, it)| it.key == entry.key);
+            let is_known = found.iter().any(|(_, known)| known.key == entry.key);
             if !is_known && !typed.has(option.get_id().as_str()) {
                 found.push((file.path.display().to_string(), entry));
             }
@@ -213,7 +220,7 @@ fn candidates<'a>(
 /// The words that were chosen so far.
 struct Chosen<'a> {
     words: &'a [OsString],
-    /// Where settings go.
+    /// The number of words before the settings.
     behind: usize,
     added: Vec<OsString>,
 }
@@ -225,7 +232,7 @@ impl Chosen<'_> {
         before.iter().chain(added).chain(after).cloned().collect()
     }
 
-    /// Adds a setting, if it goes with the rest. The error says why it never does.
+    /// Adds a setting, if it does not conflict with the words so far. An error: its value is wrong.
     fn add(&mut self, entry: &Entry, typed: &Typed) -> Result<bool, String> {
         let before = self.added.len();
         self.added.extend(words_of(entry));
@@ -260,10 +267,10 @@ fn words_of(entry: &Entry) -> Vec<OsString> {
     }
 }
 
-/// What clap says, without its name for it.
+/// The text of clap's error in one line, without its `error:`.
 fn in_one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
-    let mut lines = text.lines().map(str::trim).filter(|it| !it.is_empty());
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     let first = first.strip_prefix("error: ").unwrap_or(first);
     match lines.next() {

@@ -1,18 +1,18 @@
-//! Where settings lie: the user's own file, and in the nearest folders upwards `.profundo/config.toml`, `pyproject.toml` and
-//! `Cargo.toml`.
+//! The files of settings: the user's own, and in the nearest folders upwards
+//! `.profundo/config.toml`, `pyproject.toml` and `Cargo.toml`.
 
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::ours;
+use crate::file_owner;
 
-/// Longer files are no settings.
+/// The size from which on a file is not read as settings.
 const LONGEST: u64 = 1 << 20;
-/// What the tables of other tools' files are called.
+/// The name of our table in other tools' files.
 const NAME: &str = "profundo";
 
-/// What kind of file it is, the weakest first.
+/// The kinds of files, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// In the user's folder for settings.
@@ -49,27 +49,27 @@ impl Kind {
     }
 }
 
-/// From where it is looked for.
+/// The folders where the search begins.
 #[derive(Debug, Clone, Default)]
 pub struct Place {
     /// The current folder.
     pub here: PathBuf,
     pub home: Option<PathBuf>,
     /// The user's folder for settings.
-    pub own: Option<PathBuf>,
+    pub users: Option<PathBuf>,
 }
 
 impl Place {
     pub fn here() -> Self {
         let absolute = |name| {
             let value = std::env::var_os(name).map(PathBuf::from);
-            value.filter(|it: &PathBuf| it.is_absolute())
+            value.filter(|path: &PathBuf| path.is_absolute())
         };
         let home = absolute("HOME");
-        let own = absolute("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+        let users = absolute("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
         Self {
             here: std::env::current_dir().unwrap_or_default(),
-            own: own.map(|it| it.join(NAME)),
+            users: users.map(|folder| folder.join(NAME)),
             home,
         }
     }
@@ -92,10 +92,10 @@ pub struct PassedOver {
     pub why: String,
 }
 
-/// The files there are, the weakest first, and those that nobody should trust.
+/// The existing files, the weakest first, and those that are not trustworthy.
 pub fn find(place: &Place) -> (Vec<Found>, Vec<PassedOver>) {
     let (mut found, mut passed_over) = (Vec::new(), Vec::new());
-    let mut look = |folder: &Path, kind: Kind| {
+    let mut add_from = |folder: &Path, kind: Kind| {
         let path = folder.join(kind.file());
         match contents(&path, kind) {
             Ok(None) => false,
@@ -116,8 +116,8 @@ pub fn find(place: &Place) -> (Vec<Found>, Vec<PassedOver>) {
             }
         }
     };
-    if let Some(own) = &place.own {
-        look(own, Kind::Users);
+    if let Some(folder) = &place.users {
+        add_from(folder, Kind::Users);
     }
     for kind in [
         Kind::Workspace,
@@ -125,14 +125,14 @@ pub fn find(place: &Place) -> (Vec<Found>, Vec<PassedOver>) {
         Kind::Pyproject,
         Kind::Folders,
     ] {
-        place.here.ancestors().any(|folder| look(folder, kind));
+        place.here.ancestors().any(|folder| add_from(folder, kind));
     }
     // Both tables of a file are looked for.
     passed_over.dedup_by(|one, other| one.path == other.path);
     (found, passed_over)
 }
 
-/// What stands in a file, if it has settings; or why it is not used.
+/// The text of a file, if it has settings; or why it is not used.
 fn contents(path: &Path, kind: Kind) -> Result<Option<String>, String> {
     let Ok(about) = fs::metadata(path) else {
         return Ok(None);
@@ -147,7 +147,7 @@ fn contents(path: &Path, kind: Kind) -> Result<Option<String>, String> {
     });
     let is_whole = read.is_ok_and(|bytes| (bytes as u64) < LONGEST);
     if !kind.tables().is_empty() && (!is_whole || !has_table(&text, kind)) {
-        // It is another tool's, which says what is wrong with it.
+        // The file is another tool's, which reports its errors.
         return Ok(None);
     }
     if let Some(why) = distrust(path, &about) {
@@ -159,20 +159,24 @@ fn contents(path: &Path, kind: Kind) -> Result<Option<String>, String> {
     }
 }
 
-/// Whether there may be a table of ours in another tool's file.
+/// True if another tool's file may have a table of ours.
 fn has_table(text: &str, kind: Kind) -> bool {
     let tables = kind.tables();
-    tables.iter().all(|it| text.contains(it)) && is_there(text, tables)
+    tables.iter().all(|name| text.contains(name)) && is_there(text, tables)
 }
 
-/// Whether the table is there. What cannot be read at all is taken for one that is, so that somebody says why.
+/// True if the table is there. A file that cannot be parsed counts as one that has it, so that the
+/// error is reported.
 fn is_there(text: &str, tables: &[&str]) -> bool {
     let Ok(document) = toml::de::DeTable::parse(text) else {
         return true;
     };
     let mut table = document.get_ref();
     for name in tables {
-        match table.get(*name).and_then(|it| it.get_ref().as_table()) {
+        match table
+            .get(*name)
+            .and_then(|value| value.get_ref().as_table())
+        {
             Some(inner) => table = inner,
             None => return false,
         }
@@ -180,19 +184,19 @@ fn is_there(text: &str, tables: &[&str]) -> bool {
     true
 }
 
-/// Why somebody else may have written a file, if so.
+/// The reason why another user may have written a file, if there is one.
 fn distrust(path: &Path, about: &fs::Metadata) -> Option<String> {
-    if !ours::is_ours(about) && !ours::is_roots(about) {
+    if !file_owner::is_users_own(about) && !file_owner::is_roots(about) {
         return Some("it belongs to another user".to_owned());
     }
-    if ours::is_everybodys(about) {
+    if file_owner::is_world_writable(about) {
         return Some("everybody may write to it".to_owned());
     }
-    let folder = path.parent().and_then(|it| fs::metadata(it).ok())?;
-    if !ours::is_ours(&folder) && !ours::is_roots(&folder) {
+    let folder = path.parent().and_then(|folder| fs::metadata(folder).ok())?;
+    if !file_owner::is_users_own(&folder) && !file_owner::is_roots(&folder) {
         return Some("its folder belongs to another user".to_owned());
     }
-    (ours::is_everybodys(&folder) && !ours::is_shared(&folder))
+    (file_owner::is_world_writable(&folder) && !file_owner::is_sticky(&folder))
         .then(|| "everybody may write to its folder".to_owned())
 }
 
@@ -221,19 +225,19 @@ mod tests {
             let place = Place {
                 here: self.0.join("a/b"),
                 home: None,
-                own: Some(self.0.join("own")),
+                users: Some(self.0.join("own")),
             };
             let (found, passed_over) = find(&place);
-            let found = found.into_iter().map(|it| {
-                let path = it.path.strip_prefix(&self.0).unwrap();
-                (it.kind, path.display().to_string())
+            let found = found.into_iter().map(|file| {
+                let path = file.path.strip_prefix(&self.0).unwrap();
+                (file.kind, path.display().to_string())
             });
-            // What lies above the test's folder is not the test's.
+            // Folders above the test's folder are not the test's.
             (
                 found.collect(),
                 passed_over
                     .into_iter()
-                    .filter(|it| it.path.starts_with(&self.0))
+                    .filter(|file| file.path.starts_with(&self.0))
                     .collect(),
             )
         }

@@ -1,11 +1,11 @@
-//! Which options there are, and which of them a project may set.
+//! The options that settings may have, and those that a project may set.
 
 use clap::{Arg, ArgAction, Command};
+use profundo_analysis::function_names;
 
-use crate::function_names;
-
-/// What a project may set: how something is measured and shown. What is in no list is the user's own to set: where
-/// files go and what they replace, which programs are run, how many recordings stay, and whose memory is shown.
+/// Options that a project may set: how something is measured and shown. Options in no list are for
+/// the user alone: where files go and what they replace, which programs are run, how many
+/// recordings stay, and whose memory is shown.
 const PROJECTS: &[&str] = &[
     "all-lines",
     "batch",
@@ -35,6 +35,7 @@ const PROJECTS: &[&str] = &[
     "hot-first",
     "hyperlinks",
     "icicle",
+    "intel",
     "interval",
     "inverted",
     "json",
@@ -93,7 +94,7 @@ const PROJECTS: &[&str] = &[
     "width",
     "window",
 ];
-/// What nobody sets: it is about this one call.
+/// Options that no settings may set: they concern this one call.
 const NOBODYS: [&str; 6] = ["help", "help-all", "no-config", "version", "pid", "mine"];
 
 /// The option of a name, if it can be set.
@@ -104,32 +105,34 @@ pub fn option<'a>(verb: &'a Command, name: &str) -> Option<&'a Arg> {
 
 /// The verbs that have options.
 pub fn verbs(all: &Command) -> impl Iterator<Item = &Command> {
-    all.get_subcommands().filter(|it| it.get_name() != "help")
+    all.get_subcommands()
+        .filter(|verb| verb.get_name() != "help")
 }
 
-/// Whether a project may set it.
+/// True if a project may set the option.
 pub fn is_projects(name: &str) -> bool {
     PROJECTS.contains(&name)
 }
 
-/// Whether an option is on or off, and has no value.
+/// True for an option that is on or off, and has no value.
 pub fn is_switch(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue | ArgAction::Count)
 }
 
-/// Whether an option may be there without a value.
+/// True for an option whose value may be left out.
 pub fn needs_no_value(arg: &Arg) -> bool {
-    arg.get_num_args().is_some_and(|it| it.min_values() == 0)
+    arg.get_num_args()
+        .is_some_and(|values| values.min_values() == 0)
 }
 
-/// Whether an option may be repeated.
+/// True for an option that may be repeated.
 pub fn is_repeated(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Append)
 }
 
 /// `; is it ...?`, where a name is near to another.
 pub fn near<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    let names = names.into_iter().filter(|it| !NOBODYS.contains(it));
+    let names = names.into_iter().filter(|name| !NOBODYS.contains(name));
     let mut near = function_names::near(typed, names);
     near.dedup();
     match near.first() {
@@ -165,9 +168,9 @@ mod tests {
                 let Some(name) = arg.get_long() else { continue };
                 let is_path = arg.get_value_parser().type_id() == path;
                 let names = arg.get_value_names().unwrap_or_default();
-                let is_file = names.iter().any(|it| {
+                let is_file = names.iter().any(|value_name| {
                     let names = ["OUT", "DIR", "COMMAND", "SHELL", "EDITOR", "PYTHON"];
-                    names.contains(&it.as_str())
+                    names.contains(&value_name.as_str())
                 });
                 if is_path || is_file {
                     assert!(!is_projects(name), "{name} of {}", verb.get_name());

@@ -1,8 +1,8 @@
-//! Settings: what options are when they are not typed, and whose code is one's own.
+//! Settings: the values of options that are not typed, and which code is the user's own.
 //!
-//! They come from the user's own file and from the project's, which is found upwards from the current folder. A
-//! project may come from anybody, so its settings name no programs, no places to write to, and nothing that is
-//! replaced: see [`known`].
+//! They come from the user's own file and from the project's, which is found upwards from the
+//! current folder. A project may be foreign, so its settings name no programs, no output files, and
+//! nothing that is replaced: see [`known`].
 
 mod apply;
 mod find;
@@ -15,43 +15,45 @@ pub use apply::{with_defaults, wrong_values};
 pub use find::{Kind, PassedOver};
 pub use read::{Entry, Value};
 
-/// All that was found here.
+/// The settings of all files.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// The weakest first.
+    /// The files, the weakest first.
     pub files: Vec<File>,
-    /// What lies there and is not used.
+    /// Files that are not used.
     pub passed_over: Vec<PassedOver>,
 }
 
-/// What one file says.
+/// The settings of one file.
 #[derive(Debug)]
 pub struct File {
     pub path: PathBuf,
     pub kind: Kind,
-    /// What options are.
     pub entries: Vec<Entry>,
     /// Patterns of own code, for whole paths.
     pub mine: Vec<String>,
 }
 
-/// Whether nobody wants any settings.
+/// The variable that turns all settings off.
 const VARIABLE: &str = "PROFUNDO_NO_CONFIG";
 
-/// Whether the environment turns them off.
+/// True if the environment turns settings off.
 pub fn is_off() -> bool {
-    std::env::var_os(VARIABLE).is_some_and(|it| !it.is_empty() && it != "0")
+    std::env::var_os(VARIABLE).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
 impl Settings {
-    /// Those that are meant here, and what is wrong with others.
+    /// The settings of this folder, and errors in settings.
     pub fn here() -> (Self, Vec<String>) {
         let place = find::Place::here();
         let (found, passed_over) = find::find(&place);
         let (mut files, mut wrong) = (Vec::new(), Vec::new());
-        // Most folders have none, and the commands need not be known for that.
+        // Most folders have no settings, and then the commands need not be built.
         let commands = (!found.is_empty()).then(read::commands);
-        for (found, commands) in found.iter().filter_map(|it| Some((it, commands.as_ref()?))) {
+        for (found, commands) in found
+            .iter()
+            .filter_map(|file| Some((file, commands.as_ref()?)))
+        {
             match read::read(found, &place, commands) {
                 Ok(file) => files.extend(file),
                 Err(why) => wrong.push(why),

@@ -1,16 +1,17 @@
-//! What a file of settings says, each key with its line: a table for each command, keys that are for all of them, and
-//! `[mine]`.
+//! Reading a file of settings, each key with its line: a table for each command, keys that are for
+//! all of them, and `[mine]`.
 
 use std::fmt;
 use std::ops::Range;
 
 use clap::{Command, CommandFactory};
+use profundo_console::options::own_code::rule;
 
 use toml::de::{DeTable as Table, DeValue};
 
 use super::find::{Found, Kind, Place};
 use super::{File, known};
-use crate::options::{Arguments, rule};
+use crate::options::Arguments;
 
 /// An option and its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,18 +21,18 @@ pub struct Entry {
     /// The option's long name.
     pub key: String,
     pub value: Value,
-    /// Where it stands.
+    /// Its line in the file.
     pub line: usize,
 }
 
-/// What an option is set to.
+/// The value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     /// On or off.
     Switch(bool),
-    /// As it would be typed.
+    /// One value, as it would be typed.
     One(String),
-    /// Of an option that may be repeated.
+    /// The values of an option that may be repeated.
     Several(Vec<String>),
 }
 
@@ -45,7 +46,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Reads a file. The error says what is wrong where.
+/// Reads a file. The error names the line.
 pub fn read(found: &Found, place: &Place, commands: &Command) -> Result<Option<File>, String> {
     let reader = Reader {
         found,
@@ -65,7 +66,10 @@ pub fn read(found: &Found, place: &Place, commands: &Command) -> Result<Option<F
     })?;
     let mut table = document.get_ref();
     for name in found.kind.tables() {
-        match table.get(*name).and_then(|it| it.get_ref().as_table()) {
+        match table
+            .get(*name)
+            .and_then(|value| value.get_ref().as_table())
+        {
             Some(inner) => table = inner,
             None => return Ok(None),
         }
@@ -81,7 +85,7 @@ pub fn read(found: &Found, place: &Place, commands: &Command) -> Result<Option<F
     Ok(Some(file))
 }
 
-/// What can be typed.
+/// All commands with their options.
 pub(super) fn commands() -> Command {
     let mut all = Arguments::command();
     all.build();
@@ -98,13 +102,13 @@ impl Reader<'_> {
     /// A sentence about a place in the file.
     fn at(&self, span: &Range<usize>, what: &str) -> String {
         let line = self.line(span);
-        // A project's file is not to move the cursor.
+        // A project's file must not move the cursor.
         let what: String = (what.chars())
-            .map(|it| {
-                if it.is_control() {
+            .map(|character| {
+                if character.is_control() {
                     char::REPLACEMENT_CHARACTER
                 } else {
-                    it
+                    character
                 }
             })
             .collect();
@@ -120,7 +124,7 @@ impl Reader<'_> {
         let verbs: Vec<&Command> = known::verbs(self.commands).collect();
         for (key, value) in table {
             let (name, span) = (key.get_ref().as_ref(), key.span());
-            let verb = verbs.iter().find(|it| it.get_name() == name);
+            let verb = verbs.iter().find(|verb| verb.get_name() == name);
             match (value.get_ref(), verb) {
                 (DeValue::Table(inner), _) if name == "mine" => self.mine(inner, file)?,
                 (_, _) if name == "mine" => {
@@ -136,7 +140,10 @@ impl Reader<'_> {
                     }
                 }
                 (DeValue::Table(_), None) => {
-                    let names = verbs.iter().map(|it| it.get_name()).chain(["mine"]);
+                    let names = verbs
+                        .iter()
+                        .map(|command| command.get_name())
+                        .chain(["mine"]);
                     let near = known::near(name, names);
                     let what = format!("`[{name}]` is no command of profundo's{near}");
                     return Err(self.at(&span, &what));
@@ -161,7 +168,7 @@ impl Reader<'_> {
         let options = verbs.iter().find_map(|verb| known::option(verb, key));
         let Some(option) = options else {
             let names = verbs.iter().flat_map(|verb| verb.get_arguments());
-            let near = known::near(key, names.filter_map(|it| it.get_long()));
+            let near = known::near(key, names.filter_map(|argument| argument.get_long()));
             let of = match verbs {
                 [verb] => format!("`{}`", verb.get_name()),
                 _ => "any command".to_owned(),
@@ -172,12 +179,12 @@ impl Reader<'_> {
             ));
         };
         if self.found.kind != Kind::Users && !known::is_projects(key) {
-            let own = match &self.place.own {
-                Some(own) => own.join("config.toml").display().to_string(),
+            let file = match &self.place.users {
+                Some(folder) => folder.join("config.toml").display().to_string(),
                 None => "the user's own config.toml".to_owned(),
             };
             let what = format!(
-                "a project cannot set `{key}`, which says what is run, written or replaced; {own} can"
+                "a project cannot set `{key}`, which says what is run, written or replaced; {file} can"
             );
             return Err(self.at(span, &what));
         }
@@ -193,7 +200,7 @@ impl Reader<'_> {
             _ if known::is_switch(option) => return Err(wrong("true or false")),
             DeValue::Boolean(is_on) if known::needs_no_value(option) => Value::Switch(*is_on),
             DeValue::Array(texts) if known::is_repeated(option) => {
-                let texts = texts.iter().map(|it| scalar(it.get_ref()));
+                let texts = texts.iter().map(|text| scalar(text.get_ref()));
                 let texts: Option<Vec<String>> = texts.collect();
                 Value::Several(texts.ok_or_else(|| wrong("a list of texts"))?)
             }
@@ -213,7 +220,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What is one's own: all of `include` and nothing of `exclude`.
+    /// Reads the rules of own code: `include` without `exclude`.
     fn mine(&self, table: &Table<'_>, file: &mut File) -> Result<(), String> {
         let (mut include, mut exclude) = (Vec::new(), Vec::new());
         for (key, value) in table {
@@ -229,7 +236,7 @@ impl Reader<'_> {
                 }
             };
             let texts = value.get_ref().as_array().map(|texts| {
-                let texts = texts.iter().map(|it| it.get_ref().as_str());
+                let texts = texts.iter().map(|text| text.get_ref().as_str());
                 texts.collect::<Option<Vec<&str>>>()
             });
             let texts = texts.flatten().ok_or_else(|| {
@@ -245,7 +252,7 @@ impl Reader<'_> {
         }
         file.mine.extend(include);
         file.mine
-            .extend(exclude.into_iter().map(|it| format!("!{it}")));
+            .extend(exclude.into_iter().map(|pattern| format!("!{pattern}")));
         Ok(())
     }
 
@@ -253,7 +260,9 @@ impl Reader<'_> {
         if text.starts_with('!') {
             return Err(format!("`{text}` belongs in `exclude`, without the `!`"));
         }
-        let is_whole = ["/", "~/", "**/"].iter().any(|it| text.starts_with(it));
+        let is_whole = ["/", "~/", "**/"]
+            .iter()
+            .any(|start| text.starts_with(start));
         if self.found.kind == Kind::Users && !is_whole {
             return Err(format!(
                 "`{text}` is in no project here: a pattern begins with `/`, `~/` or `**/`"
@@ -289,7 +298,7 @@ mod tests {
         let place = Place {
             here: "/p/src".into(),
             home: Some("/home/u".into()),
-            own: Some("/home/u/.config/profundo".into()),
+            users: Some("/home/u/.config/profundo".into()),
         };
         let found = Found {
             path: "/p/config.toml".into(),
@@ -304,10 +313,10 @@ mod tests {
     fn a_table_is_for_a_command_and_a_key_for_all() {
         let text = "width = 1_00\n[run]\nrate = 500.5\nwall = true\nmemory = \"exact\"\n[trace]\nlines = [\"a.py\", \"b.py\"]\n";
         let file = read(Kind::Folders, text).unwrap();
-        let says: Vec<String> = (file.entries.iter())
-            .map(|it| {
-                let verb = it.verb.as_deref().unwrap_or("*");
-                format!("{} {verb} {}={}", it.line, it.key, it.value)
+        let entries: Vec<String> = (file.entries.iter())
+            .map(|entry| {
+                let verb = entry.verb.as_deref().unwrap_or("*");
+                format!("{} {verb} {}={}", entry.line, entry.key, entry.value)
             })
             .collect();
         let expected = [
@@ -317,7 +326,7 @@ mod tests {
             "5 run memory=exact",
             "7 trace lines=a.py, b.py",
         ];
-        assert_eq!(says, expected);
+        assert_eq!(entries, expected);
     }
 
     #[test]
@@ -329,11 +338,12 @@ mod tests {
         assert_eq!(read(Kind::Pyproject, table).unwrap().mine, ["/p/./a"]);
         let table = "[package.metadata.profundo]\nmine = { include = [\"a\"] }\n";
         assert_eq!(read(Kind::Package, table).unwrap().mine, ["/p/./a"]);
-        assert!(read(Kind::Users, text).is_err());
+        let why = read(Kind::Users, text).unwrap_err();
+        assert!(why.contains("a pattern begins with"), "{why}");
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn errors_name_their_line() {
         for (text, why) in [
             ("rate = ", "line 1: it is no TOML"),
             ("\nreit = 5", "line 2: `reit` is no option of any command"),

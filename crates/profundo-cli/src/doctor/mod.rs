@@ -1,4 +1,4 @@
-//! `doctor`: what works here, found out by trying, and what mends what does not.
+//! `doctor`: tries what works here, and advises on the rest.
 
 mod names;
 mod own_code;
@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, IsTerminal};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use profundo_remote::permits::{self, Finding, Verdict};
+use profundo_permits::{self as permits, Finding, Verdict};
 use profundo_report::{Check, Checklist, Look, Mark, When};
 
 use crate::config::{self, Settings};
@@ -80,7 +80,7 @@ fn check(finding: Finding) -> Check {
             Verdict::Fails => Mark::Fails,
             Verdict::Fact => Mark::Fact,
         },
-        says: finding.says,
+        message: finding.text,
         mend: finding.mend.map(|mend| match mend {
             permits::Mend::Command(command) => profundo_report::Mend::Command(command),
             permits::Mend::Advice(advice) => profundo_report::Mend::Advice(advice),

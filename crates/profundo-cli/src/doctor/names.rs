@@ -1,16 +1,15 @@
-//! What names and lines there are for code: of the C library, and of a process's own files.
+//! Checks for names and lines of code: of the C library, and of a process's own files.
 
 use std::path::Path;
 
-use profundo_remote::permits::{self, Finding, Gap, Mend, Verdict};
+use profundo_permits::{self as permits, Finding, Gap, Mend, Verdict};
 use profundo_symbols::{DebugInformation, Symbolizer};
 
-/// Where distributions put programs and libraries.
+/// Folders of a distribution's programs and libraries.
 const SYSTEM: [&str; 4] = ["/usr/bin", "/usr/sbin", "/usr/lib", "/lib"];
-/// Where they put debug files.
+/// The folder of a distribution's debug files.
 const DEBUG_FILES: &str = "/usr/lib/debug";
 
-/// What a file is to whoever looks at a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Program,
@@ -18,14 +17,14 @@ enum Part {
     Interpreter,
 }
 
-/// Of the C library, which is in nearly every program.
+/// The finding on the C library, which is in nearly every program.
 pub fn of_machine() -> Option<Finding> {
     let files = permits::files_of(std::process::id());
     let library = files.iter().find(|path| part_of(path) == Part::Library)?;
     Some(of_file(library))
 }
 
-/// Of a process's program, its C library and its interpreter.
+/// The findings on a process's program, its C library and its interpreter.
 pub fn of_process(pid: u32) -> Vec<Finding> {
     let files = permits::files_of(pid);
     files.iter().map(|path| of_file(path)).collect()
@@ -52,13 +51,13 @@ fn of_file(path: &Path) -> Finding {
         Some(file) => format!(" (from {})", file.display()),
         None => String::new(),
     };
-    let partly = |says: String, mend| Finding::gap(TOPIC, Verdict::Partly, Gap { why: says, mend });
+    let partly = |why: String, mend| Finding::gap(TOPIC, Verdict::Partly, Gap { why, mend });
     match Symbolizer::new().debug_information(path) {
         DebugInformation::Lines(separate) => Finding::works(
             TOPIC,
             format!("{name}: functions and lines{}", from(&separate)),
         ),
-        // Nobody asks for lines in the interpreter or in the C library.
+        // Lines in the interpreter or in the C library are of no interest.
         DebugInformation::Functions(separate) if part != Part::Program => {
             Finding::works(TOPIC, format!("{name}: all functions{}", from(&separate)))
         }
@@ -97,7 +96,7 @@ fn of_python(path: &Path) -> Option<Mend> {
     let (_, version) = name.split_once("python")?;
     let version: String = version
         .chars()
-        .take_while(|it| it.is_ascii_digit() || *it == '.')
+        .take_while(|character| character.is_ascii_digit() || *character == '.')
         .collect();
     let version = version.trim_end_matches('.');
     permits::install_debug_files(&format!("python{version}-dbg"), "python3")
@@ -128,8 +127,8 @@ mod tests {
 
     #[test]
     fn this_very_program_has_lines() {
-        let own = std::env::current_exe().unwrap();
-        let found = of_file(&own);
+        let program = std::env::current_exe().unwrap();
+        let found = of_file(&program);
         assert_eq!(found.verdict, Verdict::Works, "{found:?}");
     }
 }

@@ -1,15 +1,15 @@
-//! Whose code is whose here: the project, and the folders of libraries that there are.
+//! Own code and libraries here: the project, and the folders of libraries that exist.
 
 use std::path::{Path, PathBuf};
 
 use profundo_analysis::Rules;
-use profundo_remote::permits::{self, Finding, Gap, Mend, Verdict};
+use profundo_permits::{self as permits, Finding, Gap, Mend, Verdict};
 
 use crate::config::Settings;
 
 const OWN: &str = "own code";
 const LIBRARIES: &str = "libraries";
-/// What lies in the folder of a project.
+/// Files and folders by which the folder of a project is known.
 const MARKS: [&str; 6] = [
     ".git",
     ".hg",
@@ -19,7 +19,7 @@ const MARKS: [&str; 6] = [
     "package.json",
 ];
 
-/// Each place with whose it is, and the rules that say so.
+/// Each place, as own code or a library, and the rules of the settings.
 pub fn findings(settings: &Settings) -> Vec<Finding> {
     let mine: Vec<&str> = settings.mine().collect();
     let rules = Rules::new(&mine);
@@ -42,11 +42,11 @@ pub fn findings(settings: &Settings) -> Vec<Finding> {
                 Some(pattern) => (LIBRARIES, pattern),
                 None => (OWN, pattern.as_str()),
             };
-            // As it is written there, where that is possible.
-            let pattern = pattern.split_once("/./").map_or(pattern, |(_, it)| it);
+            // The pattern as it is written in the file, if that is known.
+            let pattern = pattern.split_once("/./").map_or(pattern, |(_, rest)| rest);
             let path = file.path.strip_prefix(&root).unwrap_or(&file.path);
-            let says = format!("{pattern} (a rule of {})", path.display());
-            found.push(Finding::fact(topic, says));
+            let text = format!("{pattern} (a rule of {})", path.display());
+            found.push(Finding::fact(topic, text));
         }
     }
     found
@@ -73,15 +73,15 @@ fn project(root: &Path, is_library: bool) -> Finding {
     }
 }
 
-/// The folder of the project that the current one is in, or that one.
+/// The folder of the project around the current folder, or else the current folder.
 fn root() -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     let mut upwards = here.ancestors();
-    let root = upwards.find(|it| MARKS.iter().any(|mark| it.join(mark).exists()));
+    let root = upwards.find(|folder| MARKS.iter().any(|mark| folder.join(mark).exists()));
     root.unwrap_or(&here).to_owned()
 }
 
-/// Places of libraries that are there, with what they are.
+/// The existing folders of libraries, each with a description.
 fn places(root: &Path) -> Vec<(&'static str, PathBuf)> {
     let mut found = Vec::new();
     let mut add = |what, folder: PathBuf| {
@@ -90,7 +90,7 @@ fn places(root: &Path) -> Vec<(&'static str, PathBuf)> {
         }
     };
     let active = std::env::var_os("VIRTUAL_ENV").map(PathBuf::from);
-    let environments = [".venv", "venv", "env"].map(|it| root.join(it));
+    let environments = [".venv", "venv", "env"].map(|name| root.join(name));
     for environment in active.into_iter().chain(environments) {
         for library in pythons_libraries(&environment) {
             add("an environment's packages", library.join("site-packages"));
@@ -117,11 +117,15 @@ fn places(root: &Path) -> Vec<(&'static str, PathBuf)> {
 /// `lib/python3.12` and others of an installation.
 fn pythons_libraries(prefix: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(prefix.join("lib"));
-    let paths = entries.into_iter().flatten().flatten().map(|it| it.path());
+    let paths = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let is_library = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.strip_prefix("python3.")
-            .is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()))
+            .is_some_and(|minor| minor.starts_with(|first: char| first.is_ascii_digit()))
     };
     let mut found: Vec<PathBuf> = paths.filter(is_library).collect();
     found.sort();

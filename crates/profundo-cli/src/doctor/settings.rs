@@ -1,17 +1,17 @@
-//! Which files of settings are used here, and what they say.
+//! The files of settings that are used here, with their settings.
 
-use profundo_remote::permits::{Finding, Gap, Mend, Verdict};
+use profundo_permits::{Finding, Gap, Mend, Verdict};
 
 use crate::config::{File, PassedOver, Settings, Value};
 
 const TOPIC: &str = "settings";
 
-/// Each file that is there, the one that decides last.
+/// A finding on each file, the strongest file last.
 pub fn findings(settings: &Settings, wrong: &[String]) -> Vec<Finding> {
     let used = settings
         .files
         .iter()
-        .map(|file| Finding::works(TOPIC, says(file)));
+        .map(|file| Finding::works(TOPIC, summary(file)));
     let wrong = wrong.iter().map(|why| {
         let gap = Gap {
             why: why.clone(),
@@ -34,8 +34,8 @@ pub fn findings(settings: &Settings, wrong: &[String]) -> Vec<Finding> {
     found
 }
 
-/// A file, and all that it sets.
-fn says(file: &File) -> String {
+/// A line on a file and its settings.
+fn summary(file: &File) -> String {
     let mut parts: Vec<String> = Vec::new();
     for entry in &file.entries {
         let of = match &entry.verb {

@@ -1,33 +1,34 @@
-//! A recording of something small, which shows better than any setting whether recording works.
+//! A recording of a small program, which shows better than any setting whether recording works.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::Result;
+use profundo_console::stderr;
 use profundo_ingest::Ingest;
+use profundo_launch::{Program, Signals, fork_recorded, has_ended, reap};
 use profundo_model::Profile;
-use profundo_remote::permits::{Finding, Gap, Verdict};
-use profundo_remote::{EngineChoice, Options, Recorder};
+use profundo_permits::{Finding, Gap, Verdict};
+use profundo_recorder::{EngineChoice, Options, Recorder};
 
-use crate::launch::{Program, Signals, bury, fork_recorded, has_ended};
-use crate::{carried, stderr};
+use crate::agent_file;
 
-/// Some tens of milliseconds of every system's own shell.
+/// The program: some tens of milliseconds in a shell, which every system has.
 const WORK: [&str; 3] = [
     "sh",
     "-c",
     "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done",
 ];
 
-/// Records it.
+/// Records the small program.
 pub fn record_something() -> Finding {
     const TOPIC: &str = "recording";
     let profile = match recorded() {
         Ok(profile) => profile,
         Err(error) => {
-            let gap = error.downcast_ref::<profundo_remote::Error>();
+            let gap = error.downcast_ref::<profundo_recorder::Error>();
             let gap = match gap {
-                Some(profundo_remote::Error::Refused(gap)) => gap.clone(),
+                Some(profundo_recorder::Error::Refused(gap)) => gap.clone(),
                 _ => Gap {
                     why: stderr::chain(error.as_ref()),
                     mend: None,
@@ -38,7 +39,7 @@ pub fn record_something() -> Finding {
     };
     let samples = profile.samples.len();
     let weight: u64 = profile.samples.iter().map(|sample| sample.weight.0).sum();
-    let says = format!(
+    let text = format!(
         "works: {samples} samples of a test program of {} ms (engine {})",
         weight / 1_000_000,
         profile.meta.engine.name()
@@ -51,7 +52,7 @@ pub fn record_something() -> Finding {
             }
             Finding::gap(TOPIC, Verdict::Fails, Gap { why, mend: None })
         }
-        _ => Finding::works(TOPIC, says),
+        _ => Finding::works(TOPIC, text),
     }
     .essential()
 }
@@ -62,7 +63,7 @@ fn recorded() -> Result<Profile> {
     let mut recorder = Recorder::create(Options {
         engine: EngineChoice::Auto,
         follow: false,
-        agent: Some(carried::file(carried::For::Time)?),
+        agent: Some(agent_file::file(agent_file::For::Time)?),
         ..Options::default()
     })?;
     let signals = Signals::take()?;
@@ -79,7 +80,7 @@ fn recorded() -> Result<Profile> {
     };
     recorder.exited(pid as u32, ended.into());
     let finish = recorder.finish(&mut |event| ingest.event(event));
-    bury(pid);
+    reap(pid);
     signals.release();
     Ok(ingest.finish(finish))
 }

@@ -1,59 +1,34 @@
-//! How a recording is written for others. Each format takes some of the options; what it does not
-//! take is refused, since an option that changes nothing misleads.
+//! Options of `export` and `flame`. Each format takes some of them. The others are refused, since
+//! an option that changes nothing misleads.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Command, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
-use profundo_formats::export::{Format, Merge, Options, Weights};
-use profundo_model::Part;
+use profundo_console::options::values::{percent, seconds};
+use profundo_formats::export::{Colours, Format, Merge, Options, Order, Weights, listed};
 
 use super::filters::{Filters, OnlyUntil, Until};
 use super::measuring::Measuring;
-use super::values::{percent, seconds};
 use crate::completing;
 
-/// Formats of other tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// Gzipped protobuf for `pprof` and everything that reads it
-    Pprof,
-    /// A line for each stack, for flame graph scripts
-    Collapsed,
-    /// JSON for speedscope.app
-    Speedscope,
-    /// The table of calls for Python's pstats and what reads its files, where `trace` has counted them
-    Pstats,
-    /// The same for KCachegrind and callgrind_annotate
-    Callgrind,
-    /// The table of lines for `python -m line_profiler`, where `trace` has counted lines
-    Lprof,
+/// The formats of `export`: pictures have commands of their own.
+fn export_formats() -> impl Iterator<Item = Format> {
+    let formats = Format::ALL.iter().copied();
+    let drawn = [Format::FLAME, Format::GRAPH, Format::SQUARE];
+    formats.filter(move |format| !drawn.contains(format) && *format != Format::DOT)
 }
 
-impl ExportFormat {
-    /// The format in the words of the library.
-    pub fn format(self) -> Format {
-        match self {
-            Self::Pprof => Format::Pprof,
-            Self::Collapsed => Format::Collapsed,
-            Self::Speedscope => Format::Speedscope,
-            Self::Pstats => Format::Pstats,
-            Self::Callgrind => Format::Callgrind,
-            Self::Lprof => Format::Lprof,
-        }
-    }
-}
-
-/// What `--to` says in `export`: a format, or as everywhere else a time.
+/// A value of `--to` in `export`: a format, or a time as in other commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum To {
-    Format(ExportFormat),
+    Format(Format),
     Time(Duration),
 }
 
-/// Tells numbers from names.
+/// Distinguishes times from names of formats.
 #[derive(Debug, Clone, Copy)]
 struct ToParser;
 
@@ -73,19 +48,31 @@ impl TypedValueParser for ToParser {
         if is_number {
             seconds.parse_ref(command, argument, value).map(To::Time)
         } else {
-            EnumValueParser::<ExportFormat>::new()
-                .parse_ref(command, argument, value)
-                .map(To::Format)
+            // What is no text is no name either, and refused as such.
+            let name = value.to_string_lossy();
+            let name = format_names().parse_ref(command, argument, name.as_ref().as_ref())?;
+            let format = export_formats().find(|format| format.name() == name);
+            Ok(To::Format(
+                format.expect("the parser takes only names of formats"),
+            ))
         }
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let formats = ExportFormat::value_variants().iter();
-        Some(Box::new(formats.filter_map(ValueEnum::to_possible_value)))
+        Some(Box::new(export_formats().map(possible_value)))
     }
 }
 
-/// What one sample weighs.
+fn format_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(export_formats().map(possible_value))
+}
+
+/// A format as help and completions show it.
+fn possible_value(format: Format) -> PossibleValue {
+    PossibleValue::new(format.name()).help(format.about())
+}
+
+/// The unit of a sample's weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WeightsChoice {
     /// How often it was counted
@@ -94,7 +81,7 @@ pub enum WeightsChoice {
     Time,
 }
 
-/// What is one frame.
+/// The unit of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum By {
     /// A function, at whatever line
@@ -103,14 +90,46 @@ pub enum By {
     Line,
 }
 
-// What most formats take.
+/// The form of a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Layout {
+    /// The root at the bottom, the widest boxes on the left (the default)
+    #[value(alias = "left-heavy")]
+    Flame,
+    /// The same with the root at the top
+    Icicle,
+    /// Boxes by name from left to right, to compare pictures
+    ByName,
+    /// A lane for each thread, samples in the order of time
+    #[value(alias = "chart")]
+    TimeOrder,
+    /// The functions that ran at the root, and their callers on them
+    #[value(alias = "bottom-up")]
+    Inverted,
+}
+
+/// The meaning of a picture's colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColourChoice {
+    /// Python, native, system, waiting
+    Kind,
+    /// The package or library that has the function
+    Package,
+    /// The file that has it
+    File,
+    /// The function's own time
+    Heat,
+}
+
+// Options of most formats.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "The file")]
 pub struct Drawing {
     /// Count samples, or the time that they stand for [default: as is the format's custom]
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = false)]
     pub weights: Option<WeightsChoice>,
-    /// Take functions for one frame, or only equal lines of them [default: as is the format's custom]
+    /// Take functions for one frame, or only equal lines of them [default: as is the format's
+    /// custom]
     #[arg(
         long,
         alias = "by",
@@ -179,15 +198,101 @@ pub struct Flame {
     pub measuring: Measuring,
     #[command(flatten)]
     pub drawing: Drawing,
+    /// The form of the picture
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LAYOUT",
+        hide_possible_values = false,
+        help_heading = "The file"
+    )]
+    pub layout: Option<Layout>,
     /// Draw the root at the top
     #[arg(long, help_heading = "The file")]
     pub icicle: bool,
     /// Start from the functions that ran, with their callers on them
     #[arg(long, help_heading = "The file")]
     pub inverted: bool,
-    /// Draw nothing narrower than this share of the width, in percent [default: 0.02]
+    /// Draw a lane for each thread, its samples in the order of time
+    #[arg(long, help_heading = "The file")]
+    pub time_order: bool,
+    /// What the colours tell [default: kind]
+    #[arg(
+        long,
+        visible_alias = "color",
+        value_enum,
+        value_name = "WHAT",
+        hide_possible_values = false,
+        help_heading = "The file"
+    )]
+    pub colour: Option<ColourChoice>,
+    /// Draw nothing narrower than this share of the width, in percent [default: as much as a
+    /// browser opens at once]
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true, help_heading = "The file")]
     pub min_share: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+pub struct Heatmap {
+    /// The recording; `@2` is the one before the newest [default: the newest]
+    #[arg(add = ArgValueCompleter::new(completing::recordings), value_name = "FILE")]
+    pub recording: Option<PathBuf>,
+    /// Where to write it; `-` is the standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// Replace a file of another kind, too
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub filters: Filters,
+    #[command(flatten)]
+    pub until: Until,
+    /// The time of a column, in seconds [default: by the recording's length: 1, 10, 60 or 3600]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "The file")]
+    pub column: Option<Duration>,
+    /// The time of a row, in seconds [default: a fiftieth of a column, or a sixtieth of minutes]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "The file")]
+    pub row: Option<Duration>,
+    /// Draw the time that threads waited, in place of their time on a CPU
+    #[arg(long, help_heading = "The file")]
+    pub waiting: bool,
+    /// What it is called [default: the command line]
+    #[arg(long, value_name = "TEXT", help_heading = "The file")]
+    pub title: Option<String>,
+}
+
+impl Heatmap {
+    /// Why these options do not go together, if they do not.
+    pub fn misfit(&self) -> Option<String> {
+        let is_zero = |time: Option<Duration>| time.is_some_and(|time| time.is_zero());
+        let is_row_longer =
+            matches!((self.column, self.row), (Some(column), Some(row)) if row > column);
+        (self.filters.misfit(self.until.to))
+            .or_else(|| {
+                let has_zero = is_zero(self.column) || is_zero(self.row);
+                has_zero.then(|| "--column and --row take more than 0 seconds".into())
+            })
+            .or_else(|| {
+                is_row_longer.then(|| "a --row is a part of a --column, so it is not longer".into())
+            })
+            .or_else(|| {
+                (self.filters.only_mine)
+                    .then(|| "a heatmap shows time, and no frames of libraries to hide; --function and --file choose what counts".into())
+            })
+    }
+
+    /// The options in the words of the library.
+    pub fn options(&self) -> Options {
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Options {
+            include_runtime: self.filters.c,
+            title: self.title.clone(),
+            column: self.column.map(nanoseconds),
+            row: self.row.map(nanoseconds),
+            waiting: self.waiting,
+            ..Options::default()
+        }
+    }
 }
 
 impl Export {
@@ -199,11 +304,11 @@ impl Export {
         };
         (self.filters.misfit(until))
             .or_else(|| self.measuring.misfit().map(str::to_owned))
-            .or_else(|| misfit(format.format(), &self.options()).map(str::to_owned))
+            .or_else(|| format.misfit(&self.options()))
     }
 
     /// The format and the end of the time, or why that is not clear.
-    pub fn format(&self) -> Result<(ExportFormat, Option<Duration>), String> {
+    pub fn format(&self) -> Result<(Format, Option<Duration>), String> {
         let (mut formats, mut times) = (Vec::new(), Vec::from_iter(self.until.until));
         for to in &self.to {
             match *to {
@@ -212,9 +317,11 @@ impl Export {
             }
         }
         match (&formats[..], &times[..]) {
-            ([], _) => Err(
-                "`export` wants a format: --to pprof, collapsed, speedscope, pstats, callgrind or lprof".into(),
-            ),
+            ([], _) => {
+                let formats: Vec<Format> = export_formats().collect();
+                let formats = listed(formats.iter(), "or");
+                Err(format!("`export` wants a format: --to {formats}"))
+            }
             (_, [_, _, ..]) => Err("the end of the time is given twice".into()),
             ([format], times) => Ok((*format, times.first().copied())),
             _ => Err("`export` writes one format at a time".into()),
@@ -236,14 +343,53 @@ impl Flame {
     pub fn misfit(&self) -> Option<String> {
         (self.filters.misfit(self.until.to))
             .or_else(|| self.measuring.misfit().map(str::to_owned))
-            .or_else(|| misfit(Format::Flame, &self.options()).map(str::to_owned))
+            .or_else(|| self.layout_misfit())
+            .or_else(|| Format::FLAME.misfit(&self.options()))
+    }
+
+    /// Why the options of the layout do not go together, if they do not.
+    fn layout_misfit(&self) -> Option<String> {
+        use Layout::{ByName, Flame, Icicle, Inverted, TimeOrder};
+        let again = |layout: &str, flag: &str| {
+            Some(format!(
+                "--layout {layout} and {flag} are the same; give one of them"
+            ))
+        };
+        let is_timed = self.time_order || self.layout == Some(TimeOrder);
+        match self.layout {
+            Some(TimeOrder) if self.time_order => again("time-order", "--time-order"),
+            Some(Icicle) if self.icicle => again("icicle", "--icicle"),
+            Some(Inverted) if self.inverted => again("inverted", "--inverted"),
+            Some(Flame) if self.icicle => {
+                Some("--layout flame has the root at the bottom, and --icicle at the top".into())
+            }
+            Some(Flame | Icicle | ByName | Inverted) if self.time_order => {
+                Some("--time-order is a layout of its own; it takes no other --layout".into())
+            }
+            _ if is_timed && self.icicle => {
+                Some("the order of time has the root at the top already, without --icicle".into())
+            }
+            _ => None,
+        }
     }
 
     /// The options in the words of the library.
     pub fn options(&self) -> Options {
+        let is_timed = self.time_order || self.layout == Some(Layout::TimeOrder);
         Options {
-            icicle: self.icicle,
-            bottom_up: self.inverted,
+            icicle: self.icicle || is_timed || self.layout == Some(Layout::Icicle),
+            bottom_up: self.inverted || self.layout == Some(Layout::Inverted),
+            order: match self.layout {
+                _ if is_timed => Order::Time,
+                Some(Layout::ByName) => Order::Name,
+                _ => Order::Widest,
+            },
+            colours: match self.colour {
+                None | Some(ColourChoice::Kind) => Colours::Kind,
+                Some(ColourChoice::Package) => Colours::Package,
+                Some(ColourChoice::File) => Colours::File,
+                Some(ColourChoice::Heat) => Colours::Heat,
+            },
             measure: self.measuring.measure(),
             min_share: self.min_share,
             ..self.drawing.options(&self.filters)
@@ -270,63 +416,5 @@ impl Drawing {
             title: self.title.clone(),
             ..Options::default()
         }
-    }
-}
-
-/// Why these options do not go with a format, if they do not.
-pub fn misfit(format: Format, options: &Options) -> Option<&'static str> {
-    let Options {
-        merge,
-        processes,
-        threads,
-        tasks,
-        kinds,
-        weights,
-        measure,
-        ref title,
-        include_runtime,
-        only_mine,
-        ..
-    } = *options;
-    let is_drawn = merge.is_some() || processes || threads || tasks || kinds || title.is_some();
-    match format {
-        _ if format.is_counted()
-            && (is_drawn
-                || weights.is_some()
-                || measure.is_some()
-                || include_runtime
-                || only_mine) =>
-        {
-            Some(
-                "pstats, callgrind and lprof have every call, or every line, of what passes: of the options they take those that choose threads, processes, files and functions",
-            )
-        }
-        _ if weights.is_some() && measure.is_some() => {
-            Some("--weights is about samples of time, and --of about memory: give one of them")
-        }
-        Format::Pprof
-            if measure.is_some_and(|it| {
-                matches!(it.part, Part::Peak | Part::Temporary)
-                    || it.part == Part::Copied && it.counts
-            }) =>
-        {
-            Some(
-                "pprof has what was allocated, what was live at the end, and the bytes copied; other formats have --of peak and --of temporary too",
-            )
-        }
-        Format::Pprof if merge.is_some() => {
-            Some("pprof has functions and lines; it needs no --frames")
-        }
-        Format::Pprof if processes || threads || tasks => {
-            Some("pprof has labels for processes, threads and tasks; it needs no option for them")
-        }
-        Format::Pprof if kinds => Some("pprof has a label for the kind; it needs no --kinds"),
-        Format::Pprof | Format::Collapsed if title.is_some() => {
-            Some("only speedscope and flame have a --title")
-        }
-        Format::Speedscope if processes || threads => {
-            Some("speedscope shows each thread by itself; it needs no --threads or --processes")
-        }
-        _ => None,
     }
 }

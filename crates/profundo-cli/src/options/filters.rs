@@ -1,16 +1,18 @@
-//! Which samples count. The same words mean the same in every verb that looks at a recording.
+//! Options that select samples, for every command that reads a recording.
 
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
-use profundo_analysis::Filter;
+use profundo_analysis::{Expression, Filter, Transform, Transforms};
+use profundo_console::options::OwnCode;
+use profundo_console::options::values::seconds;
 
-use super::own_code::OwnCode;
-use super::values::seconds;
+use super::{Labels, refuse};
 use crate::completing;
 
-// Which samples count.
+// Options that select samples.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Which samples")]
 pub struct Filters {
@@ -20,6 +22,9 @@ pub struct Filters {
     /// Only this process: its pid or a part of its command line; may be repeated
     #[arg(long, value_name = "PROCESS")]
     pub process: Vec<String>,
+    /// Only merged recordings with this label, as run=1; while recording: give it this label
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub label: Vec<Labels>,
     /// Only this task: its number or its name; may be repeated
     #[arg(long, value_name = "TASK")]
     pub task: Vec<String>,
@@ -38,8 +43,60 @@ pub struct Filters {
     /// Only samples from this time on, in seconds since the start
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub from: Option<Duration>,
+    /// Only samples in this state of Python's lock: held, waiting, released or none; may be repeated
+    #[arg(long, value_name = "STATE", value_parser = PossibleValuesParser::new(Filter::GIL), hide_possible_values = true)]
+    pub gil: Vec<String>,
+    /// Only stacks with a matching frame: a regular expression for its function, its file or its
+    /// library; may be repeated
+    #[arg(add = ArgValueCompleter::new(completing::functions), long, value_name = "RE")]
+    pub focus: Vec<Expression>,
+    /// No stacks with a matching frame
+    #[arg(add = ArgValueCompleter::new(completing::functions), long, value_name = "RE")]
+    pub ignore: Vec<Expression>,
     #[command(flatten)]
     pub own_code: OwnCode,
+    #[command(flatten)]
+    pub stacks: StackOptions,
+}
+
+// What is done to the stacks of these samples.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "What is left of stacks")]
+pub struct StackOptions {
+    /// Take matching frames away: their time goes to their callers
+    #[arg(add = ArgValueCompleter::new(completing::functions), long, value_name = "RE")]
+    pub hide: Vec<Expression>,
+    /// Take all other frames away
+    #[arg(add = ArgValueCompleter::new(completing::functions), long, value_name = "RE")]
+    pub show: Vec<Expression>,
+    /// Cut off the callers of the first matching frame, and leave out stacks without one
+    #[arg(add = ArgValueCompleter::new(completing::functions), long, value_name = "RE")]
+    pub show_from: Vec<Expression>,
+    /// Change stacks: merge-function:RE, drop-library:RE, collapse-recursion, ...
+    ///
+    /// merge-function, merge-file or merge-library (take them away), drop-function, drop-file or
+    /// drop-library (with all samples through them), focus-function (make it the root),
+    /// collapse-recursion, collapse-library, collapse-function-subtree; each with :RE. May be
+    /// repeated: the transforms follow one another.
+    #[arg(add = ArgValueCompleter::new(completing::transforms), long, value_name = "HOW")]
+    pub transform: Vec<Transform>,
+}
+
+/// The error for a state of the interpreter's lock where there are no samples of time.
+pub const NO_GIL: &str =
+    "`--gil` chooses samples of time: allocations and counted calls have no state of Python's lock";
+
+impl StackOptions {
+    /// An option that was given, if any was.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("hide", !self.hide.is_empty()),
+            ("show", !self.show.is_empty()),
+            ("show-from", !self.show_from.is_empty()),
+            ("transform", !self.transform.is_empty()),
+        ];
+        (given.into_iter()).find_map(|(name, is_given)| is_given.then_some(name))
+    }
 }
 
 // The end of the time that counts.
@@ -51,7 +108,7 @@ pub struct Until {
     pub to: Option<Duration>,
 }
 
-// The same where `--to` is a format as well.
+// The end of the time that counts, where `--to` is a format as well.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Which samples")]
 pub struct OnlyUntil {
@@ -61,6 +118,11 @@ pub struct OnlyUntil {
 }
 
 impl Filters {
+    /// Takes the labels out, for a recording that gets them.
+    pub fn take_labels(&mut self) -> Vec<(String, String)> {
+        Labels::all(&std::mem::take(&mut self.label))
+    }
+
     /// Why no sample can pass, if that is so whatever was recorded.
     pub fn misfit(&self, to: Option<Duration>) -> Option<String> {
         let (from, to) = (self.from?, to?);
@@ -77,6 +139,9 @@ impl Filters {
         for process in &self.process {
             filter = filter.process(process);
         }
+        for (key, value) in self.label.iter().flat_map(|labels| &labels.0) {
+            filter = filter.label(key, value);
+        }
         for task in &self.task {
             filter = filter.task(task);
         }
@@ -86,6 +151,19 @@ impl Filters {
         for function in &self.function {
             filter = filter.function(function);
         }
+        for state in &self.gil {
+            filter = filter
+                .gil(state)
+                .unwrap_or_else(|why| refuse(&why.to_string()));
+        }
+        filter.focus.clone_from(&self.focus);
+        filter.ignore.clone_from(&self.ignore);
+        filter.transforms = Transforms {
+            hide: self.stacks.hide.clone(),
+            show: self.stacks.show.clone(),
+            show_from: self.stacks.show_from.clone(),
+            steps: self.stacks.transform.clone(),
+        };
         if let Some(from) = self.from {
             filter = filter.from_seconds(from.as_secs_f64());
         }

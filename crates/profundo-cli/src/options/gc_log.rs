@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use profundo_console::completing::processes;
+use profundo_console::options::values::{milliseconds, some_seconds};
+use profundo_top::options::pid;
 
 use super::snapshot::Through;
-use super::top::pid;
-use super::values::{milliseconds, some_seconds};
-use crate::completing;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,7 +29,7 @@ Exit codes: the program's own (or its signal); with PID 0, or 1 where it cannot 
 )]
 pub struct GcLog {
     /// The process
-    #[arg(add = ArgValueCompleter::new(completing::processes), value_name = "PID", value_parser = pid, required_unless_present = "words", conflicts_with = "words")]
+    #[arg(add = ArgValueCompleter::new(processes), value_name = "PID", value_parser = pid, required_unless_present = "words", conflicts_with = "words")]
     pub pid: Option<u32>,
     /// A program to start, and its arguments; a `.py` file is run by python3
     #[arg(value_name = "CMD", last = true)]

@@ -1,15 +1,15 @@
-//! What `heap` and `assemble` take.
+//! Options of `heap` and `assemble`.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use profundo_console::options::Paper;
+use profundo_console::options::values::{count, some_seconds};
 use profundo_report::HeapQuestion;
 
-use super::looking::Paper;
 use super::snapshot::Through;
-use super::values::{count, some_seconds};
 use crate::completing;
 
 const EXAMPLES: &str = "\
@@ -24,7 +24,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Heap {
-    /// The snapshot, of profundo, Chrome, Node or Julia; or a process that runs: Python, or recorded with --memory=exact
+    /// The snapshot, of profundo, Chrome, Node or Julia; or a process that runs: Python, or
+    /// recorded with --memory=exact
     #[arg(add = ArgValueCompleter::new(completing::recordings), value_name = "FILE|PID")]
     pub snapshot: PathBuf,
     /// A later one: print what has changed
@@ -39,7 +40,8 @@ pub struct Heap {
     /// The same as a tree: what each of them holds alone
     #[arg(long, group = "question", help_heading = "The question")]
     pub dominators: bool,
-    /// Who holds the objects of a type, or the one with an id (`@12`): the shortest ways from the root
+    /// Who holds the objects of a type, or the one with an id (`@12`): the shortest ways from the
+    /// root
     #[arg(
         long,
         value_name = "TYPE",
@@ -82,7 +84,6 @@ impl Heap {
         (!self.snapshot.exists()).then_some(number)
     }
 
-    /// What is asked.
     pub fn question(&self) -> HeapQuestion {
         match &self.path {
             Some(of) => HeapQuestion::Path(of.clone()),

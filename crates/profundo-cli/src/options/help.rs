@@ -1,4 +1,5 @@
-//! Help that fits a screen: what a command does, examples, and the options that are used most. `--help-all` has the rest.
+//! Help that fits a screen: what a command does, examples, and the options that are used most.
+//! `--help-all` has the rest.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -25,7 +26,11 @@ Record a program
 Look at a recording: FILE, or the newest where none is named
   report      where the time went: lines, functions, trees, memory, I/O
   flame       a flame graph: an SVG file to click through
+  diff        what has changed between two recordings, or two sets of runs
+  graph       a picture of who calls whom
+  heatmap     time against the offset within each second: pauses, patterns
   list        the recordings that there are
+  merge       several runs, processes or machines in one recording
   export      other tools' formats: pprof, speedscope, callgrind, ...
 
 Measure
@@ -48,14 +53,14 @@ Examples:
 `profundo COMMAND --help` explains a command, `--help-all` each of its options.
 ";
 
-/// What a command's help shows: the options that are used most, and examples.
+/// A command's short help: the options that are used most, and examples.
 struct Screen {
     verb: &'static str,
     options: &'static [&'static str],
     examples: &'static str,
 }
 
-const SCREENS: [Screen; 10] = [
+const SCREENS: [Screen; 13] = [
     Screen {
         verb: "run",
         options: &[
@@ -178,9 +183,10 @@ Examples:
         verb: "flame",
         options: &[
             "output",
+            "layout",
+            "colour",
             "icicle",
             "inverted",
-            "title",
             "threads",
             "only_mine",
             "mine",
@@ -192,7 +198,61 @@ Examples:
         examples: "\
 Examples:
   profundo flame
-  profundo flame app.profundo -o app.svg --only-mine",
+  profundo flame app.profundo -o app.svg --only-mine
+  profundo flame --layout time-order --colour package",
+    },
+    Screen {
+        verb: "heatmap",
+        options: &[
+            "output", "column", "row", "waiting", "thread", "process", "function", "file", "from",
+            "to",
+        ],
+        examples: "\
+Examples:
+  profundo heatmap
+  profundo heatmap app.profundo --column 60 --thread worker",
+    },
+    Screen {
+        verb: "diff",
+        options: &[
+            "by",
+            "per",
+            "fail_above",
+            "output",
+            "of",
+            "only_mine",
+            "function",
+            "limit",
+            "json",
+        ],
+        examples: "\
+Examples:
+  profundo diff                            the last two recordings
+  profundo diff before.profundo after.profundo
+  profundo diff a1 a2 a3 -- b1 b2 b3       two sets of runs
+  profundo diff a b --fail-above 5%        for CI: may exit with 3",
+    },
+    Screen {
+        verb: "graph",
+        options: &[
+            "output",
+            "square",
+            "by",
+            "nodes",
+            "min_share",
+            "edge_share",
+            "only_mine",
+            "thread",
+            "process",
+            "function",
+            "of",
+        ],
+        examples: "\
+Examples:
+  profundo graph
+  profundo graph app.profundo -o app.svg --by package
+  profundo graph app.profundo -o app.dot && dot -Tpdf app.dot -o app.pdf
+  profundo graph --square",
     },
     Screen {
         verb: "trace",
@@ -272,12 +332,12 @@ pub fn print(words: &[OsString]) -> io::Result<()> {
 /// The help of one command.
 fn of_verb(command: &mut Command, verb: &str, is_all: bool) -> StyledStr {
     let found = command.find_subcommand(verb).cloned();
-    let mut own = found.unwrap_or_default();
+    let mut command = found.unwrap_or_default();
     let screen = SCREENS.iter().find(|screen| screen.verb == verb);
     match screen {
-        Some(screen) if !is_all => shortened(own, screen).render_help(),
-        _ if is_all => own.render_long_help(),
-        _ => with_plain_help(own).render_help(),
+        Some(screen) if !is_all => shortened(command, screen).render_help(),
+        _ if is_all => command.render_long_help(),
+        _ => with_plain_help(command).render_help(),
     }
 }
 
@@ -326,7 +386,7 @@ mod tests {
         let mut command = built();
         let verbs: Vec<String> = command
             .get_subcommands()
-            .map(|it| it.get_name().to_owned())
+            .map(|verb| verb.get_name().to_owned())
             .collect();
         for verb in verbs.iter().filter(|verb| *verb != "help") {
             let text = of_verb(&mut command, verb, false).to_string();
@@ -342,9 +402,9 @@ mod tests {
     fn the_first_screen_names_every_command() {
         let command = built();
         let words: Vec<&str> = ROOT
-            .split(|it: char| !it.is_alphanumeric() && it != '-')
+            .split(|character: char| !character.is_alphanumeric() && character != '-')
             .collect();
-        for verb in command.get_subcommands().filter(|it| !it.is_hide_set()) {
+        for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
             let name = verb.get_name();
             assert!(name == "help" || words.contains(&name), "{name}");
         }
@@ -356,7 +416,9 @@ mod tests {
         for screen in &SCREENS {
             let verb = command.find_subcommand(screen.verb).unwrap();
             for id in screen.options {
-                let found = verb.get_arguments().find(|it| it.get_id() == id);
+                let found = verb
+                    .get_arguments()
+                    .find(|argument| argument.get_id() == id);
                 assert!(found.is_some(), "{} {id}", screen.verb);
             }
         }

@@ -1,4 +1,4 @@
-//! What `list` takes.
+//! Options of `list`.
 
 use std::path::PathBuf;
 

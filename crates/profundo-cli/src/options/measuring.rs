@@ -1,9 +1,9 @@
-//! What is looked at: time, or memory. The same words mean the same in every verb that looks at a recording.
+//! Options that choose between time and memory, for every command that reads a recording.
 
 use clap::{Args, ValueEnum};
 use profundo_model::{Measure, Part};
 
-/// What is looked at.
+/// A value of `--of`: time, or a part of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Of {
     /// Time
@@ -21,7 +21,7 @@ pub enum Of {
     Copied,
 }
 
-// What is measured.
+// The choice between time and memory.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Which samples")]
 pub struct Measuring {
@@ -41,7 +41,7 @@ pub struct Measuring {
 }
 
 impl Measuring {
-    /// What of the memory is measured; nothing if time is.
+    /// The measure of memory; `None` for time.
     pub fn measure(&self) -> Option<Measure> {
         let part = match self.of {
             Of::Time => return None,

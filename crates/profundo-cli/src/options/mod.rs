@@ -1,24 +1,23 @@
-//! What can be typed. One name means one thing in every verb, so the options that several verbs
+//! The command line. One name means one thing in every verb, so the options that several verbs
 //! share are written once and taken in whole.
 
-mod bench;
+mod diff;
 mod exporting;
 mod filters;
 mod gc_log;
+mod graph;
 mod heap;
 pub mod help;
 mod listing;
-mod looking;
 mod measuring;
-mod own_code;
+mod merging;
 mod recording;
 mod reporting;
 mod snapshot;
 mod time;
-mod top;
 mod trace;
 mod tracking;
-mod values;
+mod view;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,25 +26,30 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use clap_complete::engine::ArgValueCompleter;
+use profundo_bench_command::options::Bench;
+use profundo_console::completing::processes;
+use profundo_console::options::values::{rate, some_seconds};
+use profundo_console::options::{OwnCode, Paper};
+use profundo_top::options::Top;
 
-pub use bench::Bench;
-pub use exporting::{Export, Flame, misfit};
+pub use diff::Diff;
+pub use exporting::{Export, Flame, Heatmap};
+pub use filters::{Filters, NO_GIL};
 pub use gc_log::GcLog;
+pub use graph::{Graph, LayoutEngine};
 pub use heap::{Assemble, Heap};
 pub use listing::List;
-pub use looking::{Looking, Order, Paper, Style, What};
-pub use own_code::{OwnCode, rule};
+pub use measuring::Measuring;
+pub use merging::{Labels, Merge};
 pub use reporting::Report;
 pub use trace::Trace;
-pub use values::Size;
-use values::{rate, some_seconds};
+pub use view::{Order, Style, ViewOptions, What};
 
 use crate::completing;
 
-pub use recording::{Attached, EngineChoice, Recording, period_of};
+pub use recording::{Attached, Recording};
 pub use snapshot::{Snapshot, Through};
 pub use time::Time;
-pub use top::{LONGEST_WINDOW, Live, Top};
 pub use tracking::{Scope, TrackAllocation, spelled_out};
 
 const EXAMPLES: &str = "\
@@ -78,8 +82,9 @@ pub struct Arguments {
     pub verb: Verb,
 }
 
-// The options of the verbs that were not typed are never made. Those of the others are made behind the verb's
-// own description, which a `///` on a struct of options would take the place of: those have `//`.
+// The options of the verbs that were not typed are never made. Those of the others are made behind
+// the verb's own description, which a `///` on a struct of options would take the place of: those
+// have `//`.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub enum Verb {
@@ -97,14 +102,22 @@ pub enum Verb {
     Top(Top),
     /// Print what a recording says
     Report(Report),
+    /// Say what has changed between two recordings, or two sets of them
+    Diff(Diff),
     /// List the recordings that there are
     List(List),
+    /// Combine recordings of runs, processes, machines or ranks into one
+    Merge(Merge),
     /// Write a recording in another tool's format
     Export(Export),
     /// Say how fast a statement or a command is, and which of several is the fastest
     Bench(Bench),
     /// Draw a recording as a flame graph: an SVG file to click through
     Flame(Flame),
+    /// Draw who calls whom: boxes and arrows in an SVG file, or a text for Graphviz
+    Graph(Graph),
+    /// Draw time against the offset within each second, which shows pauses and what recurs
+    Heatmap(Heatmap),
     /// Count and measure every call, then print who was called how often
     Trace(Trace),
     /// Count what each line of source allocates, and write it beside the sources
@@ -145,7 +158,7 @@ pub struct Run {
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
     pub format: Option<What>,
     #[command(flatten)]
-    pub looking: Looking,
+    pub view: ViewOptions,
 }
 
 #[derive(Debug, Args)]
@@ -161,7 +174,7 @@ pub struct Attach {
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
     pub format: Option<What>,
     #[command(flatten)]
-    pub looking: Looking,
+    pub view: ViewOptions,
 }
 
 // Which processes are looked at.
@@ -169,7 +182,7 @@ pub struct Attach {
 pub struct Processes {
     /// The process; its children are looked at, too
     #[arg(
-        add = ArgValueCompleter::new(completing::processes),
+        add = ArgValueCompleter::new(processes),
         value_name = "PID",
         required_unless_present = "pids",
         conflicts_with = "pids"
@@ -211,7 +224,7 @@ pub struct Peek {
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
     pub format: Option<What>,
     #[command(flatten)]
-    pub looking: Looking,
+    pub view: ViewOptions,
 }
 
 #[derive(Debug, Args)]
@@ -223,6 +236,9 @@ pub struct Record {
     /// Replace a file that is no recording, too
     #[arg(long, help_heading = "The recording")]
     pub force: bool,
+    /// Give the recording a label, as run=1; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "The recording")]
+    pub label: Vec<Labels>,
     #[command(flatten)]
     pub own_code: OwnCode,
 }
@@ -240,7 +256,7 @@ pub struct Command {
     pub words: Vec<OsString>,
 }
 
-/// What `ctl` can ask for.
+/// A request of `ctl` to a recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Request {
     /// Take samples from now on
@@ -254,7 +270,7 @@ pub enum Request {
 #[derive(Debug, Args)]
 pub struct Ctl {
     /// A process that is being recorded, or the `profundo` that records it
-    #[arg(add = ArgValueCompleter::new(completing::processes), value_name = "PID")]
+    #[arg(add = ArgValueCompleter::new(processes), value_name = "PID")]
     pub pid: u32,
     /// What to do
     #[arg(value_enum)]
@@ -272,7 +288,7 @@ PID attaching to that process), 1 if not, 2 for wrong usage.";
 #[command(after_help = DOCTORS_EXIT)]
 pub struct Doctor {
     /// A process that runs: may it be attached to, and what is known of it
-    #[arg(add = ArgValueCompleter::new(completing::processes), value_name = "PID")]
+    #[arg(add = ArgValueCompleter::new(processes), value_name = "PID")]
     pub pid: Option<u32>,
     #[command(flatten)]
     pub paper: Paper,
@@ -292,41 +308,47 @@ pub struct Recover {
 }
 
 impl Arguments {
-    /// Says which options nobody typed, and how many patterns of own code.
+    /// Marks the options, and the number of patterns of own code, that come from settings.
     pub fn set(&mut self, options: Vec<String>, mine: usize) {
         match &mut self.verb {
-            Verb::Report(report) => report.looking.filters.own_code.set = mine,
+            Verb::Report(report) => report.view.filters.own_code.set = mine,
             Verb::Export(export) => export.filters.own_code.set = mine,
             Verb::Flame(flame) => flame.filters.own_code.set = mine,
+            Verb::Diff(diff) => diff.filters.own_code.set = mine,
+            Verb::Graph(graph) => graph.filters.own_code.set = mine,
+            Verb::Heatmap(heatmap) => heatmap.filters.own_code.set = mine,
             _ => {}
         }
-        let looking = match &mut self.verb {
-            Verb::Run(run) => &mut run.looking,
-            Verb::Attach(attach) => &mut attach.looking,
-            Verb::Peek(peek) => &mut peek.looking,
-            Verb::Trace(trace) => &mut trace.looking,
-            Verb::Report(report) => &mut report.looking,
+        let view = match &mut self.verb {
+            Verb::Run(run) => &mut run.view,
+            Verb::Attach(attach) => &mut attach.view,
+            Verb::Peek(peek) => &mut peek.view,
+            Verb::Trace(trace) => &mut trace.view,
+            Verb::Report(report) => &mut report.view,
             _ => return,
         };
-        looking.shape.set = options;
+        view.shape.set = options;
     }
 
     /// Why these options do not go together, as far as that is known before anything is read.
     pub fn misfit(&self) -> Option<String> {
         match &self.verb {
-            Verb::Run(run) => run.looking.misfit(run.format.unwrap_or_default()),
-            Verb::Attach(attach) => attach.looking.misfit(attach.format.unwrap_or_default()),
-            Verb::Peek(peek) => peek.looking.misfit(peek.format.unwrap_or_default()),
-            Verb::Trace(trace) => (trace.misfit()).or_else(|| trace.looking.misfit(trace.what())),
-            Verb::Report(report) => report.looking.misfit(report.asked().ok()?.what),
+            Verb::Run(run) => run.view.misfit(run.format.unwrap_or_default()),
+            Verb::Attach(attach) => attach.view.misfit(attach.format.unwrap_or_default()),
+            Verb::Peek(peek) => peek.view.misfit(peek.format.unwrap_or_default()),
+            Verb::Trace(trace) => (trace.misfit()).or_else(|| trace.view.misfit(trace.what())),
+            Verb::Report(report) => report.view.misfit(report.asked().ok()?.what),
             Verb::Export(export) => export.misfit(),
             Verb::Flame(flame) => flame.misfit(),
+            Verb::Diff(diff) => diff.misfit(),
+            Verb::Graph(graph) => graph.misfit(),
+            Verb::Heatmap(heatmap) => heatmap.misfit(),
             _ => None,
         }
     }
 }
 
-/// Ends the program because of wrong usage that no single option can tell.
+/// Ends the program because of wrong usage that clap does not find.
 pub fn refuse(why: &str) -> ! {
     let verb = std::env::args().nth(1).unwrap_or_default();
     let command = <Arguments as clap::CommandFactory>::command();
@@ -334,7 +356,7 @@ pub fn refuse(why: &str) -> ! {
         Some(_) => format!(" {verb}"),
         None => String::new(),
     };
-    crate::stderr::note(&format!("{why} (see `profundo{of_verb} --help`)"));
+    profundo_console::stderr::note(&format!("{why} (see `profundo{of_verb} --help`)"));
     std::process::exit(2)
 }
 
@@ -342,19 +364,19 @@ pub fn refuse(why: &str) -> ! {
 pub fn wrong(error: clap::Error) -> std::process::ExitCode {
     let verb = error.get(ContextKind::InvalidSubcommand);
     if let Some(ContextValue::String(word)) = verb
-        && ["diff", "compare"].contains(&word.as_str())
+        && word == "compare"
     {
-        crate::stderr::note(
-            "recordings cannot be compared yet: `profundo report @1 lines` and `profundo report @2 lines` show the last two",
+        profundo_console::stderr::note(
+            "`compare` is called `diff`: `profundo diff BEFORE AFTER`, or `profundo diff` for the last two recordings",
         );
         return std::process::ExitCode::from(crate::USAGE);
     }
     if let Some(ContextValue::String(word)) = verb
-        && crate::launch::Program::find(&[word.into()]).is_ok()
+        && profundo_launch::Program::find(&[word.into()]).is_ok()
     {
         let words: Vec<_> = std::env::args().skip(1).collect();
         let words = words.join(" ");
-        crate::stderr::note(&format!(
+        profundo_console::stderr::note(&format!(
             "`{word}` is no command of profundo's; to record this program, type: profundo run {words}"
         ));
         return std::process::ExitCode::from(crate::USAGE);
@@ -366,21 +388,24 @@ pub fn wrong(error: clap::Error) -> std::process::ExitCode {
         let _ = std::io::Write::write_all(&mut std::io::stderr(), help::ROOT.as_bytes());
         return std::process::ExitCode::from(crate::USAGE);
     }
-    crate::stderr::usage(&with_tip(error));
+    profundo_console::stderr::usage(&with_tip(error));
     std::process::ExitCode::from(crate::USAGE)
 }
 
-/// What was typed wrong, with what another name of it is here that no likeness tells, and without tips that are none.
+/// An error of clap's with better tips: also the right word where it is not spelled alike, and none
+/// that are far from the typed one.
 pub fn with_tip(mut error: clap::Error) -> clap::Error {
     let typed = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     let names = What::value_variants()
         .iter()
         .filter_map(What::to_possible_value);
-    let names: Vec<String> = names.map(|it| it.get_name().to_owned()).collect();
-    let typed_name = typed.as_deref().and_then(|it| it.strip_prefix("--"));
+    let names: Vec<String> = names.map(|value| value.get_name().to_owned()).collect();
+    let typed_name = typed
+        .as_deref()
+        .and_then(|argument| argument.strip_prefix("--"));
     let nearest = |word: &str| names.iter().find(|name| distance(word, name) <= 1);
     let usage = error.get(ContextKind::Usage).map(ToString::to_string);
-    let is_report = usage.is_some_and(|it| it.contains("profundo report"));
+    let is_report = usage.is_some_and(|usage| usage.contains("profundo report"));
     if let Some(report) = typed_name.and_then(nearest).filter(|_| is_report) {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::Usage);
@@ -390,7 +415,7 @@ pub fn with_tip(mut error: clap::Error) -> clap::Error {
         return error;
     }
     drop_far_tips(&mut error);
-    if typed.is_some_and(|it| it.starts_with("--order")) {
+    if typed.is_some_and(|typed| typed.starts_with("--order")) {
         let tip = "the order of rows is `--sort`";
         let tips = ContextValue::StyledStrs(vec![tip.to_owned().into()]);
         error.insert(ContextKind::Suggested, tips);
@@ -398,7 +423,8 @@ pub fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Removes what is proposed in place of a word and is not like it: more than a third of the letters differ, or more than two.
+/// Removes what is proposed in place of a word and is not like it: more than a third of the letters
+/// differ, or more than two.
 fn drop_far_tips(error: &mut clap::Error) {
     let pairs = [
         (
@@ -434,7 +460,7 @@ fn drop_far_tips(error: &mut clap::Error) {
     }
 }
 
-/// How many letters differ: put in, left out, replaced, or exchanged with the next.
+/// The number of letters that were put in, left out, replaced, or exchanged with the next.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
@@ -456,7 +482,7 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory, Parser};
-    use profundo_remote::Memory;
+    use profundo_recorder::Memory;
 
     #[test]
     fn what_follows_memory_is_the_program() {
@@ -487,16 +513,16 @@ mod tests {
 
     #[test]
     fn tips_are_near_or_absent() {
-        let says = |words: &[&str]| {
+        let printed = |words: &[&str]| {
             let error = super::Arguments::try_parse_from(words).unwrap_err();
             super::with_tip(error).to_string()
         };
-        assert!(says(&["profundo", "rpeort"]).contains("report"));
-        assert!(says(&["profundo", "run", "--memry", "a"]).contains("--memory"));
-        assert!(!says(&["profundo", "compare"]).contains("completions"));
-        let lines = says(&["profundo", "report", "--lines"]);
+        assert!(printed(&["profundo", "rpeort"]).contains("report"));
+        assert!(printed(&["profundo", "run", "--memry", "a"]).contains("--memory"));
+        assert!(!printed(&["profundo", "compare"]).contains("completions"));
+        let lines = printed(&["profundo", "report", "--lines"]);
         assert!(!lines.contains("--mine"), "{lines}");
-        assert!(says(&["profundo", "report", "--lines"]).contains("profundo report lines"));
+        assert!(printed(&["profundo", "report", "--lines"]).contains("profundo report lines"));
     }
 
     #[test]

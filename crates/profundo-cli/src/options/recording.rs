@@ -1,29 +1,16 @@
-//! How a program is recorded.
+//! Options of commands that record.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use profundo_remote::Memory;
+use profundo_console::options::choices::one_of_described;
+use profundo_console::options::values::{Size, period_of, rate, seconds, some_seconds};
+use profundo_recorder::{EngineChoice, Memory};
 
 use crate::recordings::Keep;
 
-use super::looking::What;
-use super::values::{Size, rate, seconds, some_seconds};
-
-/// What makes the samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum EngineChoice {
-    /// The best that this machine permits
-    #[default]
-    Auto,
-    /// Clocks of the kernel's that signal the running thread
-    PerfSignal,
-    /// POSIX timers on each thread's CPU time
-    CpuTimer,
-    /// From outside, without anything in the program
-    PerfRing,
-}
+use super::view::What;
 
 /// Which allocations are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -43,10 +30,12 @@ const SAMPLED: Memory = Memory::Sampled {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The recording")]
 pub struct Recording {
-    /// Where the recording goes; `-` is the standard output [default: a name by program and time, in .profundo]
+    /// Where the recording goes; `-` is the standard output [default: a name by program and time,
+    /// in .profundo]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How many recordings stay in .profundo: a number, a size such as 10G, or `all` [default: the newest 50, up to 2G]
+    /// How many recordings stay in .profundo: a number, a size such as 10G, or `all` [default: the
+    /// newest 50, up to 2G]
     #[arg(long, value_name = "HOW MANY")]
     pub keep: Option<Keep>,
     /// Samples per second of a thread's CPU time
@@ -61,8 +50,8 @@ pub struct Recording {
     /// Count the energy that the machine uses meanwhile, and estimate what of it is the program's
     #[arg(long)]
     pub energy: bool,
-    /// Record what memory is allocated and who keeps it, and the machine's memory over time; each single
-    /// allocation if `exact`
+    /// Record what memory is allocated and who keeps it, and the machine's memory over time; each
+    /// single allocation if `exact`
     #[arg(
         long,
         value_enum,
@@ -73,7 +62,8 @@ pub struct Recording {
         hide_possible_values = true
     )]
     pub memory: Option<MemoryChoice>,
-    /// Bytes between two allocations that are recorded, about [default: 512K, more where there are very many]
+    /// Bytes between two allocations that are recorded, about [default: 512K, more where there are
+    /// very many]
     #[arg(long, value_name = "SIZE", requires = "memory", hide = true)]
     pub memory_sample: Option<Size>,
     /// Begin sampling only then
@@ -92,7 +82,7 @@ pub struct Recording {
     #[arg(long, conflicts_with = "no_children")]
     pub wait_all: bool,
     /// What makes the samples
-    #[arg(long, value_enum, default_value_t, hide_possible_values = false)]
+    #[arg(long, value_parser = one_of_described(EngineChoice::CHOICES), default_value = "auto", hide_possible_values = false)]
     pub engine: EngineChoice,
     /// Let the recording grow to this size, then keep time more coarsely
     #[arg(
@@ -108,16 +98,21 @@ pub struct Recording {
     /// Keep no lines of source code in the recording
     #[arg(long)]
     pub no_source: bool,
+    /// The labels that the recording gets, from the option that filters by them elsewhere.
+    #[arg(skip)]
+    pub labels: Vec<(String, String)>,
 }
 
 // How a process is recorded that runs already.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The recording")]
 pub struct Attached {
-    /// Where the recording goes; `-` is the standard output [default: a name by program and time, in .profundo]
+    /// Where the recording goes; `-` is the standard output [default: a name by program and time,
+    /// in .profundo]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How many recordings stay in .profundo: a number, a size such as 10G, or `all` [default: the newest 50, up to 2G]
+    /// How many recordings stay in .profundo: a number, a size such as 10G, or `all` [default: the
+    /// newest 50, up to 2G]
     #[arg(long, value_name = "HOW MANY")]
     pub keep: Option<Keep>,
     /// Samples per second of a thread's CPU time
@@ -149,10 +144,14 @@ pub struct Attached {
     /// Keep no lines of source code in the recording
     #[arg(long)]
     pub no_source: bool,
+    /// The labels that the recording gets, from the option that filters by them elsewhere.
+    #[arg(skip)]
+    pub labels: Vec<(String, String)>,
 }
 
 impl Attached {
-    /// What of memory is looked at. Whatever it says of allocations, nobody sees them from outside.
+    /// The recorder's setting for memory. Allocations cannot be seen from outside, so its rate has
+    /// no effect.
     pub fn memory(&self) -> Option<Memory> {
         self.memory.then_some(SAMPLED)
     }
@@ -161,11 +160,6 @@ impl Attached {
     pub fn period(&self) -> u64 {
         period_of(self.rate)
     }
-}
-
-/// The time between two samples of so many a second, in nanoseconds.
-pub fn period_of(rate: f64) -> u64 {
-    (1e9 / rate).round() as u64
 }
 
 impl Recording {
@@ -189,24 +183,25 @@ impl Recording {
             max_size: Size(1 << 30),
             perf_map: false,
             no_source: true,
+            labels: Vec::new(),
         }
     }
 
-    /// What a report shows is recorded, even if that was not asked for by itself.
+    /// Adds the options without which this report would have nothing to show.
     pub fn with_all_of(mut self, what: What) -> Self {
         if what.is_of_memory() && self.memory.is_none() {
             self.memory = Some(MemoryChoice::Sampled);
         }
-        self.wall |= what == What::Io;
+        self.wall |= matches!(what, What::Io | What::Syscalls);
         self
     }
 
-    /// Whether started processes are recorded too.
+    /// True if processes that the program starts are recorded too.
     pub fn follows(&self) -> bool {
         !self.no_children
     }
 
-    /// Which allocations are recorded.
+    /// The recorder's setting for memory; `None`: no allocations are recorded.
     pub fn memory(&self) -> Option<Memory> {
         let memory = match self.memory? {
             MemoryChoice::Sampled => self.memory_sample.map_or(SAMPLED, |size| Memory::Sampled {

@@ -1,26 +1,29 @@
-//! What `report` takes. Its words may stand in either order: `a.profundo lines` and `lines a.profundo`.
+//! Options of `report`. Its words may stand in either order: `a.profundo lines` and `lines
+//! a.profundo`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
+use clap_complete::CompletionCandidate;
 use clap_complete::engine::ArgValueCompleter;
+use profundo_console::completing::starting_with;
 
-use super::{Arguments, Looking, What};
+use super::{Arguments, ViewOptions, What};
 use crate::completing;
 use crate::recordings::is_meant_as_file;
 
 #[derive(Debug, Args)]
 pub struct Report {
     /// The recording; `@2` is the one before the newest [default: the newest]
-    #[arg(add = ArgValueCompleter::new(completing::report_words), value_name = "FILE")]
+    #[arg(add = ArgValueCompleter::new(offered_words), value_name = "FILE")]
     pub recording: Option<OsString>,
     /// What to print [default: summary]
-    #[arg(add = ArgValueCompleter::new(completing::report_words), value_name = "WHAT", value_parser = Word)]
+    #[arg(add = ArgValueCompleter::new(offered_words), value_name = "WHAT", value_parser = Word)]
     pub what: Option<OsString>,
-    /// The function that `callers`, `callees` and `calls` are about
-    #[arg(add = ArgValueCompleter::new(completing::report_words), value_name = "NAME")]
+    /// The function, for `callers`, `callees`, `calls` and `annotate`
+    #[arg(add = ArgValueCompleter::new(offered_words), value_name = "NAME")]
     pub name: Option<OsString>,
     /// What to print, as an option
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
@@ -35,7 +38,7 @@ pub struct Report {
     )]
     pub output: Option<PathBuf>,
     #[command(flatten)]
-    pub looking: Looking,
+    pub view: ViewOptions,
 }
 
 /// Any word, though only the names of reports are shown.
@@ -60,7 +63,7 @@ impl TypedValueParser for Word {
     }
 }
 
-/// What was asked for.
+/// The words of `report`, by their meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     /// The recording, if one was named.
@@ -71,7 +74,8 @@ pub struct Asked {
 }
 
 impl Report {
-    /// Tells the words apart: the name of a report is one wherever it stands, and a file of that name is `./lines`.
+    /// Tells the words apart: the name of a report is one wherever it stands, and a file of that
+    /// name is `./lines`.
     pub fn asked(&self) -> Result<Asked, clap::Error> {
         let words = [&self.recording, &self.what, &self.name];
         let mut words: Vec<&OsStr> = words
@@ -125,12 +129,14 @@ fn what_of(word: &OsStr) -> Option<What> {
     What::from_str(word.to_str()?, false).ok()
 }
 
-/// What clap says of a word that is no report's name, with those that are like it.
+/// Clap's error for a word that is no report's name, with similar names.
 fn no_report(word: &OsStr) -> clap::Error {
     let mut command = Arguments::command();
     command.build();
     let verb = command.find_subcommand("report").unwrap_or(&command);
-    let argument = verb.get_arguments().find(|it| it.get_id() == "what");
+    let argument = verb
+        .get_arguments()
+        .find(|argument| argument.get_id() == "what");
     let parsed = EnumValueParser::<What>::new().parse_ref(verb, argument, word);
     match parsed {
         Err(error) => error,
@@ -141,12 +147,37 @@ fn no_report(word: &OsStr) -> clap::Error {
     }
 }
 
-/// Whether a word is the name of a report with a slip in it.
+/// True if a word is similar to the name of a report.
 fn is_like_a_report(word: &OsStr) -> bool {
     let error = no_report(word);
     error
         .get(clap::error::ContextKind::SuggestedValue)
         .is_some()
+}
+
+/// Completions behind `report`: a recording, the name of a report, or the function that it is
+/// about.
+fn offered_words(current: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = completing::typed();
+    let mut what = typed
+        .iter()
+        .filter_map(|word| What::from_str(word.to_str()?, false).ok());
+    let mut words = Vec::new();
+    match what.next_back() {
+        Some(what) if what.wants_name() => words.extend(completing::functions(current)),
+        Some(_) => {}
+        None => {
+            let names = What::value_variants()
+                .iter()
+                .filter_map(ValueEnum::to_possible_value);
+            let names = names.filter(|value| !value.is_hide_set()).map(|value| {
+                CompletionCandidate::new(value.get_name()).help(value.get_help().cloned())
+            });
+            words.extend(starting_with(names, current));
+        }
+    }
+    words.extend(completing::recordings(current));
+    words
 }
 
 #[cfg(test)]
@@ -202,12 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_told_with_what_was_meant() {
+    fn a_slip_is_reported_with_what_was_meant() {
         for words in [&["a.profundo", "fucntions"][..], &["fucntions"]] {
             let error = asked(words).unwrap_err().to_string();
             assert!(error.contains("functions"), "{words:?}: {error}");
         }
-        assert!(asked(&["a.profundo", "lines", "tree"]).is_ok());
-        assert!(asked(&["a.profundo", "b.profundo"]).is_err());
+        let two_reports = asked(&["a.profundo", "lines", "tree"]).unwrap();
+        assert_eq!(two_reports.what, What::Lines);
+        asked(&["a.profundo", "b.profundo"]).unwrap_err();
     }
 }

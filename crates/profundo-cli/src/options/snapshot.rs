@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-
-use super::values::some_seconds;
-use crate::completing;
+use profundo_console::completing::processes;
+use profundo_console::options::values::some_seconds;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +24,7 @@ written unless --no-redact is given; names of attributes, functions and classes 
 #[command(after_help = EXAMPLES)]
 pub struct Snapshot {
     /// The process
-    #[arg(add = ArgValueCompleter::new(completing::processes), value_name = "PID")]
+    #[arg(add = ArgValueCompleter::new(processes), value_name = "PID")]
     pub pid: u32,
     /// Where to write it; `-` is the standard output [default: profundo.<name>.<PID>.heapsnapshot]
     #[arg(short, long, value_name = "FILE")]

@@ -1,11 +1,11 @@
-//! What `time` takes.
+//! Options of `time`.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use profundo_console::options::Paper;
 
 use super::Command;
-use super::looking::Paper;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use profundo_model::Tracing;
 
 use crate::recordings::Keep;
 
-use super::{Command, Looking, Order, What};
+use super::{Command, Order, ViewOptions, What};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,27 +27,30 @@ Exit codes: the program's own (or its signal); 2 for wrong usage; 126, 127 if it
 pub struct Trace {
     #[command(flatten)]
     pub command: Command,
-    /// Where the recording goes; `-` is the standard output [default: a name by program and time, in .profundo]
+    /// Where the recording goes; `-` is the standard output [default: a name by program and time,
+    /// in .profundo]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How many recordings stay in .profundo: a number, a size such as 10G, or `all` [default: the newest 50, up to 2G]
+    /// How many recordings stay in .profundo: a number, a size such as 10G, or `all` [default: the
+    /// newest 50, up to 2G]
     #[arg(long, value_name = "HOW MANY")]
     pub keep: Option<Keep>,
     /// Leave out the functions of C's that Python calls
     #[arg(long)]
     pub no_builtins: bool,
-    /// Count lines instead: of the functions whose file or name fits (`app.py`, `src/*.py`, `fib`, `app.py:fib`), or of
-    /// all in the program's own files
+    /// Count lines instead: of the functions whose file or name fits (`app.py`, `src/*.py`, `fib`,
+    /// `app.py:fib`), or of all in the program's own files
     #[arg(long, value_name = "GLOB|FUNCTION", num_args = 0..=1, require_equals = true, default_missing_value = "", action = clap::ArgAction::Append)]
     pub lines: Vec<String>,
     /// With --lines: each line is counted, and how long it takes is found by sampling
     #[arg(long, requires = "lines")]
     pub cheap: bool,
-    /// With --lines: only which lines are run at all, which costs next to nothing from Python 3.12 on
+    /// With --lines: only which lines are run at all, which costs next to nothing from Python 3.12
+    /// on
     #[arg(long, requires = "lines", conflicts_with = "cheap")]
     pub once: bool,
-    /// Count only calls of the program's own functions whose name fits, by the kernel: without times, for programs as they
-    /// are (native ones; needs root)
+    /// Count only calls of the program's own functions whose name fits, by the kernel: without
+    /// times, for programs as they are (native ones; needs root)
     #[arg(long, value_name = "GLOB", conflicts_with_all = ["lines", "cpu", "no_builtins"])]
     pub functions: Vec<String>,
     /// Measure the CPU time of each thread: what waits takes none
@@ -61,12 +65,24 @@ pub struct Trace {
     /// What to print at the end
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
     pub format: Option<What>,
+    /// The labels that the recording gets, from the option that filters by them elsewhere.
+    #[arg(skip)]
+    pub labels: Vec<(String, String)>,
     #[command(flatten)]
-    pub looking: Looking,
+    pub view: ViewOptions,
 }
 
 impl Trace {
-    /// What is printed at the end.
+    pub fn tracing(&self) -> Tracing {
+        match (self.lines.is_empty(), self.once, self.cheap) {
+            (true, ..) => Tracing::Calls,
+            (_, true, _) => Tracing::LinesOnce,
+            (_, _, true) => Tracing::SampledLines,
+            _ => Tracing::Lines,
+        }
+    }
+
+    /// The report that is printed at the end.
     pub fn what(&self) -> What {
         self.format.unwrap_or(match self.lines.is_empty() {
             true => What::Trace,
@@ -78,13 +94,13 @@ impl Trace {
     pub fn misfit(&self) -> Option<String> {
         let what = self.what();
         let name = what.name();
-        let shape = &self.looking.shape;
+        let shape = &self.view.shape;
         if what.wants_name() {
             return Some(format!(
                 "`{name}` wants the name of a function: trace first, then report FILE {name} NAME"
             ));
         }
-        if what.is_of_memory() || matches!(what, What::Io | What::Stacks) {
+        if what.is_of_memory() || matches!(what, What::Io | What::Syscalls | What::Stacks) {
             return Some(format!(
                 "`trace` records nothing that `{name}` could show: `profundo run` does"
             ));
@@ -133,7 +149,8 @@ impl Trace {
         ))
     }
 
-    /// The word behind `--lines` that was meant for it, but is the program as it stands: a program would not be called with `--`.
+    /// The word behind `--lines` that was meant for it, but is the program as it stands: a program
+    /// would not be called with `--`.
     pub fn word_behind_lines(&self) -> Option<&str> {
         let [first, second, ..] = &self.command.words[..] else {
             return None;

@@ -1,23 +1,22 @@
-//! What can be typed behind `track-allocation`.
+//! Options of `track-allocation`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
+use profundo_console::options::OwnCode;
 
-use super::own_code::OwnCode;
-
-/// Which lines' allocations are wanted.
+/// The lines whose allocations are counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// No one's: the program just runs.
+    /// None: the program runs without a recording.
     None,
-    /// Those of the user's own files.
+    /// Lines of the user's own files.
     User,
-    /// Those of all files, libraries too.
+    /// Lines of all files, libraries too.
     All,
-    /// Those of files below a folder.
+    /// Lines of files below a folder.
     Below(PathBuf),
 }
 
@@ -62,7 +61,8 @@ pub struct TrackAllocation {
     /// Replace files that are no .mem files, too
     #[arg(long)]
     pub force: bool,
-    /// List what .mem files say, the largest number last: of these files, or of all below these folders
+    /// List what .mem files say, the largest number last: of these files, or of all below these
+    /// folders
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub analyze: Vec<PathBuf>,
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub struct TrackAllocation {
     pub words: Vec<OsString>,
 }
 
-/// What was typed, with `track-allocation=SCOPE` as an option.
+/// The typed words, with the scope of `track-allocation=SCOPE` as an option.
 pub fn spelled_out(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.into_iter().collect();
     let scope = words.get(1).and_then(|word| {
@@ -102,7 +102,8 @@ mod tests {
         assert_eq!("all".parse(), Ok(Scope::All));
         assert_eq!("@".parse(), Ok(Scope::Below(".".into())));
         assert_eq!("@src/x".parse(), Ok(Scope::Below("src/x".into())));
-        assert!("mine".parse::<Scope>().is_err());
+        let why = "mine".parse::<Scope>().unwrap_err();
+        assert!(why.starts_with("the scope is none, user, all"), "{why}");
     }
 
     #[test]

@@ -1,24 +1,27 @@
-//! Where a recording goes: to the file that was named, to the standard output, or into the folder of recordings.
+//! The place of a new recording: the file that was named, the standard output, or the folder of
+//! recordings.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use profundo_console::output::{self, Detour};
+use profundo_save::recording_writer::UNBEGUN;
 
-use super::{Keep, Reserved, reserve};
-use crate::output::{self, Detour};
-use crate::run::UNBEGUN;
+use super::keep::Keep;
+use super::name::{Reserved, reserve};
 
 /// The file of a recording in the making.
 #[derive(Debug)]
 pub enum Destination {
-    /// It was named.
+    /// A file that the user named.
     Named(Detour),
-    /// It got a name by program and time.
+    /// A file with a name by program and time.
     Reserved(Reserved),
 }
 
 impl Destination {
-    /// The file that was named, or one with a name of this program's. `force` is the user's word that another file may go.
+    /// The file that was named, or one that is named after this program. With `force` it may
+    /// replace another file.
     pub fn new(named: Option<&Path>, force: bool, program: &str) -> Result<Self> {
         let Some(path) = named else {
             return Ok(Self::Reserved(reserve(program).context(UNBEGUN)?));
@@ -28,7 +31,7 @@ impl Destination {
         Ok(Self::Named(detour))
     }
 
-    /// Where it is written.
+    /// The path to write to.
     pub fn path(&self) -> &Path {
         match self {
             Self::Named(detour) => detour.path(),
@@ -36,19 +39,19 @@ impl Destination {
         }
     }
 
-    /// Whether it is sent to the standard output when it is whole.
+    /// True if the recording is sent to the standard output when it is whole.
     pub fn is_stdout(&self) -> bool {
         matches!(self, Self::Named(detour) if detour.is_stdout())
     }
 
-    /// It is whole: old recordings that are too many go.
+    /// Removes old recordings above the limit, once this one is whole.
     pub fn tidy(&self, keep: Option<Keep>) {
         if let Self::Reserved(reserved) = self {
             keep.unwrap_or_default().tidy(reserved.path());
         }
     }
 
-    /// Nothing more is to be read of it: brings it to where it was to go.
+    /// Brings the recording to its place, once nothing more is to be read from it.
     pub fn arrive(self) -> Result<()> {
         match self {
             Self::Named(detour) => detour.arrive(),

@@ -1,4 +1,5 @@
-//! The folder of recordings: the nearest `.profundo` upwards, or one that is made here, or that of the user.
+//! The folder of recordings: the nearest `.profundo` upwards, or a new one in the current folder,
+//! or the user's.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
@@ -7,27 +8,29 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use profundo_console::output::is_foreign;
 use profundo_formats::is_profundo;
 
-use super::ENDING;
-use crate::ours;
-use crate::output::is_foreign;
+use crate::file_owner;
 
-/// What a project's folder is called.
+/// The extension of recordings.
+pub const ENDING: &str = "profundo";
+
+/// The name of a project's folder.
 const NAME: &str = ".profundo";
-/// Names the folder, wherever we are.
+/// The variable that names the folder, whatever the current one is.
 const VARIABLE: &str = "PROFUNDO_DIR";
-/// Recordings are nothing to be kept by git; the project's settings are.
+/// Git ignores recordings, but not the project's settings.
 const GITIGNORE: &str = "*\n!config.toml\n";
 
-/// A folder of recordings. It need not be there yet.
+/// A folder of recordings, which may not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// The one that is meant here.
+    /// The folder of recordings for the current folder.
     pub fn here() -> Self {
-        let named = std::env::var_os(VARIABLE).filter(|it| !it.is_empty());
+        let named = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
         let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
         let state = state_folder(|name| std::env::var_os(name).map(PathBuf::from));
         Self::found(named.map(PathBuf::from), &here, state)
@@ -37,30 +40,29 @@ impl Folder {
         if let Some(named) = named {
             return Self(named);
         }
-        let mut upwards = here.ancestors().map(|it| it.join(NAME));
-        if let Some(nearest) = upwards.find(|it| is_ours(it) && is_writable(it)) {
+        let mut upwards = here.ancestors().map(|folder| folder.join(NAME));
+        if let Some(nearest) = upwards.find(|folder| is_ours(folder) && is_writable(folder)) {
             return Self(nearest);
         }
-        let own = here.join(NAME);
-        // One that is there is somebody else's, or it would have been found.
-        let is_taken = own.symlink_metadata().is_ok();
+        let here_folder = here.join(NAME);
+        // An existing one belongs to another user, or it would have been found.
+        let is_taken = here_folder.symlink_metadata().is_ok();
         match state {
             Some(state) if is_taken || !is_writable(here) => Self(state),
-            _ => Self(own),
+            _ => Self(here_folder),
         }
     }
 
-    /// This one.
+    /// The folder at this path.
     pub fn at(path: &Path) -> Self {
         Self(path.to_owned())
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Makes it, if it is not there.
+    /// Creates the folder, if it does not exist.
     pub fn make(&self) -> Result<()> {
         let made = || -> io::Result<()> {
             // A project's folder may have been made by hand, for its settings.
@@ -84,23 +86,26 @@ impl Folder {
         })
     }
 
-    /// The recordings in it, in no order.
+    /// The recordings in the folder, in no order.
     pub fn files(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(&self.0) else {
             return Vec::new();
         };
         let paths = entries.flatten().map(|entry| entry.path());
         paths
-            .filter(|it| it.extension() == Some(OsStr::new(ENDING)))
-            .filter(|it| it.is_file() && !is_foreign(it, is_profundo))
+            .filter(|path| path.extension() == Some(OsStr::new(ENDING)))
+            .filter(|path| path.is_file() && !is_foreign(path, is_profundo))
             .collect()
     }
 }
 
-/// Whether nobody else can put files of theirs into a folder.
+/// True if no other user can create files in a folder.
 fn is_ours(folder: &Path) -> bool {
-    fs::metadata(folder)
-        .is_ok_and(|it| it.is_dir() && ours::is_ours(&it) && !ours::is_everybodys(&it))
+    fs::metadata(folder).is_ok_and(|metadata| {
+        metadata.is_dir()
+            && file_owner::is_users_own(&metadata)
+            && !file_owner::is_world_writable(&metadata)
+    })
 }
 
 fn is_writable(folder: &Path) -> bool {
@@ -112,9 +117,9 @@ fn is_writable(folder: &Path) -> bool {
     unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), how, libc::AT_EACCESS) == 0 }
 }
 
-/// Where programs of this user keep what is to stay.
+/// The folder in which this user's programs keep persistent data.
 fn state_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    let absolute = |name| variable(name).filter(|it| it.is_absolute());
+    let absolute = |name| variable(name).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
     Some(state.join("profundo"))
@@ -149,12 +154,12 @@ mod tests {
         let deep = root.0.join("a/b/c");
         fs::create_dir_all(&deep).unwrap();
         let state = || Some(root.0.join("state"));
-        let own = Folder::found(None, &deep, state());
-        assert_eq!(own.path(), deep.join(NAME));
-        own.make().unwrap();
-        let text = fs::read_to_string(own.path().join(".gitignore")).unwrap();
+        let found = Folder::found(None, &deep, state());
+        assert_eq!(found.path(), deep.join(NAME));
+        found.make().unwrap();
+        let text = fs::read_to_string(found.path().join(".gitignore")).unwrap();
         assert_eq!(text, GITIGNORE);
-        fs::remove_dir_all(own.path()).unwrap();
+        fs::remove_dir_all(found.path()).unwrap();
 
         let upper = root.0.join("a").join(NAME);
         fs::create_dir(&upper).unwrap();
@@ -175,7 +180,7 @@ mod tests {
         fs::write(folder.path().join("config.toml"), "").unwrap();
         folder.make().unwrap();
         assert_eq!(fs::read_to_string(&ignored).unwrap(), GITIGNORE);
-        // Whoever wants them in git has a file of his own.
+        // A user who wants them in git has another file.
         fs::write(&ignored, "").unwrap();
         folder.make().unwrap();
         assert_eq!(fs::read_to_string(&ignored).unwrap(), "");

@@ -1,4 +1,5 @@
-//! How many recordings stay in the folder: the newest ones. Only what we have named goes, and nothing that is being written.
+//! Old recordings are removed from the folder: only those with a name of ours, and none that is
+//! being written.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -6,19 +7,20 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
+use profundo_console::options::values::Size;
+use profundo_console::stderr;
 use profundo_formats::{begun_file, is_being_written};
 use profundo_report::text;
 
-use super::{Folder, name};
-use crate::options::Size;
-use crate::stderr;
+use super::folder::Folder;
+use super::name;
 
-/// A file that was written to so shortly ago may still be written where files cannot be locked.
+/// The time after which a file that cannot be locked is no longer being written.
 const SETTLED: Duration = Duration::from_secs(30);
-/// Whether it was said that recordings go.
+/// A file that marks that the note on removed recordings was printed once.
 const SAID: &str = ".keep-said";
 
-/// How many recordings stay.
+/// The limit on recordings that stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {
     count: usize,
@@ -66,10 +68,11 @@ impl FromStr for Keep {
 }
 
 impl Keep {
-    /// Removes the oldest recordings beside this one that are too many, and says so for the first time.
+    /// Removes the oldest recordings above the limit beside this one. The first removal is
+    /// announced.
     pub fn tidy(self, written: &Path) {
         let folder = Folder::here();
-        // What was given another place is no business of the folder's.
+        // A recording elsewhere leaves the folder as it is.
         if written.parent() != Some(folder.path()) {
             return;
         }
@@ -101,7 +104,7 @@ impl Keep {
         let mut removed = Vec::new();
         let (mut count, mut bytes) = (0_usize, 0_u64);
         for (_, path) in files {
-            let size = fs::metadata(&path).map_or(0, |it| it.len());
+            let size = fs::metadata(&path).map_or(0, |metadata| metadata.len());
             count += 1;
             bytes += size;
             let is_too_many = count > self.count || bytes > self.bytes;
@@ -116,16 +119,20 @@ impl Keep {
     }
 }
 
-/// Whether a recording is one that we have named, is our user's, and is done.
+/// True for a recording that we have named, that is our user's, and that is done.
 fn may_go(path: &Path) -> bool {
     let is_ours = path
         .file_stem()
         .is_some_and(|stem| name::is_given(&stem.to_string_lossy()));
     // SAFETY: asks for a number.
     let user = unsafe { libc::geteuid() };
-    let is_done = fs::symlink_metadata(path).is_ok_and(|it| {
-        let since = it.modified().map(|it| SystemTime::now().duration_since(it));
-        it.is_file() && it.uid() == user && matches!(since, Ok(Ok(since)) if since > SETTLED)
+    let is_done = fs::symlink_metadata(path).is_ok_and(|metadata| {
+        let since = metadata
+            .modified()
+            .map(|time| SystemTime::now().duration_since(time));
+        metadata.is_file()
+            && metadata.uid() == user
+            && matches!(since, Ok(Ok(since)) if since > SETTLED)
     });
     is_ours && is_done && !is_being_written(path)
 }

@@ -1,15 +1,16 @@
-//! Which recording is meant: a file, the newest one where none is named, or `@2`, the one before.
+//! Finds the recording that a word means: a file, the newest one where none is named, or `@2`, the
+//! one before.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use profundo_console::output::is_foreign;
 use profundo_formats::{Holds, begun_file, is_profundo, overview_file};
 
-use super::{ENDING, Folder};
-use crate::output::is_foreign;
+use super::folder::{ENDING, Folder};
 
-/// The file of what was typed.
+/// The file of a typed recording.
 pub fn meant(typed: Option<&Path>) -> Result<PathBuf> {
     let number = match typed {
         None => 1,
@@ -21,7 +22,10 @@ pub fn meant(typed: Option<&Path>) -> Result<PathBuf> {
     let folder = Folder::here();
     let newest_first = newest_first(&folder);
     let shown = folder.path().display();
-    match number.checked_sub(1).and_then(|it| newest_first.get(it)) {
+    match number
+        .checked_sub(1)
+        .and_then(|index| newest_first.get(index))
+    {
         Some(path) => Ok(path.clone()),
         None if newest_first.is_empty() => {
             bail!("there are no recordings in {shown}; `profundo run CMD` makes one")
@@ -36,19 +40,20 @@ pub fn meant(typed: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// A recording as it may be typed.
+/// A recording and the words that name it.
 #[derive(Debug)]
 pub struct Other {
-    /// Such as `@2`.
+    /// Its number, as `@2`.
     pub number: String,
-    /// Its file's name, without the ending.
+    /// Its file's name, without the extension.
     pub name: String,
 }
 
-/// The newest recording that is like this.
+/// The newest recording that fulfils a condition.
 pub fn newest_with(is_wanted: impl Fn(&Holds) -> bool) -> Option<Other> {
     let files = newest_first(&Folder::here());
-    let has_it = |path: &PathBuf| overview_file(path).is_ok_and(|it| is_wanted(&it.holds));
+    let has_it =
+        |path: &PathBuf| overview_file(path).is_ok_and(|overview| is_wanted(&overview.holds));
     let at = files.iter().position(has_it)?;
     Some(Other {
         number: format!("@{}", at + 1),
@@ -56,7 +61,7 @@ pub fn newest_with(is_wanted: impl Fn(&Holds) -> bool) -> Option<Other> {
     })
 }
 
-/// The recordings of a folder, the one that began last first.
+/// The recordings of a folder, the latest first.
 pub fn newest_first(folder: &Folder) -> Vec<PathBuf> {
     let mut files: Vec<(u64, PathBuf)> = (folder.files().into_iter())
         .filter_map(|path| Some((begun_file(&path)?, path)))
@@ -65,8 +70,8 @@ pub fn newest_first(folder: &Folder) -> Vec<PathBuf> {
     files.into_iter().map(|(_, path)| path).collect()
 }
 
-/// A recording of the folder by its name, with or without the ending; or the newest one of a program of that name.
-/// What is there as a file is that file.
+/// A recording of the folder by its name, with or without the ending; or the newest one of a
+/// program of that name. What is there as a file is that file.
 fn by_name(typed: &Path) -> Option<PathBuf> {
     let is_there = typed.exists() && !is_foreign(typed, is_profundo);
     let is_bare = typed.components().count() == 1 && !is_there;
@@ -74,29 +79,30 @@ fn by_name(typed: &Path) -> Option<PathBuf> {
     let files = newest_first(&Folder::here());
     let stem = |path: &PathBuf| path.file_stem().and_then(OsStr::to_str).map(str::to_owned);
     let wanted = name.strip_suffix(&format!(".{ENDING}")).unwrap_or(name);
-    let is_it = |path: &&PathBuf| stem(path).is_some_and(|it| it == wanted);
-    let begins = |path: &&PathBuf| stem(path).is_some_and(|it| is_of_program(&it, wanted));
+    let is_it = |path: &&PathBuf| stem(path).is_some_and(|stem| stem == wanted);
+    let begins = |path: &&PathBuf| stem(path).is_some_and(|stem| is_of_program(&stem, wanted));
     let found = files.iter().find(is_it);
     found.or_else(|| files.iter().find(begins)).cloned()
 }
 
-/// Whether a recording's name is that of a program and a time. The day comes next: `app-2` is another program than `app`.
+/// True if a recording's name is that of a program and a time. The day comes next: `app-2` is
+/// another program than `app`.
 fn is_of_program(stem: &str, program: &str) -> bool {
     let rest = stem
         .strip_prefix(program)
-        .and_then(|it| it.strip_prefix('-'));
-    let day = rest.and_then(|it| it.split('-').next());
-    day.is_some_and(|it| it.len() == 8 && it.bytes().all(|byte| byte.is_ascii_digit()))
+        .and_then(|rest| rest.strip_prefix('-'));
+    let day = rest.and_then(|rest| rest.split('-').next());
+    day.is_some_and(|day| day.len() == 8 && day.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The number in `@3`.
 fn number(typed: &OsStr) -> Option<usize> {
     let digits = typed.to_str()?.strip_prefix('@')?;
-    let is_number = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(usize::MAX))
 }
 
-/// Whether a word names a recording, and not something else that may stand beside one.
+/// True if a word names a recording, and not something else that may stand beside one.
 pub fn is_meant_as_file(word: &OsStr) -> bool {
     let path = Path::new(word);
     number(word).is_some()

@@ -1,4 +1,4 @@
-//! What a recording is called: its program, and when it began.
+//! The name of a recording: its program, and when it began.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -6,14 +6,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use profundo_launch::LocalTime;
 
-use super::{ENDING, Folder};
-use crate::launch::LocalTime;
+use super::folder::{ENDING, Folder};
 
-/// More recordings of one program do not begin within one minute.
+/// The largest number of recordings of one program within one minute.
 const MOST: u32 = 100_000;
 
-/// Where launchers of parallel programs tell each process its number.
+/// The variables in which launchers of parallel programs give each process its number.
 const RANKS: [&str; 7] = [
     "OMPI_COMM_WORLD_RANK",
     "PMIX_RANK",
@@ -23,7 +23,7 @@ const RANKS: [&str; 7] = [
     "SLURM_PROCID",
     "RANK",
 ];
-/// What says that others may record the same on other machines, in a folder that they share.
+/// Variables of a job that may record the same on several machines, in a shared folder.
 const JOBS: [&str; 5] = [
     "SLURM_JOB_ID",
     "PBS_JOBID",
@@ -32,14 +32,14 @@ const JOBS: [&str; 5] = [
     "KUBERNETES_SERVICE_HOST",
 ];
 
-/// A name that nobody else takes: an empty file, which goes again if nothing is written to it.
+/// A name that no other recording takes: an empty file, which is removed if nothing is written to
+/// it.
 #[derive(Debug)]
 pub struct Reserved {
     path: PathBuf,
 }
 
 impl Reserved {
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -47,14 +47,15 @@ impl Reserved {
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        if fs::metadata(&self.path).is_ok_and(|it| it.len() == 0) {
-            // What cannot be removed stays, and is passed over.
+        if fs::metadata(&self.path).is_ok_and(|metadata| metadata.len() == 0) {
+            // An empty file that stays is ignored.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Makes an empty file for a recording of this program that begins now, in the folder of recordings.
+/// Makes an empty file for a recording of this program that begins now, in the folder of
+/// recordings.
 pub fn reserve(program: &str) -> Result<Reserved> {
     let folder = Folder::here();
     folder.make()?;
@@ -83,7 +84,7 @@ pub fn reserve(program: &str) -> Result<Reserved> {
     anyhow::bail!("{} is full of recordings", folder.path().display())
 }
 
-/// What the name has before its number and its ending.
+/// The name without its number and its extension.
 fn stem(program: &str, time: LocalTime, one_of_many: Option<&str>) -> String {
     let mut stem = format!("{}-{}", clean(program), time.in_name());
     if let Some(one_of_many) = one_of_many {
@@ -93,13 +94,13 @@ fn stem(program: &str, time: LocalTime, one_of_many: Option<&str>) -> String {
     stem
 }
 
-/// What tells this process of a parallel program from the others.
+/// A name for this process among those of a parallel program.
 fn one_of_many(
     variable: impl Fn(&str) -> Option<String>,
     host: impl FnOnce() -> String,
 ) -> Option<String> {
     let rank = RANKS.iter().find_map(|name| variable(name));
-    let rank = rank.filter(|it| it.parse::<u32>().is_ok());
+    let rank = rank.filter(|rank| rank.parse::<u32>().is_ok());
     if let Some(rank) = rank {
         return Some(format!("rank{rank}"));
     }
@@ -109,10 +110,13 @@ fn one_of_many(
     (!host.is_empty()).then(|| host.to_owned())
 }
 
-/// As a part of a file's name that needs no quotes in a shell, and does not begin as an option does.
+/// A name as a part of a file's name: it needs no quotes in a shell, and does not begin like an
+/// option.
 fn clean(name: &str) -> String {
-    let is_plain = |it: char| it.is_alphanumeric() || "._+-".contains(it);
-    let plain = name.chars().map(|it| if is_plain(it) { it } else { '_' });
+    let is_plain = |character: char| character.is_alphanumeric() || "._+-".contains(character);
+    let plain = name
+        .chars()
+        .map(|character| if is_plain(character) { character } else { '_' });
     let plain: String = plain.take(60).collect();
     let plain = plain.trim_start_matches(['.', '-']);
     match plain.is_empty() {
@@ -121,10 +125,10 @@ fn clean(name: &str) -> String {
     }
 }
 
-/// Whether a file's name, without its ending, is one that [`reserve`] gives.
+/// True for a file's name, without its extension, that [`reserve`] gives.
 pub fn is_given(stem: &str) -> bool {
-    let is_digits = |it: &str, length: usize| {
-        it.len() == length && it.bytes().all(|byte| byte.is_ascii_digit())
+    let is_digits = |text: &str, length: usize| {
+        text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit())
     };
     let parts: Vec<&str> = stem.split('-').collect();
     let mut pairs = parts.windows(2).skip(1);

@@ -3,48 +3,47 @@
 use std::cell::Cell;
 
 use anyhow::anyhow;
-use profundo_ingest::graph::{self, Heap, Part, Read, Thread, Untold};
+use profundo_console::progress::Progress;
+use profundo_console::stderr;
+use profundo_ingest::graph::{self, GraphError, Heap, Part, Read, Thread};
+use profundo_inject::{Native, Refused};
+use profundo_launch::Signals;
 use profundo_model::graph::Sink;
-use profundo_remote::inject::{Native, Refused};
 use profundo_scan::{Blocks, Unread};
 
 use super::types::Types;
-use super::{AllTold, Asked, why_not};
-use crate::attach::is_over;
-use crate::launch::Signals;
-use crate::progress::Progress;
-use crate::stderr;
+use super::{Request, Taken, why_not};
 
-/// Why nothing was told.
+/// The reason why there is no snapshot.
 pub enum Failed {
     Refused(Refused),
     Other(anyhow::Error),
 }
 
 impl Failed {
-    /// In a sentence. `also` is what else there is to be said where its blocks are not known.
-    pub fn told(self, asked: Asked<'_>, also: &str) -> anyhow::Error {
-        let pid = asked.pid;
+    /// The error for the user. `also` goes before it if the blocks of the process are not known.
+    pub fn into_error(self, request: Request<'_>, also: &str) -> anyhow::Error {
+        let pid = request.pid;
         match self {
             Self::Refused(none @ (Refused::Uncounted | Refused::Agentless)) if !also.is_empty() => {
                 anyhow!("{also}{none}").context(format!("cannot take a snapshot of process {pid}"))
             }
-            Self::Refused(why) => why_not(asked, why),
+            Self::Refused(why) => why_not(request, why),
             Self::Other(why) => why,
         }
     }
 }
 
-/// Tells of all blocks of a process, and of what may point to them.
-pub fn tell<S>(asked: Asked<'_>, sink: &mut S) -> Result<AllTold, Failed>
+/// Takes all blocks of a process, and what may point to them.
+pub fn take_blocks<S>(request: Request<'_>, sink: &mut S) -> Result<Taken, Failed>
 where
     S: Sink,
     S::Error: std::error::Error + Send + Sync + 'static,
 {
-    let Asked { pid, redact, .. } = asked;
+    let Request { pid, redact, .. } = request;
     let signals = Signals::take_also(&[], false).map_err(|why| Failed::Other(why.into()))?;
     let progress = Progress::start("looking through its memory");
-    let mut native = Native::copy(pid, asked.through.filtered).map_err(Failed::Refused)?;
+    let mut native = Native::copy(pid, request.through.filtered).map_err(Failed::Refused)?;
     let (mut blocks, freed) = native.blocks().map_err(Failed::Refused)?;
     drop(progress);
     let progress = Progress::start("looking up what its blocks are");
@@ -57,11 +56,11 @@ where
     let progress = Progress::start("looking through its memory");
     let threads = std::mem::take(&mut native.threads).into_iter();
     let threads: Vec<Thread> = threads
-        .map(|it| Thread {
-            tid: it.tid,
-            name: it.name,
-            stack: it.stack,
-            registers: it.registers,
+        .map(|thread| Thread {
+            tid: thread.tid,
+            name: thread.name,
+            stack: thread.stack,
+            registers: thread.registers,
         })
         .collect();
     let (roots, parts) = graph::roots(&threads, pid, &native.areas);
@@ -76,23 +75,23 @@ where
     let mut memory = Memory {
         native: &mut native,
         is_over: &|| {
-            was_over.set(was_over.get() || is_over(&signals));
+            was_over.set(was_over.get() || signals.want_end());
             was_over.get()
         },
     };
-    let told = graph::tell(heap, &mut memory, sink);
+    let written = graph::write(heap, &mut memory, sink);
     let held_up = native.pause;
     let is_forked = native.is_forked();
     drop(native);
     drop(progress);
     signals.release();
-    let told = told.map_err(|why| match why {
-        Untold::Memory(_) if was_over.get() => Failed::Refused(Refused::Interrupted),
-        Untold::Memory(_) => Failed::Refused(Refused::CopyGone),
-        Untold::Many => Failed::Other(anyhow!(
+    let written = written.map_err(|why| match why {
+        GraphError::Memory(_) if was_over.get() => Failed::Refused(Refused::Interrupted),
+        GraphError::Memory(_) => Failed::Refused(Refused::CopyGone),
+        GraphError::Many => Failed::Other(anyhow!(
             "cannot take a snapshot of process {pid}: there are more references than can be followed"
         )),
-        Untold::Sink(why) => Failed::Other(anyhow!(why)),
+        GraphError::Sink(why) => Failed::Other(anyhow!(why)),
     })?;
     if is_forked {
         stderr::note(&format!(
@@ -100,14 +99,14 @@ where
              that it has asked for itself"
         ));
     }
-    Ok(AllTold {
-        nodes: told.nodes,
-        edges: told.edges,
+    Ok(Taken {
+        nodes: written.nodes,
+        edges: written.edges,
         held_up,
     })
 }
 
-/// The memory of the copy, until somebody wants it to end.
+/// The memory of the copy, until the user interrupts the command.
 struct Memory<'a> {
     native: &'a mut Native,
     is_over: &'a dyn Fn() -> bool,

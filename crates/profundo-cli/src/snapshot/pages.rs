@@ -1,22 +1,23 @@
-//! `snapshot --pages`: what is in each page that the interpreter makes small objects in, as Julia's page profile has it.
+//! `snapshot --pages`: the blocks of each page of the interpreter's allocator, like Julia's page
+//! profile.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use profundo_console::output::{Kind, Text};
+use profundo_console::stderr;
 use profundo_cpython::{Pool, pool_bytes};
+use profundo_inject::CopiedMemory;
+use profundo_launch::process_name;
 use profundo_model::graph::{Builder, Graph, NodeId};
-use profundo_remote::inject::CopiedMemory;
 
-use super::{Asked, tell};
-use crate::attach::name_of;
+use super::{Request, take_objects};
 use crate::options::Snapshot;
-use crate::output::{Kind, Text};
-use crate::stderr;
 
-/// What stands for a block that is free, for one with an object that nothing can come to any more, and for one
-/// that is in use and holds no object: the items of a list, the table of a dictionary.
+/// The names of a free block, of one with an unreachable object, and of one that is in use but
+/// holds no object: the items of a list, the table of a dictionary.
 const EMPTY: &str = "empty";
 const GARBAGE: &str = "garbage";
 const MEMORY: &str = "memory";
@@ -25,35 +26,38 @@ pub fn pages(options: &Snapshot) -> Result<ExitCode> {
     let pid = options.pid;
     let out = match &options.output {
         Some(out) => out.clone(),
-        None => PathBuf::from(format!("profundo.{}.{pid}.pages.json", name_of(pid))),
+        None => PathBuf::from(format!("profundo.{}.{pid}.pages.json", process_name(pid))),
     };
     let text = Text::create(&out, Kind::Pages, &[], options.force)?;
     let mut heap = Builder::redacted();
     let mut pools = Vec::new();
-    let asked = Asked {
+    let request = Request {
         pid,
         verb: "snapshot",
         redact: true,
         is_native: false,
         through: &options.through,
     };
-    let told = tell(asked, &mut heap, &mut |memory| {
+    let walked = take_objects(request, &mut heap, &mut |memory| {
         pools = find(memory);
     })?;
     let graph = heap.finish();
     let objects = Objects::of(&graph);
     text.write(|out| Ok(write(out, &pools, &objects)?))?;
-    let room: u64 = pools.iter().map(|it| it.size * it.used.len() as u64).sum();
-    let used = pools.iter().map(|it| it.size * it.in_use());
-    let milliseconds = (told.pause + told.borrowed).as_secs_f64() * 1e3;
+    let room: u64 = pools
+        .iter()
+        .map(|pool| pool.size * pool.used.len() as u64)
+        .sum();
+    let used = pools.iter().map(|pool| pool.size * pool.in_use());
+    let milliseconds = (walked.pause + walked.borrowed).as_secs_f64() * 1e3;
     stderr::note(&format!(
         "wrote {}: {} pages of {}, of whose blocks {:.1} % are in use by their bytes; the program was held up for \
          {milliseconds:.1} ms",
         out.display(),
         pools.len(),
-        pools.first().map_or("any size".to_owned(), |it| format!(
+        pools.first().map_or("any size".to_owned(), |pool| format!(
             "{} KiB",
-            it.bytes >> 10
+            pool.bytes >> 10
         )),
         used.sum::<u64>() as f64 / room.max(1) as f64 * 1e2,
     ));
@@ -64,11 +68,11 @@ pub fn pages(options: &Snapshot) -> Result<ExitCode> {
 struct Found {
     address: u64,
     bytes: u64,
-    /// Of a block.
+    /// The size of a block.
     size: u64,
-    /// Where the first one lies.
+    /// The address of the first block.
     first: u64,
-    /// For each block whether it is in use.
+    /// For each block: true if it is in use.
     used: Vec<bool>,
 }
 
@@ -76,7 +80,10 @@ impl Found {
     fn of(pool: &Pool<'_>, bytes: u64) -> Self {
         let size = pool.block_bytes();
         let first = pool.blocks().next().unwrap_or(pool.address());
-        let mut used: Vec<bool> = pool.blocks().map(|it| it < pool.begun()).collect();
+        let mut used: Vec<bool> = pool
+            .blocks()
+            .map(|address| address < pool.begun())
+            .collect();
         for free in pool.free() {
             if let Some(used) = used.get_mut(((free - first) / size) as usize) {
                 *used = false;
@@ -92,13 +99,14 @@ impl Found {
     }
 
     fn in_use(&self) -> u64 {
-        self.used.iter().filter(|&&it| it).count() as u64
+        self.used.iter().filter(|&&is_used| is_used).count() as u64
     }
 }
 
-/// The pools of a process. Nothing lists them, but they can lie only at multiples of their size, and nothing else looks like one.
+/// The pools of a process. Nothing lists them, but they can lie only at multiples of their size,
+/// and nothing else looks like one.
 fn find(memory: CopiedMemory) -> Vec<Found> {
-    /// So much is read at once.
+    /// The bytes that are read at once.
     const PIECE: u64 = 1 << 20;
     let bytes = pool_bytes(memory.minor);
     let mut found = Vec::new();
@@ -120,7 +128,7 @@ fn find(memory: CopiedMemory) -> Vec<Found> {
     found
 }
 
-/// Objects by their addresses, with what they are called.
+/// Objects by their addresses, with their names.
 struct Objects<'a> {
     graph: &'a Graph,
     by_address: Vec<(u64, NodeId)>,
@@ -139,10 +147,16 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// What is in a block: an object begins behind what the collector keeps of it.
+    /// The content of a block: an object begins behind the collector's header.
     fn name(&self, (start, end): (u64, u64)) -> &str {
-        let at = self.by_address.partition_point(|&(it, _)| it < start);
-        let Some(&(_, node)) = self.by_address.get(at).filter(|(it, _)| *it < end) else {
+        let at = self
+            .by_address
+            .partition_point(|&(address, _)| address < start);
+        let Some(&(_, node)) = self
+            .by_address
+            .get(at)
+            .filter(|(address, _)| *address < end)
+        else {
             return MEMORY;
         };
         if self.is_garbage.get(node.index()) == Some(&true) {
@@ -159,7 +173,7 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// Which objects only garbage leads to.
+/// For each node: true if only garbage leads to it.
 fn garbage(graph: &Graph) -> Vec<bool> {
     let mut is_garbage = vec![true; graph.node_count()];
     let is_place = |node: NodeId| graph.text(graph.name(node)).starts_with(b"(Garbage");
@@ -167,7 +181,7 @@ fn garbage(graph: &Graph) -> Vec<bool> {
     while let Some(node) = next.pop() {
         let is_known = is_garbage
             .get_mut(node.index())
-            .is_none_or(|it| !std::mem::replace(it, false));
+            .is_none_or(|mark| !std::mem::replace(mark, false));
         if is_known || graph.kind_name(graph.kind(node)) == "synthetic" && is_place(node) {
             continue;
         }
@@ -176,7 +190,7 @@ fn garbage(graph: &Graph) -> Vec<bool> {
     is_garbage
 }
 
-/// How the file begins.
+/// The beginning of the file.
 const START: &[u8] = b"{\"pages\": [";
 
 fn write(out: &mut dyn Write, pools: &[Found], objects: &Objects<'_>) -> io::Result<()> {
@@ -202,7 +216,6 @@ fn write(out: &mut dyn Write, pools: &[Found], objects: &Objects<'_>) -> io::Res
     out.write_all(b"\n]}\n")
 }
 
-/// As a string of JSON.
 fn quoted(text: &str) -> String {
     use std::fmt::Write;
     let mut quoted = String::from("\"");

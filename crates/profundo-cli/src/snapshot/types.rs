@@ -1,4 +1,4 @@
-//! What the blocks of a program are that is recorded: the recorder has written down where each was asked for.
+//! The types of the blocks of a recorded program: the recorder has noted where each was allocated.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -9,11 +9,10 @@ use profundo_analysis::{Named, holds_text};
 use profundo_formats::read_file;
 use profundo_ingest::graph::Type;
 use profundo_model::{ProcessId, Profile, StackId};
+use profundo_save::naming;
 use profundo_scan::Block;
 
-use crate::naming;
-
-/// What is new comes into the recording after a moment.
+/// The time in which new stacks reach the recording.
 const SOON: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -22,25 +21,28 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(super) struct Types {
     all: Vec<Type>,
     rows: HashMap<String, u32>,
-    /// The rows by the numbers of the stacks that blocks were asked for on, plus one. 0: nothing is known of them.
+    /// The rows by allocation stack number plus one. 0: the type is unknown.
     by_site: Vec<u32>,
-    /// Of all others, by their sizes.
+    /// The rows of all other blocks, by size.
     by_size: HashMap<u64, u32>,
 }
 
 impl Types {
-    /// Those of a process that is recorded into a file. Each block is `whose` stack has that number.
+    /// The types of the blocks of a process that is recorded into a file. Each block's `whose` is
+    /// its stack number.
     pub(super) fn of(pid: u32, recording: Option<&Path>, blocks: &[Block], redact: bool) -> Self {
         let mut types = Self::default();
         let wanted: HashSet<u32> = blocks.iter().map(|block| block.whose).collect();
-        let Some((mut profile, stacks)) = recording.and_then(|it| read(it, pid, &wanted)) else {
+        let Some((mut profile, stacks)) =
+            recording.and_then(|recording| read(recording, pid, &wanted))
+        else {
             return types;
         };
         let count = profile.heap.sites.len();
         naming::complete(&mut profile, count);
         for (site, stack) in stacks {
             let named = Named::by(&profile, stack);
-            // Of whom nothing is known, their size is.
+            // Blocks of unknown type are grouped by size.
             if named == Named::default() {
                 continue;
             }
@@ -67,7 +69,7 @@ impl Types {
         })
     }
 
-    /// That of a block with this stack and this size.
+    /// The row of a block with this stack and this size.
     pub(super) fn row(&mut self, site: u32, size: u64) -> u32 {
         match self.by_site.get(site as usize) {
             Some(&row) if row > 0 => row - 1,
@@ -82,13 +84,14 @@ impl Types {
         }
     }
 
-    /// All of them.
+    /// All types.
     pub(super) fn all(&self) -> &[Type] {
         &self.all
     }
 }
 
-/// The recording as far as it has come, and the stacks of a process in it by their numbers. It is waited for those that are wanted.
+/// The recording so far, and the stacks of a process in it by their numbers. Waits for the wanted
+/// ones.
 fn read(
     recording: &Path,
     pid: u32,
@@ -109,8 +112,12 @@ fn read(
 }
 
 fn stacks(profile: &Profile, pid: u32) -> HashMap<u32, StackId> {
-    // A process that has executed another program has a row for each; the last one is the one that runs.
-    let process = profile.processes.iter().rposition(|it| it.pid == pid);
+    // A process that has executed another program has a row for each; the last one is the one that
+    // runs.
+    let process = profile
+        .processes
+        .iter()
+        .rposition(|process| process.pid == pid);
     let process = process.map(|row| ProcessId(row as u32));
     let sites = profile.heap.sites.iter();
     let sites = sites.filter(|site| Some(site.process) == process && site.number > 0);

@@ -1,5 +1,5 @@
-//! The standard input of several runs: a file is read by each from where the first one began. What comes from a pipe
-//! or a terminal is there only once.
+//! The standard input of several runs: each reads a file from the first one's start. Input from a
+//! pipe or a terminal can be read only once.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
@@ -12,7 +12,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// As it is now.
+    /// The standard input, from its present position.
     pub fn now() -> Self {
         let file = io::stdin()
             .as_fd()
@@ -27,8 +27,9 @@ impl Input {
         Self { file }
     }
 
-    /// Puts it back to where it stood: who has the same file open reads there.
-    pub fn again(&self) {
+    /// Seeks back to the start. The offset is shared with all processes that have inherited the
+    /// file.
+    pub fn rewind(&self) {
         if let Some((file, at)) = &self.file {
             let mut file: &File = file;
             let _ = file.seek(SeekFrom::Start(*at));

@@ -1,23 +1,22 @@
-//! Where the report goes: to stderr, because the standard output is the program's, or to a file.
+//! The output of the report: stderr, because the standard output is the program's, or a file.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use anyhow::{Context, Result};
+use profundo_console::output::{Kind, TIME, Text};
 use profundo_report::{Look, When};
 
 use crate::options::Time;
-use crate::output::{Kind, TIME, Text};
 
-/// The place.
 #[derive(Debug)]
 pub struct Output {
     text: Option<Text>,
-    /// Whether a line says what the file is.
+    /// True if the file begins with a line that says what it is.
     has_head: bool,
 }
 
 impl Output {
-    /// Opens the file, if one is named: what cannot be written shall be known before the program runs.
+    /// Opens the file, if one is named, so that an error comes before the program runs.
     pub fn open(options: &Time) -> Result<Self> {
         let Some(path) = &options.output else {
             return Ok(Self {

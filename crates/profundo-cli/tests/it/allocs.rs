@@ -1,8 +1,10 @@
-//! What was allocated, as it is asked for.
+//! Reports on allocations.
 
 use std::path::Path;
 
-use crate::machine::{Folder, python};
+use profundo_testing::python;
+
+use crate::machine::Folder;
 
 /// A hundred megabytes on one line, of which ten are kept.
 const PROGRAM: &str = "
@@ -39,8 +41,8 @@ fn memory_is_looked_at_in_every_way() {
     let Some(python) = python() else { return };
     let folder = recorded(&python);
     let report = |words: &[&str]| {
-        let said = folder.said(&[&["report", "with.profundo"], words].concat());
-        said.succeeded().out.clone()
+        let outcome = folder.run(&[&["report", "with.profundo"], words].concat());
+        outcome.succeeded().out.clone()
     };
     let text = report(&["allocs", "--width", "120"]);
     assert!(
@@ -88,8 +90,8 @@ fn a_recording_carries_the_lines_that_allocate() {
         "120",
         "--no-disk",
     ];
-    let said = folder.said(&words);
-    let text = &said.succeeded().out;
+    let outcome = folder.run(&words);
+    let text = &outcome.succeeded().out;
     assert!(
         text.contains("return bytearray(1_000_000)  # TAKES"),
         "{text}"
@@ -101,8 +103,8 @@ fn exports_hold_memory_too() {
     let Some(python) = python() else { return };
     let folder = recorded(&python);
     let export = |words: &[&str]| {
-        let said = folder.said(&[&["export", "with.profundo"], words].concat());
-        said.succeeded().out.clone()
+        let outcome = folder.run(&[&["export", "with.profundo"], words].concat());
+        outcome.succeeded().out.clone()
     };
     let folded = export(&["--to", "collapsed", "--of", "allocated", "-o", "-"]);
     let bytes: u64 = (folded.lines().filter(|line| line.contains(";take (")))
@@ -111,7 +113,7 @@ fn exports_hold_memory_too() {
     assert!((90_000_000..112_000_000).contains(&bytes), "{folded}");
     let scope = export(&["--to", "speedscope", "--of", "peak", "-o", "-"]);
     assert!(scope.contains(r#""unit":"bytes""#), "{scope}");
-    let svg = folder.said(&["flame", "with.profundo", "--of", "live", "-o", "-"]);
+    let svg = folder.run(&["flame", "with.profundo", "--of", "live", "-o", "-"]);
     let svg = &svg.succeeded().out;
     assert!(
         svg.contains(" MB live at the end") && !svg.contains("CPU time"),
@@ -122,11 +124,11 @@ fn exports_hold_memory_too() {
 }
 
 #[test]
-fn what_was_not_recorded_cannot_be_told() {
+fn what_was_not_recorded_cannot_be_reported() {
     let Some(python) = python() else { return };
     let folder = recorded(&python);
     let refused = |words: &[&str], code, part: &str| {
-        folder.said(words).refused(code, part);
+        folder.run(words).refused(code, part);
     };
     let file = "without.profundo";
     let missing = "what is allocated was not recorded";
@@ -148,6 +150,6 @@ fn what_was_not_recorded_cannot_be_told() {
         2,
         "give one of them",
     );
-    let said = folder.said(&["report", file, "allocs"]);
-    assert!(said.succeeded().out.contains(missing));
+    let outcome = folder.run(&["report", file, "allocs"]);
+    assert!(outcome.succeeded().out.contains(missing));
 }

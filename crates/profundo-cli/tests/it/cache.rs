@@ -5,14 +5,14 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::machine::{Folder, Said};
+use crate::machine::{Folder, Outcome};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 fn record(folder: &Folder) {
     let mut command = folder.profundo(&["record", "-o", "x.profundo", "/bin/true"]);
     command.env("XDG_CACHE_HOME", folder.path());
-    Said::of(command.output().unwrap()).succeeded();
+    Outcome::of(command.output().unwrap()).succeeded();
 }
 
 fn names(cache: &Path) -> Vec<String> {
@@ -35,8 +35,36 @@ fn aged(path: PathBuf, days: u32) -> File {
     file
 }
 
+/// A page of a file that is mapped, as a program has that loaded it.
+struct MappedPage(*mut libc::c_void);
+
+impl MappedPage {
+    fn of(file: &File) -> Self {
+        // SAFETY: a new mapping of a file that is as long; it is not accessed.
+        let page = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                4096,
+                libc::PROT_READ,
+                libc::MAP_PRIVATE,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        assert_ne!(page, libc::MAP_FAILED);
+        Self(page)
+    }
+}
+
+impl Drop for MappedPage {
+    fn drop(&mut self) {
+        // SAFETY: the page that was mapped above.
+        unsafe { libc::munmap(self.0, 4096) };
+    }
+}
+
 #[test]
-fn agents_that_nobody_uses_are_removed() {
+fn unused_agents_are_removed() {
     let folder = Folder::new();
     record(&folder);
     let cache = folder.path().join("profundo");
@@ -61,24 +89,13 @@ fn agents_that_nobody_uses_are_removed() {
     aged(cache.join(".libprofundo-agent-half.so.1234"), 31);
     aged(cache.join("mine.so"), 400);
     // As a program that has loaded it, and as a command that is about to mark it.
-    // SAFETY: a new mapping of a file that is as long; nobody touches it.
-    let page = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            4096,
-            libc::PROT_READ,
-            libc::MAP_PRIVATE,
-            mapped.as_raw_fd(),
-            0,
-        )
-    };
-    assert_ne!(page, libc::MAP_FAILED);
+    let page = MappedPage::of(&mapped);
     locked.lock_shared().unwrap();
 
-    // Every day once, and not at each run.
+    // Once a day, and not at each run.
     record(&folder);
     assert_eq!(names(&cache).len(), 7);
-    // An agent of one's own that was not used for long either is none that nobody uses.
+    // Our own agent counts as used, even if it was not used for long.
     mark(50);
     record(&folder);
     let left = names(&cache);
@@ -97,8 +114,7 @@ fn agents_that_nobody_uses_are_removed() {
     );
     assert_eq!(left.len(), 5, "{left:?}");
 
-    // SAFETY: the page that was mapped above.
-    unsafe { libc::munmap(page, 4096) };
+    drop(page);
     drop(locked);
     mark(2);
     record(&folder);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::machine::{Folder, Said};
+use crate::machine::{Folder, Outcome};
 
 const MANIFEST: &str = "\
 [package]
@@ -49,7 +49,7 @@ fn package() -> Folder {
 }
 
 /// `cargo profundo` as cargo starts it.
-fn said(folder: &Folder, words: &[&str]) -> Said {
+fn run(folder: &Folder, words: &[&str]) -> Outcome {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-profundo"));
     command
         .arg("profundo")
@@ -62,13 +62,13 @@ fn said(folder: &Folder, words: &[&str]) -> Said {
     for name in ["CARGO_MANIFEST_DIR", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"] {
         command.env_remove(name);
     }
-    Said::of(command.output().unwrap())
+    Outcome::of(command.output().unwrap())
 }
 
 #[test]
 fn a_program_is_built_and_profiled() {
     let folder = package();
-    let run = said(
+    let run = run(
         &folder,
         &["run", "--quiet", "--limit", "3", "--", "one", "--wall"],
     );
@@ -86,7 +86,7 @@ fn a_program_is_built_and_profiled() {
     let (profile, _) = profundo_formats::read_file(recording).unwrap();
     let root = folder.path().canonicalize().unwrap();
     assert_eq!(profile.meta.mine, [root.display().to_string()]);
-    let report = folder.said(&["report", "lines"]);
+    let report = folder.run(&["report", "lines"]);
     assert!(
         report.succeeded().out.contains("wrapping_mul(31)"),
         "{report:#?}"
@@ -96,24 +96,24 @@ fn a_program_is_built_and_profiled() {
 #[test]
 fn tests_run_in_their_folder_and_are_profiled() {
     let folder = package();
-    let test = said(&folder, &["test", "--quiet"]);
+    let test = run(&folder, &["test", "--quiet"]);
     assert_eq!(test.code, Some(0), "{test:#?}");
     assert!(test.out.contains("1 passed"), "{test:#?}");
     assert_eq!(folder.recordings().len(), 1, "{test:#?}");
-    let report = folder.said(&["report", "functions"]);
+    let report = folder.run(&["report", "functions"]);
     assert!(report.succeeded().out.contains("spin"), "{report:#?}");
 }
 
 #[test]
 fn what_is_typed_wrong_is_said() {
     let folder = Folder::new();
-    let wrong = said(&folder, &["build"]);
+    let wrong = run(&folder, &["build"]);
     assert_eq!(wrong.code, Some(2), "{wrong:#?}");
     assert!(
         wrong.err.contains("none of run, test and bench"),
         "{wrong:#?}"
     );
-    let help = said(&folder, &["--help"]);
+    let help = run(&folder, &["--help"]);
     assert!(
         help.succeeded().out.contains("cargo profundo test"),
         "{help:#?}"

@@ -6,9 +6,10 @@ use std::path::Path;
 use std::process::Command;
 
 use profundo_formats::write_file;
+use profundo_testing::python;
 
 use crate::doctor::about;
-use crate::machine::{Folder, Said, python};
+use crate::machine::{Folder, Outcome};
 use crate::options::profile;
 
 /// A project with a recording in it.
@@ -35,18 +36,18 @@ fn profundo(folder: &Folder, words: &[&str]) -> Command {
     command
 }
 
-fn says(folder: &Folder, words: &[&str]) -> Said {
-    Said::of(profundo(folder, words).output().unwrap())
+fn says(folder: &Folder, words: &[&str]) -> Outcome {
+    Outcome::of(profundo(folder, words).output().unwrap())
 }
 
-fn report(folder: &Folder, options: &[&str]) -> Said {
+fn report(folder: &Folder, options: &[&str]) -> Outcome {
     says(folder, &[&["report", "made.profundo"], options].concat())
 }
 
-/// How many functions `report functions` shows.
+/// The number of functions in `report functions`.
 fn rows(folder: &Folder, options: &[&str]) -> usize {
-    let said = report(folder, &[&["functions", "--no-quality"], options].concat());
-    let out = &said.succeeded().out;
+    let outcome = report(folder, &[&["functions", "--no-quality"], options].concat());
+    let out = &outcome.succeeded().out;
     ["main", "parse", "render", "loads"]
         .into_iter()
         .filter(|name| out.lines().any(|line| line.contains(&format!("{name} "))))
@@ -61,7 +62,7 @@ fn an_option_can_have_a_default() {
     assert_eq!(rows(&folder, &["--limit", "3"]), 3);
     assert_eq!(rows(&folder, &["--no-config"]), 4);
     let mut command = profundo(&folder, &["report", "made.profundo", "functions"]);
-    let off = Said::of(command.env("PROFUNDO_NO_CONFIG", "1").output().unwrap());
+    let off = Outcome::of(command.env("PROFUNDO_NO_CONFIG", "1").output().unwrap());
     let on = report(&folder, &["functions", "--no-config"]);
     assert_eq!(off.out, on.out);
     // A report that has no such option goes on as ever.
@@ -73,7 +74,7 @@ fn an_option_can_have_a_default() {
     let mut command = profundo(&folder, &["report", "../made.profundo", "functions"]);
     let deep = command.current_dir(folder.path().join("deep")).output();
     let here = report(&folder, &["functions"]);
-    assert_eq!(Said::of(deep.unwrap()).out, here.out);
+    assert_eq!(Outcome::of(deep.unwrap()).out, here.out);
 }
 
 #[test]
@@ -95,8 +96,8 @@ fn the_nearer_to_the_command_line_decides() {
 fn own_code_is_a_setting() {
     let folder = project("[mine]\ninclude = [\"/usr/lib/python3.12/json\"]\n");
     let lines = |options: &[&str]| {
-        let said = report(&folder, &[&["lines", "--no-quality"], options].concat());
-        said.succeeded().out.clone()
+        let outcome = report(&folder, &[&["lines", "--no-quality"], options].concat());
+        outcome.succeeded().out.clone()
     };
     assert!(lines(&[]).contains("decoder.py"));
     assert!(!lines(&["--no-config"]).contains("decoder.py"));
@@ -107,34 +108,35 @@ fn own_code_is_a_setting() {
         "[mine]\nexclude = [\"app.py\"]\n[export]\nto = \"collapsed\"\nonly-mine = true\n",
     );
     // A setting can be what has to be said.
-    let said = says(&folder, &["export", "made.profundo", "-o", "-"]);
-    assert!(!said.succeeded().out.contains("app.py"), "{said:#?}");
-    let said = says(
+    let outcome = says(&folder, &["export", "made.profundo", "-o", "-"]);
+    assert!(!outcome.succeeded().out.contains("app.py"), "{outcome:#?}");
+    let outcome = says(
         &folder,
         &["export", "made.profundo", "-o", "-", "--no-config"],
     );
-    said.refused_with_usage("--to");
-    let said = says(&folder, &["doctor"]);
-    let settings = about(&said, "settings");
-    assert!(settings.contains("export --to collapsed"), "{said:#?}");
+    outcome.refused_with_usage("--to");
+    let outcome = says(&folder, &["doctor"]);
+    let settings = about(&outcome, "settings");
+    assert!(settings.contains("export --to collapsed"), "{outcome:#?}");
     assert!(
-        said.out
+        outcome
+            .out
             .contains("app.py (a rule of .profundo/config.toml)"),
-        "{said:#?}"
+        "{outcome:#?}"
     );
 }
 
 #[test]
 fn a_project_names_no_place_to_write_to() {
     let folder = project("[report]\nreport-to = \"stolen\"\n");
-    let said = report(&folder, &[]);
-    said.refused(2, "line 2: a project cannot set `report-to`");
+    let outcome = report(&folder, &[]);
+    outcome.refused(2, "line 2: a project cannot set `report-to`");
     assert!(!Path::new(&folder.path().join("stolen")).exists());
     report(&folder, &["--no-config"]).succeeded();
-    // It is said by whoever looks, and hinders nothing there.
-    let said = says(&folder, &["doctor"]);
-    let settings = about(&said, "settings");
-    assert!(settings.contains("cannot set `report-to`"), "{said:#?}");
+    // `doctor` reports it, and other commands go on.
+    let outcome = says(&folder, &["doctor"]);
+    let settings = about(&outcome, "settings");
+    assert!(settings.contains("cannot set `report-to`"), "{outcome:#?}");
     // The user may.
     write(&folder, ".profundo/config.toml", "");
     write(
@@ -147,7 +149,7 @@ fn a_project_names_no_place_to_write_to() {
 }
 
 #[test]
-fn a_slip_is_told_with_its_place() {
+fn a_slip_is_reported_with_its_place() {
     for (settings, part) in [
         (
             "[report]\nlimti = 1\n",
@@ -161,8 +163,8 @@ fn a_slip_is_told_with_its_place() {
     ] {
         let folder = project(settings);
         report(&folder, &[]).refused(2, part);
-        let said = says(&folder, &["doctor", "--width", "300"]);
-        assert!(said.out.contains(part), "{said:#?}");
+        let outcome = says(&folder, &["doctor", "--width", "300"]);
+        assert!(outcome.out.contains(part), "{outcome:#?}");
     }
 }
 
@@ -184,12 +186,15 @@ fn a_setting_does_not_hinder_a_report_on_counted_lines() {
 }
 
 #[test]
-fn what_everybody_may_write_is_passed_over() {
+fn what_all_users_may_write_is_passed_over() {
     let folder = project("[report]\nlimit = 1\n");
     let path = folder.path().join(".profundo/config.toml");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(rows(&folder, &[]), 4);
-    let said = says(&folder, &["doctor"]);
-    let settings = about(&said, "settings");
-    assert!(settings.contains("everybody may write to it"), "{said:#?}");
+    let outcome = says(&folder, &["doctor"]);
+    let settings = about(&outcome, "settings");
+    assert!(
+        settings.contains("everybody may write to it"),
+        "{outcome:#?}"
+    );
 }

@@ -1,7 +1,8 @@
-//! `--energy`, on machines that are made up: the directory of the kernel's counters is ours for one command.
+//! `--energy`, on machines that are made up: the directory of the kernel's counters is ours for one
+//! command.
 
 use crate::doctor::{about, mend};
-use crate::machine::{Folder, Said};
+use crate::machine::{Folder, Outcome};
 use crate::refused::with_own_mounts;
 use crate::users::Elsewhere;
 
@@ -20,7 +21,7 @@ const ONE: &str = "mount -t tmpfs none /sys/class
 const WORK: &str = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done
     echo 4500000 > /sys/class/powercap/intel-rapl:0/energy_uj";
 
-fn on_machine(machine: &str, commands: &str) -> Option<Said> {
+fn on_machine(machine: &str, commands: &str) -> Option<Outcome> {
     let folder = Folder::new();
     with_own_mounts(&folder, &format!("{machine}\n{commands}"))
 }
@@ -33,10 +34,10 @@ fn what_the_machine_counts_is_shared_out() {
         {PROFUNDO} report x.profundo --json
         {PROFUNDO} doctor --width 400"
     );
-    let Some(said) = on_machine(ONE, &commands) else {
+    let Some(outcome) = on_machine(ONE, &commands) else {
         return;
     };
-    said.succeeded();
+    outcome.succeeded();
     for sentence in [
         "\nEnergy: 3.50 J by package-0 in ",
         "the whole machine); about ",
@@ -44,9 +45,9 @@ fn what_the_machine_counts_is_shared_out() {
         "    \"energy\": {\n      \"joules\": 3.5,\n",
         "{\"name\": \"package-0\", \"joules\": 3.5, \"counted\": true}",
     ] {
-        assert!(said.out.contains(sentence), "{sentence}: {said:#?}");
+        assert!(outcome.out.contains(sentence), "{sentence}: {outcome:#?}");
     }
-    let row = about(&said, "--energy");
+    let row = about(&outcome, "--energy");
     assert!(
         row.ends_with("the processors count it (RAPL): package-0"),
         "{row}"
@@ -56,12 +57,12 @@ fn what_the_machine_counts_is_shared_out() {
 #[test]
 fn without_being_asked_nothing_is_counted() {
     let commands = format!("{PROFUNDO} run sh -c '{WORK}'; {PROFUNDO} report --json");
-    let Some(said) = on_machine(ONE, &commands) else {
+    let Some(outcome) = on_machine(ONE, &commands) else {
         return;
     };
-    said.succeeded();
-    assert!(!said.err.contains("Energy"), "{said:#?}");
-    assert!(said.out.contains("\"energy\": null"), "{said:#?}");
+    outcome.succeeded();
+    assert!(!outcome.err.contains("Energy"), "{outcome:#?}");
+    assert!(outcome.out.contains("\"energy\": null"), "{outcome:#?}");
 }
 
 #[test]
@@ -71,18 +72,21 @@ fn where_there_is_no_counter_all_say_so_and_the_program_runs() {
         {PROFUNDO} run --energy sh -c 'echo it runs; exit 7' || echo ended with $?
         sleep 1000 & {PROFUNDO} attach $! --energy -d 0.2 --width 400; kill $!"
     );
-    let Some(said) = on_machine(NONE, &commands) else {
+    let Some(outcome) = on_machine(NONE, &commands) else {
         return;
     };
-    said.succeeded();
-    assert!(said.out.contains("it runs\nended with 7\n"), "{said:#?}");
-    let row = about(&said, "--energy");
+    outcome.succeeded();
+    assert!(
+        outcome.out.contains("it runs\nended with 7\n"),
+        "{outcome:#?}"
+    );
+    let row = about(&outcome, "--energy");
     let (row, mend) = row.split_once(" → ").unwrap_or((&row, ""));
     let why = row.trim_start_matches("✗ --energy").trim();
     assert!(why.contains("no counters of energy"), "{row}");
     let note = format!("energy is not counted: {why}");
     let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for place in [&said.out, &said.err] {
+    for place in [&outcome.out, &outcome.err] {
         let place = squeezed(place);
         assert!(
             place.contains(&note) && place.contains(mend),
@@ -97,7 +101,7 @@ fn what_root_alone_may_read_is_opened_as_is_said() {
         return;
     };
     let there = there.path().display();
-    let said = |mended: &str| {
+    let run = |mended: &str| {
         let commands = format!(
             "chmod 400 $z/energy_uj
             {mended}
@@ -106,11 +110,11 @@ fn what_root_alone_may_read_is_opened_as_is_said() {
         );
         on_machine(ONE, &commands)
     };
-    let Some(before) = said("") else { return };
+    let Some(before) = run("") else { return };
     let row = about(&before, "--energy");
     assert!(row.contains("may be read by root alone"), "{row}");
     let command = mend(&before, "--energy");
     let (_, command) = command.split_once("sudo ").unwrap();
-    let row = about(&said(command).unwrap(), "--energy");
+    let row = about(&run(command).unwrap(), "--energy");
     assert!(row.ends_with("package-0"), "{command}: {row}");
 }

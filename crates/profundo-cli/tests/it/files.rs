@@ -6,20 +6,21 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::machine::{Folder, SPIN_PY, Said, c_program, python, skip};
+use profundo_testing::{python, skip, wait_until};
+
+use crate::machine::{Folder, Outcome, SPIN_PY, c_program};
 
 fn is_root() -> bool {
-    // SAFETY: asks who we are, and cannot fail.
+    // SAFETY: asks for our user id, and cannot fail.
     unsafe { libc::geteuid() == 0 }
 }
 
 #[test]
 fn a_recording_is_its_owners_alone() {
     let folder = Folder::new();
-    let said = folder.said(&["record", "sh", "-c", "exit 0"]);
-    said.succeeded();
+    let outcome = folder.run(&["record", "sh", "-c", "exit 0"]);
+    outcome.succeeded();
     let [recording] = &folder.recordings()[..] else {
         panic!("one recording")
     };
@@ -31,17 +32,17 @@ fn a_recording_is_its_owners_alone() {
         .to_string_lossy()
         .into_owned();
     assert!(name.starts_with("sh-2"), "{name}");
-    assert!(said.err.contains(&name), "{said:#?}");
+    assert!(outcome.err.contains(&name), "{outcome:#?}");
     let folder_mode = fs::metadata(recording.parent().unwrap())
         .unwrap()
         .permissions()
         .mode();
     assert_eq!(folder_mode & 0o777, 0o700);
-    // Values of the environment are nobody's business.
+    // Values of the environment are not recorded.
     let mut command = folder.profundo(&["record", "-o", "env.profundo", "sh", "-c", "exit 0"]);
     command.env("VERY_SECRET_NAME", "very-secret-value");
-    Said::of(command.output().unwrap()).succeeded();
-    let json = folder.said(&["report", "env.profundo", "--json"]).out;
+    Outcome::of(command.output().unwrap()).succeeded();
+    let json = folder.run(&["report", "env.profundo", "--json"]).out;
     assert!(!json.contains("very-secret-value"));
 }
 
@@ -50,7 +51,7 @@ fn what_cannot_be_written_stops_us_before_the_program_runs() {
     let folder = Folder::new();
     let words = ["record", "-o", "/no/such/folder/x.profundo", "touch", "ran"];
     folder
-        .said(&words)
+        .run(&words)
         .refused(1, "cannot write /no/such/folder/x.profundo");
     assert!(!folder.path().join("ran").exists());
     if is_root() {
@@ -58,9 +59,9 @@ fn what_cannot_be_written_stops_us_before_the_program_runs() {
         return;
     }
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
-    let said = folder.said(&["record", "touch", "ran"]);
+    let outcome = folder.run(&["record", "touch", "ran"]);
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    said.refused(1, "permission denied");
+    outcome.refused(1, "permission denied");
 }
 
 #[test]
@@ -80,7 +81,7 @@ fn what_is_no_recording_is_said() {
         let with = |file: &'static str| {
             let mut words = verb.to_vec();
             words.insert(1, file);
-            folder.said(&words)
+            folder.run(&words)
         };
         with("text.profundo").refused(1, "not a recording");
         with("empty.profundo").refused(1, "not a recording");
@@ -97,7 +98,7 @@ fn a_cut_or_damaged_recording_gives_what_it_has() {
     folder.file("spin.py", SPIN_PY);
     let python = python.to_str().unwrap();
     folder
-        .said(&["record", "-o", "x.profundo", python, "spin.py", "0.5"])
+        .run(&["record", "-o", "x.profundo", python, "spin.py", "0.5"])
         .succeeded();
     let bytes = fs::read(folder.path().join("x.profundo")).unwrap();
     fs::write(
@@ -105,17 +106,17 @@ fn a_cut_or_damaged_recording_gives_what_it_has() {
         &bytes[..bytes.len() - 20],
     )
     .unwrap();
-    let said = folder.said(&["report", "cut.profundo"]);
-    said.succeeded();
+    let outcome = folder.run(&["report", "cut.profundo"]);
+    outcome.succeeded();
     assert!(
-        said.err.contains("profundo recover cut.profundo"),
-        "{said:#?}"
+        outcome.err.contains("profundo recover cut.profundo"),
+        "{outcome:#?}"
     );
-    assert!(said.out.contains("hot"), "{said:#?}");
-    folder.said(&["recover", "cut.profundo"]).succeeded();
-    let said = folder.said(&["report", "cut.profundo"]);
-    assert_eq!(said.err, "", "{said:#?}");
-    assert!(said.out.contains("recovered"), "{said:#?}");
+    assert!(outcome.out.contains("hot"), "{outcome:#?}");
+    folder.run(&["recover", "cut.profundo"]).succeeded();
+    let outcome = folder.run(&["report", "cut.profundo"]);
+    assert_eq!(outcome.err, "", "{outcome:#?}");
+    assert!(outcome.out.contains("recovered"), "{outcome:#?}");
     // Each byte may be wrong; none makes us fail in another way than by one sentence.
     for step in [7, 41] {
         let mut damaged = bytes.clone();
@@ -123,15 +124,15 @@ fn a_cut_or_damaged_recording_gives_what_it_has() {
             *byte ^= 0x55;
         }
         fs::write(folder.path().join("bad.profundo"), &damaged).unwrap();
-        let said = folder.said(&["report", "bad.profundo"]);
-        assert!(matches!(said.code, Some(0 | 1)), "{said:#?}");
-        assert!(said.err.starts_with("profundo: "), "{said:#?}");
+        let outcome = folder.run(&["report", "bad.profundo"]);
+        assert!(matches!(outcome.code, Some(0 | 1)), "{outcome:#?}");
+        assert!(outcome.err.starts_with("profundo: "), "{outcome:#?}");
     }
     let mut newer = bytes;
     newer[12] = 99;
     fs::write(folder.path().join("new.profundo"), &newer).unwrap();
-    let said = folder.said(&["report", "new.profundo"]);
-    assert_eq!(said.code, Some(1), "{said:#?}");
+    let outcome = folder.run(&["report", "new.profundo"]);
+    assert_eq!(outcome.code, Some(1), "{outcome:#?}");
 }
 
 /// Bytes that are wrong, one at a time or from some place on, and what is cut anywhere: whatever
@@ -150,19 +151,22 @@ fn no_damage_is_too_much() {
             &["export", "bad.profundo", "--to", "collapsed", "-o", "out"],
             &["recover", "bad.profundo", "-o", "mended.profundo"],
         ] {
-            let said = folder.said(words);
+            let outcome = folder.run(words);
             assert!(
-                matches!(said.code, Some(0 | 1)),
-                "{what} {words:?} {said:#?}"
+                matches!(outcome.code, Some(0 | 1)),
+                "{what} {words:?} {outcome:#?}"
             );
             let is_sentence = |line: &str| line.starts_with("profundo: ");
             assert!(
-                said.err.lines().all(is_sentence),
-                "{what} {words:?} {said:#?}"
+                outcome.err.lines().all(is_sentence),
+                "{what} {words:?} {outcome:#?}"
             );
-            assert!(!said.err.contains("panicked"), "{what} {words:?} {said:#?}");
             assert!(
-                said.code == Some(0) || !said.err.is_empty(),
+                !outcome.err.contains("panicked"),
+                "{what} {words:?} {outcome:#?}"
+            );
+            assert!(
+                outcome.code == Some(0) || !outcome.err.is_empty(),
                 "{what} {words:?}"
             );
         }
@@ -183,30 +187,30 @@ fn what_is_there_and_no_recording_is_not_replaced() {
     let folder = Folder::new();
     let source = folder.file("app.py", "print('precious')\n");
     folder
-        .said(&["record", "-o", "app.py", "touch", "ran"])
+        .run(&["record", "-o", "app.py", "touch", "ran"])
         .refused(2, "app.py is there and is no recording");
     assert_eq!(fs::read_to_string(source).unwrap(), "print('precious')\n");
     folder
-        .said(&["record", "-o", ".", "touch", "ran"])
+        .run(&["record", "-o", ".", "touch", "ran"])
         .refused(1, "it is a folder");
-    // Who opens a pipe waits for its other end, which may never come.
+    // Opening a pipe waits for its other end, which may never come.
     let pipe = std::ffi::CString::new(folder.path().join("pipe").to_str().unwrap()).unwrap();
     // SAFETY: the path is a C string.
     assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
     folder
-        .said(&["record", "-o", "pipe", "touch", "ran"])
+        .run(&["record", "-o", "pipe", "touch", "ran"])
         .refused(2, "has to be a file");
     assert!(!folder.path().join("ran").exists());
     // A recording gives way to the next one, and so does an empty file.
     folder.file("x.profundo", "");
     for _ in 0..2 {
         folder
-            .said(&["record", "-o", "x.profundo", "true"])
+            .run(&["record", "-o", "x.profundo", "true"])
             .succeeded();
     }
 }
 
-/// Each verb that writes, and how it is told where.
+/// Each verb that writes, with the option before the file's name.
 const WRITERS: [&[&str]; 9] = [
     &["flame", "made.profundo", "-o"],
     &["export", "made.profundo", "--to", "collapsed", "-o"],
@@ -246,22 +250,22 @@ fn no_output_costs_a_file_of_another_kind() {
             words
         };
         folder.file("main.c", source);
-        let said = folder.said(&to("main.c"));
-        said.refused(2, "main.c is there and is no ");
+        let outcome = folder.run(&to("main.c"));
+        outcome.refused(2, "main.c is there and is no ");
         let text = fs::read_to_string(folder.path().join("main.c")).unwrap();
         assert_eq!(text, source, "{writer:?}");
         let mut forced = to("main.c");
         forced.insert(1, "--force");
-        folder.said(&forced).succeeded();
+        folder.run(&forced).succeeded();
         let text = fs::read(folder.path().join("main.c")).unwrap();
         assert_ne!(text, source.as_bytes(), "{writer:?}");
         // What was written so once is of its kind, and so is nothing at all.
-        folder.said(&to("main.c")).succeeded();
+        folder.run(&to("main.c")).succeeded();
         folder.file("empty", "");
-        folder.said(&to("empty")).succeeded();
+        folder.run(&to("empty")).succeeded();
     }
     folder
-        .said(&["bench", "--save", "app.py", "1"])
+        .run(&["bench", "--save", "app.py", "1"])
         .refused(2, "app.py is there and is no measurement");
 }
 
@@ -272,13 +276,13 @@ fn no_output_costs_its_input() {
     let before = fs::read(&made).unwrap();
     std::os::unix::fs::symlink("made.profundo", folder.path().join("soft")).unwrap();
     fs::hard_link(&made, folder.path().join("hard")).unwrap();
-    let writers = WRITERS.iter().filter(|it| it[1] == "made.profundo");
+    let writers = WRITERS.iter().filter(|writer| writer[1] == "made.profundo");
     for writer in writers {
         for name in ["made.profundo", "soft", "hard", "./made.profundo"] {
             for force in [&[][..], &["--force"]] {
                 let words = [*writer, &[name], force].concat();
-                let said = folder.said(&words);
-                said.refused(2, "is what is being read");
+                let outcome = folder.run(&words);
+                outcome.refused(2, "is what is being read");
                 assert_eq!(fs::read(&made).unwrap(), before, "{words:?}");
             }
         }
@@ -306,7 +310,7 @@ fn a_dash_is_the_standard_output() {
     assert!(
         profundo_formats::is_profundo(&output.stdout),
         "{:?}",
-        Said::of(output)
+        Outcome::of(output)
     );
     assert!(!folder.path().join("-").exists());
 }
@@ -322,7 +326,7 @@ fn pipes_and_devices_are_written_to() {
         if writer[0] == "time" {
             words.extend(["--", "true"]);
         }
-        folder.said(&words).succeeded();
+        folder.run(&words).succeeded();
     }
     let words = [
         "export",
@@ -332,12 +336,12 @@ fn pipes_and_devices_are_written_to() {
         "-o",
         "/dev/stdout",
     ];
-    let piped = folder.said(&words);
+    let piped = folder.run(&words);
     piped.succeeded();
     assert_eq!(
         piped.out,
         folder
-            .said(&["export", "made.profundo", "--to", "collapsed", "-o", "-"])
+            .run(&["export", "made.profundo", "--to", "collapsed", "-o", "-"])
             .out
     );
 }
@@ -350,17 +354,17 @@ fn an_older_recording_stays_until_there_is_a_newer_one() {
     let before = fs::read(&made).unwrap();
     let broken = folder.file("broken", "#!/no/such/interpreter\n");
     fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
-    let said = folder.said(&["record", "-o", "made.profundo", "./broken"]);
-    assert!(matches!(said.code, Some(126 | 127)), "{said:#?}");
+    let outcome = folder.run(&["record", "-o", "made.profundo", "./broken"]);
+    assert!(matches!(outcome.code, Some(126 | 127)), "{outcome:#?}");
     assert_eq!(fs::read(&made).unwrap(), before);
     let names = fs::read_dir(folder.path()).unwrap().flatten();
     let hidden: Vec<_> = names
-        .map(|it| it.file_name())
-        .filter(|it| it.to_string_lossy().starts_with('.'))
+        .map(|entry| entry.file_name())
+        .filter(|name| name.to_string_lossy().starts_with('.'))
         .collect();
     assert!(hidden.is_empty(), "{hidden:?}");
     folder
-        .said(&["record", "-o", "made.profundo", "true"])
+        .run(&["record", "-o", "made.profundo", "true"])
         .succeeded();
     assert_ne!(fs::read(&made).unwrap(), before);
 }
@@ -395,12 +399,12 @@ fn what_cannot_be_written_is_one_sentence() {
             "is a directory",
         ),
     ] {
-        let said = folder.said(words);
-        said.refused(1, part);
+        let outcome = folder.run(words);
+        outcome.refused(1, part);
         assert_eq!(
-            said.err.to_lowercase().matches(part).count(),
+            outcome.err.to_lowercase().matches(part).count(),
             1,
-            "{said:#?}"
+            "{outcome:#?}"
         );
     }
     for words in [
@@ -415,8 +419,8 @@ fn what_cannot_be_written_is_one_sentence() {
             .open("/dev/full")
             .unwrap();
         let mut command = folder.profundo(words);
-        let said = Said::of(command.stdout(full_disk).output().unwrap());
-        said.refused(1, full);
+        let outcome = Outcome::of(command.stdout(full_disk).output().unwrap());
+        outcome.refused(1, full);
     }
 }
 
@@ -434,24 +438,19 @@ fn a_killed_recorder_loses_little() {
         .spawn()
         .unwrap();
     let path = folder.path().join("x.profundo");
-    let began = Instant::now();
-    while fs::metadata(&path).map_or(0, |file| file.len()) < 1000 {
-        assert!(
-            began.elapsed() < Duration::from_secs(60),
-            "nothing is written"
-        );
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("something to be written", || {
+        fs::metadata(&path).map_or(0, |file| file.len()) >= 1000
+    });
     child.kill().unwrap();
     child.wait().unwrap();
-    let said = folder.said(&["recover", "x.profundo"]);
-    said.succeeded();
-    assert!(said.err.contains("from memory"), "{said:#?}");
-    let said = folder.said(&["report", "x.profundo"]);
-    assert!(said.out.contains("hot"), "{said:#?}");
+    let outcome = folder.run(&["recover", "x.profundo"]);
+    outcome.succeeded();
+    assert!(outcome.err.contains("from memory"), "{outcome:#?}");
+    let outcome = folder.run(&["report", "x.profundo"]);
+    assert!(outcome.out.contains("hot"), "{outcome:#?}");
     // A second time there is nothing to do.
-    let said = folder.said(&["recover", "x.profundo"]);
-    assert!(said.err.contains("is whole"), "{said:#?}");
+    let outcome = folder.run(&["recover", "x.profundo"]);
+    assert!(outcome.err.contains("is whole"), "{outcome:#?}");
 }
 
 #[test]
@@ -475,7 +474,7 @@ fn a_full_disk_ends_the_recording_and_not_the_program() {
         return;
     }
     let script = "python=$1; $python spin.py 1; echo still here; exit 3";
-    let said = folder.said(&[
+    let outcome = folder.run(&[
         "run".as_ref(),
         "-o".as_ref(),
         "small/x.profundo".as_ref(),
@@ -485,15 +484,15 @@ fn a_full_disk_ends_the_recording_and_not_the_program() {
         "sh".as_ref(),
         python.as_os_str(),
     ]);
-    let report = folder.said(&["report", "small/x.profundo"]);
+    let report = folder.run(&["report", "small/x.profundo"]);
     let unmounted = Command::new("umount").arg(&small).status().unwrap();
     assert!(unmounted.success());
-    assert_eq!(said.code, Some(3), "{said:#?}");
-    assert_eq!(said.out, "still here\n");
+    assert_eq!(outcome.code, Some(3), "{outcome:#?}");
+    assert_eq!(outcome.out, "still here\n");
     assert_eq!(
-        said.err.matches("no space left on device").count(),
+        outcome.err.matches("no space left on device").count(),
         1,
-        "{said:#?}"
+        "{outcome:#?}"
     );
     assert_eq!(report.code, Some(0), "{report:#?}");
 }
@@ -516,10 +515,10 @@ fn a_file_that_may_not_grow_is_no_harm() {
             Ok(())
         });
     }
-    let said = Said::of(command.output().unwrap());
+    let outcome = Outcome::of(command.output().unwrap());
     // Not even the session has room then; the program was not begun, or it ran to its end.
-    assert!(matches!(said.code, Some(0 | 1)), "{said:#?}");
-    assert!(said.err.starts_with("profundo: "), "{said:#?}");
+    assert!(matches!(outcome.code, Some(0 | 1)), "{outcome:#?}");
+    assert!(outcome.err.starts_with("profundo: "), "{outcome:#?}");
 }
 
 #[test]
@@ -536,7 +535,9 @@ fn nothing_is_left_in_memory() {
     let before = names();
     let ours = |pid: u32| {
         let name = format!("-{pid}-");
-        names().difference(&before).any(|it| it.contains(&name))
+        names()
+            .difference(&before)
+            .any(|session| session.contains(&name))
     };
     for words in [
         &["record", "true"][..],
@@ -553,184 +554,6 @@ fn nothing_is_left_in_memory() {
         child.wait().unwrap();
         assert!(!ours(pid), "{words:?}");
     }
-}
-
-#[test]
-fn source_lines_are_kept_unless_they_are_not_wanted() {
-    let Some(python) = python() else { return };
-    let folder = Folder::new();
-    let python = python.to_str().unwrap();
-    for (options, kept) in [(&[][..], true), (&["--no-source"], false)] {
-        let script = folder.file("spin.py", SPIN_PY);
-        // A file that changed in the same second as the recording began is doubtful.
-        std::thread::sleep(Duration::from_millis(20));
-        let words: Vec<&str> = ["record", "-o", "x.profundo"]
-            .iter()
-            .chain(options)
-            .chain(&[python, "spin.py"])
-            .copied()
-            .collect();
-        folder.said(&words).succeeded();
-        fs::remove_file(script).unwrap();
-        let lines = folder.said(&["report", "x.profundo", "lines"]).out;
-        assert_eq!(lines.contains("total += i * i"), kept, "{lines}");
-    }
-}
-
-#[test]
-fn the_program_of_an_option_has_its_text() {
-    let Some(python) = python() else { return };
-    let folder = Folder::new();
-    let python = python.to_str().unwrap();
-    let program = "def hot():
-    total = 0
-    for i in range(3000000):
-        total += i * i
-hot()
-";
-    // The text that `exec` runs has the same file and the same functions, and is another one.
-    let other = "\n".repeat(10) + program;
-    let text = format!("{program}{}exec({other:?})\n", "x = 1\n".repeat(20));
-    let words = ["record", "-o", "x.profundo", python, "-u", "-c", &text];
-    folder.said(&words).succeeded();
-    let lines = folder.said(&["report", "x.profundo", "--json"]).out;
-    let lines: serde_json::Value = serde_json::from_str(&lines).unwrap();
-    let lines = lines["lines"].as_array().unwrap();
-    let hot = |line: &&serde_json::Value| line["file"] == "<string>" && line["function"] == "hot";
-    let (mut given, mut other) = (0, 0);
-    for line in lines.iter().filter(hot) {
-        let number = line["line"].as_u64().unwrap() as usize;
-        // `hot` of the option ends on line 4, that of `exec` begins on line 11.
-        if number > 4 {
-            other += 1;
-            assert!(line["text"].is_null(), "{line}");
-        } else {
-            given += 1;
-            assert_eq!(
-                line["text"].as_str(),
-                text.lines().nth(number - 1),
-                "{line}"
-            );
-        }
-    }
-    assert!(given > 0 && other > 0, "{lines:#?}");
-}
-
-#[test]
-fn a_module_in_a_zip_file_has_its_text() {
-    let Some(python) = python() else { return };
-    let folder = Folder::new();
-    let python = python.to_str().unwrap();
-    folder.file("spinning.py", SPIN_PY);
-    folder.file(
-        "pack.py",
-        "import sys, zipfile
-with open('app.pyz', 'wb') as out:
-    out.write(b'#!/usr/bin/env python3\\n')
-with zipfile.ZipFile('app.pyz', 'a', int(sys.argv[1])) as archive:
-    archive.writestr('__main__.py', 'import package.spinning')
-    archive.writestr('package/__init__.py', '')
-    archive.write('spinning.py', 'package/spinning.py')
-",
-    );
-    for method in ["0", "8"] {
-        let packed = Command::new(python)
-            .args(["pack.py", method])
-            .current_dir(folder.path())
-            .status();
-        assert!(packed.unwrap().success());
-        // A file that changed in the same second as the recording began is doubtful.
-        std::thread::sleep(Duration::from_millis(20));
-        let words = ["record", "-o", "x.profundo", python, "app.pyz"];
-        folder.said(&words).succeeded();
-        let lines = folder.said(&["report", "x.profundo", "lines"]).out;
-        assert!(lines.contains("total += i * i"), "{lines}");
-        let _ = fs::remove_file(folder.path().join("x.profundo"));
-    }
-}
-
-/// Runs texts as IPython and its kernel run cells: each is a file that only `linecache` knows.
-const CELLS_PY: &str = r#"
-import linecache, time
-In = ['']
-def run(text, name):
-    In.append(text)
-    lines = [line + '\n' for line in text.splitlines()]
-    linecache.cache[name] = (len(text), None, lines, name)
-    exec(compile(text, name, 'exec'), globals())
-run('x = 1', '/tmp/ipykernel_7/1.py')
-run("""def hot(until):
-    while time.process_time() < until:
-        total = 0
-        for i in range(2000):
-            total += i * i  # ἕν, in the kernel's cell
-""", '/tmp/ipykernel_7/22.py')
-In.append('3')
-run("""def warm(until):
-    while time.process_time() < until:
-        total = 0
-        for i in range(2000):
-            total += i * i  # in the cell of IPython
-""", '<ipython-input-4-0123456789ab>')
-run('hot(0.4); warm(0.8)', '/tmp/ipykernel_7/5.py')
-# A name that is in no cache has no text.
-exec(compile("""def bare(until):
-    while time.process_time() < until:
-        total = 0
-        for i in range(2000):
-            total += i * i
-""", '/tmp/ipykernel_7/66.py', 'exec'))
-bare(1.0)
-"#;
-
-#[test]
-fn cells_of_a_notebook_have_their_text_and_their_number() {
-    let Some(python) = python() else { return };
-    let folder = Folder::new();
-    folder.file("cells.py", CELLS_PY);
-    let python = python.to_str().unwrap();
-    let words = ["record", "-o", "x.profundo", python, "cells.py"];
-    folder.said(&words).succeeded();
-    let lines = folder.said(&["report", "x.profundo", "--json"]).out;
-    let lines: serde_json::Value = serde_json::from_str(&lines).unwrap();
-    let lines = lines["lines"].as_array().unwrap();
-    let text_of = |function: &str| {
-        let mut rows = lines
-            .iter()
-            .filter(|line| line["function"] == function && line["line"] == 5);
-        let row = rows.next().unwrap_or_else(|| panic!("{lines:#?}"));
-        row["text"].as_str().map(|text| text.trim().to_owned())
-    };
-    let hot = "total += i * i  # ἕν, in the kernel's cell";
-    assert_eq!(text_of("hot").as_deref(), Some(hot));
-    let warm = "total += i * i  # in the cell of IPython";
-    assert_eq!(text_of("warm").as_deref(), Some(warm));
-    assert_eq!(text_of("bare"), None);
-    let shown = folder.said(&["report", "x.profundo", "lines"]).out;
-    for place in ["In [2]  ", "In [4]  ", "66.py  "] {
-        assert!(shown.contains(place), "{place} in {shown}");
-    }
-    // The line is cut to the width of the page.
-    let begins = "total += i * i  # ἕν";
-    assert!(
-        shown.contains(begins) && !shown.contains("22.py"),
-        "{shown}"
-    );
-    // Without source nothing of it is kept.
-    let words = [
-        "record",
-        "--no-source",
-        "-o",
-        "y.profundo",
-        python,
-        "cells.py",
-    ];
-    folder.said(&words).succeeded();
-    let shown = folder.said(&["report", "y.profundo", "lines"]).out;
-    assert!(
-        shown.contains("In [2]  ") && !shown.contains(begins),
-        "{shown}"
-    );
 }
 
 #[test]
@@ -752,17 +575,17 @@ fn a_file_grows_no_further_than_it_may() {
         program,
         "1.5",
     ];
-    folder.said(&words).succeeded();
+    folder.run(&words).succeeded();
     let size = fs::metadata(folder.path().join("x.profundo"))
         .unwrap()
         .len();
     assert!(size <= 20_000, "{size}");
-    let said = folder.said(&["report", "x.profundo", "functions"]);
-    assert!(said.out.contains("hot"), "{said:#?}");
+    let outcome = folder.run(&["report", "x.profundo", "functions"]);
+    assert!(outcome.out.contains("hot"), "{outcome:#?}");
     let _ = Path::new(program);
 }
 
-/// Which of forty functions calls which is drawn anew at each call.
+/// A program of forty functions that call each other at random.
 const NEVER_TWICE: &str = "\
 import random, time
 source = '''def work_%d(depth):
@@ -778,7 +601,7 @@ while time.process_time() < end: functions[0](random.randrange(60))
 
 #[test]
 fn nor_does_that_of_a_program_whose_stacks_never_repeat() {
-    let Some(python) = crate::machine::python() else {
+    let Some(python) = profundo_testing::python() else {
         return;
     };
     let folder = Folder::new();
@@ -786,13 +609,13 @@ fn nor_does_that_of_a_program_whose_stacks_never_repeat() {
     let python = python.to_str().unwrap();
     let record = ["record", "-r", "4000", "--max-size", "300K", "-o"];
     let words = [&record[..], &["x.profundo", python, "never.py"]].concat();
-    folder.said(&words).succeeded();
+    folder.run(&words).succeeded();
     let size = fs::metadata(folder.path().join("x.profundo"))
         .unwrap()
         .len();
     assert!(size <= 320_000, "{size}");
-    let said = folder.said(&["report", "x.profundo", "functions"]);
-    assert!(said.out.contains("[callers not kept]"), "{said:#?}");
+    let outcome = folder.run(&["report", "x.profundo", "functions"]);
+    assert!(outcome.out.contains("[callers not kept]"), "{outcome:#?}");
     // Whose time it is does not depend on what was not kept.
-    assert!(said.out.contains("work_7"), "{said:#?}");
+    assert!(outcome.out.contains("work_7"), "{outcome:#?}");
 }

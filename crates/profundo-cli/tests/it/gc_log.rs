@@ -2,9 +2,12 @@
 
 use std::fs;
 
-use crate::machine::{Folder, Said, python};
+use profundo_testing::python;
 
-/// Collects until the log in its folder has its last lines, then some more, and ends with a code of its own.
+use crate::machine::{Folder, Outcome};
+
+/// Collects until the log in its folder has its last lines, then some more, and ends with a code of
+/// its own.
 const PROGRAM: &str = r#"
 import gc, sys, time
 began = time.monotonic()
@@ -26,16 +29,23 @@ fn a_program_goes_on_when_its_log_ends() {
     let folder = Folder::new();
     folder.file("app.py", PROGRAM);
     let mut command = folder.profundo(&["gc-log", "-d", "0.5", "-o", "log", "--"]);
-    let said = Said::of(command.arg(python).arg("app.py").output().unwrap());
-    assert_eq!((said.code, &*said.out), (Some(7), "goes on\n"), "{said:#?}");
+    let outcome = Outcome::of(command.arg(python).arg("app.py").output().unwrap());
+    assert_eq!(
+        (outcome.code, &*outcome.out),
+        (Some(7), "goes on\n"),
+        "{outcome:#?}"
+    );
     let log = fs::read_to_string(folder.path().join("log")).unwrap();
-    let (lines, sums): (Vec<&str>, Vec<&str>) = log.lines().partition(|it| it.contains("pause"));
+    let (lines, sums): (Vec<&str>, Vec<&str>) =
+        log.lines().partition(|line| line.contains("pause"));
     for line in &lines {
         let seconds = line.strip_prefix("GC:").unwrap().trim_start();
         let seconds: f64 = seconds.split(' ').next().unwrap().parse().unwrap();
         assert!(seconds <= 0.5, "{log}");
     }
-    let whole = sums.iter().find(|it| it.contains("held the program up"));
+    let whole = sums
+        .iter()
+        .find(|line| line.contains("held the program up"));
     let whole = whole.unwrap_or_else(|| panic!("{log}"));
     assert!(whole.contains(" of 0.50 s ("), "{log}");
     assert!(
@@ -49,29 +59,29 @@ fn no_foreign_file_is_written_over() {
     let folder = Folder::new();
     folder.file("victim.py", "import gc\n");
     folder
-        .said(&["gc-log", "-o", "victim.py", "--", "true"])
+        .run(&["gc-log", "-o", "victim.py", "--", "true"])
         .refused(2, "victim.py is there and is no log of collections");
     let text = fs::read_to_string(folder.path().join("victim.py")).unwrap();
     assert_eq!(text, "import gc\n");
     // An earlier log may go, and an empty file.
     folder.file("log", "");
     for _ in 0..2 {
-        let said = folder.said(&["gc-log", "-o", "log", "--", "true"]);
-        said.succeeded();
+        let outcome = folder.run(&["gc-log", "-o", "log", "--", "true"]);
+        outcome.succeeded();
     }
 }
 
 #[test]
 fn what_mends_a_refusal_is_the_same_command() {
     let folder = Folder::new();
-    let own = std::process::id();
+    let own_pid = std::process::id();
     // The test runs in a thread of its own.
     let all = fs::read_dir("/proc/self/task").unwrap().flatten();
     let all = all.map(|entry| entry.file_name().into_string().unwrap());
-    let thread = all.into_iter().find(|it| *it != own.to_string());
+    let thread = all.into_iter().find(|id| *id != own_pid.to_string());
     let thread = thread.expect("there is another thread");
     for verb in ["gc-log", "heap", "snapshot"] {
-        let mend = format!("mend it with `profundo {verb} {own}`");
-        folder.said(&[verb, &thread]).refused(1, &mend);
+        let mend = format!("mend it with `profundo {verb} {own_pid}`");
+        folder.run(&[verb, &thread]).refused(1, &mend);
     }
 }

@@ -1,4 +1,4 @@
-//! Heap snapshots on the command line: assembled, asked, compared, and told from recordings.
+//! Heap snapshots on the command line: assembled, printed, compared, and not taken for recordings.
 
 use std::fs;
 use std::path::Path;
@@ -42,19 +42,25 @@ fn parts_become_a_snapshot_that_says_what_fills_the_heap() {
     let folder = Folder::new();
     parts(&folder.path().join("then"), 10, false);
     parts(&folder.path().join("now"), 15, true);
-    let said = folder.said(&["assemble", "then"]);
-    said.succeeded();
+    let outcome = folder.run(&["assemble", "then"]);
+    outcome.succeeded();
     let note = "profundo: wrote then.heapsnapshot: 22 objects, 21 references\n";
-    assert_eq!((&*said.out, &*said.err), ("", note));
+    assert_eq!((&*outcome.out, &*outcome.err), ("", note));
     folder
-        .said(&["assemble", "now", "-o", "later.any"])
+        .run(&["assemble", "now", "-o", "later.any"])
         .succeeded();
 
-    let said = folder.said(&["heap", "then.heapsnapshot"]);
-    said.succeeded();
-    assert!(said.out.contains("22 objects, 21 references"), "{said:#?}");
-    assert!(said.out.contains("dict cache @0x7f0000000000"), "{said:#?}");
-    assert!(said.out.contains("app.Session"), "{said:#?}");
+    let outcome = folder.run(&["heap", "then.heapsnapshot"]);
+    outcome.succeeded();
+    assert!(
+        outcome.out.contains("22 objects, 21 references"),
+        "{outcome:#?}"
+    );
+    assert!(
+        outcome.out.contains("dict cache @0x7f0000000000"),
+        "{outcome:#?}"
+    );
+    assert!(outcome.out.contains("app.Session"), "{outcome:#?}");
     for (question, part) in [
         (&["--types"][..], "1.66 kB   76.9  app.Session"),
         (&["--biggest", "--limit", "1"], "dict cache"),
@@ -64,39 +70,42 @@ fn parts_become_a_snapshot_that_says_what_fills_the_heap() {
         (&["--duplicates"], "\"somebody's secret\""),
     ] {
         let words = [&["heap", "then.heapsnapshot"], question].concat();
-        let said = folder.said(&words);
-        said.succeeded();
-        assert!(said.out.contains(part), "{words:?} {said:#?}");
-        let json = folder.said(&[&words[..], &["--json"]].concat());
+        let outcome = folder.run(&words);
+        outcome.succeeded();
+        assert!(outcome.out.contains(part), "{words:?} {outcome:#?}");
+        let json = folder.run(&[&words[..], &["--json"]].concat());
         json.succeeded();
         assert!(json.out.contains("\"report\": \"heap_"), "{json:#?}");
     }
-    // What kind of file it is does not hang on its name.
-    let said = folder.said(&["heap", "then.heapsnapshot", "later.any"]);
-    said.succeeded();
+    // The kind of a file does not depend on its name.
+    let outcome = folder.run(&["heap", "then.heapsnapshot", "later.any"]);
+    outcome.succeeded();
     assert!(
-        said.out.contains("22 objects then, 32 now (+10)"),
-        "{said:#?}"
+        outcome.out.contains("22 objects then, 32 now (+10)"),
+        "{outcome:#?}"
     );
-    let json = folder.said(&["heap", "then.heapsnapshot", "later.any", "--json"]);
+    let json = folder.run(&["heap", "then.heapsnapshot", "later.any", "--json"]);
     assert!(json.out.contains("\"report\": \"heap_difference\""));
-    let said = folder.said(&["heap", "later.any", "--duplicates"]);
-    assert!(said.out.contains("hides what strings hold"), "{said:#?}");
+    let outcome = folder.run(&["heap", "later.any", "--duplicates"]);
+    assert!(
+        outcome.out.contains("hides what strings hold"),
+        "{outcome:#?}"
+    );
 }
 
 #[test]
 fn what_cannot_be_assembled_is_one_sentence_and_costs_nothing() {
     let folder = Folder::new();
     folder
-        .said(&["assemble", "nothing"])
+        .run(&["assemble", "nothing"])
         .refused(1, "cannot read nothing.metadata.json: no such file");
     parts(&folder.path().join("p"), 3, true);
     folder.file("p.heapsnapshot", "my own text");
     folder
-        .said(&["assemble", "p"])
+        .run(&["assemble", "p"])
         .refused(2, "p.heapsnapshot is there and is no heap snapshot");
     folder
-        .said(&["assemble", "p", "-o", "no/such/folder/x"])
+        .run(&["assemble", "p", "-o", "no/such/folder/x"])
         .refused(1, "cannot write no/such/folder/x");
     let strings = fs::read(folder.path().join("p.strings")).unwrap();
     fs::write(
@@ -105,30 +114,30 @@ fn what_cannot_be_assembled_is_one_sentence_and_costs_nothing() {
     )
     .unwrap();
     folder
-        .said(&["assemble", "p", "-o", "out"])
+        .run(&["assemble", "p", "-o", "out"])
         .refused(1, "truncated strings file");
     assert!(!folder.path().join("out").exists());
     // One snapshot may take the place of another.
     fs::write(folder.path().join("p.strings"), &strings).unwrap();
     for _ in 0..2 {
-        folder.said(&["assemble", "p", "-o", "out"]).succeeded();
+        folder.run(&["assemble", "p", "-o", "out"]).succeeded();
     }
 }
 
 #[test]
 fn a_snapshot_takes_the_place_of_nothing_else() {
     let folder = Folder::new();
-    // Nobody asks the process before that is clear.
+    // The process is not asked before that is clear.
     let own = std::process::id().to_string();
     folder.file("pages.json", "{\"own\": 1}");
     folder
-        .said(&["snapshot", &own, "--pages", "-o", "pages.json"])
+        .run(&["snapshot", &own, "--pages", "-o", "pages.json"])
         .refused(2, "pages.json is there and is no list of pages");
     for ending in ["nodes", "edges", "strings", "metadata.json"] {
         let part = format!("{ending}.{ending}");
         folder.file(&part, "my own text");
         folder
-            .said(&["snapshot", &own, "--streaming", "-o", ending])
+            .run(&["snapshot", &own, "--streaming", "-o", ending])
             .refused(
                 2,
                 &format!("{part} is there and is no part of a heap snapshot"),
@@ -142,7 +151,7 @@ fn a_snapshot_takes_the_place_of_nothing_else() {
     for words in [["--streaming", "-o", "p"], ["--pages", "-o", "old.json"]] {
         let words = [&["snapshot", &own][..], &words].concat();
         folder
-            .said(&words)
+            .run(&words)
             .refused(1, "it has no Python interpreter");
     }
 }
@@ -151,32 +160,32 @@ fn a_snapshot_takes_the_place_of_nothing_else() {
 fn what_is_no_snapshot_is_said() {
     let folder = Folder::new();
     parts(&folder.path().join("p"), 3, true);
-    folder.said(&["assemble", "p"]).succeeded();
+    folder.run(&["assemble", "p"]).succeeded();
     folder
-        .said(&["heap", "gone.heapsnapshot"])
+        .run(&["heap", "gone.heapsnapshot"])
         .refused(1, "there is no heap snapshot gone.heapsnapshot");
     folder.file("text.heapsnapshot", "{\"nodes\":[]}");
     folder
-        .said(&["heap", "text.heapsnapshot"])
+        .run(&["heap", "text.heapsnapshot"])
         .refused(1, "text.heapsnapshot is no heap snapshot");
     folder.file("empty", "");
     folder
-        .said(&["heap", "empty"])
+        .run(&["heap", "empty"])
         .refused(1, "empty is no heap snapshot");
     let whole = fs::read(folder.path().join("p.heapsnapshot")).unwrap();
     fs::write(folder.path().join("cut"), &whole[..whole.len() / 2]).unwrap();
-    folder.said(&["heap", "cut"]).refused(1, "it was cut");
+    folder.run(&["heap", "cut"]).refused(1, "it was cut");
     folder
-        .said(&["heap", "p.heapsnapshot", "--path", "session"])
+        .run(&["heap", "p.heapsnapshot", "--path", "session"])
         .refused(1, "no object is of type session; there are: app.Session");
     folder
-        .said(&["heap", "p.heapsnapshot", "--path", "@3"])
+        .run(&["heap", "p.heapsnapshot", "--path", "@3"])
         .refused(1, "no object has the id @3");
     // What is in parts has to be made whole.
     for part in ["p.nodes", "p.edges", "p.strings", "p.metadata.json"] {
         for verb in ["heap", "assemble"] {
             folder
-                .said(&[verb, part])
+                .run(&[verb, part])
                 .refused(1, "make it whole with `profundo assemble p`");
         }
     }
@@ -184,22 +193,22 @@ fn what_is_no_snapshot_is_said() {
     for verb in [&["report"][..], &["flame", "-o", "x.svg"]] {
         let mut words = verb.to_vec();
         words.insert(1, "p.heapsnapshot");
-        folder.said(&words).refused(
+        folder.run(&words).refused(
             1,
             "is a heap snapshot and no recording; `profundo heap p.heapsnapshot`",
         );
     }
     folder.file("other.profundo", "");
     folder
-        .said(&["record", "-o", "r.profundo", "true"])
+        .run(&["record", "-o", "r.profundo", "true"])
         .succeeded();
-    folder.said(&["heap", "r.profundo"]).refused(
+    folder.run(&["heap", "r.profundo"]).refused(
         1,
         "is a recording and no heap snapshot; `profundo report r.profundo`",
     );
     // A recording never takes a snapshot's place.
     folder
-        .said(&["record", "-o", "p.heapsnapshot", "true"])
+        .run(&["record", "-o", "p.heapsnapshot", "true"])
         .refused(2, "is there and is no recording");
 }
 
@@ -215,11 +224,11 @@ fn questions_do_not_mix() {
         &["heap", "a", "--limit", "-1"],
         &["assemble"],
     ] {
-        let said = folder.said(words);
+        let outcome = folder.run(words);
         assert_eq!(
-            (said.code, &*said.out),
+            (outcome.code, &*outcome.out),
             (Some(2), ""),
-            "{words:?} {said:#?}"
+            "{words:?} {outcome:#?}"
         );
     }
 }

@@ -1,17 +1,18 @@
-//! A program cannot tell whether it is being recorded, and neither can who started it.
+//! Neither a program nor its parent process can notice that it is being recorded.
 
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::machine::{Folder, Said, python};
+use profundo_testing::{PATIENCE, python, wait_for_exit};
+
+use crate::machine::{Folder, Outcome};
 
 /// Runs a shell script without and with us and compares.
 #[track_caller]
-fn same(script: &str) -> (Said, Said) {
+fn same(script: &str) -> (Outcome, Outcome) {
     let folder = Folder::new();
     let run = |mut command: Command| {
         let mut child = command
@@ -22,7 +23,7 @@ fn same(script: &str) -> (Said, Said) {
             .spawn()
             .unwrap();
         let _ = child.stdin.take().unwrap().write_all(b"one\ntwo\n");
-        Said::of(child.wait_with_output().unwrap())
+        Outcome::of(child.wait_with_output().unwrap())
     };
     let mut plain = Command::new("/bin/sh");
     plain.args(["-c", script]);
@@ -51,17 +52,26 @@ fn output_and_exit_codes_are_the_programs() {
 }
 
 #[test]
-fn who_dies_of_a_signal_dies_of_it() {
-    for signal in ["TERM", "KILL", "SEGV", "ABRT", "INT", "PIPE", "USR1"] {
+fn a_program_dies_of_its_own_signal() {
+    let signals = [
+        ("TERM", libc::SIGTERM),
+        ("KILL", libc::SIGKILL),
+        ("SEGV", libc::SIGSEGV),
+        ("ABRT", libc::SIGABRT),
+        ("INT", libc::SIGINT),
+        ("PIPE", libc::SIGPIPE),
+        ("USR1", libc::SIGUSR1),
+    ];
+    for (signal, number) in signals {
         let (plain, _) = same(&format!("kill -{signal} $$"));
-        assert!(plain.signal.is_some());
+        assert_eq!(plain.signal, Some(number), "{signal}");
     }
 }
 
 #[test]
 fn the_environment_is_as_before() {
     // The shell that runs the script changes `_` itself.
-    same("env | grep -v '^_='");
+    same("env | grep -v '^_=' | sort");
     same("echo ${LD_PRELOAD-unset} ${PROFUNDO_SESSION-unset}");
     same("umask; ulimit -a; ulimit -Ha; pwd; nice");
 }
@@ -70,7 +80,7 @@ fn the_environment_is_as_before() {
 fn signals_and_descriptors_are_as_before() {
     same("ls -l /proc/self/fd | awk '{print $9, $10, $11}' | grep -v /proc/ | grep -v pipe:");
     same("grep -E '^Sig(Blk|Ign)' /proc/self/status");
-    // A pipe that breaks ends who writes to it, as it does without us.
+    // A broken pipe ends its writer, as it does without us.
     same("yes | head -n 1");
 }
 
@@ -108,15 +118,15 @@ fn its_name_is_what_was_typed() {
     fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink("/bin/sh", bin.join("mysh")).unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let said = |words: &[&str]| {
+    let run = |words: &[&str]| {
         let mut command = folder.profundo(words);
-        Said::of(command.env("PATH", &path).output().unwrap())
+        Outcome::of(command.env("PATH", &path).output().unwrap())
     };
-    assert_eq!(said(&["record", "mysh", "-c", "echo $0"]).out, "mysh\n");
+    assert_eq!(run(&["record", "mysh", "-c", "echo $0"]).out, "mysh\n");
     // A file of Python's is run by python3, with its own arguments.
     folder.file("app.py", "import sys; print(sys.argv); sys.exit(5)");
     std::os::unix::fs::symlink(&python, bin.join("python3")).unwrap();
-    let ours = said(&["record", "app.py", "-o", "--rate", "x"]);
+    let ours = run(&["record", "app.py", "-o", "--rate", "x"]);
     assert_eq!(ours.out, "['app.py', '-o', '--rate', 'x']\n", "{ours:#?}");
     assert_eq!(ours.code, Some(5));
     let names: Vec<String> = folder
@@ -133,8 +143,8 @@ fn a_script_without_a_first_line_is_run_by_the_shell() {
     let folder = Folder::new();
     let script = folder.file("script", "echo \"run by a shell: $1\"\n");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let said = folder.said(&["record", "./script", "yes"]);
-    assert_eq!(said.out, "run by a shell: yes\n", "{said:#?}");
+    let outcome = folder.run(&["record", "./script", "yes"]);
+    assert_eq!(outcome.out, "run by a shell: yes\n", "{outcome:#?}");
 }
 
 #[test]
@@ -145,32 +155,25 @@ fn what_cannot_start_is_one_sentence() {
     let broken = folder.path().join("broken");
     fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
     folder
-        .said(&["run", "no-such-program"])
+        .run(&["run", "no-such-program"])
         .refused(127, "no program `no-such-program` is in PATH");
     folder
-        .said(&["run", "./nothing"])
+        .run(&["run", "./nothing"])
         .refused(127, "there is no program `./nothing`");
     folder
-        .said(&["run", "./text"])
+        .run(&["run", "./text"])
         .refused(126, "not executable");
-    folder.said(&["run", "text"]).refused(127, "write ./text");
-    folder.said(&["run", "/"]).refused(126, "it is a folder");
+    folder.run(&["run", "text"]).refused(127, "write ./text");
+    folder.run(&["run", "/"]).refused(126, "it is a folder");
     folder
-        .said(&["run", "missing.py"])
+        .run(&["run", "missing.py"])
         .refused(127, "there is no file `missing.py`");
     // Nothing was recorded, and nothing is left behind.
     assert!(folder.recordings().is_empty());
 }
 
 fn wait(child: &mut Child) -> std::process::ExitStatus {
-    let began = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "it hangs");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_for_exit(child, "the command", PATIENCE)
 }
 
 /// Starts a shell script under us and returns when it has said that it is ready.
@@ -221,8 +224,8 @@ fn a_signal_to_the_whole_group_comes_once() {
     let command = folder.profundo(&["record", "-o", "x.profundo", "/bin/sh", "-c", script]);
     let mut command = command;
     command.process_group(0);
-    let said = Said::of(command.output().unwrap());
-    assert_eq!(said.out.matches("got it").count(), 1, "{said:#?}");
+    let outcome = Outcome::of(command.output().unwrap());
+    assert_eq!(outcome.out.matches("got it").count(), 1, "{outcome:#?}");
 }
 
 #[test]
@@ -234,7 +237,7 @@ fn a_signal_that_kills_the_program_kills_us() {
     let status = wait(&mut child);
     assert_eq!(status.signal(), Some(libc::SIGTERM), "{status:?}");
     // And what was recorded until then is whole.
-    folder.said(&["report", "x.profundo"]).succeeded();
+    folder.run(&["report", "x.profundo"]).succeeded();
 }
 
 #[test]
@@ -243,18 +246,18 @@ fn killed_at_once_we_leave_a_recording() {
     let mut child = started(&folder, "echo ready; sleep 0.2");
     child.kill().unwrap();
     wait(&mut child);
-    folder.said(&["recover", "x.profundo"]).succeeded();
-    folder.said(&["report", "x.profundo"]).succeeded();
+    folder.run(&["recover", "x.profundo"]).succeeded();
+    folder.run(&["report", "x.profundo"]).succeeded();
 }
 
 #[test]
 fn another_users_program_hears_nothing_of_us() {
-    // SAFETY: asks who we are, and cannot fail.
+    // SAFETY: asks for our user id, and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
-        return crate::machine::skip("only root can become somebody else");
+        return profundo_testing::skip("only root can become somebody else");
     }
     if Command::new("setpriv").arg("--version").output().is_err() {
-        return crate::machine::skip("there is no setpriv");
+        return profundo_testing::skip("there is no setpriv");
     }
     // The agent lies in root's own folder, which the others may not enter.
     same("setpriv --reuid 65534 --regid 65534 --clear-groups sh -c 'id -u; echo err >&2; exit 5'");

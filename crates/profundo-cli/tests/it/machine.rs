@@ -1,34 +1,24 @@
-//! What the tests run: the command, and programs that every machine has.
+//! The command, and programs to run it on.
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// An empty folder that goes with its owner.
-pub struct Folder(PathBuf);
+use profundo_testing as testing;
+
+/// An empty folder that goes with its owner, and the command in it.
+pub struct Folder(testing::Folder);
 
 impl Folder {
     pub fn new() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("cli-{}-{number}", std::process::id());
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
+        Self(testing::Folder::within(env!("CARGO_TARGET_TMPDIR"), "cli"))
     }
 
     /// Writes a file.
     pub fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, text).unwrap();
-        path
+        self.write(name, text)
     }
 
     /// The command in this folder.
@@ -36,21 +26,23 @@ impl Folder {
         let mut command = Command::new(env!("CARGO_BIN_EXE_profundo"));
         command
             .args(words)
-            .current_dir(&self.0)
+            .current_dir(self.path())
             .env_remove("NO_COLOR")
             .stdin(Stdio::null());
         command
     }
 
-    /// What the command says.
-    pub fn said<S: AsRef<OsStr>>(&self, words: &[S]) -> Said {
-        Said::of(self.profundo(words).output().unwrap())
+    /// Runs the command, and returns its outputs and its exit code.
+    pub fn run<S: AsRef<OsStr>>(&self, words: &[S]) -> Outcome {
+        Outcome::of(self.profundo(words).output().unwrap())
     }
 
     /// The recordings that lie here.
     pub fn recordings(&self) -> Vec<PathBuf> {
-        let folders = [self.0.clone(), self.0.join(".profundo")];
-        let entries = folders.iter().filter_map(|it| fs::read_dir(it).ok());
+        let folders = [self.path().to_owned(), self.join(".profundo")];
+        let entries = folders
+            .iter()
+            .filter_map(|folder| fs::read_dir(folder).ok());
         let mut found: Vec<PathBuf> = entries
             .flatten()
             .map(|entry| entry.unwrap().path())
@@ -61,22 +53,24 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+impl Deref for Folder {
+    type Target = testing::Folder;
+
+    fn deref(&self) -> &testing::Folder {
+        &self.0
     }
 }
 
 /// An output as text.
 #[derive(Debug)]
-pub struct Said {
+pub struct Outcome {
     pub out: String,
     pub err: String,
     pub code: Option<i32>,
     pub signal: Option<i32>,
 }
 
-impl Said {
+impl Outcome {
     pub fn of(output: Output) -> Self {
         use std::os::unix::process::ExitStatusExt;
         Self {
@@ -115,48 +109,9 @@ impl Said {
     }
 }
 
-/// A test that this machine cannot run.
-pub fn skip(why: &str) {
-    if let Some(path) = std::env::var_os("PROFUNDO_SKIP_FILE") {
-        let file = fs::OpenOptions::new().append(true).create(true).open(path);
-        writeln!(file.unwrap(), "skipped: {why}").unwrap();
-    }
-}
-
-/// The Python of this machine, where there is one; every test asks for 3.12 first.
-pub fn python() -> Option<PathBuf> {
-    let home = std::env::var_os("HOME").unwrap_or_default();
-    let versions = Path::new(&home).join(".pyenv/versions");
-    let mut found: Vec<PathBuf> = fs::read_dir(versions)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("3.12."))
-        .map(|entry| entry.path().join("bin/python3"))
-        .collect();
-    found.push("/usr/bin/python3".into());
-    let found = found.into_iter().find(|path| path.exists());
-    if found.is_none() {
-        skip("there is no Python");
-    }
-    found
-}
-
 /// A program of C, compiled in a folder; `None`, and skipped, where there is no compiler.
 pub fn c_program(folder: &Folder, name: &str, source: &str) -> Option<PathBuf> {
-    let file = folder.file(&format!("{name}.c"), source);
-    let program = folder.path().join(name);
-    let compiled = Command::new("gcc")
-        .args(["-O1", "-g", "-o"])
-        .arg(&program)
-        .arg(&file)
-        .status();
-    if compiled.is_ok_and(|status| status.success()) {
-        Some(program)
-    } else {
-        skip("there is no C compiler");
-        None
-    }
+    testing::compile_text("gcc", folder, &format!("{name}.c"), source, &["-O1", "-g"])
 }
 
 /// Some work in two functions of known shares.
@@ -179,7 +134,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// The same in Python.
+/// Like [`SPIN_C`], in Python.
 pub const SPIN_PY: &str = r#"
 import sys, time
 def hot(until):

@@ -1,27 +1,33 @@
 //! The command as it is typed, on programs as they are.
 
 mod allocs;
-mod asked;
+mod annotate;
 mod bench;
 mod cache;
 mod cargo_profundo;
 mod config;
+mod diff;
 mod doctor;
 mod endings;
 mod energy;
+mod every_verb;
 mod files;
+mod filters;
 mod gc_log;
+mod graph;
 mod heap;
 mod launch;
-mod looking;
 mod machine;
 mod memory;
+mod merge;
 mod names;
 mod options;
 mod own_code;
+mod pictures;
 mod recordings;
 mod refused;
 mod short_processes;
+mod snapshot;
 mod source_text;
 mod terminal;
 mod time;

@@ -1,8 +1,10 @@
-//! What the agent takes of a program's memory.
+//! The memory that the agent costs a program.
 
 use std::process::Command;
 
-use crate::machine::{Folder, python, skip};
+use profundo_testing::{python, skip};
+
+use crate::machine::Folder;
 
 /// Threads, calls, forks, and a library that is loaded late; then the memory by what is mapped.
 const PROGRAM: &str = r#"
@@ -31,7 +33,7 @@ for line in open("/proc/self/smaps"):
         print(words[1], path)
 "#;
 
-/// How many kilobytes are in memory, rings and tables left out.
+/// The resident kilobytes, without rings and tables.
 fn resident(text: &str) -> u64 {
     let shared = ["/ring.", "/tables"];
     text.lines()

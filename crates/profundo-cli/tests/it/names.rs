@@ -3,9 +3,10 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
+use profundo_testing::python;
 use serde_json::Value;
 
-use crate::machine::{Folder, SPIN_C, c_program, python};
+use crate::machine::{Folder, SPIN_C, c_program};
 
 const SORT: &str = "
 import time
@@ -19,7 +20,7 @@ while time.process_time() < until:
 ";
 
 fn json(folder: &Folder, words: &[&str]) -> Value {
-    serde_json::from_str(&folder.said(words).succeeded().out).unwrap()
+    serde_json::from_str(&folder.run(words).succeeded().out).unwrap()
 }
 
 #[test]
@@ -29,25 +30,25 @@ fn functions_of_c_have_the_names_that_python_code_calls_them_by() {
     folder.file("sort.py", SORT);
     let python = python.to_str().unwrap();
     folder
-        .said(&["record", "-o", "x.profundo", python, "sort.py"])
+        .run(&["record", "-o", "x.profundo", python, "sort.py"])
         .succeeded();
     for name in ["sorted", "builtin_sorted"] {
         let words = ["report", "x.profundo", "functions", "--function", name];
-        let told = json(&folder, &[&words[..], &["--json"]].concat());
-        let rows = told["functions"].as_array().unwrap();
-        let is_it = |row: &&Value| row["function"] == "sorted (builtin_sorted)";
+        let report = json(&folder, &[&words[..], &["--json"]].concat());
+        let rows = report["functions"].as_array().unwrap();
+        let is_sorted = |row: &&Value| row["function"] == "sorted (builtin_sorted)";
         let row = rows
             .iter()
-            .find(is_it)
-            .unwrap_or_else(|| panic!("{told:#}"));
+            .find(is_sorted)
+            .unwrap_or_else(|| panic!("{report:#}"));
         assert!(row["total_share"].as_f64().unwrap() > 0.99, "{row}");
     }
-    let callers = folder.said(&["report", "x.profundo", "callers", "sorted"]);
+    let callers = folder.run(&["report", "x.profundo", "callers", "sorted"]);
     assert!(
         callers.succeeded().out.contains("sort.py:4"),
         "{callers:#?}"
     );
-    let folded = folder.said(&["export", "x.profundo", "--to", "collapsed", "-o", "-"]);
+    let folded = folder.run(&["export", "x.profundo", "--to", "collapsed", "-o", "-"]);
     let folded = &folded.succeeded().out;
     assert!(folded.contains(";sorted (builtin_sorted)"), "{folded}");
     // Either the method, or what it does nothing but jump to.
@@ -61,7 +62,7 @@ fn a_program_has_the_name_by_which_it_was_started() {
     let Some(program) = c_program(&folder, "spin", SPIN_C) else {
         return;
     };
-    // Without lines, functions are told by their module.
+    // Without lines, functions are known only by their module.
     let stripped = Command::new("strip").arg("-g").arg(&program).status();
     assert!(stripped.unwrap().success());
     let link = folder.path().join("whirl");
@@ -75,11 +76,11 @@ fn a_program_has_the_name_by_which_it_was_started() {
         "a b",
         "c\nd",
     ];
-    folder.said(&words);
-    let told = json(&folder, &["report", "x.profundo", "--json"]);
-    let command = &told["recording"]["command"];
+    folder.run(&words);
+    let report = json(&folder, &["report", "x.profundo", "--json"]);
+    let command = &report["recording"]["command"];
     assert_eq!(command, "./whirl 0.3 'a b' $'c\\nd'");
-    let functions = folder.said(&["report", "x.profundo", "functions"]).out;
+    let functions = folder.run(&["report", "x.profundo", "functions"]).out;
     let hot = functions.lines().find(|line| line.contains("  hot  "));
     assert!(
         hot.is_some_and(|line| line.ends_with("  whirl")),

@@ -21,18 +21,17 @@ fn made() -> Folder {
     folder
 }
 
-/// What is recorded in it.
+/// The recording of that folder.
 pub fn profile(app: &Path) -> Profile {
     let app = app.to_str().unwrap();
     let mut profile = Profile::default();
-    let it = &mut profile;
-    it.meta.period = Nanos(1_000_000);
-    it.meta.engine = Engine::PerfSignal;
-    let first = it.hand_made_process(100, "python3 app.py");
-    let second = it.hand_made_process(200, "worker --fast");
+    profile.meta.period = Nanos(1_000_000);
+    profile.meta.engine = Engine::PerfSignal;
+    let first = profile.hand_made_process(100, "python3 app.py");
+    let second = profile.hand_made_process(200, "worker --fast");
     let mut thread = |number, name: &str, process: ProcessId| {
-        let name = it.strings.intern(name);
-        it.threads.push(Thread {
+        let name = profile.strings.intern(name);
+        profile.threads.push(Thread {
             number,
             tid: number as u32 + 100,
             name,
@@ -41,27 +40,27 @@ pub fn profile(app: &Path) -> Profile {
         })
     };
     let (main, loader) = (thread(1, "main", first), thread(2, "loader", second));
-    let name = it.strings.intern("fetch");
-    let root = it.tasks.push(Task {
+    let name = profile.strings.intern("fetch");
+    let root = profile.tasks.push(Task {
         number: 0xf0,
         is_root: true,
         ..Task::default()
     });
-    let fetch = it.tasks.push(Task {
+    let fetch = profile.tasks.push(Task {
         number: 7,
         name,
         ..Task::default()
     });
-    let start = it.hand_made_python(app, "main", 10, true);
-    let parse = it.hand_made_python(app, "parse", 20, true);
-    let parse_too = it.hand_made_python(app, "parse", 22, false);
-    let render = it.hand_made_python(app, "render", 40, false);
-    let loads = it.hand_made_python(LIBRARY, "loads", 30, false);
+    let start = profile.hand_made_python(app, "main", 10, true);
+    let parse = profile.hand_made_python(app, "parse", 20, true);
+    let parse_too = profile.hand_made_python(app, "parse", 22, false);
+    let render = profile.hand_made_python(app, "render", 40, false);
+    let loads = profile.hand_made_python(LIBRARY, "loads", 30, false);
     let mut samples = |count, stack: &[LocationId], on: (ThreadId, TaskId), state| {
-        let stack = it.hand_made_stack(stack);
+        let stack = profile.hand_made_stack(stack);
         for _ in 0..count {
-            it.samples.push(Sample {
-                time: Nanos(it.samples.len() as u64 * 1_000_000),
+            profile.samples.push(Sample {
+                time: Nanos(profile.samples.len() as u64 * 1_000_000),
                 weight: Nanos(if state == State::System { 10 } else { 1 } * 1_000_000),
                 thread: on.0,
                 task: on.1,
@@ -83,10 +82,10 @@ pub fn profile(app: &Path) -> Profile {
 fn collapsed(folder: &Folder, options: &[&str]) -> String {
     let mut words = vec!["export", "made.profundo", "--to", "collapsed", "-o", "-"];
     words.extend(options);
-    let said = folder.said(&words);
-    assert_eq!(said.err, "", "{options:?}");
+    let outcome = folder.run(&words);
+    assert_eq!(outcome.err, "", "{options:?}");
     let here = format!("{}/", folder.path().display());
-    said.succeeded().out.replace(&here, "")
+    outcome.succeeded().out.replace(&here, "")
 }
 
 fn lines(text: &str) -> Vec<&str> {
@@ -183,12 +182,12 @@ fn filters_are_the_same_everywhere() {
     };
     for (options, count) in FILTERED {
         assert_eq!(sum(&collapsed(&folder, options)), count, "{options:?}");
-        let said = |words: &[&str]| folder.said(&[words, options].concat());
-        let picture = said(&["flame", "made.profundo", "-o", "-", "--weights", "samples"]);
+        let run = |words: &[&str]| folder.run(&[words, options].concat());
+        let picture = run(&["flame", "made.profundo", "-o", "-", "--weights", "samples"]);
         let head = format!(">{count} samples: ");
         assert!(picture.succeeded().out.contains(&head), "{options:?}");
         for verb in ["summary", "tree", "lines", "functions"] {
-            let report = said(&["report", "made.profundo", verb, "--json"]);
+            let report = run(&["report", "made.profundo", verb, "--json"]);
             let seconds = format!("\"seconds\": {:?}", count as f64 / 1000.0);
             assert!(
                 report.succeeded().out.contains(&seconds),
@@ -197,26 +196,30 @@ fn filters_are_the_same_everywhere() {
         }
     }
     // Where nothing passes, that is said; an empty file would say nothing.
-    let nobody = ["--thread", "nobody", "-o", "x"];
+    let filter = ["--thread", "nobody", "-o", "x"];
     for verb in [
         &["flame", "made.profundo"][..],
         &["export", "made.profundo", "--to", "pprof"],
     ] {
-        let said = folder.said(&[verb, &nobody].concat());
-        said.refused(4, "no samples pass the filter (thread “nobody”)");
+        let outcome = folder.run(&[verb, &filter].concat());
+        outcome.refused(4, "no samples pass the filter (thread=nobody)");
     }
     assert!(!folder.path().join("x").exists());
-    let said = folder.said(&["report", "made.profundo", "functions", "--thread", "nobody"]);
-    assert_eq!(said.code, Some(4), "{said:#?}");
+    let outcome = folder.run(&["report", "made.profundo", "functions", "--thread", "nobody"]);
+    assert_eq!(outcome.code, Some(4), "{outcome:#?}");
     assert!(
-        said.out
-            .contains("no samples pass the filter: thread “nobody”."),
-        "{said:#?}"
+        outcome
+            .out
+            .contains("no samples pass the filter: thread=nobody."),
+        "{outcome:#?}"
     );
-    let said = folder.said(&["report", "made.profundo", "callers", "nothing_like_it"]);
+    let outcome = folder.run(&["report", "made.profundo", "callers", "nothing_like_it"]);
     assert!(
-        said.succeeded().out.contains("is called “nothing_like_it”"),
-        "{said:#?}"
+        outcome
+            .succeeded()
+            .out
+            .contains("is called “nothing_like_it”"),
+        "{outcome:#?}"
     );
 }
 
@@ -224,8 +227,8 @@ fn filters_are_the_same_everywhere() {
 fn a_picture_is_drawn_as_it_is_asked_for() {
     let folder = made();
     let drawn = |options: &[&str]| {
-        let said = folder.said(&[&["flame", "made.profundo", "-o", "-"], options].concat());
-        said.succeeded().out.clone()
+        let outcome = folder.run(&[&["flame", "made.profundo", "-o", "-"], options].concat());
+        outcome.succeeded().out.clone()
     };
     let plain = drawn(&[]);
     assert!(
@@ -244,7 +247,7 @@ fn a_picture_is_drawn_as_it_is_asked_for() {
     let other = drawn(&["--icicle", "--title", "Before <the> fix", "--threads"]);
     assert!(other.contains("<title>Before &lt;the&gt; fix</title>"));
     assert!(other.contains("data-inverted=\"1\"") && other.contains("thread 2 loader"));
-    let file = folder.said(&[
+    let file = folder.run(&[
         "export",
         "made.profundo",
         "--to",
@@ -273,17 +276,18 @@ fn the_end_of_the_time_is_to_everywhere() {
         "--to",
         "collapsed",
     ];
-    let said = folder.said(&words);
+    let outcome = folder.run(&words);
     assert!(
-        said.succeeded()
+        outcome
+            .succeeded()
             .out
             .ends_with("loads (/usr/lib/python3.12/json/decoder.py) 60\n")
     );
     folder
-        .said(&["export", "made.profundo", "--to", "3"])
+        .run(&["export", "made.profundo", "--to", "3"])
         .refused(2, "wants a format");
     folder
-        .said(&[
+        .run(&[
             "export",
             "made.profundo",
             "--to",
@@ -295,7 +299,7 @@ fn the_end_of_the_time_is_to_everywhere() {
         ])
         .refused(2, "twice");
     folder
-        .said(&[
+        .run(&[
             "export",
             "made.profundo",
             "--to",
@@ -344,7 +348,7 @@ fn an_option_that_would_change_nothing_is_refused() {
     ] {
         let mut all = vec![words[0], "made.profundo"];
         all.extend(&words[1..]);
-        folder.said(&all).refused(2, part);
+        folder.run(&all).refused(2, part);
     }
 }
 
@@ -353,8 +357,8 @@ fn functions_are_counted_sorted_and_cut() {
     let folder = made();
     let rows = |options: &[&str]| -> Vec<String> {
         let words = ["report", "made.profundo", "functions", "--json"];
-        let said = folder.said(&[&words, options].concat());
-        let names = said.succeeded().out.lines().filter_map(|line| {
+        let outcome = folder.run(&[&words, options].concat());
+        let names = outcome.succeeded().out.lines().filter_map(|line| {
             let (_, rest) = line.split_once("\"function\": \"")?;
             Some(rest.split('"').next()?.to_owned())
         });
@@ -375,14 +379,14 @@ fn functions_are_counted_sorted_and_cut() {
     );
     // Julia's spelling and the usual one are the same.
     assert_eq!(rows(&["--group-by", "process"]), grouped);
-    let said = |words: &[&str]| {
+    let run = |words: &[&str]| {
         let words = [&["report", "made.profundo", "--width", "200"], words].concat();
-        folder.said(&words).succeeded().out.clone()
+        folder.run(&words).succeeded().out.clone()
     };
     let (callers, callees, both) = (
-        said(&["callers", "parse"]),
-        said(&["callees", "parse"]),
-        said(&["calls", "parse"]),
+        run(&["callers", "parse"]),
+        run(&["callees", "parse"]),
+        run(&["calls", "parse"]),
     );
     assert!(
         callers.contains("  main  ") && !callers.contains("loads"),
@@ -396,8 +400,8 @@ fn functions_are_counted_sorted_and_cut() {
         both.contains("  loads  ") && both.contains("  main  "),
         "{both}"
     );
-    assert!(said(&[]).contains("Quality") && !said(&["--no-quality"]).contains("Quality"));
-    let short = said(&["--limit", "1"]);
+    assert!(run(&[]).contains("Quality") && !run(&["--no-quality"]).contains("Quality"));
+    let short = run(&["--limit", "1"]);
     assert!(
         short.contains("1 more process") && !short.contains("app.py:40"),
         "{short}"
@@ -410,7 +414,7 @@ fn lines_are_shown_as_far_as_they_are_wanted() {
     let shown = |options: &[&str]| {
         let words = ["report", "made.profundo", "lines", "--width", "120"];
         folder
-            .said(&[&words, options].concat())
+            .run(&[&words, options].concat())
             .succeeded()
             .out
             .clone()
@@ -445,7 +449,7 @@ fn lines_are_shown_as_far_as_they_are_wanted() {
     let summary = |options: &[&str]| {
         let words = ["report", "made.profundo", "--width", "120"];
         folder
-            .said(&[&words, options].concat())
+            .run(&[&words, options].concat())
             .succeeded()
             .out
             .clone()
@@ -487,11 +491,11 @@ fn plumbing_is_hidden_in_files_of_the_library_too() {
     // As the library writes it: nothing is marked.
     write_file(folder.path().join("library.profundo"), &profile).unwrap();
     let tree = |options: &[&str]| {
-        let said = folder.said(&[&["report", "library.profundo", "tree"], options].concat());
-        said.succeeded().out.clone()
+        let outcome = folder.run(&[&["report", "library.profundo", "tree"], options].concat());
+        outcome.succeeded().out.clone()
     };
     assert!(tree(&[]).contains("work") && !tree(&[]).contains("start"));
     assert!(tree(&["--c"]).contains("_start") && tree(&["--c"]).contains("__libc_start_main"));
     let words = ["export", "library.profundo", "--to", "collapsed", "-o", "-"];
-    assert_eq!(folder.said(&words).out, "work 1\n");
+    assert_eq!(folder.run(&words).out, "work 1\n");
 }

@@ -1,11 +1,12 @@
 //! Whose code it is: what `--mine` says, in reports and in the recording.
 
 use profundo_formats::{read_file, write_file};
+use profundo_testing::python;
 
-use crate::machine::{Folder, SPIN_PY, python};
+use crate::machine::{Folder, SPIN_PY};
 use crate::options::profile;
 
-/// Where 60 of 110 ms are.
+/// A folder of a library, in which 60 of 110 ms are spent.
 const LIBRARY: &str = "/usr/lib/python3.12/json";
 
 /// A folder with `app.py` and a recording of it.
@@ -17,11 +18,11 @@ fn made() -> Folder {
     folder
 }
 
-/// What `report lines` shows, without its quality.
+/// The output of `report lines`, without its quality.
 fn lines(folder: &Folder, options: &[&str]) -> String {
     let mut words = vec!["report", "made.profundo", "lines", "--no-quality"];
     words.extend(options);
-    folder.said(&words).succeeded().out.clone()
+    folder.run(&words).succeeded().out.clone()
 }
 
 #[test]
@@ -35,7 +36,7 @@ fn a_library_can_be_ones_own() {
     assert_eq!(lines(&folder, &["--mine=/usr/**"]), plain);
     assert_eq!(lines(&folder, &["--mine=**/json"]), mine);
     // What fits nothing is a slip.
-    let slip = folder.said(&["report", "made.profundo", "lines", "--mine", "json"]);
+    let slip = folder.run(&["report", "made.profundo", "lines", "--mine", "json"]);
     assert!(slip.err.contains("`--mine json` fits no file"), "{slip:#?}");
     // The last one decides.
     let not_mine = ["--mine", LIBRARY, "--mine", "!**/decoder.py"];
@@ -49,7 +50,7 @@ fn a_file_of_the_project_can_be_a_librarys() {
         let mut words = vec!["export", "made.profundo", "--to", "collapsed", "-o", "-"];
         words.push("--only-mine");
         words.extend(options);
-        folder.said(&words).succeeded().out.clone()
+        folder.run(&words).succeeded().out.clone()
     };
     assert!(collapsed(&[]).contains("render (app.py) 35") || collapsed(&[]).contains("app.py"));
     // From the current folder.
@@ -57,7 +58,7 @@ fn a_file_of_the_project_can_be_a_librarys() {
     assert!(!collapsed(&["--mine=!./*.py"]).contains("app.py"));
     assert!(collapsed(&["--mine", "!src"]).contains("app.py"));
     folder
-        .said(&["report", "made.profundo", "--mine", ""])
+        .run(&["report", "made.profundo", "--mine", ""])
         .refused_with_usage("a pattern is a path");
 }
 
@@ -71,16 +72,16 @@ fn a_recording_keeps_what_was_said() {
     let python = python.to_str().unwrap();
     let options = ["record", "-o", "a.profundo", "--mine", "!spin.py", "--mine"];
     let words = ["**/json", "--", python, "spin.py", "0.2"];
-    let said = folder.said(&[&options[..], &words].concat());
-    said.succeeded();
+    let outcome = folder.run(&[&options[..], &words].concat());
+    outcome.succeeded();
     let (profile, _) = read_file(folder.path().join("a.profundo")).unwrap();
     let here = folder.path().canonicalize().unwrap();
     let expected = [format!("!{}/./spin.py", here.display()), "**/json".into()];
     assert_eq!(profile.meta.mine, expected);
     let report = |options: &[&str]| {
         let words = ["report", "a.profundo", "functions", "--only-mine"];
-        let said = folder.said(&[&words[..], options].concat());
-        said.out.contains("hot")
+        let outcome = folder.run(&[&words[..], options].concat());
+        outcome.out.contains("hot")
     };
     assert!(!report(&[]));
     // What is said later decides.
@@ -99,13 +100,13 @@ fn lines_of_ones_own_code_are_counted() {
     let counted = |options: &[&str]| {
         let words = ["trace", "--lines", "-o", "a.profundo", "--force"];
         let program = ["--", python.to_str().unwrap(), "app.py"];
-        let said = folder.said(&[&words[..], options, &program].concat());
-        said.succeeded();
+        let outcome = folder.run(&[&words[..], options, &program].concat());
+        outcome.succeeded();
         let (profile, _) = read_file(folder.path().join("a.profundo")).unwrap();
         let lines = profile.traced.lines.iter();
-        let files = lines.map(|it| profile.frames.get(it.frame).file);
-        let files = files.map(|it| profile.strings.get(profile.files.get(it).path));
-        let names = files.map(|it| it.rsplit('/').next().unwrap_or(it).to_owned());
+        let files = lines.map(|line| profile.frames.get(line.frame).file);
+        let files = files.map(|file| profile.strings.get(profile.files.get(file).path));
+        let names = files.map(|path| path.rsplit('/').next().unwrap_or(path).to_owned());
         let mut names: Vec<String> = names.collect();
         names.sort();
         names.dedup();

@@ -1,9 +1,9 @@
-//! Where recordings go that were given no name, and which one is meant.
+//! The folder of recordings without a name, and the choice of one of them.
 
 use std::fs;
 use std::path::PathBuf;
 
-use crate::machine::{Folder, Said};
+use crate::machine::{Folder, Outcome};
 
 /// Names of the recordings in the folder's own `.profundo`.
 fn names(folder: &Folder) -> Vec<String> {
@@ -12,20 +12,20 @@ fn names(folder: &Folder) -> Vec<String> {
     recordings.iter().map(name).collect()
 }
 
-fn record(folder: &Folder, words: &[&str]) -> Said {
+fn record(folder: &Folder, words: &[&str]) -> Outcome {
     let mut all = vec!["record"];
     all.extend(words);
-    let said = folder.said(&all);
-    said.succeeded();
-    said
+    let outcome = folder.run(&all);
+    outcome.succeeded();
+    outcome
 }
 
 #[test]
 fn the_newest_recording_is_meant_where_none_is_named() {
     let folder = Folder::new();
-    let said = folder.said(&["report"]);
-    said.refused(1, "there are no recordings in");
-    assert!(said.err.contains("profundo run CMD"), "{said:#?}");
+    let outcome = folder.run(&["report"]);
+    outcome.refused(1, "there are no recordings in");
+    assert!(outcome.err.contains("profundo run CMD"), "{outcome:#?}");
 
     record(&folder, &["sh", "-c", ": first"]);
     record(&folder, &["sh", "-c", ": second"]);
@@ -41,21 +41,21 @@ fn the_newest_recording_is_meant_where_none_is_named() {
     let report = |words: &[&str]| {
         let mut all = vec!["report", "--json"];
         all.extend(words);
-        folder.said(&all).succeeded().out.clone()
+        folder.run(&all).succeeded().out.clone()
     };
     assert!(report(&[]).contains(": second"));
     assert!(report(&["@1"]).contains(": second"));
     assert!(report(&["@2"]).contains(": first"));
     assert!(report(&["functions", "@2"]).contains("\"functions\""));
     folder
-        .said(&["report", "@3"])
+        .run(&["report", "@3"])
         .refused(1, "there are 2 recordings");
 
     let below = folder.path().join("below");
     fs::create_dir(&below).unwrap();
     let mut command = folder.profundo(&["flame", "-o", "-"]);
-    let said = Said::of(command.current_dir(&below).output().unwrap());
-    assert!(said.succeeded().out.contains(": second"), "{said:#?}");
+    let outcome = Outcome::of(command.current_dir(&below).output().unwrap());
+    assert!(outcome.succeeded().out.contains(": second"), "{outcome:#?}");
 }
 
 #[test]
@@ -63,18 +63,18 @@ fn the_list_has_the_newest_first() {
     let folder = Folder::new();
     record(&folder, &["sh", "-c", ": first"]);
     record(&folder, &["--memory", "sh", "-c", ": second"]);
-    let said = folder.said(&["list"]);
-    let lines: Vec<&str> = said.succeeded().out.lines().collect();
-    assert_eq!(lines.len(), 4, "{said:#?}");
+    let outcome = folder.run(&["list"]);
+    let lines: Vec<&str> = outcome.succeeded().out.lines().collect();
+    assert_eq!(lines.len(), 4, "{outcome:#?}");
     assert!(
         lines[2].starts_with("@1 ") && lines[2].ends_with("': second'"),
-        "{said:#?}"
+        "{outcome:#?}"
     );
     assert!(
         lines[3].starts_with("@2 ") && lines[3].ends_with("': first'"),
-        "{said:#?}"
+        "{outcome:#?}"
     );
-    let json = folder.said(&["list", "--json"]).succeeded().out.clone();
+    let json = folder.run(&["list", "--json"]).succeeded().out.clone();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let newest = &json["recordings"][0];
     assert_eq!(newest["name"], "@1");
@@ -100,15 +100,18 @@ fn old_recordings_go_and_named_ones_stay() {
         file.set_modified(std::time::SystemTime::now() - hour)
             .unwrap();
     }
-    let said = record(&folder, &["--keep", "2", "true"]);
-    assert!(said.err.contains("old recordings are removed"), "{said:#?}");
+    let outcome = record(&folder, &["--keep", "2", "true"]);
+    assert!(
+        outcome.err.contains("old recordings are removed"),
+        "{outcome:#?}"
+    );
     let after = names(&folder);
     assert_eq!(after.len(), 3, "{after:?}");
     assert!(after.contains(&"mine.profundo".to_owned()), "{after:?}");
-    let again = record(&folder, &["--keep", "1", "true"]);
+    let second = record(&folder, &["--keep", "1", "true"]);
     assert!(
-        !again.err.contains("old recordings are removed"),
-        "{again:#?}"
+        !second.err.contains("old recordings are removed"),
+        "{second:#?}"
     );
 }
 
@@ -116,13 +119,13 @@ fn old_recordings_go_and_named_ones_stay() {
 fn what_was_not_begun_leaves_no_file() {
     let folder = Folder::new();
     folder
-        .said(&["record", "no-such-program"])
+        .run(&["record", "no-such-program"])
         .refused(127, "is in PATH");
     let script = folder.file("broken", "#!/no/such/interpreter\n");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(script, mode).unwrap();
-    let said = folder.said(&["record", "./broken"]);
-    assert_eq!(said.code, Some(127), "{said:#?}");
+    let outcome = folder.run(&["record", "./broken"]);
+    assert_eq!(outcome.code, Some(127), "{outcome:#?}");
     assert!(folder.recordings().is_empty(), "{:?}", folder.recordings());
 }
 
@@ -131,8 +134,8 @@ fn a_program_without_a_verb_gets_a_hint() {
     let folder = Folder::new();
     folder.file("app.py", "");
     for word in ["app.py", "true"] {
-        let said = folder.said(&[word, "x"]);
-        said.refused(2, &format!("type: profundo run {word} x"));
+        let outcome = folder.run(&[word, "x"]);
+        outcome.refused(2, &format!("type: profundo run {word} x"));
     }
 }
 
@@ -140,8 +143,8 @@ fn a_program_without_a_verb_gets_a_hint() {
 fn each_process_of_a_parallel_program_has_its_own_name() {
     let folder = Folder::new();
     let mut command = folder.profundo(&["record", "true"]);
-    let said = Said::of(command.env("OMPI_COMM_WORLD_RANK", "3").output().unwrap());
-    said.succeeded();
+    let outcome = Outcome::of(command.env("OMPI_COMM_WORLD_RANK", "3").output().unwrap());
+    outcome.succeeded();
     let names = names(&folder);
     assert!(names[0].ends_with("-rank3.profundo"), "{names:?}");
 }
@@ -151,10 +154,10 @@ fn the_folder_can_be_named() {
     let folder = Folder::new();
     let other = folder.path().join("a/b");
     let mut command = folder.profundo(&["record", "true"]);
-    let said = Said::of(command.env("PROFUNDO_DIR", &other).output().unwrap());
-    said.succeeded();
+    let outcome = Outcome::of(command.env("PROFUNDO_DIR", &other).output().unwrap());
+    outcome.succeeded();
     assert!(folder.recordings().is_empty());
     let files = fs::read_dir(&other).unwrap();
-    let ours = files.filter(|it| it.as_ref().unwrap().path().extension().is_some());
+    let ours = files.filter(|entry| entry.as_ref().unwrap().path().extension().is_some());
     assert_eq!(ours.count(), 1);
 }

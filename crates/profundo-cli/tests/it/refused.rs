@@ -1,12 +1,14 @@
-//! Making the gaps of a machine: calls that the kernel refuses, settings that are closed, places without
-//! room. Each is made for one command alone.
+//! Making the gaps of a machine: calls that the kernel refuses, settings that are closed, places
+//! without room. Each is made for one command alone.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::machine::{Folder, Said, c_program, skip};
+use profundo_testing::{skip, wait_until};
+
+use crate::machine::{Folder, Outcome, c_program};
 
 /// Executes a program to which some calls are refused: `refuse ERRNO CALL[,CALL…] PROGRAM…`.
 const REFUSE: &str = r#"
@@ -49,7 +51,7 @@ impl Refusing {
     }
 
     /// The command, to which these calls are refused.
-    pub fn said(&self, error: i32, calls: &[libc::c_long], words: &[&str]) -> Said {
+    pub fn run(&self, error: i32, calls: &[libc::c_long], words: &[&str]) -> Outcome {
         let calls: Vec<String> = calls.iter().map(ToString::to_string).collect();
         let mut command = Command::new(&self.refuse);
         command
@@ -60,14 +62,14 @@ impl Refusing {
             .current_dir(self.folder.path())
             .env_remove("NO_COLOR")
             .stdin(Stdio::null());
-        Said::of(command.output().unwrap())
+        Outcome::of(command.output().unwrap())
     }
 }
 
-/// Whether perf events are permitted here, without which their refusal makes no difference.
+/// True if perf events are permitted here: only then does their refusal make a difference.
 pub fn has_perf() -> bool {
-    let said = Folder::new().said(&["doctor", "--json"]);
-    let has = said
+    let outcome = Folder::new().run(&["doctor", "--json"]);
+    let has = outcome
         .out
         .contains("{\"topic\": \"clocks\", \"verdict\": \"works\"");
     if !has {
@@ -76,8 +78,9 @@ pub fn has_perf() -> bool {
     has
 }
 
-/// What a shell says that has mounts of its own; `None`, and skipped, where that is not permitted.
-pub fn with_own_mounts(folder: &Folder, script: &str) -> Option<Said> {
+/// The output of a shell that has mounts of its own; `None`, and skipped, where that is not
+/// permitted.
+pub fn with_own_mounts(folder: &Folder, script: &str) -> Option<Outcome> {
     let unshare = |script: &str| {
         Command::new("unshare")
             .args(["--mount", "--propagation", "private", "sh", "-ec", script])
@@ -88,12 +91,12 @@ pub fn with_own_mounts(folder: &Folder, script: &str) -> Option<Said> {
             .output()
     };
     let may = unshare("mount --bind . .").is_ok_and(|output| output.status.success());
-    // SAFETY: asks who we are, and cannot fail.
+    // SAFETY: asks for our user id, and cannot fail.
     if !may || unsafe { libc::geteuid() } != 0 {
         skip("mounts of one's own are not permitted");
         return None;
     }
-    Some(Said::of(unshare(script).unwrap()))
+    Some(Outcome::of(unshare(script).unwrap()))
 }
 
 /// A process that goes with its owner.
@@ -119,15 +122,10 @@ impl Running {
 
     /// Waits until it has so many threads and executes the program.
     pub fn until_threads(&self, count: usize) {
-        let began = std::time::Instant::now();
-        loop {
+        wait_until("its threads", || {
             let tasks = fs::read_dir(format!("/proc/{}/task", self.0.id()));
-            if tasks.is_ok_and(|tasks| tasks.count() >= count) {
-                return;
-            }
-            assert!(began.elapsed() < std::time::Duration::from_secs(60));
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+            tasks.is_ok_and(|tasks| tasks.count() >= count)
+        });
     }
 
     pub fn has_ended(&mut self) -> bool {

@@ -29,9 +29,9 @@ fn number(value: &Value) -> f64 {
 fn each_program_has_its_part_of_the_time() {
     let folder = Folder::new();
     folder.file("short.sh", &script());
-    let recorded = folder.said(&["record", "-o", "x.profundo", "sh", "short.sh"]);
+    let recorded = folder.run(&["record", "-o", "x.profundo", "sh", "short.sh"]);
     recorded.succeeded();
-    let json = folder.said(&["report", "x.profundo", "--json"]);
+    let json = folder.run(&["report", "x.profundo", "--json"]);
     let report: Value = serde_json::from_str(&json.succeeded().out).unwrap();
     let recording = &report["recording"];
     // The shell, and a process for each fork, whatever it executes.
@@ -74,9 +74,9 @@ fn each_program_has_its_part_of_the_time() {
 fn the_text_says_the_same() {
     let folder = Folder::new();
     folder.file("short.sh", &script());
-    let recorded = folder.said(&["record", "-o", "x.profundo", "sh", "short.sh"]);
+    let recorded = folder.run(&["record", "-o", "x.profundo", "sh", "short.sh"]);
     recorded.succeeded();
-    let text = folder.said(&["report", "x.profundo", "--groupby", "command"]);
+    let text = folder.run(&["report", "x.profundo", "--groupby", "command"]);
     let text = &text.succeeded().out;
     let place = |part: &str| {
         text.find(part)
@@ -91,7 +91,7 @@ fn the_text_says_the_same() {
     );
     // Not all that many starts cost can be counted.
     assert!(text.contains("Own cost at least "), "{text}");
-    let functions = folder.said(&["report", "x.profundo", "functions"]);
+    let functions = folder.run(&["report", "x.profundo", "functions"]);
     let text = &functions.succeeded().out;
     assert!(text.contains("own cost at least "), "{text}");
     // The pair of numbers has the share beside it as its quotient.
@@ -163,12 +163,12 @@ fn threads_that_are_shorter_than_a_period_are_sampled() {
     let program = program.to_str().unwrap();
     for engine in ["perf-signal", "cpu-timer"] {
         let words = ["record", "--engine", engine, "-o", "x.profundo", program];
-        folder.said(&words).succeeded();
-        let json = folder.said(&["report", "x.profundo", "--json"]);
+        folder.run(&words).succeeded();
+        let json = folder.run(&["report", "x.profundo", "--json"]);
         let report: Value = serde_json::from_str(&json.succeeded().out).unwrap();
         let recording = &report["recording"];
-        // A clock that first ticks after a whole period sees 2 to 15 % of it. The kernel's ticks are no pure
-        // chance: on a busy machine threads begin right behind one more often than not.
+        // A clock that first ticks after a whole period sees 2 to 15 % of it. The kernel's ticks
+        // are no pure chance: on a busy machine threads begin right behind one more often than not.
         let share = number(&recording["cpu_sampled_share"]);
         assert!((0.4..1.6).contains(&share), "{engine}: {recording}");
         // No instant of a thread's life is preferred, as the end of a first period would be.

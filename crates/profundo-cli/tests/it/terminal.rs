@@ -5,11 +5,13 @@ use std::io::{Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use profundo_testing::wait_until_or;
 
 use crate::machine::Folder;
 
-/// A terminal, seen from the side of who sits at it.
+/// A terminal, seen from the user's side.
 struct Terminal {
     keys: File,
     screen: std::thread::JoinHandle<String>,
@@ -30,7 +32,7 @@ fn on_terminal(mut command: Command) -> (Child, Terminal) {
         )
     };
     assert_eq!(opened, 0);
-    // SAFETY: both are new and nobody else's.
+    // SAFETY: both are new, with no other owner.
     let (leader, follower) =
         unsafe { (OwnedFd::from_raw_fd(leader), OwnedFd::from_raw_fd(follower)) };
     let stdio = || Stdio::from(follower.try_clone().unwrap());
@@ -67,15 +69,11 @@ fn on_terminal(mut command: Command) -> (Child, Terminal) {
 
 impl Terminal {
     fn until(&self, text: &str) {
-        let began = Instant::now();
-        while !self.seen.lock().unwrap().contains(text) {
-            let seen = self.seen.lock().unwrap().clone();
-            assert!(
-                began.elapsed() < Duration::from_secs(60),
-                "no {text:?} in {seen:?}"
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let seen = || self.seen.lock().unwrap().clone();
+        wait_until_or(
+            || seen().contains(text),
+            || format!("no {text:?} in {:?}", seen()),
+        );
     }
 
     fn all(self) -> String {
@@ -107,6 +105,7 @@ fn control_c_that_kills_the_program_kills_us_after_the_report() {
     let command = folder.profundo(&["run", "-o", "x.profundo", "/bin/sh", "-c", script]);
     let (mut child, mut terminal) = on_terminal(command);
     terminal.until("ready");
+    // It works for a while, so that there is something to report.
     std::thread::sleep(Duration::from_millis(300));
     terminal.keys.write_all(b"\x03").unwrap();
     let status = child.wait().unwrap();
@@ -158,6 +157,6 @@ fn colours_are_for_terminals_without_no_color() {
     assert!(!run("NO_COLOR", "1").contains("\x1b["));
     assert!(!run("TERM", "dumb").contains("\x1b["));
     // And none where there is no terminal.
-    let said = folder.said(&["run", "true"]);
-    assert!(!said.err.contains('\x1b'), "{said:#?}");
+    let outcome = folder.run(&["run", "true"]);
+    assert!(!outcome.err.contains('\x1b'), "{outcome:#?}");
 }

@@ -1,4 +1,5 @@
-//! `time`: what programs take, whoever waits for their children, against what they say themselves.
+//! `time`: the resource use of programs, whichever process reaps their children, against their own
+//! figures.
 
 mod judged;
 mod shown;
@@ -6,9 +7,9 @@ mod untouched;
 
 use std::path::PathBuf;
 
-use crate::machine::{Folder, Said, c_program};
+use crate::machine::{Folder, Outcome, c_program};
 
-/// Works for so many hundredths of a second of CPU time in ways that are hard on who counts.
+/// Works for so many hundredths of a second of CPU time in ways that are hard to account for.
 const TREE_C: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -137,22 +138,22 @@ impl Tree {
         words
     }
 
-    fn said(&self, before: &[&str], way: &str, much: &str) -> Said {
-        self.folder.said(&self.words(before, way, much))
+    fn run(&self, before: &[&str], way: &str, much: &str) -> Outcome {
+        self.folder.run(&self.words(before, way, much))
     }
 
-    /// What the command tells of it as JSON.
-    fn told(&self, way: &str, much: &str) -> Told {
-        let said = self.said(&["--json"], way, much);
-        Told(said.err)
+    /// The figures of a run, from the command's JSON.
+    fn figures(&self, way: &str, much: &str) -> Figures {
+        let outcome = self.run(&["--json"], way, much);
+        Figures(outcome.err)
     }
 }
 
 /// JSON of one run.
 #[derive(Debug)]
-struct Told(String);
+struct Figures(String);
 
-impl Told {
+impl Figures {
     /// The first number of that name; `None` where it is null.
     #[track_caller]
     fn number(&self, name: &str) -> Option<f64> {

@@ -3,21 +3,15 @@
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
-use crate::machine::{Folder, SPIN_C, c_program, skip};
+use profundo_testing::{skip, wait_until_or};
 
-/// A busy machine gets this long for anything.
-const LONG: Duration = Duration::from_secs(60);
+use crate::machine::{Folder, SPIN_C, c_program};
 
 /// Waits until something is so.
 #[track_caller]
-fn until(what: &str, mut is_so: impl FnMut() -> bool, seen: impl Fn() -> String) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < LONG, "not {what}: {}", seen());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+fn until(what: &str, is_so: impl FnMut() -> bool, seen: impl Fn() -> String) {
+    wait_until_or(is_so, || format!("not {what}: {}", seen()));
 }
 
 /// A process that works until it is dropped.
@@ -34,7 +28,8 @@ impl Busy {
         self.0.id().to_string()
     }
 
-    /// What the kernel says of it after its name: its state first, its CPU time as the 12th and 13th.
+    /// The fields of `/proc/PID/stat` behind the name: the state first, the CPU time as the 12th
+    /// and 13th.
     fn stat(&self) -> Vec<String> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap();
         let (_, stat) = stat.rsplit_once(") ").unwrap();
@@ -55,14 +50,14 @@ impl Drop for Busy {
     }
 }
 
-/// Whether processes can be attached to here; else a test is skipped.
+/// True if processes can be attached to here; else the test is skipped.
 fn may_attach(folder: &Folder, pid: &str) -> bool {
-    let said = folder.said(&["top", "--once", "-i", "0.1", pid]);
-    let may = said.code == Some(0);
+    let outcome = folder.run(&["top", "--once", "-i", "0.1", pid]);
+    let may = outcome.code == Some(0);
     if !may {
         skip(&format!(
             "no process can be attached to: {}",
-            said.err.trim()
+            outcome.err.trim()
         ));
     }
     may
@@ -71,18 +66,21 @@ fn may_attach(folder: &Folder, pid: &str) -> bool {
 #[test]
 fn a_page_wants_a_terminal() {
     let folder = Folder::new();
-    folder.said(&["top", "1"]).refused(2, "--batch");
-    folder.said(&["top", "--", "true"]).refused(2, "--batch");
-    let said = folder.said(&["top", "app.py"]);
-    assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("profundo top -- app.py"), "{said:#?}");
-    assert_eq!(folder.said(&["top"]).code, Some(2));
-    assert_eq!(folder.said(&["top", "1", "--", "true"]).code, Some(2));
+    folder.run(&["top", "1"]).refused(2, "--batch");
+    folder.run(&["top", "--", "true"]).refused(2, "--batch");
+    let outcome = folder.run(&["top", "app.py"]);
+    assert_eq!(outcome.code, Some(2));
+    assert!(
+        outcome.err.contains("profundo top -- app.py"),
+        "{outcome:#?}"
+    );
+    assert_eq!(folder.run(&["top"]).code, Some(2));
+    assert_eq!(folder.run(&["top", "1", "--", "true"]).code, Some(2));
     folder
-        .said(&["top", "--once", "--", "no-such-program-anywhere"])
+        .run(&["top", "--once", "--", "no-such-program-anywhere"])
         .refused(127, "is in PATH");
     folder
-        .said(&["top", "--once", "4194300"])
+        .run(&["top", "--once", "4194300"])
         .refused(1, "4194300");
 }
 
@@ -96,7 +94,7 @@ fn plain_text_comes_until_the_program_ends_as_it_ends() {
         "{} 1.5; echo said; echo complained >&2; exit 3",
         program.display()
     );
-    let said = folder.said(&[
+    let outcome = folder.run(&[
         "top",
         "--batch",
         "-i",
@@ -114,37 +112,37 @@ fn plain_text_comes_until_the_program_ends_as_it_ends() {
         "-c",
         &script,
     ]);
-    assert_eq!(said.code, Some(3), "{said:#?}");
-    let pages: Vec<&str> = said.out.split("\n\n").collect();
-    assert!(pages.len() >= 2, "{said:#?}");
+    assert_eq!(outcome.code, Some(3), "{outcome:#?}");
+    let pages: Vec<&str> = outcome.out.split("\n\n").collect();
+    assert!(pages.len() >= 2, "{outcome:#?}");
     let last = pages.last().unwrap();
     assert!(last.contains("ended with exit code 3"), "{last}");
     assert!(
-        said.out.contains("hot") && said.out.contains("cool"),
-        "{said:#?}"
+        outcome.out.contains("hot") && outcome.out.contains("cool"),
+        "{outcome:#?}"
     );
     // A page stays as it is printed, so it waits for its names.
-    assert!(!said.out.contains("[unknown function]"), "{said:#?}");
+    assert!(!outcome.out.contains("[unknown function]"), "{outcome:#?}");
     // The program's own output is where it was sent, and not between the pages.
     let text = std::fs::read_to_string(folder.path().join("said.txt")).unwrap();
     assert_eq!(text, "said\ncomplained\n");
-    assert!(!said.out.contains("complained") && !said.err.contains("complained"));
+    assert!(!outcome.out.contains("complained") && !outcome.err.contains("complained"));
     assert!(
-        said.err.contains("said.txt") && said.err.contains("x.profundo"),
-        "{said:#?}"
+        outcome.err.contains("said.txt") && outcome.err.contains("x.profundo"),
+        "{outcome:#?}"
     );
-    let report = folder.said(&["report", "x.profundo", "functions"]);
+    let report = folder.run(&["report", "x.profundo", "functions"]);
     assert!(report.succeeded().out.contains("hot"), "{report:#?}");
 }
 
 #[test]
 fn a_program_that_dies_of_a_signal_is_followed() {
     let folder = Folder::new();
-    let said = folder.said(&["top", "--batch", "--", "sh", "-c", "kill -TERM $$"]);
-    assert_eq!(said.signal, Some(libc::SIGTERM), "{said:#?}");
-    assert!(said.out.contains("ended by signal 15"), "{said:#?}");
+    let outcome = folder.run(&["top", "--batch", "--", "sh", "-c", "kill -TERM $$"]);
+    assert_eq!(outcome.signal, Some(libc::SIGTERM), "{outcome:#?}");
+    assert!(outcome.out.contains("ended by signal 15"), "{outcome:#?}");
     // It said nothing, so there is nothing to keep.
-    assert!(!said.err.contains("output"), "{said:#?}");
+    assert!(!outcome.err.contains("output"), "{outcome:#?}");
 }
 
 #[test]
@@ -159,15 +157,18 @@ fn functions_of_the_kernel_have_names() {
     if !may_attach(&folder, &busy.pid()) {
         return;
     }
-    // Who may not see the kernel has one row for it.
-    let recording = folder.said(&["attach", &busy.pid(), "-d", "1"]);
+    // Without permission to see the kernel, it has one row.
+    let recording = folder.run(&["attach", &busy.pid(), "-d", "1"]);
     if !recording.succeeded().out.contains("[kernel] ") {
         return skip("this user may not see the kernel");
     }
     // On a busy machine one second may have hardly any samples.
-    let said = folder.said(&["top", "--once", "-i", "3", &busy.pid()]);
-    assert!(said.succeeded().out.contains("[kernel] "), "{said:#?}");
-    assert!(!said.out.contains("[unknown function]"), "{said:#?}");
+    let outcome = folder.run(&["top", "--once", "-i", "3", &busy.pid()]);
+    assert!(
+        outcome.succeeded().out.contains("[kernel] "),
+        "{outcome:#?}"
+    );
+    assert!(!outcome.out.contains("[unknown function]"), "{outcome:#?}");
 }
 
 #[test]
@@ -177,9 +178,12 @@ fn plain_text_of_a_process_comes_once() {
     if !may_attach(&folder, &busy.pid()) {
         return;
     }
-    let said = folder.said(&["top", "--once", "-i", "1", &busy.pid()]);
-    let lines = said.succeeded().out.lines().count();
-    assert!(said.out.contains(&busy.pid()) && lines >= 4, "{said:#?}");
+    let outcome = folder.run(&["top", "--once", "-i", "1", &busy.pid()]);
+    let lines = outcome.succeeded().out.lines().count();
+    assert!(
+        outcome.out.contains(&busy.pid()) && lines >= 4,
+        "{outcome:#?}"
+    );
     busy.works_on();
 }
 
@@ -198,23 +202,23 @@ fn once_and_batch_go_together() {
         &["--once", "-i", "30", "-d", "0.5"],
         &["--batch", "-i", "30", "-d", "0.5"],
     ] {
-        let said = folder.said(&[&["top"], options, &[pid]].concat());
-        let out = &said.succeeded().out;
+        let outcome = folder.run(&[&["top"], options, &[pid]].concat());
+        let out = &outcome.succeeded().out;
         assert_eq!(
             out.matches("Functions").count(),
             1,
-            "{options:?}: {said:#?}"
+            "{options:?}: {outcome:#?}"
         );
         assert!(
             !out.contains("\n\n") || out.contains("no CPU time"),
-            "{said:#?}"
+            "{outcome:#?}"
         );
     }
-    let said = folder.said(&[
+    let outcome = folder.run(&[
         "top", "--batch", "--limit", "1", "-i", "0.3", "-d", "2", pid,
     ]);
-    let pages = said.succeeded().out.split("\n\n").count();
-    assert!(pages >= 2, "{said:#?}");
+    let pages = outcome.succeeded().out.split("\n\n").count();
+    assert!(pages >= 2, "{outcome:#?}");
     busy.works_on();
 }
 
@@ -227,8 +231,8 @@ fn a_page_says_how_much_was_seen() {
     if !may_attach(&folder, &sleeper.pid()) {
         return;
     }
-    let said = folder.said(&["top", "--once", "-i", "0.5", &sleeper.pid()]);
-    let out = &said.succeeded().out;
+    let outcome = folder.run(&["top", "--once", "-i", "0.5", &sleeper.pid()]);
+    let out = &outcome.succeeded().out;
     assert!(out.contains("no CPU time was used in these"), "{out}");
     assert!(out.contains("sleeps until a time has come"), "{out}");
     assert!(out.contains("--wall"), "{out}");
@@ -239,8 +243,8 @@ fn a_page_says_how_much_was_seen() {
     until(
         "counted",
         || {
-            let said = folder.said(&["top", "--once", "-r", "10", "-i", "1", &busy.pid()]);
-            let out = &said.succeeded().out;
+            let outcome = folder.run(&["top", "--once", "-r", "10", "-i", "1", &busy.pid()]);
+            let out = &outcome.succeeded().out;
             // On a busy machine a second may have none.
             let some = !out.contains(" 0 samples");
             assert!(
@@ -254,7 +258,7 @@ fn a_page_says_how_much_was_seen() {
 }
 
 #[test]
-fn who_reads_no_more_ends_it_quietly() {
+fn a_closed_output_ends_it_without_an_error() {
     let folder = Folder::new();
     let busy = Busy::new();
     if !may_attach(&folder, &busy.pid()) {
@@ -270,17 +274,20 @@ fn who_reads_no_more_ends_it_quietly() {
             .current_dir(folder.path())
             .output()
             .unwrap();
-        let said = std::fs::read_to_string(folder.path().join("said")).unwrap();
-        (String::from_utf8_lossy(&output.stdout).into_owned(), said)
+        let outcome = std::fs::read_to_string(folder.path().join("said")).unwrap();
+        (
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            outcome,
+        )
     };
-    let (out, said) = line(&busy.pid());
+    let (out, outcome) = line(&busy.pid());
     assert!(out.ends_with("\n141\n"), "{out}");
-    assert_eq!(said, "");
+    assert_eq!(outcome, "");
     busy.works_on();
     // A program that was started goes on to its end.
-    let (out, said) = line("-- sh -c 'sleep 2; touch done; exit 3'");
+    let (out, outcome) = line("-- sh -c 'sleep 2; touch done; exit 3'");
     assert!(out.ends_with("\n3\n"), "{out}");
-    assert!(said.contains("the program goes on"), "{said}");
+    assert!(outcome.contains("the program goes on"), "{outcome}");
     assert!(folder.path().join("done").exists());
 }
 
@@ -294,8 +301,8 @@ fn what_cannot_be_recorded_is_not_begun() {
         ("mine.txt", 2, "no recording"),
     ] {
         folder.file("mine.txt", "a text of mine");
-        let said = folder.said(&[&["top"], &options[..], &[file], &program].concat());
-        said.refused(code, why);
+        let outcome = folder.run(&[&["top"], &options[..], &[file], &program].concat());
+        outcome.refused(code, why);
         assert!(!folder.path().join("ran").exists(), "it ran");
     }
     // What cannot run leaves no recording.
@@ -306,8 +313,8 @@ fn what_cannot_be_recorded_is_not_begun() {
         .status();
     assert!(made.unwrap().success());
     let broken = ["x.profundo", "--", "./broken"];
-    let said = folder.said(&[&["top"], &options[..], &broken].concat());
-    said.refused(127, "interpreter");
+    let outcome = folder.run(&[&["top"], &options[..], &broken].concat());
+    outcome.refused(127, "interpreter");
     assert!(folder.recordings().is_empty());
 }
 
@@ -347,11 +354,11 @@ impl Tmux {
         ];
         // What a shell says at its own end is to be seen, too.
         let stay = [";", "set-option", "-g", "remain-on-exit", "on"];
-        tmux.tell(&[&new[..], &shell, &stay].concat());
+        tmux.run(&[&new[..], &shell, &stay].concat());
         Some(tmux)
     }
 
-    fn tell(&self, words: &[&str]) -> String {
+    fn run(&self, words: &[&str]) -> String {
         let output = Command::new("tmux")
             .args(["-L", &self.name])
             .args(words)
@@ -363,11 +370,11 @@ impl Tmux {
     }
 
     fn screen(&self) -> String {
-        self.tell(&["capture-pane", "-p"])
+        self.run(&["capture-pane", "-p"])
     }
 
     fn press(&self, key: &str) {
-        self.tell(&["send-keys", key]);
+        self.run(&["send-keys", key]);
     }
 
     #[track_caller]
@@ -384,9 +391,9 @@ impl Tmux {
         screen
     }
 
-    /// Whether another screen is shown, and whether there is a cursor.
+    /// `1` if the alternate screen is shown, and `1` if there is a cursor.
     fn modes(&self) -> String {
-        self.tell(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"])
+        self.run(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"])
     }
 }
 
@@ -399,8 +406,8 @@ impl Drop for Tmux {
     }
 }
 
-/// A script that starts `top`, waits until the terminal is as it was before, and says how `top` ended. Who was
-/// killed cannot give the terminal back before the shell hears of it.
+/// A script that starts `top`, waits until the terminal is restored, and says how `top` ended. A
+/// killed `top` cannot restore it before the shell notices its end.
 fn script(arguments: &str) -> String {
     let profundo = env!("CARGO_BIN_EXE_profundo");
     format!(
@@ -442,7 +449,7 @@ fn however_it_ends_the_terminal_is_as_it_was() {
             "1 0",
             "a screen of its own, and no cursor"
         );
-        if end.chars().all(|it| it.is_ascii_uppercase()) {
+        if end.chars().all(|character| character.is_ascii_uppercase()) {
             let pid = std::fs::read_to_string(folder.path().join("pid")).unwrap();
             let kill = Command::new("kill").args(["-s", end, pid.trim()]).status();
             assert!(kill.unwrap().success());
@@ -468,6 +475,28 @@ fn keys_change_the_page_and_its_size_too() {
         return;
     };
     tmux.shows("hot");
+    keys_choose_pages(&tmux);
+    keys_filter_and_pause(&tmux);
+    tmux.run(&["resize-window", "-x", "60", "-y", "12"]);
+    until(
+        "as small as its window",
+        || {
+            tmux.screen()
+                .lines()
+                .nth(11)
+                .is_some_and(|line| line.contains("? help"))
+        },
+        || tmux.screen(),
+    );
+    stops_and_continues(&tmux);
+    tmux.press("C-c");
+    tmux.shows("ended by signal 2");
+    tmux.press("q");
+    tmux.shows("as before");
+}
+
+#[track_caller]
+fn keys_choose_pages(tmux: &Tmux) {
     tmux.press("2");
     tmux.shows("spin.c:");
     tmux.press("3");
@@ -483,6 +512,10 @@ fn keys_change_the_page_and_its_size_too() {
     tmux.shows("Called by");
     tmux.press("Escape");
     tmux.shows("Self %");
+}
+
+#[track_caller]
+fn keys_filter_and_pause(tmux: &Tmux) {
     tmux.press("/");
     for key in ["x", "y", "z", "Enter"] {
         tmux.press(key);
@@ -496,32 +529,21 @@ fn keys_change_the_page_and_its_size_too() {
     tmux.shows("this page; any key leaves it");
     tmux.press("x");
     tmux.press("w");
-    tmux.tell(&["resize-window", "-x", "60", "-y", "12"]);
-    until(
-        "as small as its window",
-        || {
-            tmux.screen()
-                .lines()
-                .nth(11)
-                .is_some_and(|line| line.contains("? help"))
-        },
-        || tmux.screen(),
-    );
-    // Stopped and continued by its shell, with the terminal given back meanwhile.
+}
+
+/// The shell stops and continues it, and has the terminal meanwhile.
+#[track_caller]
+fn stops_and_continues(tmux: &Tmux) {
     tmux.press("C-z");
     tmux.shows("stopped");
     assert_eq!(tmux.modes().trim(), "0 1");
     tmux.press("Enter");
     tmux.shows("? help");
     assert_eq!(tmux.modes().trim(), "1 0");
-    tmux.press("C-c");
-    tmux.shows("ended by signal 2");
-    tmux.press("q");
-    tmux.shows("as before");
 }
 
 #[test]
-fn who_leaves_the_page_leaves_the_program() {
+fn leaving_the_page_leaves_the_program() {
     let folder = Folder::new();
     let shell = "echo begun; while [ ! -e over ]; do :; done; echo done; exit 5";
     folder.file("program.sh", shell);

@@ -1,5 +1,5 @@
-//! A recording whose calls and lines were counted, read by the programs of others: they find in our exports what our own
-//! tables say.
+//! A recording whose calls and lines were counted, read by the programs of others: they find in our
+//! exports what our own tables say.
 
 mod callgrind;
 mod lprof;
@@ -23,8 +23,8 @@ fn saved() -> (Folder, PathBuf) {
 
 /// An export beside it.
 fn exported(folder: &Folder, format: &str) -> PathBuf {
-    let said = folder.said(&["export", "app.profundo", "--to", format]);
-    said.succeeded();
+    let outcome = folder.run(&["export", "app.profundo", "--to", format]);
+    outcome.succeeded();
     folder.path().join(format!("app.{format}"))
 }
 
@@ -38,11 +38,11 @@ fn what_was_not_counted_is_not_written() {
         ("callgrind", "calls"),
         ("lprof", "lines"),
     ] {
-        let said = folder.said(&["export", "app.profundo", "--to", format]);
-        said.refused(1, &format!("no {what} were counted"));
+        let outcome = folder.run(&["export", "app.profundo", "--to", format]);
+        outcome.refused(1, &format!("no {what} were counted"));
     }
-    let said = folder.said(&["report", "app.profundo", "trace"]);
-    assert!(said.out.contains("no calls were counted"), "{said:?}");
+    let outcome = folder.run(&["report", "app.profundo", "trace"]);
+    assert!(outcome.out.contains("no calls were counted"), "{outcome:?}");
 }
 
 #[test]
@@ -55,10 +55,10 @@ fn what_an_export_of_counts_does_not_take_is_refused() {
         "--weights=time",
         "--title=x",
     ] {
-        let said = folder.said(&["export", "app.profundo", "--to", "pstats", option]);
-        said.refused(2, "every call");
+        let outcome = folder.run(&["export", "app.profundo", "--to", "pstats", option]);
+        outcome.refused(2, "every call");
     }
-    let said = folder.said(&[
+    let outcome = folder.run(&[
         "export",
         "app.profundo",
         "--to",
@@ -66,14 +66,14 @@ fn what_an_export_of_counts_does_not_take_is_refused() {
         "--thread",
         "nobody",
     ]);
-    said.refused(4, "no calls pass the filter");
+    outcome.refused(4, "no calls pass the filter");
     folder
-        .said(&["report", "app.profundo", "trace", "--only-mine"])
+        .run(&["report", "app.profundo", "trace", "--only-mine"])
         .refused(2, "every call");
     folder
-        .said(&["report", "app.profundo", "trace", "--groupby=task"])
+        .run(&["report", "app.profundo", "trace", "--groupby=task"])
         .refused(2, "thread or process");
     folder
-        .said(&["report", "app.profundo", "tree", "--sort=time"])
+        .run(&["report", "app.profundo", "tree", "--sort=time"])
         .refused(2, "no order `time`");
 }

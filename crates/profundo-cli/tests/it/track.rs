@@ -1,9 +1,11 @@
-//! What each line of source allocates, in files beside the sources.
+//! `track-allocation`: the bytes that each line of source allocates, in files beside the sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::machine::{Folder, c_program, python, skip};
+use profundo_testing::{python, pythons, skip};
+
+use crate::machine::{Folder, c_program};
 
 /// The `.mem` files of a folder.
 fn mem_files(folder: &Path) -> Vec<PathBuf> {
@@ -55,18 +57,19 @@ fn python_lines_have_what_they_allocate() {
     // What ran has to be older than the run.
     std::thread::sleep(std::time::Duration::from_millis(50));
     let mut command = folder.profundo(&["track-allocation", "--output", "mem", "--"]);
-    let said = command.args([&python, &program]).output().unwrap();
-    assert!(said.status.success(), "{said:?}");
-    assert_eq!(String::from_utf8_lossy(&said.stdout), "8000000\n");
+    let outcome = command.args([&python, &program]).output().unwrap();
+    assert!(outcome.status.success(), "{outcome:?}");
+    assert_eq!(String::from_utf8_lossy(&outcome.stdout), "8000000\n");
     assert_eq!(mem_files(folder.path()).len(), 0);
     let [file] = &mem_files(&folder.path().join("mem"))[..] else {
-        panic!("one file: {said:?}")
+        panic!("one file: {outcome:?}")
     };
     let name = file.file_name().unwrap().to_string_lossy();
     let pid = name
         .strip_prefix("app.py.")
-        .and_then(|it| it.strip_suffix(".mem"));
-    assert!(pid.is_some_and(|pid| pid.parse::<u32>().is_ok()), "{name}");
+        .and_then(|rest| rest.strip_suffix(".mem"));
+    let pid = pid.unwrap_or_else(|| panic!("{name}"));
+    pid.parse::<u32>().unwrap();
     let text = fs::read_to_string(file).unwrap();
     assert_eq!(text.lines().count(), PYTHON.lines().count());
     let found = numbers(
@@ -84,7 +87,7 @@ fn python_lines_have_what_they_allocate() {
     };
     // A header, and a byte that ends it.
     assert!((8_000_000..8_000_200).contains(&data), "{text}");
-    let listed = folder.said(&["track-allocation", "--analyze", "mem"]);
+    let listed = folder.run(&["track-allocation", "--analyze", "mem"]);
     let rows: Vec<u64> = (listed.succeeded().out.lines())
         .map(|line| line.split_whitespace().next().unwrap().parse().unwrap())
         .collect();
@@ -128,13 +131,14 @@ fn lines_of_c_have_every_byte() {
     if !built.is_ok_and(|status| status.success()) {
         return skip("there is no C compiler");
     }
+    // What ran has to be older than the run.
     std::thread::sleep(std::time::Duration::from_millis(50));
     // The current folder is the scope.
     let mut command = folder.profundo(&["track-allocation=@", "--"]);
-    let said = command.arg(&program).output().unwrap();
-    assert!(said.status.success(), "{said:?}");
+    let outcome = command.arg(&program).output().unwrap();
+    assert!(outcome.status.success(), "{outcome:?}");
     let [file] = &mem_files(folder.path())[..] else {
-        panic!("one file: {said:?}")
+        panic!("one file: {outcome:?}")
     };
     let text = fs::read_to_string(file).unwrap();
     let all: u64 = (0..10).map(|i| 1000 + i).sum();
@@ -145,25 +149,20 @@ fn lines_of_c_have_every_byte() {
     assert_eq!(found, [Some(all), Some(0), Some(5), None], "{text}");
     // Without a scope it just runs.
     let mut command = folder.profundo(&["track-allocation=none", "--"]);
-    let said = command.arg(&program).output().unwrap();
-    assert!(said.status.success() && said.stderr.is_empty(), "{said:?}");
+    let outcome = command.arg(&program).output().unwrap();
+    assert!(
+        outcome.status.success() && outcome.stderr.is_empty(),
+        "{outcome:?}"
+    );
     assert_eq!(mem_files(folder.path()).len(), 1);
 }
 
-/// Up to 3.8 the main program has the name that it was given, and modules of a relative folder have one that begins there.
+/// Up to 3.8 the main program has the name that it was given, and modules of a relative folder have
+/// one that begins there.
 #[test]
 fn relative_files_are_found_where_the_program_began() {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let versions = home.and_then(|home| fs::read_dir(home.join(".pyenv/versions")).ok());
-    let versions = versions.into_iter().flatten().flatten();
-    let is_old = |path: &PathBuf| {
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        name.is_some_and(|name| name.starts_with("3.8."))
-    };
-    let Some(old) = versions.map(|entry| entry.path()).find(is_old) else {
-        return skip("there is no Python 3.8 of pyenv's");
+    let Some(old) = pythons().iter().find(|python| python.version == (3, 8)) else {
+        return skip("there is no Python 3.8");
     };
     let folder = Folder::new();
     folder.file(
@@ -175,21 +174,18 @@ fn relative_files_are_found_where_the_program_began() {
         "lib/part.py",
         "def make(n):\n    return len(bytearray(n))\n",
     );
+    // What ran has to be older than the run.
     std::thread::sleep(std::time::Duration::from_millis(50));
     let mut command = folder.profundo(&["track-allocation", "--"]);
-    let said = command
-        .arg(old.join("bin/python3"))
-        .arg("app.py")
-        .output()
-        .unwrap();
-    assert!(said.status.success(), "{said:?}");
-    assert_eq!(String::from_utf8_lossy(&said.stdout), "8000000\n");
+    let outcome = command.arg(&old.path).arg("app.py").output().unwrap();
+    assert!(outcome.status.success(), "{outcome:?}");
+    assert_eq!(String::from_utf8_lossy(&outcome.stdout), "8000000\n");
     for (place, line, least) in [
         (folder.path().to_owned(), "bytearray(50000)", 50_000),
         (folder.path().join("lib"), "bytearray(n)", 8_000_000),
     ] {
         let [file] = &mem_files(&place)[..] else {
-            panic!("one file in {place:?}: {said:?}")
+            panic!("one file in {place:?}: {outcome:?}")
         };
         let [found] = numbers(&fs::read_to_string(file).unwrap(), [line]);
         assert!(found.is_some_and(|bytes| bytes >= least), "{found:?}");
@@ -199,19 +195,20 @@ fn relative_files_are_found_where_the_program_began() {
 #[test]
 fn what_cannot_be_is_refused() {
     let folder = Folder::new();
-    let said = folder.said(&["track-allocation=mine", "--", "true"]);
-    assert_eq!(said.code, Some(2));
+    let outcome = folder.run(&["track-allocation=mine", "--", "true"]);
+    assert_eq!(outcome.code, Some(2));
     assert!(
-        said.err
+        outcome
+            .err
             .contains("the scope is none, user, all, or @FOLDER")
     );
     folder
-        .said(&["track-allocation", "--analyze", "."])
+        .run(&["track-allocation", "--analyze", "."])
         .refused(1, "there are no .mem files");
     folder
-        .said(&["track-allocation", "--analyze", "nowhere"])
+        .run(&["track-allocation", "--analyze", "nowhere"])
         .refused(1, "cannot read nowhere");
     folder
-        .said(&["track-allocation=@nowhere", "--", "true"])
+        .run(&["track-allocation=@nowhere", "--", "true"])
         .refused(1, "cannot look into nowhere");
 }

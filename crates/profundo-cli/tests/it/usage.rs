@@ -5,7 +5,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use crate::machine::{Folder, Said, python};
+use profundo_testing::python;
+
+use crate::machine::{Folder, Outcome};
 
 #[test]
 fn wrong_usage_is_code_2_with_a_suggestion() {
@@ -21,11 +23,17 @@ fn wrong_usage_is_code_2_with_a_suggestion() {
         (&["export", "x.profundo", "--weight", "time"], "--weights"),
         (&["report", "x.profundo", "--by", "threads"], "thread"),
     ] {
-        let said = folder.said(words);
-        assert_eq!(said.code, Some(2), "{words:?} {said:#?}");
-        assert!(said.err.starts_with("profundo: "), "{said:#?}");
-        assert!(said.err.contains(&format!("'{hint}'")), "{said:#?}");
+        let outcome = folder.run(words);
+        assert_eq!(outcome.code, Some(2), "{words:?} {outcome:#?}");
+        assert!(outcome.err.starts_with("profundo: "), "{outcome:#?}");
+        assert!(outcome.err.contains(&format!("'{hint}'")), "{outcome:#?}");
     }
+    assert!(folder.recordings().is_empty());
+}
+
+#[test]
+fn wrong_values_and_missing_words_are_code_2() {
+    let folder = Folder::new();
     for words in [
         &["run"][..],
         &["record", "-r", "0", "true"],
@@ -73,10 +81,10 @@ fn wrong_usage_is_code_2_with_a_suggestion() {
         &["heap", "x.heapsnapshot", "--no-redact"],
         &["heap", "x.heapsnapshot", "--native"],
     ] {
-        let said = folder.said(words);
-        assert_eq!(said.code, Some(2), "{words:?} {said:#?}");
-        assert!(said.err.starts_with("profundo: "), "{said:#?}");
-        assert_eq!(said.out, "");
+        let outcome = folder.run(words);
+        assert_eq!(outcome.code, Some(2), "{words:?} {outcome:#?}");
+        assert!(outcome.err.starts_with("profundo: "), "{outcome:#?}");
+        assert_eq!(outcome.out, "");
     }
     assert!(folder.recordings().is_empty());
 }
@@ -91,24 +99,24 @@ fn help_and_version_are_answers() {
         &["run", "-h"],
         &["--version"],
     ] {
-        let said = folder.said(words);
-        said.succeeded();
-        assert!(said.out.contains("profundo"), "{said:#?}");
-        assert_eq!(said.err, "");
+        let outcome = folder.run(words);
+        outcome.succeeded();
+        assert!(outcome.out.contains("profundo"), "{outcome:#?}");
+        assert_eq!(outcome.err, "");
     }
-    let all = folder.said(&["--help"]).out;
+    let all = folder.run(&["--help"]).out;
     for verb in [
         "run", "record", "report", "list", "export", "bench", "flame", "heap",
     ] {
         assert!(all.contains(&format!("\n  {verb} ")), "{verb} in {all}");
     }
     // Nothing at all is a question too, but not a success.
-    let said = folder.said::<&str>(&[]);
-    assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("Usage"), "{said:#?}");
+    let outcome = folder.run::<&str>(&[]);
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.err.contains("Usage"), "{outcome:#?}");
 }
 
-/// What the pages do not tell, nobody finds.
+/// Every option is in the pages, since it could not be found otherwise.
 #[test]
 fn every_option_is_in_the_pages() {
     let folder = Folder::new();
@@ -125,29 +133,32 @@ fn every_option_is_in_the_pages() {
         "report",
         "export",
         "flame",
+        "graph",
+        "heatmap",
         "recover",
+        "merge",
         "ctl",
         "track-allocation",
         "time",
         "trace",
         "bench",
     ] {
-        let help = folder.said(&[verb, "--help-all"]).out;
+        let help = folder.run(&[verb, "--help-all"]).out;
         // What may be repeated ends with dots.
         let words = help.split(|c: char| c.is_whitespace() || ",[]:.".contains(c));
         let options: BTreeSet<&str> = words.filter(|word| word.starts_with("--")).collect();
         assert!(options.len() > 1 || verb == "ctl", "{help}");
         for option in options.into_iter().filter(|option| option.len() > 2) {
-            let is_told = pages
+            let is_documented = pages
                 .split(option)
                 .skip(1)
                 .any(|after| !after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'));
-            assert!(is_told, "{option} of {verb} is in no page");
+            assert!(is_documented, "{option} of {verb} is in no page");
         }
     }
 }
 
-/// What bash is offered for the last of these words.
+/// The completions of the last of these words in bash.
 fn offered(folder: &Folder, words: &[&str]) -> Vec<String> {
     let mut line = vec!["--", "profundo"];
     line.extend(words);
@@ -156,8 +167,8 @@ fn offered(folder: &Folder, words: &[&str]) -> Vec<String> {
     command.env("PROFUNDO_COMPLETE", "bash");
     command.env("_CLAP_COMPLETE_INDEX", index);
     command.env("_CLAP_IFS", "\n");
-    let said = Said::of(command.output().unwrap());
-    let lines = said.succeeded().out.lines();
+    let outcome = Outcome::of(command.output().unwrap());
+    let lines = outcome.succeeded().out.lines();
     lines.map(|line| line.trim_end().to_owned()).collect()
 }
 
@@ -165,9 +176,12 @@ fn offered(folder: &Folder, words: &[&str]) -> Vec<String> {
 fn completions_are_made() {
     let folder = Folder::new();
     for shell in ["bash", "zsh", "fish"] {
-        let said = folder.said(&["completions", shell]);
-        said.succeeded();
-        assert!(said.out.contains("PROFUNDO_COMPLETE"), "{shell}: {said:?}");
+        let outcome = folder.run(&["completions", shell]);
+        outcome.succeeded();
+        assert!(
+            outcome.out.contains("PROFUNDO_COMPLETE"),
+            "{shell}: {outcome:?}"
+        );
     }
     assert!(offered(&folder, &["rep"]).contains(&"report".to_owned()));
     for (verb, start, option) in [
@@ -192,7 +206,7 @@ fn completions_know_recordings_and_what_is_in_them() {
     let script = "def busy():\n    return sum(i * i for i in range(3000000))\nbusy()\n";
     folder.file("app.py", script);
     folder
-        .said(&[
+        .run(&[
             OsStr::new("record"),
             python.as_os_str(),
             OsStr::new("app.py"),
@@ -216,7 +230,7 @@ fn completions_know_recordings_and_what_is_in_them() {
 #[test]
 fn the_manual_has_a_page_for_each_command() {
     let folder = Folder::new();
-    let manual = folder.said(&["man"]);
+    let manual = folder.run(&["man"]);
     let titles = |text: &str| -> Vec<String> {
         let titles = text.lines().filter_map(|line| line.strip_prefix(".TH "));
         let names = titles.filter_map(|title| title.split_whitespace().next());
@@ -230,10 +244,14 @@ fn the_manual_has_a_page_for_each_command() {
         "peek",
         "top",
         "report",
+        "diff",
         "list",
+        "merge",
         "export",
         "bench",
         "flame",
+        "graph",
+        "heatmap",
         "trace",
         "track-allocation",
         "heap",
@@ -249,12 +267,12 @@ fn the_manual_has_a_page_for_each_command() {
     let mut expected = vec!["profundo".to_owned()];
     expected.extend(verbs.iter().map(|verb| format!("profundo-{verb}")));
     assert_eq!(titles(&manual.succeeded().out), expected);
-    let page = folder.said(&["man", "report"]);
+    let page = folder.run(&["man", "report"]);
     assert_eq!(titles(&page.succeeded().out), ["profundo-report"]);
     assert!(page.out.contains("min\\-share"), "{page:#?}");
     // What is typed, not the page's name, stands in its synopsis.
     assert!(page.out.contains("\\fBprofundo report\\fR"), "{page:#?}");
     folder
-        .said(&["man", "nothing"])
+        .run(&["man", "nothing"])
         .refused(2, "there is no command `nothing`");
 }

@@ -5,17 +5,19 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::machine::{Folder, SPIN_C, Said, c_program, skip};
+use profundo_testing::skip;
+
+use crate::machine::{Folder, Outcome, SPIN_C, c_program};
 
 const NOBODY: u32 = 65534;
 
-/// A folder of nobody's, with a copy of the command in it. The folder of the tests may be closed to
-/// others, and mounted without the rights of owners.
+/// A folder of the user `nobody`, with a copy of the command in it. The folder of the tests may be
+/// closed to others, and mounted without setuid.
 pub struct Elsewhere(PathBuf);
 
 impl Elsewhere {
     pub fn new(name: &str) -> Option<Self> {
-        // SAFETY: asks who we are, and cannot fail.
+        // SAFETY: asks for our user id, and cannot fail.
         if unsafe { libc::geteuid() } != 0 {
             skip("only root can become somebody else");
             return None;
@@ -36,8 +38,8 @@ impl Elsewhere {
         &self.0
     }
 
-    /// What the command says to nobody.
-    pub fn said(&self, words: &[&str]) -> Said {
+    /// The command's output for the user `nobody`.
+    pub fn run(&self, words: &[&str]) -> Outcome {
         let mut command = Command::new("setpriv");
         let nobody = NOBODY.to_string();
         command
@@ -47,7 +49,7 @@ impl Elsewhere {
             .env("HOME", &self.0)
             .env_remove("XDG_CACHE_HOME")
             .current_dir(&self.0);
-        Said::of(command.output().unwrap())
+        Outcome::of(command.output().unwrap())
     }
 }
 
@@ -69,23 +71,27 @@ fn a_program_with_more_rights_runs_and_the_reason_is_said() {
     fs::copy(program, &file).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o4755)).unwrap();
     let owner = "has the rights of another user (setuid)";
-    let said = there.said(&["record", "-o", "x.profundo", "./spin", "0.3"]);
-    said.succeeded();
-    if !said.err.contains("0 samples in") {
+    let outcome = there.run(&["record", "-o", "x.profundo", "./spin", "0.3"]);
+    outcome.succeeded();
+    if !outcome.err.contains("0 samples in") {
         return skip("the folder gives no file the rights of its owner");
     }
-    assert_eq!(said.err.matches(owner).count(), 1, "{said:#?}");
-    assert!(said.err.contains("sudo profundo"), "{said:#?}");
-    assert!(!said.err.contains("os error"), "{said:#?}");
-    let said = there.said(&["report", "x.profundo", "--width", "300"]);
-    said.succeeded();
-    assert!(said.out.contains(owner), "{said:#?}");
+    assert_eq!(outcome.err.matches(owner).count(), 1, "{outcome:#?}");
+    assert!(outcome.err.contains("sudo profundo"), "{outcome:#?}");
+    assert!(!outcome.err.contains("os error"), "{outcome:#?}");
+    let outcome = there.run(&["report", "x.profundo", "--width", "300"]);
+    outcome.succeeded();
+    assert!(outcome.out.contains(owner), "{outcome:#?}");
     assert!(
-        said.out.contains("no samples were taken, although") && !said.out.contains("too little"),
-        "{said:#?}"
+        outcome.out.contains("no samples were taken, although")
+            && !outcome.out.contains("too little"),
+        "{outcome:#?}"
     );
-    let said = there.said(&["flame", "x.profundo", "-o", "x.svg"]);
-    assert!(said.succeeded().err.contains("no samples"), "{said:#?}");
+    let outcome = there.run(&["flame", "x.profundo", "-o", "x.svg"]);
+    assert!(
+        outcome.succeeded().err.contains("no samples"),
+        "{outcome:#?}"
+    );
 }
 
 #[test]
@@ -103,26 +109,29 @@ fn what_a_program_with_more_rights_starts_is_said_to_be_missing() {
         "\"processes\": ",
         "\"still_running\": ",
     ];
-    // Most of the work is in programs without those rights, so that the sums tell nothing.
+    // Most of the work is in programs without those rights, so that the sums mean nothing.
     let script = "cp spin own; ./own 1; ./spin 0.3";
     let words = ["time", "--json", "--", "sh", "-c", script];
-    let told = there.said(&words);
-    if told.err.contains(&format!("{}null", counts[0])) {
+    let outcome = there.run(&words);
+    if outcome.err.contains(&format!("{}null", counts[0])) {
         return skip("perf events are refused to others than root");
     }
     fs::set_permissions(&file, fs::Permissions::from_mode(0o4755)).unwrap();
-    let told = there.said(&words);
+    let outcome = there.run(&words);
     for count in counts {
-        assert!(told.err.contains(&format!("{count}null")), "{told:#?}");
+        assert!(
+            outcome.err.contains(&format!("{count}null")),
+            "{outcome:#?}"
+        );
     }
     assert!(
-        told.err.contains("or a program that it has started"),
-        "{told:#?}"
+        outcome.err.contains("or a program that it has started"),
+        "{outcome:#?}"
     );
 }
 
 #[test]
-fn what_is_somebody_elses_is_said() {
+fn what_belongs_to_another_user_is_said() {
     let Some(there) = Elsewhere::new("foreign") else {
         return;
     };
@@ -130,21 +139,22 @@ fn what_is_somebody_elses_is_said() {
     fs::write(&recording, "").unwrap();
     fs::set_permissions(&recording, fs::Permissions::from_mode(0o600)).unwrap();
     there
-        .said(&["report", "closed.profundo"])
+        .run(&["report", "closed.profundo"])
         .refused(1, "cannot read closed.profundo: permission denied");
     there
-        .said(&["ctl", &std::process::id().to_string(), "stop"])
+        .run(&["ctl", &std::process::id().to_string(), "stop"])
         .refused(1, "is another user's");
-    // A folder that only root may write: nothing runs, and the way out is told.
+    // A folder that only root may write: nothing runs, and the message names the way out.
     let closed = there.0.join("closed");
     fs::create_dir(&closed).unwrap();
-    let said = there.said(&["record", "-o", "closed/x.profundo", "touch", "ran"]);
-    said.refused(1, "cannot write closed/x.profundo");
-    assert!(said.err.contains("-o FILE"), "{said:#?}");
+    let outcome = there.run(&["record", "-o", "closed/x.profundo", "touch", "ran"]);
+    outcome.refused(1, "cannot write closed/x.profundo");
+    assert!(outcome.err.contains("-o FILE"), "{outcome:#?}");
     assert!(!there.0.join("ran").exists());
 }
 
-/// The kernel tells few what a process has read that has ended; whoever has waited for it knows all the same.
+/// The kernel shows the reads of an ended process to few users, but its parent knows them after
+/// reaping it.
 #[test]
 fn bytes_are_counted_for_anybody() {
     let Some(there) = Elsewhere::new("bytes") else {
@@ -161,15 +171,15 @@ fn bytes_are_counted_for_anybody() {
         "300000",
         "/dev/zero",
     ];
-    let bytes = |said: Said, folder: &Path| {
-        said.succeeded();
+    let bytes = |outcome: Outcome, folder: &Path| {
+        outcome.succeeded();
         let text = fs::read_to_string(folder.join("t.json")).unwrap();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         let run = &json["runs"][0];
         (run["read_bytes"].as_u64(), run["written_bytes"].as_u64())
     };
     let folder = Folder::new();
-    let ours = bytes(folder.said(&words), folder.path());
+    let ours = bytes(folder.run(&words), folder.path());
     assert_eq!(ours.1, Some(300_000));
-    assert_eq!(bytes(there.said(&words), there.path()), ours);
+    assert_eq!(bytes(there.run(&words), there.path()), ours);
 }

@@ -5,7 +5,7 @@
 
 use super::{Position, Range};
 
-/// −128: these instructions have no line.
+/// The delta of instructions without a line.
 const NO_LINE: i8 = -128;
 
 fn on(line: Option<i32>) -> Position {

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The length counts code units of two bytes. The forms 0 to 9 stay on the line and have columns in
-//! a nibble or two, 10 to 12 move on by 0 to 2 lines with a column in each of two bytes, 13 has a line's
-//! delta only, 14 has everything, 15 nothing.
+//! a nibble or two, 10 to 12 move on by 0 to 2 lines with a column in each of two bytes, 13 has a
+//! line's delta only, 14 has everything, 15 nothing.
 
 use super::{Position, Range};
 

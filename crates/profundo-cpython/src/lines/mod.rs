@@ -1,7 +1,7 @@
 //! From an instruction to a line, by the line table that was copied from the code object.
 //!
-//! There have been three formats. Each is an iterator of ranges of instructions in ascending
-//! order, over bytes that may be anything: what does not fit ends it.
+//! There have been three formats. Each is an iterator of ranges of instructions in ascending order,
+//! over bytes that may be anything: malformed bytes end it.
 //!
 //! ```
 //! use profundo_cpython::lines::position;
@@ -19,10 +19,10 @@ mod locations;
 use deltas::{Deltas, NumberTable};
 use locations::Locations;
 
-/// Where some instructions come from. Lines count from 1, columns are bytes and count from 0.
+/// The position of some instructions. Lines count from 1, columns are bytes and count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Position {
-    /// The line; `None` for what the compiler added.
+    /// The line; `None` for code that the compiler added.
     pub line: Option<i32>,
     /// The line of the expression's end, where that is known.
     pub end_line: Option<i32>,
@@ -32,14 +32,14 @@ pub struct Position {
     pub end_column: Option<u32>,
 }
 
-/// Neighbouring instructions from one position, as offsets in bytes.
+/// Adjacent instructions with one position, as offsets in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
-    /// The first.
+    /// The first instruction.
     pub start: u32,
-    /// Behind the last. The last range of an old table has no end.
+    /// Behind the last instruction. The last range of an old table has no end.
     pub end: u32,
-    /// Where they come from.
+    /// The position of all of them.
     pub position: Position,
 }
 
@@ -55,7 +55,7 @@ enum Format<'a> {
 }
 
 impl<'a> Ranges<'a> {
-    /// Of a table of this minor version, for code that begins on this line.
+    /// The ranges of this table, of this minor version, for code that begins on this line.
     pub fn new(minor: u8, table: &'a [u8], first_line: i32) -> Self {
         Self(match minor {
             ..=9 => Format::NumberTable(NumberTable::new(table, first_line)),
@@ -77,8 +77,8 @@ impl Iterator for Ranges<'_> {
     }
 }
 
-/// Where the instruction at this offset comes from; `None` if the table does not reach that far.
-/// One before the first (`offset` negative) comes from the first line.
+/// The position of the instruction at this offset; `None` if the table does not reach that far. A
+/// negative `offset`, before the first instruction, has the first line.
 pub fn position(minor: u8, table: &[u8], first_line: i32, offset: i32) -> Option<Position> {
     let Ok(offset) = u32::try_from(offset) else {
         return Some(Position {

@@ -1,4 +1,4 @@
-//! Chains in a memory that is written by hand: those that a living interpreter shows seldom, and
+//! Chains in a memory that is written by hand: those that a running interpreter shows seldom, and
 //! those of a version that is not at hand.
 
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use super::*;
 
 const TYPE: u64 = 0xC0DE;
 const STATE: u64 = 0x1000;
-/// Where the data stack, the C stack and generators begin.
+/// The beginnings of the data stack, the C stack and generators.
 const DATA: u64 = 0x10_0000;
 const C_STACK: u64 = 0x7000_0000;
 const GENERATOR: u64 = 0x20_0000;
@@ -65,10 +65,10 @@ impl Fake {
         }
         self.put(code + 8, TYPE);
         self.put(code + 16, 8);
-        self.put(at(code, layout.name), 0x40_0000);
-        self.put(at(code, layout.lines), 0x50_0000);
-        self.put_half(at(code, layout.frame_size), WORDS as u32);
-        self.put_half(at(code, layout.instructions) - 16, 1);
+        self.put(at(code, layout.code.name), 0x40_0000);
+        self.put(at(code, layout.code.lines), 0x50_0000);
+        self.put_half(at(code, layout.code.frame_size), WORDS as u32);
+        self.put_half(at(code, layout.code.instructions) - 16, 1);
         code
     }
 
@@ -79,20 +79,20 @@ impl Fake {
         for offset in (0..WORDS * 8).step_by(8) {
             self.put(address + offset, 0);
         }
-        self.put(at(address, layout.previous), previous);
+        self.put(at(address, layout.frame.previous), previous);
         // As 3.14 keeps a reference that it does not count.
         let tag = u64::from(layout.minor >= 14);
-        self.put(at(address, layout.code), code | tag);
-        let instruction = at(code, layout.instructions) + 4;
-        self.put(at(address, layout.instruction), instruction);
-        self.put_byte(at(address, layout.owner), owner);
+        self.put(at(address, layout.frame.code), code | tag);
+        let instruction = at(code, layout.code.instructions) + 4;
+        self.put(at(address, layout.frame.instruction), instruction);
+        self.put_byte(at(address, layout.frame.owner), owner);
         address
     }
 
     fn shim(&mut self, address: u64, previous: u64, owner: u8) -> u64 {
-        self.put(at(address, self.layout.previous), previous);
-        self.put_byte(at(address, self.layout.owner), owner);
-        self.put(at(address, self.layout.code), 0x9999);
+        self.put(at(address, self.layout.frame.previous), previous);
+        self.put_byte(at(address, self.layout.frame.owner), owner);
+        self.put(at(address, self.layout.frame.code), 0x9999);
         address
     }
 
@@ -214,13 +214,13 @@ fn what_has_no_code_object_is_no_frame() {
     fake.frame(nth(0), first, 0);
     fake.leaf(nth(0));
     assert_eq!(fake.walk(&[]).1, End::Whole);
-    let code = fake.words[&at(nth(0), fake.layout.code)];
+    let code = fake.words[&at(nth(0), fake.layout.frame.code)];
     fake.put(code + 8, TYPE + 1);
     assert_eq!(fake.walk(&[]).1, End::Broken);
     fake.put(code + 8, TYPE);
     // Behind its last instruction.
-    let instruction = at(code, fake.layout.instructions) + 16;
-    fake.put(at(nth(0), fake.layout.instruction), instruction);
+    let instruction = at(code, fake.layout.code.instructions) + 16;
+    fake.put(at(nth(0), fake.layout.frame.instruction), instruction);
     assert_eq!(fake.walk(&[]).1, End::Broken);
 }
 
@@ -231,8 +231,8 @@ fn code_of_the_interpreters_own_is_left_out() {
     fake.frame(nth(0), first, 0);
     fake.frame(nth(1), nth(0), 0);
     fake.frame(nth(2), nth(1), 0);
-    let code = fake.words[&at(nth(1), fake.layout.code)];
-    fake.put_half(at(code, fake.layout.instructions) - 16, 8);
+    let code = fake.words[&at(nth(1), fake.layout.frame.code)];
+    fake.put_half(at(code, fake.layout.code.instructions) - 16, 8);
     fake.leaf(nth(2));
     let expected = [nth(2), nth(0), 0, C_STACK + 0x200];
     assert_eq!(fake.walk(&[]), (expected.to_vec(), End::Whole));
@@ -257,7 +257,7 @@ fn a_caller_right_below_the_leaf_is_believed_rather_than_what_the_leaf_says() {
     let first = fake.shim(C_STACK + 0x200, 0, 3);
     fake.frame(nth(0), first, 0);
     fake.frame(nth(1), nth(0), 0);
-    // Not linked yet: it says what another frame said, long ago.
+    // Not linked yet: its link is old memory.
     fake.frame(nth(2), nth(0), 0);
     fake.leaf(nth(2));
     let expected = [nth(2), nth(1), nth(0), 0, C_STACK + 0x200];
@@ -292,7 +292,7 @@ fn a_record_that_is_not_filled_in_is_passed_over() {
     let first = fake.shim(C_STACK + 0x500, 0, 3);
     fake.frame(nth(0), first, 0);
     fake.put(at(STATE, record), new);
-    // What was there before leads to frames that are gone.
+    // The old link leads to frames that are gone.
     fake.frame(nth(3), nth(0), 0);
     fake.put(at(new, frame), nth(3));
     fake.put(at(new, previous), 0x7777);
@@ -373,7 +373,7 @@ fn outside_of_the_loop_the_leaf_may_lie_in_memory_that_was_given_back() {
             start,
             |_, _| ControlFlow::Continue(()),
         );
-        let was_doubted = |of| memory.read[&at(of, layout.previous)];
+        let was_doubted = |of| memory.read[&at(of, layout.frame.previous)];
         assert_eq!(was_doubted(nth(1)), is_settled);
         assert!(!was_doubted(nth(0)) && !memory.is_doubtful);
     }

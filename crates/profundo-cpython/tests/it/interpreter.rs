@@ -1,5 +1,6 @@
 //! The interpreters on this machine, and their memory.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -9,18 +10,15 @@ use profundo_cpython::{
     DEBUG_WORDS, End, Frame, Layout, Memory, Start, Step, TextShape, layout_from_debug_offsets,
     walk,
 };
+use profundo_testing::{pyenv_folders, skip, wait_until};
 
 /// The interpreters of a minor version, shared libraries and static ones: those that are installed,
 /// and the one that the environment names in, say, `PROFUNDO_PYTHON_314`.
 pub fn find(minor: u8) -> Vec<PathBuf> {
     let name = format!("python3.{minor}");
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let versions = home.and_then(|home| std::fs::read_dir(home.join(".pyenv/versions")).ok());
-    let mut found: Vec<PathBuf> = versions
+    let mut found: Vec<PathBuf> = pyenv_folders()
         .into_iter()
-        .flatten()
-        .flatten()
-        .map(|version| version.path().join("bin").join(&name))
+        .map(|(_, folder)| folder.join("bin").join(&name))
         .chain([
             PathBuf::from("/usr/bin").join(&name),
             PathBuf::from("/opt")
@@ -47,17 +45,6 @@ pub fn text(memory: &mut Remote, text: TextShape) -> String {
         char::from_u32(code).unwrap()
     });
     characters.collect()
-}
-
-/// Says that a test could not run here.
-pub fn skip(why: &str) {
-    if let Some(path) = std::env::var_os("PROFUNDO_SKIP_FILE") {
-        let file = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path);
-        writeln!(file.unwrap(), "skipped: {why}").unwrap();
-    }
 }
 
 /// Runs a check with each interpreter of a minor version, or skips.
@@ -129,8 +116,7 @@ impl Target {
                 ["done"] => break,
                 _ => panic!("{line:?}"),
             };
-            // It says so before it blocks; it is there soon.
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            running.wait_until_blocked();
             let (frames, _, end) = interpreter.walk(state);
             assert_eq!(end, End::Whole, "{}: {name}", self.name);
             let found = find(&mut interpreter, &frames);
@@ -160,7 +146,7 @@ impl Target {
 /// The places of loops on the C stack, with how many frames came before each.
 pub type Loops = Vec<(usize, Option<u64>)>;
 
-/// What there is to be read of a running interpreter.
+/// The parts of a running interpreter that are read.
 #[derive(Debug)]
 pub struct Interpreter {
     pub layout: Layout,
@@ -202,6 +188,20 @@ impl Running {
         let mut line = String::new();
         let read = self.output.read_line(&mut line).unwrap();
         (read > 0).then(|| line.trim_end_matches('\n').to_owned())
+    }
+
+    /// Waits until one of its threads reads from its standard input. It prints its stack before
+    /// that.
+    pub fn wait_until_blocked(&self) {
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let call = format!("{} 0x0 ", libc::SYS_read);
+        wait_until("a thread that reads", || {
+            let mut threads = fs::read_dir(&tasks).unwrap().flatten();
+            threads.any(|thread| {
+                let current = fs::read_to_string(thread.path().join("syscall"));
+                current.is_ok_and(|current| current.starts_with(&call))
+            })
+        });
     }
 
     /// Has its blocking read return.

@@ -11,14 +11,14 @@ fn check(target: &mut Target) {
         let mut words = line.split(' ');
         let table = bytes(words.next().unwrap());
         let first_line: i32 = words.next().unwrap().parse().unwrap();
-        for (index, told) in words.enumerate() {
-            if told.is_empty() {
+        for (index, printed) in words.enumerate() {
+            if printed.is_empty() {
                 continue;
             }
             let offset = index as i32 * 2;
             let found = position(target.minor, &table, first_line, offset).unwrap_or_default();
-            let told = expected(told);
-            assert_eq!(found, told, "{} at {offset}: {table:?}", target.name);
+            let expected = parse(printed);
+            assert_eq!(found, expected, "{} at {offset}: {table:?}", target.name);
             instructions += 1;
         }
         codes += 1;
@@ -39,8 +39,9 @@ fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-fn expected(told: &str) -> Position {
-    let mut fields = told.split(',').map(|field| field.parse::<i32>().ok());
+/// The position that the interpreter printed.
+fn parse(printed: &str) -> Position {
+    let mut fields = printed.split(',').map(|field| field.parse::<i32>().ok());
     let mut next = || fields.next().unwrap();
     let (line, end_line, column, end_column) = (next(), next(), next(), next());
     Position {
@@ -70,4 +71,5 @@ versions! {
     lines_of_3_12 12
     lines_of_3_13 13
     lines_of_3_14 14
+    lines_of_3_15 15
 }

@@ -24,7 +24,7 @@ fn check(target: &mut Target) {
 
 #[test]
 fn calls_of_each_version() {
-    for minor in 8..=14 {
+    for minor in 8..=15 {
         each(minor, check);
     }
 }

@@ -4,9 +4,9 @@ use profundo_cpython::{End, Frame, Memory, code_key, code_shape, flag, is_holder
 
 use crate::interpreter::{Interpreter, Target, each, text};
 
-/// A frame as the interpreter itself tells it.
+/// A frame, as it is read or as the interpreter prints it.
 #[derive(Debug, PartialEq, Eq, Clone)]
-struct Told {
+struct FrameFacts {
     name: String,
     file: String,
     line: i32,
@@ -17,7 +17,7 @@ struct Told {
 }
 
 impl Interpreter {
-    fn told(&mut self, frame: Frame) -> Told {
+    fn describe(&mut self, frame: Frame) -> FrameFacts {
         let layout = self.layout;
         let key = code_key(&layout, &mut self.memory, frame.code).unwrap();
         let shape = code_shape(&layout, &mut self.memory, &key).unwrap();
@@ -25,7 +25,7 @@ impl Interpreter {
         assert!(self.memory.bytes(shape.lines.address, &mut table));
         let position =
             lines::position(layout.minor, &table, shape.first_line, frame.offset).unwrap();
-        Told {
+        FrameFacts {
             name: text(&mut self.memory, shape.name),
             file: text(&mut self.memory, shape.file),
             line: position.line.unwrap(),
@@ -39,7 +39,7 @@ impl Interpreter {
 
 fn check(target: &mut Target) {
     let (mut running, mut interpreter) = target.interpret(include_str!("stacks.py"));
-    let (mut stacks, mut told) = (0, Vec::new());
+    let (mut stacks, mut printed) = (0, Vec::new());
     while let Some(line) = running.line() {
         let fields: Vec<&str> = line.split('\t').collect();
         match fields[..] {
@@ -55,7 +55,7 @@ fn check(target: &mut Target) {
                 flags,
             ] => {
                 let flags: u32 = flags.parse().unwrap();
-                told.push(Told {
+                printed.push(FrameFacts {
                     name: name.to_owned(),
                     file: file.to_owned(),
                     line: line.parse().unwrap(),
@@ -66,11 +66,10 @@ fn check(target: &mut Target) {
                 });
             }
             ["stack", state] => {
-                // It says so before it blocks; it is there soon.
-                std::thread::sleep(std::time::Duration::from_millis(10));
-                check_stack(target, &mut interpreter, state.parse().unwrap(), &told);
+                running.wait_until_blocked();
+                check_stack(target, &mut interpreter, state.parse().unwrap(), &printed);
                 stacks += 1;
-                told.clear();
+                printed.clear();
                 running.go_on();
             }
             ["done"] => break,
@@ -81,15 +80,15 @@ fn check(target: &mut Target) {
     running.finish();
 }
 
-fn check_stack(target: &Target, interpreter: &mut Interpreter, state: u64, told: &[Told]) {
+fn check_stack(target: &Target, interpreter: &mut Interpreter, state: u64, printed: &[FrameFacts]) {
     let (frames, entries, end) = interpreter.walk(state);
-    assert_eq!(end, End::Whole, "{}: {told:?}", target.name);
-    let mut found: Vec<Told> = frames
+    assert_eq!(end, End::Whole, "{}: {printed:?}", target.name);
+    let mut found: Vec<FrameFacts> = frames
         .iter()
-        .map(|&frame| interpreter.told(frame))
+        .map(|&frame| interpreter.describe(frame))
         .collect();
-    let mut expected = told.to_vec();
-    // It has gone on within the line since it told.
+    let mut expected = printed.to_vec();
+    // The innermost one has gone on within its line since it printed that.
     for leaf in [&mut found[0], &mut expected[0]] {
         (leaf.column, leaf.end_column) = (None, None);
     }
@@ -140,4 +139,5 @@ versions! {
     stacks_of_3_12 12
     stacks_of_3_13 13
     stacks_of_3_14 14
+    stacks_of_3_15 15
 }

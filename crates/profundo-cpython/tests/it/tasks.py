@@ -62,7 +62,7 @@ async def main():
     await asyncio.sleep(0.01)
     event.set()
     await asyncio.gather(*tasks)
-    # Nobody asks for these names before they are read. One takes the number to go on from.
+    # These names are not asked for before they are read. One takes the number to go on from.
     task = asyncio.create_task(asyncio.sleep(0))
     number = int(task.get_name().split("-")[1])
     await task

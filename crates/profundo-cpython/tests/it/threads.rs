@@ -18,7 +18,7 @@ fn check(target: &mut Target) {
 
 #[test]
 fn names_of_threads() {
-    for minor in 8..=14 {
+    for minor in 8..=15 {
         each(minor, check);
     }
 }

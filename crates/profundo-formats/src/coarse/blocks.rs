@@ -1,18 +1,19 @@
-//! Where the file fills, fewer blocks are kept of those that were recorded: as if allocations had been recorded half
-//! as often, a quarter as often, and so on. Each that stays stands for as many more, so that sums stay right. The
-//! end of a block that was not kept is not kept either.
+//! Where the file fills, fewer of the recorded blocks are kept: as if allocations had been recorded
+//! half as often, a quarter as often, and so on. Each that stays stands for as many more, so that
+//! sums stay right. The end of a block that was not kept is not kept either.
 //!
-//! The second half of the file has steps of equal size, each with half the chances of the one before: so each step
-//! lasts twice as long, and a recording may be thousands of times as long as the one that fills the first half,
-//! while no few blocks outweigh all others. In the last step chances are halved with the room.
+//! The second half of the file has steps of equal size, each with half the chances of the one
+//! before: so each step lasts twice as long, and a recording may be thousands of times as long as
+//! the one that fills the first half, while no few blocks outweigh all others. In the last step
+//! chances are halved with the room.
 
 use profundo_model::{Block, Heap, Nanos, Sampling};
 use rustc_hash::FxHashMap;
 
-/// How many steps the whole file would have.
+/// The number of steps in the whole file.
 const STEPS: u64 = 32;
 
-/// How often chances are halved in a file that has so many bytes of those that it may have.
+/// The number of halvings of probabilities in a file of `size` bytes, of at most `limit`.
 pub(super) fn halvings(size: u64, limit: u64) -> u8 {
     let Some(over) = size.checked_sub(limit / 2) else {
         return 0;
@@ -23,21 +24,21 @@ pub(super) fn halvings(size: u64, limit: u64) -> u8 {
     (1 + (over / step).min(STEPS / 2) as u32 + last).min(63) as u8
 }
 
-/// What is known of blocks since the first of them was left out.
+/// The state of blocks since the first one was left out.
 #[derive(Debug, Default)]
 pub(super) struct Thinned {
-    /// The first row whose number may be another one in the file, and when that was.
+    /// The first row that may have another number in the file, and its time.
     first: Option<(u64, Nanos)>,
-    /// How many rows the file has.
+    /// The number of rows of the file.
     rows: u64,
-    /// The rows in the file of those that are there still.
+    /// The rows in the file of the live blocks.
     live: FxHashMap<u64, u64>,
-    /// How many were left out.
+    /// The number of blocks left out.
     left_out: u64,
 }
 
 impl Thinned {
-    /// The block that has this row, if it stays.
+    /// The block of this row, if it is kept.
     pub(super) fn block(
         &mut self,
         row: u64,
@@ -62,7 +63,7 @@ impl Thinned {
         Some(block)
     }
 
-    /// Leaves the ends of blocks that have stayed, by the rows that these have in the file.
+    /// Keeps the ends of kept blocks, by their rows in the file.
     pub(super) fn ends(&mut self, heap: &mut Heap) {
         let Some((first, _)) = self.first else { return };
         heap.ends.retain_mut(|end| match end.row < first {
@@ -77,21 +78,22 @@ impl Thinned {
         });
     }
 
-    /// Since when blocks were left out, if any were.
+    /// The time since which blocks were left out, if any were.
     pub(super) fn since(&self) -> Option<Nanos> {
         let (_, since) = self.first?;
         (self.left_out > 0).then_some(since)
     }
 }
 
-/// Whether what was recorded by one rule would have been by the same rule with its chances halved so many times.
+/// Whether an allocation recorded by one rule is also recorded by the same rule with its
+/// probability halved so many times.
 pub(super) fn stays(row: u64, size: u64, sampling: Sampling, halvings: u8) -> bool {
     let was = sampling.probability(size);
     let is = sampling.rarer(halvings).probability(size);
     was <= 0.0 || part(row) * was < is
 }
 
-/// A number between 0 and 1 that looks as if it were drawn, after splitmix64.
+/// A pseudo-random number between 0 and 1, after splitmix64.
 fn part(row: u64) -> f64 {
     let mut bits = row.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -140,7 +142,8 @@ mod tests {
             ..Block::default()
         };
         let sampling = Sampling::Bytes(1000);
-        assert!(thinned.block(0, block(0), sampling, 0).is_some());
+        let first = thinned.block(0, block(0), sampling, 0);
+        first.expect("there is room for the first block");
         let mut kept = vec![0];
         for row in 1..100 {
             if thinned.block(row, block(row), sampling, 2).is_some() {

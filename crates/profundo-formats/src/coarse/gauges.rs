@@ -1,5 +1,4 @@
-//! Of what a process had in memory within a stretch of time, the largest and the smallest are kept: a peak
-//! stays a peak.
+//! The extremes of a process's memory within a stretch of time: a peak stays a peak.
 
 use profundo_model::{Gauge, ProcessId};
 use rustc_hash::FxHashMap;
@@ -15,12 +14,12 @@ struct Extreme {
     stretch: u64,
     smallest: Gauge,
     largest: Gauge,
-    /// The last one: its counts go on from there.
+    /// The last one, whose counts continue.
     last: Gauge,
 }
 
 impl Extremes {
-    /// A row more. What came before its stretch goes to `ready`.
+    /// Takes a row. Rows before its stretch go to `ready`.
     pub(super) fn pass(&mut self, row: Gauge, length: u64, ready: &mut Vec<Gauge>) {
         let new = Extreme {
             stretch: row.time.0 / length.max(1),
@@ -30,16 +29,16 @@ impl Extremes {
         };
         match self.of.get_mut(&row.process) {
             Some(extreme) if extreme.stretch == new.stretch => extreme.take(row),
-            Some(extreme) => std::mem::replace(extreme, new).tell(false, ready),
+            Some(extreme) => std::mem::replace(extreme, new).append_to(false, ready),
             None => drop(self.of.insert(row.process, new)),
         }
     }
 
-    /// What there is of stretches that are not over, and each process's last row.
+    /// The rows of unfinished stretches, and each process's last row.
     pub(super) fn end(&mut self) -> Vec<Gauge> {
         let mut rows = Vec::new();
         for extreme in self.of.drain().map(|(_, extreme)| extreme) {
-            extreme.tell(true, &mut rows);
+            extreme.append_to(true, &mut rows);
         }
         rows.sort_by_key(|row| (row.time, row.process));
         rows
@@ -57,7 +56,7 @@ impl Extreme {
         self.last = row;
     }
 
-    fn tell(self, with_last: bool, ready: &mut Vec<Gauge>) {
+    fn append_to(self, with_last: bool, ready: &mut Vec<Gauge>) {
         let last = with_last.then_some(self.last);
         let mut rows: Vec<Gauge> = [self.smallest, self.largest].into_iter().collect();
         rows.extend(last);

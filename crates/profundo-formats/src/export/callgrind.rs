@@ -1,9 +1,10 @@
-//! Callgrind's format, for KCachegrind, QCachegrind and `callgrind_annotate`: by function its own time at its first line, and by
-//! callee how often it was called and what these calls took.
+//! Callgrind's format, for KCachegrind, QCachegrind and `callgrind_annotate`: by function its own
+//! time at its first line, and by callee the number and the time of its calls.
 //!
-//! A reader adds up what a function's callers paid for it. So of recursion only the outermost calls have a cost, those within
-//! have none, and the sum is right however deep it went. Where a function that others call was also called by nobody, the roots hang
-//! on one more, `<program>`, which pays for them. Where nothing was measured, calls are what everything costs.
+//! A reader adds up the cost of a function's calls over its callers. So in a recursion only the
+//! outermost calls have a cost, the inner ones have none, and the sum is right at any depth. If a
+//! called function is also a root, the roots get a common caller, `<program>`, which has their
+//! cost. Without measured times, the cost is the number of calls.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,7 +13,27 @@ use profundo_analysis::{CallLabel, CallTable, Counted, Filter, Selection, traced
 use profundo_model::{Clock, Profile};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Format;
+use super::format::{Holds, Row};
 use crate::Error;
+
+impl Format {
+    /// See [`callgrind`](self).
+    pub const CALLGRIND: Self = Self(&Row {
+        name: "callgrind",
+        aliases: &[],
+        extensions: &["callgrind"],
+        about: "The same for KCachegrind and callgrind_annotate",
+        file: "callgrind file",
+        holds: Holds::Calls,
+        has_title: false,
+        is_in_order: false,
+        has_memory_too: false,
+        misfit: |_| None,
+        is_start: |start| start.starts_with(b"# callgrind format\n"),
+        write: |profile, _, mut out| write(profile, &mut out),
+    });
+}
 
 /// Writes the table of calls.
 pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
@@ -53,11 +74,12 @@ impl<W: Write> Writer<'_, W> {
         writeln!(self.out, "events: {event}")?;
         writeln!(self.out, "summary: {}", self.own(&self.table.sum()))?;
         let functions = &self.table.functions;
-        // What is only counted would have no calls without.
+        // Without times, only calls have a cost.
         if !self.is_timed
-            || (functions.iter()).any(|it| !it.callers.is_empty() && it.as_root.begun.all() > 0)
+            || (functions.iter())
+                .any(|function| !function.callers.is_empty() && function.as_root.begun.all() > 0)
         {
-            self.names.said.insert(Said::File(UNKNOWN));
+            self.names.written.insert(Name::File(UNKNOWN));
             writeln!(self.out, "\nfl=({UNKNOWN}) ???")?;
             writeln!(self.out, "fn=({PROGRAM}) <program>")?;
             writeln!(self.out, "0 0")?;
@@ -92,7 +114,7 @@ impl<W: Write> Writer<'_, W> {
         Ok(())
     }
 
-    /// What a function costs itself.
+    /// The own cost of a function.
     fn own(&self, counted: &Counted) -> u64 {
         match self.is_timed {
             true => counted.own,
@@ -100,7 +122,7 @@ impl<W: Write> Writer<'_, W> {
         }
     }
 
-    /// Writes calls of a function from a line.
+    /// Writes the calls of a function from a line.
     fn call(&mut self, line: u32, callee: usize, calls: u64, took: u64) -> io::Result<()> {
         if (calls, took) == (0, 0) {
             return Ok(());
@@ -108,14 +130,14 @@ impl<W: Write> Writer<'_, W> {
         let (file, name) = self.names.of(callee);
         writeln!(self.out, "cfl={file}")?;
         writeln!(self.out, "cfn={name}")?;
-        // It was begun before anybody counted; without a call the cost would be taken for the caller's own.
+        // It began before counting; without a call its cost would count as the caller's own.
         let calls = calls.max(1);
         writeln!(self.out, "calls={calls} {}", self.names.labels[callee].line)?;
         writeln!(self.out, "{line} {took}")
     }
 }
 
-/// The numbers of the file that is not known, and of who calls the roots.
+/// The numbers of the unknown file, and of the roots' caller.
 const UNKNOWN: usize = 0;
 const PROGRAM: usize = 0;
 
@@ -125,11 +147,11 @@ struct Names<'a> {
     /// By row of the table, whether the name stands for another function of the same file, too.
     is_shared: Vec<bool>,
     files: FxHashMap<&'a str, usize>,
-    said: FxHashSet<Said>,
+    written: FxHashSet<Name>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
-enum Said {
+enum Name {
     File(usize),
     Function(usize),
 }
@@ -149,12 +171,12 @@ impl<'a> Names<'a> {
         Self {
             is_shared,
             files: FxHashMap::from_iter([("~", UNKNOWN)]),
-            said: FxHashSet::default(),
+            written: FxHashSet::default(),
             labels,
         }
     }
 
-    /// The file and the name of a function, in full where they come for the first time.
+    /// The file and the name of a function, in full at their first use.
     fn of(&mut self, row: usize) -> (String, String) {
         let label = &self.labels[row];
         let next = self.files.len();
@@ -167,13 +189,13 @@ impl<'a> Names<'a> {
             true => format!("{}:{}", clean(&label.name), label.line).into(),
             false => clean(&label.name),
         };
-        // The first number is that of the program.
+        // The first number is the program's.
         let number = row + 1;
-        let file = match self.said.insert(Said::File(file)) {
+        let file = match self.written.insert(Name::File(file)) {
             true => format!("({file}) {path}"),
             false => format!("({file})"),
         };
-        let name = match self.said.insert(Said::Function(number)) {
+        let name = match self.written.insert(Name::Function(number)) {
             true => format!("({number}) {name}"),
             false => format!("({number})"),
         };
@@ -181,7 +203,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// A name without what would break its line.
+/// A name without characters that would break its line.
 fn clean(name: &str) -> Cow<'_, str> {
     match name.chars().any(char::is_control) {
         true => name.replace(char::is_control, " ").into(),

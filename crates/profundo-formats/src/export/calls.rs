@@ -1,5 +1,5 @@
-//! The tree of calls: stacks in which equal frames are one, whatever their addresses. What is
-//! equal is the reader's choice: a function, or a function at a line.
+//! The tree of calls: stacks in which equal frames are one, whatever their addresses. The reader
+//! chooses the meaning of equal: the same function, or the same line of it.
 
 use profundo_model::{Kind, Kinds, Profile, Sample, TaskId, ThreadId};
 use rustc_hash::FxHashMap;
@@ -8,14 +8,14 @@ use super::owner;
 use super::view::{Point, View};
 use super::{Counts, Merge, Options, Weights, add};
 
-/// What a call is of.
+/// The callee of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Callee {
     /// A process, a thread or a task: a row of [`Calls::owners`].
     Owner(u32),
-    /// A function, at a line where lines are told apart (else 0).
+    /// A function, at a line where lines are kept apart (else 0).
     Function { function: u32, line: u32 },
-    /// The kernel, which ran for whoever is below.
+    /// The kernel, on behalf of the call below.
     System,
 }
 
@@ -30,17 +30,17 @@ pub(crate) struct Call {
     pub own_count: u64,
 }
 
-/// How to make the tree.
+/// The form of the tree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
     pub merge: Merge,
     pub weights: Weights,
-    /// Put `[system]` above what made a system call.
+    /// Put `[system]` above callers of system calls.
     pub system: bool,
     pub processes: bool,
     pub threads: bool,
     pub tasks: bool,
-    /// Begin with the functions that ran, and put their callers on them.
+    /// Begin with the running functions, and put their callers on them.
     pub bottom_up: bool,
 }
 
@@ -58,17 +58,17 @@ impl Manner {
     }
 }
 
-/// See the module.
+/// The tree of calls, see the module.
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub calls: Vec<Call>,
     pub owners: Vec<String>,
-    /// The row of each of them.
+    /// The row of each owner's name.
     owner_rows: FxHashMap<String, u32>,
     ids: FxHashMap<(Option<u32>, Callee), u32>,
     /// The call of each node of the view, for each root.
     met: FxHashMap<(Option<u32>, u32), u32>,
-    /// The first and the last line of each call that is known; 0 where none is.
+    /// The first and the last known line of each call; 0 where unknown.
     lines: Vec<(u32, u32)>,
     /// The root of each thread.
     roots: Vec<Option<u32>>,
@@ -96,7 +96,7 @@ impl Calls {
         calls.roots = (profile.threads.iter())
             .map(|(thread, _)| calls.root(profile, thread, manner))
             .collect();
-        // Most samples repeat a stack that was seen before.
+        // Most samples repeat an earlier stack.
         let mut sums: FxHashMap<(Option<u32>, u32, bool), (u64, u64)> = FxHashMap::default();
         let counts = Counts::new(profile);
         for (row, sample) in profile.samples.iter().enumerate() {
@@ -119,8 +119,9 @@ impl Calls {
         }
     }
 
-    /// The same stacks with the innermost function first. Processes, threads and tasks stay below. What ended in a call is
-    /// counted at the other end of its stack, so every call has the same total as before.
+    /// The same stacks with the innermost function first. Processes, threads and tasks stay below.
+    /// Weight at the end of a call moves to the other end of its stack, so every call keeps its
+    /// total.
     fn reversed(mut self) -> Self {
         let calls = std::mem::take(&mut self.calls);
         let lines = std::mem::take(&mut self.lines);
@@ -130,11 +131,11 @@ impl Calls {
             if ended.own == 0 && ended.own_count == 0 {
                 continue;
             }
-            let above = |it: &usize| calls[*it].parent.map(|it| it as usize);
+            let above = |call: &usize| calls[*call].parent.map(|call| call as usize);
             let path: Vec<usize> = std::iter::successors(Some(index), above).collect();
-            let is_owner = |it: &&usize| matches!(calls[**it].callee, Callee::Owner(_));
+            let is_owner = |call: &&usize| matches!(calls[**call].callee, Callee::Owner(_));
             let owners = path.iter().rev().filter(is_owner);
-            let functions = path.iter().filter(|it| !is_owner(it));
+            let functions = path.iter().filter(|call| !is_owner(call));
             let mut last = None;
             for &call in owners.chain(functions) {
                 let child = self.child(last, calls[call].callee);
@@ -163,7 +164,7 @@ impl Calls {
         root
     }
 
-    /// What all stacks of a sample's thread, or of its task on it, stand on.
+    /// The common root of a sample's thread, or of its task there.
     fn root_of(&mut self, profile: &Profile, sample: &Sample) -> Option<u32> {
         let root = self.roots[sample.thread.index()];
         if !self.tasks {
@@ -223,7 +224,7 @@ impl Calls {
             }
         }
         let call = call.expect("a node has at least one frame");
-        // The kernel's own functions say it better.
+        // The kernel's own functions are more precise.
         if is_system && !view.is_in_kernel(node) {
             self.child(Some(call), Callee::System)
         } else {
@@ -239,7 +240,7 @@ impl Calls {
         }
     }
 
-    /// The first and the last line that a call was seen at; 0 where none is known.
+    /// The first and the last line of a call; 0 where unknown.
     pub(crate) fn lines(&self, call: u32) -> (u32, u32) {
         self.lines[call as usize]
     }
@@ -267,7 +268,7 @@ impl Calls {
         })
     }
 
-    /// The sums over each call and all that it called, as weights and counts.
+    /// The sums over each call and all its callees, as weights and counts.
     pub(crate) fn totals(&self) -> Vec<(u64, u64)> {
         let mut totals: Vec<(u64, u64)> = (self.calls.iter())
             .map(|call| (call.own, call.own_count))

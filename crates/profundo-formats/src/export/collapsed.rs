@@ -1,30 +1,51 @@
 //! Collapsed (folded) stacks: `root;…;leaf weight`, a line for each distinct stack.
 //!
-//! The format has no escapes, so a name gives up what would break a line: `;` becomes `:`, line
-//! breaks and other control characters become spaces, and a name that ends in a number of its own
-//! (`worker 12`) gets `_` before it, since `flamegraph.pl` takes two numbers at the end of a line
-//! for the weights of two profiles. A Python function carries its file, for half of them are
-//! called `<module>`, `run` or `__init__`; any other one does where two files have its name.
+//! The format has no escapes, so characters in names that would break a line are replaced: `;`
+//! becomes `:`, line breaks and other control characters become spaces, and a name that ends in a
+//! number of its own (`worker 12`) gets `_` before it, since `flamegraph.pl` takes two numbers at
+//! the end of a line for the weights of two profiles. A Python function carries its file, for half
+//! of them are called `<module>`, `run` or `__init__`; any other one does where two files have its
+//! name.
 //!
-//! With [`Options::kinds`] names end in what `flamegraph.pl --color java` colours by: `_[k]` the
-//! kernel's, `_[j]` interpreted or generated; and `[system]_[k]` stands above what made a system call, where the
-//! kernel's functions are not known.
+//! With [`Options::kinds`] names end in the marks for `flamegraph.pl --color java`: `_[k]` the
+//! kernel's, `_[j]` interpreted or generated; and `[system]_[k]` stands above the caller of a
+//! system call, where the kernel's functions are unknown.
 
 use std::io::Write;
 
 use profundo_model::{Kinds, Profile, SampleKind};
 use rustc_hash::FxHashMap;
 
+use super::Format;
 use super::calls::{Callee, Calls, Manner};
+use super::format::{Holds, Row};
 use super::view::{Side, View};
 use super::{Options, Weights};
 use crate::Error;
 
-/// Writes the stacks, those of one caller side by side, in the order of their names. They weigh
-/// their counts unless told otherwise.
+impl Format {
+    /// See [`collapsed`](self).
+    pub const COLLAPSED: Self = Self(&Row {
+        name: "collapsed",
+        aliases: &["folded"],
+        extensions: &["folded", "collapsed", "txt"],
+        about: "A line for each stack, for flame graph scripts",
+        file: "file of collapsed stacks",
+        holds: Holds::Samples,
+        has_title: false,
+        is_in_order: false,
+        has_memory_too: false,
+        misfit: |_| None,
+        is_start,
+        write: |profile, options, mut out| write(profile, options, &mut out),
+    });
+}
+
+/// Writes the stacks, those of one caller side by side, in the order of their names. By default
+/// they weigh their counts.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
     let view = View::new(profile, options);
-    // Who calls once may take all the time.
+    // A single call may take all the time.
     let usual = match profile.meta.kind {
         SampleKind::Traced => Weights::or_time(None, profile),
         _ => Weights::Samples,
@@ -36,7 +57,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Resu
     let label = |call: u32| label(&view, &calls, &names, options.kinds, call);
     let (roots, children) = calls.children(label);
 
-    // The line so far, and where it ends for each level above.
+    // The line so far, and its end at each level above.
     let mut line = String::new();
     let mut open: Vec<(u32, usize)> = roots.iter().rev().map(|&root| (root, 0)).collect();
     while let Some((call, length)) = open.pop() {
@@ -60,7 +81,21 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Resu
     Ok(())
 }
 
-/// Where the space stands before a number that ends the line and is not its weight.
+/// Whether a file begins with lines that end in a number, with more than one name before it.
+fn is_start(start: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(start);
+    let Some((whole, _)) = text.rsplit_once('\n') else {
+        return false;
+    };
+    let is_stack = |line: &str| {
+        let parts = line.rsplit_once(' ');
+        parts.is_some_and(|(stack, number)| !stack.is_empty() && number.parse::<u64>().is_ok())
+    };
+    let has_callers = |line: &str| line.contains(';');
+    whole.lines().all(is_stack) && whole.lines().any(has_callers)
+}
+
+/// The position of the space before a number that ends the line and is not its weight.
 fn last_gap(line: &str) -> Option<usize> {
     let (start, number) = line.rsplit_once(' ')?;
     let is_number = number
@@ -97,7 +132,7 @@ fn label(view: &View<'_>, calls: &Calls, names: &[String], kinds: bool, call: u3
     label
 }
 
-/// The name of each function, by which it can be told from the others.
+/// A distinct name for each function.
 fn names(view: &View<'_>) -> Vec<String> {
     let mut names: Vec<String> = (view.functions.iter())
         .map(|function| match function.side {
@@ -133,7 +168,7 @@ fn with_file(name: &str, file: &str) -> String {
     }
 }
 
-/// The text without what ends a frame or a line.
+/// The text without characters that end a frame or a line.
 fn clean(text: &str) -> String {
     let text: String = text
         .chars()
@@ -147,5 +182,24 @@ fn clean(text: &str) -> String {
     match text.trim() {
         "" => "[unknown]".into(),
         trimmed => trimmed.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_stacks_differ_from_lines_of_code() {
+        assert!(is_start(b"main;work 3\nmain 1\nmain;li"));
+        for no in [
+            &b"int x = 1;\n"[..],
+            b"a 1\nb 2\n",
+            b"main;work 3",
+            b"main;work\n",
+            b"",
+        ] {
+            assert!(!is_start(no), "{no:?}");
+        }
     }
 }

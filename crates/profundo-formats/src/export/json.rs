@@ -1,4 +1,4 @@
-//! Text in JSON: the little of it that is written here.
+//! JSON strings, for the little JSON written here.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ pub(crate) fn string(out: &mut impl Write, text: &str) -> io::Result<()> {
             b'\n' => b"\\n",
             b'\r' => b"\\r",
             b'\t' => b"\\t",
-            // `<` would end the page that carries the text in a script.
+            // `<` would end the script element of a page that carries the text.
             0..0x20 | b'<' => b"",
             _ => continue,
         };

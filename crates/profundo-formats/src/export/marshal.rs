@@ -1,10 +1,11 @@
-//! As much of Python's `marshal` as a table of calls needs, in the form of version 4, which every Python 3 reads.
+//! The part of Python's `marshal` that a table of calls needs, in the form of version 4, which
+//! every Python 3 reads.
 //!
-//! A text that comes again is a number: that of its first occurrence among all that are marked as such.
+//! A repeated text is a number: that of its first occurrence among all marked ones.
 
 use rustc_hash::FxHashMap;
 
-/// The mark of what may be referred to.
+/// The mark of a value that later ones may refer to.
 const MARKED: u8 = 0x80;
 
 /// Values in the making.
@@ -15,7 +16,7 @@ pub(super) struct Marshal {
 }
 
 impl Marshal {
-    /// What follows are keys and values in turn, up to [`Marshal::end_dict`].
+    /// Starts a dictionary: keys and values follow in turn, up to [`Marshal::end_dict`].
     pub(super) fn dict(&mut self) {
         self.bytes.push(b'{');
     }
@@ -24,7 +25,7 @@ impl Marshal {
         self.bytes.push(b'0');
     }
 
-    /// What follows are its values.
+    /// Starts a tuple: its values follow.
     pub(super) fn tuple(&mut self, values: u8) {
         self.bytes.extend([b')', values]);
     }

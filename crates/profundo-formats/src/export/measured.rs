@@ -1,8 +1,8 @@
-//! Weights that are no time: bytes and blocks of memory, in words and by the units that other tools know.
+//! Weights that are no time: bytes and blocks of memory, in words and in the units of other tools.
 
 use profundo_model::{Measure, Part, Profile, SampleKind};
 
-/// What the samples of a profile measure of a heap, if they do.
+/// The measure of a heap, if the profile's samples have one.
 pub(super) fn of(profile: &Profile) -> Option<Measure> {
     match profile.meta.kind {
         SampleKind::Heap(measure) => Some(measure),
@@ -20,7 +20,7 @@ pub(super) fn text(measure: Measure, weight: u64) -> String {
     }
 }
 
-/// Which blocks are meant.
+/// The measured blocks.
 pub(super) fn which(measure: Measure) -> &'static str {
     match measure.part {
         Part::Allocated => "allocated",
@@ -31,15 +31,7 @@ pub(super) fn which(measure: Measure) -> &'static str {
     }
 }
 
-/// What all of it is.
-pub(super) fn whole(measure: Measure) -> &'static str {
-    match measure.counts {
-        true => "blocks",
-        false => "bytes",
-    }
-}
-
-/// What Go's own heap profiles call it, and the unit; what they do not have has no name there.
+/// The name in Go's own heap profiles, and the unit; measures that they lack have our own names.
 pub(super) fn pprof(measure: Measure) -> Option<(&'static str, &'static str)> {
     let unit = match measure.counts {
         true => "count",
@@ -56,7 +48,7 @@ pub(super) fn pprof(measure: Measure) -> Option<(&'static str, &'static str)> {
     Some((name, unit))
 }
 
-fn bytes(number: u64) -> String {
+pub(super) fn bytes(number: u64) -> String {
     let (mut size, mut unit) = (number as f64, "B");
     for next in ["kB", "MB", "GB", "TB", "PB", "EB"] {
         if size < 999.5 {

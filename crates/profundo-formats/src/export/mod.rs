@@ -6,14 +6,18 @@
 //! | [`collapsed`] | `flamegraph.pl`, inferno, grep | stacks of names, one a line |
 //! | [`speedscope`] | <https://www.speedscope.app> | each thread's stacks in the order of time |
 //! | [`flame`] | any browser | a picture that answers to the mouse |
+//! | [`graph`] | any browser, Graphviz | the functions and who calls whom |
+//! | [`square`] | any browser | the call tree as boxes in boxes |
+//! | [`heatmap`] | any browser | time against the offset within each second |
 //! | [`pstats`] | Python's `pstats`, SnakeViz, gprof2dot, … | how often each function was called, and by whom |
 //! | [`callgrind`] | KCachegrind, `callgrind_annotate` | the same |
 //! | [`lprof`] | `python -m line_profiler` | how often each line was run |
 //!
-//! The last three are of profiles whose calls or lines were counted, and hold all of these. The others look at a profile through one `View`, which decides what is shown, so that a
-//! function has the same time of its own in each of them and in our reports. Nothing is left out
-//! in silence: a sample of which every frame is hidden stands under `[runtime]`, or `[libraries]`
-//! where those are hidden too.
+//! The last three are of profiles whose calls or lines were counted, and hold all of these. The
+//! others look at a profile through one `View`, which decides what is shown, so that a function has
+//! the same time of its own in each of them and in our reports. Nothing is left out in silence: a
+//! sample of which every frame is hidden stands under `[runtime]`, or `[libraries]` where those are
+//! hidden too.
 //!
 //! ```
 //! use profundo_formats::export::{Format, Options, write};
@@ -21,7 +25,7 @@
 //!
 //! let profile = Profile::from_folded("main;work 3\nmain;idle 1").unwrap();
 //! let mut text = Vec::new();
-//! write(&profile, Format::Collapsed, &Options::default(), &mut text)?;
+//! write(&profile, Format::COLLAPSED, &Options::default(), &mut text)?;
 //! assert_eq!(text, b"main;idle 1\nmain;work 3\n");
 //! # Ok::<(), profundo_formats::Error>(())
 //! ```
@@ -30,6 +34,9 @@ pub mod callgrind;
 mod calls;
 pub mod collapsed;
 pub mod flame;
+mod format;
+pub mod graph;
+pub mod heatmap;
 mod json;
 pub mod lprof;
 mod marshal;
@@ -39,13 +46,12 @@ mod path;
 mod pickle;
 pub mod pprof;
 pub mod pstats;
-mod sniff;
 pub mod speedscope;
+pub mod square;
+mod text;
 mod view;
 
-use std::fmt;
 use std::io::Write;
-use std::path::Path;
 use std::str::FromStr;
 
 use profundo_analysis::calls_by_sample;
@@ -53,126 +59,36 @@ use profundo_model::{Measure, Profile, Sample};
 
 use crate::Error;
 
+pub use format::{Format, Holds, listed};
 pub use path::to_path;
 
-/// A format that is written for others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// See [`pprof`].
-    Pprof,
-    /// See [`collapsed`].
-    Collapsed,
-    /// See [`speedscope`].
-    Speedscope,
-    /// See [`flame`].
-    Flame,
-    /// See [`pstats`].
-    Pstats,
-    /// See [`callgrind`].
-    Callgrind,
-    /// See [`lprof`].
-    Lprof,
-}
-
 impl Format {
-    /// Every format.
-    pub const ALL: [Format; 7] = [
-        Format::Pprof,
-        Format::Collapsed,
-        Format::Speedscope,
-        Format::Flame,
-        Format::Pstats,
-        Format::Callgrind,
-        Format::Lprof,
+    /// Every format: a new one has a file with its row, and its name here.
+    pub const ALL: &'static [Format] = &[
+        Format::PPROF,
+        Format::COLLAPSED,
+        Format::SPEEDSCOPE,
+        Format::FLAME,
+        Format::GRAPH,
+        Format::DOT,
+        Format::SQUARE,
+        Format::PSTATS,
+        Format::CALLGRIND,
+        Format::LPROF,
     ];
-
-    /// Whether it is a format of calls or lines that were counted, which knows no samples.
-    pub fn is_counted(self) -> bool {
-        matches!(self, Self::Pstats | Self::Callgrind | Self::Lprof)
-    }
-
-    /// The name by which it is asked for.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pprof => "pprof",
-            Self::Collapsed => "collapsed",
-            Self::Speedscope => "speedscope",
-            Self::Flame => "flame",
-            Self::Pstats => "pstats",
-            Self::Callgrind => "callgrind",
-            Self::Lprof => "lprof",
-        }
-    }
-
-    /// What the name of such a file ends in.
-    pub fn extension(self) -> &'static str {
-        self.extensions()[0]
-    }
-
-    fn extensions(self) -> &'static [&'static str] {
-        match self {
-            Self::Pprof => &["pb.gz", "pprof", "pprof.gz"],
-            Self::Collapsed => &["folded", "collapsed", "txt"],
-            Self::Speedscope => &["speedscope.json", "json", "speedscope"],
-            Self::Flame => &["svg"],
-            Self::Pstats => &["pstats", "prof"],
-            Self::Callgrind => &["callgrind"],
-            Self::Lprof => &["lprof"],
-        }
-    }
-
-    /// The format that a file of this name is taken to be of.
-    pub fn of_path(path: &Path) -> Option<Format> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-        let ends = |extension: &&'static str| {
-            name.strip_suffix(extension)
-                .is_some_and(|stem| stem.ends_with('.'))
-        };
-        Self::ALL
-            .into_iter()
-            .find(|format| format.extensions().iter().any(ends))
-    }
 }
 
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let known = match name.to_ascii_lowercase().as_str() {
-            "pprof" | "pb" => Self::Pprof,
-            "collapsed" | "folded" => Self::Collapsed,
-            "speedscope" => Self::Speedscope,
-            "flame" | "flamegraph" | "svg" => Self::Flame,
-            "pstats" | "cprofile" => Self::Pstats,
-            "callgrind" => Self::Callgrind,
-            "lprof" | "line_profiler" => Self::Lprof,
-            _ => {
-                return Err(Error::UnknownChoice {
-                    name: name.into(),
-                    choices: "pprof, collapsed, speedscope, flame, pstats, callgrind or lprof",
-                });
-            }
-        };
-        Ok(known)
-    }
-}
-
-/// What a sample weighs.
+/// The weight of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Weights {
-    /// Its count, as in our reports: its time in periods, at least 1. Of calls that were counted, these.
+    /// Its count, as in our reports: its time in periods, at least 1. Of calls that were counted,
+    /// these.
     Samples,
     /// Its time, in nanoseconds.
     Time,
 }
 
-/// What is taken for one and the same frame.
+/// The rule by which frames are one and the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Merge {
     /// A function, at whatever line.
@@ -211,16 +127,17 @@ impl FromStr for Merge {
     }
 }
 
-/// How a profile is written. A format takes what concerns it: `docs/exports.md` has the table.
+/// Options for writing a profile. A format takes those that it knows: `docs/exports.md` has the
+/// table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Options {
     /// Show the interpreter's own frames and what starts a program or a thread, too.
     pub include_runtime: bool,
     /// Show only the reader's own code: the time of libraries is that of their nearest caller.
     pub only_mine: bool,
-    /// What a sample weighs; by default each format's own custom.
+    /// The weight of a sample; by default each format's custom.
     pub weights: Option<Weights>,
-    /// What is one frame; by default each format's own custom.
+    /// The rule by which frames are one; by default each format's custom.
     pub merge: Option<Merge>,
     /// Put each process's command under all of its stacks.
     pub processes: bool,
@@ -230,9 +147,10 @@ pub struct Options {
     pub tasks: bool,
     /// Mark frames with their kind, in the way of the format: `_[k]` for the kernel's.
     pub kinds: bool,
-    /// What the picture or the file is called; by default the command line.
+    /// The title of the picture or the file; by default the command line.
     pub title: Option<String>,
-    /// What of the memory is shown first, where a file holds time and memory beside each other.
+    /// The part of the memory that is shown first, where a file has time and memory beside each
+    /// other.
     pub measure: Option<Measure>,
     /// Draw the root at the top.
     pub icicle: bool,
@@ -240,6 +158,44 @@ pub struct Options {
     pub bottom_up: bool,
     /// The least share of the picture's width that is drawn, from 0 to 1.
     pub min_share: Option<f64>,
+    /// The options of a call graph.
+    pub graph: graph::GraphOptions,
+    /// The order of the boxes of a picture, from left to right.
+    pub order: Order,
+    /// The meaning of the colours of a picture.
+    pub colours: Colours,
+    /// The time of a heatmap's columns, in nanoseconds.
+    pub column: Option<u64>,
+    /// The time of a heatmap's rows, in nanoseconds.
+    pub row: Option<u64>,
+    /// Show the time that threads waited in a heatmap, in place of their time on a CPU.
+    pub waiting: bool,
+}
+
+/// The order of boxes with one caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Order {
+    /// The widest first.
+    #[default]
+    Widest,
+    /// By name, so that two pictures can be compared.
+    Name,
+    /// By time, in a lane for each thread.
+    Time,
+}
+
+/// The meaning of the colours of boxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Colours {
+    /// Python, native, system, waiting, …
+    #[default]
+    Kind,
+    /// The package or the library that has the function.
+    Package,
+    /// The file that has it.
+    File,
+    /// The function's own time, wherever it runs.
+    Heat,
 }
 
 /// Writes `profile` to `out`.
@@ -251,18 +207,10 @@ pub fn write(
     options: &Options,
     out: &mut impl Write,
 ) -> Result<(), Error> {
-    match format {
-        Format::Pprof => pprof::write(profile, options, out),
-        Format::Collapsed => collapsed::write(profile, options, out),
-        Format::Speedscope => speedscope::write(profile, options, out),
-        Format::Flame => flame::write(profile, options, out),
-        Format::Pstats => pstats::write(profile, out),
-        Format::Callgrind => callgrind::write(profile, out),
-        Format::Lprof => lprof::write(profile, out),
-    }
+    (format.0.write)(profile, options, out)
 }
 
-/// Adds up weights; those of a file that nobody trusts may be more than fit.
+/// Adds up weights. Those of an untrusted file may overflow: then the sum stays at its maximum.
 fn add(sum: &mut u64, weight: u64) {
     *sum = sum.saturating_add(weight);
 }
@@ -300,7 +248,7 @@ impl Weights {
         }
     }
 
-    /// What was asked for, or time; but counts where no sample says how much time it stands for.
+    /// The requested weights, or time; counts where no sample stands for a known time.
     fn or_time(asked: Option<Weights>, profile: &Profile) -> Weights {
         asked.unwrap_or_else(|| {
             if profile.samples.iter().any(|sample| sample.weight.0 > 0) {

@@ -1,4 +1,4 @@
-//! Whose a sample is: its process, its thread and its task, in words.
+//! The owners of a sample: its process, its thread and its task, in words.
 
 use profundo_model::{Profile, TaskId, ThreadId};
 
@@ -24,7 +24,7 @@ pub(crate) fn thread_name(profile: &Profile, thread: ThreadId) -> String {
     }
 }
 
-/// A thread's name with its numbers, which tell it from others of that name.
+/// A thread's name with its numbers, which distinguish it from others of that name.
 pub(crate) fn thread(profile: &Profile, id: ThreadId) -> String {
     let thread = profile.threads.get(id);
     let name = profile.strings.get(thread.name);
@@ -36,7 +36,7 @@ pub(crate) fn thread(profile: &Profile, id: ThreadId) -> String {
     }
 }
 
-/// Whether this is a task, and not what a thread does outside of all tasks.
+/// True for a task that is not its thread's root task.
 pub(crate) fn is_task(profile: &Profile, task: TaskId) -> bool {
     profile.tasks.len() > task.index() && {
         let task = profile.tasks.get(task);
@@ -44,7 +44,7 @@ pub(crate) fn is_task(profile: &Profile, task: TaskId) -> bool {
     }
 }
 
-/// A task's name, or its number as reports show it.
+/// A task's name, or its number in reports.
 pub(crate) fn task(profile: &Profile, task: TaskId) -> String {
     let task = profile.tasks.get(task);
     match profile.strings.get(task.name) {
@@ -53,7 +53,7 @@ pub(crate) fn task(profile: &Profile, task: TaskId) -> String {
     }
 }
 
-/// What the whole is called: the first command, or nothing better than our name.
+/// The name of the whole: the first command, or else our own name.
 pub(crate) fn title(profile: &Profile) -> String {
     let command = (profile.processes.iter())
         .map(|process| profile.strings.get(process.command))

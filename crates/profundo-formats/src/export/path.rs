@@ -10,12 +10,12 @@ use super::{Format, Options, write};
 use crate::Error;
 
 /// Writes `profile` to `path`, or to the standard output where `path` is `-`; in `format`, or in
-/// that which the path's ending tells.
+/// the format of the path's ending.
 ///
-/// A file is written beside its place and renamed when it is whole, so a full disk leaves what was
-/// there before, and nothing half done. A symbolic link is followed. What is not a regular file
-/// (a pipe, `/dev/stdout`) is written directly. Unlike a saved profile, it is for others to read:
-/// its mode is the usual one.
+/// A file is written beside its place and renamed when it is whole, so a full disk leaves the
+/// former file, and nothing half done. A symbolic link is followed. A pipe or a device
+/// (`/dev/stdout`) is written directly. Unlike a saved profile, it is for others to read: its mode
+/// is the usual one.
 pub fn to_path(
     profile: &Profile,
     format: Option<Format>,
@@ -63,7 +63,7 @@ fn replace(
     )
     .map_err(|error| placed(error, place))
     .and_then(|file| {
-        // A file that was there keeps its mode where that can be.
+        // An existing file keeps its mode if possible.
         let _ = mode.map(|mode| file.set_permissions(mode));
         file.sync_all()
             .map_err(|source| failed("write", place, source))
@@ -102,7 +102,7 @@ fn create_beside(place: &Path) -> Result<(File, PathBuf), Error> {
         let beside = place.with_file_name(hidden);
         match File::create_new(&beside) {
             Ok(file) => return Ok((file, beside)),
-            // Another thread's, or left by a process that had our number.
+            // It is another thread's, or left by a process that had our id.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => {
                 number += 1;
             }
@@ -111,7 +111,7 @@ fn create_beside(place: &Path) -> Result<(File, PathBuf), Error> {
     }
 }
 
-/// Says where a write failed.
+/// Adds the path to a failed write.
 fn placed(error: Error, path: &Path) -> Error {
     match error {
         Error::Write(source) => failed("write", path, source),

@@ -1,6 +1,7 @@
-//! As much of Python's `pickle` as a table of lines needs, in protocol 2, which every Python 3 reads.
+//! The part of Python's `pickle` that a table of lines needs, in protocol 2, which every Python 3
+//! reads.
 
-/// Values in the making: each goes onto a stack, and what puts some together takes them from there.
+/// Values in the making: each goes onto a stack, and containers take their members from there.
 #[derive(Debug)]
 pub(super) struct Pickle {
     pub bytes: Vec<u8>,
@@ -13,19 +14,19 @@ impl Pickle {
         }
     }
 
-    /// An object of a class, without anything in it.
+    /// An empty object of a class.
     pub(super) fn object(&mut self, module: &str, class: &str) {
         self.bytes.push(b'c');
         self.bytes.extend(format!("{module}\n{class}\n").bytes());
         self.bytes.extend([b')', 0x81]);
     }
 
-    /// Gives the last object the members of the dictionary that came after it.
+    /// Gives the last object the members of the dictionary after it.
     pub(super) fn build(&mut self) {
         self.bytes.push(b'b');
     }
 
-    /// What follows are keys and values in turn, up to [`Pickle::end_dict`].
+    /// Starts a dictionary: keys and values follow in turn, up to [`Pickle::end_dict`].
     pub(super) fn dict(&mut self) {
         self.bytes.extend(b"}(");
     }
@@ -34,7 +35,7 @@ impl Pickle {
         self.bytes.push(b'u');
     }
 
-    /// What follows are its values, up to [`Pickle::end_list`].
+    /// Starts a list: its values follow, up to [`Pickle::end_list`].
     pub(super) fn list(&mut self) {
         self.bytes.extend(b"](");
     }
@@ -43,7 +44,7 @@ impl Pickle {
         self.bytes.push(b'e');
     }
 
-    /// Makes one of the last three values.
+    /// Makes a tuple of the last three values.
     pub(super) fn tuple3(&mut self) {
         self.bytes.push(0x87);
     }

@@ -1,18 +1,40 @@
-//! The file that Python's `pstats.Stats(FILE)` loads, as `cProfile` writes it: by function the primitive calls, all calls, own
-//! and cumulative seconds, and by caller the same of the calls that it made, there with all calls first.
+//! The file that Python's `pstats.Stats(FILE)` loads, as `cProfile` writes it: by function the
+//! primitive calls, all calls, own and cumulative seconds, and by caller the same of the calls that
+//! it made, there with all calls first.
 //!
-//! What goes on after an await is a call here, because it is one to cProfile.
+//! A resume after an await is a call here, because cProfile counts it as one.
 
 use std::io::Write;
 
 use profundo_analysis::{CallLabel, Counted, Filter, Selection, traced};
 use profundo_model::Profile;
 
+use super::Format;
+use super::format::{Holds, Row};
 use super::marshal::Marshal;
 use crate::Error;
 
-/// Writes the table of calls. Functions are in the order of their standard names, so that those that `pstats` finds equal stay in
-/// the order of our own table.
+impl Format {
+    /// See [`pstats`](self).
+    pub const PSTATS: Self = Self(&Row {
+        name: "pstats",
+        aliases: &["cprofile"],
+        extensions: &["pstats", "prof"],
+        about: "The table of calls for Python's pstats and what reads its files, where `trace` has counted them",
+        file: "pstats file",
+        holds: Holds::Calls,
+        has_title: false,
+        is_in_order: false,
+        has_memory_too: false,
+        misfit: |_| None,
+        // A dictionary whose first key is a tuple of three.
+        is_start: |start| matches!(start, [b'{' | 0xfb, tuple, 3, ..] if tuple & 0x7f == b')'),
+        write: |profile, _, mut out| write(profile, &mut out),
+    });
+}
+
+/// Writes the table of calls. Functions are in the order of their standard names, so that those
+/// equal to `pstats` keep the order of our own table.
 pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     if profile.traced.calls.is_empty() {
         return Err(Error::NotCounted { what: "calls" });

@@ -6,17 +6,19 @@
 //!                  "samples": [[frame, …root first], …], "weights": [n, …] }…] }
 //! ```
 //!
-//! Frames are lines of functions unless told otherwise. Samples in a row with one stack are one
-//! entry. Where that is still too much for a page to hold, the entries within a short time are
-//! added up by stack, and within a longer one, until they are few enough: the order in that time
-//! is lost, no weight is.
+//! Frames are lines of functions by default. Samples in a row with one stack are one
+//! entry. If that is still too much for a page, the entries within a short time are added up by
+//! stack, and within a longer one, until they are few enough: the order in that time is lost, no
+//! weight is.
 
 use std::io::{self, Write};
 
 use profundo_model::{Kind, Kinds, Profile, ThreadId};
 use rustc_hash::FxHashMap;
 
+use super::Format;
 use super::calls::{Callee, Calls, Manner};
+use super::format::{Holds, Row, has};
 use super::view::View;
 use super::{Counts, Merge, Options, Weights, add, json, measured, owner};
 use crate::Error;
@@ -24,7 +26,31 @@ use crate::Error;
 /// The most frame numbers in all entries: about 50 MB of text, which a page reads in seconds.
 const MOST_NUMBERS: u64 = 8_000_000;
 
-/// Writes the profile. Its time runs without gaps: where a thread was not sampled, nothing is.
+impl Format {
+    /// See [`speedscope`](self).
+    pub const SPEEDSCOPE: Self = Self(&Row {
+        name: "speedscope",
+        aliases: &[],
+        extensions: &["speedscope.json", "json", "speedscope"],
+        about: "JSON for speedscope.app",
+        file: "speedscope file",
+        holds: Holds::Samples,
+        has_title: true,
+        is_in_order: true,
+        has_memory_too: false,
+        misfit: |options| {
+            (options.processes || options.threads).then_some(
+                "speedscope shows each thread by itself; it needs no --threads or --processes",
+            )
+        },
+        is_start: |start| {
+            start.starts_with(b"{") && has(start, b"speedscope.app/file-format-schema.json")
+        },
+        write: |profile, options, mut out| write(profile, options, &mut out),
+    });
+}
+
+/// Writes the profile. Its time has no gaps: unsampled time of a thread is an empty stack.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
     bounded(profile, options, MOST_NUMBERS, out)
 }
@@ -48,13 +74,13 @@ fn bounded(
         .map_err(Error::Write)
 }
 
-/// An entry: when it began, the call at its leaf, and what it weighs.
+/// An entry: its start, the call at its leaf, and its weight.
 type Run = (u64, u32, u64);
 
 struct Runs {
     calls: Calls,
     depths: Vec<u32>,
-    /// Those of each thread that has any.
+    /// The entries of each thread that has any.
     threads: Vec<(ThreadId, Vec<Run>)>,
 }
 
@@ -94,9 +120,10 @@ impl Runs {
         runs.map(depth).sum()
     }
 
-    /// Adds up by stack within windows of time, which grow until the entries are few enough.
+    /// Adds up entries by stack within windows of time, which grow until the entries are few
+    /// enough.
     fn bound(&mut self, most: u64) {
-        // One millisecond; at the last, one window holds everything.
+        // One millisecond; in the end, one window holds everything.
         let mut window = 1 << 20;
         while self.numbers() > most && window < 1 << 62 {
             for (_, runs) in &mut self.threads {
@@ -162,7 +189,7 @@ impl Runs {
         out.write_all(b"]}\n")
     }
 
-    /// Writes the frames that are used, and gives the number of each call's.
+    /// Writes the used frames, and returns the number of each call's frame.
     fn frames(&self, view: &View<'_>, out: &mut impl Write) -> io::Result<Vec<u32>> {
         let mut numbers: FxHashMap<Callee, u32> = FxHashMap::default();
         let mut of_call = Vec::with_capacity(self.calls.calls.len());
@@ -244,8 +271,8 @@ impl Runs {
     }
 }
 
-/// The runs with those of one stack added up within each window of time, in the order in which
-/// the stacks came up.
+/// The runs with those of one stack added up within each window of time, in the order of the
+/// stacks' first appearance.
 fn within(window: u64, runs: &[Run]) -> Vec<Run> {
     let mut sums: Vec<Run> = Vec::new();
     let mut rows: FxHashMap<u32, usize> = FxHashMap::default();
@@ -254,7 +281,7 @@ fn within(window: u64, runs: &[Run]) -> Vec<Run> {
         if current != Some(time / window) {
             current = Some(time / window);
             rows.clear();
-            // A stack that goes on from one window into the next stays one entry.
+            // A stack that continues in the next window stays one entry.
             if let Some(&(_, last, _)) = sums.last() {
                 rows.insert(last, sums.len() - 1);
             }

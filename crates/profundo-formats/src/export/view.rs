@@ -1,8 +1,8 @@
-//! What of a profile is shown, decided once for all formats.
+//! The shown part of a profile, decided once for all formats.
 //!
-//! Frames of the interpreter and of the runtime are hidden unless asked for. Hiding them folds
-//! many stacks into one, so the stacks that are left make a tree of their own, built in one pass:
-//! a stack's parent is stored before it.
+//! Frames of the interpreter and of the runtime are hidden unless requested. Hiding them folds many
+//! stacks into one, so the remaining stacks make a tree of their own, built in one pass: a stack's
+//! parent is stored before it.
 
 use std::borrow::Cow;
 
@@ -14,18 +14,18 @@ use rustc_hash::FxHashMap;
 
 use super::Options;
 
-/// Whose code a frame is, by which pictures colour it.
+/// The owner of a frame's code, which decides its colour in pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Side {
     Python,
     Native,
-    /// Made by the program while it ran.
+    /// Generated code.
     Generated,
     Kernel,
     Runtime,
-    /// What a thread waits for.
+    /// The wait of a thread.
     Waits,
-    /// The collection of garbage, below what the interpreter does for it.
+    /// A garbage collection, below the interpreter's frames for it.
     Collects,
     /// A reason why there is no frame.
     Missing,
@@ -41,19 +41,19 @@ pub(crate) struct Function<'a> {
     pub side: Side,
 }
 
-/// A level of a stack that is shown.
+/// A shown level of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Point {
     /// The row in [`View::functions`].
     pub function: u32,
-    /// From 1; 0 where it is unknown.
+    /// The line, from 1; 0 where unknown.
     pub line: u32,
-    /// From 1; 0 where it is unknown.
+    /// The column, from 1; 0 where unknown.
     pub column: u32,
     pub inlined: bool,
 }
 
-/// A stack of which something is shown.
+/// A stack with shown levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Node {
     /// The caller's; `None` at the root.
@@ -62,25 +62,25 @@ pub(crate) struct Node {
     pub spot: u32,
 }
 
-/// See the module.
+/// The shown part of a profile, see the module.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     pub profile: &'a Profile,
     pub functions: Vec<Function<'a>>,
-    /// What is shown of each location, the innermost inlined callee first; after those of all
-    /// locations comes what stands for a stack of which nothing is shown.
+    /// The shown part of each location, the innermost inlined callee first; after those of all
+    /// locations comes the stand-in for stacks without any.
     pub spots: Vec<Box<[Point]>>,
     pub nodes: Vec<Node>,
     /// The node of each stack.
     of_stack: Vec<u32>,
 }
 
-/// No node: while the tree is built, that of a stack of which nothing is shown.
+/// No node: while the tree is built, that of a stack without shown levels.
 const NONE: u32 = u32::MAX;
 
-/// What stands for a stack of which every frame is hidden.
+/// The stand-in for a stack whose frames are all hidden.
 const HIDDEN: &str = "[runtime]";
-/// The same where libraries are hidden.
+/// The stand-in where libraries are hidden.
 const NOT_MINE: &str = "[libraries]";
 
 impl<'a> View<'a> {
@@ -144,7 +144,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What is shown of a stack.
+    /// The node of a stack.
     pub(crate) fn node(&self, stack: StackId) -> u32 {
         self.of_stack[stack.index()]
     }
@@ -166,7 +166,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The path of a file as it was recorded; empty where it is unknown.
+    /// The recorded path of a file; empty where unknown.
     pub(crate) fn path(&self, file: FileId) -> &'a str {
         self.profile.strings.get(self.profile.files.get(file).path)
     }
@@ -187,17 +187,17 @@ impl<'a> View<'a> {
     }
 }
 
-/// Gives each location what is shown of it.
+/// Gives each location its shown part.
 struct Naming<'a> {
     profile: &'a Profile,
     include_runtime: bool,
-    /// Who owns what, where only the reader's own code is shown.
+    /// The owners of code, where only the reader's own is shown.
     owners: Option<Ownership<'a>>,
     functions: Vec<Function<'a>>,
-    /// Functions are told apart by name, file and whether they are the kernel's.
+    /// Functions differ by name, file and whether they are the kernel's.
     named: FxHashMap<(StringId, FileId, bool), u32>,
     unknown: FxHashMap<Option<ModuleId>, u32>,
-    /// Reasons of a profile that was not named, by their names.
+    /// Reasons of an unnamed profile, by their names.
     reasons: FxHashMap<&'static str, u32>,
 }
 
@@ -258,7 +258,7 @@ impl<'a> Naming<'a> {
             if is_hidden || !is_mine {
                 continue;
             }
-            points.push(if says_nothing(frame) {
+            points.push(if is_unknown(frame) {
                 plain(self.nameless(location.module, is_kernel))
             } else {
                 Point {
@@ -290,7 +290,7 @@ impl<'a> Naming<'a> {
                 _ if is_kernel => Side::Kernel,
                 Language::Python => Side::Python,
                 Language::Runtime => Side::Runtime,
-                // Of a recording, reasons and what is waited for have such a frame.
+                // In a recording, reasons and waits have such a frame.
                 Language::Synthetic => {
                     let name = strings.get(frame.function);
                     let mut reasons = Reason::ALL.iter();
@@ -320,7 +320,7 @@ impl<'a> Naming<'a> {
         row
     }
 
-    /// The function of addresses that nobody could name: one for each module.
+    /// The function of unnamed addresses: one for each module.
     fn nameless(&mut self, module: Option<ModuleId>, is_kernel: bool) -> u32 {
         if let Some(&row) = self.unknown.get(&module) {
             return row;
@@ -343,14 +343,15 @@ impl<'a> Naming<'a> {
     fn is_kernel(&self, id: LocationId) -> bool {
         let location = self.profile.locations.get(id);
         match location.kind {
-            // The upper half of the addresses is the kernel's on every system that we know.
+            // The upper half of the addresses is the kernel's on every known system.
             LocationKind::Code(address) => address.address().0 >= 1 << 63,
+            LocationKind::Part { of, .. } => self.is_kernel(of),
             _ => false,
         }
     }
 }
 
-/// The name of what has none.
+/// The name of an unnamed function.
 fn unknown(profile: &Profile, module: Option<ModuleId>) -> Cow<'static, str> {
     let path = module.map_or("", |id| profile.strings.get(profile.modules.get(id).path));
     match path.rsplit('/').next() {
@@ -363,7 +364,7 @@ fn unknown(profile: &Profile, module: Option<ModuleId>) -> Cow<'static, str> {
     }
 }
 
-/// The name without what would end a line: nobody's reader expects that in a name.
+/// The name without characters that would end a line, which no reader expects in a name.
 fn one_line(name: &str) -> Cow<'_, str> {
     if name.contains(char::is_control) {
         let plain = |c: char| if c.is_control() { ' ' } else { c };
@@ -373,14 +374,14 @@ fn one_line(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a frame is what an address gets that was looked up in vain.
-fn says_nothing(frame: &Frame) -> bool {
+/// Whether a frame is that of an address that was looked up in vain.
+fn is_unknown(frame: &Frame) -> bool {
     frame.function == StringId(0)
         && frame.file == FileId(0)
         && frame.language != Language::Synthetic
 }
 
-/// What a reason in place of a function stands for.
+/// The side of a reason in place of a function.
 fn side_of(reason: Reason) -> Side {
     match reason {
         Reason::Collecting => Side::Collects,

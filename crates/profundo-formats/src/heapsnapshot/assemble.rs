@@ -1,9 +1,9 @@
-//! The part files made into one: references are grouped by where they begin, by counting, because the
-//! format says of each object how many it has.
+//! Joining the part files: references are grouped by their holder, by counting, because the format
+//! stores the number of references of each object.
 //!
-//! What is held is a count for each object and a bounded number of references; where there are more,
-//! their file is read again for the next objects. Nothing stands at the place of the snapshot before
-//! it is whole.
+//! In memory are a count for each object and a bounded number of references; if there are more,
+//! their file is read again for the next objects. Nothing appears at the place of the snapshot
+//! before it is whole.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -15,19 +15,19 @@ use super::{ENDINGS, NARROW, WIDE, Width, meta, part, text};
 use crate::Error;
 use crate::disk::{failed, write_whole};
 
-/// How many references are sorted at a time: some 600 MB.
+/// The number of references sorted at a time: some 600 MB.
 const MOST_HELD: u64 = 1 << 26;
 /// An object's row is emitted as the place of its first number.
 const FIELDS: u64 = 7;
-/// Text is handed on in pieces of this size.
+/// Text is copied in pieces of this size.
 const PIECE: usize = 1 << 16;
-/// Stands for a label that is held elsewhere because it does not fit.
+/// Marks a label that is kept elsewhere because it does not fit.
 const LONG_LABEL: u32 = u32::MAX;
-/// What stands between references and texts. Chrome reads them in this order only.
+/// The members between references and texts. Chrome reads them in this order only.
 const EMPTY_TABLES: &[u8] =
     b"],\n\"trace_function_infos\":[],\n\"trace_tree\":[],\n\"samples\":[],\n\"locations\":[],\n\"strings\":[";
 
-/// What a snapshot was made of.
+/// The sizes of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Objects.
@@ -36,14 +36,15 @@ pub struct Counts {
     pub edges: u64,
     /// Texts.
     pub strings: u64,
-    /// The bytes of all texts. Beyond some 500 MB, DevTools cannot open the snapshot: they are one string
-    /// to it.
+    /// The bytes of all texts. Beyond some 500 MB, DevTools cannot open the snapshot: they are one
+    /// string to it.
     pub string_bytes: u64,
 }
 
 /// Makes `out` of the part files at `prefix`.
 ///
-/// What was at `out` stays there until the snapshot is whole, and for good where it cannot be made.
+/// A former file at `out` stays there until the snapshot is whole, and for good if it cannot be
+/// made.
 pub fn assemble(prefix: impl AsRef<Path>, out: impl AsRef<Path>) -> Result<Counts, Error> {
     assemble_in(prefix.as_ref(), out.as_ref(), MOST_HELD)
 }
@@ -54,7 +55,7 @@ fn assemble_in(prefix: &Path, out: &Path, most_held: u64) -> Result<Counts, Erro
     write_whole(out, |out| parts.write(&degrees, most_held, out))
 }
 
-/// The parts of one snapshot, and how their rows are laid out.
+/// The parts of one snapshot, and the layout of their rows.
 struct Parted<'a> {
     prefix: &'a Path,
     preamble: Vec<u8>,
@@ -65,7 +66,7 @@ struct Parted<'a> {
     edge_kind: usize,
 }
 
-/// A reference, without where it begins.
+/// A reference, without its holder.
 #[derive(Clone, Copy, Default)]
 struct Held {
     kind: u32,
@@ -162,7 +163,7 @@ impl<'a> Parted<'a> {
         })
     }
 
-    /// The highest number of a name is the answer.
+    /// Writes the objects; returns the highest number of a name.
     fn write_nodes(&self, degrees: &[u32], out: &mut impl Write) -> Result<Option<u64>, Error> {
         let mut rows = Rows::open(self.prefix, ENDINGS[0], self.node_kind, NARROW.node)?;
         let mut piece = Vec::with_capacity(PIECE + 256);
@@ -251,7 +252,7 @@ impl<'a> Parted<'a> {
         hand_on(&mut piece, out, 1)
     }
 
-    /// Copies the texts, and says how many there are and how long they are together.
+    /// Copies the texts; returns their number and their total length.
     fn write_strings(&self, out: &mut impl Write) -> Result<(u64, u64), Error> {
         let path = part(self.prefix, ENDINGS[2]);
         let failed = |source| failed("read", &path, source);
@@ -358,7 +359,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Whether the rows have kinds of one byte or of four: the size of the file tells.
+/// Whether the rows have kinds of one byte or of four, judged by the size of the file.
 fn kind_width(
     prefix: &Path,
     ending: &'static str,

@@ -1,4 +1,4 @@
-//! The names of the kinds of objects or of references, in the order in which they were first met.
+//! The names of the kinds of objects or of references, in the order of first use.
 
 use rustc_hash::FxHashMap;
 

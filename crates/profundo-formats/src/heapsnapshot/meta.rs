@@ -1,12 +1,12 @@
-//! The preamble: what the numbers of a snapshot mean, and how many there are. As a part file it ends
-//! with one brace more, that of the whole document.
+//! The preamble: the meaning of a snapshot's numbers, and their count. As a part file it ends with
+//! one brace more, that of the whole document.
 
 use std::io::{self, Write};
 
 use super::kinds::Kinds;
 use super::text;
 
-/// What stands after the tables of kinds, and names no more of ours.
+/// The members after the tables of kinds, which name nothing more of ours.
 const OTHER_FIELDS: &str = r#""trace_function_info_fields":["function_id","name","script_name","script_id","line","column"],"trace_node_fields":["id","function_info_index","count","size","children"],"sample_fields":["timestamp_us","last_assigned_id"],"location_fields":["object_index","script_id","line","column"]"#;
 
 pub(super) fn write(

@@ -1,10 +1,10 @@
-//! A heap as a graph, in the format of V8 (`.heapsnapshot`), which Chrome's DevTools, Node and Julia
-//! write and read.
+//! A heap as a graph, in the format of V8 (`.heapsnapshot`), which Chrome's DevTools, Node and
+//! Julia write and read.
 //!
-//! The format puts all objects before all references, and says of each object how many references it
-//! has, so nothing can be written before everything is known. [`Parts`] therefore writes what it is
-//! told as it comes into four files (those of Julia's streamed snapshots), and [`assemble()`] makes one
-//! of them, on any machine of the same byte order.
+//! The format puts all objects before all references, and stores the number of references of each
+//! object, so nothing can be written before everything is known. [`Parts`] therefore writes objects
+//! and references as they come into four files (those of Julia's streamed snapshots), and
+//! [`assemble()`] joins them, on any machine of the same byte order.
 
 mod assemble;
 mod kinds;
@@ -25,10 +25,10 @@ pub use parts::{Options, Parts};
 pub use read::{read, read_file};
 pub use sniff::is_heapsnapshot;
 
-/// The files of a snapshot that is in parts, in the order in which they are begun.
+/// The files of a snapshot in parts, in the order of their creation.
 const ENDINGS: [&str; 4] = [".nodes", ".edges", ".strings", ".metadata.json"];
 
-/// Removes the part files of `prefix`. Those that are not there are no error.
+/// Removes the part files of `prefix`. Missing ones are no error.
 pub fn remove_parts(prefix: &Path) -> Result<(), Error> {
     for ending in ENDINGS {
         let path = part(prefix, ending);
@@ -42,15 +42,15 @@ pub fn remove_parts(prefix: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes `out` of the parts at `prefix` and removes them: a snapshot that is not streamed. The parts
-/// stay where that fails, for they may still be of use.
+/// Makes `out` of the parts at `prefix` and removes them: a snapshot that is not streamed. On
+/// failure the parts stay, for they may still be of use.
 pub fn assemble_and_remove(prefix: &Path, out: &Path) -> Result<Counts, Error> {
     let counts = assemble(prefix, out)?;
     remove_parts(prefix)?;
     Ok(counts)
 }
 
-/// Where the part files of `prefix` lie. The last one is written last.
+/// The paths of the part files of `prefix`. The last one is written last.
 #[must_use]
 pub fn parts(prefix: &Path) -> [PathBuf; 4] {
     ENDINGS.map(|ending| part(prefix, ending))
@@ -62,7 +62,7 @@ fn part(prefix: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// How many bytes the rows of the part files take, by the width of their kind.
+/// The length of the part files' rows, by the width of their kind.
 const NARROW: Width = Width { node: 34, edge: 25 };
 const WIDE: Width = Width { node: 37, edge: 28 };
 

@@ -1,15 +1,15 @@
-//! The four part files: what is told is written as it comes.
+//! The four part files, written as objects and references come.
 //!
 //! ```text
 //! P.nodes          kind u8 │ name u64 │ id u64 │ size u64 │ trace node u64 (0) │ detached u8 (0)   34 bytes
 //! P.edges          kind u8 │ name or index u64 │ from u64 │ to u64                                 25 bytes
 //! P.strings        length u64 │ bytes
-//! P.metadata.json  the preamble, written last: where it is missing, the snapshot is not whole
+//! P.metadata.json  the preamble, written last: without it, the snapshot is not whole
 //! ```
 //!
-//! Numbers are in the machine's byte order and nothing is padded. With more than 256 kinds,
-//! `kind` is a u32 in both files (37 and 28 bytes), and what was written before is written again; a
-//! reader tells the two forms apart by the files' sizes.
+//! Numbers are in the machine's byte order and nothing is padded. With more than 256 kinds, `kind`
+//! is a u32 in both files (37 and 28 bytes), and earlier rows are written again; a reader
+//! distinguishes the two forms by the files' sizes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -25,19 +25,19 @@ use crate::disk::failed;
 
 /// The most kinds whose numbers fit in a byte.
 const NARROW_KINDS: usize = 256;
-/// Names that are remembered, and how long they may be, so that the memory for them is bounded.
+/// The limits of remembered names, by number and length, so that their memory is bounded.
 const REMEMBERED: usize = 1 << 19;
 const LONGEST_REMEMBERED: usize = 256;
 
-/// What a string holds is cut as V8 cuts it: a few long ones would fill what DevTools can take.
+/// The contents of a string are cut like V8's: a few long ones would exceed DevTools' limit.
 const LONGEST_CONTENT: usize = 1024;
 
-/// What is written, and what is not.
+/// The contents to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// What the program's strings hold is not written.
+    /// Whether the contents of the program's strings are left out.
     pub redact: bool,
-    /// Every object counts as one byte: sizes become numbers of objects.
+    /// Whether every object counts as one byte, so that sizes become numbers of objects.
     pub all_one: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Begins the files `prefix.nodes` and so on, for the owner alone (mode 0600). What was there is
+    /// Creates the files `prefix.nodes` and so on, for the owner alone (mode 0600). Former ones are
     /// lost.
     pub fn create(prefix: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
         let prefix = prefix.as_ref();
@@ -100,7 +100,7 @@ impl Parts {
         })
     }
 
-    /// Writes what is still held, and the preamble: from now on the files are a snapshot.
+    /// Writes the buffered rest, and the preamble: from now on the files are a snapshot.
     pub fn finish(mut self) -> Result<(), Error> {
         let prefix = &self.prefix;
         for (file, ending) in [&mut self.nodes, &mut self.edges, &mut self.strings]
@@ -125,12 +125,12 @@ impl Parts {
         Ok(())
     }
 
-    /// How many objects were told.
+    /// The number of objects so far.
     pub fn node_count(&self) -> u64 {
         self.node_count
     }
 
-    /// How many references were told.
+    /// The number of references so far.
     pub fn edge_count(&self) -> u64 {
         self.edge_count
     }
@@ -206,7 +206,7 @@ impl Sink for Parts {
         id: u64,
         size: u64,
     ) -> Result<NodeId, Error> {
-        // The last number is none: it stands for "no object" in tables.
+        // The last number is unused: it stands for "no object" in tables.
         let row = u32::try_from(self.node_count).map_or(u32::MAX, |row| row);
         next(row, "objects")?;
         let size = if self.options.all_one { 1 } else { size };
@@ -247,7 +247,7 @@ impl Sink for Parts {
 impl Drop for Parts {
     fn drop(&mut self) {
         if !self.is_finished {
-            // Nobody is left to be told that a half file could not be removed.
+            // A half file that could not be removed cannot be reported any more.
             let _ = remove_parts(&self.prefix);
         }
     }
@@ -268,7 +268,8 @@ fn write_row(
     out.write_all(&bytes[3..])
 }
 
-/// The beginning of a long text, no shorter than the limit, and without half a character at its end.
+/// The beginning of a long text, no shorter than the limit, and without half a character at its
+/// end.
 fn cut(text: &[u8]) -> &[u8] {
     let is_inside = |byte: &u8| byte & 0xc0 == 0x80;
     match text.get(LONGEST_CONTENT..) {
@@ -308,7 +309,7 @@ fn widened(
     let failed = |source| failed("write", path, source);
     out.flush().map_err(failed)?;
     let mut old = BufReader::with_capacity(1 << 16, File::open(path).map_err(failed)?);
-    // The old file stays readable through its handle when its name is taken.
+    // The old file stays readable through its handle when its name is reused.
     fs::remove_file(path).map_err(failed)?;
     let mut wide = new_file(path)?;
     let mut row = vec![0; narrow];
@@ -339,7 +340,7 @@ mod tests {
             assert_eq!(cut.len(), expected);
             assert!(text.starts_with(std::str::from_utf8(cut).unwrap()));
         }
-        // What is no text is cut too.
+        // Other bytes are cut, too.
         assert_eq!(cut(&[0x80; 5000]).len(), 1027);
     }
 }

@@ -1,5 +1,5 @@
-//! A snapshot of any writer: V8's (Chrome, Node), Julia's, ours. What a number means is told by the
-//! snapshot itself, so fields may stand in any order, and those that nobody here knows are gone past.
+//! A snapshot of any writer: V8's (Chrome, Node), Julia's, ours. The snapshot itself describes its
+//! numbers, so fields may stand in any order, and unknown ones are skipped.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,9 +12,9 @@ use super::sniff::is_heapsnapshot;
 use crate::Error;
 use crate::disk::failed;
 
-/// Rows for which room is made beforehand where it is not known how large the file is.
+/// The rows for which room is made beforehand if the file's size is unknown.
 const UNSURE: u64 = 1 << 16;
-/// Lists of fields or kinds that are longer are no snapshot's.
+/// The limit of lists of fields or kinds in a snapshot.
 const MOST_NAMES: usize = 1 << 22;
 
 /// Reads a heap snapshot, from a pipe too.
@@ -39,7 +39,7 @@ pub fn read_file(path: impl AsRef<Path>) -> Result<Graph, Error> {
     })
 }
 
-/// What the numbers of a snapshot mean.
+/// The meaning of a snapshot's numbers.
 #[derive(Default)]
 struct Meta {
     node_fields: Vec<Box<str>>,
@@ -56,7 +56,7 @@ enum Field {
     Size,
     Degree,
     Target,
-    /// Nothing that is asked for.
+    /// Not needed.
     Other,
 }
 
@@ -179,8 +179,8 @@ fn names<R: Read>(scan: &mut Scan<R>) -> Result<Vec<Box<str>>, Error> {
     Ok(names)
 }
 
-/// The names in the first array of an array, which is that of the kinds: they are the first field of
-/// every writer that is known, and any other place is told by its being the only array.
+/// The names in the first array of an array, the kinds: they are the first field of every known
+/// writer, and in any other place they are the only array.
 fn first_names<R: Read>(scan: &mut Scan<R>) -> Result<Vec<Box<str>>, Error> {
     let mut found = Vec::new();
     scan.each(b'[', b']', |scan| {
@@ -243,7 +243,7 @@ fn read_edges<R: Read>(
     columns.edge_kind.reserve_exact(room);
     columns.labels.reserve_exact(room);
     columns.targets.reserve_exact(room);
-    // A target is the place of an object's first number.
+    // A target is the position of an object's first number.
     let stride = meta.node_fields.len() as u64;
     rows(scan, &fields, |scan, field, number| {
         match field {
@@ -286,7 +286,7 @@ fn fields(names: &[Box<str>], field: fn(&str) -> Field) -> Vec<Field> {
     names.iter().map(|name| field(name)).collect()
 }
 
-/// Calls `take` with each number of an array and what it means.
+/// Calls `take` with each number of an array and its meaning.
 #[inline]
 fn rows<R: Read>(
     scan: &mut Scan<R>,
@@ -323,7 +323,7 @@ fn room(claimed: u64, fields: usize, size: Option<u64>) -> usize {
     usize::try_from(claimed.min(most)).unwrap_or(0)
 }
 
-/// What the preamble counts must be there. Some writers leave the counts out.
+/// Checks the counts of the preamble. Some writers leave them out.
 fn counted<R: Read>(scan: &Scan<R>, what: &str, claimed: u64, found: usize) -> Result<(), Error> {
     match claimed == found as u64 || claimed == 0 {
         true => Ok(()),

@@ -1,25 +1,25 @@
-//! JSON as it comes from a reader: a snapshot may be larger than the memory, and is nearly all numbers
-//! below ten million, so eight characters are looked at in one go.
+//! JSON as it comes from a reader: a snapshot may be larger than the memory, and is nearly all
+//! numbers below ten million, so eight characters are parsed at a time.
 
 use std::io::Read;
 
 use crate::Error;
 
-/// How much is read at a time.
+/// The bytes read at a time.
 const BLOCK: usize = 1 << 20;
-/// The longest number, with room to look at eight characters at a time.
+/// The longest number, with room to load eight characters at a time.
 const WINDOW: usize = 32;
 
-/// JSON that is read.
+/// JSON that is being read.
 pub(super) struct Scan<R> {
     from: R,
     buffer: Vec<u8>,
     position: usize,
     end: usize,
-    /// Where the buffer begins in the file.
+    /// The buffer's offset in the file.
     start: u64,
     is_over: bool,
-    /// What is being read: told where the file ends too early.
+    /// The part being read, for the error at an early end.
     pub within: &'static str,
 }
 
@@ -36,12 +36,12 @@ impl<R: Read> Scan<R> {
         }
     }
 
-    /// Where we are in the file.
+    /// The offset in the file.
     pub fn offset(&self) -> u64 {
         self.start + self.position as u64
     }
 
-    /// What is left in the buffer, at least `wanted` bytes of it where the file has them.
+    /// The rest of the buffer, at least `wanted` bytes of it if the file has them.
     pub fn ahead(&mut self, wanted: usize) -> Result<&[u8], Error> {
         while self.end - self.position < wanted && !self.is_over {
             self.buffer.copy_within(self.position..self.end, 0);
@@ -58,7 +58,7 @@ impl<R: Read> Scan<R> {
         Ok(&self.buffer[self.position..self.end])
     }
 
-    /// Goes past bytes that [`Scan::ahead`] has shown.
+    /// Skips bytes that [`Scan::ahead`] has returned.
     pub fn pass(&mut self, bytes: usize) {
         self.position = (self.position + bytes).min(self.end);
     }
@@ -77,7 +77,7 @@ impl<R: Read> Scan<R> {
         }
     }
 
-    /// The next character that is no space.
+    /// The next character other than a space.
     pub fn peek(&mut self) -> Result<u8, Error> {
         loop {
             let ahead = self.ahead(1)?;
@@ -96,7 +96,7 @@ impl<R: Read> Scan<R> {
         }
     }
 
-    /// Goes past a character that has to be there.
+    /// Skips a required character.
     pub fn expect(&mut self, character: u8) -> Result<(), Error> {
         match self.peek()? {
             found if found == character => {
@@ -111,7 +111,7 @@ impl<R: Read> Scan<R> {
         }
     }
 
-    /// Begins with `open`, then calls `each` before each element, until `close`.
+    /// Reads `open`, then calls `each` before each element, until `close`.
     pub fn each(
         &mut self,
         open: u8,
@@ -144,11 +144,11 @@ impl<R: Read> Scan<R> {
         })
     }
 
-    /// The next number of an array that has begun, until the array ends.
+    /// The next number of an open array, until the array ends.
     #[inline]
     pub fn next_number(&mut self) -> Result<Option<u64>, Error> {
         if self.end - self.position >= WINDOW {
-            // Most often a comma stands before it, and often a line's end before that.
+            // Mostly a comma stands before it, and often the end of a line before that.
             let mut at = self.position;
             let mut byte = self.buffer[at];
             while is_space(byte) || byte == b',' {
@@ -210,7 +210,7 @@ impl<R: Read> Scan<R> {
             .take_while(|byte| byte.is_ascii_digit())
             .count();
         if digits == ahead.len() && digits < WINDOW {
-            // Who knows how it goes on.
+            // The number may continue.
             return Err(self.cut());
         }
         let text = &self.buffer[self.position..self.position + digits];
@@ -226,7 +226,7 @@ impl<R: Read> Scan<R> {
         }
     }
 
-    /// Hands on the text of a string, piece by piece, its escapes taken for what they mean.
+    /// Passes on the text of a string, piece by piece, with its escapes decoded.
     pub fn string(&mut self, mut piece: impl FnMut(&[u8])) -> Result<(), Error> {
         self.expect(b'"')?;
         loop {
@@ -249,7 +249,7 @@ impl<R: Read> Scan<R> {
         }
     }
 
-    /// What follows a backslash.
+    /// Decodes the escape after a backslash.
     fn escape(&mut self, piece: &mut impl FnMut(&[u8])) -> Result<(), Error> {
         let Some(&letter) = self.ahead(1)?.first() else {
             return Err(self.cut());
@@ -280,7 +280,8 @@ impl<R: Read> Scan<R> {
         Ok(())
     }
 
-    /// The four digits after `\u`, and those of the other half of a pair. A half alone is no character.
+    /// The four digits after `\u`, and those of the other half of a pair. A half alone is no
+    /// character.
     fn code_point(&mut self) -> Result<char, Error> {
         let first = self.four_digits()?;
         let unit = match first {
@@ -316,7 +317,7 @@ impl<R: Read> Scan<R> {
         }
     }
 
-    /// Goes past a value of any kind.
+    /// Skips a value of any kind.
     pub fn skip(&mut self) -> Result<(), Error> {
         let mut depth = 0_u64;
         loop {
@@ -346,7 +347,7 @@ impl<R: Read> Scan<R> {
         }
     }
 
-    /// Goes past a number or a word.
+    /// Skips a number or a word.
     fn word(&mut self) -> Result<(), Error> {
         let mut length = 0;
         loop {
@@ -387,7 +388,7 @@ fn eight(text: &[u8]) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// The number at the beginning of eight characters and its length, if it has one to seven digits.
+/// The number at the start of eight characters and its length, if it has one to seven digits.
 #[inline]
 fn up_to_seven_digits(eight: u64) -> Option<(u64, usize)> {
     let length = others(eight).trailing_zeros() / 8;
@@ -398,7 +399,7 @@ fn up_to_seven_digits(eight: u64) -> Option<(u64, usize)> {
     Some((of_digits(eight << (64 - 8 * length)), length as usize))
 }
 
-/// The high bit of the first character that is no digit is set, and no bit before it.
+/// Sets the high bit of the first character that is no digit, and no bit before it.
 #[inline]
 fn others(eight: u64) -> u64 {
     // Carries go to later characters only.
@@ -407,7 +408,7 @@ fn others(eight: u64) -> u64 {
     (above | below) & 0x8080_8080_8080_8080
 }
 
-/// Eight digits as a number; what is no character at all is zero.
+/// Eight digits as a number; a zero byte counts as 0.
 #[inline]
 fn of_digits(eight: u64) -> u64 {
     let digits = eight & 0x0f0f_0f0f_0f0f_0f0f;
@@ -440,9 +441,9 @@ mod tests {
             let text = words.join(between) + "]";
             assert_eq!(numbers(&text).unwrap(), expected);
         }
-        assert!(numbers("18446744073709551616]").is_err());
-        assert!(numbers("1,-2]").is_err());
-        assert!(numbers("1,2").is_err());
+        numbers("18446744073709551616]").unwrap_err();
+        numbers("1,-2]").unwrap_err();
+        numbers("1,2").unwrap_err();
     }
 
     #[test]

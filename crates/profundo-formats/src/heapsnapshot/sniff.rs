@@ -1,6 +1,7 @@
-//! Whether a file is a heap snapshot: by how it begins, never by its name.
+//! Whether a file is a heap snapshot: judged by its first bytes, never by its name.
 
-/// Whether these first bytes are those of a heap snapshot: an object whose first key is `snapshot`.
+/// True if a file with these first bytes is a heap snapshot: an object whose first key is
+/// `snapshot`.
 pub fn is_heapsnapshot(start: &[u8]) -> bool {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let Some(rest) = start.trim_ascii_start().strip_prefix(b"{") else {
@@ -17,7 +18,7 @@ mod tests {
     use super::is_heapsnapshot;
 
     #[test]
-    fn the_first_key_tells() {
+    fn a_snapshot_is_recognised_by_its_first_key() {
         for yes in [
             &br#"{"snapshot":{"meta""#[..],
             b" {\n \"snapshot\" : {",

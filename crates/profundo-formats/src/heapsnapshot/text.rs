@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// What stands for bytes that are no character. The words are Julia's.
+/// The replacement for invalid bytes. The words are Julia's.
 const NO_CHARACTER: &[u8] = b"[invalid unicode character]";
 
 /// Adds `number` in decimal.

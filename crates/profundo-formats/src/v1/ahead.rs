@@ -1,32 +1,31 @@
 //! Unpacking on a second core: while one batch of samples is decoded, the next ones are unpacked.
 //!
-//! The thread goes through the same chunks in the same order, and keeps the same account of what
-//! may be unpacked. It verifies nothing: what it has unpacked is used only once the reader has
-//! come to that chunk and found it sound.
+//! The thread visits the same chunks in the same order, and keeps the same account of the unpacking
+//! allowance. It verifies nothing: an unpacked payload is used only once the reader has reached
+//! that chunk and found it sound.
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Builder, Scope};
 
 use super::chunk::{self, Packed, Unpacker};
 
-/// How many payloads are unpacked ahead.
+/// The number of payloads unpacked ahead.
 const AHEAD: usize = 16;
 
 /// Larger payloads are left to the reader, so that those ahead never fill the memory.
 const LARGEST: usize = 4 << 20;
 
-/// A file with fewer samples than this many bytes is read sooner than a thread is begun.
+/// The least sample bytes of a file that are worth starting a thread.
 const WORTH_A_THREAD: usize = 1 << 20;
 
-/// Payloads that are unpacked ahead, by the places of their chunks.
+/// Payloads unpacked ahead, by the offsets of their chunks.
 pub(super) struct Ahead {
     payloads: Receiver<(usize, Vec<u8>)>,
     used: Sender<Vec<u8>>,
 }
 
 impl Ahead {
-    /// Begins with the chunk at `offset`. `None` where it is not worth it, or no thread is to be
-    /// had.
+    /// Starts with the chunk at `offset`. `None` where it is not worth it, or there is no thread.
     pub(super) fn begin<'scope>(
         scope: &'scope Scope<'scope, '_>,
         bytes: &'scope [u8],
@@ -36,15 +35,15 @@ impl Ahead {
             return None;
         }
         let (sender, payloads) = sync_channel(AHEAD);
-        let (used, again) = channel();
+        let (used, returned) = channel();
         Builder::new()
             .name("profundo unpack".into())
-            .spawn_scoped(scope, move || run(bytes, offset, &sender, &again))
+            .spawn_scoped(scope, move || run(bytes, offset, &sender, &returned))
             .ok()?;
         Some(Self { payloads, used })
     }
 
-    /// The payload of the chunk at `offset`, if it is there or will be.
+    /// The payload of the chunk at `offset`, if it is or will be unpacked.
     pub(super) fn payload(&self, offset: usize) -> Option<Vec<u8>> {
         loop {
             let (at, payload) = self.payloads.recv().ok()?;
@@ -54,9 +53,9 @@ impl Ahead {
         }
     }
 
-    /// Gives a payload's memory back.
+    /// Returns a payload's memory.
     pub(super) fn used(&self, payload: Vec<u8>) {
-        // A thread that is through needs none.
+        // A finished thread needs none.
         let _ = self.used.send(payload);
     }
 }
@@ -70,7 +69,7 @@ fn run(
     bytes: &[u8],
     mut offset: usize,
     sender: &SyncSender<(usize, Vec<u8>)>,
-    again: &Receiver<Vec<u8>>,
+    returned: &Receiver<Vec<u8>>,
 ) {
     let mut unpacker = Unpacker::new();
     while let Some(packed) = chunk::packed(bytes, offset) {
@@ -78,7 +77,7 @@ fn run(
             return;
         }
         if is_ahead(&packed) {
-            let mut payload = again.try_recv().unwrap_or_default();
+            let mut payload = returned.try_recv().unwrap_or_default();
             if unpacker.inflate_into(&packed, &mut payload).is_err()
                 || sender.send((packed.offset, payload)).is_err()
             {

@@ -1,5 +1,5 @@
-//! A chunk says how long it is before its first byte is used, and carries a checksum, so a reader
-//! can stop at the first one that is not whole and skip one that it does not know.
+//! A chunk has its length before its bytes, and a checksum, so a reader can stop at the first one
+//! that is not whole and skip an unknown one.
 //!
 //! ```text
 //!  0      4       5          8            12            16         20
@@ -13,8 +13,8 @@
 //! length can send the reader astray.
 //!
 //! Deflate can pack a thousand bytes into one, and a file of a few kilobytes could fill a reader's
-//! memory. So there is an [`Allowance`] that grows with the file, and the writer stores what would
-//! go beyond it.
+//! memory. So there is an [`Allowance`] that grows with the file, and the writer stores payloads
+//! beyond it without packing.
 
 use std::io::Write;
 
@@ -23,7 +23,7 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 use super::ahead::{self, Ahead};
 use crate::{Damage, Error};
 
-/// What a chunk holds: four letters, readable in a hex dump.
+/// The kind of a chunk: four letters, readable in a hex dump.
 pub(super) type Kind = [u8; 4];
 
 pub(super) const META: Kind = *b"META";
@@ -33,6 +33,7 @@ pub(super) const FRAMES: Kind = *b"FRAM";
 pub(super) const MODULES: Kind = *b"MODU";
 pub(super) const LOCATIONS: Kind = *b"LOCA";
 pub(super) const STACKS: Kind = *b"STAK";
+pub(super) const ORIGINS: Kind = *b"ORIG";
 pub(super) const PROCESSES: Kind = *b"PROC";
 pub(super) const THREADS: Kind = *b"THRD";
 pub(super) const TASKS: Kind = *b"TASK";
@@ -56,7 +57,7 @@ pub(super) const LINES: Kind = *b"LINE";
 pub(super) const SAMPLES: Kind = *b"SAMP";
 pub(super) const END: Kind = *b"END.";
 
-// In small letters: rows that are there already, as they are known now.
+// In small letters: new values of existing rows.
 pub(super) const MODULES_AGAIN: Kind = *b"modu";
 pub(super) const LOCATIONS_NAMED: Kind = *b"loca";
 pub(super) const PROCESSES_AGAIN: Kind = *b"proc";
@@ -68,15 +69,15 @@ pub(super) const SITES_AGAIN: Kind = *b"site";
 pub(super) const MAX_RAW: usize = 64 << 20;
 
 pub(super) const HEAD: usize = 20;
-/// So many bytes of a payload are one in the file, at most, in a file that is larger than what each may unpack.
+/// The most bytes of a payload for one byte of the file, in a file larger than the basic allowance.
 pub(crate) const MOST_PACKED: u64 = Allowance::RATIO;
 
 const CODEC_STORED: u8 = 0;
 const CODEC_DEFLATE: u8 = 1;
-/// Payloads below this are stored: what packing them saves is less than a chunk's head.
+/// Smaller payloads are stored: packing saves less than a chunk's head.
 const WORTH_PACKING: usize = 64;
 
-/// How much may have been unpacked by the end of a chunk: 8 MiB, and 16 bytes for each byte of the
+/// The bytes that may have been unpacked by the end of a chunk: 8 MiB, and 16 for each byte of the
 /// file up to there. Files of real samples stay far below it.
 struct Allowance {
     unpacked: u64,
@@ -104,13 +105,13 @@ pub(super) struct ChunkWriter<W> {
     out: W,
     packer: Compress,
     packed: Vec<u8>,
-    /// How long the file is so far.
+    /// The length of the file so far.
     offset: usize,
     allowance: Allowance,
 }
 
 impl<W: Write> ChunkWriter<W> {
-    /// Chunks are written from `offset` of the file on.
+    /// Writes chunks from `offset` of the file on.
     pub(super) fn new(out: W, offset: usize) -> Self {
         // The fastest level: columns of differences leave deflate little more to find at others.
         let packer = Compress::new(Compression::fast(), false);
@@ -123,12 +124,12 @@ impl<W: Write> ChunkWriter<W> {
         }
     }
 
-    /// How long the file is so far.
+    /// The length of the file so far.
     pub(super) fn offset(&self) -> usize {
         self.offset
     }
 
-    /// What is written to.
+    /// The underlying writer.
     pub(super) fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }
@@ -172,7 +173,7 @@ impl<W: Write> ChunkWriter<W> {
         }
         self.packer.reset();
         self.packed.clear();
-        // Room for less than the payload: a compressor that runs out of it has not helped.
+        // Room for less than the payload: a compressor that exceeds it has not helped.
         self.packed.reserve_exact(raw.len());
         let status = self
             .packer
@@ -185,12 +186,12 @@ impl<W: Write> ChunkWriter<W> {
     }
 }
 
-/// A whole chunk, packed as it is.
+/// A whole chunk, still packed.
 #[derive(Clone, Copy)]
 pub(super) struct Packed<'a> {
-    /// Where it begins in the file.
+    /// Its offset in the file.
     pub(super) offset: usize,
-    /// Where the next one begins.
+    /// The offset of the next one.
     pub(super) end: usize,
     pub(super) kind: Kind,
     codec: u8,
@@ -212,23 +213,23 @@ impl Packed<'_> {
     }
 }
 
-/// What stands at a place in the file.
+/// The content at an offset of the file.
 pub(super) enum Next<'a> {
     /// A chunk whose checksum is right.
     Chunk(Packed<'a>),
-    /// The file ends here, or before the chunk that begins here does.
+    /// The file ends here, or within the chunk that begins here.
     Cut,
     Damaged(Damage),
 }
 
-/// The chunk that begins at `offset`, be it sound or not; `None` where the file is cut.
+/// The chunk that begins at `offset`, sound or not; `None` where the file is cut.
 pub(super) fn packed(bytes: &[u8], offset: usize) -> Option<Packed<'_>> {
     let (head, rest) = bytes.get(offset..)?.split_first_chunk::<HEAD>()?;
     let head_read = Head::read(head);
     Some(head_read.with(offset, head, rest.get(..head_read.stored_len)?))
 }
 
-/// What a chunk says of itself before its bytes.
+/// The head of a chunk.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     pub(super) kind: Kind,
@@ -249,7 +250,7 @@ impl Head {
         }
     }
 
-    /// The chunk at `offset` of its file, whose bytes these are.
+    /// The chunk at `offset` of its file, with these bytes.
     pub(super) fn with<'a>(
         self,
         offset: usize,
@@ -295,8 +296,8 @@ impl Unpacker {
         }
     }
 
-    /// Whether a chunk's claim of its length may be believed. To be asked of each chunk that is
-    /// unpacked, in order.
+    /// Whether a chunk's claimed length is within the allowance. To be called for each unpacked
+    /// chunk, in order.
     pub(super) fn admits(&mut self, chunk: &Packed<'_>) -> bool {
         let raw_len = chunk.raw_len;
         let honest = match chunk.codec {
@@ -307,12 +308,13 @@ impl Unpacker {
         honest && raw_len <= MAX_RAW
     }
 
-    /// Passes over a chunk that is not unpacked.
+    /// Skips a chunk that is not unpacked.
     pub(super) fn skip(&mut self, head: &Head) {
         self.allowance.take(head.raw_len);
     }
 
-    /// As [`Self::admits`]. The outer error ends the reading, the inner one is damage.
+    /// Takes a chunk from the allowance, like [`Self::admits`]. The outer error ends the reading,
+    /// the inner one is damage.
     pub(super) fn admit(&mut self, chunk: &Packed<'_>) -> Result<Result<(), Damage>, Error> {
         if chunk.codec > CODEC_DEFLATE {
             let (codec, kind) = (chunk.codec, name(chunk.kind));
@@ -385,7 +387,7 @@ fn checksum(head: &[u8], stored: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// A kind for people.
+/// A kind in readable form.
 fn name(kind: Kind) -> String {
     kind.escape_ascii().to_string()
 }

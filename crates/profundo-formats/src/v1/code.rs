@@ -1,5 +1,5 @@
-//! The numbers that enum values have in a file: their places in these lists, which only ever
-//! grow at the end. A reader that meets a higher number takes the nearest thing and says so.
+//! The numbers that enum values have in a file: their places in these lists, which only ever grow
+//! at the end. A reader of a higher number takes the nearest value and warns.
 
 use profundo_model::{Clock, Domain, Engine, Gil, Language, Role, SampleKind, State, Tracing};
 

@@ -1,6 +1,6 @@
 //! A payload is a table by columns. Each column carries its number and its length, so a reader
-//! skips the columns that it does not know and takes 0 for those that are not there: that is how
-//! fields are added without a new version.
+//! skips unknown columns and takes 0 for missing ones: in this way fields are added without a new
+//! version.
 //!
 //! ```text
 //! payload = first row (uv), number of rows (uv), column…
@@ -11,7 +11,7 @@
 
 use crate::Damage;
 
-/// The columns that a version 1 reader can tell apart; higher ones are skipped.
+/// The number of columns in version 1; higher ones are skipped.
 const COLUMNS: usize = 32;
 
 pub(super) fn put_uv(out: &mut Vec<u8>, mut value: u64) {
@@ -26,7 +26,7 @@ pub(super) fn put_sv(out: &mut Vec<u8>, value: i64) {
     put_uv(out, zigzag(value));
 }
 
-/// Small numbers of either sign become small numbers without one.
+/// Maps small numbers of either sign to small unsigned numbers.
 pub(super) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
@@ -62,8 +62,7 @@ impl Payload {
         self.column(number, |out| values.for_each(|value| put_uv(out, value)));
     }
 
-    /// Appends a column of plain numbers, unless all of them are 0: that is what a column means
-    /// that is not there.
+    /// Appends a column of plain numbers, unless all of them are 0: a missing column means that.
     pub(super) fn sparse(&mut self, number: u8, values: impl Iterator<Item = u64>) {
         let values: Vec<u64> = values.collect();
         if values.iter().any(|&value| value != 0) {
@@ -104,7 +103,8 @@ impl<'a> Columns<'a> {
         };
         let first = rest.plain()?;
         let rows = rest.plain()?;
-        // Each table has a column with at least a byte a row, so more rows than bytes is a lie.
+        // Each table has a column with at least a byte a row, so more rows than bytes are
+        // impossible.
         let rows = usize::try_from(rows)
             .ok()
             .filter(|&rows| rows <= payload.len());
@@ -128,13 +128,13 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// The rows of the table that these are.
+    /// The indices of these rows in their table.
     pub(super) fn indices(&self) -> std::ops::Range<usize> {
         let first = usize::try_from(self.first).unwrap_or(usize::MAX);
         first..first.saturating_add(self.rows)
     }
 
-    /// The column; each of its numbers is 0 where the file does not have it.
+    /// The column; a missing one is all 0.
     pub(super) fn get(&self, number: u8) -> Column<'a> {
         let bytes = self.columns[usize::from(number)];
         let absent = bytes.is_none();
@@ -146,7 +146,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// A column without which the rows mean nothing, and which bounds their number.
+    /// A required column, which bounds the number of rows.
     pub(super) fn need(&self, number: u8) -> Result<Column<'a>, Damage> {
         let column = self.get(number);
         let fits = !column.absent && column.bytes.len() >= self.rows;
@@ -221,7 +221,7 @@ impl<'a> Column<'a> {
         Ok(self.previous)
     }
 
-    /// The next `len` bytes as they are.
+    /// The next `len` bytes.
     pub(super) fn take(&mut self, len: u64) -> Result<&'a [u8], Damage> {
         let split = usize::try_from(len)
             .ok()
@@ -231,17 +231,17 @@ impl<'a> Column<'a> {
         Ok(taken)
     }
 
-    /// Whether all was read.
+    /// True if all bytes were read.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// How many bytes are left: no more numbers than that can follow.
+    /// The number of bytes left: at most as many numbers can follow.
     pub(super) fn left(&self) -> usize {
         self.bytes.len()
     }
 
-    /// To be asked after the last row: what is left over does not belong to any.
+    /// Checks after the last row that nothing is left over.
     pub(super) fn finish(self) -> Result<(), Damage> {
         if self.bytes.is_empty() {
             Ok(())

@@ -1,11 +1,12 @@
-//! From the chunks of a large file to a profile whose samples are gathered: each is added to its row as it is decoded, and the
-//! file goes through the memory chunk by chunk.
+//! From the chunks of a large file to a profile whose samples are gathered: each is added to its
+//! row as it is decoded, and the file goes through the memory chunk by chunk.
 //!
-//! One thread reads the file and takes in all tables. Batches of samples stand for themselves, so several threads unpack, decode
-//! and add them up, with the file's own ids; what was in the file before a batch says which ids it may have. At the end
-//! their sums become one, in the order in which rows were met.
+//! One thread reads the file and takes in all tables. Batches of samples are independent, so
+//! several threads unpack, decode and add them up, with the file's own ids; the tables before a
+//! batch limit its ids. At the end the sums are merged, in the order of first appearance.
 //!
-//! What is said of damage is said by the reader that holds all samples: whatever is odd within a batch is left to it.
+//! Damage is reported by the reader that holds all samples: any irregularity within a batch is left
+//! to it.
 
 mod sums;
 mod table;
@@ -30,26 +31,26 @@ use crate::{Damage, Error, Warning};
 use sums::{STRETCH, Sums};
 use worker::{Job, Limits, Workers};
 
-/// More threads would wait for the one that reads.
+/// More threads would wait for the reading one.
 const MOST_WORKERS: usize = 8;
 
-/// About how many bytes a sample has when it is unpacked.
+/// The approximate unpacked bytes of a sample.
 const BYTES: u64 = 11;
 
-/// So many stretches are kept as they were taken.
+/// The number of stretches whose order is kept.
 const STRETCHES: u64 = 64;
 
-/// How samples are gathered.
+/// The settings of gathering.
 #[derive(Debug, Clone)]
 pub(crate) struct Manner {
-    /// A file with fewer bytes of samples, when they are unpacked, is not for this reader.
+    /// A file with fewer unpacked sample bytes is not for this reader.
     pub(crate) least: u64,
-    /// Samples of this stretch of time are told apart from those before it and after it.
+    /// Samples of this stretch of time are kept apart from those before it and after it.
     pub(crate) within: Range<Nanos>,
 }
 
-/// Reads the chunks of a file from `offset` on. `None` where its samples are to be read one by one: because they are few, or
-/// because something about them is odd.
+/// Reads the chunks of a file from `offset` on. `None` where its samples are to be read one by one:
+/// because they are few, or irregular.
 pub(crate) fn gather(
     source: &mut (impl Read + Seek),
     offset: usize,
@@ -61,7 +62,7 @@ pub(crate) fn gather(
     if bytes < manner.least {
         return Ok(None);
     }
-    // Every so many stretches one is kept as it is.
+    // At regular intervals one stretch is kept as it is.
     let apart = (bytes / BYTES / (STRETCH * STRETCHES)).max(1);
     std::thread::scope(|scope| {
         let workers = workers(scope, manner, apart);
@@ -84,7 +85,7 @@ fn workers<'scope>(
     Workers::begin(scope, count.min(MOST_WORKERS), &manner.within, apart)
 }
 
-/// How long the file is, and how many bytes its samples have when they are unpacked, by what chunks say of themselves.
+/// The length of the file, and the unpacked bytes of its samples, from the heads of chunks.
 fn survey(source: &mut (impl Read + Seek), offset: usize) -> io::Result<(u64, u64)> {
     let length = source.seek(SeekFrom::End(0))?;
     let (mut at, mut bytes) = (offset as u64, 0);
@@ -102,9 +103,9 @@ fn survey(source: &mut (impl Read + Seek), offset: usize) -> io::Result<(u64, u6
     Ok((length, bytes))
 }
 
-/// How the chunks have ended.
+/// The end of the chunks.
 enum Ending {
-    /// With their end mark, which tells how many samples there are.
+    /// The end mark, with the number of samples.
     End {
         samples: u64,
         trailing: Option<Warning>,
@@ -139,7 +140,7 @@ impl<'a, 'scope, S: Read> Reading<'a, 'scope, S> {
         }
     }
 
-    /// Reads chunk after chunk. `None` where something is odd.
+    /// Reads chunk after chunk. `None` at an irregularity.
     fn chunks(&mut self, mut offset: usize) -> Result<Option<Ending>, Error> {
         let mut head_bytes = [0; HEAD];
         loop {
@@ -183,7 +184,8 @@ impl<'a, 'scope, S: Read> Reading<'a, 'scope, S> {
                         Ok(payload) => payload,
                         Err(damage) => return Ok(Some(Ending::Damaged { offset, damage })),
                     };
-                    let samples = Columns::parse(payload).and_then(|it| meta::end_count(&it));
+                    let samples =
+                        Columns::parse(payload).and_then(|columns| meta::end_count(&columns));
                     let Ok(samples) = samples else {
                         return Ok(None);
                     };
@@ -202,7 +204,7 @@ impl<'a, 'scope, S: Read> Reading<'a, 'scope, S> {
         }
     }
 
-    /// Makes a profile of it. `None` where something is odd.
+    /// Makes the profile. `None` at an irregularity.
     fn finish(self, ending: Ending) -> Option<(Profile, Vec<Warning>)> {
         let mut decoder = self.decoder;
         let begun = self.workers.meta();
@@ -221,11 +223,11 @@ impl<'a, 'scope, S: Read> Reading<'a, 'scope, S> {
         let samples = usize::try_from(samples).ok()?;
         let warning = match ending {
             Ending::End {
-                samples: told,
+                samples: announced,
                 trailing,
-            } => match told == samples as u64 {
+            } => match announced == samples as u64 {
                 true => {
-                    // Only who goes on with a recording has a use for it.
+                    // Only a continued recording has a use for it.
                     decoder.profile.growing = Default::default();
                     trailing
                 }

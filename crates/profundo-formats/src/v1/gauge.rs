@@ -1,5 +1,5 @@
-//! `GAUG`: what processes had of the machine's memory. Mostly little of it has changed since the last look,
-//! so each number is the difference from the one that the same process had before.
+//! `GAUG`: the memory of processes. Mostly little of it has changed since the last look, so each
+//! number is the difference from the process's previous one.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::Damage;
 
 const PROCESS: u8 = 1;
 const TIME: u8 = 2;
-/// What is in 13 today, without being able to say that it is not known.
+/// The former column of 13, which cannot express an unknown value.
 const IN_USE_BEFORE: u8 = 11;
 const HAS_PROPORTIONAL: u8 = 9;
 const SHARED: u8 = 10;
@@ -22,14 +22,14 @@ type Field = fn(&mut Gauge) -> &mut u64;
 /// A number of a row that may be unknown.
 type MayBe = fn(&mut Gauge) -> &mut Option<u64>;
 
-/// Those are written as one more than they are; 0 is what is not known.
+/// Numbers written plus one; 0 is unknown.
 const MAY_BE: [(u8, MayBe); 3] = [
     (13, |row| &mut row.in_use),
     (14, |row| &mut row.mapped),
     (15, |row| &mut row.elsewhere),
 ];
 
-/// Those that are written as differences, by column.
+/// Numbers written as differences, by column.
 const FIELDS: [(u8, Field); 7] = [
     (3, |row| &mut row.resident),
     (4, |row| &mut row.peak_resident),

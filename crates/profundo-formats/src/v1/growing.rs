@@ -1,4 +1,4 @@
-//! The tables of a recording that is not over. Only a file that was cut has a use for them.
+//! The tables of an unfinished recording. Only a file that was cut has a use for them.
 
 use profundo_model::{CodeObject, Mapping, ModuleId, ProcessId};
 
@@ -58,7 +58,7 @@ pub(super) mod codes {
     }
 }
 
-/// `MAPS`: where processes have their modules.
+/// `MAPS`: the mappings of modules.
 pub(super) mod mappings {
     use super::*;
 
@@ -77,7 +77,7 @@ pub(super) mod mappings {
         payload.delta(START, rows().map(|row| row.start));
         payload.plain(SIZE, rows().map(|row| row.end.wrapping_sub(row.start)));
         payload.delta(LOADED, rows().map(|row| row.loaded));
-        // Mostly the largest number there is: one more is 0.
+        // Mostly the largest number: plus one it is 0.
         let unloaded = rows().map(|row| row.unloaded.wrapping_add(1));
         payload.sparse(UNLOADED, unloaded);
         payload

@@ -1,4 +1,4 @@
-//! What was allocated: blocks, their ends where they came later, and sums.
+//! Allocations: blocks, their ends where they came later, and sums.
 
 use profundo_model::{
     Amount, Block, BlockEnd, Copied, Domain, Heap, Moment, Nanos, ProcessId, Sampling, Site,
@@ -14,7 +14,7 @@ const BUFFER: u64 = 1;
 const TEMPORARY: u64 = 2;
 const UNREACHABLE: u64 = 4;
 
-/// `HEAP`: which allocations were recorded.
+/// `HEAP`: the sampling of allocations.
 pub(super) mod sampling {
     use super::*;
 
@@ -93,7 +93,7 @@ pub(super) mod blocks {
     const DOMAIN: u8 = 7;
     const TYPE: u8 = 8;
     const FLAGS: u8 = 9;
-    /// How long it lived, plus one; 0 if it was not freed yet.
+    /// The lifetime, plus one; 0 if it was not freed yet.
     const LIFE: u8 = 10;
     const DOUBLINGS: u8 = 11;
 
@@ -156,14 +156,14 @@ pub(super) mod blocks {
             decoder.profile.heap.blocks.push(row);
         }
         let when = time.finish().and(clock.finish()).and(life.finish());
-        let who = thread.finish().and(task.finish()).and(stack.finish());
+        let owner = thread.finish().and(task.finish()).and(stack.finish());
         let what = size.finish().and(domain.finish()).and(type_name.finish());
         let how = flags.finish().and(doublings.finish());
-        when.and(who).and(what).and(how)
+        when.and(owner).and(what).and(how)
     }
 }
 
-/// `COPY`: what was copied.
+/// `COPY`: copies.
 pub(super) mod copies {
     use super::*;
 
@@ -241,7 +241,7 @@ pub(super) mod ends {
     }
 }
 
-/// `LOST`: blocks to which nobody pointed in the end.
+/// `LOST`: unreachable blocks.
 pub(super) mod unreachable {
     use super::*;
 
@@ -270,7 +270,7 @@ pub(super) mod unreachable {
     }
 }
 
-/// `SRCH`: processes in which it was looked for such blocks.
+/// `SRCH`: processes that were searched for such blocks.
 pub(super) mod searched {
     use super::*;
 
@@ -292,7 +292,7 @@ pub(super) mod searched {
     }
 }
 
-/// `SITE`, and `site` for rows that are known better: sums by stack.
+/// `SITE`, and `site` for changed rows: sums by stack.
 pub(super) mod sites {
     use super::*;
 
@@ -369,7 +369,7 @@ pub(super) mod sites {
     }
 }
 
-/// `MOMT`: how the sums came about.
+/// `MOMT`: the growth of the sums.
 pub(super) mod moments {
     use super::*;
 

@@ -41,7 +41,7 @@ pub(super) fn encode(meta: &Meta) -> Result<Payload, Error> {
     number(PERIOD, meta.period.0);
     number(STARTED, meta.started_at_unix);
     number(DURATION, meta.duration.0);
-    // What is not known has no column, which tells it from 0.
+    // An unknown fact has no column, which distinguishes it from 0.
     if let Some(cpu) = meta.cpu {
         number(CPU, cpu.0);
     }
@@ -180,7 +180,7 @@ pub(super) fn encode_end(samples: usize) -> Payload {
     payload
 }
 
-/// How many samples the end says that there are.
+/// The number of samples in the end mark.
 pub(super) fn end_count(columns: &Columns) -> Result<u64, Damage> {
     columns.need(SAMPLES)?.plain()
 }

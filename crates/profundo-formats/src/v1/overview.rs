@@ -1,5 +1,5 @@
-//! What a file holds, from the heads of its chunks and the few that say what was recorded. Samples are not read, so a
-//! list of many recordings is quick.
+//! An overview of a file, from the heads of its chunks and the few with facts about the recording.
+//! Samples are not read, so a list of many recordings is quick.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -10,10 +10,10 @@ use super::read::Decoder;
 use crate::Error;
 use crate::overview::{Holds, Overview};
 
-/// What is known when a recording begins is short.
+/// The limit of the facts at the start of a recording.
 const MOST: usize = 1 << 20;
 
-/// Reads what the file that begins at `offset` says of itself, up to where it ends or is damaged.
+/// Reads the overview of the file that begins at `offset`, up to its end or its damage.
 pub(crate) fn overview(source: &mut (impl Read + Seek), offset: usize) -> Result<Overview, Error> {
     let mut reading = Reading {
         decoder: Decoder::new(),
@@ -23,7 +23,7 @@ pub(crate) fn overview(source: &mut (impl Read + Seek), offset: usize) -> Result
         last_processes: 0,
     };
     reading.last_processes = last_processes(source, offset).unwrap_or(0);
-    // A file that cannot be read further is one that ends there.
+    // A file that cannot be read further counts as ending there.
     if let Err(Stop::Error(error)) = reading.chunks(source, offset) {
         return Err(error);
     }
@@ -32,18 +32,23 @@ pub(crate) fn overview(source: &mut (impl Read + Seek), offset: usize) -> Result
         meta: profile.meta.clone(),
         command: command_of(profile),
         lasted: match profile.meta.duration {
-            Nanos(0) => {
-                (profile.processes.iter().filter_map(|it| it.ended).max()).unwrap_or_default()
-            }
+            Nanos(0) => (profile
+                .processes
+                .iter()
+                .filter_map(|process| process.ended)
+                .max())
+            .unwrap_or_default(),
             known => known,
         },
         cpu: cpu_of(profile),
+        origins: profile.origins.len(),
         holds: reading.holds,
         is_whole: reading.is_whole,
     })
 }
 
-/// When the recording began, in nanoseconds since 1970: it is in the first chunk. `None`: the file has none.
+/// The start of the recording, in nanoseconds since 1970, from the first chunk. `None`: the file
+/// has none.
 pub(crate) fn began(source: &mut (impl Read + Seek), offset: usize) -> Option<u64> {
     source.seek(SeekFrom::Start(offset as u64)).ok()?;
     let mut first = [0; HEAD];
@@ -68,7 +73,7 @@ fn command_of(profile: &Profile) -> Option<String> {
     (!command.is_empty()).then(|| command.to_owned())
 }
 
-/// The CPU time of all processes by the kernel's count, or that which the program's own clocks have seen.
+/// The CPU time of all processes by the kernel's count, or by the program's own clocks.
 fn cpu_of(profile: &Profile) -> Option<Nanos> {
     match profile.cpu_used() {
         Some((user, system)) => Some(Nanos(user.0.saturating_add(system.0))),
@@ -76,7 +81,7 @@ fn cpu_of(profile: &Profile) -> Option<Nanos> {
     }
 }
 
-/// Why no more chunks are read.
+/// The reason why no more chunks are read.
 enum Stop {
     End,
     Error(Error),
@@ -88,7 +93,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Where the last chunk of processes begins.
+/// The offset of the last chunk of processes.
 fn last_processes(source: &mut (impl Read + Seek), offset: usize) -> io::Result<usize> {
     let length = source.seek(SeekFrom::End(0))?;
     let (mut at, mut last) = (offset, 0);
@@ -110,7 +115,7 @@ struct Reading {
     unpacker: Unpacker,
     holds: Holds,
     is_whole: bool,
-    /// Where the last rows of processes begin: texts that come later are names of code.
+    /// The offset of the last rows of processes: later texts are names of code.
     last_processes: usize,
 }
 
@@ -152,7 +157,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Notes what there is, by the kind of a chunk.
+    /// Notes the presence of a chunk's kind.
     fn count(&mut self, kind: chunk::Kind) {
         let holds = &mut self.holds;
         match kind {
@@ -166,10 +171,10 @@ impl Reading {
         }
     }
 
-    /// Whether a chunk is to be decoded. Texts are, as far as rows of processes have them.
+    /// Whether a chunk is to be decoded. Texts are, as far as rows of processes use them.
     fn is_wanted(&self, kind: chunk::Kind, at: usize) -> bool {
         match kind {
-            chunk::META | chunk::PROCESSES | chunk::PROCESSES_AGAIN => true,
+            chunk::META | chunk::ORIGINS | chunk::PROCESSES | chunk::PROCESSES_AGAIN => true,
             chunk::STRINGS => at < self.last_processes,
             _ => false,
         }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use profundo_model::{
-    Nanos, Process, ProcessEnd, ProcessId, Profile, Task, TaskId, Thread, ThreadId,
+    Nanos, OriginId, Process, ProcessEnd, ProcessId, Profile, Task, TaskId, Thread, ThreadId,
 };
 
 use super::code::end;
@@ -11,7 +11,7 @@ use super::column::{Columns, Payload};
 use super::read::Decoder;
 use crate::{Damage, Error};
 
-/// A bit for each time that is known.
+/// A bit for each known time.
 fn flags_of(times: &[Option<Nanos>]) -> u64 {
     times
         .iter()
@@ -20,8 +20,8 @@ fn flags_of(times: &[Option<Nanos>]) -> u64 {
         .sum()
 }
 
-/// `PROC`: a parent may stand anywhere in the table, for a child can be met first. Flags say which
-/// times are known.
+/// `PROC`: a parent may stand anywhere in the table, for a child can come first. Flags mark known
+/// times.
 pub(super) mod processes {
     use super::*;
 
@@ -36,6 +36,7 @@ pub(super) mod processes {
     const RUNTIME: u8 = 11;
     const ENVIRONMENT_COUNT: u8 = 12;
     const ENVIRONMENT: u8 = 13;
+    const ORIGIN: u8 = 14;
 
     pub(in crate::v1) fn encode(profile: &Profile, rows: Range<usize>) -> Result<Payload, Error> {
         let processes = || profile.processes[rows.clone()].iter();
@@ -69,6 +70,8 @@ pub(super) mod processes {
             let names = processes().flat_map(|process| &process.environment);
             payload.delta(ENVIRONMENT, names.map(|name| u64::from(name.0)));
         }
+        let origin = |process: &Process| process.origin.map_or(0, |id| u64::from(id.0) + 1);
+        payload.sparse(ORIGIN, processes().map(origin));
         Ok(payload)
     }
 
@@ -109,7 +112,7 @@ pub(super) mod processes {
         let mut times = TIMES.map(|column| columns.get(column));
         let (mut end, mut end_code) = (columns.get(END), columns.get(END_CODE));
         let (mut runtime, mut count) = (columns.get(RUNTIME), columns.get(ENVIRONMENT_COUNT));
-        let mut name = columns.get(ENVIRONMENT);
+        let (mut name, mut origin) = (columns.get(ENVIRONMENT), columns.get(ORIGIN));
         for index in columns.indices() {
             let flags = flags.plain()?;
             let mut known = [None; 4];
@@ -135,6 +138,10 @@ pub(super) mod processes {
                 system,
                 runtime: decoder.string(runtime.plain()?)?,
                 environment: Vec::new(),
+                origin: match origin.plain()? {
+                    0 => None,
+                    next => Some(OriginId::from_index(decoder.origin(next - 1)?)),
+                },
             };
             let count = count.plain()?;
             if count > name.left() as u64 {
@@ -156,10 +163,11 @@ pub(super) mod processes {
             .and(runtime.finish())
             .and(count.finish())
             .and(name.finish())
+            .and(origin.finish())
     }
 
-    /// Drops the parents that are not there and those of processes that are their own ancestors;
-    /// to be asked once all rows are known. Gives how many were dropped.
+    /// Drops missing parents and those of processes that are their own ancestors; to be called once
+    /// all rows are known. Returns the number of dropped ones.
     pub(in crate::v1) fn mend_parents(processes: &mut [Process]) -> usize {
         const NEW: u8 = 0;
         const ON_THE_WAY: u8 = 1;
@@ -191,7 +199,7 @@ pub(super) mod processes {
     }
 }
 
-/// `THRD`: flags say which times are known.
+/// `THRD`: flags mark known times.
 pub(super) mod threads {
     use super::*;
 

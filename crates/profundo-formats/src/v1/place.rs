@@ -13,7 +13,7 @@ use super::column::{Columns, Payload};
 use super::read::Decoder;
 use crate::{Damage, Error};
 
-/// `MODU`: a file and where it was mapped.
+/// `MODU`: a file and its mapping.
 pub(super) mod modules {
     use super::*;
 
@@ -93,7 +93,7 @@ pub(super) mod modules {
     }
 }
 
-/// `LOCA`: an address, or why there is none, and its frames.
+/// `LOCA`: an address, or the reason why there is none, and its frames.
 pub(super) mod locations {
     use super::*;
 
@@ -105,6 +105,8 @@ pub(super) mod locations {
 
     /// In the value of an interpreted line: whether it calls something. The column is above.
     const CALL: u64 = 1;
+    /// The number of an invented location that was a part of another one.
+    const PART: u64 = 1 << 63;
 
     pub(in crate::v1) fn encode(profile: &Profile, rows: Range<usize>) -> Result<Payload, Error> {
         let locations = || {
@@ -129,7 +131,7 @@ pub(super) mod locations {
         Ok(payload)
     }
 
-    /// `loca`: the frames of locations that were written before they had any.
+    /// `loca`: the frames of locations written without them.
     pub(in crate::v1) fn encode_frames(
         profile: &Profile,
         rows: Range<usize>,
@@ -199,7 +201,7 @@ pub(super) mod locations {
             let kind = code_to_kind(decoder, kind, value, &frames)?;
             let rows = decoder.profile.locations.len();
             let id = decoder.profile.locations.intern(kind, module);
-            // Were a row there twice, the first one's frames would stay.
+            // For a repeated row, the first one's frames would stay.
             if id.index() == rows && !frames.is_empty() {
                 decoder.profile.locations.set_frames(id, &frames);
             }
@@ -217,10 +219,16 @@ pub(super) mod locations {
                 (location::REASON, code_of(&Reason::ALL, "reason", &reason)?)
             }
             LocationKind::Invented(number) => (location::INVENTED, number),
+            // Its frame names it; it must only not be taken for another location.
+            LocationKind::Part { of, frame, ends } => {
+                let kind = ends.map_or(0, |ends| ends.kind as u64 + 1);
+                let number = (kind << 48) | (u64::from(frame) << 32) | u64::from(of.0);
+                (location::INVENTED, PART | number)
+            }
             LocationKind::Wait { wait, .. } => {
                 (location::WAIT, code_of(&Wait::ALL, "wait", &wait)?)
             }
-            // Its frame stands where those of other locations do.
+            // Its frame has the same place as those of other locations.
             LocationKind::Python {
                 column, is_call, ..
             } => (

@@ -1,5 +1,5 @@
-//! From chunks to a profile. Every id is looked up in what was read before it, so a profile never
-//! points at a row that it does not have, whatever the file says.
+//! From chunks to a profile. Every id is checked against the rows read before it, so a profile
+//! never refers to a missing row, whatever the file has.
 //!
 //! A row that a file holds twice is one row of the profile: hence the lists from the file's ids
 //! to the profile's. In a file of ours both are the same.
@@ -11,7 +11,9 @@ use super::chunk::{self, Next, Packed, Unpacker};
 use super::code::value_of;
 use super::column::Columns;
 use super::sample::LastSeen;
-use super::{gauge, growing, heap, meta, name, owner, place, sample, source_file, traced, traffic};
+use super::{
+    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, traced, traffic,
+};
 use crate::{Damage, Error, Warning};
 
 /// Reads the chunks from `offset` on.
@@ -52,7 +54,7 @@ fn read_chunks(
         }
         offset = chunk.end;
         if chunk.kind == chunk::END {
-            // Only who goes on with a recording has a use for it.
+            // Only a continued recording has a use for it.
             decoder.profile.growing = Growing::default();
             let bytes = bytes.len() - offset;
             break (bytes > 0).then_some(Warning::Trailing { offset, bytes });
@@ -71,9 +73,9 @@ pub(super) struct Decoder {
     pub(super) stacks: Vec<StackId>,
     pub(super) sources: usize,
     pub(super) source_files: usize,
-    /// How many ends of blocks there were.
+    /// The number of ends of blocks.
     pub(super) ends: usize,
-    /// How many blocks to which nobody pointed were told of afterwards.
+    /// The number of unreachable blocks reported afterwards.
     pub(super) unreachable: usize,
     pub(super) last_seen: LastSeen,
     warnings: Vec<Warning>,
@@ -97,7 +99,7 @@ impl Decoder {
         }
     }
 
-    /// What was read, and what is wrong with it.
+    /// The profile, and the warnings.
     pub(super) fn finish(self, ending: Option<Warning>) -> (Profile, Vec<Warning>) {
         let Self {
             mut profile,
@@ -128,6 +130,7 @@ impl Decoder {
             chunk::MODULES => (self.profile.modules.len(), place::modules::decode),
             chunk::LOCATIONS => (self.locations.len(), place::locations::decode),
             chunk::STACKS => (self.stacks.len(), place::stacks::decode),
+            chunk::ORIGINS => (self.profile.origins.len(), origin::decode),
             chunk::PROCESSES => (self.profile.processes.len(), owner::processes::decode),
             chunk::THREADS => (self.profile.threads.len(), owner::threads::decode),
             chunk::TASKS => (self.profile.tasks.len(), owner::tasks::decode),
@@ -152,7 +155,7 @@ impl Decoder {
             chunk::CALLS => (self.profile.traced.calls.len(), traced::calls::decode),
             chunk::LINES => (self.profile.traced.lines.len(), traced::lines::decode),
             chunk::SAMPLES => (self.profile.samples.len(), sample::decode),
-            // Rows that are there already.
+            // Existing rows.
             chunk::MODULES_AGAIN => (self.profile.modules.len(), place::modules::decode),
             chunk::LOCATIONS_NAMED => (self.locations.len(), place::locations::decode_frames),
             chunk::PROCESSES_AGAIN => (self.profile.processes.len(), owner::processes::decode),
@@ -170,15 +173,15 @@ impl Decoder {
         Ok(Columns::parse(payload).and_then(|columns| {
             let (expected, found) = (rows as u64, columns.first);
             let last = found.saturating_add(columns.rows as u64);
-            let is_again = chunk.kind[0].is_ascii_lowercase();
-            if if is_again {
+            let is_repeated = chunk.kind[0].is_ascii_lowercase();
+            if if is_repeated {
                 last > expected
             } else {
                 found != expected
             } {
                 return Err(Damage::Order { expected, found });
             }
-            // Ids are 32 bits wide; what is not pointed at has none.
+            // Ids are 32 bits wide; rows without references have none.
             let has_ids = ![
                 chunk::SAMPLES,
                 chunk::TRAFFIC,
@@ -223,6 +226,10 @@ impl Decoder {
         index(self.profile.modules.len(), "modules", id)
     }
 
+    pub(super) fn origin(&self, id: u64) -> Result<usize, Damage> {
+        index(self.profile.origins.len(), "origins", id)
+    }
+
     pub(super) fn process(&self, id: u64) -> Result<usize, Damage> {
         index(self.profile.processes.len(), "processes", id)
     }
@@ -249,7 +256,7 @@ impl Decoder {
         value
     }
 
-    /// Notes a code that is not known: one warning for each kind of value.
+    /// Notes an unknown code: one warning for each kind of value.
     pub(super) fn unknown(&mut self, what: &'static str, code: u64) {
         for warning in &mut self.warnings {
             if let Warning::UnknownCode {

@@ -2,9 +2,9 @@
 //! chunk begins without memory of the one before.
 //!
 //! The guesses: the time by the chunk's usual step; the weight by the thread's last one or by the
-//! time since the thread's last sample, whichever is nearer in this chunk; the cycle counter by
-//! the time, at the chunk's mean frequency; the task by the thread's last one. What is left over
-//! is noise, and noise is what the file has to hold: no value is rounded.
+//! time since the thread's last sample, whichever is nearer in this chunk; the cycle counter by the
+//! time, at the chunk's mean frequency; the task by the thread's last one. The rest is noise, which
+//! the file has to hold: no value is rounded.
 
 use profundo_model::{Nanos, Sample, TaskId, ThreadId};
 
@@ -23,12 +23,12 @@ const STATE: u8 = 7;
 const GIL: u8 = 8;
 const FILE: u8 = 9;
 
-/// The weight is guessed by the last weight of the thread.
+/// The weight is guessed from the last weight of the thread.
 const BY_WEIGHT: u64 = 0;
-/// The weight is guessed by the time since the last sample of the thread.
+/// The weight is guessed from the time since the last sample of the thread.
 const BY_ELAPSED: u64 = 1;
 
-/// What was last seen of each thread in the chunk at hand.
+/// The last values of each thread in the present chunk.
 pub(super) struct LastSeen {
     rows: Vec<Last>,
     chunk: u64,
@@ -36,7 +36,7 @@ pub(super) struct LastSeen {
 
 #[derive(Clone, Copy, Default)]
 struct Last {
-    /// The chunk that this belongs to: what an older one left is not to be seen.
+    /// The chunk of these values: those of an older one do not count.
     chunk: u64,
     /// The time and the weight, once there were any.
     time: Option<u64>,
@@ -66,7 +66,7 @@ impl LastSeen {
         self.rows.resize(threads, Last::default());
     }
 
-    /// The thread must be one of those that [`LastSeen::begin`] was told of.
+    /// The thread must be below the number given to [`LastSeen::begin`].
     fn of(&mut self, thread: usize) -> &mut Last {
         let last = &mut self.rows[thread];
         if last.chunk != self.chunk {
@@ -122,7 +122,8 @@ impl ClockLine {
     }
 }
 
-/// Samples of which the first is the file's `first`, of `threads` threads.
+/// Encodes samples; the first one has the number `first` in the file, and there are `threads`
+/// threads.
 pub(super) fn encode(
     samples: &[Sample],
     first: usize,
@@ -241,13 +242,13 @@ fn weight_residuals(
     }
 }
 
-/// A sample as the file has it: with the file's own ids and codes.
+/// A sample in the file, with the file's own ids and codes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     pub(super) time: u64,
     pub(super) weight: u64,
     pub(super) clock: u64,
-    /// It is one of those that the table has.
+    /// Its thread, a row of the table.
     pub(super) thread: usize,
     pub(super) task: u64,
     pub(super) stack: u64,
@@ -256,7 +257,7 @@ pub(super) struct Row {
     pub(super) file: u64,
 }
 
-/// Calls `visit` with each sample of a chunk, where there are so many `threads`.
+/// Calls `visit` with each sample of a chunk, where there are `threads` threads.
 #[inline]
 pub(super) fn each(
     columns: &Columns,

@@ -1,4 +1,4 @@
-//! `SRCF`: which text of a source file ran. A row that is not there says nothing of its file.
+//! `SRCF`: the text of a source file that ran. A missing row says nothing about its file.
 
 use std::ops::Range;
 
@@ -52,7 +52,7 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
             RAN => SourceFile::Ran(Fingerprint { size, hash }),
             REWRITTEN => SourceFile::Rewritten,
             APART => SourceFile::Apart,
-            // A newer writer's: nothing is known of the file.
+            // A newer writer's: nothing is known about the file.
             _ => continue,
         };
         decoder.profile.source_files.insert(file, state);

@@ -1,9 +1,8 @@
 //! A file that grows with its profile.
 //!
 //! Chunks are only ever appended, and each batch of samples stands behind the rows that it needs,
-//! so whatever the file is cut to, it is a file. Rows that are known better later (a thread that
-//! got its name, a process that ended, an address whose code was told of or looked up) are written again under the
-//! same kind in small letters.
+//! so the file is valid wherever it is cut. Rows that change later (a thread gets its name, a
+//! process ends, an address is named) are written again under the same kind in small letters.
 
 use std::io::Write;
 use std::ops::Range;
@@ -21,7 +20,7 @@ use crate::Error;
 pub(crate) struct Stream<W> {
     encoder: Encoder<W>,
     meta: Meta,
-    /// The rows in the file, to tell which of them have changed.
+    /// The rows in the file, to find changed ones.
     processes: Vec<Process>,
     threads: Vec<Thread>,
     tasks: Vec<Task>,
@@ -31,7 +30,7 @@ pub(crate) struct Stream<W> {
 }
 
 impl<W: Write> Stream<W> {
-    /// Begins a file whose header is `offset` bytes long.
+    /// Starts a file whose header is `offset` bytes long.
     pub(crate) fn new(out: W, offset: usize, meta: &Meta) -> Result<Self, Error> {
         let mut encoder = Encoder::new(out, offset);
         encoder.meta(meta)?;
@@ -47,17 +46,17 @@ impl<W: Write> Stream<W> {
         })
     }
 
-    /// How many bytes the file has.
+    /// The number of bytes of the file.
     pub(crate) fn size(&self) -> u64 {
         self.encoder.out.offset() as u64
     }
 
-    /// How many samples it has.
+    /// Its number of samples.
     pub(crate) fn samples(&self) -> usize {
         self.encoder.written.samples
     }
 
-    /// What the file is written to.
+    /// The underlying writer.
     pub(crate) fn get_mut(&mut self) -> &mut W {
         self.encoder.out.get_mut()
     }
@@ -71,28 +70,28 @@ impl<W: Write> Stream<W> {
         Ok(())
     }
 
-    /// Appends what threads have read and written.
+    /// Appends the traffic of threads.
     pub(crate) fn traffic(&mut self, profile: &Profile, rows: &[Traffic]) -> Result<(), Error> {
         self.encoder.traffic(profile, rows)?;
         self.remember(profile);
         Ok(())
     }
 
-    /// Appends what was allocated: `blocks`, and what of the rest of the profile's heap is new.
+    /// Appends allocations: `blocks`, and the new part of the rest of the profile's heap.
     pub(crate) fn heap(&mut self, profile: &Profile, blocks: &[Block]) -> Result<(), Error> {
         self.encoder.heap(profile, blocks)?;
         self.remember(profile);
         Ok(())
     }
 
-    /// Appends what processes had of the machine's memory.
+    /// Appends the memory of processes.
     pub(crate) fn gauges(&mut self, profile: &Profile, rows: &[Gauge]) -> Result<(), Error> {
         self.encoder.gauges(profile, rows)?;
         self.remember(profile);
         Ok(())
     }
 
-    /// Appends what has changed in the sums by stack.
+    /// Appends changed sums by stack.
     fn sites(&mut self, profile: &Profile) -> Result<(), Error> {
         let sites = &profile.heap.sites;
         let written = self.sites.len();
@@ -106,14 +105,14 @@ impl<W: Write> Stream<W> {
         Ok(())
     }
 
-    /// Appends what whoever goes on with the recording would need.
+    /// Appends the data for continuing the recording.
     pub(crate) fn growing(&mut self, profile: &Profile) -> Result<(), Error> {
         self.encoder.growing(profile)?;
         self.remember(profile);
         Ok(())
     }
 
-    /// Appends what has changed in rows that are in the file.
+    /// Appends changed rows.
     pub(crate) fn update(&mut self, profile: &Profile) -> Result<(), Error> {
         self.encoder.strings(profile, profile.strings.len())?;
         self.encoder.processes(profile, profile.processes.len())?;
@@ -127,7 +126,7 @@ impl<W: Write> Stream<W> {
         self.names(profile)
     }
 
-    /// Appends all that is missing, and the end mark. Gives back what was written to.
+    /// Appends all missing rows, and the end mark. Returns the writer.
     pub(crate) fn finish(mut self, profile: &Profile) -> Result<W, Error> {
         self.encoder.the_rest(profile)?;
         self.sites(profile)?;
@@ -137,7 +136,7 @@ impl<W: Write> Stream<W> {
         self.encoder.end()
     }
 
-    /// Appends the names that places have got since they were written.
+    /// Appends new names of written places.
     fn names(&mut self, profile: &Profile) -> Result<(), Error> {
         let locations: Vec<_> = profile
             .locations
@@ -153,7 +152,7 @@ impl<W: Write> Stream<W> {
             self.frames[row].clone_from(locations[row]);
         }
         let encode = place::locations::encode_frames;
-        self.again(profile, chunk::LOCATIONS_NAMED, changed, encode)
+        self.write_rows(profile, chunk::LOCATIONS_NAMED, changed, encode)
     }
 
     fn owners(&mut self, profile: &Profile) -> Result<(), Error> {
@@ -179,15 +178,15 @@ impl<W: Write> Stream<W> {
             self.modules[row].clone_from(module_rows[row]);
         }
         let encode = owner::processes::encode;
-        self.again(profile, chunk::PROCESSES_AGAIN, processes, encode)?;
-        self.again(
+        self.write_rows(profile, chunk::PROCESSES_AGAIN, processes, encode)?;
+        self.write_rows(
             profile,
             chunk::THREADS_AGAIN,
             threads,
             owner::threads::encode,
         )?;
-        self.again(profile, chunk::TASKS_AGAIN, tasks, owner::tasks::encode)?;
-        self.again(
+        self.write_rows(profile, chunk::TASKS_AGAIN, tasks, owner::tasks::encode)?;
+        self.write_rows(
             profile,
             chunk::MODULES_AGAIN,
             modules,
@@ -196,7 +195,7 @@ impl<W: Write> Stream<W> {
         Ok(())
     }
 
-    fn again(
+    fn write_rows(
         &mut self,
         profile: &Profile,
         kind: Kind,
@@ -209,7 +208,7 @@ impl<W: Write> Stream<W> {
         Ok(())
     }
 
-    /// Copies the rows that came into the file.
+    /// Copies the rows that were written to the file.
     fn remember(&mut self, profile: &Profile) {
         let written = &self.encoder.written;
         let new = self.processes.len()..written.processes;
@@ -238,10 +237,10 @@ fn extend<T: Clone, R: std::borrow::Borrow<T>>(
     rows.extend(new.map(|row| row.borrow().clone()));
 }
 
-/// The rows that have changed, in parts that each fit a chunk. A few rows between them that have not changed take less
+/// The changed rows, in parts that each fit a chunk. A few unchanged rows between them take less
 /// than another chunk.
 fn changes<T>(rows: &[T], is_same: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
-    /// So many rows take about as much as the head of a chunk.
+    /// The number of rows that take about as much as the head of a chunk.
     const BETWEEN: usize = 16;
     let mut parts: Vec<Range<usize>> = Vec::new();
     for row in (0..rows.len()).filter(|&row| !is_same(row)) {
@@ -260,10 +259,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_has_changed_is_written_again() {
+    fn only_changed_rows_are_written_twice() {
         let rows = vec![0; 100_000];
         let changed = |rows_: &[usize]| changes(&rows, |row| !rows_.contains(&row));
-        assert_eq!(changed(&[]), []);
+        assert!(changed(&[]).is_empty());
         assert_eq!(changed(&[0, 99_999]), [0..1, 99_999..100_000]);
         assert_eq!(changed(&[5, 9, 25, 99]), [5..26, 99..100]);
         assert_eq!(changed(&[5, 9, 27]), [5..10, 27..28]);

@@ -1,4 +1,4 @@
-//! `TRCD`, `CALL` and `LINE`: how calls were traced, each place of the tree of calls, and lines.
+//! `TRCD`, `CALL` and `LINE`: the kind of tracing, the call tree, and lines.
 
 use profundo_model::{Call, Callers, Line, Nanos, ProcessId, ThreadId, Traced};
 
@@ -7,7 +7,7 @@ use super::column::{Columns, Payload};
 use super::read::Decoder;
 use crate::Damage;
 
-/// How they were traced: one row.
+/// The kind of tracing: one row.
 pub(super) mod about {
     use super::*;
     use crate::Error;
@@ -41,7 +41,7 @@ pub(super) mod about {
     }
 }
 
-/// Places of the tree of calls.
+/// Nodes of the call tree.
 pub(super) mod calls {
     use super::*;
 
@@ -54,7 +54,7 @@ pub(super) mod calls {
     const COST: (u8, u8) = (7, 8);
     const CALLERS: u8 = 9;
 
-    /// 0: all callers are known. Else the last one is, and these two bits say more.
+    /// 0: all callers are known. Otherwise only the last one is, and two further bits describe it.
     const IS_LAST: u64 = 1;
     const IS_RECURSIVE: u64 = 2;
     const IS_REPEATED: u64 = 4;

@@ -1,4 +1,4 @@
-//! `TRAF`: what threads have read and written.
+//! `TRAF`: the traffic of threads.
 
 use profundo_model::{Bytes, Nanos, ThreadId, Traffic};
 

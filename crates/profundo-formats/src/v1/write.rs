@@ -1,5 +1,5 @@
 //! From a profile to chunks. A table is written as far as the next batch of samples needs it, so
-//! that whatever a file was cut to, the ids in it point at rows in it.
+//! that wherever a file is cut, its ids refer to rows in it.
 
 use std::io::Write;
 use std::ops::Range;
@@ -11,7 +11,9 @@ use profundo_model::{
 use super::chunk::{self, ChunkWriter, Kind};
 use super::column::Payload;
 use super::sample::LastSeen;
-use super::{gauge, growing, heap, meta, name, owner, place, sample, source_file, traced, traffic};
+use super::{
+    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, traced, traffic,
+};
 use crate::Error;
 
 /// Samples in a chunk: at 1000 a second a cut file loses the last 16 s of one thread at most, and
@@ -21,10 +23,10 @@ pub(crate) const BATCH: usize = 16_384;
 /// Rows of the other tables in a chunk.
 pub(super) const ROWS: usize = 8_192;
 
-/// Text in a chunk, from which the next one is begun.
+/// The bytes of text in a chunk, after which the next one is started.
 const TEXT: usize = 1 << 20;
 
-/// Writes what follows the header, which is `offset` bytes long.
+/// Writes everything after the header, which is `offset` bytes long.
 pub(crate) fn write(profile: &Profile, out: &mut dyn Write, offset: usize) -> Result<(), Error> {
     let mut encoder = Encoder::new(out, offset);
     encoder.meta(&profile.meta)?;
@@ -38,7 +40,7 @@ pub(crate) fn write(profile: &Profile, out: &mut dyn Write, offset: usize) -> Re
     encoder.end().map(drop)
 }
 
-/// How many rows of each table are in the file.
+/// The number of rows of each table in the file.
 pub(super) struct Written {
     pub(super) strings: usize,
     pub(super) files: usize,
@@ -46,6 +48,7 @@ pub(super) struct Written {
     pub(super) modules: usize,
     pub(super) locations: usize,
     pub(super) stacks: usize,
+    pub(super) origins: usize,
     pub(super) processes: usize,
     pub(super) threads: usize,
     pub(super) tasks: usize,
@@ -75,6 +78,7 @@ impl Default for Written {
             modules: 0,
             locations: 0,
             stacks: 0,
+            origins: 0,
             processes: 0,
             threads: 0,
             tasks: 0,
@@ -96,7 +100,7 @@ impl Default for Written {
     }
 }
 
-/// How many rows a table must have for the ids seen so far.
+/// The number of rows that a table must have for the ids seen so far.
 #[derive(Default)]
 struct Need(usize);
 
@@ -108,7 +112,7 @@ impl Need {
 
 pub(super) type Encode = fn(&Profile, Range<usize>) -> Result<Payload, Error>;
 
-/// Writes chunks, and knows what is written.
+/// Writes chunks, and keeps account of written rows.
 pub(super) struct Encoder<W> {
     pub(super) out: ChunkWriter<W>,
     pub(super) written: Written,
@@ -138,7 +142,7 @@ impl<W: Write> Encoder<W> {
         Ok(())
     }
 
-    /// What threads have read and written, behind the threads that it needs.
+    /// The traffic of threads, behind the threads that it needs.
     pub(super) fn traffic(&mut self, profile: &Profile, rows: &[Traffic]) -> Result<(), Error> {
         for part in rows.chunks(ROWS) {
             let mut threads = Need::default();
@@ -151,7 +155,7 @@ impl<W: Write> Encoder<W> {
         Ok(())
     }
 
-    /// What was allocated, behind the rows that it needs: `blocks`, and those of the profile's sites that
+    /// Allocations, behind the rows that they need: `blocks`, and those of the profile's sites that
     /// are not in the file yet.
     pub(super) fn heap(&mut self, profile: &Profile, blocks: &[Block]) -> Result<(), Error> {
         let heap = &profile.heap;
@@ -218,7 +222,7 @@ impl<W: Write> Encoder<W> {
         Ok(())
     }
 
-    /// What processes had of the machine's memory, behind the processes that it needs.
+    /// The memory of processes, behind the processes that it needs.
     pub(super) fn gauges(&mut self, profile: &Profile, rows: &[Gauge]) -> Result<(), Error> {
         for part in rows.chunks(ROWS) {
             let mut processes = Need::default();
@@ -254,7 +258,7 @@ impl<W: Write> Encoder<W> {
         })
     }
 
-    /// What a recording that is not over needs, behind the rows that it points at.
+    /// The data of an unfinished recording, behind the rows that it refers to.
     pub(super) fn growing(&mut self, profile: &Profile) -> Result<(), Error> {
         let Growing { codes, mappings } = &profile.growing;
         if codes.is_empty() && mappings.is_empty() {
@@ -282,7 +286,7 @@ impl<W: Write> Encoder<W> {
         Ok(())
     }
 
-    /// The end mark. Gives back what was written to.
+    /// The end mark. Returns the writer.
     pub(super) fn end(mut self) -> Result<W, Error> {
         let payload = meta::encode_end(self.written.samples);
         self.out.write(chunk::END, payload.as_bytes())?;
@@ -305,8 +309,9 @@ impl<W: Write> Encoder<W> {
         self.stacks(profile, stacks.0)
     }
 
-    /// Rows that no sample needs are part of the profile too.
+    /// Rows that no sample needs are part of the profile, too.
     pub(super) fn the_rest(&mut self, profile: &Profile) -> Result<(), Error> {
+        self.origins(profile, profile.origins.len())?;
         self.processes(profile, profile.processes.len())?;
         self.threads(profile, profile.threads.len())?;
         self.tasks(profile, profile.tasks.len())?;
@@ -451,7 +456,7 @@ impl<W: Write> Encoder<W> {
     pub(super) fn stacks(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
         let stacks = &profile.stacks;
         let rows = new_rows("stacks", &mut self.written.stacks, upto, stacks.len())?;
-        // A parent stands before its child: the table itself sees to that.
+        // A parent stands before its child: the table itself guarantees that.
         let mut locations = Need::default();
         for stack in stacks.iter().skip(rows.start).take(rows.len()) {
             locations.row(stack.location.index());
@@ -467,16 +472,34 @@ impl<W: Write> Encoder<W> {
         new_rows("processes", &mut 0, upto, len)?;
         let rows = new_rows("processes", &mut self.written.processes, len, len)?;
         let (mut strings, mut parents) = (Need::default(), Need::default());
+        let mut origins = Need::default();
         for process in &processes[rows.clone()] {
             strings.row(process.command.index());
             strings.row(process.runtime.index());
             let names = &process.environment;
             names.iter().for_each(|name| strings.row(name.index()));
             process.parent.iter().for_each(|id| parents.row(id.index()));
+            process.origin.iter().for_each(|id| origins.row(id.index()));
         }
+        self.origins(profile, origins.0)?;
         new_rows("processes", &mut 0, parents.0, len)?;
         self.strings(profile, strings.0)?;
         self.emit(profile, chunk::PROCESSES, rows, owner::processes::encode)
+    }
+
+    fn origins(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
+        let origins = &profile.origins;
+        let rows = new_rows("origins", &mut self.written.origins, upto, origins.len())?;
+        let mut strings = Need::default();
+        for origin in &origins[rows.clone()] {
+            strings.row(origin.name.index());
+            for &(key, value) in &origin.labels {
+                strings.row(key.index());
+                strings.row(value.index());
+            }
+        }
+        self.strings(profile, strings.0)?;
+        self.emit(profile, chunk::ORIGINS, rows, origin::encode)
     }
 
     pub(super) fn threads(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
@@ -519,7 +542,7 @@ impl<W: Write> Encoder<W> {
     }
 }
 
-/// The rows from those that are written up to `upto`, which are written from now on.
+/// The unwritten rows up to `upto`, which count as written from now on.
 fn new_rows(
     table: &'static str,
     written: &mut usize,

@@ -1,4 +1,4 @@
-//! What becomes of a whole file on the way: every cut and every changed byte of a small one.
+//! Damage to a whole file: every cut and every changed byte of a small one.
 
 use profundo_formats::{Damage, Error, Warning, read};
 use profundo_model::{FileId, Profile};
@@ -130,7 +130,7 @@ fn what_follows_the_end_is_left_out() {
     assert_eq!(warnings, [Warning::Trailing { offset, bytes: 4 }]);
 }
 
-/// Bytes that keep their checksum: what only a hostile or a broken writer makes.
+/// Changed bytes with a right checksum: only a hostile or a broken writer makes them.
 #[test]
 fn changed_payloads_with_right_checksums_do_no_harm() {
     for whole in [small::small(), small::gauged(), small::traced()] {

@@ -1,37 +1,20 @@
 //! Files by path.
 
 use std::fs;
-use std::path::PathBuf;
 
 use profundo_formats::{
     begun_file, create_file, is_being_written, overview_file, read_file, write_file,
 };
 use profundo_model::{Meta, Nanos};
+use profundo_testing::Folder;
 
 use crate::dump::dump;
 use crate::small;
 
-/// A folder of one test, gone when the test is.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("profundo-{test}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn a_file_is_private_and_whole() {
     let folder = Folder::new("private");
-    let path = folder.0.join("a.profundo");
+    let path = folder.join("a.profundo");
     fs::write(&path, "an older file").unwrap();
     let profile = small::small();
     write_file(&path, &profile).unwrap();
@@ -39,7 +22,7 @@ fn a_file_is_private_and_whole() {
     assert_eq!(warnings, []);
     assert_eq!(dump(&again), dump(&profile));
     // Nothing stays beside it.
-    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -53,7 +36,7 @@ fn a_file_is_private_and_whole() {
 #[test]
 fn a_growing_file_is_private_and_readable_meanwhile() {
     let folder = Folder::new("growing");
-    let path = folder.0.join("a.profundo");
+    let path = folder.join("a.profundo");
     fs::write(&path, "an older file that others may read").unwrap();
     let whole = small::small();
     let mut growing = whole.clone();
@@ -77,26 +60,27 @@ fn a_growing_file_is_private_and_readable_meanwhile() {
 #[test]
 fn what_fails_leaves_the_older_file() {
     let folder = Folder::new("older");
-    let path = folder.0.join("a.profundo");
+    let path = folder.join("a.profundo");
     let mut profile = small::small();
     write_file(&path, &profile).unwrap();
     let before = fs::read(&path).unwrap();
     profile.samples[0].stack.0 = 999;
     write_file(&path, &profile).unwrap_err();
     assert_eq!(fs::read(&path).unwrap(), before);
-    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[cfg(unix)]
 #[test]
 fn links_are_followed_and_devices_stay() {
     let folder = Folder::new("links");
-    let (path, link) = (folder.0.join("a.profundo"), folder.0.join("link"));
+    let (path, link) = (folder.join("a.profundo"), folder.join("link"));
     fs::write(&path, "").unwrap();
     std::os::unix::fs::symlink(&path, &link).unwrap();
     write_file(&link, &small::small()).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert!(read_file(&path).is_ok());
+    let (behind, warnings) = read_file(&path).unwrap();
+    assert_eq!((dump(&behind), warnings), (dump(&small::small()), vec![]));
     write_file("/dev/null", &small::small()).unwrap();
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
@@ -104,7 +88,7 @@ fn links_are_followed_and_devices_stay() {
 #[test]
 fn errors_name_the_path() {
     let folder = Folder::new("errors");
-    let missing = folder.0.join("missing").join("a.profundo");
+    let missing = folder.join("missing").join("a.profundo");
     let shown = missing.display();
     let error = write_file(&missing, &small::small()).unwrap_err();
     assert_eq!(error.to_string(), format!("cannot create {shown}"));
@@ -112,7 +96,7 @@ fn errors_name_the_path() {
         read_file(&missing).unwrap_err().to_string(),
         format!("cannot read {shown}")
     );
-    let text = folder.0.join("text");
+    let text = folder.join("text");
     fs::write(&text, "some text that is long enough").unwrap();
     let error = read_file(&text).unwrap_err();
     assert_eq!(error.to_string(), format!("cannot use {}", text.display()));
@@ -123,7 +107,7 @@ fn errors_name_the_path() {
 #[test]
 fn a_recording_says_what_it_is_about() {
     let folder = Folder::new("overview");
-    let path = folder.0.join("a.profundo");
+    let path = folder.join("a.profundo");
     let mut profile = small::small();
     profile.meta.started_at_unix = 1_234_567_890;
     write_file(&path, &profile).unwrap();
@@ -137,7 +121,7 @@ fn a_recording_says_what_it_is_about() {
     assert_eq!(overview.cpu, Some(Nanos(user.0 + system.0)));
     assert!(!is_being_written(&path));
 
-    // Wherever it is cut, it says what is in front of the cut.
+    // Wherever it is cut, it gives the facts before the cut.
     let whole = fs::read(&path).unwrap();
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
@@ -158,7 +142,7 @@ fn a_recording_says_what_it_is_about() {
 #[test]
 fn a_file_is_being_written_until_its_writer_is_gone() {
     let folder = Folder::new("written");
-    let path = folder.0.join("a.profundo");
+    let path = folder.join("a.profundo");
     let writer = create_file(&path, &Meta::default()).unwrap();
     assert!(is_being_written(&path));
     assert!(is_being_written(&path), "asking changes nothing");

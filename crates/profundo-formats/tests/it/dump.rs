@@ -14,6 +14,7 @@ pub fn dump(profile: &Profile) -> String {
         locations,
         stacks,
         modules,
+        origins,
         processes,
         threads,
         tasks,
@@ -27,7 +28,7 @@ pub fn dump(profile: &Profile) -> String {
         gathered,
     } = profile;
     assert!(!gathered.is_any(), "a file is read sample by sample");
-    // Most recordings know nothing of energy or of own code, and the oldest dumps neither.
+    // Most recordings have no energy and no rules of own code, nor have the oldest dumps.
     let meta = format!("{meta:#?}").replace("    energy: None,\n", "");
     let meta = meta.replace("    mine: [],\n", "");
     writeln!(out, "{meta}").unwrap();
@@ -37,7 +38,15 @@ pub fn dump(profile: &Profile) -> String {
     table(&mut out, "module", modules.iter().map(|(_, row)| row));
     table(&mut out, "location", locations.iter().map(|(_, row)| row));
     table(&mut out, "stack", stacks.iter());
-    table(&mut out, "process", processes.iter());
+    table(&mut out, "origin", origins.iter());
+    // The oldest dumps have no origins.
+    let processes = processes.iter().map(|process| {
+        let row = format!("{process:?}");
+        row.replace(", origin: None", "")
+    });
+    for (id, row) in processes.enumerate() {
+        writeln!(out, "process {id}: {row}").unwrap();
+    }
     table(&mut out, "thread", threads.iter().map(|(_, row)| row));
     table(&mut out, "task", tasks.iter().map(|(_, row)| row));
     table(&mut out, "source", sources.iter());

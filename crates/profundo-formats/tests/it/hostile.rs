@@ -1,5 +1,5 @@
-//! Files that no writer of ours makes: lies about lengths, ids and parents, and things from
-//! newer versions. `raw.rs` writes them.
+//! Files that no writer of ours makes: lies about lengths, ids and parents, and additions of newer
+//! versions. `raw.rs` writes them.
 
 use profundo_formats::{Damage, Error, Warning, is_profundo, read};
 use profundo_model::{LocationKind, Profile, State};
@@ -29,7 +29,7 @@ fn check_damage(bad: Vec<u8>, expected: Damage) {
 
 #[test]
 fn lengths_that_lie() {
-    // A stored chunk is as long as it says.
+    // A stored chunk has its claimed length.
     check_damage(chunk(b"STRS", 0, 5, b"four"), Damage::Length);
     // Beyond the limit, and beyond what the bytes can hold.
     check_damage(chunk(b"STRS", 1, u32::MAX, b"four"), Damage::Length);
@@ -269,7 +269,7 @@ fn a_row_that_is_there_twice_is_one_row() {
     assert_eq!(profile.strings.get(path), "b");
 }
 
-/// What a version 1 reader does with things that were added later.
+/// A version 1 reader's treatment of later additions.
 #[test]
 fn additions_are_skipped() {
     let profile = Profile::from_folded("main 2").unwrap();
@@ -283,7 +283,7 @@ fn additions_are_skipped() {
     .concat();
     let (again, warnings) = read(&[before, &unknown, after].concat()).unwrap();
     assert_eq!((again.samples, warnings), (profile.samples, vec![]));
-    // A new column, and a number of it that is higher than ours go.
+    // A new column, and a higher number of it than ours.
     let text = b"name".to_vec();
     let columns = [
         (1, plain(&[4])),
@@ -368,7 +368,7 @@ fn what_cannot_be_skipped_is_an_error() {
     assert!(is_profundo(&header(9)) && !is_profundo(b"\x89PNG\r\n\x1a\n"));
 }
 
-/// The corpus of the fuzz target, and whatever it once found.
+/// The corpus of the fuzz target, with its earlier findings.
 #[test]
 fn the_fuzz_corpus_does_no_harm() {
     let corpus = concat!(
@@ -380,7 +380,7 @@ fn the_fuzz_corpus_does_no_harm() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         files += 1;
         if let Ok((profile, _)) = read(&bytes) {
-            // What was read can be written, and comes back.
+            // A profile that was read can be written, and comes back.
             let (again, _) = read(&write(&profile)).unwrap();
             assert!(again.samples == profile.samples);
         }

@@ -6,18 +6,18 @@ use profundo_model::{
     State,
 };
 
-/// What the weight of a sample is.
+/// The weights of samples.
 #[derive(Debug, Clone, Copy)]
 pub enum Weights {
     /// Always the period.
     Period,
     /// The time since the thread's last sample.
     Elapsed,
-    /// Drawn at random about the period: nothing can guess it.
+    /// Drawn at random about the period: unpredictable.
     Random,
 }
 
-/// A generator that needs no crate and gives the same numbers everywhere.
+/// A random generator that needs no crate and gives the same numbers everywhere.
 pub struct Random(pub u64);
 
 impl Random {
@@ -42,7 +42,7 @@ pub fn realistic(samples: usize, threads: usize, weights: Weights) -> Profile {
     made(samples, threads, weights, &shape)
 }
 
-/// How many distinct stacks there are, and how deep.
+/// The number of distinct stacks, and their depth.
 pub struct Shape {
     pub stacks: usize,
     pub depth: std::ops::Range<u64>,
@@ -96,7 +96,7 @@ pub fn made(samples: usize, threads: usize, weights: Weights, shape: &Shape) -> 
     profile
 }
 
-/// Stacks with names as they are in Rust.
+/// Stacks with names like Rust's.
 fn stacks(profile: &mut Profile, random: &mut Random, shape: &Shape) -> Vec<StackId> {
     let path = profile.strings.intern("/usr/local/bin/service");
     let start = 0x5555_5555_4000;

@@ -1,4 +1,5 @@
-//! The saved file from outside: what is written is read again, whatever happens to it on the way.
+//! The saved file from outside: a written profile is read again, with all kinds of damage on the
+//! way.
 
 mod damage;
 mod disk;

@@ -1,5 +1,5 @@
-//! A second writer of the format, made from `docs/file-format.md` alone: it can write what ours
-//! never would.
+//! A second writer of the format, made from `docs/file-format.md` alone: it can write files that
+//! ours never would.
 
 /// The header of a version.
 pub fn header(version: u32) -> Vec<u8> {
@@ -8,7 +8,7 @@ pub fn header(version: u32) -> Vec<u8> {
     file
 }
 
-/// A chunk with a right checksum, whatever else it says.
+/// A chunk with a right checksum, whatever its contents.
 pub fn chunk(kind: &[u8; 4], codec: u8, raw_len: u32, stored: &[u8]) -> Vec<u8> {
     let mut chunk = kind.to_vec();
     chunk.extend([codec, 0, 0, 0]);
@@ -57,7 +57,7 @@ fn uv(mut value: u64) -> Vec<u8> {
     }
 }
 
-/// Where each chunk of a file ends, with its kind.
+/// The end of each chunk of a file, with its kind.
 pub fn ends(file: &[u8]) -> Vec<(String, usize)> {
     let mut ends = Vec::new();
     let mut at = 16;

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use profundo_model::{
     Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, File, FileId,
     Fingerprint, Frame, FrameId, Gauge, Gil, Language, Line, LocationId, LocationKind, Loss, Meta,
-    Module, ModuleId, Nanos, Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample,
-    SampleKind, SourceFile, StackId, State, StringId, Task, TaskId, Thread, ThreadId, Tracing,
-    Traffic, Wait,
+    Module, ModuleId, Nanos, Origin, OriginId, Process, ProcessEnd, ProcessId, Profile, Reason,
+    Role, Sample, SampleKind, SourceFile, StackId, State, StringId, Task, TaskId, Thread, ThreadId,
+    Tracing, Traffic, Wait,
 };
 
 use crate::dump::dump;
@@ -209,7 +209,7 @@ fn rows(most: usize) -> impl Strategy<Value = Vec<Row>> {
     )
 }
 
-/// Rows of numbers become rows of tables: an id is a number modulo the rows that are there.
+/// Rows of numbers become rows of tables: an id is a number modulo the number of rows.
 fn profiles() -> impl Strategy<Value = Profile> {
     let names = (vec(".*", 0..20), rows(10), rows(20));
     let places = (rows(5), rows(20), rows(30));
@@ -343,6 +343,24 @@ fn places_from(profile: &mut Profile, modules: &[Row], locations: &[Row], stacks
 }
 
 fn owners_from(profile: &mut Profile, processes: &[Row], threads: &[Row], tasks: &[Row]) {
+    for row in processes.iter().take(3) {
+        let name = string(profile, row[2]);
+        let mut origin = Origin {
+            name,
+            started_at_unix: row[3],
+            begins: Nanos(row[4]),
+            duration: Nanos(row[5]),
+            period: Nanos(row[6]),
+            ..Origin::default()
+        };
+        for number in 0..row[7] % 3 {
+            origin.set_label(
+                string(profile, row[1].wrapping_add(number)),
+                string(profile, row[0]),
+            );
+        }
+        profile.origins.push(origin);
+    }
     for (id, row) in processes.iter().enumerate() {
         let command = string(profile, row[1]);
         // Parents come later in one half of the cases and earlier in the other, never both ways,
@@ -372,6 +390,7 @@ fn owners_from(profile: &mut Profile, processes: &[Row], threads: &[Row], tasks:
             environment: (0..row[5] % 3)
                 .map(|name| string(profile, row[7].wrapping_add(name)))
                 .collect(),
+            origin: (row[5] % 2 == 1).then(|| OriginId(pick(row[7], profile.origins.len()))),
         });
     }
     for row in threads {
@@ -430,7 +449,7 @@ fn traced_from(profile: &mut Profile, calls: &[Row], lines: &[Row]) {
             time: Nanos(row[2]),
         });
     }
-    // Of nothing the clock is not kept.
+    // Without traced calls, the clock is not kept.
     if !profile.traced.is_empty() {
         profile.traced.tracing = [
             Tracing::Unknown,

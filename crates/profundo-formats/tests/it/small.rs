@@ -1,13 +1,13 @@
-//! A small profile in which every field of every table holds something.
+//! A small profile in which every field of every table has a value.
 
 use profundo_model::{
     Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, Fingerprint,
-    FrameId, FrameKey, Gauge, Gil, Language, Line, LocationKind, Loss, Meta, Module, Nanos,
-    Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind, SourceFile, StackId,
-    State, Task, Thread, ThreadId, Traffic, Wait,
+    FrameId, FrameKey, Gauge, Gil, Language, Line, LocationKind, Loss, Meta, Module, Nanos, Origin,
+    OriginId, Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind,
+    SourceFile, StackId, State, Task, Thread, ThreadId, Traffic, Wait,
 };
 
-/// The same, of a machine that counts its energy.
+/// The small profile, for a machine that counts its energy.
 pub fn with_energy() -> Profile {
     let mut profile = small();
     let zone = |name: &str, microjoules, is_counted| EnergyZone {
@@ -27,7 +27,7 @@ pub fn with_energy() -> Profile {
     profile
 }
 
-/// The same, whose source files are known.
+/// The small profile, with known source files.
 pub fn with_source_files() -> Profile {
     let mut profile = small();
     let states = [
@@ -42,28 +42,51 @@ pub fn with_source_files() -> Profile {
     profile
 }
 
-/// The same, recorded from outside.
+/// The small profile, recorded from outside.
 pub fn attached() -> Profile {
     let mut profile = small();
     profile.meta.recorder_cpu = Some(Nanos(7));
     profile
 }
 
-/// The same, with rules of own code.
+/// The small profile, with rules of own code.
 pub fn with_own_code() -> Profile {
     let mut profile = small();
     profile.meta.mine = vec!["/home/ü/./src/**".into(), "!**/vendor".into()];
     profile
 }
 
-/// The same, with threads that were sampled at the kernel's ticks.
+/// The small profile, as if it was merged from two recordings with labels.
+pub fn merged() -> Profile {
+    let mut profile = small();
+    let words = ["run", "1", "host", "nöde", "second"].map(|word| profile.strings.intern(word));
+    let [run, one, host, node, second] = words;
+    profile.origins.push(Origin {
+        labels: vec![(run, one), (host, node)],
+        started_at_unix: u64::MAX,
+        duration: Nanos(17),
+        period: Nanos(1_000_000),
+        ..Origin::default()
+    });
+    profile.origins.push(Origin {
+        name: second,
+        begins: Nanos(17),
+        ..Origin::default()
+    });
+    for (number, process) in profile.processes.iter_mut().enumerate() {
+        process.origin = Some(OriginId(1 - number as u32));
+    }
+    profile
+}
+
+/// The small profile, with threads that were sampled at the kernel's ticks.
 pub fn with_ticks() -> Profile {
     let mut profile = small();
     profile.meta.by_ticks = Some(Nanos(9));
     profile
 }
 
-/// The same, with calls and lines that were counted.
+/// The small profile, with counted calls and lines.
 pub fn traced() -> Profile {
     let mut profile = small();
     profile.meta.kind = SampleKind::Traced;
@@ -229,7 +252,7 @@ pub fn small() -> Profile {
 
     let command = profile.strings.intern("app --serve");
     let runtime = profile.strings.intern("CPython 3.12.1");
-    // The child was met first.
+    // The child came first.
     profile.processes.push(Process {
         pid: 4_000_000,
         command,
@@ -241,6 +264,7 @@ pub fn small() -> Profile {
         system: Some(Nanos(17)),
         runtime,
         environment: vec![path, command],
+        origin: None,
     });
     profile.processes.push(Process {
         pid: 4242,
@@ -313,7 +337,7 @@ pub fn small() -> Profile {
     profile
 }
 
-/// The same, whose threads read and write.
+/// The small profile, with traffic of its threads.
 pub fn reading() -> Profile {
     let mut profile = small();
     let file = profile.strings.intern("/srv/data");
@@ -336,7 +360,7 @@ pub fn reading() -> Profile {
     profile
 }
 
-/// The same, whose processes have memory.
+/// The small profile, with memory of its processes.
 pub fn gauged() -> Profile {
     let mut profile = small();
     let row = |number: u64| Gauge {

@@ -12,8 +12,8 @@ use crate::dump::dump;
 use crate::made::{Random, Weights, realistic};
 use crate::{raw, small};
 
-/// Writes `profile` as a recorder would that meets its rows in their order: in `parts`, with
-/// names, ends and sources only at the end.
+/// Writes `profile` like a recorder that gets its rows in their order: in `parts`, with names, ends
+/// and sources only at the end.
 fn streamed(whole: &Profile, parts: usize) -> Vec<u8> {
     let mut growing = whole.clone();
     growing.samples.clear();
@@ -63,7 +63,7 @@ fn what_was_streamed_is_what_there_was() {
         .samples
         .iter_mut()
         .step_by(7)
-        .for_each(|it| it.file = file);
+        .for_each(|sample| sample.file = file);
     for whole in [small::small(), reading, small::traced()] {
         let file = streamed(&whole, 7);
         let (again, warnings) = read(&file).unwrap();
@@ -72,7 +72,7 @@ fn what_was_streamed_is_what_there_was() {
     }
 }
 
-/// What the threads of a profile read and write, ten milliseconds by ten milliseconds.
+/// The threads' traffic of a profile, ten milliseconds by ten milliseconds.
 fn traffic(profile: &Profile, rows: u64) -> Vec<Traffic> {
     let threads = profile.threads.len() as u64;
     let row = |number: u64| Traffic {
@@ -89,7 +89,7 @@ fn traffic(profile: &Profile, rows: u64) -> Vec<Traffic> {
     (0..rows).map(row).collect()
 }
 
-/// What one process had, ten times a second: it grows, but for a moment in the middle.
+/// The memory of one process, ten times a second: it grows, but for a moment in the middle.
 fn gauges(rows: u64) -> Vec<Gauge> {
     let peak = rows / 2;
     let row = |number: u64| Gauge {
@@ -191,7 +191,7 @@ fn growing(profile: &mut Profile) -> Growing {
     }
 }
 
-/// A small file as a recorder writes it, and where it was before its recorder went on.
+/// A small file as a recorder writes it, and its size before its recorder went on.
 pub fn small() -> (Vec<u8>, usize) {
     let mut profile = small::small();
     profile.growing = growing(&mut profile);
@@ -229,7 +229,7 @@ fn what_is_needed_to_go_on_is_kept_until_the_end() {
     assert_eq!(cut.growing, growing);
 }
 
-/// What becomes of ever more samples in a file of a certain size.
+/// Ever more samples in a file of limited size.
 fn bounded(samples: usize, limit: u64) -> (usize, Profile, Profile) {
     let mut whole = realistic(samples, 3, Weights::Random);
     whole.traffic = traffic(&whole, samples as u64);
@@ -280,7 +280,7 @@ fn a_file_stays_within_its_size_and_loses_no_weight() {
         assert_eq!(sum(&again, thread), sum(&whole, thread));
     }
     assert_eq!(weight(&again.samples), weight(&whole.samples));
-    // By stack and by thread too, and in counts.
+    // By stack and by thread, too, and in counts.
     for sample in whole.samples.iter().step_by(10_007) {
         let of = |profile: &Profile| {
             let same =
@@ -307,7 +307,8 @@ fn a_file_stays_within_its_size_and_loses_no_weight() {
     );
 }
 
-/// The block with this number, of ever more: every third stays, another third is freed soon, the last third late.
+/// The block with this number, of ever more: every third stays, another third is freed soon, the
+/// last third late.
 fn block(number: u64, stacks: u64) -> (Block, Option<u64>) {
     let lives = [None, Some(1), Some(5_000)][number as usize % 3];
     let block = Block {
@@ -333,7 +334,7 @@ fn of_blocks_as_many_are_kept_as_there_is_room_for_and_sums_stay_right() {
     let mut file = StreamWriter::new(Vec::new(), &profile.meta)
         .unwrap()
         .max_size(LIMIT);
-    // What is recorded stands for this: all of it, and what is there in the end, by stack.
+    // The true sums of the recording: all blocks, and those live in the end, by stack.
     let mut expected = [0.0; 2];
     let mut waiting: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     let mut copied = 0.0;
@@ -392,7 +393,7 @@ fn of_blocks_as_many_are_kept_as_there_is_room_for_and_sums_stay_right() {
         let number = block.time.0 / 100_000;
         let (_, freed) = self::block(number, stacks);
         let freed = freed.filter(|&freed| freed < BLOCKS);
-        assert_eq!(block.freed.map(|it| it.0 / 100_000), freed, "{block:?}");
+        assert_eq!(block.freed.map(|time| time.0 / 100_000), freed, "{block:?}");
     }
     for (found, expected) in found.into_iter().zip(expected) {
         let off = (found - expected).abs();

@@ -1,19 +1,20 @@
-//! Collapsed stacks, by the rules of those who read them: `flamegraph.pl`, inferno, speedscope.
+//! Collapsed stacks, by the rules of their readers: `flamegraph.pl`, inferno, speedscope.
 
 use std::collections::BTreeMap;
 
 use profundo_formats::export::{Format, Merge, Options, Weights};
 use profundo_model::{Avma, CodeAddress, FrameKey, Language, LocationKind, Profile, Sample, State};
+use profundo_testing::skip;
 
 use crate::{made, tables, text, tools};
 
-/// Own weights by the last frame of each line, read as `flamegraph.pl` reads it.
+/// Own weights by the last frame of each line, read like `flamegraph.pl` does.
 fn own(text: &str) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for line in text.lines() {
         let (stack, weight) = line.rsplit_once(' ').expect("a weight ends the line");
         let weight: u64 = weight.parse().expect("a weight is a number");
-        // A second number at the end is another profile's weight to it.
+        // It takes a second number at the end for another profile's weight.
         let before = stack.rsplit(' ').next().unwrap();
         let is_number = before.parse::<f64>().is_ok() && stack.contains(' ');
         assert!(!is_number, "two weights: {line}");
@@ -54,7 +55,7 @@ fn own_weights_are_those_of_our_tables() {
                 include_runtime,
                 ..Options::default()
             };
-            let text = text(&profile, Format::Collapsed, &options);
+            let text = text(&profile, Format::COLLAPSED, &options);
             let mut sums: Vec<u64> = own(&text).into_values().collect();
             sums.sort_unstable();
             assert_eq!(sums, ours(&profile, weights, include_runtime));
@@ -64,7 +65,7 @@ fn own_weights_are_those_of_our_tables() {
 
 #[test]
 fn names_are_whole_and_break_nothing() {
-    let text = text(&made::odd(), Format::Collapsed, &Options::default());
+    let text = text(&made::odd(), Format::COLLAPSED, &Options::default());
     let expected = "\
 [runtime] 63
 [truncated];operator new[](a: b)  \"quoted\" <T> & ünïcødé 漢字 ]]> 12;init (/srv/src/a.c) 3
@@ -91,7 +92,7 @@ fn roots_lines_and_kinds_where_they_are_asked_for() {
         include_runtime: true,
         ..Options::default()
     };
-    let text = text(&made::odd(), Format::Collapsed, &options);
+    let text = text(&made::odd(), Format::COLLAPSED, &options);
     let expected = [
         "python3 app.py --name \"a:b\" <x> & ]]> (4001);thread 1 MainThread (tid 4001);_start;",
         "/srv/my app/bin/server (4100);thread 3 tokio: worker 12 (tid 4003);init (/srv/src/a.c:1) 19",
@@ -103,7 +104,7 @@ fn roots_lines_and_kinds_where_they_are_asked_for() {
     for part in expected {
         assert!(text.contains(part), "{part} in\n{text}");
     }
-    // What stands at the roots and above the system's calls adds nothing.
+    // Frames at the roots and above the system's calls add nothing.
     let sum: u64 = own(&text).values().sum();
     let profile = made::odd();
     let count: u64 = profile.samples.iter().map(|s| profile.count_of(s)).sum();
@@ -117,7 +118,7 @@ fn tasks_stand_below_what_they_ran() {
         ..Options::default()
     };
     let profile = made::odd();
-    let text = text(&profile, Format::Collapsed, &options);
+    let text = text(&profile, Format::COLLAPSED, &options);
     let sum = |task: &str| -> u64 {
         let of_task = text.lines().filter(|line| line.starts_with(task));
         let counts = of_task.filter_map(|line| line.rsplit_once(' '));
@@ -125,20 +126,20 @@ fn tasks_stand_below_what_they_ran() {
     };
     let count = |number: u64| -> u64 {
         let of_task = profile.samples.iter();
-        let of_task = of_task.filter(|it| profile.tasks.get(it.task).number == number);
-        of_task.map(|it| profile.count_of(it)).sum()
+        let of_task = of_task.filter(|sample| profile.tasks.get(sample.task).number == number);
+        of_task.map(|sample| profile.count_of(sample)).sum()
     };
     assert!(count(7) > 0 && count(0xbeef) > 0);
     assert_eq!(sum("fetch \"pages\";"), count(7));
     assert_eq!(sum("0xbeef;"), count(0xbeef));
-    // What a thread does outside of tasks has none.
+    // A thread's root task is not shown.
     assert!(!text.contains("0xf0f0"), "{text}");
     assert_eq!(
         sum(""),
         made::odd()
             .samples
             .iter()
-            .map(|it| profile.count_of(it))
+            .map(|sample| profile.count_of(sample))
             .sum::<u64>()
     );
 }
@@ -151,8 +152,8 @@ fn only_mine_is_what_reports_show() {
         ..Options::default()
     };
     let profile = made::odd();
-    let text = text(&profile, Format::Collapsed, &options);
-    // Reports have one row for all that has no name, and this a name for each module.
+    let text = text(&profile, Format::COLLAPSED, &options);
+    // Reports have one row for all unnamed functions, and this a name for each module.
     let (unknown, named): (Vec<_>, Vec<_>) = own(&text)
         .into_iter()
         .partition(|(name, _)| name.starts_with("[unknown"));
@@ -187,12 +188,12 @@ fn only_mine_is_what_reports_show() {
 fn speedscope_reads_them() {
     let page = match tools::speedscope() {
         Ok(page) => page,
-        Err(why) => return tools::skip(&why),
+        Err(why) => return skip(&why),
     };
-    let text = text(&made::odd(), Format::Collapsed, &Options::default());
+    let text = text(&made::odd(), Format::COLLAPSED, &Options::default());
     match crate::speedscope::load(page, "odd.folded", text.as_bytes()) {
         Ok(dom) => assert!(dom.contains("Left Heavy"), "{dom}"),
-        Err(why) => tools::skip(&why),
+        Err(why) => skip(&why),
     }
 }
 
@@ -226,7 +227,7 @@ fn the_kernels_functions_say_that_it_was_a_system_call() {
             ..Sample::default()
         });
     }
-    let text = text(&profile, Format::Collapsed, &options);
+    let text = text(&profile, Format::COLLAPSED, &options);
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_unstable();
     let expected = [

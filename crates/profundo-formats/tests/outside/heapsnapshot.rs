@@ -1,5 +1,5 @@
-//! Heap snapshots: DevTools' own loader and memlab find the same objects in ours, and our dominators
-//! and types are those of DevTools in a snapshot of Node's.
+//! Heap snapshots: DevTools' own loader and memlab find the same objects in ours, and our
+//! dominators and types are those of DevTools in a snapshot of Node's.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,12 @@ use std::process::Command;
 use profundo_analysis::graph::{Alive, Duplicates, Types, by_type, dominators, duplicates};
 use profundo_formats::heapsnapshot::{Options, Parts, assemble_and_remove, read_file};
 use profundo_model::graph::{Graph, Label, NodeId, Sink};
+use profundo_testing::{find_tool, skip};
 use serde_json::Value;
 
 use crate::tools;
 
-/// What another reader knows of a snapshot.
+/// Another reader's findings about a snapshot.
 struct Theirs {
     nodes: u64,
     edges: u64,
@@ -39,16 +40,16 @@ fn source(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// DevTools' answers; `None`, with the reason said, where it cannot be had.
+/// DevTools' answers; `None`, with a message, where they are not available.
 fn by_devtools(snapshot: &Path) -> Option<Theirs> {
     let loader = match tools::devtools(&source("devtools.mjs")) {
         Ok(loader) => loader,
         Err(why) => {
-            tools::skip(&why);
+            skip(&why);
             return None;
         }
     };
-    let mut command = Command::new(tools::program("node").unwrap());
+    let mut command = Command::new(find_tool("node").unwrap());
     command
         .arg(source("devtools.mjs"))
         .arg(tools::heap_readers().unwrap());
@@ -63,11 +64,11 @@ fn by_memlab(snapshot: &Path) -> Option<Theirs> {
     let folder = match tools::heap_readers() {
         Ok(folder) => folder,
         Err(why) => {
-            tools::skip(&why);
+            skip(&why);
             return None;
         }
     };
-    let mut command = Command::new(tools::program("node").unwrap());
+    let mut command = Command::new(find_tool("node").unwrap());
     command.arg(source("memlab.cjs")).arg(folder).arg(snapshot);
     Some(theirs(
         &mut command,
@@ -75,7 +76,7 @@ fn by_memlab(snapshot: &Path) -> Option<Theirs> {
     ))
 }
 
-/// A snapshot of ours: lists, trees, circles, shared objects, and weak references where asked.
+/// A snapshot of ours: lists, trees, circles, shared objects, and weak references on request.
 fn ours(name: &str, has_weak: bool) -> PathBuf {
     let path = tools::folder().join(format!("{name}.heapsnapshot"));
     let prefix = path.with_extension("parts");
@@ -145,7 +146,7 @@ fn ours(name: &str, has_weak: bool) -> PathBuf {
     path
 }
 
-/// A snapshot that Node takes of itself; `None`, with the reason said, where it is not installed.
+/// A snapshot that Node takes of itself; `None`, with a message, where it is not installed.
 fn nodes_own() -> Option<PathBuf> {
     const PROGRAM: &str = "
 class Leaky { constructor(i) { this.data = new Array(1000).fill(i); this.name = 'leak ' + i % 10; } }
@@ -155,8 +156,8 @@ globalThis.weak = new WeakMap(); globalThis.keys = [];
 for (let i = 0; i < 20; i++) { const key = {i}; keys.push(key); weak.set(key, {v: new Array(100).fill(i + 0.5)}); }
 require('v8').writeHeapSnapshot(process.argv[1]);
 ";
-    let Some(node) = tools::program("node") else {
-        tools::skip("node is not installed");
+    let Some(node) = find_tool("node") else {
+        skip("node is not installed");
         return None;
     };
     let path = tools::folder().join("node.heapsnapshot");
@@ -217,8 +218,8 @@ fn we_find_in_nodes_snapshots_what_devtools_finds() {
     assert_eq!(theirs.nodes, graph.node_count() as u64);
     assert_eq!(theirs.edges, graph.edge_count() as u64);
     assert_eq!(theirs.retained, retained(&graph));
-    // DevTools makes up types for plain objects that look alike, and marks what is detached: those
-    // that it has under our names are the same.
+    // DevTools invents types for plain objects that look alike, and marks detached ones: those that
+    // it has under our names are the same.
     let all = theirs.types();
     let same = all
         .iter()
@@ -239,7 +240,7 @@ fn we_find_in_nodes_snapshots_what_devtools_finds() {
     ] {
         assert_eq!(all[name], ours[name], "{name}");
     }
-    // It puts together the texts that V8 has not; we leave those out.
+    // It joins the texts that V8 has not; we leave those out.
     let all = theirs.duplicates();
     for (text, [count, bytes]) in our_duplicates(&graph) {
         assert!(all[&text][0] >= count && all[&text][1] >= bytes, "{text}");
@@ -270,7 +271,7 @@ fn rows<const N: usize>(rows: &Value) -> BTreeMap<String, [u64; N]> {
         .collect()
 }
 
-/// Our types, with the names that DevTools has for kinds that it does not know.
+/// Our types, with DevTools' names for kinds that it does not know.
 fn types(graph: &Graph, unknown: fn(&str) -> String) -> BTreeMap<String, [u64; 3]> {
     let types = Types::new(graph);
     let found = dominators(graph, &Alive::new(graph));

@@ -1,4 +1,4 @@
-//! Profiles to export: one with everything that is odd, and one that is large.
+//! Profiles to export: an odd one with all special cases, and a large one.
 
 use profundo_model::{
     Avma, Block, CodeAddress, Engine, FrameKey, Gil, Language, LocationId, LocationKind, ModuleId,
@@ -9,7 +9,7 @@ use profundo_model::{
 /// The clock of the kernel's upper half, where its code lies.
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 
-/// Makes profiles in few words, with what the profile's own ones for hand-made data leave out.
+/// Makes profiles in few words, with the parts that the model's own helpers leave out.
 pub struct Maker {
     pub profile: Profile,
 }
@@ -66,7 +66,7 @@ impl Maker {
             let time = self.profile.samples.len() as u64 * 1_000_000;
             self.profile.samples.push(Sample {
                 time: Nanos(time),
-                // A system call's tick is of the slow clock. The odd part shows what is rounded.
+                // A system call's tick is of the slow clock. The odd part shows rounding.
                 weight: Nanos(match state {
                     State::System => 10_000_000,
                     _ => 1_000_000 + time % 7919,
@@ -100,7 +100,7 @@ fn runtime(function: &str) -> FrameKey<'_> {
     }
 }
 
-/// A stack, root first, how often it is seen, and whose it is.
+/// A stack, root first, its number of samples, and its owners.
 type Turn<'a> = (&'a [LocationId], u64, (ThreadId, TaskId), State, Gil);
 
 /// Two processes, three threads, both languages, and every name that could break a format.
@@ -191,7 +191,7 @@ pub fn odd() -> Profile {
     );
     let unknown = maker.code(0x5555_0000_5000, Some(app), &[]);
     let in_vain = maker.code(0x7f00_0000_2000, Some(libz), &[FrameKey::default()]);
-    // So does naming leave what has no name: its file is the module.
+    // So does naming for an unnamed function: its file is the module.
     let nameless_code = maker.code(
         0x7f00_0000_3000,
         Some(libz),
@@ -292,7 +292,7 @@ pub fn odd() -> Profile {
     maker.profile
 }
 
-/// The same of a wall clock.
+/// The odd profile on a wall clock.
 pub fn odd_wall() -> Profile {
     let mut profile = odd();
     profile.meta.kind = SampleKind::Wall;
@@ -307,7 +307,7 @@ pub fn odd_wall() -> Profile {
     profile
 }
 
-/// Many stacks of many names: what a large program gives.
+/// Many stacks of many names, like a large program's.
 pub fn large(samples: usize) -> Profile {
     let mut maker = Maker {
         profile: Profile::default(),
@@ -378,8 +378,8 @@ pub fn large(samples: usize) -> Profile {
     maker.profile
 }
 
-/// The odd one with all that it allocated: each stack a thousand bytes for each of its samples, in blocks of a hundred,
-/// of which the first of ten is never freed.
+/// The odd profile with allocations: each stack a thousand bytes for each of its samples, in blocks
+/// of a hundred, of which the first of ten is never freed.
 pub fn odd_memory() -> Profile {
     let mut profile = odd();
     profile.heap.sampling = Sampling::All;

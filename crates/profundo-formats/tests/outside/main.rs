@@ -1,10 +1,11 @@
 //! The exports, read by programs that we did not write, and compared with our own tables.
 //!
-//! What is missing here (a browser, Go, npm's registry) is skipped with its reason; what each
-//! format says is checked by readers of our own in any case.
+//! Missing tools (a browser, Go, npm's registry) are skipped with a reason; the contents of each
+//! format are checked by readers of our own in any case.
 
 mod collapsed;
 mod flame;
+mod graph;
 mod heapsnapshot;
 mod made;
 mod path;
@@ -23,19 +24,23 @@ fn write(profile: &Profile, format: Format, options: &Options) -> Vec<u8> {
     out
 }
 
-/// The same as text.
+/// An export as text.
 fn text(profile: &Profile, format: Format, options: &Options) -> String {
     String::from_utf8(write(profile, format, options)).unwrap()
 }
 
-/// A file may claim any weight: what adds up to more than fits is as much as fits.
+/// A file may claim any weight: sums saturate.
 #[test]
 fn weights_that_do_not_fit_do_no_harm() {
     let mut profile = made::odd();
     for sample in &mut profile.samples {
         sample.weight = profundo_model::Nanos(u64::MAX);
     }
-    for format in Format::ALL.into_iter().filter(|it| !it.is_counted()) {
+    for format in Format::ALL
+        .iter()
+        .copied()
+        .filter(|format| !format.is_counted())
+    {
         let options = Options {
             processes: true,
             ..Options::default()
@@ -44,17 +49,17 @@ fn weights_that_do_not_fit_do_no_harm() {
     }
 }
 
-/// Nothing was sampled: still a file that its reader takes.
+/// Nothing was sampled: the file is still valid for its reader.
 #[test]
 fn an_empty_profile_is_whole() {
     let profile = Profile::default();
     let options = Options::default();
-    assert_eq!(text(&profile, Format::Collapsed, &options), "");
-    let json = text(&profile, Format::Speedscope, &options);
+    assert_eq!(text(&profile, Format::COLLAPSED, &options), "");
+    let json = text(&profile, Format::SPEEDSCOPE, &options);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["profiles"].as_array().unwrap().len(), 1);
-    assert!(text(&profile, Format::Flame, &options).contains("0 samples"));
-    let bytes = write(&profile, Format::Pprof, &options);
+    assert!(text(&profile, Format::FLAME, &options).contains("0 samples"));
+    let bytes = write(&profile, Format::PPROF, &options);
     if let Ok(program) = tools::pprof() {
         let file = tools::put("empty.pb.gz", &bytes);
         let mut command = std::process::Command::new(program);
@@ -62,7 +67,7 @@ fn an_empty_profile_is_whole() {
     }
 }
 
-/// A profile of calls that were counted: what is drawn of it is time that was measured, and calls in place of samples.
+/// A profile of counted calls: pictures show measured time, and calls in place of samples.
 #[test]
 fn calls_that_were_counted_are_no_samples() {
     let mut profile = Profile::from_folded("main 1\nmain;work 1\nmain;work;len 1").unwrap();
@@ -78,7 +83,7 @@ fn calls_that_were_counted_are_no_samples() {
             ..Call::default()
         });
     }
-    let time = text(&profile, Format::Collapsed, &Options::default());
+    let time = text(&profile, Format::COLLAPSED, &Options::default());
     assert_eq!(
         time,
         "main 2000000\nmain;work 5000000\nmain;work;len 1000000\n"
@@ -87,17 +92,22 @@ fn calls_that_were_counted_are_no_samples() {
         weights: Some(Weights::Samples),
         ..Options::default()
     };
-    let calls = text(&profile, Format::Collapsed, &counts);
+    let calls = text(&profile, Format::COLLAPSED, &counts);
     assert_eq!(calls, "main 1\nmain;work 3\nmain;work;len 1000\n");
-    let svg = text(&profile, Format::Flame, &Options::default());
+    let svg = text(&profile, Format::FLAME, &Options::default());
     assert!(svg.contains("8.0 ms of traced time in 1004 calls"), "{svg}");
     assert!(
         svg.contains("75.0 %, 6.0 ms, 3 calls; of its own 62.5 %"),
         "{svg}"
     );
-    assert!(!svg.contains("95 %") && !svg.contains(" samples"), "{svg}");
+    // Without the script, which knows samples, too.
+    let drawn = svg.split("<script").next().unwrap();
+    assert!(
+        !drawn.contains("95 %") && !drawn.contains(" samples"),
+        "{drawn}"
+    );
     if let Ok(program) = tools::pprof() {
-        let bytes = write(&profile, Format::Pprof, &Options::default());
+        let bytes = write(&profile, Format::PPROF, &Options::default());
         let file = tools::put("traced.pb.gz", &bytes);
         let mut command = std::process::Command::new(program);
         let raw = tools::text(command.arg("-raw").arg(file), 60).unwrap();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use profundo_formats::Error;
 use profundo_formats::export::{Format, Merge, Options, Weights, to_path};
 use profundo_model::Profile;
+use profundo_testing::skip;
 
 use crate::{made, tools};
 
@@ -21,7 +22,7 @@ fn export(profile: &Profile, format: Option<Format>, path: &Path) -> Result<(), 
 }
 
 #[test]
-fn the_ending_tells_the_format() {
+fn the_format_follows_from_the_ending() {
     let folder = folder("ending");
     let profile = made::odd();
     for (name, start) in [
@@ -36,20 +37,25 @@ fn the_ending_tells_the_format() {
         let bytes = fs::read(&path).unwrap();
         let shown = String::from_utf8_lossy(&bytes[..20]);
         assert!(bytes.starts_with(start), "{name}: {shown}");
-        // A second time: what is there is replaced.
+        // The second export replaces the first.
         export(&profile, None, &path).unwrap();
     }
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 5);
     let error = export(&profile, None, &folder.join("a.out")).unwrap_err();
     assert!(error.to_string().contains("does not tell the format"));
     let error = "xml".parse::<Format>().unwrap_err();
-    let expected =
-        "xml is not known: it is pprof, collapsed, speedscope, flame, pstats, callgrind or lprof";
+    let expected = "xml is not known: it is pprof, collapsed, speedscope, flame, graph, dot, square, pstats, callgrind or lprof";
     assert_eq!(error.to_string(), expected);
     assert_eq!("time".parse::<Weights>().unwrap(), Weights::Time);
     assert_eq!("line".parse::<Merge>().unwrap(), Merge::Line);
-    assert!("lines".parse::<Merge>().is_err() && "x".parse::<Weights>().is_err());
-    for format in Format::ALL {
+    let error = "lines".parse::<Merge>().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "lines is not known: it is function or line"
+    );
+    let error = "x".parse::<Weights>().unwrap_err();
+    assert_eq!(error.to_string(), "x is not known: it is samples or time");
+    for &format in Format::ALL {
         assert_eq!(format.name().parse::<Format>().unwrap(), format);
         let name = format!("x.{}", format.extension());
         assert_eq!(Format::of_path(Path::new(&name)), Some(format));
@@ -61,7 +67,7 @@ fn the_ending_tells_the_format() {
 #[test]
 fn a_full_disk_leaves_what_was_there() {
     // A device that is always full, written directly.
-    let error = export(&made::odd(), Some(Format::Pprof), Path::new("/dev/full")).unwrap_err();
+    let error = export(&made::odd(), Some(Format::PPROF), Path::new("/dev/full")).unwrap_err();
     let is_write = |error: &Error| {
         matches!(
             error,
@@ -81,14 +87,14 @@ fn a_full_disk_leaves_what_was_there() {
         .stderr(std::process::Stdio::null())
         .status();
     if !mounted.is_ok_and(|status| status.success()) {
-        return tools::skip("no right to mount a small disk to fill");
+        return skip("no right to mount a small disk to fill");
     }
     let path = folder.join("x.folded");
     fs::write(&path, "old").unwrap();
     let result = export(&made::large(20_000), None, &path);
     let old = fs::read_to_string(&path);
     let names = fs::read_dir(&folder).unwrap().count();
-    // What another test has just forked has our files open until it executes its program.
+    // A child that another test has just forked has our files open until its exec.
     let unmounted = (0..50).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
         let status = std::process::Command::new("umount").arg(&folder).status();

@@ -6,10 +6,11 @@ use std::process::Command;
 
 use profundo_formats::export::{Format, Options, Weights};
 use profundo_model::{Measure, Nanos, Part, Profile};
+use profundo_testing::{find_tool, skip};
 
 use crate::{made, tables, tools, write};
 
-/// Runs pprof on a file; none of the program's files are looked for.
+/// Runs pprof on a file, without looking for any of the program's files.
 fn run(pprof: &Path, arguments: &[&str], file: &Path) -> String {
     let mut command = Command::new(pprof);
     command
@@ -61,7 +62,7 @@ fn top(pprof: &Path, file: &Path, index: &str, unit: &str) -> BTreeMap<String, (
     rows
 }
 
-/// Our own rows, with the names that pprof makes of names and paths.
+/// Our own rows, with pprof's forms of names and paths.
 fn ours(profile: &Profile, weights: Weights) -> BTreeMap<String, (u64, u64)> {
     let functions = tables::functions(profile, false);
     let row = |((name, path), numbers): ((String, String), tables::Numbers)| {
@@ -83,7 +84,7 @@ fn ours(profile: &Profile, weights: Weights) -> BTreeMap<String, (u64, u64)> {
 fn go_reads_the_numbers_of_our_tables() {
     let pprof = match tools::pprof() {
         Ok(pprof) => pprof,
-        Err(why) => return tools::skip(&why),
+        Err(why) => return skip(&why),
     };
     let profiles = [
         ("odd", made::odd(), "cpu"),
@@ -91,7 +92,7 @@ fn go_reads_the_numbers_of_our_tables() {
         ("large", made::large(20_000), "cpu"),
     ];
     for (name, profile, clock) in profiles {
-        let bytes = write(&profile, Format::Pprof, &Options::default());
+        let bytes = write(&profile, Format::PPROF, &Options::default());
         let file = tools::put(format!("{name}.pb.gz"), &bytes);
         assert_eq!(
             top(pprof, &file, "samples", "count"),
@@ -108,9 +109,9 @@ fn go_reads_the_numbers_of_our_tables() {
 fn go_finds_what_else_is_in_it() {
     let pprof = match tools::pprof() {
         Ok(pprof) => pprof,
-        Err(why) => return tools::skip(&why),
+        Err(why) => return skip(&why),
     };
-    let bytes = write(&made::odd(), Format::Pprof, &Options::default());
+    let bytes = write(&made::odd(), Format::PPROF, &Options::default());
     let file = tools::put("whole.pb.gz", &bytes);
     let raw = run(pprof, &["-raw"], &file);
     let tags = run(pprof, &["-tags"], &file);
@@ -122,7 +123,7 @@ fn go_finds_what_else_is_in_it() {
         "Time: 2026-09-21 14:13:20 +0000 UTC\nDuration: 2.5s\n",
     );
     there(&raw, "samples/count cpu/nanoseconds[dflt]\n");
-    // One location with the inlined function and the one that it was inlined into.
+    // One location with the inlined function and its caller.
     there(
         &raw,
         "M=3 core::ptr::read /rustc/lib/core/src/ptr/mod.rs:1700 s=0(core::ptr::read::<[u8; 4]>)\n             <server::Item<T> as server::Take>::take /srv/src/item.rs:41 s=0()\n",
@@ -148,7 +149,7 @@ fn go_finds_what_else_is_in_it() {
     }
     there(&comments, "engine perf-signal\n3 samples lost");
     there(&comments, "one <note> & \"another\"\n");
-    // What is asked for by a label is what has it.
+    // A filter by label gives the samples with it.
     let index = ["-top", "-sample_index=samples", "-tagfocus=kind=system"];
     there(
         &run(pprof, &index, &file),
@@ -160,7 +161,7 @@ fn go_finds_what_else_is_in_it() {
 fn go_reads_memory_as_in_its_own_heap_profiles() {
     let pprof = match tools::pprof() {
         Ok(pprof) => pprof,
-        Err(why) => return tools::skip(&why),
+        Err(why) => return skip(&why),
     };
     let profile = made::odd_memory();
     let live = Measure {
@@ -171,12 +172,12 @@ fn go_reads_memory_as_in_its_own_heap_profiles() {
         measure: Some(live),
         ..Options::default()
     };
-    let bytes = write(&profile, Format::Pprof, &options);
+    let bytes = write(&profile, Format::PPROF, &options);
     let file = tools::put("memory.pb.gz", &bytes);
     let raw = run(pprof, &["-raw"], &file);
     let types = "samples/count cpu/nanoseconds alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes[dflt]\n";
     assert!(raw.contains(types), "{raw}");
-    // Time is as it is without memory.
+    // Time is the same as without memory.
     assert_eq!(
         top(pprof, &file, "samples", "count"),
         ours(&made::odd(), Weights::Samples),
@@ -185,7 +186,7 @@ fn go_reads_memory_as_in_its_own_heap_profiles() {
     let samples = profundo_formats::export::Options::default();
     let mut plain = made::odd();
     plain.meta.period = Nanos(0);
-    let counts = tools::put("counts.pb.gz", &write(&plain, Format::Pprof, &samples));
+    let counts = tools::put("counts.pb.gz", &write(&plain, Format::PPROF, &samples));
     let counts = top(pprof, &counts, "samples", "count");
     for (index, unit, each) in [
         ("alloc_objects", "count", 10),
@@ -206,24 +207,24 @@ fn go_reads_memory_as_in_its_own_heap_profiles() {
 fn speedscope_reads_it() {
     let page = match tools::speedscope() {
         Ok(page) => page,
-        Err(why) => return tools::skip(&why),
+        Err(why) => return skip(&why),
     };
-    let bytes = write(&made::odd(), Format::Pprof, &Options::default());
+    let bytes = write(&made::odd(), Format::PPROF, &Options::default());
     match crate::speedscope::load(page, "odd.pb.gz", &bytes) {
         Ok(dom) => assert!(dom.contains("Left Heavy"), "{dom}"),
-        Err(why) => tools::skip(&why),
+        Err(why) => skip(&why),
     }
 }
 
 #[test]
 fn protoc_decodes_it() {
     let schema = Path::new("/usr/share/gocode/src/github.com/google/pprof/proto");
-    let Some(protoc) = tools::program("protoc").filter(|_| schema.is_dir()) else {
-        return tools::skip(
+    let Some(protoc) = find_tool("protoc").filter(|_| schema.is_dir()) else {
+        return skip(
             "protoc or pprof's schema is not installed (apt install protobuf-compiler golang-github-google-pprof-dev)",
         );
     };
-    let bytes = write(&made::odd(), Format::Pprof, &Options::default());
+    let bytes = write(&made::odd(), Format::PPROF, &Options::default());
     let mut message = Vec::new();
     std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut message)
         .unwrap();
@@ -239,7 +240,7 @@ fn protoc_decodes_it() {
     assert_eq!(count("sample {"), 15);
     assert_eq!(count("mapping {"), 4);
     assert!(count("location {") > 12 && count("function {") > 12);
-    // Rows of which the schema knows nothing have a number in place of a name.
+    // Rows unknown to the schema have a number in place of a name.
     let unknown = |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
     let unknown: Vec<&str> = text.lines().filter(unknown).collect();
     // The column of a line is younger than this schema.

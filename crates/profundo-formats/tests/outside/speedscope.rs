@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use profundo_formats::export::{Format, Merge, Options, Weights};
+use profundo_testing::skip;
 use serde_json::Value;
 
 use crate::tables::Name;
@@ -45,7 +46,7 @@ fn own_weights_are_those_of_our_tables() {
                 merge: Some(merge),
                 ..Options::default()
             };
-            let text = text(&profile, Format::Speedscope, &options);
+            let text = text(&profile, Format::SPEEDSCOPE, &options);
             let file: Value = serde_json::from_str(&text).unwrap();
             let ours: BTreeMap<Name, u64> = tables::functions(&profile, false)
                 .into_iter()
@@ -62,7 +63,7 @@ fn own_weights_are_those_of_our_tables() {
 
 #[test]
 fn threads_are_profiles_in_the_order_of_time() {
-    let text = text(&made::odd(), Format::Speedscope, &Options::default());
+    let text = text(&made::odd(), Format::SPEEDSCOPE, &Options::default());
     let file: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(file["name"], "python3 app.py --name \"a;b\" <x> & ]]>");
     let profiles = file["profiles"].as_array().unwrap();
@@ -79,7 +80,7 @@ fn threads_are_profiles_in_the_order_of_time() {
         ]
     );
     assert_eq!(file["activeProfileIndex"], 0);
-    // Three turns of five stacks each: samples in a row with one stack are one entry.
+    // Three turns of five stacks each: consecutive samples of one stack are one entry.
     assert_eq!(profiles[0]["samples"].as_array().unwrap().len(), 15);
     assert_eq!(profiles[0]["unit"], "nanoseconds");
 }
@@ -88,12 +89,12 @@ fn threads_are_profiles_in_the_order_of_time() {
 fn it_keeps_to_the_schema_and_opens() {
     let page = match tools::speedscope() {
         Ok(page) => page,
-        Err(why) => return tools::skip(&why),
+        Err(why) => return skip(&why),
     };
     let schema = std::fs::read(page.join("file-format-schema.json")).unwrap();
     let schema: Value = serde_json::from_slice(&schema).unwrap();
     for (name, profile) in [("odd", made::odd()), ("large", made::large(20_000))] {
-        let text = text(&profile, Format::Speedscope, &Options::default());
+        let text = text(&profile, Format::SPEEDSCOPE, &Options::default());
         check_fields(&schema, &serde_json::from_str(&text).unwrap());
         match load(page, &format!("{name}.speedscope.json"), text.as_bytes()) {
             Ok(dom) => {
@@ -104,18 +105,18 @@ fn it_keeps_to_the_schema_and_opens() {
                 let command = command.replace('>', "&gt;");
                 assert!(title.contains(&command), "{title}");
             }
-            Err(why) => return tools::skip(&why),
+            Err(why) => return skip(&why),
         }
     }
-    // The same page says so where a file is wrong: what it said above means something.
-    let wrong = text(&made::odd(), Format::Speedscope, &Options::default());
+    // The same page reports a wrong file: so its result above means something.
+    let wrong = text(&made::odd(), Format::SPEEDSCOPE, &Options::default());
     let wrong = wrong.replacen("\"samples\":[[", "\"samples\":[[999999,", 1);
     if let Ok(dom) = load(page, "wrong.speedscope.json", wrong.as_bytes()) {
         assert!(dom.contains("Something went wrong"), "{dom}");
     }
 }
 
-/// Required fields are there and no others than the schema names, by its definitions.
+/// Checks that required fields are there, and only fields of the schema.
 fn check_fields(schema: &Value, file: &Value) {
     let check = |definition: &str, value: &Value| {
         let definition = &schema["definitions"][definition];
@@ -145,7 +146,7 @@ fn check_fields(schema: &Value, file: &Value) {
     }
 }
 
-/// Opens a file in speedscope and gives the page. Its exit says nothing: the page does.
+/// Opens a file in speedscope and returns the page. Its exit says nothing: the page does.
 pub fn load(page: &Path, name: &str, bytes: &[u8]) -> Result<String, String> {
     let script = format!(
         "speedscope.loadFileFromBase64({name:?}, {:?})",

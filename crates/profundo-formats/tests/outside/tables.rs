@@ -1,5 +1,5 @@
-//! Our own numbers, found in another way than the exports find them: a walk up each sample's
-//! stack to the first frame that is shown.
+//! Our own numbers, found in another way than in the exports: by a walk up each sample's stack to
+//! the first shown frame.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use profundo_model::{Language, LocationKind, Profile, Sample};
 
 use crate::made;
 
-/// A function as a reader of any format could name it: by name and path.
+/// A function, in the way that a reader of any format could name it: by name and path.
 pub type Name = (String, String);
 
 /// Count and time of the samples that end in each function, and of those that contain it.
@@ -78,7 +78,7 @@ pub fn shown(profile: &Profile, sample: &Sample, include_runtime: bool) -> Vec<N
     names
 }
 
-/// This walk and the tables that our reports print agree, so what agrees with one agrees with both.
+/// This walk and the tables of our reports agree, so agreement with one is agreement with both.
 #[test]
 fn these_are_the_numbers_of_our_reports() {
     for profile in [made::odd(), made::odd_wall(), made::large(20_000)] {
@@ -92,7 +92,7 @@ fn these_are_the_numbers_of_our_reports() {
                         profile.file_path(frame).to_owned(),
                     ),
                     Place::Reason(reason) => (reason.name().to_owned(), String::new()),
-                    // Reports do not tell by module what nobody could name.
+                    // Reports do not split unnamed functions by module.
                     _ => ("[unknown]".into(), String::new()),
                 };
                 let name = match name.as_str() {
@@ -114,7 +114,7 @@ fn these_are_the_numbers_of_our_reports() {
                 sum.0 += numbers.own_count;
                 sum.1 += numbers.own_time;
             }
-            // Where all is hidden, a report has no row.
+            // Where everything is hidden, a report has no row.
             ours.remove(&("[runtime]".into(), String::new()));
             assert_eq!(reported, ours);
         }

@@ -1,43 +1,22 @@
-//! Other people's programs: found, made or fetched once, or the test is skipped with its reason.
+//! Foreign programs: found, made or fetched once, or the test is skipped with its reason.
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Says why the rest of a test is not run: a line for whoever counts, or for whoever looks.
-#[expect(clippy::print_stdout, reason = "a test prints")]
-pub fn skip(why: &str) {
-    if let Some(path) = std::env::var_os("PROFUNDO_SKIP_FILE") {
-        let file = fs::OpenOptions::new().append(true).create(true).open(path);
-        if let Ok(mut file) = file {
-            // One write, so that lines of several tests do not mix.
-            let _ = file.write_all(format!("skipped: {why}\n").as_bytes());
-        }
-    } else {
-        println!("skipped: {why}");
-    }
-}
+use profundo_testing::find_tool;
 
-/// A folder of this test program's own, kept from run to run for what is slow to make.
+/// A folder of this test program's own, kept from run to run for things that are slow to make.
 pub fn folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside");
     fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// A program on the path.
-pub fn program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file())
-}
-
-/// What a program that ends in time prints; killed after that.
+/// The output of a program that ends in time; it is killed after that.
 pub fn output(command: &mut Command, seconds: u64) -> Result<Output, String> {
     let name = Path::new(command.get_program()).display().to_string();
     let folder = folder();
@@ -47,7 +26,7 @@ pub fn output(command: &mut Command, seconds: u64) -> Result<Output, String> {
         *number += 1;
         *number
     };
-    // Files, not pipes: nobody has to read them while the program runs.
+    // Files, not pipes: they need no reader while the program runs.
     let path = |what: &str| folder.join(format!("{}-{number}.{what}", std::process::id()));
     let (out, err) = (path("out"), path("err"));
     let file = |path: &Path| fs::File::create(path).unwrap();
@@ -104,7 +83,7 @@ pub fn pprof() -> Result<&'static Path, String> {
     static PPROF: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let made = PPROF.get_or_init(|| {
         let sources = "/usr/share/gocode/src/github.com/google/pprof";
-        let (Some(go), true) = (program("go"), Path::new(sources).is_dir()) else {
+        let (Some(go), true) = (find_tool("go"), Path::new(sources).is_dir()) else {
             return Err("pprof's sources or go are not installed (apt install golang-go golang-github-google-pprof-dev)".into());
         };
         let path = folder().join("pprof");
@@ -130,7 +109,7 @@ pub fn speedscope() -> Result<&'static Path, String> {
     let fetched = PAGE.get_or_init(|| {
         let release = folder().join("npm/node_modules/speedscope/dist/release");
         if !release.join("index.html").exists() {
-            let npm = program("npm").ok_or("npm is not installed")?;
+            let npm = find_tool("npm").ok_or("npm is not installed")?;
             let mut command = Command::new(npm);
             command
                 .args(["install", "--no-audit", "--no-fund", "--prefix"])
@@ -144,17 +123,17 @@ pub fn speedscope() -> Result<&'static Path, String> {
     fetched.as_deref().map_err(Clone::clone)
 }
 
-/// The folder of npm's packages that read heap snapshots: memlab, and DevTools' sources with what
-/// bundles them.
+/// The folder of npm's packages that read heap snapshots: memlab, and DevTools' sources with their
+/// bundler.
 pub fn heap_readers() -> Result<&'static Path, String> {
     static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let fetched = FOLDER.get_or_init(|| {
-        program("node").ok_or("node is not installed")?;
+        find_tool("node").ok_or("node is not installed")?;
         let prefix = folder().join("npm-heap");
-        // Written last, so that what was broken off is done again.
+        // Written last, so that an interrupted installation is repeated.
         let done = prefix.join("done");
         if !done.exists() {
-            let npm = program("npm").ok_or("npm is not installed")?;
+            let npm = find_tool("npm").ok_or("npm is not installed")?;
             let mut command = Command::new(npm);
             command
                 .args([
@@ -186,7 +165,7 @@ pub fn devtools(script: &Path) -> Result<&'static Path, String> {
     let bundled = BUNDLE.get_or_init(|| {
         let packages = heap_readers()?;
         let bundle = folder().join("devtools-bundle.mjs");
-        let node = program("node").ok_or("node is not installed")?;
+        let node = find_tool("node").ok_or("node is not installed")?;
         let mut command = Command::new(node);
         text(command.arg(script).arg(packages).arg(&bundle), 120)?;
         Ok(bundle)
@@ -194,11 +173,11 @@ pub fn devtools(script: &Path) -> Result<&'static Path, String> {
     bundled.as_deref().map_err(Clone::clone)
 }
 
-/// What a page holds after its scripts have run in a browser without a window; an error where
-/// there is no browser. One that is there has to work.
+/// The contents of a page after its scripts have run in a browser without a window; an error where
+/// there is no browser. An existing one has to work.
 pub fn dom(address: &str, milliseconds: u32) -> Result<String, String> {
     let browser = ["chromium", "chromium-browser", "google-chrome"];
-    let browser = browser.iter().find_map(|name| program(name));
+    let browser = browser.iter().find_map(|name| find_tool(name));
     let browser = browser.ok_or("chromium is not installed (apt install chromium)")?;
     let once = || dom_once(&browser, address, milliseconds);
     // A machine that is busy with all the other tests may well keep it from starting in time.

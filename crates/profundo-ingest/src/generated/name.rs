@@ -1,7 +1,8 @@
-//! What the names mean that compilers give to code they make while the program runs.
+//! The meaning of the names that compilers give to generated code.
 //!
-//! Each writes what it likes: V8 `JS:*hot /x.js:1:15`, CPython `py::hot:/x.py`, Julia `julia_hot_123`, numba
-//! `_ZN8__main__3hotB2v1E…`. What a reader wants is the function, and the file where there is one.
+//! Each compiler has its own form: V8 `JS:*hot /x.js:1:15`, CPython `py::hot:/x.py`, Julia
+//! `julia_hot_123`, numba `_ZN8__main__3hotB2v1E…`. A reader wants the function, and the file where
+//! there is one.
 
 use std::borrow::Cow;
 
@@ -10,14 +11,15 @@ use profundo_model::Language;
 /// A name, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name<'a> {
-    /// The function, as its programmer would call it.
+    /// The function, as its programmer would name it.
     pub(super) function: Cow<'a, str>,
-    /// The whole of it, where that is more; else empty.
+    /// The whole name, where it is longer; else empty.
     pub(super) signature: Cow<'a, str>,
-    /// The file, if it is told; else empty.
+    /// The file, if the name has one; else empty.
     pub(super) file: &'a str,
     pub(super) language: Language,
-    /// A piece of code through which an interpreter calls a function, so that other profilers see it.
+    /// A piece of code through which an interpreter calls a function, so that other profilers see
+    /// it.
     pub(super) is_trampoline: bool,
 }
 
@@ -47,7 +49,7 @@ fn python(name: &str) -> Option<Name<'_>> {
     })
 }
 
-/// A tag, a mark for the compiler that made the code, the function, and where it begins.
+/// A tag, a mark for the compiler that made the code, the function, and its place.
 fn javascript(name: &str) -> Option<Name<'_>> {
     const FUNCTIONS: [&str; 5] = ["JS", "LazyCompile", "Function", "Script", "Eval"];
     const OTHERS: [&str; 6] = [
@@ -77,7 +79,7 @@ fn javascript(name: &str) -> Option<Name<'_>> {
     if !FUNCTIONS.contains(&tag) {
         return None;
     }
-    // Each compiler's code is the same function; which one it was is not told apart.
+    // The code of all compilers is the same function.
     let rest = rest.trim_start_matches(['~', '^', '+', '*', '\'']);
     let (function, place) = rest.rsplit_once(' ').unwrap_or(match rest.contains('/') {
         true => ("", rest),
@@ -105,7 +107,7 @@ fn javascript(name: &str) -> Option<Name<'_>> {
     }
 }
 
-/// `file:line:column`, of which the numbers may be missing.
+/// `file:line:column`; the numbers may be missing.
 fn place_of(place: &str) -> (&str, &str, &str) {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let Some((rest, last)) = place.rsplit_once(':').filter(|(_, last)| number(last)) else {
@@ -117,7 +119,7 @@ fn place_of(place: &str) -> (&str, &str, &str) {
     }
 }
 
-/// `julia_` the function `_` a number; with other beginnings the same by other conventions.
+/// `julia_` the function `_` a number; other prefixes stand for other conventions.
 fn julia(name: &str) -> Option<Name<'_>> {
     const PREFIXES: [&str; 7] = [
         "julia_", "jlsys_", "jfptr_", "japi1_", "japi3_", "jlplt_", "gfptr_",
@@ -136,8 +138,8 @@ fn julia(name: &str) -> Option<Name<'_>> {
     })
 }
 
-/// The plain name of a mangled one: that in `_ZN 8__main__ 3hot B2v1 E…`. numba's tags and
-/// argument types tell versions of a function apart, and are longer than anybody would read.
+/// The plain name of a mangled one: that in `_ZN 8__main__ 3hot B2v1 E…`. numba's tags and argument
+/// types distinguish versions of a function, and are too long to read.
 fn mangled(name: &str) -> Option<Name<'_>> {
     let (before, rest) = match name.split_once("_ZN") {
         Some((before, rest)) if before.is_empty() || before.ends_with('.') => (before, rest),
@@ -176,7 +178,7 @@ fn counted(text: &str) -> Option<(&str, &str)> {
     Some((text.get(digits..end)?, text.get(end..)?))
 }
 
-/// numba writes `_3c` for what may not be in a name: `<`.
+/// Decodes characters that may not be in a name: numba writes `_3c` for `<`.
 fn unescaped(part: &str) -> String {
     let mut out = String::new();
     let mut rest = part;
@@ -185,7 +187,7 @@ fn unescaped(part: &str) -> String {
         let code = rest.get(at + 1..at + 3);
         let lower = code.filter(|code| {
             code.bytes()
-                .all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it))
+                .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
         });
         match lower.and_then(|code| u8::from_str_radix(code, 16).ok()) {
             Some(byte) if byte.is_ascii_punctuation() || byte == b' ' => {

@@ -9,19 +9,19 @@ use super::map::{CodeMap, Piece};
 use super::name::parse;
 use super::{Split, is_kernels};
 
-/// Whose generated code is where, for all programs.
+/// The programs that own generated code.
 #[derive(Debug, Default)]
-pub(crate) struct Owners {
+pub(super) struct Owners {
     /// The program that has a module of generated code.
-    pub(crate) modules: FxHashMap<ModuleId, ProcessId>,
-    pub(crate) maps: FxHashMap<ProcessId, CodeMap>,
-    pub(crate) kernel: CodeMap,
-    /// Programs whose interpreter we walk ourselves.
-    pub(crate) walked: FxHashSet<ProcessId>,
+    pub(super) modules: FxHashMap<ModuleId, ProcessId>,
+    pub(super) maps: FxHashMap<ProcessId, CodeMap>,
+    pub(super) kernel: CodeMap,
+    /// Programs whose interpreter frames we walk ourselves.
+    pub(super) walked: FxHashSet<ProcessId>,
 }
 
-/// When a stack was first and last sampled, in cycles.
-pub(crate) type Extents = FxHashMap<StackId, (u64, u64)>;
+/// By stack, the times of its first and its last sample, in cycles.
+pub(super) type Extents = FxHashMap<StackId, (u64, u64)>;
 
 impl Owners {
     fn is_empty(&self) -> bool {
@@ -33,7 +33,7 @@ impl Owners {
         self.maps.values_mut().for_each(CodeMap::prepare);
     }
 
-    /// What a location has meant, with the program in which it did.
+    /// The meanings of a location, with the program that they are from.
     fn meanings(
         &self,
         profile: &Profile,
@@ -55,7 +55,7 @@ impl Owners {
         };
         match location.module {
             Some(module) => {
-                // What a forked process has from its parent, the parent has told.
+                // Code that a forked process has from its parent is known from the parent.
                 let mut at = self.modules.get(&module).copied();
                 let parents = std::iter::from_fn(|| {
                     let process = at?;
@@ -67,7 +67,7 @@ impl Owners {
                 });
                 parents.take(64).find_map(of).unwrap_or_default()
             }
-            // Nobody has seen where it lies: who has code there will be the one.
+            // Without a known owner, a program with code there is taken.
             None => {
                 let mut processes: Vec<ProcessId> = self.maps.keys().copied().collect();
                 processes.sort_unstable();
@@ -122,15 +122,15 @@ fn owned(
         .collect()
 }
 
-/// Names what has no name yet by what it means now: for a look while the recording goes on.
-pub(crate) fn name_unnamed(profile: &mut Profile, owners: &mut Owners) {
+/// Names unnamed locations by their current meanings. The owners are known.
+pub(super) fn name_unnamed(profile: &mut Profile, owners: &mut Owners) {
     if owners.is_empty() {
         return;
     }
     owners.prepare();
     for index in 0..profile.locations.len() {
         let id = LocationId::from_index(index);
-        // What was looked for in files may have a frame without a name.
+        // A location that was looked up in files may have a frame without a name.
         let mut frames = profile.locations.get(id).frames.iter();
         if frames.all(|&frame| profile.function_name(frame).is_empty()) {
             let timeline = timeline(profile, owners, id);
@@ -141,9 +141,8 @@ pub(crate) fn name_unnamed(profile: &mut Profile, owners: &mut Owners) {
     }
 }
 
-/// Names all of it, and says which samples have to be told apart, since what a place of theirs
-/// meant when they were taken is not what it is called by.
-pub(crate) fn name_all(profile: &mut Profile, owners: &mut Owners, extents: &Extents) -> Split {
+/// Names all locations, and returns the samples to split. The owners are known.
+pub(super) fn name_all(profile: &mut Profile, owners: &mut Owners, extents: &Extents) -> Split {
     let mut split = Split::default();
     if owners.is_empty() {
         return split;
@@ -166,7 +165,7 @@ pub(crate) fn name_all(profile: &mut Profile, owners: &mut Owners, extents: &Ext
     split
 }
 
-/// From when on a location has had which frame.
+/// The frames of a location, with their starts.
 fn timeline(profile: &mut Profile, owners: &Owners, id: LocationId) -> Vec<(u64, Option<FrameId>)> {
     let LocationKind::Code(code) = profile.locations.get(id).kind else {
         return Vec::new();

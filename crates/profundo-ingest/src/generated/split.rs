@@ -1,4 +1,4 @@
-//! Samples of one address that meant several things: each gets the frame of its own time.
+//! Samples of one address with several meanings: each gets the frame of its own time.
 //!
 //! A location has one name for all its samples, so those of other times get a location of their
 //! own, at the same address in a module of its own.
@@ -8,25 +8,25 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::naming::Extents;
 
-/// What a location is called from which time on, in cycles; `None`: nobody knows.
+/// The names of a location with their starts, in cycles; `None`: unknown.
 type Timeline = Vec<(u64, Option<FrameId>)>;
 
-/// Which samples have to be told apart, and how. It holds for the profile that it was made of, and for
-/// what is read of a file that this was written to.
+/// The samples to split. It holds for the profile that it was made from, and for the contents of a
+/// file that this profile was written to.
 #[derive(Debug, Default)]
 pub struct Split {
-    /// With each, the frame that the location has in the profile.
+    /// The meanings of each location, and its frame in the profile.
     pub(super) meanings: FxHashMap<LocationId, (Timeline, Option<FrameId>)>,
     stacks: FxHashSet<StackId>,
 }
 
 impl Split {
-    /// Whether there is anything to do.
+    /// True if there are samples to split.
     pub fn is_needed(&self) -> bool {
         !self.stacks.is_empty()
     }
 
-    /// Finds the stacks that were sampled at times at which their names are others.
+    /// Finds the stacks that were sampled at times when they had other names.
     pub(super) fn settle(&mut self, profile: &Profile, extents: &Extents) {
         if self.meanings.is_empty() {
             return;
@@ -92,15 +92,15 @@ impl Split {
 
 fn frame_at(timeline: &Timeline, clock: u64) -> Option<FrameId> {
     let after = timeline.partition_point(|(at, _)| *at <= clock);
-    // Code is noticed a moment after it was there.
+    // Code is noticed a moment after its start.
     timeline.get(after.saturating_sub(1))?.1
 }
 
-/// Locations for other meanings, and the modules that they are in.
+/// Locations for other meanings, and their modules.
 #[derive(Debug, Default)]
 struct Variants {
     locations: FxHashMap<(LocationId, Option<FrameId>), LocationId>,
-    /// How many a location has.
+    /// The number of variants of a location.
     counts: FxHashMap<LocationId, usize>,
     modules: FxHashMap<(Option<ModuleId>, usize), ModuleId>,
 }

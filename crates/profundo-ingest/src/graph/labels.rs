@@ -1,12 +1,12 @@
-//! What references are called: which word it is that may point.
+//! The labels of references: the word that may be a pointer.
 
 use profundo_model::graph::{Label, NameId, Sink};
 
 const WORD: u64 = 8;
-/// Words that lie farther from the beginning have no name that is kept.
+/// The limit of kept labels: words farther from the beginning are labelled anew each time.
 const NEAR: usize = 1 << 17;
 
-/// The names of words, each told once.
+/// The labels of words, each passed to the sink once.
 #[derive(Debug)]
 pub(super) struct Labels(Vec<Option<NameId>>);
 
@@ -15,7 +15,7 @@ impl Labels {
         Self(vec![None; NEAR])
     }
 
-    /// The word so many bytes behind the beginning.
+    /// The label of the word at an offset.
     #[inline]
     pub(super) fn of<S: Sink>(&mut self, offset: u64, sink: &mut S) -> Result<Label, S::Error> {
         // Where a block begins within a word, its words do not begin at multiples of eight.
@@ -33,7 +33,7 @@ impl Labels {
         Ok(Label::Name(name))
     }
 
-    /// The word at an address.
+    /// The label of the word at an address.
     pub(super) fn of_place<S: Sink>(at: u64, sink: &mut S) -> Result<Label, S::Error> {
         let name = sink.name(format!("may at 0x{at:x}").as_bytes())?;
         Ok(Label::Name(name))

@@ -1,26 +1,27 @@
-//! How much may be held by mistake: large blocks, into which a word that is no pointer points most easily.
+//! False references: a word that is no pointer hits a large block most easily.
 
 use rustc_hash::FxHashMap;
 
-/// A block is large from here on.
+/// The least size of a large block.
 const LARGE: u64 = 1 << 20;
 
 /// References into blocks of a MiB and more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Large {
-    /// All of them.
+    /// All of these references.
     pub edges: u64,
-    /// Those into blocks to which only words point of which nothing is known: of stacks, data, and of blocks
+    /// References into blocks that only unknown words refer to: words of stacks, data, and blocks
     /// without a type.
     pub untyped: u64,
 }
 
-/// The same while it is counted: of each large block, how often it is pointed to, and whether from one with a type.
+/// The count under way: for each large block, the number of references, and whether one comes from
+/// a typed block.
 #[derive(Debug, Default)]
 pub(super) struct Counting(FxHashMap<u32, (u64, bool)>);
 
 impl Counting {
-    /// There is this block.
+    /// Adds a block.
     #[inline]
     pub(super) fn meet(&mut self, index: usize, size: u64) {
         if size >= LARGE {
@@ -28,7 +29,7 @@ impl Counting {
         }
     }
 
-    /// Something points to it.
+    /// Counts a reference to a block.
     #[inline]
     pub(super) fn note(&mut self, to: usize, is_typed: bool) {
         if !self.0.is_empty()

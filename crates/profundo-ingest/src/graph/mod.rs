@@ -1,21 +1,21 @@
 //! A native heap as a graph: all live blocks, and the words that may point to them.
 //!
-//! Nobody knows of a word of memory whether it is a pointer. So each reference says that it *may* be one, and which word it is:
-//! `may +16` is the word sixteen bytes behind the beginning of what refers. A number that happens to look like an address
-//! is a reference as well; on 64 bits there are few of them, and [`Told`] says how much hangs on words that
-//! nothing is known of.
+//! It is unknown whether a word of memory is a pointer. So each reference says that it *may* be
+//! one, and names the word: `may +16` is the word sixteen bytes behind the beginning of the
+//! referring block. A number that happens to look like an address is a reference as well; on 64
+//! bits there are few of them, and [`GraphSize`] says how much hangs on unknown words.
 //!
 //! ```text
 //! row 0 ""  ─┬─ (Threads) ────────── each thread's stack and registers ──┐
 //!            ├─ (Data segments) ──── each file's data ───────────────────┼──▶ blocks ──▶ blocks
 //!            ├─ (Other mappings) ─── what is neither ────────────────────┘      ▲
-//!            └─ (Unreachable) ───────── as few of those that nobody comes to as it takes
+//!            └─ (Unreachable) ───────── the heads of the unreachable blocks
 //! ```
 
 mod labels;
 mod large;
 mod roots;
-mod tell;
+mod scan;
 
 #[cfg(test)]
 mod tests;
@@ -24,100 +24,100 @@ use profundo_scan::{Blocks, Freed, Range, Unread};
 
 pub use large::Large;
 pub use roots::{Thread, roots};
-pub use tell::tell;
+pub use scan::write;
 
-/// What a block is said to be.
+/// The type of a block.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Type {
-    /// The type, or what is said in its place.
+    /// The type's name, or a placeholder.
     pub name: String,
-    /// Whether it is a type: something is known of the words of such a block.
+    /// True for the name of a type, and no placeholder: the words of such a block are known.
     pub is_known: bool,
-    /// Whether such a block is named by what it holds, which is text.
+    /// Whether the block holds text and is named by it.
     pub shows_text: bool,
 }
 
-/// Under which of the first nodes something hangs.
+/// The kinds of roots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// A thread's stack and registers.
     Threads,
-    /// What a file has as its data.
+    /// The data of a file.
     Data,
-    /// Memory that is neither, and is in no block.
+    /// Other memory outside of blocks.
     Other,
 }
 
-/// Something outside of blocks that may point to them.
+/// A root outside of blocks that may refer to them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
-    /// Where it hangs.
+    /// Its kind.
     pub group: Group,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Where it begins, from which its words are counted; else they are named by where they are.
+    /// Its start, from which its words are counted; without it they are named by their addresses.
     pub start: Option<u64>,
     /// Registers by name.
     pub registers: Vec<(&'static str, u64)>,
 }
 
-/// Memory that is looked through.
+/// Memory to be scanned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// Where it is.
+    /// Its range.
     pub range: Range,
-    /// Which of the roots has the words in it that are in no block.
+    /// The root that owns its words outside of blocks.
     pub root: usize,
-    /// Whether other processes may have it, too.
+    /// Whether other processes may share it.
     pub is_shared: bool,
 }
 
-/// A heap, as it was at one moment.
+/// A heap at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Heap<'a> {
     /// The live blocks; `whose` is the row of their type.
     pub blocks: &'a Blocks,
-    /// Where blocks were that were freed, in the order of their addresses.
+    /// Freed blocks, ordered by address.
     pub freed: &'a [Freed],
     /// The types.
     pub types: &'a [Type],
-    /// What there is outside of blocks.
+    /// The roots outside of blocks.
     pub roots: &'a [Root],
-    /// All memory, in the order of its addresses.
+    /// All memory, ordered by address.
     pub parts: &'a [Part],
 }
 
 /// Reads the memory of that moment.
 pub trait Read {
-    /// Runs `f` with all that is there of a part, piece by piece, in the order of the addresses.
+    /// Runs `f` with all resident memory of a part, piece by piece, ordered by address.
     fn each_piece(&mut self, part: Part, f: &mut dyn FnMut(u64, &[u64])) -> Result<(), Unread>;
 
-    /// Fills `bytes` from an address on. `false`: not all of that is there.
+    /// Fills `bytes` from an address on; returns `false` if the memory is not resident.
     fn bytes(&mut self, address: u64, bytes: &mut [u8]) -> bool;
 }
 
-/// What was told.
+/// The size of a written graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GraphSize {
-    /// Nodes and references.
+    /// The number of nodes.
     pub nodes: u64,
-    /// References, those among the first nodes included.
+    /// References, those between the roots included.
     pub edges: u64,
-    /// Blocks, and their bytes.
+    /// Blocks and their bytes.
     pub blocks: [u64; 2],
-    /// Those of them to which nobody comes.
+    /// Unreachable blocks and their bytes.
     pub unreachable: [u64; 2],
-    /// What points into large blocks.
+    /// References into large blocks.
     pub large: Large,
 }
 
-/// Why a heap was not told.
+/// The reason why a heap was not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Untold<E> {
+pub enum GraphError<E> {
     /// Memory was not read.
     Memory(Unread),
     /// There are more references than can be followed.
     Many,
-    /// Whoever it is told to does not take it.
+    /// The sink refused.
     Sink(E),
 }

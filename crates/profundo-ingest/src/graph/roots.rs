@@ -1,4 +1,4 @@
-//! Where the references begin: threads, the data of files, and memory that is neither.
+//! The roots: threads, the data of files, and other memory.
 
 use std::path::Path;
 
@@ -6,20 +6,20 @@ use profundo_scan::{Area, Kind};
 
 use super::{Group, Part, Root};
 
-/// A thread at the moment that is told of.
+/// A thread at the moment of the heap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// The kernel's number of it.
+    /// The kernel's thread id.
     pub tid: u32,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Its stack pointer; `None` if that is not known, for it was running.
+    /// Its stack pointer; `None` for a running thread.
     pub stack: Option<u64>,
-    /// Registers that are known, by name.
+    /// The known registers, by name.
     pub registers: Vec<(&'static str, u64)>,
 }
 
-/// The roots of a process whose main thread is `main`, and which memory is whose.
+/// The roots of a process whose main thread is `main`, and the memory of each.
 pub fn roots(threads: &[Thread], main: u32, areas: &[Area]) -> (Vec<Root>, Vec<Part>) {
     let mut roots: Vec<Root> = threads.iter().map(of_thread).collect();
     let mut parts = Vec::new();
@@ -67,7 +67,7 @@ pub fn roots(threads: &[Thread], main: u32, areas: &[Area]) -> (Vec<Root>, Vec<P
     (roots, parts)
 }
 
-/// A stack begins with what a function may use below its stack pointer.
+/// A stack begins with the red zone below its stack pointer.
 const PAGE: u64 = 4096;
 
 fn of_thread(thread: &Thread) -> Root {
@@ -81,7 +81,7 @@ fn of_thread(thread: &Thread) -> Root {
     Root {
         group: Group::Threads,
         name: format!("thread {tid} ({name}){running}"),
-        // Until its stack is met.
+        // Set when its stack is found.
         start: Some(0),
         registers: registers.clone(),
     }

@@ -6,9 +6,9 @@ use std::convert::Infallible;
 use profundo_model::graph::{EdgeKindId, Label, NameId, NodeId, NodeKindId, Sink};
 use profundo_scan::{Block, Blocks, Freed, Unread};
 
-use super::{GraphSize, Group, Heap, Large, Part, Read, Root, Type, Untold, tell};
+use super::{GraphError, GraphSize, Group, Heap, Large, Part, Read, Root, Type, write};
 
-/// Keeps all.
+/// Keeps the whole graph.
 #[derive(Default)]
 struct Kept {
     names: Vec<String>,
@@ -19,7 +19,7 @@ struct Kept {
 impl Kept {
     fn number(&mut self, text: &[u8]) -> u32 {
         let text = String::from_utf8_lossy(text).into_owned();
-        let known = self.names.iter().position(|it| *it == text);
+        let known = self.names.iter().position(|name| *name == text);
         let number = known.unwrap_or(self.names.len());
         if known.is_none() {
             self.names.push(text);
@@ -27,7 +27,7 @@ impl Kept {
         number as u32
     }
 
-    /// Who refers to whom, by name, and by address where there are several of that name.
+    /// The references by name, and by address where a name is used several times.
     fn lines(&self) -> Vec<String> {
         let mut counts = BTreeMap::new();
         for (name, ..) in &self.nodes {
@@ -57,7 +57,9 @@ impl Kept {
 
     fn orphans(&self) -> usize {
         let mut has = vec![false; self.nodes.len()];
-        self.edges.iter().for_each(|it| has[it.2.index()] = true);
+        self.edges
+            .iter()
+            .for_each(|edge| has[edge.2.index()] = true);
         has[1..].iter().filter(|has| !**has).count()
     }
 }
@@ -159,7 +161,7 @@ fn block(start: u64, size: u64, whose: u32) -> Block {
 }
 
 /// A stack in the first page, data in the second, and the heap behind.
-fn told(words: &mut Words, blocks: Vec<Block>, freed: &[Freed]) -> (Kept, GraphSize) {
+fn written(words: &mut Words, blocks: Vec<Block>, freed: &[Freed]) -> (Kept, GraphSize) {
     let root = |group, name: &str, start, registers| Root {
         group,
         name: name.to_owned(),
@@ -194,15 +196,15 @@ fn told(words: &mut Words, blocks: Vec<Block>, freed: &[Freed]) -> (Kept, GraphS
         parts: &parts,
     };
     let mut kept = Kept::default();
-    let told = tell(heap, words, &mut kept).unwrap();
-    assert_eq!(told.nodes, kept.nodes.len() as u64);
-    assert_eq!(told.edges, kept.edges.len() as u64);
+    let size = write(heap, words, &mut kept).unwrap();
+    assert_eq!(size.nodes, kept.nodes.len() as u64);
+    assert_eq!(size.edges, kept.edges.len() as u64);
     assert_eq!(kept.orphans(), 0);
-    (kept, told)
+    (kept, size)
 }
 
 #[test]
-fn each_reference_is_told_by_its_word() {
+fn each_reference_is_named_by_its_word() {
     let mut words = Words::new();
     let blocks = vec![
         block(0x2_0000, 24, 1),
@@ -213,10 +215,10 @@ fn each_reference_is_told_by_its_word() {
         block(0x3_0080, 48, 3),
         block(0x3_0100, 8, 2),
     ];
-    // A Vec on the stack, into which something points besides; and a ring that is lost, with what hangs on it.
+    // A Vec on the stack with another reference into it; and a lost cycle with a block below it.
     words.put(BASE + 0x20, 0x2_0000);
     words.put(BASE + 0x1008, 0x2_0008);
-    // An allocator names free memory like this, in its books.
+    // An allocator refers to free memory like this.
     words.put(BASE + 0x1010, 0x2_0010);
     words.put(BASE + 0x28, 0x2_0010);
     words.put(0x2_0000, 0x2_0020);
@@ -226,7 +228,7 @@ fn each_reference_is_told_by_its_word() {
     words.put(0x3_0098, 0x3_0100);
     // To itself.
     words.put(0x3_0018, 0x3_0010);
-    let (kept, told) = told(&mut words, blocks, &[]);
+    let (kept, size) = written(&mut words, blocks, &[]);
     assert_eq!(
         kept.lines(),
         [
@@ -246,9 +248,9 @@ fn each_reference_is_told_by_its_word() {
             "program -may +8-> Vec<Box<u64>>",
         ]
     );
-    assert_eq!(told.blocks, [7, 24 + 8 + 8 + 32 + 48 + 48 + 8]);
-    assert_eq!(told.unreachable, [3, 48 + 48 + 8]);
-    let sizes: Vec<u64> = kept.nodes.iter().map(|it| it.2).collect();
+    assert_eq!(size.blocks, [7, 24 + 8 + 8 + 32 + 48 + 48 + 8]);
+    assert_eq!(size.unreachable, [3, 48 + 48 + 8]);
+    let sizes: Vec<u64> = kept.nodes.iter().map(|node| node.2).collect();
     assert_eq!(sizes[8..], [24, 8, 8, 32, 48, 48, 8]);
 }
 
@@ -263,11 +265,11 @@ fn what_lies_free_refers_to_nobody() {
         is_doubtful: true,
     }];
     let blocks = || vec![block(0x2_0100, 16, 2)];
-    assert_eq!(told(&mut words, blocks(), &freed).1.unreachable, [1, 16]);
-    // Without the allocator's head it is somebody's.
+    assert_eq!(written(&mut words, blocks(), &freed).1.unreachable, [1, 16]);
+    // Without the allocator's head it has another owner.
     words.put(0x2_0018, 0);
-    let (kept, told) = told(&mut words, blocks(), &freed);
-    assert_eq!(told.unreachable, [0, 0]);
+    let (kept, size) = written(&mut words, blocks(), &freed);
+    assert_eq!(size.unreachable, [0, 0]);
     let line = "heap -may at 0x20030-> Box<u64>".to_owned();
     assert!(kept.lines().contains(&line), "{:?}", kept.lines());
 }
@@ -284,26 +286,26 @@ fn large_blocks_that_only_unknown_words_hold_are_counted() {
     words.put(0x2_0000, large[0] + 800);
     words.put(0x2_0020, large[1]);
     words.put(0x2_0028, 0x2_0000);
-    let (_, told) = told(&mut words, blocks, &[]);
+    let (_, size) = written(&mut words, blocks, &[]);
     let expected = Large {
         edges: 4,
         untyped: 2,
     };
-    assert_eq!(told.large, expected);
+    assert_eq!(size.large, expected);
 }
 
 #[test]
-fn text_is_told_as_what_the_program_holds() {
+fn text_is_the_name_of_a_block_that_holds_it() {
     let mut words = Words::new();
     let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
     words.put(0x2_0000, word(b"some tex"));
     words.put(0x2_0008, word(b"t\0behind"));
     words.put(0x2_0020, word(b"whole\xff\xffx"));
     let blocks = vec![block(0x2_0000, 16, 4), block(0x2_0020, 7, 4)];
-    let (kept, _) = told(&mut words, blocks, &[]);
+    let (kept, _) = written(&mut words, blocks, &[]);
     let names = kept.nodes.iter().rev().take(2);
     let names: Vec<_> = names
-        .map(|it| kept.names[it.0.0 as usize].as_str())
+        .map(|node| kept.names[node.0.0 as usize].as_str())
         .collect();
     assert_eq!(names, ["content: whole", "content: some text"]);
 }
@@ -329,6 +331,6 @@ fn memory_that_is_gone_is_said() {
         roots: &roots,
         parts: &parts,
     };
-    let outcome = tell(heap, &mut Words::new(), &mut Kept::default());
-    assert_eq!(outcome, Err(Untold::Memory(Unread::Gone)));
+    let outcome = write(heap, &mut Words::new(), &mut Kept::default());
+    assert_eq!(outcome, Err(GraphError::Memory(Unread::Gone)));
 }

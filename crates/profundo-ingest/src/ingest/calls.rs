@@ -2,28 +2,29 @@
 
 use profundo_wire::traced::{CountedBy, TracedCalls, TracedPlace};
 
-use super::{Ingest, Program};
-use crate::traced;
+use super::Ingest;
+use crate::traced::{self, Tables};
 
 impl Ingest {
-    /// Takes in what processes have told of their calls.
+    /// Takes in the calls of all processes.
     pub(super) fn take_in_calls(&mut self) {
         for (process, calls) in std::mem::take(&mut self.calls) {
-            let cycles = self.clock;
-            let notes = notes(&calls);
-            let ((program, _, numbers), profile) = self.program(process);
-            let Program { people, stacks, .. } = program;
-            traced::take_in((profile, people, numbers), stacks, &calls, cycles);
-            for note in notes {
-                if !profile.meta.notes.contains(&note) {
-                    profile.meta.notes.push(note);
-                }
+            let (program, shared) = self.programs.get(process, &mut self.profile);
+            let tables = Tables {
+                profile: &mut self.profile,
+                threads: &mut program.threads,
+                numbers: &mut shared.numbers,
+                stacks: &mut program.stacks,
+            };
+            traced::take_in(tables, &calls, self.clock);
+            for note in notes(&calls) {
+                self.note(note);
             }
         }
     }
 }
 
-/// What the reader has to know.
+/// The notes for the reader.
 fn notes(calls: &TracedCalls) -> Vec<String> {
     let mut notes = Vec::new();
     if calls.uncounted > 0 {
@@ -72,7 +73,7 @@ fn notes(calls: &TracedCalls) -> Vec<String> {
     notes
 }
 
-/// How native functions were counted.
+/// The way native functions were counted.
 fn how(calls: &TracedCalls) -> Option<&'static str> {
     match calls.counted_by {
         CountedBy::Ends => is_native(calls).then_some(
@@ -98,17 +99,20 @@ fn how(calls: &TracedCalls) -> Option<&'static str> {
 }
 
 fn is_native(calls: &TracedCalls) -> bool {
-    calls.functions.iter().any(|it| it.address.is_some())
+    calls
+        .functions
+        .iter()
+        .any(|function| function.address.is_some())
 }
 
-/// Whether something had not ended that nobody had called, as far as is known.
+/// Whether a call without a known caller had not ended.
 fn has_open(calls: &TracedCalls) -> bool {
     let is_thread = |row: u32| {
         let node = (row as usize)
             .checked_sub(1)
-            .and_then(|it| calls.nodes.get(it));
-        node.is_some_and(|it| matches!(it.place, TracedPlace::Thread { .. }))
+            .and_then(|row| calls.nodes.get(row));
+        node.is_some_and(|node| matches!(node.place, TracedPlace::Thread { .. }))
     };
-    let mut outermost = calls.nodes.iter().filter(|it| is_thread(it.parent));
-    outermost.any(|it| it.calls + it.resumes > 0 && it.total == 0)
+    let mut outermost = calls.nodes.iter().filter(|node| is_thread(node.parent));
+    outermost.any(|node| node.calls + node.resumes > 0 && node.total == 0)
 }

@@ -1,4 +1,5 @@
-//! What was told so far is forgotten. What has a name or a number keeps it, since the rest is told by these.
+//! Clearing: everything recorded so far is forgotten. Names and numbers stay, since later events
+//! use them.
 
 use profundo_model::{Heap, Loss, Nanos, ProcessId, Site};
 use profundo_wire::recording::Instant;
@@ -6,28 +7,28 @@ use rustc_hash::FxHashSet;
 
 use super::Ingest;
 
-/// How the sentence begins that says so.
+/// The start of the sentence about it.
 const CLEARED: &str = "what was recorded before ";
 
 impl Ingest {
-    /// The recording begins here.
+    /// Restarts the recording here.
     pub(super) fn clear(&mut self, at: Instant) {
         self.clock.learn(at);
         self.clock.count_from(at.cycles);
-        self.held_back.clear();
-        self.traffic.clear();
-        self.blocks.clear();
-        self.sites.forget_looks();
-        for program in self.processes.values_mut() {
-            program.lost_cleared = program.lost;
-            program.people.clear(&mut self.profile);
+        self.samples.clear();
+        self.readings.clear();
+        self.allocations.blocks.clear();
+        self.allocations.sites.forget_highest();
+        for program in self.programs.present_mut() {
+            program.summary.losses.clear();
+            program.threads.clear(&mut self.profile);
         }
         let mut past: FxHashSet<ProcessId> = FxHashSet::default();
-        for program in self.past.values_mut() {
-            program.clear();
-            past.insert(program.id());
+        for summary in self.programs.past_mut() {
+            summary.losses.clear();
+            past.insert(summary.id);
         }
-        // Nobody tells of these any more.
+        // No more events of these will come.
         let threads = self.profile.threads.iter();
         let theirs = threads.filter(|(_, thread)| past.contains(&thread.process));
         let theirs: Vec<_> = theirs.map(|(id, _)| id).collect();
@@ -40,7 +41,7 @@ impl Ingest {
         let profile = &mut self.profile;
         profile.samples.clear();
         profile.traffic.clear();
-        // Their numbers go on to be used.
+        // Their numbers stay in use.
         let sites = std::mem::take(&mut profile.heap.sites);
         let empty = |site: Site| Site {
             process: site.process,
@@ -72,6 +73,6 @@ impl Ingest {
             "{CLEARED}a moment {:.2} s after its beginning was cleared on request; all times count from there",
             self.cleared as f64 / 1e9
         ));
-        self.settle_times();
+        (self.programs).settle_times(&self.clock, &mut self.profile);
     }
 }

@@ -1,9 +1,9 @@
-//! Recordings in which everything is new all the time: memory stays bounded.
+//! Recordings that never repeat anything: memory stays bounded.
 
 use profundo_wire::{End, SampleHead};
 
 use super::head;
-use super::incremental::{begun, finish, sample, shown, tell};
+use super::incremental::{begun, feed, finish, sample, shown};
 
 #[test]
 fn ever_new_stacks_do_not_fill_the_memory() {
@@ -15,14 +15,14 @@ fn ever_new_stacks_do_not_fill_the_memory() {
             0x3300 + number,
             0x3020,
         ];
-        tell(&mut ingest, 1, &[sample(1500 + number, &frames, &[])]);
+        feed(&mut ingest, 1, &[sample(1500 + number, &frames, &[])]);
     }
     let profile = finish(ingest);
     assert_eq!(profile.samples.len(), 500);
     assert!(profile.stacks.len() <= 100, "{}", profile.stacks.len());
     let text = |number: usize| shown(&profile, &profile.samples[number]);
     assert_eq!(text(0), "3020 3300 3200 3100");
-    // 3020 is known, and what 3100 + 26 % 7 is called by is not.
+    // 3020 is known, and the callers of 3100 + 26 % 7 are not.
     assert_eq!(text(40), "3020 [callers not kept] 3105");
     for number in 0..500 {
         let innermost = format!("{:x}", 0x3100 + number % 7);
@@ -35,7 +35,7 @@ fn even_ever_new_innermost_frames_do_not() {
     let mut ingest = begun().max_stacks(80);
     for number in 0..500 {
         let frames = [0x3100 + number, 0x3020];
-        tell(&mut ingest, 1, &[sample(1500 + number, &frames, &[])]);
+        feed(&mut ingest, 1, &[sample(1500 + number, &frames, &[])]);
     }
     let profile = finish(ingest);
     assert_eq!(profile.samples.len(), 500);
@@ -60,7 +60,7 @@ fn ever_new_tasks_do_not_fill_the_memory_either() {
                 0,
             )
         };
-        tell(
+        feed(
             &mut ingest,
             1,
             &[[&head.to_words()[..], &[0x3010]].concat()],

@@ -1,4 +1,4 @@
-//! A recording that is forgotten while it goes on: what is late, and what ends that began before.
+//! A recording that is cleared while it goes on: late records, and ends of what began before.
 
 use profundo_model::{Amount, Nanos, Sampling};
 use profundo_wire::recording::{
@@ -33,7 +33,7 @@ fn begun(allocations: Allocations) -> Ingest {
     ingest
 }
 
-fn tell(ingest: &mut Ingest, words: &[&[u64]]) {
+fn feed(ingest: &mut Ingest, words: &[&[u64]]) {
     let words = &words.concat();
     ingest.event(Event::Words { process: 1, words });
 }
@@ -89,7 +89,7 @@ fn end() -> Finish {
 #[test]
 fn blocks_and_samples_of_before_are_none_whenever_they_come() {
     let mut ingest = begun(Allocations::Bytes(1));
-    tell(
+    feed(
         &mut ingest,
         &[
             &block(2000, 1),
@@ -97,8 +97,8 @@ fn blocks_and_samples_of_before_are_none_whenever_they_come() {
             &sample(State::Running, 2200),
         ],
     );
-    // An end that comes before its beginning is told.
-    tell(&mut ingest, &[&freed(3000, 3)]);
+    // A free that comes before its allocation.
+    feed(&mut ingest, &[&freed(3000, 3)]);
     ingest.event(Event::Clock(at(3000)));
     ingest.event(Event::Clock(at(4000)));
     let thread = |cpu| Event::Thread {
@@ -115,8 +115,8 @@ fn blocks_and_samples_of_before_are_none_whenever_they_come() {
     ingest.event(thread(300));
     ingest.event(Event::Cleared(at(5000)));
     assert!(ingest.profile().samples.is_empty() && ingest.profile().heap.blocks.is_empty());
-    // What is late, and what ends that nobody knows any more.
-    tell(
+    // Late records, and ends of forgotten ones.
+    feed(
         &mut ingest,
         &[
             &block(2500, 3),
@@ -124,7 +124,7 @@ fn blocks_and_samples_of_before_are_none_whenever_they_come() {
             &sample(State::Running, 4999),
         ],
     );
-    tell(
+    feed(
         &mut ingest,
         &[
             &freed(6000, 1),
@@ -133,7 +133,7 @@ fn blocks_and_samples_of_before_are_none_whenever_they_come() {
             &block(6300, 6),
         ],
     );
-    tell(
+    feed(
         &mut ingest,
         &[&freed(6500, 5), &sample(State::Running, 6600)],
     );
@@ -144,7 +144,7 @@ fn blocks_and_samples_of_before_are_none_whenever_they_come() {
         .heap
         .blocks
         .iter()
-        .map(|it| (it.time.0, it.freed))
+        .map(|block| (block.time.0, block.freed))
         .collect();
     assert_eq!(blocks, [(1200, Some(Nanos(1500))), (1300, None)]);
     assert!(profile.heap.ends.is_empty());
@@ -168,7 +168,7 @@ fn stacks_keep_their_numbers_and_sums_begin_anew() {
         number: 7,
         ..Site::default()
     };
-    tell(
+    feed(
         &mut ingest,
         &[&sample(State::Allocating, 2000), &site.to_words()],
     );
@@ -187,14 +187,14 @@ fn stacks_keep_their_numbers_and_sums_begin_anew() {
     ingest.event(sums(2500, vec![sum(7, 5)]));
     ingest.event(Event::Cleared(at(5000)));
     assert_eq!(ingest.profile().heap.sites[0].allocated, Amount::default());
-    // Of the last one nobody knows where it is.
+    // The stack of the last one is unknown.
     ingest.event(sums(6000, vec![sum(7, 2), sum(8, 3)]));
     let profile = ingest.finish(end());
     let found: Vec<_> = profile
         .heap
         .sites
         .iter()
-        .map(|it| it.allocated.count)
+        .map(|site| site.allocated.count)
         .collect();
     assert_eq!(found, [2, 3]);
     assert_eq!(profile.heap.moments.len(), 1);
@@ -209,7 +209,7 @@ fn who_goes_on_knows_stacks_by_their_numbers() {
         number: 7,
         ..Site::default()
     };
-    tell(
+    feed(
         &mut ingest,
         &[&sample(State::Allocating, 2000), &site.to_words()],
     );
@@ -239,19 +239,19 @@ fn who_goes_on_knows_stacks_by_their_numbers() {
 
 #[test]
 fn a_look_that_saw_more_than_the_peak_of_several_threads_is_the_peak() {
-    let told = |threads: &[u32]| {
+    let peak_of = |threads: &[u32]| {
         let mut ingest = begun(Allocations::All);
         let site = Site {
             clock: 2000,
             number: 7,
             ..Site::default()
         };
-        tell(
+        feed(
             &mut ingest,
             &[&sample(State::Allocating, 2000), &site.to_words()],
         );
         for &thread in threads {
-            tell(&mut ingest, &[&sample_of(thread, State::Running, 2100)]);
+            feed(&mut ingest, &[&sample_of(thread, State::Running, 2100)]);
         }
         let look = |clock, freed, at_peak| Event::Sites {
             process: 1,
@@ -274,6 +274,6 @@ fn a_look_that_saw_more_than_the_peak_of_several_threads_is_the_peak() {
         ingest.finish(end()).heap.sites[0].at_peak
     };
     let of = |count, bytes| Amount { count, bytes };
-    assert_eq!(told(&[1]), of(5, 50));
-    assert_eq!(told(&[1, 2]), of(10, 100));
+    assert_eq!(peak_of(&[1]), of(5, 50));
+    assert_eq!(peak_of(&[1, 2]), of(10, 100));
 }

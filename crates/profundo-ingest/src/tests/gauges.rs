@@ -1,4 +1,4 @@
-//! What processes had of the machine's memory.
+//! The memory of processes.
 
 use profundo_model::{Gauge, Nanos, ProcessId};
 use profundo_wire::recording::{self, Event, Finish, Instant, ProcessInfo, Start};

@@ -1,4 +1,4 @@
-//! Code that programs make while they run, told of in all orders, and the names that samples get.
+//! Generated code, announced in all orders, and the names of its samples.
 
 use profundo_model::{Kind, Kinds, Language, LocationId, LocationKind, Profile};
 use profundo_wire::recording::{
@@ -78,7 +78,7 @@ fn code(start: u64, size: u64, name: &str, loaded: u64) -> GeneratedCode {
     }
 }
 
-fn tell(ingest: &mut Ingest, process: u32, codes: Vec<GeneratedCode>) {
+fn announce(ingest: &mut Ingest, process: u32, codes: Vec<GeneratedCode>) {
     ingest.event(Event::Generated { process, codes });
 }
 
@@ -139,13 +139,13 @@ fn names_may_come_long_after_the_samples() {
         lines,
         ..code(JIT, 0x10, "JS:*outer /y.js:3:7", 1500)
     };
-    tell(
+    announce(
         &mut ingest,
         1,
         vec![outer, code(JIT + 0x18, 0x10, "JS:^inner /x.js:1:15", 1600)],
     );
     let profile = finish(ingest);
-    // The call is the last instruction of `outer`, on a line whose file only the name tells.
+    // The call is the last instruction of `outer`, on a line whose file only the name has.
     assert_eq!(shown(&profile), ["?;outer:5;inner"]);
     let sample = profile.samples[0];
     let frames: Vec<_> = profile.stacks.locations(sample.stack).take(2).collect();
@@ -165,8 +165,8 @@ fn each_sample_has_the_name_of_its_time() {
         sample(&mut ingest, 1, clock, &[JIT + 4, 0x3010]);
     }
     sample(&mut ingest, 1, 2100, &[0x3020]);
-    tell(&mut ingest, 1, vec![code(JIT, 0x10, "first", 2300)]);
-    tell(
+    announce(&mut ingest, 1, vec![code(JIT, 0x10, "first", 2300)]);
+    announce(
         &mut ingest,
         1,
         vec![
@@ -177,7 +177,7 @@ fn each_sample_has_the_name_of_its_time() {
     ingest.event(Event::Clock(at(4000)));
     ingest.event(Event::Clock(at(5000)));
     let profile = finish(ingest);
-    // Code is noticed after it was there; what was sampled before is its too.
+    // Code is noticed late; earlier samples are its own, too.
     let expected = ["?;first", "?", "?;first", "?;second", "?;third"];
     assert_eq!(shown(&profile), expected);
     // They are one address all the same.
@@ -194,12 +194,12 @@ fn one_meaning_at_a_time_needs_no_second_look() {
     let mut ingest = begun();
     sample(&mut ingest, 1, 2000, &[JIT + 4]);
     // Used again, but never sampled since.
-    tell(
+    announce(
         &mut ingest,
         1,
         vec![code(JIT, 0x10, "same", 1500), code(JIT, 0x10, "same", 2500)],
     );
-    tell(&mut ingest, 1, vec![code(JIT + 8, 0x10, "other", 1500)]);
+    announce(&mut ingest, 1, vec![code(JIT + 8, 0x10, "other", 1500)]);
     let (_, split) = ingest.finish_unsplit(Finish::default());
     assert!(!split.is_needed());
 }
@@ -210,12 +210,12 @@ fn what_is_gone_has_no_name() {
     for clock in [2000, 3000] {
         sample(&mut ingest, 1, clock, &[JIT + 4]);
     }
-    tell(&mut ingest, 1, vec![code(JIT, 0x10, "f", 0)]);
+    announce(&mut ingest, 1, vec![code(JIT, 0x10, "f", 0)]);
     let gone = GeneratedCode {
         unloaded: 2500,
         ..code(JIT, 0, "", 0)
     };
-    tell(&mut ingest, 1, vec![gone]);
+    announce(&mut ingest, 1, vec![gone]);
     ingest.event(Event::Clock(at(4000)));
     assert_eq!(shown(&finish(ingest)), ["f", "?"]);
 }
@@ -234,7 +234,7 @@ fn programs_do_not_share_what_they_make() {
             &[JIT + 0x104],
         );
     }
-    tell(
+    announce(
         &mut ingest,
         1,
         vec![
@@ -242,7 +242,7 @@ fn programs_do_not_share_what_they_make() {
             code(JIT + 0x100, 0x10, "too", 0),
         ],
     );
-    tell(&mut ingest, 2, vec![code(JIT, 0x10, "of the child", 0)]);
+    announce(&mut ingest, 2, vec![code(JIT, 0x10, "of the child", 0)]);
     ingest.event(Event::Clock(at(4000)));
     let expected = ["of the parent", "of the child", "?", "too", "too", "?"];
     assert_eq!(shown(&finish(ingest)), expected);
@@ -252,7 +252,7 @@ fn programs_do_not_share_what_they_make() {
 fn code_that_nobody_saw_mapped_is_named_all_the_same() {
     let mut ingest = begun();
     sample(&mut ingest, 1, 2000, &[0x77_0004]);
-    tell(&mut ingest, 1, vec![code(0x77_0000, 0x10, "f", 0)]);
+    announce(&mut ingest, 1, vec![code(0x77_0000, 0x10, "f", 0)]);
     ingest.event(Event::Clock(at(4000)));
     assert_eq!(shown(&finish(ingest)), ["f"]);
 }
@@ -261,7 +261,7 @@ fn code_that_nobody_saw_mapped_is_named_all_the_same() {
 fn files_keep_their_own_names() {
     let mut ingest = begun();
     sample(&mut ingest, 1, 2000, &[0x3010]);
-    tell(&mut ingest, 1, vec![code(0x3000, 0x100, "Builtin:Add", 0)]);
+    announce(&mut ingest, 1, vec![code(0x3000, 0x100, "Builtin:Add", 0)]);
     ingest.event(Event::Clock(at(4000)));
     assert_eq!(shown(&finish(ingest)), ["?"]);
 }
@@ -290,7 +290,7 @@ fn the_kernels_functions_are_those_of_all() {
             &[address + 0x100, address + 0x10, 0x3010],
         );
     }
-    tell(
+    announce(
         &mut ingest,
         1,
         vec![
@@ -320,7 +320,7 @@ fn python_sample(ingest: &mut Ingest, clock: u64, frames: &[u64]) {
         offset: 0,
         is_call: false,
     };
-    let python = [frame, PythonWord::Entry { native: Some(0) }].map(|it| it.to_word());
+    let python = [frame, PythonWord::Entry { native: Some(0) }].map(|word| word.to_word());
     let head = SampleHead {
         python: python.len() as u16,
         ..head(clock, 1, 0, End::Root, frames.len() as u16)
@@ -353,17 +353,17 @@ fn a_trampoline_is_shown_where_it_is_all_there_is() {
     let trampoline = || vec![code(JIT, 0x10, "py::f:/x/f.py", 0)];
     let mut alone = begun();
     sample(&mut alone, 1, 2000, &stack);
-    tell(&mut alone, 1, trampoline());
+    announce(&mut alone, 1, trampoline());
     alone.event(Event::Clock(at(4000)));
     assert_eq!(outermost(&finish(alone)), ("f".into(), Language::Python));
     let mut walked = begun();
     python_sample(&mut walked, 2000, &stack);
-    tell(&mut walked, 1, trampoline());
+    announce(&mut walked, 1, trampoline());
     walked.event(Event::Clock(at(4000)));
     assert_eq!(outermost(&finish(walked)), ("f".into(), Language::Runtime));
 }
 
-/// On a busy machine, samples come before it is known where the program's code lies.
+/// On a busy machine, samples come before the address of the program's code.
 #[test]
 fn a_trampoline_is_known_as_one_before_its_module_is() {
     let mut ingest = new();
@@ -374,13 +374,13 @@ fn a_trampoline_is_known_as_one_before_its_module_is() {
         process: 1,
         modules,
     });
-    tell(&mut ingest, 1, vec![code(JIT, 0x10, "py::f:/x/f.py", 0)]);
+    announce(&mut ingest, 1, vec![code(JIT, 0x10, "py::f:/x/f.py", 0)]);
     ingest.name_generated();
     ingest.event(Event::Clock(at(4000)));
     let profile = finish(ingest);
     assert_eq!(outermost(&profile), ("f".into(), Language::Runtime));
     let mut frames = profile.frames.iter();
-    assert!(!frames.any(|it| it.language == Language::Python && it.line == 0));
+    assert!(!frames.any(|frame| frame.language == Language::Python && frame.line == 0));
 }
 
 #[test]
@@ -395,7 +395,7 @@ fn a_look_meanwhile_names_what_is_known() {
     for id in all.collect::<Vec<_>>() {
         profile.locations.set_frames(id, &[nameless]);
     }
-    tell(&mut ingest, 1, vec![code(JIT, 0x10, "f", 0)]);
+    announce(&mut ingest, 1, vec![code(JIT, 0x10, "f", 0)]);
     ingest.name_generated();
     let names = |ingest: &Ingest| {
         let rows = ingest.profile().locations.iter();

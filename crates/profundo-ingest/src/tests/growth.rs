@@ -1,5 +1,5 @@
-//! What a telling costs does not depend on how much was told before: a hundred thousand processes, ten thousand threads of one,
-//! and ten hours of time.
+//! The cost of an event does not depend on the number of events before: a hundred thousand
+//! processes, ten thousand threads of one, and ten hours of time.
 
 use std::time::{Duration, Instant as Moment};
 
@@ -12,7 +12,7 @@ use profundo_wire::{End, SampleHead};
 
 use super::{head, module};
 use crate::Ingest;
-use crate::ingest::ended::KEPT;
+use crate::ingest::programs::KEPT;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -46,8 +46,8 @@ fn sample(thread: u32, tid: u32, time: u64) -> Vec<u64> {
     [&head.to_words()[..], &frames].concat()
 }
 
-/// Asserts that the last of these pieces of work took about as long as the first ones. A loop over all that was told before
-/// would take six times as long and more.
+/// Asserts that the last pieces of work took about as long as the first ones. A loop over all
+/// earlier events would take six times as long and more.
 fn assert_flat(name: &str, pieces: &[Duration]) {
     let median = |part: &[Duration]| {
         let mut sorted = part.to_vec();
@@ -121,9 +121,9 @@ fn processes_that_were_are_no_burden() {
     }
     assert_flat("processes", &pieces);
     assert_eq!(ingest.profile().meta.loss.overwritten, u64::from(PROCESSES));
-    // Those that have ended a while ago understand no words any more.
-    assert!(ingest.understood() <= KEPT as usize + 2);
-    // What comes late is still of the same threads, and children know their parents.
+    // Programs that have ended a while ago have no tables any more.
+    assert!(ingest.present_programs() <= KEPT as usize + 2);
+    // Late records are still of the same threads, and children know their parents.
     let late = sample(1, 2 + 5, SECOND * 2000);
     ingest.event(Event::Words {
         process: 5,

@@ -1,4 +1,4 @@
-//! What a recorder tells, by hand, and the profile it makes.
+//! The events of a recorder, by hand, and the profile they make.
 
 use profundo_model::{
     Gil, Language, LocationKind, Nanos, Process, ProcessEnd, ProcessId, Profile, Role, Sample,
@@ -79,7 +79,7 @@ fn code(number: u32, name: &str, first_line: i32) -> Vec<u64> {
     code_of(12, number, name, first_line)
 }
 
-/// The same of another version. Only the lines are not as it has them.
+/// A code object of another version, without a line table of that version.
 pub(super) fn code_of(minor: u8, number: u32, name: &str, first_line: i32) -> Vec<u64> {
     // Entry: one line more (code 11), four units; columns 4 to 9.
     let lines = [0x80 | 10 << 3 | 3, 4, 9, 0x80 | 11 << 3 | 3, 4, 9];
@@ -123,7 +123,7 @@ pub(super) fn sample(clock: u64, frames: &[u64], python: &[u64]) -> Vec<u64> {
     [&head.to_words()[..], frames, python].concat()
 }
 
-pub(super) fn tell(ingest: &mut Ingest, process: u32, words: &[Vec<u64>]) {
+pub(super) fn feed(ingest: &mut Ingest, process: u32, words: &[Vec<u64>]) {
     let words = &words.concat();
     ingest.event(Event::Words { process, words });
 }
@@ -188,7 +188,7 @@ fn python_and_native_become_one_stack() {
         &[0x1310, 0x1010, 0x5010, 0x1020, 0x3010],
         &[frame(2, 8), entry(1), frame(1, 8), entry(3)],
     ));
-    tell(&mut ingest, 1, &words);
+    feed(&mut ingest, 1, &words);
     let profile = finish(ingest);
     let stacks: Vec<_> = profile
         .samples
@@ -216,19 +216,19 @@ fn python_and_native_become_one_stack() {
 }
 
 #[test]
-fn a_sample_waits_for_the_code_that_another_thread_tells() {
+fn a_sample_waits_for_the_code_of_another_threads_records() {
     let mut ingest = begun();
-    tell(&mut ingest, 1, &[sample(1500, &[], &[frame(1, 0)])]);
+    feed(&mut ingest, 1, &[sample(1500, &[], &[frame(1, 0)])]);
     assert_eq!(ingest.held_back(), 1);
-    tell(&mut ingest, 1, &[code(1, "late", 1)]);
+    feed(&mut ingest, 1, &[code(1, "late", 1)]);
     for now in [2000, 3000, 4000] {
         ingest.event(Event::Clock(at(now)));
     }
     assert_eq!(ingest.held_back(), 0);
     let profile = ingest.profile();
     assert_eq!(shown(profile, &profile.samples[0]), "late:1:5");
-    // One that is never told has no name, and its sample is there all the same.
-    tell(
+    // A code object that never comes has no name, and its sample is there all the same.
+    feed(
         &mut ingest,
         1,
         &[sample(4500, &[], &[frame(9, 0), frame(0, 0), frame(1, 0)])],
@@ -253,7 +253,7 @@ fn a_number_may_become_another_code_object() {
         code(1, "after", 7),
         same,
     ];
-    tell(&mut ingest, 1, &words);
+    feed(&mut ingest, 1, &words);
     let profile = finish(ingest);
     let stacks: Vec<_> = profile
         .samples
@@ -264,14 +264,14 @@ fn a_number_may_become_another_code_object() {
 }
 
 #[test]
-fn samples_are_let_go_in_order_when_the_clock_was_told_twice() {
+fn samples_are_appended_in_order_after_two_clock_events() {
     let mut ingest = begun();
     ingest.event(Event::Clock(at(1400)));
-    tell(&mut ingest, 1, &[sample(1700, &[0x3010], &[])]);
+    feed(&mut ingest, 1, &[sample(1700, &[0x3010], &[])]);
     ingest.event(Event::Clock(at(2000)));
     assert_eq!(ingest.profile().samples.len(), 0);
     // Another thread's chunk, emptied later.
-    tell(
+    feed(
         &mut ingest,
         1,
         &[sample(1600, &[0x3010], &[]), sample(2100, &[0x3010], &[])],
@@ -294,7 +294,7 @@ fn samples_are_let_go_in_order_when_the_clock_was_told_twice() {
 fn programs_have_their_own_threads_modules_and_code() {
     let mut ingest = begun();
     ingest.event(process(2, 71, 1));
-    // The second one maps the same file elsewhere, and something else at the old place.
+    // The second process maps the same file elsewhere, and another one at the old address.
     let modules = vec![
         module("/other", 0x3000, 0, u64::MAX),
         module("/bin/app", 0x7000, 0, u64::MAX),
@@ -303,7 +303,7 @@ fn programs_have_their_own_threads_modules_and_code() {
         process: 2,
         modules,
     });
-    tell(
+    feed(
         &mut ingest,
         2,
         &[
@@ -312,7 +312,7 @@ fn programs_have_their_own_threads_modules_and_code() {
             sample(1501, &[0x3010], &[]),
         ],
     );
-    tell(
+    feed(
         &mut ingest,
         1,
         &[
@@ -373,7 +373,7 @@ fn programs_have_their_own_threads_modules_and_code() {
 #[test]
 fn exec_goes_on_as_another_row() {
     let mut ingest = begun();
-    tell(&mut ingest, 1, &[sample(1200, &[0x3010], &[])]);
+    feed(&mut ingest, 1, &[sample(1200, &[0x3010], &[])]);
     ingest.event(process(2, 70, 1));
     ingest.event(Event::Runtime {
         process: 2,
@@ -385,7 +385,7 @@ fn exec_goes_on_as_another_row() {
         process: 2,
         modules,
     });
-    tell(&mut ingest, 2, &[sample(1300, &[0x9010], &[])]);
+    feed(&mut ingest, 2, &[sample(1300, &[0x9010], &[])]);
     ingest.event(Event::Ended(recording::ProcessEnd {
         process: 2,
         ended: 8000,
@@ -439,7 +439,7 @@ fn a_module_that_is_gone_leaves_its_place_to_another() {
     let mut ingest = begun();
     let old = sample(1500, &[0x5010], &[]);
     let new = sample(2500, &[0x5010], &[]);
-    tell(&mut ingest, 1, std::slice::from_ref(&old));
+    feed(&mut ingest, 1, std::slice::from_ref(&old));
     let modules = vec![
         module("/ext.so", 0x5000, 0, 2000),
         module("/new.so", 0x5000, 2000, u64::MAX),
@@ -449,7 +449,7 @@ fn a_module_that_is_gone_leaves_its_place_to_another() {
         modules,
     });
     // A chunk that was emptied late still holds a sample of before.
-    tell(&mut ingest, 1, &[new.clone(), old, new]);
+    feed(&mut ingest, 1, &[new.clone(), old, new]);
     let profile = finish(ingest);
     let paths: Vec<&str> = profile
         .samples
@@ -474,10 +474,10 @@ fn a_greenlet_ends_where_it_was_started() {
         process: 1,
         modules,
     });
-    tell(&mut ingest, 1, &[code(1, "inner", 1), code(2, "outer", 5)]);
+    feed(&mut ingest, 1, &[code(1, "inner", 1), code(2, "outer", 5)]);
     let python = [frame(1, 0), frame(2, 0), entry(1)];
     let stacks: [(&[u64], End); 5] = [
-        // Its first function, what started it, and what somebody else left below.
+        // Its first function, its starter, and frames left over below.
         (
             &[0x5010, 0x1010, 0x1020, 0x7010, 0x7020, 0x3010, 0x7030],
             End::Broken,
@@ -489,7 +489,7 @@ fn a_greenlet_ends_where_it_was_started() {
         // The switch itself, on the stack of the program.
         (&[0x7010, 0x1010, 0x1020, 0x3010], End::Root),
         (&[0x5010, 0x1010, 0x1020], End::Broken),
-        // Nobody knows where the interpreter's frames are.
+        // The places of the interpreter's frames are unknown.
         (&[0x7010], End::Broken),
     ];
     let records: Vec<Vec<u64>> = (stacks.iter().zip(1100..))
@@ -504,14 +504,14 @@ fn a_greenlet_ends_where_it_was_started() {
             words
         })
         .collect();
-    tell(&mut ingest, 1, &records);
+    feed(&mut ingest, 1, &records);
     let profile = finish(ingest);
     let depths: Vec<usize> = (profile.samples.iter())
         .map(|sample| profile.stacks.locations(sample.stack).count())
         .collect();
     // Two frames of the interpreter's stand for one native frame; a reason is a level, too.
     assert_eq!(depths, [5, 5, 5, 5, 4]);
-    // What switched to a greenlet for the first time is no part of its stack.
+    // The code that switched to a greenlet first is no part of its stack.
     assert_eq!(profile.samples[0].stack, profile.samples[1].stack);
     assert_eq!(profile.meta.loss.broken, 2);
 }
@@ -527,8 +527,8 @@ fn a_task_has_the_name_of_its_outermost_coroutine() {
         words
     };
     let codes = [code(1, "inner", 1), code(2, "fetch", 5)];
-    tell(&mut ingest, 1, &codes);
-    tell(
+    feed(&mut ingest, 1, &codes);
+    feed(
         &mut ingest,
         1,
         &[
@@ -567,9 +567,9 @@ fn a_task_that_has_a_name_is_shown_with_both() {
         words[3] = task;
         words
     };
-    tell(&mut ingest, 1, &[code(1, "inner", 1), code(2, "fetch", 5)]);
-    // One frame's memory, used by one task after the other: before its name is there, with it, told
-    // twice, and one that is called as its coroutine is.
+    feed(&mut ingest, 1, &[code(1, "inner", 1), code(2, "fetch", 5)]);
+    // One frame's memory, used by one task after the other: before its name is known, with it,
+    // named twice, and one named like its coroutine.
     let records = [
         of(number(1), 1100),
         called(number(1), "red"),
@@ -580,7 +580,7 @@ fn a_task_that_has_a_name_is_shown_with_both() {
         of(number(3), 1300),
         of(number(1), 1400),
     ];
-    tell(&mut ingest, 1, &records);
+    feed(&mut ingest, 1, &records);
     let profile = finish(ingest);
     let names: Vec<_> = profile
         .samples
@@ -624,7 +624,7 @@ fn the_interpreters_name_of_a_thread_counts() {
     let mut ingest = begun();
     ingest.event(kernel(1));
     ingest.event(kernel(2));
-    tell(
+    feed(
         &mut ingest,
         1,
         &[
@@ -642,7 +642,7 @@ fn the_interpreters_name_of_a_thread_counts() {
     let expected = ["python", "worker-1", "early", "python"];
     assert_eq!(names(&before).0, expected);
 
-    // Whoever goes on with it does not take the names back.
+    // A continued recording does not take the names back.
     let mut ingest = Ingest::resume(before, start());
     for number in 1..=4 {
         ingest.event(kernel(number));
@@ -663,7 +663,7 @@ fn losses_of_all_programs_add_up() {
     }
     let mut cut = sample(1500, &[], &[frame(0, 0)]);
     cut[0] |= (PythonEnd::Truncated as u64) << 34;
-    tell(&mut ingest, 1, &[cut]);
+    feed(&mut ingest, 1, &[cut]);
     ingest.event(Event::Note("twice".into()));
     ingest.event(Event::Note("twice".into()));
     let profile = finish(ingest);
@@ -679,7 +679,7 @@ fn losses_of_all_programs_add_up() {
 #[test]
 fn a_recording_that_was_cut_goes_on() {
     let mut ingest = begun();
-    tell(
+    feed(
         &mut ingest,
         1,
         &[code(1, "f", 1), sample(1500, &[0x3010], &[])],
@@ -696,7 +696,7 @@ fn a_recording_that_was_cut_goes_on() {
     let before = ingest.profile().clone();
     assert_eq!((before.samples.len(), before.growing.codes.len()), (1, 1));
     let mut ingest = Ingest::resume(before, start());
-    tell(
+    feed(
         &mut ingest,
         1,
         &[
@@ -719,9 +719,9 @@ fn a_recording_that_was_cut_goes_on() {
 }
 
 #[test]
-fn what_nobody_told_of_is_kept() {
+fn records_of_an_unannounced_process_are_kept() {
     let mut ingest = Ingest::new(start());
-    tell(&mut ingest, 1, &[sample(1500, &[0x3010], &[])]);
+    feed(&mut ingest, 1, &[sample(1500, &[0x3010], &[])]);
     ingest.event(Event::Ended(recording::ProcessEnd {
         process: 2,
         ..recording::ProcessEnd::default()

@@ -1,27 +1,27 @@
-//! Processes and threads of which a record does not have everything.
+//! Processes and threads with incomplete records.
 
 use profundo_wire::recording::{Event, ThreadInfo};
 use profundo_wire::{End, Gil, PythonEnd, SampleHead, State, WaitKind, wait_words};
 
-use super::incremental::{begun, finish, process, start, tell};
+use super::incremental::{begun, feed, finish, process, start};
 use crate::Ingest;
 
 #[test]
 fn a_process_that_has_ended_keeps_the_name_that_the_file_has() {
     let mut ingest = begun();
-    let Event::Process(mut told) = process(2, 71, 1) else {
+    let Event::Process(mut info) = process(2, 71, 1) else {
         panic!("a process")
     };
-    told.command = "worker --fast".into();
-    told.environment = vec!["LD_PRELOAD".into()];
-    ingest.event(Event::Process(told.clone()));
+    info.command = "worker --fast".into();
+    info.environment = vec!["LD_PRELOAD".into()];
+    ingest.event(Event::Process(info.clone()));
     let before = ingest.profile().clone();
     // Its number is free by then, or another program has it.
     for now in ["", "another program"] {
         let mut ingest = Ingest::resume(before.clone(), start());
-        told.command = now.into();
-        (told.environment, told.parent) = (Vec::new(), 0);
-        ingest.event(Event::Process(told.clone()));
+        info.command = now.into();
+        (info.environment, info.parent) = (Vec::new(), 0);
+        ingest.event(Event::Process(info.clone()));
         let profile = finish(ingest);
         assert_eq!(profile.processes[1], before.processes[1], "{now:?}");
         let command = profile.processes[1].command;
@@ -29,7 +29,7 @@ fn a_process_that_has_ended_keeps_the_name_that_the_file_has() {
     }
 }
 
-/// A wait for a CPU, of a thread that the process's agent has no number for.
+/// A wait for a CPU, of a thread without a number in its process's agent.
 fn waits_for_a_cpu(clock: u64, tid: u32) -> Vec<u64> {
     let head = SampleHead {
         state: State::WallWaiting,
@@ -65,9 +65,9 @@ fn a_thread_without_a_number_is_known_by_the_kernels() {
     };
     ingest.event(announce(1, 71));
     // One is announced after its wait, one before, and one never.
-    tell(&mut ingest, 1, &[waits_for_a_cpu(1500, 72)]);
+    feed(&mut ingest, 1, &[waits_for_a_cpu(1500, 72)]);
     ingest.event(announce(2, 72));
-    tell(
+    feed(
         &mut ingest,
         1,
         &[waits_for_a_cpu(1600, 71), waits_for_a_cpu(1700, 99)],

@@ -1,4 +1,4 @@
-//! What threads read and write, and what the calls were on that they were sampled in.
+//! The traffic of threads, and the files of the system calls that were sampled.
 
 use profundo_model::{Bytes, Nanos, Profile, Sample};
 use profundo_wire::recording::{Engine, Event, Finish, Instant, ProcessInfo, Start};
@@ -36,7 +36,7 @@ fn begun(keys: &[u32]) -> Ingest {
     ingest
 }
 
-fn tell(ingest: &mut Ingest, process: u32, words: &[Vec<u64>]) {
+fn feed(ingest: &mut Ingest, process: u32, words: &[Vec<u64>]) {
     let words = &words.concat();
     ingest.event(Event::Words { process, words });
 }
@@ -77,7 +77,7 @@ fn files(profile: &Profile) -> Vec<&str> {
 #[test]
 fn counts_have_their_thread_and_their_time() {
     let mut ingest = begun(&[1, 2]);
-    let told = Traffic {
+    let traffic = Traffic {
         thread: 1,
         tid: 71,
         waits: 3,
@@ -92,17 +92,17 @@ fn counts_have_their_thread_and_their_time() {
         thread,
         tid,
         from,
-        ..told
+        ..traffic
     };
-    tell(
+    feed(
         &mut ingest,
         1,
-        &[sample(1400, &[]), told.to_words().to_vec()],
+        &[sample(1400, &[]), traffic.to_words().to_vec()],
     );
-    // Of a thread whose number nobody knows any more, and of one that nobody has ever heard of.
-    tell(&mut ingest, 1, &[of(0, 71, 1600).to_words().to_vec()]);
-    tell(&mut ingest, 1, &[of(0, 99, 1700).to_words().to_vec()]);
-    tell(&mut ingest, 2, &[of(4, 98, 1800).to_words().to_vec()]);
+    // A thread whose number is not known any more, and an unknown one.
+    feed(&mut ingest, 1, &[of(0, 71, 1600).to_words().to_vec()]);
+    feed(&mut ingest, 1, &[of(0, 99, 1700).to_words().to_vec()]);
+    feed(&mut ingest, 2, &[of(4, 98, 1800).to_words().to_vec()]);
     let profile = finish(ingest);
     let rows = &profile.traffic;
     let bytes = Bytes {
@@ -123,12 +123,12 @@ fn counts_have_their_thread_and_their_time() {
 #[test]
 fn a_sample_has_the_file_that_its_descriptor_was_then() {
     let mut ingest = begun(&[1, 2]);
-    tell(
+    feed(
         &mut ingest,
         1,
         &[opened_words(3, 0, "/tmp/a"), opened_words(4, 0, "/tmp/b")],
     );
-    tell(
+    feed(
         &mut ingest,
         1,
         &[
@@ -137,21 +137,21 @@ fn a_sample_has_the_file_that_its_descriptor_was_then() {
             sample(1200, &[]),
             call(1200, 4),
             sample(1300, &[]),
-            // Of another sample, and what nobody has told of.
+            // The call of another sample, and an unknown descriptor.
             call(1299, 3),
             sample(1400, &[]),
             call(1400, 5),
         ],
     );
-    tell(&mut ingest, 1, &[opened_words(3, 1450, "/tmp/c")]);
-    tell(&mut ingest, 1, &[sample(1500, &[]), call(1500, 3)]);
+    feed(&mut ingest, 1, &[opened_words(3, 1450, "/tmp/c")]);
+    feed(&mut ingest, 1, &[sample(1500, &[]), call(1500, 3)]);
     // Looked up too late to be known, and then once more.
-    tell(&mut ingest, 1, &[opened_words(3, 1700, "/tmp/d")]);
-    tell(&mut ingest, 1, &[sample(1550, &[]), call(1550, 3)]);
-    tell(&mut ingest, 1, &[opened_words(3, 1900, "/tmp/d")]);
-    tell(&mut ingest, 1, &[sample(1750, &[]), call(1750, 3)]);
+    feed(&mut ingest, 1, &[opened_words(3, 1700, "/tmp/d")]);
+    feed(&mut ingest, 1, &[sample(1550, &[]), call(1550, 3)]);
+    feed(&mut ingest, 1, &[opened_words(3, 1900, "/tmp/d")]);
+    feed(&mut ingest, 1, &[sample(1750, &[]), call(1750, 3)]);
     // Another process has files of its own.
-    tell(&mut ingest, 2, &[sample(1800, &[]), call(1800, 3)]);
+    feed(&mut ingest, 2, &[sample(1800, &[]), call(1800, 3)]);
     let profile = finish(ingest);
     assert_eq!(
         files(&profile),
@@ -177,8 +177,8 @@ fn a_sample_that_waits_for_its_code_keeps_its_file() {
         is_call: false,
     }
     .to_word();
-    tell(&mut ingest, 1, &[opened_words(3, 0, "/tmp/a")]);
-    tell(&mut ingest, 1, &[sample(1100, &[frame]), call(1100, 3)]);
+    feed(&mut ingest, 1, &[opened_words(3, 0, "/tmp/a")]);
+    feed(&mut ingest, 1, &[sample(1100, &[frame]), call(1100, 3)]);
     assert_eq!(ingest.held_back(), 1);
     let head = CodeHead {
         minor: 12,
@@ -191,7 +191,7 @@ fn a_sample_that_waits_for_its_code_keeps_its_file() {
     };
     let text = |bytes: [u8; 8]| u64::from_ne_bytes(bytes);
     let body = [text(*b"a.py\0\0\0\0"), text(*b"f\0\0\0\0\0\0\0")];
-    tell(&mut ingest, 1, &[[&head.to_words()[..], &body].concat()]);
+    feed(&mut ingest, 1, &[[&head.to_words()[..], &body].concat()]);
     ingest.event(Event::Clock(at(2000)));
     let profile = finish(ingest);
     assert_eq!(files(&profile), ["/tmp/a"]);
@@ -203,13 +203,13 @@ fn ever_new_files_do_not_fill_the_memory() {
     for number in 0..6000 {
         let clock = 1100 + number;
         let opened = opened_words(3, 0, &format!("/tmp/{number}"));
-        tell(
+        feed(
             &mut ingest,
             1,
             &[opened, sample(clock, &[]), call(clock, 3)],
         );
     }
-    tell(
+    feed(
         &mut ingest,
         1,
         &[

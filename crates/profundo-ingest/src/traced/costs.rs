@@ -1,32 +1,33 @@
-//! What counting calls has added to their times, which is taken off again.
+//! The overhead of counting calls, which is subtracted from their times.
 
 use profundo_wire::traced::{TracedCalls, TracedKind, TracedNode, TracedPlace};
 
 use super::{Times, row_of};
 
-/// What counting has added to a node's times.
+/// The overhead in a node's times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Added {
-    /// To what it took itself: what falls between the moments at which its calls are measured, and what falls outside of those
-    /// of the calls that it made.
+    /// In its own time: the overhead inside its own measured interval, and the overhead outside of
+    /// the intervals of its callees.
     pub(super) own: u64,
-    /// To all that it took.
+    /// In its total time.
     pub(super) total: u64,
 }
 
-/// The same of all nodes.
+/// The overhead of all nodes.
 pub(super) struct Costs(Vec<Added>);
 
-/// Costs are told for so many calls.
+/// Costs are given for this many calls.
 const CALLS: u128 = 1024;
 
-/// Functions whose callers alone are known call each other in circles: so deep at most it is followed what they cost.
+/// Functions with only their callers known call each other in circles: the overhead is followed to
+/// this depth.
 const DEPTH: usize = 16;
 
 impl Costs {
     pub(super) fn of(calls: &TracedCalls, times: &Times) -> Self {
         let mut own = vec![0_u64; calls.nodes.len()];
-        // Of calls that hang below a function anywhere: what falls outside of them, by who made them.
+        // For calls below a function anywhere: the overhead outside of them, by caller.
         let mut folded = vec![0_u64; calls.functions.len()];
         for (row, node) in calls.nodes.iter().enumerate() {
             let [inside, outside] = cost(calls, node);
@@ -74,12 +75,12 @@ impl Costs {
     }
 }
 
-/// Which part of what was measured counting can have cost: nothing that was called often took less than its counting. A machine
-/// that was slow for the moment of measuring says too much.
+/// The possible part of the measured overhead: no function that was called often took less than its
+/// counting. A machine that was slow during the measurement gives too much.
 fn possible(calls: &TracedCalls, times: &Times, own: &[u64]) -> f64 {
-    /// Of fewer calls the time tells little.
+    /// With fewer calls, the time proves little.
     const MANY: u64 = 4096;
-    /// What says that it is even less is itself to be doubted.
+    /// A smaller part is doubtful itself.
     const LEAST: f64 = 0.25;
     if calls.unmatched > 0 {
         return 1.0;
@@ -89,29 +90,30 @@ fn possible(calls: &TracedCalls, times: &Times, own: &[u64]) -> f64 {
     let parts = many.map(|((row, node), &cost)| times.own(node, row) as f64 / cost as f64);
     match parts.fold(1.0, f64::min).max(LEAST) {
         1.0 => 1.0,
-        // A function takes something itself.
+        // A function has some time of its own.
         part => part * 0.9,
     }
 }
 
-/// What counting a node's calls has added inside and outside of them.
+/// The overhead of a node's calls, inside and outside of them.
 fn cost(calls: &TracedCalls, node: &TracedNode) -> [u64; 2] {
     let (TracedPlace::Function(function) | TracedPlace::Called { function, .. }) = node.place
     else {
         return [0; 2];
     };
     let function = calls.functions.get(function as usize);
-    let is_builtin = function.is_some_and(|it| it.kind == TracedKind::Builtin);
+    let is_builtin = function.is_some_and(|function| function.kind == TracedKind::Builtin);
     let count = u128::from(node.calls.saturating_add(node.resumes));
     calls.cost[usize::from(is_builtin)]
         .map(|each| u64::try_from(count * u128::from(each) / CALLS).unwrap_or(u64::MAX))
 }
 
 fn parent(calls: &TracedCalls, node: &TracedNode) -> Option<usize> {
-    row_of(node.parent).filter(|&it| it < calls.nodes.len())
+    row_of(node.parent).filter(|&row| row < calls.nodes.len())
 }
 
-/// What was added to all that nodes took, if so much falls to the calls of which only the caller is known.
+/// The overhead in the total time of nodes, given that of the calls with only the last caller
+/// known.
 fn totals(calls: &TracedCalls, times: &Times, own: &[u64], below: &[u64]) -> Vec<u64> {
     let mut totals = own.to_vec();
     // Children stand behind their parents.
@@ -126,7 +128,7 @@ fn totals(calls: &TracedCalls, times: &Times, own: &[u64], below: &[u64]) -> Vec
     totals
 }
 
-/// What was added to calls of which only the caller is known, by caller.
+/// The overhead in calls with only the last caller known, by caller.
 fn of_callers(calls: &TracedCalls, totals: &[u64], own: &[u64]) -> Vec<u64> {
     let mut sums = vec![0_u64; calls.functions.len()];
     for (row, node) in calls.nodes.iter().enumerate() {
@@ -137,7 +139,7 @@ fn of_callers(calls: &TracedCalls, totals: &[u64], own: &[u64]) -> Vec<u64> {
         let Some(TracedPlace::Anywhere(caller)) = above else {
             continue;
         };
-        // What a function takes within itself is in the outermost one already.
+        // The time of a recursive call is in the outermost one already.
         let added = if is_recursive { own[row] } else { totals[row] };
         if let Some(sum) = sums.get_mut(caller as usize) {
             *sum = sum.saturating_add(added);
@@ -180,7 +182,7 @@ mod tests {
         };
         let costs = Costs::of(&calls, &Times::of(&calls));
         let rows = (0..calls.nodes.len()).map(|row| costs.of_row(row));
-        rows.map(|it| (it.own, it.total)).collect()
+        rows.map(|added| (added.own, added.total)).collect()
     }
 
     const THREAD: TracedPlace = TracedPlace::Thread { tid: 1, name: None };
@@ -226,7 +228,7 @@ mod tests {
         );
         assert_eq!(found[1], (2_010, 3_010));
         assert_eq!(found[3], (1_000, 1_000));
-        // Two places of the caller have it between them, by the time that they took.
+        // Two places of the caller share it, by their times.
         let found = added(
             2,
             vec![

@@ -1,10 +1,10 @@
-//! Lists of object files in a memory that is made here; the object files are a compiler's.
+//! Lists of object files in an artificial memory; the object files are a compiler's.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use profundo_jit::{At, Change, Memory, Registered, object_code};
+use profundo_testing::{Folder, compile};
 
 const HEAD: u64 = 0x1000;
 
@@ -43,26 +43,13 @@ impl Made {
 
 /// An object file with `first` and `second`, its code loaded at an address.
 fn object(text_at: u64, flags: &[&str]) -> Option<Vec<u8>> {
-    let folder =
-        std::env::temp_dir().join(format!("profundo-jit-{}-{text_at:x}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let (source, output) = (folder.join("made.c"), folder.join("made.o"));
+    let folder = Folder::new("jit");
     let text = "int first(int x) {\n  return x + 1;\n}\n\nint second(int x) {\n  x *= 3;\n  return first(x);\n}\n";
-    std::fs::write(&source, text).unwrap();
-    let compiled = Command::new("cc")
-        .args(["-c", "-g", "-O0", "-fno-pic"])
-        .args(flags)
-        .arg("-o")
-        .arg(&output)
-        .arg(&source)
-        .output();
-    let bytes = compiled.ok().and_then(|_| std::fs::read(&output).ok());
-    let _ = std::fs::remove_dir_all(&folder);
-    let Some(mut bytes) = bytes else {
-        crate::skip("there is no C compiler");
-        return None;
-    };
-    // A JIT compiler writes into the sections' heads where it has loaded them.
+    let source = folder.write("made.c", text);
+    let flags = [&["-c", "-g", "-O0", "-fno-pic"], flags].concat();
+    let output = compile("cc", &source, &folder.join("made.o"), &flags)?;
+    let mut bytes = std::fs::read(output).unwrap();
+    // A JIT compiler writes the load addresses into the section headers.
     let word = |at: usize, bytes: &[u8]| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
     let heads = word(0x28, &bytes) as usize;
     let count = u16::from_le_bytes(bytes[0x3c..0x3e].try_into().unwrap());
@@ -74,7 +61,7 @@ fn object(text_at: u64, flags: &[&str]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn told(changes: &[Change]) -> Vec<String> {
+fn described(changes: &[Change]) -> Vec<String> {
     let text = |change: &Change| match change {
         Change::Loaded(code) => format!("+{:x} {} {:?}", code.start, code.name, code.since),
         Change::Unloaded { start, at } => format!("-{start:x} {at:?}"),
@@ -82,23 +69,23 @@ fn told(changes: &[Change]) -> Vec<String> {
     changes.iter().map(text).collect()
 }
 
-struct Looks {
+struct Polls {
     registered: Registered,
     now: u64,
 }
 
-impl Looks {
-    fn look(&mut self, memory: &Made) -> Vec<String> {
+impl Polls {
+    fn poll(&mut self, memory: &Made) -> Vec<String> {
         let mut out = Vec::new();
-        let times = (At::Monotonic(self.now), At::Monotonic(self.now + 10));
+        let (since, now) = (At::Monotonic(self.now), At::Monotonic(self.now + 10));
         self.now += 10;
-        self.registered.look(HEAD, memory, times, &mut out);
-        told(&out)
+        self.registered.poll(HEAD, memory, since, now, &mut out);
+        described(&out)
     }
 }
 
-fn looks() -> Looks {
-    Looks {
+fn polls() -> Polls {
+    Polls {
         registered: Registered::default(),
         now: 0,
     }
@@ -161,58 +148,58 @@ fn files_come_and_go() {
         return;
     };
     let (sizes, memory) = ((one.len() as u64, two.len() as u64), Made::default());
-    let mut looks = looks();
-    // Nothing is there, then an empty list.
-    assert!(looks.look(&memory).is_empty());
+    let mut polls = polls();
+    // An empty memory, then an empty list.
+    assert!(polls.poll(&memory).is_empty());
     memory.list(0, &[]);
-    assert!(looks.look(&memory).is_empty());
+    assert!(polls.poll(&memory).is_empty());
     memory.0.borrow_mut().insert(0x10_0000, one);
     memory.0.borrow_mut().insert(0x20_0000, two);
     memory.list(0x2000, &[(0x2000, 0x10_0000, sizes.0)]);
-    let found = looks.look(&memory);
+    let found = polls.poll(&memory);
     assert_eq!(found.len(), 2);
     assert_eq!(found[0], "+7f002000 first Monotonic(20)");
-    assert!(looks.look(&memory).is_empty());
+    assert!(polls.poll(&memory).is_empty());
     memory.list(
         0x3000,
         &[(0x3000, 0x20_0000, sizes.1), (0x2000, 0x10_0000, sizes.0)],
     );
-    assert_eq!(looks.look(&memory)[0], "+7f003000 first Monotonic(40)");
+    assert_eq!(polls.poll(&memory)[0], "+7f003000 first Monotonic(40)");
     memory.list(0x2000, &[(0x3000, 0x20_0000, sizes.1)]);
-    let gone = looks.look(&memory);
+    let gone = polls.poll(&memory);
     assert_eq!(
         (gone.len(), gone[0].as_str()),
         (2, "-7f002000 Monotonic(60)")
     );
-    // The other place of the same entry.
+    // The same entry at another place.
     memory.list(0x3000, &[(0x3000, 0x10_0000, sizes.0)]);
-    let found = looks.look(&memory);
+    let found = polls.poll(&memory);
     assert_eq!((&found[0][..9], &found[2][..9]), ("-7f003000", "+7f002000"));
 }
 
 #[test]
-fn a_list_that_is_changing_is_read_at_the_next_look() {
+fn a_list_that_is_changing_is_read_at_the_next_poll() {
     let Some(one) = object(0x7f00_4000, &[]) else {
         return;
     };
-    let (size, memory, mut looks) = (one.len() as u64, Made::default(), looks());
-    // Round and round, then into nowhere, then of another version.
+    let (size, memory, mut polls) = (one.len() as u64, Made::default(), polls());
+    // In a circle, then into unmapped memory, then with another version.
     memory.list(0, &[(0x2000, 0x10_0000, size), (0x3000, 0x10_0000, size)]);
     memory.put(0x3000, &[0x2000, 0, 0x10_0000, size]);
-    assert!(looks.look(&memory).is_empty());
+    assert!(polls.poll(&memory).is_empty());
     memory.put(0x3000, &[0xdead_0000, 0, 0x10_0000, size]);
-    assert!(looks.look(&memory).is_empty());
+    assert!(polls.poll(&memory).is_empty());
     memory.put(HEAD, &[2, 0, 0x2000]);
-    assert!(looks.look(&memory).is_empty());
+    assert!(polls.poll(&memory).is_empty());
     // The file is not there yet; it is tried again, but not for ever.
     memory.list(0, &[(0x2000, 0x10_0000, size)]);
-    assert!(looks.look(&memory).is_empty());
+    assert!(polls.poll(&memory).is_empty());
     memory.0.borrow_mut().insert(0x10_0000, one.clone());
-    assert_eq!(looks.look(&memory).len(), 2);
+    assert_eq!(polls.poll(&memory).len(), 2);
     memory.list(0, &[(0x2000, 0x30_0000, u64::MAX), (0x3000, 0x40_0000, 9)]);
     for _ in 0..5 {
-        let _ = looks.look(&memory);
+        let _ = polls.poll(&memory);
     }
     memory.0.borrow_mut().insert(0x40_0000, one);
-    assert!(looks.look(&memory).is_empty());
+    assert!(polls.poll(&memory).is_empty());
 }

@@ -53,7 +53,7 @@ fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-fn told(changes: &[Change]) -> Vec<String> {
+fn described(changes: &[Change]) -> Vec<String> {
     let time = |at: &At| match at {
         At::Monotonic(at) => format!("{at}"),
         At::Cycles(at) => format!("{at}c"),
@@ -77,7 +77,7 @@ fn read(bytes: &[u8]) -> Vec<String> {
     let (mut dump, mut out) = (JitDump::default(), Vec::new());
     while dump.read(bytes, 2, &mut out) {}
     dump.finish(bytes, &mut out);
-    told(&out)
+    described(&out)
 }
 
 fn good() -> Vec<u8> {
@@ -133,7 +133,7 @@ fn v8_writes_addresses_as_they_are_in_perfs_file() {
         .load(1, 0x1000, 0x10, 1, "JS:*hot /x.js:1:1")
         .lines(0x1000, lines)
         .load(2, 0x1000, 0x50, 2, "llvm");
-    // What lies in its memory instead of a name is none.
+    // Other bytes in place of a name are ignored.
     let expected = [
         "1 1000+10 JS:*hot /x.js:1:1 0@/x.js:3 8@:4",
         "2 1000+50 llvm 64@/x.js:3 72@:4",
@@ -143,7 +143,7 @@ fn v8_writes_addresses_as_they_are_in_perfs_file() {
 
 #[test]
 fn a_name_that_v8_has_given_away_is_known_by_its_length() {
-    // Written over, with a zero in it; in the third one with letters.
+    // Overwritten, with a zero in it; in the third one with letters.
     let lines: &[(u64, u32, &[u8])] = &[
         (0x1040, 3, b"/src/x.js"),
         (0x1048, 4, b"\x49\xe8\0c/x.js"),
@@ -152,7 +152,7 @@ fn a_name_that_v8_has_given_away_is_known_by_its_length() {
     let dump = Dump::new(0)
         .lines(0x1000, lines)
         .load(1, 0x1000, 0x10, 1, "JS:*hot /src/x.js:1:1")
-        // Of several files, as where something was inlined, each has its own or none.
+        // With several files, as after inlining, each line has its own or none.
         .lines(
             0x2000,
             &[
@@ -170,18 +170,18 @@ fn a_name_that_v8_has_given_away_is_known_by_its_length() {
 }
 
 #[test]
-fn a_file_that_was_cut_tells_what_comes_before() {
+fn a_file_that_was_cut_gives_what_comes_before() {
     let whole = good();
     let all = read(&whole);
     for cut in 0..whole.len() {
         let (mut dump, mut out) = (JitDump::default(), Vec::new());
         while dump.read(&whole[..cut], 100, &mut out) {}
         let before = out.len();
-        assert_eq!(told(&out), all[..before], "{cut}");
-        // It goes on where it was, when there is more.
+        assert_eq!(described(&out), all[..before], "{cut}");
+        // It goes on where it stopped, when there is more.
         let mut rest = Vec::new();
         while dump.read(whole.as_slice(), 100, &mut rest) {}
-        assert_eq!(told(&rest), all[before..], "{cut}");
+        assert_eq!(described(&rest), all[before..], "{cut}");
     }
     // The last function's name is there, and most of its code.
     let cut = Dump::new(0).load(1, 0x10, 0x40, 1, "f").0;

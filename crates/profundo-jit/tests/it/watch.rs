@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use profundo_jit::{Change, Descriptors, Mapped, Watch};
+use profundo_testing::Folder;
 
 use crate::jitdump::Dump;
 
@@ -53,10 +54,10 @@ fn names(changes: Vec<Change>) -> Vec<String> {
     names.collect()
 }
 
-fn look(watch: &mut Watch, modules: &[&str]) -> Vec<String> {
+fn poll(watch: &mut Watch, modules: &[&str]) -> Vec<String> {
     let modules = modules.iter().map(|path| Mapped { path, bias: 0 });
     let nothing = |_: u64, _: &mut [u8]| 0;
-    names(watch.look(modules, &mut Descriptors::default(), &nothing, 5))
+    names(watch.poll(modules, &mut Descriptors::default(), &nothing, 5))
 }
 
 fn watch() -> Watch {
@@ -66,20 +67,20 @@ fn watch() -> Watch {
 #[test]
 fn a_perf_map_grows_is_cut_and_is_replaced() {
     let (map, mut watch) = (Map::take(), watch());
-    assert!(look(&mut watch, &[]).is_empty());
+    assert!(poll(&mut watch, &[]).is_empty());
     map.add("10 10 a\n20 10 b\n30 1");
-    assert_eq!(look(&mut watch, &[]), ["a", "b"]);
-    assert!(look(&mut watch, &[]).is_empty());
+    assert_eq!(poll(&mut watch, &[]), ["a", "b"]);
+    assert!(poll(&mut watch, &[]).is_empty());
     map.add("0 c\n");
-    assert_eq!(look(&mut watch, &[]), ["c"]);
-    // Begun anew, in its place and in another file.
+    assert_eq!(poll(&mut watch, &[]), ["c"]);
+    // Started anew, in its place and in another file.
     fs::write(Map::path(), "10 10 a\n40 10 d\n").unwrap();
-    assert_eq!(look(&mut watch, &[]), ["d"]);
+    assert_eq!(poll(&mut watch, &[]), ["d"]);
     let beside = Map::path().with_extension("new");
     fs::write(&beside, "10 10 a\n50 10 e\n60 10 f").unwrap();
     fs::rename(&beside, Map::path()).unwrap();
-    assert_eq!(look(&mut watch, &[]), ["e"]);
-    // What was opened is read to its end, whatever becomes of its name.
+    assert_eq!(poll(&mut watch, &[]), ["e"]);
+    // An open file is read to its end, even without its name.
     map.add("");
     fs::remove_file(Map::path()).unwrap();
     assert_eq!(names(watch.finish([])), ["f"]);
@@ -92,22 +93,22 @@ fn what_is_no_file_of_the_process_is_not_read() {
     // A pipe would make us wait for ever.
     // SAFETY: the path ends in a NUL.
     assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
-    assert!(look(&mut watch, &[]).is_empty());
+    assert!(poll(&mut watch, &[]).is_empty());
     fs::remove_file(Map::path()).unwrap();
     let secret = Map::path().with_extension("secret");
     fs::write(&secret, "10 10 secret\n").unwrap();
     std::os::unix::fs::symlink(&secret, Map::path()).unwrap();
-    assert!(look(&mut watch, &[]).is_empty());
+    assert!(poll(&mut watch, &[]).is_empty());
     fs::remove_file(Map::path()).unwrap();
     fs::remove_file(&secret).unwrap();
-    // What another process of that number has left.
+    // The file of another process with that id.
     map.add("10 10 old\n");
     let file = fs::File::options().write(true).open(Map::path()).unwrap();
     let before = SystemTime::now() - Duration::from_secs(3600);
     file.set_modified(before).unwrap();
-    assert!(look(&mut watch, &[]).is_empty());
+    assert!(poll(&mut watch, &[]).is_empty());
     map.add("20 10 new\n");
-    assert_eq!(look(&mut watch, &[]), ["old", "new"]);
+    assert_eq!(poll(&mut watch, &[]), ["old", "new"]);
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn a_huge_map_is_read_in_pieces_and_bounded() {
         .map(|start| format!("{start:x}0 10 f\n"))
         .collect();
     map.add(&lines);
-    let first = look(&mut watch, &[]).len();
+    let first = poll(&mut watch, &[]).len();
     assert!((50_000..200_000).contains(&first), "{first}");
     let rest = names(watch.finish([])).len();
     assert_eq!(first + rest, 1 << 20);
@@ -126,20 +127,19 @@ fn a_huge_map_is_read_in_pieces_and_bounded() {
 
 #[test]
 fn a_dump_is_found_by_its_mapping() {
-    let folder = std::env::temp_dir().join(format!("profundo-watch-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("watch");
     let path = folder.join("jit-77.dump");
     let mapped = path.to_str().unwrap();
     let dump = Dump::new(0).load(1, 0x1000, 0x10, 1, "f");
     fs::write(&path, &dump.0).unwrap();
     let mut watch = watch();
-    assert_eq!(look(&mut watch, &["/proc/self/exe", mapped]), ["f"]);
+    assert_eq!(poll(&mut watch, &["/proc/self/exe", mapped]), ["f"]);
     let more = dump
         .load(2, 0x2000, 0x10, 2, "g")
         .load(3, 0x3000, 0x40, 3, "cut");
     fs::write(&path, &more.0[..more.0.len() - 20]).unwrap();
-    assert_eq!(look(&mut watch, &[mapped]), ["g"]);
-    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(poll(&mut watch, &[mapped]), ["g"]);
+    drop(folder);
     assert_eq!(
         names(watch.finish([Mapped {
             path: mapped,

@@ -1,10 +1,11 @@
-//! A heap that is told and held: for heaps that are small, and for tests.
+//! A heap that is built in memory: for small heaps, and for tests.
 
 use rustc_hash::FxHashMap;
 
 use super::{Columns, EdgeKindId, Graph, Label, NameId, NodeId, NodeKindId, Odd, Sink};
 
-/// More was told than fits: 2³² objects, references or texts, or 256 kinds of references.
+/// A heap too large for the tables: more than 2³² objects, references or texts, or 256 kinds of
+/// references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
@@ -20,7 +21,7 @@ impl std::error::Error for Full {}
 #[derive(Debug, Default)]
 pub struct Builder {
     columns: Columns,
-    /// The object that each reference is of: they are told in any order.
+    /// The holder of each reference: references come in any order.
     sources: Vec<u32>,
     labels: Vec<Label>,
     names: FxHashMap<Box<[u8]>, NameId>,
@@ -28,7 +29,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// One that hides what the program's strings hold.
+    /// A builder that hides the contents of the program's strings.
     pub fn redacted() -> Self {
         Self {
             hides: true,
@@ -36,10 +37,10 @@ impl Builder {
         }
     }
 
-    /// The graph. References that lead to or from objects that were never told are left out.
+    /// The graph. References to or from missing objects are left out.
     ///
     /// # Panics
-    /// Where no object was told: a heap has a root.
+    /// Without any object: a heap has a root.
     pub fn finish(self) -> Graph {
         self.try_finish()
             .expect("what is built fits together, and has a root")
@@ -163,7 +164,7 @@ mod tests {
         heap.edge(element, Label::Index(1 << 40), b, b).unwrap();
         heap.edge(property, Label::Name(name), a, b).unwrap();
         heap.edge(element, Label::Index(5), b, a).unwrap();
-        // To an object that is never told.
+        // To a missing object.
         heap.edge(element, Label::Index(6), b, NodeId(9)).unwrap();
         heap.node(kind, secret, 10, 1).unwrap();
         heap.node(kind, name, 20, 2).unwrap();

@@ -1,7 +1,7 @@
-//! A heap as a graph: objects, and who refers to whom.
+//! A heap as a graph: objects and their references.
 //!
-//! Who finds objects tells them to a [`Sink`] one at a time, in any order, so that a heap larger than
-//! what is left of the memory can be told. A [`Graph`] is a heap that is held, to be asked.
+//! A producer passes objects to a [`Sink`] one at a time, in any order, so that a heap larger than
+//! the free memory can be written. A [`Graph`] is a heap in memory, for questions.
 //!
 //! ```
 //! use profundo_model::graph::{Builder, Label, Sink};

@@ -1,7 +1,7 @@
-//! Where a heap is told to, object by object: nothing is kept that need not be, and nothing has to
-//! come in an order.
+//! The receiver of a heap, object by object: it keeps no more than it must, and the objects come in
+//! any order.
 
-/// An object: its row, in the order in which the objects were told. Row 0 is the root of all.
+/// An object: its row, in the order of their arrival. Row 0 is the root of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NodeId(pub u32);
 
@@ -20,47 +20,47 @@ pub struct NodeKindId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct EdgeKindId(pub u32);
 
-/// A text that a sink was told.
+/// A text that a sink has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NameId(pub u32);
 
-/// What a reference is called.
+/// The label of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Label {
-    /// The name of a field, of a variable, of a key.
+    /// The name of a field, a variable or a key.
     Name(NameId),
-    /// The place in a row of elements.
+    /// The index of an element.
     Index(u64),
 }
 
 /// Takes a heap.
 ///
-/// The first object that is told is the root of all, and all others hang on it by references. A
-/// reference may be told before the object that it leads to: rows are counted from 0 in the order
-/// of [`Sink::node`], so whoever tells them can know them beforehand.
+/// The first object is the root of all, and all others hang on it by references. A reference may
+/// come before the object that it leads to: rows are counted from 0 in the order of [`Sink::node`],
+/// so the producer can know them beforehand.
 pub trait Sink {
-    /// Why nothing more can be taken.
+    /// The reason why nothing more can be taken.
     type Error;
 
-    /// The kind of objects that is called `name`, the same for the same name. Readers of V8's format
-    /// know `synthetic`, `object`, `string`, `array`, `closure`, `native`, `hidden` and more; any other
+    /// The kind of objects of this name, the same for the same name. Readers of V8's format know
+    /// `synthetic`, `object`, `string`, `array`, `closure`, `native`, `hidden` and more; any other
     /// name is a type's.
     fn node_kind(&mut self, name: &str) -> Result<NodeKindId, Self::Error>;
 
-    /// The kind of references that is called `name`, the same for the same name. Those of kind
+    /// The kind of references of this name, the same for the same name. References of kind
     /// `element` and `hidden` are labelled by [`Label::Index`] and all others by [`Label::Name`],
-    /// because readers of V8's format take it so. What is `weak` keeps nothing alive.
+    /// as readers of V8's format expect. A `weak` reference keeps nothing alive.
     fn edge_kind(&mut self, name: &str) -> Result<EdgeKindId, Self::Error>;
 
-    /// A text that is told often: the name of a type, of a field. Told again, it is the same while
-    /// the sink remembers it.
+    /// A frequent text: the name of a type or a field. The same text gives the same id while the
+    /// sink remembers it.
     fn name(&mut self, text: &[u8]) -> Result<NameId, Self::Error>;
 
-    /// A text that is what the program holds, such as the characters of a string: a sink may hide it.
+    /// A text of the program's own data, such as the characters of a string: a sink may hide it.
     fn content(&mut self, text: &[u8]) -> Result<NameId, Self::Error>;
 
-    /// An object of `size` bytes of its own. `id` is what it is known by from one snapshot to the
-    /// next, as a rule its address.
+    /// An object of `size` bytes of its own. `id` identifies it across snapshots; as a rule it is
+    /// the address.
     fn node(
         &mut self,
         kind: NodeKindId,
@@ -79,5 +79,5 @@ pub trait Sink {
     ) -> Result<(), Self::Error>;
 }
 
-/// What stands for a text that is hidden. The word is that of Julia's snapshots.
+/// The replacement for a hidden text. The word is that of Julia's snapshots.
 pub const REDACTED: &[u8] = b"<redacted>";

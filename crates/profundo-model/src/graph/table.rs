@@ -1,8 +1,8 @@
-//! A heap that is held: columns of numbers, with the references of an object one after the other.
+//! A heap in memory: columns of numbers, with the references of an object one after the other.
 //!
-//! A graph of ten million objects and forty million references takes about a gigabyte, so a number
-//! is as narrow as it can be. What is wrong with the columns of a file is found once, when a graph is
-//! made of them; all ids in a graph are in range.
+//! A graph of ten million objects and forty million references takes about a gigabyte, so each
+//! number is as narrow as possible. The columns of a file are checked once, when a graph is made of
+//! them; all ids in a graph are in range.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::{EdgeKindId, Label, NameId, NodeId, NodeKindId};
 
-/// A reference: its row in the order of the objects that they are of.
+/// A reference: its row, sorted by the row of its holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct EdgeId(pub u32);
 
@@ -21,7 +21,7 @@ impl EdgeId {
     }
 }
 
-/// Texts one after the other. They need not be UTF-8: a program's strings are what they are.
+/// Texts one after the other, not always UTF-8, because a program's strings need not be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Texts {
     bytes: Vec<u8>,
@@ -29,22 +29,22 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Adds bytes to the text that is being added.
+    /// Adds bytes to the unfinished text.
     pub fn extend(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Ends the text that is being added.
+    /// Ends the unfinished text.
     pub fn end(&mut self) {
         self.ends.push(self.bytes.len());
     }
 
-    /// How many there are.
+    /// The number of texts.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// True if there are no texts.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -69,29 +69,29 @@ pub struct Columns {
     pub node_kinds: Vec<Box<str>>,
     /// The names of the kinds of references.
     pub edge_kinds: Vec<Box<str>>,
-    /// For each object its kind.
+    /// For each object, its kind.
     pub kinds: Vec<u32>,
-    /// Its name, a row of the texts.
+    /// For each object, its name: a row of the texts.
     pub names: Vec<u32>,
-    /// What it is known by from one snapshot to the next.
+    /// For each object, its identity across snapshots.
     pub ids: Vec<u64>,
-    /// Its own bytes.
+    /// For each object, its own bytes.
     pub sizes: Vec<u64>,
-    /// How many references it has.
+    /// For each object, its number of references.
     pub degrees: Vec<u32>,
-    /// For each reference its kind.
+    /// For each reference, its kind.
     pub edge_kind: Vec<u8>,
-    /// Its name, a row of the texts, or its index.
+    /// For each reference, its name (a row of the texts) or its index.
     pub labels: Vec<u32>,
     /// Indices that do not fit, by the row of the reference.
     pub long_labels: FxHashMap<u32, u64>,
-    /// The object that it leads to.
+    /// For each reference, the object that it leads to.
     pub targets: Vec<u32>,
     /// The texts.
     pub texts: Texts,
 }
 
-/// What is wrong with columns.
+/// The reason why columns are not a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Odd {
@@ -99,18 +99,18 @@ pub enum Odd {
     Empty,
     /// A column is longer or shorter than the others of its table.
     Uneven,
-    /// The objects count other references than there are.
+    /// The sum of the degrees is not the number of references.
     Degrees {
-        /// As many as the objects count.
+        /// The sum of the degrees.
         counted: u64,
-        /// As many as there are.
+        /// The number of references.
         found: u64,
     },
     /// An object or a reference is of a kind that has no name.
     Kind(u64),
     /// A name is a row that the texts do not have.
     Name(u64),
-    /// A reference leads to an object that is not there.
+    /// A reference leads to a missing object.
     Target(u64),
 }
 
@@ -118,14 +118,14 @@ pub enum Odd {
 #[derive(Debug, Clone)]
 pub struct Graph {
     columns: Columns,
-    /// Where the references of each object begin, and where those of the last one end.
+    /// The first reference of each object, and the end of the last one's.
     firsts: Vec<u32>,
     /// Whether the labels of a kind of references are indices.
     is_indexed: Vec<bool>,
 }
 
 impl Graph {
-    /// A graph of columns, if they fit together.
+    /// A graph from columns, if they fit together.
     pub fn new(mut columns: Columns) -> Result<Self, Odd> {
         let count = columns.kinds.len();
         let edges = columns.targets.len();
@@ -142,7 +142,11 @@ impl Graph {
         if node_columns != [count; 4] || edge_columns != [edges; 2] {
             return Err(Odd::Uneven);
         }
-        let counted = columns.degrees.iter().map(|it| u64::from(*it)).sum();
+        let counted = columns
+            .degrees
+            .iter()
+            .map(|degree| u64::from(*degree))
+            .sum();
         if counted != edges as u64 || edges > u32::MAX as usize {
             let found = edges as u64;
             return Err(Odd::Degrees { counted, found });
@@ -170,7 +174,7 @@ impl Graph {
                 return Err(Odd::Name(u64::from(*label)));
             }
         }
-        // Degrees become places in the same column.
+        // The degrees become first rows in the same column.
         let mut firsts = std::mem::take(&mut columns.degrees);
         let mut next = 0;
         for first in &mut firsts {
@@ -189,12 +193,12 @@ impl Graph {
         NodeId(0)
     }
 
-    /// How many objects there are, the root among them.
+    /// The number of objects, the root among them.
     pub fn node_count(&self) -> usize {
         self.columns.kinds.len()
     }
 
-    /// How many references there are.
+    /// The number of references.
     pub fn edge_count(&self) -> usize {
         self.columns.targets.len()
     }
@@ -229,7 +233,7 @@ impl Graph {
         NameId(self.columns.names[node.index()])
     }
 
-    /// What an object is known by from one snapshot to the next.
+    /// An object's identity across snapshots.
     pub fn id(&self, node: NodeId) -> u64 {
         self.columns.ids[node.index()]
     }
@@ -245,7 +249,7 @@ impl Graph {
         rows.map(EdgeId)
     }
 
-    /// The object that a reference is of.
+    /// The object that holds a reference.
     pub fn edge_from(&self, edge: EdgeId) -> NodeId {
         let after = self.firsts.partition_point(|first| *first <= edge.0);
         NodeId(after as u32 - 1)
@@ -266,7 +270,7 @@ impl Graph {
         &self.columns.edge_kinds[kind.0 as usize]
     }
 
-    /// What a reference is called.
+    /// The label of a reference.
     pub fn label(&self, edge: EdgeId) -> Label {
         let label = self.columns.labels[edge.index()];
         match self.is_indexed[usize::from(self.columns.edge_kind[edge.index()])] {
@@ -281,9 +285,9 @@ impl Graph {
         }
     }
 
-    /// How many texts there are.
+    /// The number of texts.
     pub fn text_count(&self) -> u32 {
-        // A name is 32 bits wide, so what lies above is nobody's.
+        // Names are 32 bits wide, so texts beyond that have none.
         u32::try_from(self.columns.texts.len()).unwrap_or(u32::MAX)
     }
 
@@ -292,8 +296,8 @@ impl Graph {
         self.columns.texts.get(name.0 as usize)
     }
 
-    /// The columns, to go through all objects or references fast: the targets of all references, and
-    /// where those of each object begin (with the end of the last one after them).
+    /// The target column of all references, and the first reference of each object (with the end of
+    /// the last one's behind): for fast passes over the graph.
     pub fn targets(&self) -> (&[u32], &[u32]) {
         (&self.columns.targets, &self.firsts)
     }

@@ -1,28 +1,29 @@
-//! What starts a Rust program and its threads: all that lies between the root of a stack and the
+//! The start of a Rust program and its threads: all frames between the root of a stack and the
 //! function by which Rust itself ends its backtraces.
 //!
-//! Most of it are generic functions (`catch_unwind`, `call_once`) that a program calls as well, so
-//! they are known by their place, not by their names.
+//! Most of them are generic functions (`catch_unwind`, `call_once`) that a program calls as well,
+//! so they are known by their place, not by their names.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{FrameId, Location, LocationId, LocationKind, Profile};
 
-/// Where Rust's own backtraces end.
+/// The function at which Rust's own backtraces end.
 const BORDER: &str = "__rust_begin_short_backtrace";
 
-/// What a row of the stack table is.
+/// The role of a row of the stack table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Row {
-    /// Nothing but what may start something.
+    /// Only frames that may belong to the start.
     Below,
     /// The border itself.
     Border,
-    /// What was started, or something else altogether.
+    /// Started code, or anything else.
     Above,
 }
 
-/// The locations that start something: from which of their frames on, the innermost being the first.
+/// The locations of the start, each with its first frame that belongs to it, counted from the
+/// innermost.
 pub(super) fn starts(profile: &Profile) -> FxHashMap<LocationId, usize> {
     let borders = borders(profile);
     let (mut starts, mut others) = (FxHashMap::default(), FxHashSet::default());
@@ -48,7 +49,7 @@ pub(super) fn starts(profile: &Profile) -> FxHashMap<LocationId, usize> {
             _ => Row::Above,
         };
         if row == Row::Above {
-            // What the border calls is passed on by a function of one line.
+            // A function of one line passes on what the border calls.
             let outermost = profile.locations.get(location).frames.len().wrapping_sub(1);
             if below == Row::Border && is_call_once(profile, location, outermost) {
                 starts.entry(location).or_insert(outermost);
@@ -62,14 +63,14 @@ pub(super) fn starts(profile: &Profile) -> FxHashMap<LocationId, usize> {
     starts
 }
 
-/// The locations with the border in them, and from which frame on they start something.
+/// The locations with the border in them, each with the first frame that belongs to the start.
 fn borders(profile: &Profile) -> FxHashMap<LocationId, usize> {
     let name = |frame: &FrameId| profile.function_name(*frame);
     let find = |(id, location): (LocationId, &Location)| {
         let border = location
             .frames
             .iter()
-            .rposition(|it| name(it).contains(BORDER))?;
+            .rposition(|frame| name(frame).contains(BORDER))?;
         let is_passed_on = border > 0 && is_call_once(profile, id, border - 1);
         Some((id, border - usize::from(is_passed_on)))
     };

@@ -1,22 +1,22 @@
-//! What of the C library starts programs and threads, where its functions have no names.
+//! The C library's functions that start programs and threads, where they have no names.
 //!
-//! A C library without symbols exports a name for `__libc_start_main`, but none for what that calls,
-//! nor for `clone3` and `start_thread`. They are known by their place: at the root of a stack, under
-//! what belongs to somebody else, and nowhere else.
+//! A C library without symbols exports a name for `__libc_start_main`, but none for the functions
+//! that it calls, nor for `clone3` and `start_thread`. They are known by their place: at the root
+//! of a stack, below code of other modules, and nowhere else.
 
 use rustc_hash::FxHashSet;
 
 use crate::{LocationId, LocationKind, Profile, Role, StringId, plumbing};
 
-/// How many of them follow each other at most.
+/// The largest number of unnamed frames of the start in a row.
 const MOST: u8 = 2;
 
-/// What stands from the root up to a row of the stack table.
+/// The frames from the root up to a row of the stack table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Row {
-    /// Only what starts programs and threads, with so many functions without names.
+    /// Only the start of a program or thread, with so many functions without names.
     Start(u8),
-    /// Something else too.
+    /// Other code as well.
     Other,
 }
 
@@ -26,7 +26,7 @@ pub(super) fn unnamed(profile: &Profile) -> FxHashSet<LocationId> {
         .map(|index| is_named_start(profile, LocationId::from_index(index)))
         .collect();
     let mut rows: Vec<Row> = Vec::with_capacity(profile.stacks.len());
-    // Where one of them is the innermost frame, or calls another one too many, it is no start.
+    // A location that is an innermost frame, or calls one more unnamed frame, is no start.
     let (mut starts, mut others) = (FxHashSet::default(), FxHashSet::default());
     for stack in profile.stacks.iter() {
         let parent = stack.parent.map(|id| (id, rows[id.index()]));
@@ -61,8 +61,8 @@ pub(super) fn unnamed(profile: &Profile) -> FxHashSet<LocationId> {
     found
 }
 
-/// Whether a location starts programs or threads: by its name, or perhaps (`false`), in the C
-/// library without one. `None`: it does not.
+/// Whether a location starts programs or threads: certainly, by its name (`true`), or perhaps, as a
+/// nameless location of the C library (`false`). `None`: it does not.
 fn is_named_start(profile: &Profile, id: LocationId) -> Option<bool> {
     let location = profile.locations.get(id);
     if !matches!(location.kind, LocationKind::Code(_)) {

@@ -1,4 +1,4 @@
-//! Stacks by hand, and whose time they are.
+//! Stacks made by hand, and their kinds.
 
 use crate::{
     Avma, CodeAddress, FrameId, FrameKey, Kind, Kinds, Language, LocationId, LocationKind, Module,
@@ -7,8 +7,9 @@ use crate::{
 
 const LIBPYTHON: &str = "/usr/lib/libpython3.12.so.1.0";
 
-/// Adds a level to a stack: `py:name` a Python line, `call:name` one that calls, `told:name` a function of C's of which the
-/// interpreter has told, `unreadable:` Python frames that could not be read, and otherwise `module:name` a native function.
+/// Adds a level to a stack: `py:name` a Python line, `call:name` one that calls, `reported:name` a
+/// C function reported by the interpreter, `unreadable:` Python frames that could not be read, and
+/// otherwise `module:name` a native function.
 fn level(profile: &mut Profile, level: &str) -> LocationId {
     let (place, name) = level.split_once(':').unwrap();
     if place == "unreadable" {
@@ -24,7 +25,7 @@ fn level(profile: &mut Profile, level: &str) -> LocationId {
         language,
         ..FrameKey::default()
     });
-    let (kind, module) = if language == Language::Python || place == "told" {
+    let (kind, module) = if language == Language::Python || place == "reported" {
         let is_call = place == "call";
         let kind = LocationKind::Python {
             frame,
@@ -273,7 +274,7 @@ fn what_starts_a_program_of_rust_is_hidden_and_what_it_shares_is_not() {
     ]
     .map(|name| level(&mut profile, name));
     let thread = profile.hand_made_stack(&[root, boxed, border, worker, boxed, job]);
-    // What does not lead to the border is no start: here the time was spent.
+    // Frames that do not lead to the border are no start: here the time was spent.
     let before = stack(&mut profile, "app:main app:std::rt::init");
     assert_eq!(languages(&mut profile, main), "app::main app::catch memcpy");
     // A function that the program calls as well stays.
@@ -282,7 +283,7 @@ fn what_starts_a_program_of_rust_is_hidden_and_what_it_shares_is_not() {
         "boxed_call_once app::worker boxed_call_once app::job"
     );
     assert_eq!(languages(&mut profile, before), "main std::rt::init");
-    // What is inlined into the border is the program's own.
+    // Functions inlined into the border are the program's own.
     let mut profile = Profile::default();
     let inlined = stack(
         &mut profile,
@@ -337,7 +338,7 @@ fn a_program_that_embeds_python_keeps_its_own_functions() {
 }
 
 #[test]
-fn a_function_of_c_that_was_told_of_is_native() {
-    check("py:f told:len", Kind::Native, None);
-    check("py:f told:sorted py:key", Kind::Python, None);
+fn a_reported_c_function_is_native() {
+    check("py:f reported:len", Kind::Native, None);
+    check("py:f reported:sorted py:key", Kind::Python, None);
 }

@@ -1,4 +1,4 @@
-//! Numbers by two others: which node is the child of a node, by the function's key; which row a key has.
+//! Numbers by two others: the child of a node by the function's key; the row of a key.
 
 use core::ptr::NonNull;
 
@@ -9,7 +9,7 @@ use super::tree::Memory;
 struct Place {
     key: u64,
     parent: u32,
-    /// 0: nothing is here.
+    /// 0: the place is empty.
     value: u32,
 }
 
@@ -17,12 +17,12 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct Index {
     places: Option<NonNull<Place>>,
-    /// How many places there are, less one: all ones in binary.
+    /// The number of places, less one: all ones in binary.
     mask: usize,
     used: usize,
 }
 
-/// So many places at first.
+/// The number of places at first.
 const FIRST: usize = 1 << 10;
 
 impl Index {
@@ -34,7 +34,7 @@ impl Index {
         }
     }
 
-    /// Forgets everything.
+    /// Empties the table.
     pub(super) fn clear(&mut self, memory: &impl Memory) {
         if let Some(old) = self.places.take() {
             memory.unmap(old.cast(), (self.mask + 1) * size_of::<Place>());
@@ -57,14 +57,15 @@ impl Index {
         }
     }
 
-    /// Adds what is not there. `false`: there is no memory.
+    /// Adds an entry that is missing. `false`: there is no memory.
     pub(super) fn insert(
         &mut self,
-        (parent, key): (u32, u64),
+        parent: u32,
+        key: u64,
         value: u32,
         memory: &impl Memory,
     ) -> bool {
-        // At most three quarters are used, so that there is always an end to a search.
+        // At most three quarters are used, so that each search ends.
         if (self.used + 1) * 4 > self.capacity() * 3 && !self.grow(memory) {
             return false;
         }
@@ -81,7 +82,7 @@ impl Index {
         let Some(places) = self.places else { return };
         let mut at = hash(new.parent, new.key) & self.mask;
         loop {
-            // SAFETY: as in `find`; nobody else has the table.
+            // SAFETY: as in `find`; the table has no other user.
             unsafe {
                 let place = places.add(at);
                 if place.read().value == 0 {

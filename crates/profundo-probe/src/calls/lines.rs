@@ -1,8 +1,9 @@
-//! Which lines of a function are run, how often, and for how long.
+//! The lines of a function that run: the number and the time of their runs.
 //!
-//! A function that is looked at has a row of numbers for each of its lines. A line lasts until the next one of the same call
-//! begins, or the call ends: what it calls is in its time. In a call of the same function within, other lines have their own; the same
-//! line has the time of its outermost call alone, in which that of those within is.
+//! A traced function has a row of numbers for each of its lines. A line lasts until the next one of
+//! the same call begins, or the call ends: its callees are in its time. In a recursive call, other
+//! lines have their own time; the same line has the time of its outermost run alone, which contains
+//! that of the inner ones.
 
 use core::sync::atomic::Ordering;
 
@@ -10,65 +11,66 @@ use super::pile::Pile;
 use super::tree::{Described, Memory, Part, Tree};
 use crate::shared::{LINES, LineRow, grow};
 
-/// A call of a function whose lines are looked at.
+/// A call of a function whose lines are traced.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Run {
-    /// What the function is known by.
+    /// The function's key.
     pub key: u64,
-    /// When the line began that is being run.
+    /// When the running line began.
     since: u64,
-    /// The first of its lines, the row of that, and how many there are.
+    /// The first line, its row, and the number of lines.
     first: u32,
     row: u32,
     count: u32,
-    /// The row of the line that is being run, plus one; 0: none is.
+    /// The row of the running line, plus one; 0: none is running.
     current: u32,
     held: Held,
 }
 
-/// How a line is being run.
+/// The way in which a line runs.
 #[derive(Debug, Clone, Copy, Default)]
 struct Held {
-    /// Whether its time counts: it is not run further down on the same stack.
+    /// True if the line's time counts: it does not run further down on the same stack.
     counts: bool,
-    /// Whether its row knows of it.
+    /// True if the line's row has noted this run.
     is_noted: bool,
 }
 
-/// What is known of a function's lines.
+/// The tracing of a function's lines, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Looked {
-    /// It was not asked for yet.
-    New,
-    /// Nobody looks at them.
+pub enum LineTracing {
+    /// The function was not asked for yet.
+    Unknown,
+    /// The lines are not traced.
     No,
-    /// They are looked at.
+    /// The lines are traced.
     Yes,
 }
 
 impl<M: Memory> Tree<M> {
-    /// What is known of the lines of a function.
+    /// The tracing of a function's lines.
     #[inline]
-    pub fn looked(&self, key: u64) -> Looked {
+    pub fn line_tracing(&self, key: u64) -> LineTracing {
         match self.known(key) {
-            None => Looked::New,
+            None => LineTracing::Unknown,
             Some(function) => match function.lines[2].load(Ordering::Relaxed) {
-                0 => Looked::No,
-                _ => Looked::Yes,
+                0 => LineTracing::No,
+                _ => LineTracing::Yes,
             },
         }
     }
 
-    /// From now on it is known whether the lines of a function are looked at: these lines, of which the first and the last are
-    /// given, or none.
-    pub fn look_at(
+    /// Sets whether the lines of a function are traced: the given ones, from the first to the last,
+    /// or none.
+    pub fn set_traced_lines(
         &mut self,
         key: u64,
         lines: Option<(u32, u32)>,
         describe: impl FnOnce(&mut dyn FnMut(Described<'_>)),
     ) {
-        /// Nobody writes longer functions by hand, and what others write has no lines to look at.
+        /// The limit of traced lines. Longer functions are generated, and have no lines of
+        /// interest.
         const LONGEST: u32 = 1 << 16;
         let Some(function) = self.function(key, describe) else {
             return self.count(|header| &header.unlooked);
@@ -91,7 +93,7 @@ impl<M: Memory> Tree<M> {
         count_place.store(count, Ordering::Release);
     }
 
-    /// A call begins, or goes on, of a function whose lines are looked at.
+    /// A call of a function with traced lines begins, or resumes.
     #[inline]
     pub fn begin_lines(&mut self, runs: &mut Pile<Run>, key: u64) {
         let Some(function) = self.known(key) else {
@@ -100,7 +102,7 @@ impl<M: Memory> Tree<M> {
         let [first, row, count] = function
             .lines
             .each_ref()
-            .map(|it| it.load(Ordering::Relaxed));
+            .map(|word| word.load(Ordering::Relaxed));
         let run = Run {
             key,
             since: 0,
@@ -115,8 +117,8 @@ impl<M: Memory> Tree<M> {
 
     /// A line begins. `clock` is read twice: when the line before has ended, and when all is done.
     #[inline]
-    pub fn line(&self, runs: &mut Pile<Run>, (key, line): (u64, u32), clock: impl Fn() -> u64) {
-        let who = who(runs);
+    pub fn line(&self, runs: &mut Pile<Run>, key: u64, line: u32, clock: impl Fn() -> u64) {
+        let thread = thread_of(runs);
         let Some(run) = runs.top_mut() else { return };
         if run.key != key {
             return;
@@ -126,7 +128,7 @@ impl<M: Memory> Tree<M> {
             if run.held.counts {
                 grow(&last.time, clock().wrapping_sub(run.since));
             }
-            last.release(run.held, who);
+            last.release(run.held, thread);
         }
         let offset = line.wrapping_sub(run.first);
         if offset >= run.count {
@@ -135,15 +137,15 @@ impl<M: Memory> Tree<M> {
         }
         if let Some(row) = lines.get((run.row + offset) as usize) {
             grow(&row.hits, 1);
-            run.held = row.hold(who);
+            run.held = row.hold(thread);
         }
         run.current = run.row + offset + 1;
         run.since = clock();
     }
 
-    /// As [`Self::line`], where nobody wants to know for how long.
+    /// As [`Self::line`], without times.
     #[inline]
-    pub fn hit(&self, runs: &mut Pile<Run>, (key, line): (u64, u32)) {
+    pub fn hit(&self, runs: &mut Pile<Run>, key: u64, line: u32) {
         let Some(run) = runs.top_mut() else { return };
         let offset = line.wrapping_sub(run.first);
         if run.key == key
@@ -154,14 +156,15 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// A line is run, of whichever call.
+    /// A line runs, in any call.
     pub fn ran(&self, line: (u64, u32)) {
         if let Some(row) = self.line_row(line) {
             row.hits.store(1, Ordering::Relaxed);
         }
     }
 
-    /// A line has code, whether that is run or not. Only for who wants no times: it is where they would be.
+    /// A line has code, whether it runs or not. Only for counting without times: the mark takes
+    /// their place.
     pub fn has_code(&self, line: (u64, u32)) {
         if let Some(row) = self.line_row(line) {
             row.time.store(1, Ordering::Relaxed);
@@ -173,7 +176,7 @@ impl<M: Memory> Tree<M> {
         let [first, row, count] = function
             .lines
             .each_ref()
-            .map(|it| it.load(Ordering::Relaxed));
+            .map(|word| word.load(Ordering::Relaxed));
         let offset = line.wrapping_sub(first);
         let row = (offset < count).then_some(row + offset)?;
         self.file().lines.get(row as usize)
@@ -182,20 +185,20 @@ impl<M: Memory> Tree<M> {
     /// The call ends, or pauses.
     #[inline]
     pub fn end_lines(&self, runs: &mut Pile<Run>, key: u64, now: u64) {
-        /// Others that have not ended as far as we know lie above it.
+        /// Calls above it have not ended as far as known.
         const NEAR: usize = 64;
         if runs.is_beyond() {
             return runs.pop();
         }
-        let near = runs.all().iter().rev().take(NEAR);
-        let Some(above) = near.map(|it| it.key).position(|it| it == key) else {
+        let mut near = runs.all().iter().rev().take(NEAR);
+        let Some(above) = near.position(|run| run.key == key) else {
             return;
         };
-        let who = who(runs);
+        let thread = thread_of(runs);
         for _ in 0..=above {
             if let Some(run) = runs.top() {
                 self.line_ends(run, now);
-                self.release(run, who);
+                self.release(run, thread);
             }
             runs.pop();
         }
@@ -207,27 +210,27 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// In the child of a fork: what was being run there began now.
+    /// In the child of a fork: running lines begin now.
     pub fn restart_lines(&self, runs: &mut Pile<Run>, now: u64) {
-        let who = who(runs);
+        let thread = thread_of(runs);
         for run in runs.all_mut() {
             run.since = now;
             if let Some(row) = self.current(run) {
-                run.held = row.hold(who);
+                run.held = row.hold(thread);
             }
         }
     }
 
-    /// Their thread has gone: nothing of it is being run.
+    /// Their thread has gone: none of its lines is running.
     pub fn drop_lines(&self, runs: &mut Pile<Run>) {
-        let who = who(runs);
-        runs.all().iter().for_each(|run| self.release(run, who));
+        let thread = thread_of(runs);
+        runs.all().iter().for_each(|run| self.release(run, thread));
         runs.empty();
     }
 
-    fn release(&self, run: &Run, who: u32) {
+    fn release(&self, run: &Run, thread: u32) {
         if let Some(row) = self.current(run) {
-            row.release(run.held, who);
+            row.release(run.held, thread);
         }
     }
 
@@ -238,7 +241,7 @@ impl<M: Memory> Tree<M> {
             .get((run.current as usize).wrapping_sub(1))
     }
 
-    /// All lines that are being run have lasted until now.
+    /// All running lines have lasted until now.
     pub fn settle_lines(&self, runs: &mut Pile<Run>, now: u64) {
         for run in runs.all_mut() {
             self.line_ends(run, now);
@@ -247,21 +250,22 @@ impl<M: Memory> Tree<M> {
     }
 }
 
-/// What tells threads apart by their piles: these lie in one table, which is smaller than what such a number can tell.
-fn who(runs: &Pile<Run>) -> u32 {
+/// A number for a thread, from the place of its pile: piles lie in one table, which is smaller than
+/// the range of such a number.
+fn thread_of(runs: &Pile<Run>) -> u32 {
     core::ptr::from_ref(runs) as usize as u32
 }
 
 impl LineRow {
-    /// Begins to be run. The interpreter's lock is held.
+    /// A line begins to run. The interpreter's lock is held.
     #[inline]
-    fn hold(&self, who: u32) -> Held {
+    fn hold(&self, thread: u32) -> Held {
         let held = self.held.load(Ordering::Relaxed);
         let is_free = held as u32 == 0;
-        let is_own = (held >> 32) as u32 == who;
-        // Of several threads, one is noted; the others count as if they were in it once.
+        let is_own = (held >> 32) as u32 == thread;
+        // Of several threads, one is noted; the others count as if the line ran once.
         if is_free {
-            let first = u64::from(who) << 32 | 1;
+            let first = u64::from(thread) << 32 | 1;
             self.held.store(first, Ordering::Relaxed);
         } else if is_own {
             self.held.store(held + 1, Ordering::Relaxed);
@@ -272,11 +276,11 @@ impl LineRow {
         }
     }
 
-    /// Is run no more.
+    /// A line ends.
     #[inline]
-    fn release(&self, how: Held, who: u32) {
+    fn release(&self, how: Held, thread: u32) {
         let held = self.held.load(Ordering::Relaxed);
-        if how.is_noted && (held >> 32) as u32 == who && held as u32 > 0 {
+        if how.is_noted && (held >> 32) as u32 == thread && held as u32 > 0 {
             self.held.store(held - 1, Ordering::Relaxed);
         }
     }

@@ -1,9 +1,9 @@
-//! Counting calls: a tree of them in a file, and for each thread where in it the thread is.
+//! Counting calls: a tree of them in a file, and the place of each thread in it.
 //!
-//! Everything in here is called with the interpreter's lock held, or by the one thread that a tree is for, so that there is one
-//! caller at a time. What is asked for
-//! most often is kept nearest: each node remembers the child that was called last, a table knows all others, and only a
-//! function that was never met before in that place takes any time.
+//! Everything in here is called with the interpreter's lock held, or by the only thread of a tree,
+//! so that there is one caller at a time. The most frequent lookup is the fastest: each node
+//! remembers the child that was called last, a table knows all others, and only a function that is
+//! new in its place takes time.
 
 mod index;
 mod lines;
@@ -15,7 +15,8 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub use lines::{Looked, Run};
+pub use lines::{LineTracing, Run};
+pub use native::EndlessCall;
 pub use pile::Pile;
 pub use stack::{Open, Stack};
 pub use tree::{Described, Memory, Tree};

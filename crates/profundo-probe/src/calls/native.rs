@@ -1,6 +1,8 @@
-//! Calls of native functions, which may end without a word: by `longjmp`, or by an exception (what clang builds tells of returns only).
+//! Calls of native functions, which may end without a hook: by `longjmp`, or by an exception (code
+//! built by clang reports only returns).
 //!
-//! The machine's stack tells. It grows downwards, so a call whose frame lies below that of one that begins or ends is over.
+//! The machine's stack shows it. The stack grows downwards, so a call whose frame lies below that
+//! of one that begins or ends is over.
 
 use super::stack::{Open, Stack};
 use super::tree::{Described, Memory, Tree};
@@ -13,8 +15,8 @@ impl Stack {
         top.is_some_and(|top| is_below(top, place))
     }
 
-    /// Whether the two innermost calls are of the function at an address that ends at this place, and both frames lie below that: then
-    /// the inner one is over.
+    /// Whether the two innermost calls are of the function at an address that returns to this
+    /// place, and both frames lie below it: then the inner one is over.
     #[inline]
     pub fn is_past_again(&self, address: u64, place: u32) -> bool {
         let key = key_of(address);
@@ -25,7 +27,7 @@ impl Stack {
     }
 }
 
-/// Places count round.
+/// Places wrap around.
 #[inline]
 fn is_below(open: &Open, place: u32) -> bool {
     (place.wrapping_sub(open.place) as i32) > 0
@@ -37,31 +39,49 @@ fn is_below_place(place: u32, open: &Open) -> bool {
     (open.place.wrapping_sub(place) as i32) > 0
 }
 
+/// A call whose end is not reported.
+#[derive(Debug, Clone, Copy)]
+pub struct EndlessCall {
+    /// The address of its function.
+    pub address: u64,
+    /// Its return address.
+    pub from: u64,
+    /// The place of its frame on the stack.
+    pub place: u32,
+    /// The place of its caller's frame, if it has one.
+    pub outer: u32,
+}
+
 impl<M: Memory> Tree<M> {
-    /// A call begins of the function at an address, with its frame at this place of the stack.
+    /// A call of the function at an address begins, with its frame at this place of the stack.
     #[inline]
     pub fn enter_native(
         &mut self,
         stack: &mut Stack,
-        (address, place): (u64, u32),
+        address: u64,
+        place: u32,
         clock: impl FnOnce() -> u64,
     ) {
-        self.enter(stack, (key_of(address), false), clock, described(address));
+        self.enter(stack, key_of(address), false, clock, described(address));
         if let Some(top) = stack.open.top_mut() {
             top.place = place;
         }
     }
 
-    /// A call begins of the function that an address is in, of whose end nobody will tell. It returns to `from`. Its frame is at the first
-    /// of the places, and its caller's, if that has one, at the second. `returns_to`: where the caller returns to.
+    /// A call begins whose end is not reported. `returns_to`: the caller's return address.
     pub fn enter_from(
         &mut self,
         stack: &mut Stack,
-        (address, from): (u64, u64),
-        (place, outer): (u32, u32),
+        call: EndlessCall,
         returns_to: impl FnOnce() -> u64,
     ) {
-        // What had its frame there or further down is over.
+        let EndlessCall {
+            address,
+            from,
+            place,
+            outer,
+        } = call;
+        // Calls with frames there or further down are over.
         while stack
             .open
             .top()
@@ -69,44 +89,44 @@ impl<M: Memory> Tree<M> {
         {
             stack.open.pop();
         }
-        // Further up than the caller nobody is meant.
+        // The caller is not further up.
         let inner = stack.open.all().iter().rev();
-        let inner = inner.take_while(|it| is_below(it, outer)).count();
+        let inner = inner.take_while(|call| is_below(call, outer)).count();
         let at = stack.open.len().checked_sub(inner + 1);
         let caller = at.and_then(|at| stack.open.all().get(at));
-        // In the frame of one that is over there may be one that does not tell.
-        let caller = caller.filter(|it| it.place == outer && it.began == returns_to());
-        let parent = caller.map_or(stack.root, |it| it.node);
+        // The frame of a finished call may be that of a call that does not report.
+        let caller = caller.filter(|caller| caller.place == outer && caller.began == returns_to());
+        let parent = caller.map_or(stack.root, |caller| caller.node);
         if caller.is_some() {
             for _ in 0..inner {
                 stack.open.pop();
             }
         }
-        let key = (key_of(address), false);
-        self.enter_below(stack, parent, key, || from, described(address));
+        let key = key_of(address);
+        self.enter_below(stack, parent, key, false, || from, described(address));
         if let Some(top) = stack.open.top_mut() {
             top.place = place;
         }
     }
 
-    /// A call begins of the function that an address is in, and it is not known whose, nor when it ends.
+    /// A call of the function at an address begins, with unknown caller and end.
     pub fn enter_alone(&mut self, stack: &mut Stack, address: u64) {
-        let key = (key_of(address), false);
-        self.enter_below(stack, stack.root, key, || 0, described(address));
+        let key = key_of(address);
+        self.enter_below(stack, stack.root, key, false, || 0, described(address));
         stack.open.pop();
     }
 
-    /// It ends.
+    /// The call ends.
     #[inline]
-    pub fn leave_native(&mut self, stack: &mut Stack, (address, place): (u64, u32), now: u64) {
+    pub fn leave_native(&mut self, stack: &mut Stack, address: u64, place: u32, now: u64) {
         let key = key_of(address);
         if stack.open.top().is_some_and(|top| top.key != key) {
-            self.drop_up_to(stack, (key, place), now);
+            self.drop_up_to(stack, key, place, now);
         }
         self.leave(stack, key, now);
     }
 
-    /// What lies below this place has ended without a word.
+    /// Drops calls below this place, which have ended without a hook.
     #[cold]
     pub fn drop_past(&self, stack: &mut Stack, place: u32, now: u64) {
         while let Some(&top) = stack.open.top()
@@ -117,7 +137,7 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// Of calls of one function that ends at this place, all but the outermost below it are over.
+    /// Drops the calls of one function that returns to this place, but for the outermost below it.
     #[cold]
     pub fn drop_past_again(&self, stack: &mut Stack, place: u32, now: u64) {
         while let [.., under, top] = *stack.open.all()
@@ -130,15 +150,15 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// The same of what was called by the one that ends now, if there is such a one.
+    /// Drops the calls that the ending one made, if it is there.
     #[cold]
-    fn drop_up_to(&self, stack: &mut Stack, (key, place): (u64, u32), now: u64) {
+    fn drop_up_to(&self, stack: &mut Stack, key: u64, place: u32, now: u64) {
         let over = stack.open.all().iter().rev();
-        let over = over.take_while(|it| it.key != key && is_below(it, place));
+        let over = over.take_while(|call| call.key != key && is_below(call, place));
         let count = over.count();
         let next = stack.open.len().checked_sub(count + 1);
         let next = next.and_then(|at| stack.open.all().get(at));
-        if next.is_none_or(|it| it.key != key) {
+        if next.is_none_or(|call| call.key != key) {
             return;
         }
         for _ in 0..count {
@@ -149,7 +169,8 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// In the child of a fork: calls that began in the parent go on. None of them counts as begun. `now`: where time is measured.
+    /// In the child of a fork: calls that began in the parent go on. None of them counts as begun.
+    /// `now`: the time, where it is measured.
     pub fn go_on_with(&mut self, stack: &mut Stack, calls: &[Open], now: Option<u64>) {
         for &Open {
             key, place, began, ..
@@ -171,13 +192,13 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// How many calls there were of the function at an address, and how long they took.
+    /// The number of calls of the function at an address, and their time.
     pub fn total_of_native(&self, address: u64) -> (u64, u64) {
         self.total_of(key_of(address))
     }
 }
 
-/// What keys stand for begins at multiples of eight; functions begin anywhere.
+/// Keys of objects are multiples of eight; functions have any address.
 const SHIFT: u32 = 4;
 
 #[inline]
@@ -191,8 +212,8 @@ fn address_of(key: u64) -> u64 {
 
 #[inline]
 fn described(address: u64) -> impl FnOnce(&mut dyn FnMut(Described<'_>)) {
-    move |tell| {
-        tell(Described {
+    move |describe| {
+        describe(Described {
             kind: crate::shared::function_kind::NATIVE,
             address,
             ..Described::default()

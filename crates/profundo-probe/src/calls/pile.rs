@@ -1,25 +1,25 @@
-//! What is put on top of each other and taken off again, in memory that grows.
+//! A growing stack of items.
 
 use core::ptr::NonNull;
 
 use super::tree::Memory;
 
-/// A pile. All zero is an empty one.
+/// A growing stack of items. All zero is an empty one.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Pile<T> {
     items: Option<NonNull<T>>,
     length: usize,
     capacity: usize,
-    /// How many were not put here, for want of memory. They are the topmost ones.
+    /// The number of items left out for want of memory. They are the topmost ones.
     beyond: usize,
 }
 
-/// So many at first.
+/// The number of places at first.
 const FIRST: usize = 1 << 8;
 
 impl<T: Copy> Pile<T> {
-    /// An empty one.
+    /// An empty pile.
     pub const fn new() -> Self {
         Self {
             items: None,
@@ -29,17 +29,17 @@ impl<T: Copy> Pile<T> {
         }
     }
 
-    /// How many there are.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there are none.
+    /// True if there are no items.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The topmost one, unless there was no room for it.
+    /// The topmost item, unless there was no room for it.
     #[inline]
     pub fn top(&self) -> Option<&T> {
         match self.beyond {
@@ -48,7 +48,7 @@ impl<T: Copy> Pile<T> {
         }
     }
 
-    /// As above.
+    /// The topmost item, to be changed.
     #[inline]
     pub fn top_mut(&mut self) -> Option<&mut T> {
         match self.beyond {
@@ -57,7 +57,7 @@ impl<T: Copy> Pile<T> {
         }
     }
 
-    /// All of them, the lowest first.
+    /// All items, the lowest first.
     #[inline]
     pub fn all(&self) -> &[T] {
         match self.items {
@@ -67,20 +67,20 @@ impl<T: Copy> Pile<T> {
         }
     }
 
-    /// As above.
+    /// All items, to be changed.
     #[inline]
     pub fn all_mut(&mut self) -> &mut [T] {
         match self.items {
-            // SAFETY: so many were written, and nobody else has them.
+            // SAFETY: so many were written, and have no other user.
             Some(items) => unsafe { core::slice::from_raw_parts_mut(items.as_ptr(), self.length) },
             None => &mut [],
         }
     }
 
-    /// Puts one on top.
+    /// Puts an item on top.
     #[inline]
     pub fn push(&mut self, item: T, memory: &impl Memory) {
-        // What has no room is below nothing that has.
+        // An item without room is never below one with room.
         if self.beyond > 0 || self.length == self.capacity && !self.grow(memory) {
             self.beyond += 1;
             return;
@@ -92,7 +92,7 @@ impl<T: Copy> Pile<T> {
         }
     }
 
-    /// Takes the topmost one off.
+    /// Removes the topmost item.
     #[inline]
     pub fn pop(&mut self) {
         match self.beyond {
@@ -101,7 +101,7 @@ impl<T: Copy> Pile<T> {
         }
     }
 
-    /// Whether the topmost one had no room.
+    /// True if the topmost item had no room.
     #[inline]
     pub fn is_beyond(&self) -> bool {
         self.beyond > 0
@@ -115,9 +115,9 @@ impl<T: Copy> Pile<T> {
         };
         let new = new.cast::<T>();
         if let Some(old) = self.items {
-            // The old memory stays: at the end of the process somebody may look at it who has not the lock. All of what stays
-            // together is no more than what is used.
-            // SAFETY: both have room for so many.
+            // The old memory stays: at the end of the process it may be read without the lock. All
+            // old memory together is no larger than the new one. SAFETY: both have room for so
+            // many.
             unsafe { new.copy_from_nonoverlapping(old, self.length) };
         }
         self.items = Some(new);
@@ -125,7 +125,7 @@ impl<T: Copy> Pile<T> {
         true
     }
 
-    /// Takes all of them off.
+    /// Removes all items.
     pub fn empty(&mut self) {
         (self.length, self.beyond) = (0, 0);
     }

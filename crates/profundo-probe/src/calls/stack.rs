@@ -1,4 +1,4 @@
-//! Where a thread is in the tree of calls.
+//! The place of a thread in the tree of calls.
 
 use super::pile::Pile;
 
@@ -6,17 +6,17 @@ use super::pile::Pile;
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Open {
-    /// What its function is known by.
+    /// The function's key.
     pub key: u64,
-    /// When it began, or went on.
+    /// When it began, or resumed.
     pub began: u64,
     /// Its node.
     pub node: u32,
-    /// Where on the machine's stack, where that is of interest: in units of sixteen bytes.
+    /// Its place on the machine's stack in units of sixteen bytes, where that is needed.
     pub place: u32,
 }
 
-/// The calls of a thread that have not ended. All zero is an empty one.
+/// The open calls of a thread. All zero is an empty one.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Stack {
@@ -24,12 +24,12 @@ pub struct Stack {
     pub open: Pile<Open>,
     /// The thread's own node.
     pub root: u32,
-    /// One more than the row that has its name; 0: it has none.
+    /// The row with its name, plus one; 0: it has none.
     pub name: u32,
 }
 
 impl Stack {
-    /// The node of whoever runs.
+    /// The node of the running call.
     #[inline]
     pub(super) fn node(&self) -> u32 {
         match self.open.all().last() {
@@ -38,7 +38,7 @@ impl Stack {
         }
     }
 
-    /// Ends all calls without a word.
+    /// Drops all calls.
     pub fn empty(&mut self) {
         self.open.empty();
         (self.root, self.name) = (0, 0);

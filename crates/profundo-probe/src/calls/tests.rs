@@ -1,4 +1,4 @@
-//! Random programs, counted by the tree and by a plain list of what they did.
+//! Random programs, counted by the tree and by a plain list of their actions.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::boxed::Box;
@@ -9,14 +9,14 @@ use std::vec::Vec;
 use core::cell::Cell;
 use core::sync::atomic::Ordering;
 
-use super::{Described, Looked, Memory, Pile, Stack, Tree};
+use super::{Described, EndlessCall, LineTracing, Memory, Pile, Stack, Tree};
 use crate::heap::Gaps;
 use crate::shared::{CallsFile, NODES, node_flag};
 
-/// Memory of the test's own, of which the file gets no more than it may.
+/// Memory of the test's own; the file gets a limited part.
 #[derive(Debug)]
 struct Own {
-    /// How many more pieces the file gets.
+    /// The number of further pieces for the file.
     left: Cell<usize>,
 }
 
@@ -48,12 +48,12 @@ fn tree(pieces: usize) -> Tree<Own> {
     let memory = Own {
         left: Cell::new(pieces),
     };
-    // SAFETY: it stays, and is nobody else's.
+    // SAFETY: it stays, and has no other user.
     unsafe { Tree::new(NonNull::from(Box::leak(file)), memory) }.unwrap()
 }
 
-fn described(key: u64, tell: &mut dyn FnMut(Described<'_>)) {
-    tell(Described {
+fn described(key: u64, describe: &mut dyn FnMut(Described<'_>)) {
+    describe(Described {
         line: key as u32,
         name: b"f",
         ..Described::default()
@@ -89,14 +89,15 @@ fn each_place_has_its_calls_and_their_time() {
     let mut truth: HashMap<Vec<u64>, (u64, u64, u64)> = HashMap::new();
     for _ in 0..50_000 {
         now += draws.draw() % 10;
-        let keys = |open: &[(u64, u64)]| open.iter().map(|it| it.0 / 8).collect::<Vec<_>>();
+        let keys = |open: &[(u64, u64)]| open.iter().map(|call| call.0 / 8).collect::<Vec<_>>();
         if open.len() < 8 && draws.draw().is_multiple_of(2) {
             let (key, goes_on) = ((draws.draw() % 4 + 1) * 8, draws.draw().is_multiple_of(5));
             tree.enter(
                 &mut stack,
-                (key, goes_on),
+                key,
+                goes_on,
                 || now,
-                |tell| described(key / 8, tell),
+                |describe| described(key / 8, describe),
             );
             open.push((key, now));
             let row = truth.entry(keys(&open)).or_default();
@@ -114,14 +115,14 @@ fn each_place_has_its_calls_and_their_time() {
     now += 5;
     tree.settle(&mut stack, now);
     while let Some(&(_, began)) = open.last() {
-        let keys = open.iter().map(|it| it.0 / 8).collect::<Vec<_>>();
+        let keys = open.iter().map(|call| call.0 / 8).collect::<Vec<_>>();
         truth.get_mut(&keys).unwrap().2 += now - began;
         open.pop();
     }
     let file = tree.file();
     let count = file.header.nodes.load(Ordering::Relaxed);
     let mut found = HashMap::new();
-    // The first is nobody's, the second the thread's.
+    // The first has no owner, the second is the thread's.
     for node in 2..count {
         let row = &file.nodes[node as usize];
         let read = |it: &core::sync::atomic::AtomicU64| it.load(Ordering::Relaxed);
@@ -145,9 +146,10 @@ fn where_there_is_no_room_the_last_caller_is_known_and_every_call_counts() {
             let key = (draws.draw() % 6 + 1) * 8;
             tree.enter(
                 &mut stack,
-                (key, false),
+                key,
+                false,
                 || 0,
-                |tell| described(key / 8, tell),
+                |describe| described(key / 8, describe),
             );
             open.push(key);
             calls += 1;
@@ -174,12 +176,13 @@ fn what_ends_without_a_beginning_does_no_harm() {
     for key in [8, 16, 24] {
         tree.enter(
             &mut stack,
-            (key, false),
+            key,
+            false,
             || 10,
-            |tell| described(key / 8, tell),
+            |describe| described(key / 8, describe),
         );
     }
-    // Of the two above nobody has told.
+    // The two above were not reported.
     tree.leave(&mut stack, 8, 15);
     assert!(stack.open.is_empty());
     assert_eq!(tree.file().header.unmatched.load(Ordering::Relaxed), 3);
@@ -192,25 +195,28 @@ fn what_ends_without_a_beginning_does_no_harm() {
 fn a_line_lasts_until_the_next_one_of_its_call() {
     let mut tree = tree(usize::MAX);
     let mut runs = Pile::new();
-    assert_eq!(tree.looked(8), Looked::New);
-    tree.look_at(8, Some((10, 13)), |tell| described(1, tell));
-    tree.look_at(16, None, |tell| described(2, tell));
-    assert_eq!((tree.looked(8), tree.looked(16)), (Looked::Yes, Looked::No));
+    assert_eq!(tree.line_tracing(8), LineTracing::Unknown);
+    tree.set_traced_lines(8, Some((10, 13)), |describe| described(1, describe));
+    tree.set_traced_lines(16, None, |describe| described(2, describe));
+    assert_eq!(
+        (tree.line_tracing(8), tree.line_tracing(16)),
+        (LineTracing::Yes, LineTracing::No)
+    );
     tree.begin_lines(&mut runs, 8);
-    tree.line(&mut runs, (8, 11), || 100);
-    // It calls itself, and what is within has lines of its own.
+    tree.line(&mut runs, 8, 11, || 100);
+    // It calls itself, and the inner call has lines of its own.
     tree.begin_lines(&mut runs, 8);
-    tree.line(&mut runs, (8, 12), || 110);
-    tree.line(&mut runs, (8, 99), || 115);
+    tree.line(&mut runs, 8, 12, || 110);
+    tree.line(&mut runs, 8, 99, || 115);
     tree.end_lines(&mut runs, 8, 120);
-    tree.line(&mut runs, (8, 13), || 150);
+    tree.line(&mut runs, 8, 13, || 150);
     tree.end_lines(&mut runs, 8, 151);
     assert!(runs.is_empty());
     let lines = &tree.file().lines[..4];
     let read = |it: &core::sync::atomic::AtomicU64| it.load(Ordering::Relaxed);
     let found: Vec<_> = lines
         .iter()
-        .map(|it| (read(&it.hits), read(&it.time)))
+        .map(|line| (read(&line.hits), read(&line.time)))
         .collect();
     assert_eq!(found, [(0, 0), (1, 50), (1, 5), (1, 1)]);
 }
@@ -219,37 +225,37 @@ fn a_line_lasts_until_the_next_one_of_its_call() {
 fn a_line_that_runs_within_itself_lasts_as_long_as_the_outermost() {
     let mut tree = tree(usize::MAX);
     let (mut runs, mut others) = (Pile::new(), Pile::new());
-    tree.look_at(8, Some((10, 13)), |tell| described(1, tell));
+    tree.set_traced_lines(8, Some((10, 13)), |describe| described(1, describe));
     let depth = 1000;
     for at in 0..depth {
         tree.begin_lines(&mut runs, 8);
-        tree.line(&mut runs, (8, 11), || at);
-        tree.line(&mut runs, (8, 12), || at);
+        tree.line(&mut runs, 8, 11, || at);
+        tree.line(&mut runs, 8, 12, || at);
     }
     // Another thread has a time of its own.
     tree.begin_lines(&mut others, 8);
-    tree.line(&mut others, (8, 12), || 2000);
+    tree.line(&mut others, 8, 12, || 2000);
     tree.end_lines(&mut others, 8, 2100);
     for at in 0..depth {
         tree.end_lines(&mut runs, 8, 5000 + at);
     }
-    // What is left open by a thread that has gone is held by nobody.
+    // Lines left open by a thread that has gone are free.
     tree.begin_lines(&mut others, 8);
-    tree.line(&mut others, (8, 13), || 0);
+    tree.line(&mut others, 8, 13, || 0);
     tree.drop_lines(&mut others);
     tree.begin_lines(&mut runs, 8);
-    tree.line(&mut runs, (8, 13), || 10);
+    tree.line(&mut runs, 8, 13, || 10);
     tree.settle_lines(&mut runs, 15);
     tree.end_lines(&mut runs, 8, 17);
     assert!(runs.is_empty() && others.is_empty());
     let lines = &tree.file().lines[..4];
     let read = |it: &core::sync::atomic::AtomicU64| it.load(Ordering::Relaxed);
-    let times: Vec<_> = lines.iter().map(|it| read(&it.time)).collect();
+    let times: Vec<_> = lines.iter().map(|line| read(&line.time)).collect();
     assert_eq!(times, [0, 0, 5999 + 100, 7]);
-    assert!(lines.iter().all(|it| read(&it.held) as u32 == 0));
+    assert!(lines.iter().all(|line| read(&line.held) as u32 == 0));
 }
 
-/// How often the function at an address was called, and for how long.
+/// The number of calls of the function at an address, and their time.
 fn native(tree: &Tree<Own>, address: u64) -> (u64, u64) {
     tree.total_of_native(address)
 }
@@ -262,52 +268,52 @@ fn native_calls_that_are_jumped_out_of_are_over_when_the_next_one_begins_above()
     let mut tree = tree(64);
     let mut stack = Stack::default();
     tree.begin_thread(&mut stack, 1);
-    tree.enter_native(&mut stack, (MAIN, 100), || 0);
+    tree.enter_native(&mut stack, MAIN, 100, || 0);
     for (depth, time) in [(90, 10), (80, 20), (70, 30)] {
         assert!(!stack.is_past(depth));
-        tree.enter_native(&mut stack, (DEEP, depth), || time);
+        tree.enter_native(&mut stack, DEEP, depth, || time);
     }
     // A jump to `main`, which calls another one.
     assert!(stack.is_past(95));
     tree.drop_past(&mut stack, 95, 40);
     assert_eq!(stack.open.len(), 1);
-    tree.enter_native(&mut stack, (NEXT, 95), || 40);
-    tree.leave_native(&mut stack, (NEXT, 96), 50);
+    tree.enter_native(&mut stack, NEXT, 95, || 40);
+    tree.leave_native(&mut stack, NEXT, 96, 50);
     // Another one, out of a call of it, to `main`, which ends.
-    tree.enter_native(&mut stack, (DEEP, 90), || 60);
-    tree.leave_native(&mut stack, (MAIN, 101), 100);
+    tree.enter_native(&mut stack, DEEP, 90, || 60);
+    tree.leave_native(&mut stack, MAIN, 101, 100);
     assert!(stack.open.is_empty());
     assert_eq!(native(&tree, MAIN), (1, 100));
     assert_eq!(native(&tree, DEEP), (4, 30 + 20 + 10 + 40));
     assert_eq!(native(&tree, NEXT), (1, 10));
     assert_eq!(tree.file().header.unmatched.load(Ordering::Relaxed), 0);
-    // What ends that never began is told.
-    tree.leave_native(&mut stack, (NEXT, 96), 110);
+    // An end without a beginning is counted.
+    tree.leave_native(&mut stack, NEXT, 96, 110);
     assert_eq!(tree.file().header.unmatched.load(Ordering::Relaxed), 1);
 }
 
 #[test]
-fn native_calls_that_an_exception_has_left_end_with_the_one_of_their_function_that_ends_above() {
+fn native_calls_that_an_exception_left_end_with_their_caller() {
     const MAIN: u64 = 0x1001;
     const F: u64 = 0x1002;
     let mut tree = tree(64);
     let mut stack = Stack::default();
     tree.begin_thread(&mut stack, 1);
-    tree.enter_native(&mut stack, (MAIN, 100), || 0);
+    tree.enter_native(&mut stack, MAIN, 100, || 0);
     for (place, time) in [(90, 10), (80, 20), (70, 30)] {
-        tree.enter_native(&mut stack, (F, place), || time);
+        tree.enter_native(&mut stack, F, place, || time);
     }
-    // One that ends by a jump has its caller's place, and is not taken for that.
+    // A tail call has its caller's place, and is not taken for it.
     assert!(!stack.is_past_again(F, 80));
-    tree.leave_native(&mut stack, (F, 80), 40);
+    tree.leave_native(&mut stack, F, 80, 40);
     assert_eq!(stack.open.len(), 3);
-    // What is left has thrown into the outermost one.
+    // The remaining call has thrown into the outermost one.
     assert!(stack.is_past_again(F, 91));
     assert!(!stack.is_past_again(MAIN, 91));
     tree.drop_past_again(&mut stack, 91, 50);
     assert_eq!(stack.open.len(), 2);
-    tree.leave_native(&mut stack, (F, 91), 60);
-    tree.leave_native(&mut stack, (MAIN, 101), 100);
+    tree.leave_native(&mut stack, F, 91, 60);
+    tree.leave_native(&mut stack, MAIN, 101, 100);
     assert!(stack.open.is_empty());
     assert_eq!(native(&tree, F), (3, (40 - 30) + (50 - 20) + (60 - 10)));
     assert_eq!(native(&tree, MAIN), (1, 100));
@@ -320,13 +326,13 @@ fn calls_of_a_parent_go_on_in_its_child_and_do_not_count_there() {
     let (mut there, mut here) = (Stack::default(), Stack::default());
     parent.begin_thread(&mut there, 1);
     for (address, place) in [(0x10, 100), (0x20, 90), (0x10, 80)] {
-        parent.enter_native(&mut there, (address, place), || 5);
+        parent.enter_native(&mut there, address, place, || 5);
     }
     child.begin_thread(&mut here, 2);
     child.go_on_with(&mut here, there.open.all(), Some(1000));
-    child.enter_native(&mut here, (0x30, 70), || 1000);
+    child.enter_native(&mut here, 0x30, 70, || 1000);
     for (address, place) in [(0x30, 70), (0x10, 80), (0x20, 90), (0x10, 100)] {
-        child.leave_native(&mut here, (address, place), 1100);
+        child.leave_native(&mut here, address, place, 1100);
     }
     assert_eq!(native(&child, 0x30), (1, 100));
     assert_eq!(native(&child, 0x20), (0, 100));
@@ -335,7 +341,7 @@ fn calls_of_a_parent_go_on_in_its_child_and_do_not_count_there() {
 }
 
 #[test]
-fn who_called_is_known_by_frames_where_nobody_tells_of_ends() {
+fn callers_are_known_by_frames_where_ends_are_not_reported() {
     const MAIN: u64 = 0x1001;
     const FIRST: u64 = 0x1002;
     const SECOND: u64 = 0x1003;
@@ -345,7 +351,13 @@ fn who_called_is_known_by_frames_where_nobody_tells_of_ends() {
     tree.begin_thread(&mut stack, 1);
     let root = stack.root;
     let mut enter = |(address, from), (place, outer), returns_to| {
-        tree.enter_from(&mut stack, (address, from), (place, outer), || returns_to);
+        let call = EndlessCall {
+            address,
+            from,
+            place,
+            outer,
+        };
+        tree.enter_from(&mut stack, call, || returns_to);
         let parent = |node: u32| {
             tree.file().nodes[node as usize]
                 .parent
@@ -360,10 +372,11 @@ fn who_called_is_known_by_frames_where_nobody_tells_of_ends() {
     assert_ne!(first, main);
     // Both are over: `main` calls the second one, whose frame is smaller.
     assert_eq!(enter((SECOND, 72), (85, 100), 7), main);
-    // That has gone on to one that does not tell, and calls back from its own frame, which lies where another one's was.
+    // It has gone on to a silent function that calls back from its own frame, in the place of an
+    // earlier one.
     assert_eq!(enter((FIRST, 99), (70, 85), 6), root);
     assert_eq!(enter((FIRST, 99), (70, 77), 6), root);
-    // And that has called.
+    // One that has called.
     assert_ne!(enter((OTHER, 82), (60, 70), 99), root);
     assert_eq!(enter((OTHER, 73), (90, 100), 7), main);
     assert_eq!(native(&tree, OTHER).0, 2);

@@ -9,19 +9,19 @@ use crate::shared::{
     CallsFile, FUNCTIONS, FunctionRow, LINES, LineRow, MAGIC, NODES, NodeRow, TEXT, grow, node_flag,
 };
 
-/// Where memory comes from.
+/// The source of memory.
 pub trait Memory {
     /// Zeroed memory of our own.
     fn map(&self, bytes: usize) -> Option<NonNull<u8>>;
 
-    /// Gives it back.
+    /// Returns the memory.
     fn unmap(&self, at: NonNull<u8>, bytes: usize);
 
-    /// Has a part of the file take its memory, so that it can be written to.
+    /// Allocates a part of the file, so that it can be written to.
     fn fill(&self, from: usize, bytes: usize) -> bool;
 }
 
-/// What is known of a function.
+/// The description of a function.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Described<'a> {
     /// A [`crate::shared::function_kind`].
@@ -30,11 +30,11 @@ pub struct Described<'a> {
     pub line: u32,
     /// Its name.
     pub name: &'a [u8],
-    /// Its name with those that it is in.
+    /// Its qualified name.
     pub qualified: &'a [u8],
     /// Its file.
     pub file: &'a [u8],
-    /// Where its code begins, if it is native.
+    /// Its entry address, if it is native.
     pub address: u64,
 }
 
@@ -46,7 +46,7 @@ struct Hint {
     child: u64,
 }
 
-/// The parts of the file that take their memory piece by piece.
+/// The parts of the file that are allocated piece by piece.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
     Functions,
@@ -55,13 +55,13 @@ pub(super) enum Part {
     Text,
 }
 
-/// How much at a time.
+/// The size of a piece.
 const PIECE: usize = 64 << 10;
 
-/// From so many nodes on, only the last caller is known of what is new.
+/// From this number of nodes on, new calls have only their last caller.
 const MANY: u32 = (NODES / 4 * 3) as u32;
 
-/// Stands for no node, as the parent of those that stand for functions and for threads.
+/// No node: the parent of the nodes for functions and for threads.
 const OF_FUNCTIONS: u32 = u32::MAX;
 const OF_THREADS: u32 = u32::MAX - 1;
 
@@ -73,18 +73,19 @@ pub struct Tree<M> {
     pub(super) children: Index,
     functions: Index,
     hints: NonNull<Hint>,
-    /// How many bytes of each part have memory.
+    /// The allocated bytes of each part.
     filled: [usize; 4],
-    /// Whether there was no more to be had.
+    /// Whether allocating each part has failed.
     is_full: [bool; 4],
     is_folding: bool,
 }
 
 impl<M: Memory> Tree<M> {
-    /// An empty one in a file that is mapped, all zero, and has memory for its head. `None`: there is no more memory.
+    /// An empty tree in a mapped file, which is all zero and allocated for its head. `None`: there
+    /// is no more memory.
     ///
     /// # Safety
-    /// The file stays mapped, and nobody else writes to it.
+    /// The file stays mapped, and has no other writer.
     pub unsafe fn new(file: NonNull<CallsFile>, memory: M) -> Option<Self> {
         let hints = memory.map(NODES * size_of::<Hint>())?.cast();
         let mut tree = Self {
@@ -105,7 +106,7 @@ impl<M: Memory> Tree<M> {
         Some(tree)
     }
 
-    /// The first rows are nobody's.
+    /// The first rows have no owner.
     fn begin(&mut self) -> Option<()> {
         if !self.has_room(Part::Nodes, size_of::<NodeRow>()) {
             return None;
@@ -124,12 +125,12 @@ impl<M: Memory> Tree<M> {
         unsafe { self.file.as_ref() }
     }
 
-    /// Where memory comes from.
+    /// The source of memory.
     pub fn memory(&self) -> &M {
         &self.memory
     }
 
-    /// Whether a part has memory up to there, or takes it now.
+    /// Allocates a part up to there, if needed. False: there is no room.
     pub(super) fn has_room(&mut self, part: Part, end: usize) -> bool {
         let (at, most) = match part {
             Part::Functions => (
@@ -156,25 +157,28 @@ impl<M: Memory> Tree<M> {
         true
     }
 
-    /// A call of what is known by `key` begins, or goes on. `clock` is read when all is done. What was never met is described.
+    /// A call of the function with this `key` begins, or resumes. `clock` is read when all is done.
+    /// A new function is described.
     #[inline]
     pub fn enter(
         &mut self,
         stack: &mut Stack,
-        (key, goes_on): (u64, bool),
+        key: u64,
+        goes_on: bool,
         clock: impl FnOnce() -> u64,
         describe: impl FnOnce(&mut dyn FnMut(Described<'_>)),
     ) {
-        self.enter_below(stack, stack.node(), (key, goes_on), clock, describe);
+        self.enter_below(stack, stack.node(), key, goes_on, clock, describe);
     }
 
-    /// The same, called by whoever stands for that node.
+    /// As [`enter`](Self::enter), called by the function of that node.
     #[inline]
     pub(super) fn enter_below(
         &mut self,
         stack: &mut Stack,
         parent: u32,
-        (key, goes_on): (u64, bool),
+        key: u64,
+        goes_on: bool,
         clock: impl FnOnce() -> u64,
         describe: impl FnOnce(&mut dyn FnMut(Described<'_>)),
     ) {
@@ -196,7 +200,7 @@ impl<M: Memory> Tree<M> {
         stack.open.push(open, &self.memory);
     }
 
-    /// The call ends, or pauses, of what is known by `key`.
+    /// A call of the function with this `key` ends, or pauses.
     #[inline]
     pub fn leave(&mut self, stack: &mut Stack, key: u64, now: u64) {
         match stack.open.top() {
@@ -215,16 +219,17 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// What ends did not begin last: something has switched stacks, or somebody was not told of an end.
+    /// A call ends that did not begin last: the program has switched stacks, or an end was not
+    /// reported.
     #[cold]
     fn leave_another(&mut self, stack: &mut Stack, key: u64, now: u64) {
-        /// Further down it is another one of that key.
+        /// Further down, it is another call with that key.
         const NEAR: usize = 1 << 10;
         if stack.open.is_beyond() {
             return stack.open.pop();
         }
         let open = stack.open.all().iter().rev().take(NEAR);
-        let Some(depth) = open.clone().position(|it| it.key == key) else {
+        let Some(depth) = open.clone().position(|call| call.key == key) else {
             return grow(&self.file().header.unmatched, 1);
         };
         grow(&self.file().header.unmatched, depth as u64);
@@ -250,7 +255,7 @@ impl<M: Memory> Tree<M> {
             Some(node) => node,
             None => {
                 let Some(function) = self.function(key, describe) else {
-                    return self.nobody();
+                    return self.no_node();
                 };
                 let made = self.new_child(parent, key, function);
                 let Some(node) = made else {
@@ -259,7 +264,7 @@ impl<M: Memory> Tree<M> {
                 node
             }
         };
-        // SAFETY: there is a hint for each node; nobody else has it.
+        // SAFETY: there is a hint for each node; it has no other user.
         unsafe {
             self.hints.add(parent as usize).write(Hint {
                 key,
@@ -269,7 +274,7 @@ impl<M: Memory> Tree<M> {
         node
     }
 
-    fn nobody(&self) -> u32 {
+    fn no_node(&self) -> u32 {
         grow(&self.file().header.uncounted, 1);
         0
     }
@@ -285,10 +290,10 @@ impl<M: Memory> Tree<M> {
         node
     }
 
-    /// The node of a call of which only the caller is told.
+    /// The node of a call with only its caller known.
     fn folded(&mut self, stack: &Stack, parent: u32, key: u64, function: u32) -> u32 {
         let Some(caller) = self.file().nodes.get(parent as usize) else {
-            return self.nobody();
+            return self.no_node();
         };
         let is_thread = caller.flags.load(Ordering::Relaxed) & node_flag::THREAD != 0;
         let anywhere = match is_thread || parent == 0 {
@@ -302,30 +307,30 @@ impl<M: Memory> Tree<M> {
                 });
                 match made {
                     Some(node) => node,
-                    None => return self.nobody(),
+                    None => return self.no_node(),
                 }
             }
         };
-        /// What is further out is taken to be another matter: in a recursion that deep it is near, too.
+        /// A call further out counts as no recursion: in a recursion that deep, one is near, too.
         const NEAR: usize = 1 << 10;
         let open = stack.open.all();
         let open = open.get(open.len().saturating_sub(NEAR)..).unwrap_or(open);
-        let is_recursive = open.iter().any(|it| it.key == key);
-        let caller = open.last().map_or(0, |it| it.key);
+        let is_recursive = open.iter().any(|call| call.key == key);
+        let caller = open.last().map_or(0, |call| call.key);
         let is_pair = |pair: &[Open]| matches!(pair, [a, b] if a.key == caller && b.key == key);
         let is_repeated = is_recursive && open.windows(2).any(is_pair);
         let flag = |is_set, flag| if is_set { flag } else { 0 };
         let flags =
             flag(is_recursive, node_flag::RECURSIVE) | flag(is_repeated, node_flag::REPEATED);
-        // What keys stand for begins at multiples of eight.
+        // Keys of objects are multiples of eight.
         let place = (anywhere, key | u64::from(flags >> 2));
         let known = self.children.find(place.0, place.1);
         let flags = flags | node_flag::FOLDED;
         let made = known.or_else(|| self.new_node(place, anywhere, function, flags));
-        made.unwrap_or_else(|| self.nobody())
+        made.unwrap_or_else(|| self.no_node())
     }
 
-    /// A new node, found by a parent and a key from now on.
+    /// A new node, found by its parent and key from now on.
     fn new_node(
         &mut self,
         place: (u32, u64),
@@ -337,26 +342,26 @@ impl<M: Memory> Tree<M> {
         let node = file.header.nodes.load(Ordering::Relaxed);
         let row = file.nodes.get(node as usize)?;
         if !self.has_room(Part::Nodes, (node as usize + 1) * size_of::<NodeRow>())
-            || !self.children.insert(place, node, &self.memory)
+            || !self.children.insert(place.0, place.1, node, &self.memory)
         {
             return None;
         }
         row.parent.store(parent, Ordering::Relaxed);
         row.function.store(function, Ordering::Relaxed);
         row.flags.store(flags, Ordering::Relaxed);
-        // Release: who sees that it is there sees what it is.
+        // Release: a reader of the count sees the node's contents.
         file.header.nodes.store(node + 1, Ordering::Release);
         Some(node)
     }
 
-    /// What is known by a key, if it was met.
+    /// The row of a key, if it is known.
     #[inline]
     pub(super) fn known<'a>(&self, key: u64) -> Option<&'a FunctionRow> {
         let number = self.functions.find(0, key)? - 1;
         self.file().functions.get(number as usize)
     }
 
-    /// How many calls there were of what is known by a key, and how long they took, wherever.
+    /// The number of calls of the function with a key, in all places, and their time.
     pub fn total_of(&self, key: u64) -> (u64, u64) {
         let Some(function) = self.functions.find(0, key) else {
             return (0, 0);
@@ -376,14 +381,14 @@ impl<M: Memory> Tree<M> {
         })
     }
 
-    /// The program wants to know more of what is known by a key.
+    /// The program asks for more about the function with a key.
     pub fn mark(&self, key: u64) {
         if let Some(row) = self.known(key) {
             row.is_marked.store(1, Ordering::Relaxed);
         }
     }
 
-    /// The row of what is known by a key.
+    /// The row of a key, which is added when it is new.
     pub(super) fn function(
         &mut self,
         key: u64,
@@ -398,7 +403,7 @@ impl<M: Memory> Tree<M> {
         if !self.has_room(
             Part::Functions,
             (number as usize + 1) * size_of::<FunctionRow>(),
-        ) || !self.functions.insert((0, key), number + 1, &self.memory)
+        ) || !self.functions.insert(0, key, number + 1, &self.memory)
         {
             return None;
         }
@@ -414,9 +419,9 @@ impl<M: Memory> Tree<M> {
         Some(number)
     }
 
-    /// Puts a text into the file. Where there is no room it is empty.
+    /// Writes a text to the file; an empty one where there is no room.
     fn write(&mut self, text: &[u8], place: &[AtomicU32; 2]) {
-        /// Nobody reads more of a name.
+        /// The largest useful length of a name.
         const LONGEST: usize = 4096;
         let text = text.get(..LONGEST).unwrap_or(text);
         let file = self.file();
@@ -446,13 +451,13 @@ impl<M: Memory> Tree<M> {
         self.write_name(stack);
     }
 
-    /// Says what a stack's thread is called.
+    /// Sets the name of a stack's thread.
     pub fn name_thread(&mut self, stack: &mut Stack, name: &[u8]) {
         let rows = self.file().header.functions.load(Ordering::Relaxed);
-        // What keys stand for begins at multiples of eight.
+        // Keys of objects are multiples of eight.
         let key = u64::from(rows) << 3 | 1;
-        let row = self.function(key, |tell| {
-            tell(Described {
+        let row = self.function(key, |describe| {
+            describe(Described {
                 kind: crate::shared::function_kind::THREAD,
                 name,
                 ..Described::default()
@@ -476,11 +481,12 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// In the child of a fork, whose file this is: what was called by then was the parent's, and functions are known.
-    /// `false`: there is no memory.
+    /// In the child of a fork, with its own file: earlier calls are the parent's, and functions
+    /// stay known. `false`: there is no memory.
     ///
     /// # Safety
-    /// As for [`new`](Self::new). The new file will be at the place of the old one before anything else is asked of the tree.
+    /// As for [`new`](Self::new). The new file is mapped at the place of the old one before any
+    /// other use of the tree.
     pub unsafe fn begin_anew(&mut self, new: NonNull<CallsFile>) -> bool {
         let old = self.file();
         self.children.clear(&self.memory);
@@ -502,7 +508,8 @@ impl<M: Memory> Tree<M> {
         {
             return false;
         }
-        // SAFETY: the caller vouches for the new file, which has memory for so much; plain numbers are copied.
+        // SAFETY: the caller vouches for the new file, which is allocated that far; plain numbers
+        // are copied.
         unsafe {
             let from = (&raw const old.functions).cast::<FunctionRow>();
             let to = (&raw mut (*new.as_ptr()).functions).cast::<FunctionRow>();
@@ -529,8 +536,8 @@ impl<M: Memory> Tree<M> {
         self.begin().is_some()
     }
 
-    /// Forgets all that was called so far. Functions are known. `false`: there is no memory. The stacks' nodes are to be found
-    /// anew before anything else.
+    /// Forgets all calls so far. Functions stay known. `false`: there is no memory. The nodes of
+    /// the stacks must be found anew before any other use.
     pub fn forget(&mut self) -> bool {
         let bytes = NODES * size_of::<Hint>();
         let Some(hints) = self.memory.map(bytes) else {
@@ -558,24 +565,27 @@ impl<M: Memory> Tree<M> {
         true
     }
 
-    /// Which thread a stack is of.
+    /// The thread of a stack.
     pub fn thread_of(&self, stack: &Stack) -> u32 {
         let row = self.file().nodes.get(stack.root as usize);
         row.map_or(0, |row| row.function.load(Ordering::Relaxed))
     }
 
-    /// Where the file is from now on.
+    /// Sets the new address of the file.
     ///
     /// # Safety
-    /// It is the same one.
+    /// The address is that of the same file.
     pub unsafe fn moved(&mut self, file: NonNull<CallsFile>) {
         self.file = file;
     }
 
-    /// Finds the nodes of a stack's calls, which go on in another tree. None of them counts as begun.
+    /// Finds the nodes of a stack's calls, which go on in another tree. None of them counts as
+    /// begun.
     pub fn find_anew(&mut self, stack: &mut Stack, now: u64) {
         for depth in 0..stack.open.len() {
-            let above = depth.checked_sub(1).and_then(|it| stack.open.all().get(it));
+            let above = depth
+                .checked_sub(1)
+                .and_then(|depth| stack.open.all().get(depth));
             let parent = match above {
                 Some(above) => above.node,
                 None => stack.root,
@@ -596,7 +606,7 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// Adds to one of the numbers of the head.
+    /// Increments a counter of the head.
     pub fn count(&self, which: impl FnOnce(&crate::shared::CallsHeader) -> &AtomicU64) {
         grow(which(&self.file().header), 1);
     }

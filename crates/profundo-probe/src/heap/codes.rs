@@ -1,16 +1,17 @@
-//! The numbers of the code objects that a thread's walks have met lately.
+//! The numbers of the code objects in a thread's latest walks.
 //!
-//! The table of all code objects is large and is looked up by a hash. One walk after another meets the same few
-//! functions, so comparing the words of a code object with those that were seen at its address costs less.
+//! The table of all code objects is large and is looked up by a hash. One walk after another meets
+//! the same few functions, so comparing the words of a code object with the latest ones at its
+//! address costs less.
 
 use core::cell::Cell;
 
 use profundo_cpython::CodeKey;
 
-/// How many are kept: a power of two.
+/// The number of entries: a power of two.
 const CODES: usize = 256;
 
-/// What a thread knows of code objects. All zero knows none.
+/// The latest code objects of a thread. All zero is empty.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct RecentCodes([Cell<Code>; CODES]);
@@ -38,7 +39,7 @@ impl RecentCodes {
         (code.epoch == epoch && code.key == *key).then_some(code.number)
     }
 
-    /// Keeps a number in the place of another code object's.
+    /// Keeps a number, in place of another code object's.
     #[inline]
     pub(crate) fn keep(&self, key: CodeKey, epoch: u64, number: u32) {
         if let Some(place) = self.place(&key) {

@@ -1,7 +1,7 @@
-//! How often threads allocate, and how much: a few numbers for each, which it alone writes.
+//! The counts of allocations by thread: a few numbers for each, which it alone writes.
 //!
-//! So counting takes no locked instruction, and the process's numbers are the sums of all. A thread that
-//! has ended leaves its numbers where they are; the next one goes on from there.
+//! So counting takes no locked instruction, and the process's numbers are the sums of all. A thread
+//! that has ended leaves its numbers where they are; the next one goes on from there.
 
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
@@ -9,24 +9,25 @@ use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct CountSlot {
-    /// Whose it is; 0 before the first one, [`SHARED`] if it is all the others'.
+    /// The owner's thread id; 0 before the first one, [`SHARED`] for all threads without a slot.
     tid: AtomicU32,
     count: AtomicU64,
     bytes: AtomicU64,
     freed: AtomicU64,
     freed_bytes: AtomicU64,
-    /// Bytes that were allocated by ourselves, which nobody asks for but in what is there.
+    /// Bytes allocated by ourselves, needed only for the live bytes.
     own_bytes: AtomicU64,
-    /// Blocks that were resized, which are counted as allocated and as freed too.
+    /// Resized blocks, which are counted as allocated and as freed, too.
     resized: AtomicU64,
-    /// The most that was allocated here and not freed here at a time, since somebody asked.
+    /// The most bytes allocated here and not freed here at a time, since the peak was last asked
+    /// for.
     peak: AtomicI64,
 }
 
-/// Who has no slot of his own shares one.
+/// The owner of the slot for all threads without one.
 const SHARED: u32 = u32::MAX;
 
-/// What was counted.
+/// The counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counted {
     /// Allocations.
@@ -39,7 +40,7 @@ pub struct Counted {
     pub freed_bytes: u64,
     /// Blocks that were resized, which are among the allocations and among the freed ones.
     pub resized: u64,
-    /// What is there: bytes allocated less bytes freed, whoever did either.
+    /// Live bytes: allocated less freed, by any thread.
     pub live: i64,
 }
 
@@ -48,7 +49,7 @@ pub struct Counted {
 pub struct Counts {
     slots: &'static [CountSlot],
     used: AtomicU32,
-    /// Where to look next for one whose thread has ended.
+    /// The next slot to check for an ended thread.
     next: AtomicU32,
 }
 
@@ -63,7 +64,7 @@ impl CountSlot {
         }
     }
 
-    /// Counts a block that was allocated by its thread; by us, if nobody is to be told of it.
+    /// Counts a block allocated by its thread, or by ourselves, which does not show.
     #[inline]
     pub fn allocated(&self, size: u64, by_us: bool) {
         if by_us {
@@ -78,7 +79,7 @@ impl CountSlot {
         }
     }
 
-    /// Counts a block that was freed by its thread.
+    /// Counts a block freed by its thread.
     #[inline]
     pub fn freed(&self, size: u64, by_us: bool) {
         if !by_us {
@@ -87,7 +88,7 @@ impl CountSlot {
         self.add(&self.freed_bytes, size);
     }
 
-    /// Counts that a block was resized by its thread, besides what it was and what it is.
+    /// Counts a block resized by its thread, besides its old and its new size.
     #[inline]
     pub fn resized(&self, by_us: bool) {
         if !by_us {
@@ -103,7 +104,7 @@ impl CountSlot {
         allocated.wrapping_add(own).wrapping_sub(freed) as i64
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn counted(&self) -> Counted {
         Counted {
             count: self.count.load(Ordering::Relaxed),
@@ -115,19 +116,20 @@ impl CountSlot {
         }
     }
 
-    /// Begins to watch for the highest that the thread will have. Returns what it has now, and the
-    /// highest so far, for who watches already: see [`Self::end_peak`].
+    /// Starts to watch the peak of the thread. Returns the present value, and the peak so far for
+    /// an earlier watcher: see [`Self::end_peak`].
     pub fn begin_peak(&self) -> (i64, i64) {
         let live = self.live();
         (live, self.peak.swap(live, Ordering::Relaxed))
     }
 
-    /// The highest since `begin_peak`, whose second number this is.
+    /// The peak since `begin_peak`, whose second number is `before`.
     pub fn end_peak(&self, before: i64) -> i64 {
         self.peak.fetch_max(before, Ordering::Relaxed)
     }
 
-    /// After a fork the thread has another number, by which others may take it for one that has ended.
+    /// After a fork the thread has another id; by the old one, it might be taken for one that has
+    /// ended.
     pub fn renumber(&self, tid: u32) {
         if self.tid.load(Ordering::Relaxed) != SHARED {
             self.tid.store(tid, Ordering::Relaxed);
@@ -140,14 +142,14 @@ impl Counts {
     pub const fn new(slots: &'static [CountSlot]) -> Self {
         Self {
             slots,
-            // The first one is everybody's.
+            // The first one is shared.
             used: AtomicU32::new(1),
             next: AtomicU32::new(1),
         }
     }
 
-    /// A slot for the calling thread: one whose thread has ended, as `is_alive` says, or one that nobody
-    /// has had, or that of all others. `None` where there is no memory at all.
+    /// A slot for the calling thread: that of a thread that has ended by `is_alive`, an unused one,
+    /// or the shared one. `None` where there is no memory at all.
     #[cold]
     pub fn enter(&self, tid: u32, is_alive: impl Fn(u32) -> bool) -> Option<&'static CountSlot> {
         const LOOKS: u32 = 4;
@@ -162,8 +164,8 @@ impl Counts {
             };
             let owner = slot.tid.load(Ordering::Relaxed);
             let is_free = owner == tid || owner != 0 && owner != SHARED && !is_alive(owner);
-            // Acquire pairs with nothing that is ours: the kernel has said that the thread is gone, and
-            // with it that all it wrote is written.
+            // Acquire pairs with nothing of ours: the kernel has reported the thread as gone, so
+            // all its writes are done.
             let take =
                 || (slot.tid).compare_exchange(owner, tid, Ordering::Acquire, Ordering::Relaxed);
             if is_free && take().is_ok() {
@@ -175,14 +177,14 @@ impl Counts {
             slot.tid.store(tid, Ordering::Relaxed);
             return Some(slot);
         }
-        // It must not come round to small numbers again.
+        // It must not wrap around to small numbers.
         self.used.fetch_sub(1, Ordering::Relaxed);
         let shared = self.slots.first()?;
         shared.tid.store(SHARED, Ordering::Relaxed);
         Some(shared)
     }
 
-    /// What all threads have counted.
+    /// The sum of all threads' counts.
     pub fn sum(&self) -> Counted {
         let used = self.used.load(Ordering::Relaxed) as usize;
         let slots = self.slots.get(..used).unwrap_or(self.slots);
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_no_slot_is_counted_with_the_others() {
+    fn a_thread_without_a_slot_is_counted_with_the_others() {
         let counts = counts(3);
         std::thread::scope(|scope| {
             for tid in 1..=8 {
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_allocate_is_there_but_nobodys() {
+    fn our_own_allocations_are_there_but_not_counted() {
         let counts = counts(2);
         let slot = counts.enter(1, |_| true).unwrap();
         slot.allocated(100, true);

@@ -1,10 +1,10 @@
 //! The blocks that are followed until they are freed.
 //!
-//! Every `free` of the program asks whether its block is one of them, and nearly none is: so a few bits
+//! Every `free` of the program looks for its block among them, mostly in vain: so a few bits
 //! ([`Few`]), by a hash of the address, answer most of them by one load. They are so few that they
-//! stay in the cache that is nearest, and leave most of that to the program; where there are many blocks, a
-//! larger table of counters behind them answers the rest. Behind both lie the blocks themselves, chained by the
-//! hash of the larger, under a lock.
+//! stay in the first-level cache, and leave most of it to the program; where there are many blocks,
+//! a larger table of counters behind them answers the rest. Behind both lie the blocks themselves,
+//! chained by the hash of the larger, under a lock.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,39 +21,43 @@ const CHAINS_EACH: usize = 1 << (CHAIN_BITS - FEW_BITS);
 /// Blocks lie at multiples of eight or sixteen, in runs: the product spreads them over all chains.
 pub const HASH: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// How far the product is shifted for one of the few bits: 32 of them are a word.
+/// The shift of the product for one of the few bits: 32 of them are a word.
 pub const FEW_SHIFT: u32 = u64::BITS - FEW_BITS;
 
-/// Whether blocks may be followed, by the first bits of the hash of their addresses. All zero is one that says
-/// no to all. It fills a page.
+/// A filter of followed blocks, by the first bits of the hash of their addresses. All zero rejects
+/// every address. It fills a page.
 #[derive(Debug)]
 #[repr(C, align(4096))]
 pub struct Few([AtomicU32; 1 << (FEW_BITS - 5)]);
 
 impl Few {
-    /// One that says no to all.
+    /// A filter that rejects every address.
     #[expect(clippy::new_without_default, reason = "it belongs into a static")]
     pub const fn new() -> Self {
         Self([const { AtomicU32::new(0) }; 1 << (FEW_BITS - 5)])
     }
 
-    /// Whether a block may be followed that lies there.
+    /// Whether the block at an address may be followed.
     #[inline]
     pub fn may_have(&self, address: u64) -> bool {
         let bit = chain_of(address) / CHAINS_EACH;
-        // Relaxed: whoever frees a block has it from the one who allocated it, who entered it before.
-        let word = self.0.get(bit / 32).map(|it| it.load(Ordering::Relaxed));
+        // Relaxed: the freeing thread has the block from the allocating one, which entered it
+        // before.
+        let word = self
+            .0
+            .get(bit / 32)
+            .map(|word| word.load(Ordering::Relaxed));
         word.is_some_and(|word| word >> (bit % 32) & 1 != 0)
     }
 
-    /// Says yes to all from now on.
+    /// Accepts every address from now on.
     pub fn fill(&self) {
         for word in &self.0 {
             word.store(u32::MAX, Ordering::Relaxed);
         }
     }
 
-    /// Says no to all.
+    /// Rejects every address.
     pub fn clear(&self) {
         for word in &self.0 {
             word.store(0, Ordering::Relaxed);
@@ -73,19 +77,19 @@ impl Few {
     }
 }
 
-/// A block that is followed.
+/// A followed block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct Block {
-    /// Where it is. Never 0.
+    /// Its address. Never 0.
     pub address: u64,
-    /// What it was recorded as.
+    /// The number that it was recorded under.
     pub number: u64,
-    /// How large it is.
+    /// Its size.
     pub size: u64,
 }
 
-/// There are more than there is room for, or the room is not to be had.
+/// There is no room for more blocks, or no memory for the room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
@@ -93,16 +97,16 @@ pub struct Full;
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Entry {
-    /// The block. Its address is 0 where there is none.
+    /// The block. Its address is 0 in an unused entry.
     pub block: Block,
     next: u32,
 }
 
-/// Up to `ROOM` blocks. All zero is an empty one, and what is not used is never touched.
+/// Up to `ROOM` blocks. All zero is an empty table, and unused memory is never touched.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Followed<const ROOM: usize> {
-    /// How many blocks each chain has. Read without the lock.
+    /// The number of blocks of each chain. Read without the lock.
     counts: [AtomicU32; CHAINS],
     chains: Spin<Chains<ROOM>>,
 }
@@ -112,12 +116,12 @@ pub struct Followed<const ROOM: usize> {
 struct Chains<const ROOM: usize> {
     first: [u32; CHAINS],
     entries: [Entry; ROOM],
-    /// How many entries were ever used, and the first of those that are free again.
+    /// The number of entries ever used, and the first free one of those.
     used: u32,
     free: u32,
 }
 
-// What is chained by number is found by number, and zeros are numbers.
+// Entries are chained and found by number, and zeros are numbers.
 const NOBODY: Entry = Entry {
     block: Block {
         address: 0,
@@ -128,7 +132,7 @@ const NOBODY: Entry = Entry {
 };
 
 impl<const ROOM: usize> Followed<ROOM> {
-    /// An empty one.
+    /// An empty table.
     #[expect(
         clippy::new_without_default,
         reason = "it is megabytes of zeros, which belong into a static"
@@ -145,7 +149,7 @@ impl<const ROOM: usize> Followed<ROOM> {
         }
     }
 
-    /// Whether a block may be followed that lies there. Seldom true of one that is not.
+    /// Whether the block at an address may be followed. Seldom true of one that is not.
     #[inline]
     pub fn may_have(&self, few: &Few, address: u64) -> bool {
         few.may_have(address) && self.may_chain(chain_of(address))
@@ -156,7 +160,7 @@ impl<const ROOM: usize> Followed<ROOM> {
         count.is_some_and(|count| count.load(Ordering::Relaxed) != 0)
     }
 
-    /// Counts a block that has come or gone. Under the lock.
+    /// Counts a block that was added or removed. Under the lock.
     fn count(&self, few: &Few, chain: usize, has_come: bool) {
         let Some(count) = self.counts.get(chain) else {
             return;
@@ -174,7 +178,7 @@ impl<const ROOM: usize> Followed<ROOM> {
         }
     }
 
-    /// Follows a block. If one is known that lay there, its end was missed: it is given back.
+    /// Follows a block. If one is known at its address, its end was missed: it is returned.
     pub fn insert(&self, few: &Few, block: Block) -> Result<Option<Block>, Full> {
         let chain = chain_of(block.address);
         let inserted = self.chains.with(|chains| {
@@ -188,13 +192,13 @@ impl<const ROOM: usize> Followed<ROOM> {
         inserted.unwrap_or(Err(Full))
     }
 
-    /// Where all entries are that were ever used, and how many.
+    /// The address of all entries ever used, and their number.
     pub fn entries(&self) -> Option<(*const Entry, usize)> {
         let entries = |chains: &mut Chains<ROOM>| (chains.entries.as_ptr(), chains.used as usize);
         self.chains.with(entries)
     }
 
-    /// Lets go of the block that lies there. `None`: none is followed that does.
+    /// Removes the block at an address. `None`: there is none.
     #[cold]
     pub fn remove(&self, few: &Few, address: u64) -> Option<Block> {
         let chain = chain_of(address);
@@ -241,7 +245,7 @@ impl<const ROOM: usize> Chains<ROOM> {
                 };
                 *link = next;
                 let entry = self.entries.get_mut(place)?;
-                // For whoever looks at all of them.
+                // For a reader of all entries.
                 entry.block.address = 0;
                 entry.next = self.free;
                 self.free = number;
@@ -281,7 +285,7 @@ mod tests {
         let mut map = HashMap::new();
         let mut draws = Gaps::new(7);
         for number in 1..100_000 {
-            // Few addresses, many of them in the same chain as others.
+            // Few addresses, many of them in one chain.
             let address = (1 + draws.draw() % 3000) << 36;
             if draws.draw().is_multiple_of(2) {
                 let new = block(address, number);
@@ -297,9 +301,12 @@ mod tests {
             assert!(FOLLOWED.may_have(&FEW, address));
             assert_eq!(FOLLOWED.remove(&FEW, address), Some(block));
         }
-        let left = FOLLOWED.counts.iter().map(|it| it.load(Ordering::Relaxed));
+        let left = FOLLOWED
+            .counts
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed));
         assert_eq!(left.sum::<u32>(), 0);
-        let bits = FEW.0.iter().map(|it| it.load(Ordering::Relaxed));
+        let bits = FEW.0.iter().map(|word| word.load(Ordering::Relaxed));
         assert_eq!(bits.sum::<u32>(), 0);
     }
 

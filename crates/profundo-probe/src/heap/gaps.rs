@@ -1,11 +1,11 @@
-//! How many bytes to let pass until an allocation is looked at again.
+//! The number of bytes until the next sampled allocation.
 //!
-//! The gaps are of exponential length, as those between the cars of a quiet road: where the last one
-//! began says nothing of where it ends. So an allocation of `S` bytes is hit with a probability of
-//! `1 − e^(−S/R)`, whatever came before it, and there is no size or rhythm of allocations that is hit
-//! too often or too rarely.
+//! The gaps have exponential length, like those between the cars of an empty road: the start of a
+//! gap says nothing about its end. So an allocation of `S` bytes is hit with a probability of `1 −
+//! e^(−S/R)`, independent of earlier ones, and there is no size or rhythm of allocations that is
+//! hit too often or too rarely.
 
-/// Draws gaps. All zero is one that was not seeded.
+/// Draws gaps. All zero is an unseeded generator.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct Gaps {
@@ -13,35 +13,35 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Draws that are like no others that have another seed.
+    /// A generator whose draws are unlike those of any other seed.
     pub const fn new(seed: u64) -> Self {
-        // Any state is good but one that counts from zero in step with another.
+        // Any state is good unless it counts from zero in step with another.
         Self {
             state: mixed(seed ^ 0x5851_F42D_4C95_7F2D),
         }
     }
 
-    /// A number of which every bit is as likely 0 as 1: splitmix64.
+    /// A number with uniformly random bits: splitmix64.
     #[inline]
     pub fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mixed(self.state)
     }
 
-    /// How many whole bytes lie before the next one that is hit, if `mean` are usual.
+    /// The number of whole bytes before the next hit one, for a mean distance of `mean`.
     ///
-    /// An allocation is hit if this is less than its size; otherwise what is left after it is as good
-    /// as a gap that was drawn right then.
+    /// An allocation is hit if this is less than its size; otherwise the rest after it is as good
+    /// as a newly drawn gap.
     #[inline]
     pub fn gap(&mut self, mean: u64) -> u64 {
         self.gap_of(mean as f64)
     }
 
-    /// The same for a mean that is no whole number; without end, it is a gap without end.
+    /// As [`gap`](Self::gap), for a fractional mean; an infinite one gives an infinite gap.
     #[inline]
     pub fn gap_of(&mut self, mean: f64) -> u64 {
         let units = minus_log(self.draw() >> 11);
-        // Rounding down is what makes the chance of a size of whole bytes exact.
+        // Rounding down makes the probability exact for sizes in whole bytes.
         (units * mean) as u64
     }
 }
@@ -52,13 +52,14 @@ const fn mixed(state: u64) -> u64 {
     state ^ (state >> 31)
 }
 
-/// The natural logarithm of `2^53 / (draw + 1)`, for a draw of 53 bits. There is no library to ask.
+/// The natural logarithm of `2^53 / (draw + 1)`, for a draw of 53 bits. There is no math library
+/// here.
 fn minus_log(draw: u64) -> f64 {
     const LN_2: f64 = core::f64::consts::LN_2;
     const SQRT_2: f64 = core::f64::consts::SQRT_2;
     let whole = draw + 1;
     let exponent = whole.ilog2();
-    // The rest lies between 1 and 2, then between the root of a half and that of two.
+    // The rest lies between 1 and 2, then between √½ and √2.
     let mut rest = whole as f64 / (1_u64 << exponent) as f64;
     let mut halvings = 53.0 - f64::from(exponent);
     if rest > SQRT_2 {
@@ -93,7 +94,7 @@ mod tests {
         assert_eq!(minus_log((1 << 53) - 1), 0.0);
     }
 
-    /// The chance of being hit is what weights assume, for sizes from a part of a thousandth of the
+    /// The hit rate is the one that weights assume, for sizes from a part of a thousandth of the
     /// mean to many times as much.
     #[test]
     fn sizes_are_hit_as_often_as_they_should_be() {

@@ -1,27 +1,27 @@
-//! The stack of the calling thread, from a call of ours, as one of those that are kept.
+//! The stack of the calling thread, seen from a function of ours, kept in the table of stacks.
 
 use profundo_unwind::{Regs, walk};
 
 use super::{Rooms, Trace, Traces};
 use crate::memory::StackMemory;
 use crate::sample::wire_end;
-use crate::threads::Slot;
+use crate::slot::Slot;
 use crate::{Probe, clock, regs, sys};
 
-/// Where the calling thread is.
+/// The place of the calling thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Here {
     /// The thread's slot.
     pub slot: &'static Slot,
     /// The number of its stack.
     pub trace: u32,
-    /// When that was, on the cycle counter.
+    /// The cycle counter at the walk.
     pub clock: u64,
 }
 
 impl Probe {
-    /// Walks from these registers, which a function on the stack has, and keeps the stack: without its `ours` innermost
-    /// functions, and with `most` of the others. `None`: there is no room.
+    /// Walks from these registers, those of a function on the stack, and keeps the stack: without
+    /// its `ours` innermost functions, and with `most` of the others. `None`: there is no room.
     pub fn stack_here(
         &self,
         registers: Regs,

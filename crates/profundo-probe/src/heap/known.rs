@@ -1,4 +1,4 @@
-//! The stacks that a thread has come from lately, and how to know one again without walking it.
+//! The latest stacks of a thread, recognised without a walk.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -7,18 +7,20 @@ use super::log::{ReadLog, Uses};
 use super::trails::{Flat, Kept, READS, Trails};
 use super::walk_buffer::WalkBuffer;
 
-/// How many stacks are known at one time, and how many reads they may have together: so many at first, and at most.
+/// The number of known stacks, and of their reads: at first, and at most.
 const STACKS: usize = 1 << 14;
 const FIRST_READS: usize = 1 << 15;
 const CHAINS: usize = 1 << 12;
-/// How many stacks of one chain are compared: those that were met last.
+/// The number of stacks of one chain that are compared: the latest ones.
 const PATIENCE: usize = 16;
-/// How often a stack comes before its words are put in a row, which takes as long as comparing it some times.
+/// The number of times a stack comes before its words are put in a row, which costs as much as
+/// comparing it some times.
 const OFTEN: u32 = 8;
-/// How many reads all threads of a process may have together, beyond those that each has at first: 32 MiB of them.
+/// The number of reads of all threads of a process together, beyond the first ones of each: 32 MiB
+/// of them.
 const ALL_READS: usize = 1 << 21;
 
-/// What a walk begins with.
+/// The inputs of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct Beginning {
@@ -26,16 +28,16 @@ pub struct Beginning {
     pub registers: [u64; 2],
     /// The interpreter's state of the thread; 0 for none.
     pub state: u64,
-    /// What tells the interpreter's innermost frame and its instruction from most others. The walk reads both, so this
-    /// only saves comparing stacks that differ in them.
+    /// A hint that distinguishes the interpreter's innermost frame and its instruction from most
+    /// others. The walk reads both, so this only saves comparing stacks that differ in them.
     pub leaf: u64,
-    /// Which list of modules is in force.
+    /// The list of modules in force.
     pub generation: u64,
-    /// Whose allocator it is.
+    /// The allocator.
     pub source: u64,
 }
 
-/// What a walk may begin with besides: the frame pointer, and what else frames may be found by.
+/// Further inputs of a walk: the frame pointer, and another register for finding frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct Besides {
@@ -52,52 +54,55 @@ struct Stack {
     besides: Besides,
     uses: Uses,
     kept: Kept,
-    /// The same in a row, of one that comes often, and how often it has come since it was last put there.
+    /// The reads in a row, for a frequent stack, and the number of its repeats since it was last
+    /// put there.
     flat: Flat,
     times: u32,
-    /// What tells it from most others that begin alike.
+    /// A hint that distinguishes it from most others with the same beginning.
     whole: u64,
-    /// Until when that is all that its walk depends on, by the cycle counter.
+    /// The end of its validity, by the cycle counter: until then its walk depends on nothing else.
     until: u64,
     /// Its number, and the next one of its chain, counted from 1.
     site: u32,
     next: u32,
 }
 
-/// What one thread knows. All zero is nothing.
+/// The stacks that one thread knows. All zero is empty.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Known {
     chains: [u32; CHAINS],
     stacks: [Stack; STACKS],
     stacks_used: usize,
-    /// How many reads there is room for, beyond the first.
+    /// The room for reads beyond the first.
     more_reads: usize,
-    /// How many stacks were walked since it began anew, and how many of them the process had met before.
+    /// The number of stacks walked since the last restart, and of those that the process knew
+    /// already.
     walked: u32,
     met_before: u32,
-    /// The stack that would be the one that was looked for last, if it were not too long ago; counted from 1, 0 for none.
+    /// The stack that matched the last lookup but has expired; counted from 1, 0 for none.
     old: u32,
-    /// What tells that one from most others that begin alike.
+    /// Its distinguishing hint.
     whole: u64,
-    /// The stack pointer of the last stack that was too deep to be remembered, and until when no such one is
-    /// walked again.
+    /// The stack pointer of the last stack too deep to be remembered, and the time until which no
+    /// such stack is walked again.
     deep: u64,
     deep_until: u64,
-    /// Where walks note what they read.
+    /// The log of a walk's reads.
     pub log: ReadLog,
-    /// What the stacks have in common, and all reads.
+    /// The common parts of the stacks, and all reads.
     pub(crate) trails: Trails,
-    /// Where new stacks are walked into.
+    /// The buffer for walking new stacks.
     pub(crate) walk_buffer: WalkBuffer,
 }
 
-/// How many reads the threads of a process have together, beyond those that each has at first. All zero is none.
+/// The number of reads of all threads of a process, beyond the first ones of each. All zero is
+/// none.
 #[derive(Debug, Default)]
 pub struct KnownRoom(AtomicUsize);
 
 impl KnownRoom {
-    /// One that is full.
+    /// A full room.
     pub(super) const fn none() -> Self {
         Self(AtomicUsize::new(ALL_READS))
     }
@@ -118,13 +123,15 @@ fn chain_of(beginning: &Beginning) -> usize {
 }
 
 impl Known {
-    /// The number of the stack that the calling thread has at this time by the cycle counter, if it is a known one.
+    /// The number of the calling thread's stack at this time by the cycle counter, if it is known.
     ///
     /// # Safety
-    /// The thread has just come here with these registers, from the stack that they lie in, and runs
-    /// with that state of the interpreter, at a call, so that what its frames lead to is alive.
+    /// The thread has just come here with these registers, from the stack that they lie in, and
+    /// runs with that state of the interpreter, at a call, so that everything its frames refer to
+    /// is alive.
     ///
-    /// `whole` tells the stack from most others that begin alike, and is asked for only where there are such.
+    /// `whole` distinguishes the stack from most others with the same beginning, and is called only
+    /// where there are such.
     #[inline]
     pub unsafe fn find(
         &mut self,
@@ -134,7 +141,7 @@ impl Known {
         whole: impl FnOnce() -> u64,
     ) -> Option<u32> {
         self.old = 0;
-        self.trails.begin_look();
+        self.trails.begin_lookup();
         let mut whole = Some(whole);
         let first = *self.chains.get(chain_of(beginning))?;
         let (mut before, mut next) = (0, first);
@@ -149,15 +156,16 @@ impl Known {
                 frame_pointer,
                 general,
             } = stack.uses;
-            // Once a stack has begun as another one, the next ones are told apart before they are compared.
+            // Once a stack has begun like another one, the next ones are distinguished before they
+            // are compared.
             let are_same = stack.beginning == *beginning
                 && (whole.is_some() || stack.whole == self.whole)
                 && (!frame_pointer || stack.besides.frame_pointer == besides.frame_pointer)
                 && (!general || stack.besides.general == besides.general);
             if are_same {
-                // In the order of the walk: where the words before are what they were, this one is where
-                // the walk would read it now, so it can be read.
-                // SAFETY: the caller vouches for the first one; the rest follow.
+                // In the order of the walk: if the words before are unchanged, the walk would read
+                // this one at the same address, so it can be read. SAFETY: the caller vouches for
+                // the first one; the rest follow.
                 let is_same = unsafe {
                     match self.trails.is_flat(stack.flat) {
                         true => self.trails.flat_holds(stack.flat),
@@ -171,7 +179,7 @@ impl Known {
                         return None;
                     }
                     if stack.kept.has_nodes() && !self.trails.is_flat(stack.flat) {
-                        self.come_again(next);
+                        self.count_repeat(next);
                     }
                     self.put_first(chain_of(beginning), before, next);
                     return Some(site);
@@ -188,8 +196,8 @@ impl Known {
         None
     }
 
-    /// Notes that a stack has come again. One that comes often is compared faster from then on.
-    fn come_again(&mut self, stack: u32) {
+    /// Notes a repeat of a stack. A frequent one is compared faster from then on.
+    fn count_repeat(&mut self, stack: u32) {
         let place = (stack as usize).wrapping_sub(1);
         let Some(stack) = self.stacks.get_mut(place) else {
             return;
@@ -201,8 +209,8 @@ impl Known {
         }
     }
 
-    /// Puts a stack first in its chain, where it will be looked for soon again. It comes behind `before`; 0: it
-    /// is the first one.
+    /// Moves a stack to the front of its chain, where the next lookup begins. It was behind
+    /// `before`; 0: it is the first one.
     #[inline]
     fn put_first(&mut self, chain: usize, before: u32, stack: u32) {
         let place = |number: u32| (number as usize).wrapping_sub(1);
@@ -219,16 +227,18 @@ impl Known {
         }
     }
 
-    /// Whether a stack is as deep as one that could not be remembered, and it is too early to walk another one.
+    /// Whether a stack is as deep as one that could not be remembered, and the time for another
+    /// walk has not come.
     pub(crate) fn is_too_deep(&self, beginning: &Beginning, now: u64) -> bool {
         let [_, sp] = beginning.registers;
         sp <= self.deep && now < self.deep_until
     }
 
-    /// If the stack that was just walked is too deep to be remembered: such walks are to take a small part of the
-    /// time only. Of what a recursion of many thousand calls allocates, mostly the innermost frames are kept.
-    pub(crate) fn rest_after(&mut self, beginning: &Beginning, (began, now): (u64, u64)) {
-        /// So many times as long as the walk took.
+    /// Rests after a walk of a stack too deep to be remembered: such walks are to take a small part
+    /// of the time only. For allocations in a recursion of many thousand calls, mostly the
+    /// innermost frames are kept.
+    pub(crate) fn rest_after(&mut self, beginning: &Beginning, began: u64, now: u64) {
+        /// The rest, as a multiple of the walk's time.
         const REST: u64 = 10;
         if self.log.is_too_long() {
             let [_, sp] = beginning.registers;
@@ -243,7 +253,7 @@ impl Known {
         self.trails.clear();
     }
 
-    /// Begins anew.
+    /// Forgets all stacks.
     pub(super) fn forget(&mut self) {
         self.chains = [0; CHAINS];
         (self.stacks_used, self.old) = (0, 0);
@@ -251,14 +261,14 @@ impl Known {
         (self.walked, self.met_before) = (0, 0);
     }
 
-    /// The number of the stack that would be the one that was looked for last, if it were not too long ago.
+    /// The number of the stack that matched the last lookup but has expired.
     pub(super) fn old(&self) -> Option<u32> {
         let old = self.stacks.get((self.old as usize).checked_sub(1)?)?;
         Some(old.site)
     }
 
-    /// Makes room for twice as many reads, where most stacks are walked because they were forgotten. False: there are as
-    /// many as there may be, or most stacks are new, and come once.
+    /// Doubles the room for reads, where most stacks are walked because they were forgotten. False:
+    /// the limit is reached, or most stacks are new, and come once.
     #[cold]
     fn grow(&mut self, room: &KnownRoom) -> bool {
         if self.met_before < self.walked / 4 * 3 {
@@ -272,35 +282,35 @@ impl Known {
         is_given
     }
 
-    /// Gives back what it had more than at first. It must not be used any more.
+    /// Returns the room beyond the first. The table must not be used any more.
     pub fn give_back(&self, room: &KnownRoom) {
         room.0.fetch_sub(self.more_reads, Ordering::Relaxed);
     }
 
-    /// The place of the stack that was just walked, because that was too long ago, if it has the same number.
-    fn again(&mut self, site: u32) -> Option<&mut Stack> {
+    /// The place of the expired stack that was just walked, if it has the same number.
+    fn expired(&mut self, site: u32) -> Option<&mut Stack> {
         let old = (self.old as usize).checked_sub(1)?;
         self.stacks.get_mut(old).filter(|old| old.site == site)
     }
 
-    /// Whether what is kept of a stack is what the log has.
+    /// Whether the kept reads of a stack equal the log.
     fn is_kept(&self, kept: Kept) -> bool {
         let reads = self.trails.reads(kept.first, kept.count);
         kept.python == 0
             && kept.native == 0
             && (reads
-                .map(|it| it.iter().map(Cell::get))
+                .map(|reads| reads.iter().map(Cell::get))
                 .zip(self.log.reads()))
             .is_some_and(|(kept, reads)| kept.eq(reads))
     }
 
-    /// Notes that a stack was walked, and whether the process had met it before.
+    /// Notes a walk, and whether the process knew the stack already.
     pub(super) fn note_walk(&mut self, was_met: bool) {
         self.walked = self.walked.saturating_add(1);
         self.met_before += u32::from(was_met);
     }
 
-    /// Remembers the stack that was just walked, by what the log says.
+    /// Remembers the walked stack by the log.
     pub fn remember(
         &mut self,
         beginning: Beginning,
@@ -313,11 +323,11 @@ impl Known {
         }
         let (uses, until) = (self.log.uses(), self.log.good_until());
         let wanted = self.trails.wanted(&self.log);
-        let old = self.again(site).map(|old| (old.kept, old.uses));
+        let old = self.expired(site).map(|old| (old.kept, old.uses));
         let is_same =
             |(kept, had): (Kept, Uses)| had == uses && !wanted.has_nodes() && self.is_kept(kept);
         if old.is_some_and(is_same) {
-            if let Some(stack) = self.again(site) {
+            if let Some(stack) = self.expired(site) {
                 stack.until = until;
             }
             return;
@@ -328,7 +338,7 @@ impl Known {
         if self.stacks_used == STACKS || !has_nodes || is_full && !self.grow(room) {
             self.forget();
             if wanted.has_nodes() {
-                // What it has in common with others is forgotten too.
+                // The common parts are forgotten, too.
                 return;
             }
         }
@@ -336,7 +346,7 @@ impl Known {
             return;
         };
         let whole = self.whole;
-        if let Some(stack) = self.again(site) {
+        if let Some(stack) = self.expired(site) {
             (stack.kept, stack.uses, stack.until) = (kept, uses, until);
             (stack.flat, stack.times) = (Flat::default(), 0);
             (stack.beginning, stack.besides, stack.whole) = (beginning, besides, whole);
@@ -451,7 +461,7 @@ mod tests {
             nothing(),
             nothing(),
         ];
-        // So many as the reads of one have room for, since it began anew.
+        // As many as the first reads have room for, since the restart.
         let known = all.each_mut().map(|known| fill(known));
         assert_eq!(known[..4], [88; 4]);
         assert_eq!(all[0].more_reads, READS - FIRST_READS);
@@ -478,7 +488,7 @@ mod tests {
         assert_eq!(known.more_reads, 0);
     }
 
-    /// What is found at an address where nothing is read.
+    /// The result of a lookup at an address without reads.
     fn found(known: &mut Known, ip: u64) -> Option<u32> {
         // SAFETY: nothing is read.
         unsafe { known.find(&beginning(ip), &Besides::default(), 0, || 0) }
@@ -519,7 +529,7 @@ mod tests {
         assert_eq!(walk(&mut known, 100, 17), 1);
         assert_eq!(find(&mut known, 99 + LONG), Some(17));
         assert_eq!(find(&mut known, 100 + LONG), None);
-        // It is the same one, which is known again for as long.
+        // It is the same stack, known again for as long.
         assert_eq!(walk(&mut known, 100 + LONG, 17), 1);
         assert_eq!(find(&mut known, 99 + 2 * LONG), Some(17));
         // The code was replaced, and leads elsewhere.
@@ -569,7 +579,7 @@ mod tests {
             }
             found
         };
-        // One that comes again and again is found, however many others there are.
+        // A frequent one is found, however many others there are.
         assert_eq!(look(&mut known, 1), None);
         for other in 2..200 {
             assert_eq!(look(&mut known, other), None);
@@ -577,7 +587,7 @@ mod tests {
         }
         assert_eq!(look(&mut known, 199), Some(199));
         assert_eq!(look(&mut known, 198), Some(198));
-        // One that was not met for long is walked again.
+        // One unused for long is walked again.
         assert_eq!(look(&mut known, 2), None);
     }
 
@@ -589,12 +599,12 @@ mod tests {
             ..Beginning::default()
         };
         known.log.clear(0);
-        known.rest_after(&at(500), (1000, 1100));
+        known.rest_after(&at(500), 1000, 1100);
         assert!(!known.is_too_deep(&at(500), 1101), "it was not deep");
         for word in 0..=4096_u64 {
             known.log.note(word, word);
         }
-        known.rest_after(&at(500), (1000, 1100));
+        known.rest_after(&at(500), 1000, 1100);
         assert!(known.is_too_deep(&at(500), 2099) && known.is_too_deep(&at(400), 1101));
         assert!(!known.is_too_deep(&at(501), 1101), "it is not as deep");
         assert!(!known.is_too_deep(&at(400), 2100), "it has rested");

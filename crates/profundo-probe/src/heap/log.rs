@@ -1,8 +1,8 @@
-//! What a walk has read.
+//! The reads of a walk.
 //!
-//! A walk is a function of the registers that it begins with and of the words that it reads. So if these are
-//! what they were at another time, so is the stack, and nothing has to be walked: that takes a nanosecond or
-//! less for each word, where a frame takes twenty.
+//! A walk is a function of its initial registers and of the words that it reads. So if these are
+//! unchanged, so is the stack, and no walk is needed: comparing takes a nanosecond or less for each
+//! word, where a frame takes twenty.
 
 use core::cell::{Cell, UnsafeCell};
 
@@ -10,19 +10,19 @@ use super::codes::RecentCodes;
 use super::texts::{BELIEVED, RecentTexts};
 use crate::python::Page;
 
-/// How many pages are kept: a power of two.
+/// The number of pages: a power of two.
 const PAGES: usize = 2048;
 
-/// How many reads are noted at most.
+/// The number of reads noted at most.
 pub const MOST: usize = 4096;
 
-/// A word, and where it was read.
+/// A word and its address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Read {
-    /// Where.
+    /// Its address.
     pub address: u64,
-    /// What was there.
+    /// Its value.
     pub word: u64,
 }
 
@@ -32,40 +32,41 @@ pub struct Read {
 pub struct ReadLog {
     reads: [Cell<Read>; MOST],
     count: Cell<usize>,
-    /// Whether something was read that cannot be read again just like that, or too much was.
+    /// Whether a read cannot be repeated with plain loads, or there were too many.
     is_lost: Cell<bool>,
-    /// Whether reads follow from those before.
+    /// Whether the present reads follow from earlier ones.
     is_implied: Cell<bool>,
-    /// Where the frame pointer was read that the walk would use now; at address 0 none was.
+    /// The read of the frame pointer that the walk would use now; at address 0 for none.
     frame_pointer: Cell<Read>,
-    /// Whether that was noted already.
+    /// True if the read of the frame pointer was noted already.
     is_noted: Cell<bool>,
     uses: Cell<Uses>,
-    /// Whether the walk came upon code in no listed module.
+    /// Whether the walk reached code in no listed module.
     is_unlisted: Cell<bool>,
     /// When the walk began, by the cycle counter, and whether it has read code.
     began: Cell<u64>,
     has_read_code: Cell<bool>,
     /// The code objects of the walks so far.
     codes: RecentCodes,
-    /// The code without rows that this one has read.
+    /// The code without rows that this walk has read.
     texts: RecentTexts,
-    /// The pages of the interpreter's that they have found mapped.
+    /// The interpreter's pages that they have found mapped.
     pages: UnsafeCell<[Page; PAGES]>,
 }
 
-/// Which registers of the first frame a walk depends on, besides the instruction and the stack pointer.
+/// The registers of the first frame that a walk depends on, besides the instruction and the stack
+/// pointer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Uses {
     /// The frame pointer.
     pub frame_pointer: bool,
-    /// Another one.
+    /// Another general register.
     pub general: bool,
 }
 
 impl ReadLog {
-    /// Begins anew, at this time by the cycle counter.
+    /// Starts a new walk, at this time by the cycle counter.
     pub fn clear(&self, began: u64) {
         self.began.set(began);
         self.has_read_code.set(false);
@@ -78,30 +79,31 @@ impl ReadLog {
         self.is_unlisted.set(false);
     }
 
-    /// Notes that the walk came upon code in no listed module: with the module, it may be another one.
+    /// Notes code in no listed module: with the module, the walk may give another stack.
     pub(crate) fn meet_unlisted(&self) {
         self.is_unlisted.set(true);
         self.lose();
     }
 
-    /// Whether it did.
+    /// True if the walk reached code in no listed module.
     pub(crate) fn met_unlisted(&self) -> bool {
         self.is_unlisted.get()
     }
 
-    /// The code objects that the thread's walks have met lately. They stay when the log begins anew.
+    /// The code objects of the thread's latest walks. They stay when a new walk starts.
     pub(crate) fn codes(&self) -> &RecentCodes {
         &self.codes
     }
 
-    /// Reads code, whose words are not noted: the stack is known again for a while only. `None`: it cannot be read like
-    /// that.
+    /// Reads code. Its words are not noted: the stack stays known for a while only. `None`: it
+    /// cannot be read like that.
     pub(crate) fn read_code(&self, address: u64) -> Option<u64> {
         self.has_read_code.set(true);
         self.texts.read(address, self.began.get())
     }
 
-    /// Until when the same reads are sure to be the same stack, by the cycle counter: without code among them for ever.
+    /// The time until which the same reads surely are the same stack, by the cycle counter: without
+    /// code among them, for ever.
     pub(crate) fn good_until(&self) -> u64 {
         match self.has_read_code.get() {
             true => self.began.get().saturating_add(BELIEVED),
@@ -109,12 +111,13 @@ impl ReadLog {
         }
     }
 
-    /// The pages that the thread's walks have found mapped lately. They stay when the log begins anew.
+    /// The pages that the thread's walks have found mapped lately. They stay when a new walk
+    /// starts.
     pub(crate) fn pages(&self) -> *mut [Page] {
         self.pages.get()
     }
 
-    /// Keeps in mind where the frame pointer was read.
+    /// Remembers the read of the frame pointer.
     pub(crate) fn set_frame_pointer(&self, address: u64, word: u64) {
         self.frame_pointer.set(Read { address, word });
         self.is_noted.set(false);
@@ -143,7 +146,7 @@ impl ReadLog {
         });
     }
 
-    /// Which registers are used.
+    /// The registers in use.
     pub(crate) fn uses(&self) -> Uses {
         self.uses.get()
     }
@@ -164,51 +167,51 @@ impl ReadLog {
         }
     }
 
-    /// How many words were noted.
+    /// The number of words noted.
     #[inline]
     pub(super) fn count(&self) -> usize {
         self.count.get()
     }
 
-    /// Some of them.
+    /// A range of the words.
     pub(super) fn some(&self, from: usize, to: usize) -> impl Iterator<Item = Read> {
         let reads = self.reads.get(from..to).unwrap_or_default();
         reads.iter().map(Cell::get)
     }
 
-    /// Where the frame pointer was read that the walk would use now; at address 0 none was.
+    /// The read of the frame pointer that the walk would use now; at address 0 for none.
     #[inline]
     pub(super) fn frame_pointer(&self) -> Read {
         self.frame_pointer.get()
     }
 
-    /// Whether there was more to note than there is room.
+    /// Whether the words exceed the room.
     pub(crate) fn is_too_long(&self) -> bool {
         self.is_lost.get() && self.count.get() == MOST
     }
 
-    /// Notes that the walk depends on something else.
+    /// Notes that the walk depends on more than its reads.
     pub(crate) fn lose(&self) {
         self.is_lost.set(true);
     }
 
-    /// Says whether what is read from now on follows from what was read before.
+    /// Sets whether reads from now on follow from earlier ones.
     pub(crate) fn set_implied(&self, implied: bool) {
         self.is_implied.set(implied);
     }
 
-    /// Whether what is read now follows from what was read before.
+    /// Whether reads now follow from earlier ones.
     #[inline]
     pub(super) fn is_implied(&self) -> bool {
         self.is_implied.get()
     }
 
-    /// Whether the walk depends on nothing else than what was noted.
+    /// Whether the walk depends on nothing but the noted words.
     pub(crate) fn is_whole(&self) -> bool {
         !self.is_lost.get()
     }
 
-    /// The reads, if they are all that the walk depends on.
+    /// The reads, if the walk depends on nothing else.
     pub(crate) fn reads(&self) -> Option<impl ExactSizeIterator<Item = Read>> {
         let reads = self.reads.get(..self.count.get())?;
         (!self.is_lost.get()).then(|| reads.iter().map(Cell::get))

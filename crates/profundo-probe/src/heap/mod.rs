@@ -1,7 +1,8 @@
-//! What runs inside of `malloc`: when to look, and which blocks are followed until they are freed.
+//! The code inside of `malloc`: the choice of sampled allocations, and the blocks that are followed
+//! until they are freed.
 //!
-//! Nothing in here allocates or calls the C library. A signal handler that interrupts it must not come back
-//! in: who calls keeps a mark for its thread.
+//! Nothing in here allocates or calls the C library. A signal handler that interrupts it must not
+//! reenter: the caller keeps a mark for its thread.
 
 mod codes;
 pub mod counts;
@@ -13,6 +14,7 @@ mod log;
 pub mod pace;
 mod pens;
 mod recall;
+mod record;
 mod rooms;
 pub mod rows;
 pub mod seen;
@@ -20,7 +22,6 @@ pub mod shadow;
 pub mod sites;
 mod spin;
 pub mod switch;
-mod tell;
 mod texts;
 pub mod traces;
 mod trails;
@@ -34,13 +35,13 @@ pub use known::{Known, KnownRoom};
 pub use log::ReadLog;
 pub use pace::Pace;
 pub use recall::Recall;
+pub use record::{Caller, NotRecorded, Numbers};
 pub use rooms::{ROOMS, Room, Rooms};
 pub use rows::{Row, Rows};
 pub use shadow::{Shade, Shadow};
 pub use sites::{Means, Sites};
 pub use spin::Spin;
 pub use switch::{SWITCH, Switch};
-pub use tell::{Caller, Numbers, Untold};
 pub use traces::{Trace, Traces};
 pub(crate) use trails::{Arrival, Sharing, Trails};
 pub use watch::{Tables, Watch};

@@ -1,38 +1,40 @@
-//! How far apart looks are: further where a thread allocates so much that looking would cost it too much.
+//! The distance between sampled allocations: larger where a thread allocates so much that sampling
+//! would cost it too much.
 //!
-//! The usual distance is doubled while looks come too fast, and halved again when they come slowly. What was
-//! looked at before decides about the distance to the next look, never about that look itself: so each block's
-//! chance to be looked at is known, and what it stands for is right whatever the program does.
+//! The usual distance is doubled while samples come too fast, and halved again when they come
+//! slowly. Earlier samples decide the distance to the next one, never the next one itself: so each
+//! block's probability is known, and its weight is right whatever the program does.
 
-/// How fast looks come. All zero is a thread that was never looked at.
+/// The rate of samples. All zero is a thread without samples.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct Pace {
-    /// The clock at the last look.
+    /// The clock at the last sample.
     last: u64,
-    /// About how many cycles lie between two; 0: it is not known.
+    /// The approximate cycles between two samples; 0: unknown.
     cycles: u64,
     doublings: u8,
 }
 
-/// Fewer cycles between two looks are too few: some seven microseconds, as long as a look takes. Not sooner: what is
-/// looked at more seldom is seen less well, as a line that leaks while others take and give back gigabytes.
+/// Fewer cycles between two samples are too few: some seven microseconds, as long as a sample
+/// takes. A larger limit would hide details, such as a line that leaks while others allocate and
+/// free gigabytes.
 const TOO_FAST: u64 = 1 << 14;
-/// The last so many looks say how fast they come.
+/// The number of samples for the average rate.
 const LOOKS: u64 = 16;
-/// So much longer is more than is needed.
+/// A longer distance is more than is needed.
 const SLOW: u64 = 3 * TOO_FAST;
 
 impl Pace {
-    /// How often the distance is doubled.
+    /// The number of doublings of the distance.
     pub fn doublings(&self) -> u8 {
         self.doublings
     }
 
-    /// Takes in a look. The distance is doubled `most` times at most.
+    /// Takes in a sample. The distance is doubled `most` times at most.
     pub fn step(&mut self, now: u64, most: u8) {
         let last = core::mem::replace(&mut self.last, now);
-        // One long pause says nothing of how fast they come when they do.
+        // One long pause says nothing about the rate otherwise.
         let since = now.saturating_sub(last).min(8 * TOO_FAST);
         if last == 0 || self.cycles == 0 {
             self.cycles = 2 * TOO_FAST;
@@ -86,7 +88,7 @@ mod tests {
                 continue;
             }
             let mean = (MEAN << pace.doublings()) as f64;
-            // What `1 - e^-x` is, without a library.
+            // The value of `1 - e^-x`, without a library.
             let x = size as f64 / mean;
             let mut chance = 0.0;
             let mut term = -1.0;

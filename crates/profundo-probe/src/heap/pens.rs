@@ -1,9 +1,10 @@
-//! Who writes new stacks to the file that the recorder reads.
+//! The writers of new stacks to the file that the recorder reads.
 //!
-//! A thread that has walked a new stack takes a pen for as long as it writes, which is a microsecond. A pen has a window of
-//! the file to itself, and knows the last stack in it, so that only what differs is written. There are more pens than
-//! threads that write at one time. Whoever finds none does not wait for the others; one whose
-//! thread never comes back (a handler that has jumped out) is lost with what is left of its window.
+//! A thread that has walked a new stack takes a pen for as long as it writes, which is a
+//! microsecond. A pen has a window of the file to itself, and knows the last stack in it, so that
+//! only the difference is written. There are more pens than threads that write at one time. A
+//! thread that finds none does not wait for the others; a pen whose thread never returns (a handler
+//! that has jumped out) is lost with the rest of its window.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +15,7 @@ use crate::shared::{NewStack, WINDOW_WORDS, WINDOWS, entry_kind, from_root};
 
 const PENS: usize = 64;
 
-/// All zero is none in use.
+/// All pens. All zero is no pen in use.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Pens([Pen; PENS]);
@@ -26,43 +27,44 @@ struct Pen {
     hand: UnsafeCell<Hand>,
 }
 
-// SAFETY: the hand is reached by whoever has taken the pen.
+// SAFETY: the hand is reached only by the holder of the pen.
 unsafe impl Sync for Pen {}
 
-/// Where the next entry goes.
+/// The place of the next entry.
 #[derive(Debug)]
 #[repr(C)]
 struct Hand {
-    /// Which window, plus one, and how many of its words are used.
+    /// The window, plus one, and the number of its used words.
     window: usize,
     used: usize,
-    /// The last stack of the window, both from the root on: native frames from the front, and from the back Python's words with
-    /// places from the root. What the next one has in common with it stays where it is.
+    /// The last stack of the window, both from the root on: native frames from the front, and from
+    /// the back Python's words with places from the root. The part in common with the next one
+    /// stays in place.
     frames: usize,
     python: usize,
     words: [u64; CHUNK_WORDS],
 }
 
-/// A pen that was taken. It is put back at the end.
+/// A taken pen. Dropping it puts it back.
 #[derive(Debug)]
 pub(crate) struct Held<'a> {
     pen: &'a Pen,
     means: Means<'a>,
 }
 
-/// Why nothing could be written.
+/// The reason why nothing could be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotWritten {
-    /// Others have all of them.
+    /// All pens are taken.
     Busy,
     /// No window is free.
     Full,
-    /// All numbers are given.
+    /// All numbers are used up.
     Never,
 }
 
 impl Pens {
-    /// A pen with room for so many words.
+    /// A pen with room for `words` words.
     pub(super) fn take<'a>(
         &'a self,
         means: Means<'a>,
@@ -72,7 +74,7 @@ impl Pens {
         let (before, after) = self.0.split_at(first);
         let mut why = NotWritten::Busy;
         for pen in after.iter().chain(before) {
-            // Acquire pairs with the release of who had it before.
+            // Acquire pairs with the release of the previous holder.
             if pen.is_taken.swap(true, Ordering::Acquire) {
                 continue;
             }
@@ -95,11 +97,11 @@ impl Drop for Held<'_> {
 
 impl Held<'_> {
     fn hand(&mut self) -> &mut Hand {
-        // SAFETY: whoever has the pen is alone with its hand, and this borrows the one who has it.
+        // SAFETY: the holder of the pen is alone with its hand, and this borrows the holder.
         unsafe { &mut *self.pen.hand.get() }
     }
 
-    /// Whether there is room for so many words, in a new window if need be.
+    /// Whether there is room for `words` words, in a new window if needed.
     fn has_room(&mut self, words: usize) -> bool {
         let hand = self.hand();
         if hand.window != 0 && WINDOW_WORDS - hand.used >= words {
@@ -123,7 +125,7 @@ impl Held<'_> {
     /// The words behind the first one of the next entry.
     fn behind(&mut self, words: usize) -> Option<&mut [u64]> {
         let Hand { window, used, .. } = *self.hand();
-        let window = window.checked_sub(1).filter(|it| *it < WINDOWS)?;
+        let window = window.checked_sub(1).filter(|window| *window < WINDOWS)?;
         let count = words.checked_sub(1)?;
         if words > WINDOW_WORDS - used {
             return None;
@@ -132,12 +134,12 @@ impl Held<'_> {
             .means
             .stacks
             .wrapping_add(window * WINDOW_WORDS + used + 1);
-        // SAFETY: the file is mapped there, the window has its memory, and its words behind those that are published are
-        // this pen's alone.
+        // SAFETY: the file is mapped there, the window has its memory, and its words behind the
+        // published ones are this pen's alone.
         Some(unsafe { core::slice::from_raw_parts_mut(first, count) })
     }
 
-    /// Writes the first word of an entry, whose other words are there.
+    /// Publishes an entry whose other words are written, by its first word.
     fn publish(&mut self, first: u64, words: usize) {
         let Hand { window, used, .. } = *self.hand();
         let at = (window - 1) * WINDOW_WORDS + used;
@@ -177,7 +179,7 @@ impl Held<'_> {
         Some(())
     }
 
-    /// Writes records as they are. False: there is no room.
+    /// Writes records unchanged. False: there is no room.
     pub(super) fn write_records(&mut self, records: &[u64]) -> bool {
         let words = records.len() + 1;
         match self.behind(words) {
@@ -190,7 +192,8 @@ impl Held<'_> {
 }
 
 impl Hand {
-    /// How many native frames and words of Python's a stack has in common with the last one, at their ends.
+    /// The number of native frames and of Python's words that a stack has in common with the last
+    /// one, at their ends.
     fn kept(
         &self,
         frames: &[u64],
@@ -205,7 +208,7 @@ impl Hand {
         Some([native as u16, python as u16])
     }
 
-    /// Keeps a stack in the place of the last one, with which it has so many words in common.
+    /// Keeps a stack as the last one, given the number of common words.
     fn remember(
         &mut self,
         kept: [u16; 2],

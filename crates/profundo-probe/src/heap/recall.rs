@@ -1,8 +1,8 @@
 //! The last stacks of a thread's sampled blocks, as they were written.
 //!
-//! Where a stack is known again by its registers and by the words that its walk would read ([`Known`]), it is copied and
-//! not walked, which takes a third of the time (`BENCHMARKS.md`). Each block still has its whole stack before it in the
-//! buffer, so readers need not know of this.
+//! A stack that is recognised by its registers and by the words that its walk would read
+//! ([`Known`]) is copied instead of walked, which takes a third of the time (`BENCHMARKS.md`). Each
+//! block still has its whole stack before it in the buffer, so readers see no difference.
 
 use core::cell::Cell;
 
@@ -10,29 +10,30 @@ use profundo_wire::{SAMPLE_HEAD_WORDS, SampleHead};
 
 use super::known::{Beginning, Besides, Known, KnownRoom};
 
-/// How many words are kept.
+/// The number of kept words.
 const WORDS: usize = 1 << 15;
 
-/// All stacks have the room that they have at first, and no more.
+/// All stacks have the first room, and no more.
 static NO_MORE: KnownRoom = KnownRoom::none();
 
-/// What one thread remembers. All zero is nothing.
+/// The stacks that one thread remembers. All zero is empty.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Recall {
     known: Known,
-    told: Behind,
+    stacks: Stacks,
 }
 
-/// Stacks, one behind another: each has the number of its words, the head of its record, and these words.
+/// Stacks, one behind another: each has the number of its words, the head of its record, and these
+/// words.
 #[derive(Debug)]
 #[repr(C)]
-struct Behind {
+struct Stacks {
     used: usize,
     words: [u64; WORDS],
 }
 
-/// A stack that was told before.
+/// A stack that was written before.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kept<'a> {
     pub(crate) head: SampleHead,
@@ -40,7 +41,7 @@ pub(crate) struct Kept<'a> {
     pub(crate) words: &'a [u64],
 }
 
-impl Behind {
+impl Stacks {
     /// The stack with this number.
     fn get(&self, number: u32) -> Option<Kept<'_>> {
         let at = (number as usize).checked_sub(1)?;
@@ -75,7 +76,7 @@ impl Behind {
 }
 
 impl Recall {
-    /// The stack that the calling thread has at this time by the cycle counter, if it is a known one.
+    /// The calling thread's stack at this time by the cycle counter, if it is known.
     ///
     /// # Safety
     /// As for [`Known::find`].
@@ -88,37 +89,38 @@ impl Recall {
     ) -> Option<Kept<'_>> {
         // SAFETY: passed on.
         let number = unsafe { self.known.find(beginning, besides, now, || 0) }?;
-        self.told.get(number)
+        self.stacks.get(number)
     }
 
-    /// Has `walk` walk a stack, with a log to note what it reads, and remembers what it tells by the function that it
-    /// gets besides.
+    /// Has `walk` walk a stack with a log of its reads, and remembers the stack that it passes to
+    /// the given function.
     pub(crate) fn walk<T>(
         &mut self,
-        (beginning, besides): (Beginning, Besides),
+        beginning: Beginning,
+        besides: Besides,
         now: u64,
         walk: impl FnOnce(&super::ReadLog, &dyn Fn(&SampleHead, &[u64])) -> T,
     ) -> T {
-        let Self { known, told } = self;
+        let Self { known, stacks } = self;
         known.log.clear(now);
         let old = known.old();
         let number = Cell::new(None);
-        let lent = Cell::new(Some(told));
+        let lent = Cell::new(Some(stacks));
         let result = walk(&known.log, &|head, words| {
-            // What a task is called is read by other ways.
-            if let Some(told) = lent.take() {
+            // The name of a task is read in other ways.
+            if let Some(stacks) = lent.take() {
                 if head.task == 0 && known.log.is_whole() {
-                    number.set(told.keep(head, words, old));
+                    number.set(stacks.keep(head, words, old));
                 }
-                lent.set(Some(told));
+                lent.set(Some(stacks));
             }
         });
         match (number.take(), lent.take()) {
             (Some(number), _) => known.remember(beginning, besides, number, &NO_MORE),
-            (None, Some(told)) if known.log.is_whole() => {
-                // There is no room: it begins anew.
+            (None, Some(stacks)) if known.log.is_whole() => {
+                // There is no room: start anew.
                 known.forget();
-                told.used = 0;
+                stacks.used = 0;
             }
             (None, _) => {}
         }
@@ -163,7 +165,7 @@ mod tests {
 
     /// Walks a stack that depends on one word.
     fn walk(recall: &mut Recall, ip: u64, word: &u64, head: SampleHead, words: &[u64]) {
-        recall.walk((beginning(ip), Besides::default()), 0, |log, keep| {
+        recall.walk(beginning(ip), Besides::default(), 0, |log, keep| {
             log.note(&raw const *word as u64, *word);
             keep(&head, words);
         });
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_is_told_as_it_was_while_its_words_are_the_same() {
+    fn a_stack_is_found_as_it_was_while_its_words_are_the_same() {
         let mut recall = nothing();
         let mut word = std::hint::black_box(Box::new(7_u64));
         walk(&mut recall, 1, &word, head(5, 2), &[10, 11]);
@@ -199,12 +201,12 @@ mod tests {
         };
         walk(&mut recall, 1, &word, of_task, &[10]);
         assert_eq!(found(&mut recall, 1), None);
-        recall.walk((beginning(1), Besides::default()), 0, |log, keep| {
+        recall.walk(beginning(1), Besides::default(), 0, |log, keep| {
             log.lose();
             keep(&head(5, 1), &[10]);
         });
         assert_eq!(found(&mut recall, 1), None);
-        assert_eq!(recall.told.used, 0);
+        assert_eq!(recall.stacks.used, 0);
     }
 
     #[test]
@@ -214,9 +216,9 @@ mod tests {
         let words = [3; 1000];
         for ip in 0..100 {
             walk(&mut recall, ip, &word, head(ip, 1000), &words);
-            let expected = recall.told.used > 0;
+            let expected = recall.stacks.used > 0;
             assert_eq!(found(&mut recall, ip).is_some(), expected, "{ip}");
-            assert!(recall.told.used <= WORDS);
+            assert!(recall.stacks.used <= WORDS);
         }
         assert!(found(&mut recall, 0).is_none());
         assert_eq!(found(&mut recall, 99), Some((99, words.to_vec())));

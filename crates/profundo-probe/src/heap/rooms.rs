@@ -1,14 +1,13 @@
-//! Room to walk a stack into, for those few threads that do so at the same instant.
+//! Buffers for walking stacks, for the few threads that do so at the same instant.
 //!
-//! A stack may be deep, and whoever allocates may have little left of his own: thirty kilobytes are not
-//! taken from there.
+//! A walk needs thirty kilobytes, and an allocating thread may have little of its own stack left.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{MAX_DEPTH, sys};
 
-/// How many there can be: the bits of a word.
+/// The largest number of rooms: the bits of a word.
 pub const ROOMS: usize = 64;
 
 /// Room for one stack, in zeroed memory.
@@ -19,7 +18,7 @@ pub struct Room(UnsafeCell<[u64; MAX_DEPTH]>);
 // SAFETY: a room is used by the thread that it is lent to, alone.
 unsafe impl Sync for Room {}
 
-/// All rooms, and which are lent.
+/// All rooms, and a bit for each that is lent.
 #[derive(Debug)]
 pub struct Rooms {
     rooms: &'static [Room],
@@ -41,14 +40,15 @@ impl Rooms {
         for _ in 0..LOOKS {
             let number = self.lent.load(Ordering::Relaxed).trailing_ones();
             let Some(bit) = 1_u64.checked_shl(number) else {
-                // Whoever has them was taken off the CPU.
+                // The holder was taken off the CPU.
                 sys::let_others_run();
                 continue;
             };
             let room = self.rooms.get(number as usize)?;
-            // Acquire pairs with the release below: the former user is done with it.
+            // Acquire pairs with the release below: the former holder is done with it.
             if self.lent.fetch_or(bit, Ordering::Acquire) & bit == 0 {
-                // SAFETY: the bit was clear, so the room is nobody else's until it is clear again.
+                // SAFETY: the bit was clear, so the room has no other holder until it is clear
+                // again.
                 let result = work(unsafe { &mut *room.0.get() });
                 self.lent.fetch_and(!bit, Ordering::Release);
                 return Some(result);
@@ -57,7 +57,7 @@ impl Rooms {
         None
     }
 
-    /// In the child of a fork, where the threads do not exist that have borrowed.
+    /// In the child of a fork, where the holders do not exist.
     pub fn reset_after_fork(&self) {
         self.lent.store(0, Ordering::Relaxed);
     }

@@ -1,34 +1,34 @@
-//! The allocations that were recorded, a row each, in memory that was reserved beforehand.
+//! The recorded allocations, a row each, in memory reserved beforehand.
 //!
-//! Any thread may write, none waits for another. A row is there when its stack is; what happens to the
-//! block later is noted in it.
+//! Any thread may write, none waits for another. A row is valid when its stack is set; the block's
+//! end is noted in it later.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// One allocation. All zero is none.
+/// One allocation. All zero is an unused row.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Row {
     size: AtomicU64,
     clock: AtomicU64,
-    /// On the cycle counter; 0 while the block is there.
+    /// On the cycle counter; 0 while the block is alive.
     freed: AtomicU64,
     task: AtomicU64,
     thread: AtomicU32,
     /// Written last. 0: the row is still being written.
     trace: AtomicU32,
-    /// By which rule it was chosen: see [`Entry::rule`].
+    /// The rule that chose it: see [`Entry::rule`].
     rule: AtomicU32,
-    /// Whether the block was freed before its thread had allocated anything else.
+    /// Whether the block was freed before its thread allocated anything else.
     is_temporary: AtomicU32,
 }
 
-/// What is known of an allocation.
+/// A recorded allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Entry {
-    /// How many bytes.
+    /// The number of bytes.
     pub size: u64,
-    /// When, on the cycle counter.
+    /// When it was allocated, on the cycle counter.
     pub clock: u64,
     /// When it was freed; 0 if it was not.
     pub freed: u64,
@@ -36,11 +36,11 @@ pub struct Entry {
     pub task: u64,
     /// The thread's number.
     pub thread: u32,
-    /// Where: a stack's number in [`crate::heap::Traces`], never 0.
+    /// Its stack: a number in [`crate::heap::Traces`], never 0.
     pub trace: u32,
-    /// The number of the rule by which it was chosen, whoever keeps these.
+    /// The number of the rule that chose it, kept elsewhere.
     pub rule: u32,
-    /// Whether it was freed before its thread had allocated anything else.
+    /// Whether it was freed before its thread allocated anything else.
     pub is_temporary: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// An empty one over zeroed memory.
+    /// An empty table over zeroed memory.
     pub const fn new(rows: &'static [Row]) -> Self {
         Self {
             rows,
@@ -62,23 +62,23 @@ impl Rows {
         }
     }
 
-    /// How many rows there is room for.
+    /// The number of rows that there is room for.
     pub fn capacity(&self) -> usize {
         self.rows.len()
     }
 
-    /// How many rows are written or being written.
+    /// The number of rows written or being written.
     pub fn len(&self) -> usize {
         let begun = self.next.load(Ordering::Relaxed);
         usize::try_from(begun).map_or(self.rows.len(), |begun| begun.min(self.rows.len()))
     }
 
-    /// Whether there are none.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many allocations found no room.
+    /// The number of allocations without room.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -110,7 +110,7 @@ impl Rows {
         Some(number)
     }
 
-    /// Notes that the block of a row was freed, perhaps before its thread had allocated anything else.
+    /// Notes that the block of a row was freed, perhaps before its thread allocated anything else.
     pub fn note_freed(&self, number: u64, clock: u64, is_temporary: bool) {
         let row = usize::try_from(number)
             .ok()
@@ -121,7 +121,7 @@ impl Rows {
         }
     }
 
-    /// The rows that are whole, in the order in which they were begun.
+    /// The complete rows, in the order in which they were begun.
     pub fn read(&self) -> impl Iterator<Item = Entry> {
         let rows = self.rows.get(..self.len()).unwrap_or_default();
         rows.iter().filter_map(|row| {
@@ -140,7 +140,7 @@ impl Rows {
         })
     }
 
-    /// Forgets all rows, whose memory is zeroed again by the caller. Nobody writes meanwhile.
+    /// Forgets all rows. The caller zeroes their memory, and there is no writer meanwhile.
     pub fn reset(&self) {
         self.next.store(0, Ordering::Relaxed);
         self.lost.store(0, Ordering::Relaxed);
@@ -192,7 +192,7 @@ mod tests {
         let written: Vec<_> = (0..5).map(|_| log.write(entry)).collect();
         assert_eq!(written, [Some(0), Some(1), None, None, None]);
         assert_eq!((log.len(), log.lost()), (2, 3));
-        // A block that was not recorded is freed too.
+        // A block that was not recorded is freed, too.
         log.note_freed(4, 1, false);
     }
 

@@ -2,12 +2,12 @@
 
 use super::shadow::{BRANCH, GRAIN, LEAF, ROOT, SIZE, Shade};
 
-/// What a word says.
+/// The meaning of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// Where it is.
+    /// The block's address.
     pub address: u64,
-    /// How large it is, or was.
+    /// Its size, past or present.
     pub size: u64,
     /// The number of its stack; `None` if it was freed.
     pub site: Option<u32>,
@@ -15,18 +15,18 @@ pub struct Seen {
 
 /// Reads the other process's memory.
 pub trait Words {
-    /// Fills the words from an address on. Returns whether there is anything but zeros, as far as that is known without
-    /// a look. `None`: nothing more is to be read.
+    /// Fills the words from an address on. Returns whether there is anything but zeros, as far as
+    /// that is known without looking. `None`: stop reading.
     fn read(&mut self, address: u64, words: &mut [u64]) -> Option<bool>;
 }
 
 const WORD: u64 = size_of::<u64>() as u64;
-/// So many are read at one time.
+/// The number of words read at one time.
 const SOME: usize = 1 << 9;
 
-/// Tells of all blocks of which there are words in the other process's [`Shadow`](super::Shadow) at this address.
-/// Returns whether all was read.
-pub fn each_seen(at: u64, words: &mut impl Words, tell: &mut impl FnMut(Seen)) -> bool {
+/// Passes on all blocks with words in the other process's [`Shadow`](super::Shadow) at this
+/// address. Returns whether all words were read.
+pub fn each_seen(at: u64, words: &mut impl Words, visit: &mut impl FnMut(Seen)) -> bool {
     let mut is_whole = true;
     for is_odd in 0..2_u64 {
         let roots = at + (is_odd << ROOT) * WORD;
@@ -34,7 +34,7 @@ pub fn each_seen(at: u64, words: &mut impl Words, tell: &mut impl FnMut(Seen)) -
             each_word(words, branch, 1 << BRANCH, &mut |words, leaf, place| {
                 each_word(words, place, 1 << LEAF, &mut |_, grain, word| {
                     let grain = (root << BRANCH | leaf) << LEAF | grain;
-                    tell(Seen {
+                    visit(Seen {
                         address: grain << GRAIN | is_odd << (GRAIN - 1),
                         size: word & ((1 << SIZE) - 1),
                         site: Shade::from_word(word).map(|shade| shade.site),
@@ -47,26 +47,28 @@ pub fn each_seen(at: u64, words: &mut impl Words, tell: &mut impl FnMut(Seen)) -
     is_whole
 }
 
-/// Tells where the words of the other process's [`Shadow`](super::Shadow) lie, apart from those at its address, and how many
-/// bytes they may take: first those that say where others are, then those of blocks (`true`). Returns whether all was read.
+/// Passes on the addresses of the other process's [`Shadow`](super::Shadow), apart from its own,
+/// with the bytes that may be used there: first the words that lead to others, then those of blocks
+/// (`true`). Returns whether all words were read.
 pub fn each_leaf_seen(
     at: u64,
     words: &mut impl Words,
-    tell: &mut impl FnMut(u64, u64, bool),
+    visit: &mut impl FnMut(u64, u64, bool),
 ) -> bool {
     each_word(words, at, 2 << ROOT, &mut |words, _, branch| {
-        tell(branch, WORD << BRANCH, false);
+        visit(branch, WORD << BRANCH, false);
         each_word(words, branch, 1 << BRANCH, &mut |_, _, leaf| {
-            tell(leaf, WORD << LEAF, true);
+            visit(leaf, WORD << LEAF, true);
             true
         })
     })
 }
 
-/// How many bytes there are at the address of a [`Shadow`](super::Shadow).
+/// The size of a [`Shadow`](super::Shadow) itself in bytes.
 pub const SHADOW_BYTES: u64 = (2 << ROOT) * WORD;
 
-/// Runs `f` with each word that is not zero, and its number. `false`: it was not read, or `f` was.
+/// Runs `f` with each word that is not zero, and its number. `false`: reading failed, or `f`
+/// returned it.
 fn each_word<W: Words>(
     words: &mut W,
     at: u64,
@@ -132,21 +134,21 @@ mod tests {
         assert!(shadow.take(0x40).is_some() && shadow.take(0x40).is_none());
         let mut seen = Vec::new();
         let at = &raw const *shadow as u64;
-        assert!(each_seen(at, &mut Own, &mut |it| seen.push(it)));
-        seen.sort_by_key(|it| it.address);
+        assert!(each_seen(at, &mut Own, &mut |block| seen.push(block)));
+        seen.sort_by_key(|block| block.address);
         let found: Vec<_> = seen
             .iter()
-            .map(|it| (it.address, it.site, it.size))
+            .map(|block| (block.address, block.site, block.size))
             .collect();
         let [first, second, third] =
             blocks.map(|(address, site, size)| (address, Some(site), size));
         assert_eq!(found, [first, (0x40, None, 33), second, third]);
-        let (mut there, mut told) = (Vec::new(), Vec::new());
+        let (mut there, mut seen) = (Vec::new(), Vec::new());
         shadow.each_leaf(|at, bytes| there.push((at, bytes as u64)));
         assert!(each_leaf_seen(at, &mut Own, &mut |at, bytes, _| {
-            told.push((at, bytes));
+            seen.push((at, bytes));
         }));
-        assert_eq!(told, there);
+        assert_eq!(seen, there);
         assert_eq!(SHADOW_BYTES, size_of::<Shadow>() as u64);
     }
 }

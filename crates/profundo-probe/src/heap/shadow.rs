@@ -1,29 +1,30 @@
-//! A word for each place where a block can begin: which stack it was allocated on, and how large it is.
+//! A word for each place where a block can begin: its stack and its size.
 //!
-//! Blocks begin at multiples of eight, nearly all of them at multiples of sixteen. The words of those lie one
-//! after another, in the order of the blocks, in memory that is only there where there are blocks: so looking
-//! one up needs no search, no lock and no hash, and lies near to the one before. Half of what the blocks take
-//! is the most that it can come to. Of a block that was freed its size stays, for who wants to know at the end
-//! what is nobody's.
+//! Blocks begin at multiples of eight, nearly all of them at multiples of sixteen. Their words lie
+//! one after another, in the order of the blocks, in memory that exists only where there are
+//! blocks: so a lookup needs no search, no lock and no hash, and lies near to the one before. The
+//! words take half of the blocks' memory at most. Of a freed block the size stays, to find free
+//! memory at the end.
 
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// Sixteen bytes have a word.
+/// Bits of a grain: sixteen bytes have a word.
 pub(super) const GRAIN: u32 = 4;
-/// The words of 16 MiB lie in one leaf, and 2048 leaves hang on one branch.
+/// The words of 16 MiB are a leaf, and 2048 leaves a branch.
 pub(super) const LEAF: u32 = 20;
 pub(super) const BRANCH: u32 = 11;
 pub(super) const ROOT: u32 = 47 - GRAIN - LEAF - BRANCH;
 
-/// How many bits a size has. A block that has four terabytes or more counts as one of so many, less a byte.
+/// The number of bits of a size. A block of four terabytes or more is recorded as one byte less
+/// than that.
 pub(super) const SIZE: u32 = 42;
 
-/// A block, as its word says it.
+/// The block that a word describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shade {
     /// The number of its stack.
     pub site: u32,
-    /// How large it is.
+    /// Its size.
     pub size: u64,
 }
 
@@ -55,7 +56,7 @@ pub struct Branch([AtomicPtr<Leaf>; 1 << BRANCH]);
 #[repr(C)]
 #[derive(Debug)]
 pub struct Shadow {
-    /// Of the blocks at multiples of sixteen, and of the others.
+    /// The roots for blocks at multiples of sixteen, and for the others.
     roots: [[AtomicPtr<Branch>; 1 << ROOT]; 2],
 }
 
@@ -63,12 +64,12 @@ pub struct Shadow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoMemory;
 
-/// Where zeroed memory comes from that stays; null if there is none.
+/// The source of zeroed memory that stays; null if there is none.
 pub type Memory = fn(bytes: usize) -> *mut u8;
 
 impl Shadow {
-    /// Says what lies at an address now; returns what lay there, and was not seen to go. An error: there is
-    /// no memory for it.
+    /// Sets the block at an address; returns the block there before whose end was missed. An error:
+    /// there is no memory for it.
     #[inline]
     pub fn set(
         &self,
@@ -80,30 +81,30 @@ impl Shadow {
             Some(word) => word,
             None => self.make(address, memory).ok_or(NoMemory)?,
         };
-        // Relaxed: who frees the block has it from the one who allocated it.
+        // Relaxed: the freeing thread has the block from the allocating one.
         let before = word.load(Ordering::Relaxed);
         word.store(shade.to_word(), Ordering::Relaxed);
         Ok(Shade::from_word(before))
     }
 
-    /// Takes away what lies at an address.
+    /// Removes the block at an address.
     #[inline]
     pub fn take(&self, address: u64) -> Option<Shade> {
         let word = self.word(address)?;
         let shade = Shade::from_word(word.load(Ordering::Relaxed))?;
-        // What lies there now is nobody's, as far as it reached.
+        // Its memory is free, as far as it reached.
         word.store(shade.size & ((1 << SIZE) - 1), Ordering::Relaxed);
         Some(shade)
     }
 
-    /// What lies at an address.
+    /// The block at an address.
     #[inline]
     pub fn get(&self, address: u64) -> Option<Shade> {
         Shade::from_word(self.word(address)?.load(Ordering::Relaxed))
     }
 
-    /// Says that what lies at an address is something else now, or was freed (`None`); unless it is something else
-    /// already than it is taken for. Returns whether it was that.
+    /// Replaces the block at an address by another one, or frees it (`None`), unless it is not
+    /// `from` any more. Returns whether it was.
     #[inline]
     pub fn turn(&self, address: u64, from: Shade, to: Option<Shade>) -> bool {
         let Some(word) = self.word(address) else {
@@ -118,18 +119,18 @@ impl Shadow {
         turned.is_ok()
     }
 
-    /// Tells where the words lie, and how many bytes they may take there.
-    pub fn each_leaf(&self, mut tell: impl FnMut(u64, usize)) {
+    /// Passes on the addresses of the words, with the bytes that may be used there.
+    pub fn each_leaf(&self, mut visit: impl FnMut(u64, usize)) {
         let branches = self.roots.iter().flatten();
-        for branch in branches.map(|it| it.load(Ordering::Acquire)) {
+        for branch in branches.map(|branch| branch.load(Ordering::Acquire)) {
             // SAFETY: null, or put there by `make`, all zero at first, and stays.
             let Some(branch) = (unsafe { branch.as_ref() }) else {
                 continue;
             };
-            tell(&raw const *branch as u64, size_of::<Branch>());
-            for leaf in branch.0.iter().map(|it| it.load(Ordering::Acquire)) {
+            visit(&raw const *branch as u64, size_of::<Branch>());
+            for leaf in branch.0.iter().map(|leaf| leaf.load(Ordering::Acquire)) {
                 if !leaf.is_null() {
-                    tell(leaf as u64, size_of::<Leaf>());
+                    visit(leaf as u64, size_of::<Leaf>());
                 }
             }
         }
@@ -169,10 +170,10 @@ impl Shadow {
     }
 }
 
-/// What hangs there, which is made if nothing does.
+/// The table at a place, which is made if there is none.
 ///
 /// # Safety
-/// All zero is a valid one, and what hangs there stays.
+/// All zero is a valid table, and a table at the place stays.
 unsafe fn grow<T>(place: &AtomicPtr<T>, memory: Memory) -> Option<&T> {
     if place.load(Ordering::Acquire).is_null() {
         let new = memory(size_of::<T>()).cast::<T>();
@@ -252,7 +253,10 @@ mod tests {
         let mut leaves = std::vec::Vec::new();
         shadow.each_leaf(|at, bytes| leaves.push((at, bytes)));
         assert_eq!(
-            leaves.iter().map(|it| it.1).collect::<std::vec::Vec<_>>(),
+            leaves
+                .iter()
+                .map(|leaf| leaf.1)
+                .collect::<std::vec::Vec<_>>(),
             [8 << 11, 8 << 20]
         );
     }

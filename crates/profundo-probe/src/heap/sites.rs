@@ -1,8 +1,8 @@
-//! The numbers of stacks: which stack has which number, known to all threads of the process.
+//! The numbers of stacks, shared by all threads of the process.
 //!
-//! A stack gets its number from the thread that meets it first, which writes it to the file ([`Pens`]) before the number
-//! is known to others. Nothing in here waits: two threads that meet a new stack at the same moment give it two
-//! numbers, which the report adds up.
+//! A stack gets its number from the first thread that has it, which writes it to the file
+//! ([`Pens`]) before others know the number. Nothing in here waits: two threads with a new stack at
+//! the same moment give it two numbers, which the report adds up.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
@@ -12,17 +12,18 @@ use super::pens::{NotWritten, Pens};
 use super::shadow::Memory;
 use crate::shared::{SITES, STACK_WORDS, SumsHeader};
 
-/// How many places the first table has. Each further one has four times as many as the one before.
+/// The number of places of the first table. Each further one has four times as many as the one
+/// before.
 const FIRST: usize = 1 << 12;
 const TABLES: usize = 6;
 
-/// How many places are looked at for one stack.
+/// The number of places looked at for one stack.
 const STEPS: usize = 64;
 
-/// The last number that is given out.
+/// The last number.
 const LAST: u32 = SITES as u32 - 2;
 
-/// What the process knows of its stacks. All zero knows none.
+/// The stacks that the process knows. All zero is none.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sites {
@@ -30,7 +31,7 @@ pub struct Sites {
     pens: Pens,
 }
 
-/// Numbers by what is all but certain to tell two stacks apart.
+/// Numbers by hashes that almost certainly distinguish two stacks.
 #[derive(Debug)]
 #[repr(C)]
 struct Table {
@@ -47,28 +48,29 @@ struct Place {
     number: AtomicU64,
 }
 
-/// Where numbers and files come from.
+/// The source of numbers and files.
 #[derive(Debug, Clone, Copy)]
 pub struct Means<'a> {
     /// Zeroed memory that stays, for tables.
     pub memory: Memory,
-    /// Which pen the thread tries first.
+    /// The pen that the thread tries first.
     pub pen: usize,
-    /// Where the last number is, and which windows are free.
+    /// The last number, and the free windows.
     pub header: &'a SumsHeader,
-    /// Where the file of stacks is mapped: [`crate::shared::STACKS_BYTES`].
+    /// The mapping of the file of stacks: [`crate::shared::STACKS_BYTES`].
     pub stacks: *mut u64,
 }
 
-/// A stack, as it was walked.
+/// A walked stack.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Walked<'a> {
     pub(crate) head: &'a SampleHead,
     pub(crate) source: Source,
     /// Native frames and Python's words, as in a record.
     pub(crate) words: &'a [u64],
-    /// Of a stack that could not be walked to its end: what tells it from others with the same beginning. The whole
-    /// record is told, and the number is known to others when that was done.
+    /// For a stack that could not be walked to its end: a hash that distinguishes it from others
+    /// with the same beginning. The whole record is written, and the number is published when that
+    /// is done.
     pub(crate) rest: Option<u64>,
 }
 
@@ -87,11 +89,12 @@ impl Walked<'_> {
     }
 }
 
-/// The number of a stack, and if it was given just now and is not known to others yet, how it will be found.
+/// The number of a stack, and for a number that is new and unpublished, the hash to publish it
+/// under.
 pub(crate) type Number = (u32, Option<u64>);
 
 impl Sites {
-    /// The number of a stack, which gets one and is written if it has none.
+    /// The number of a stack. A new stack gets one and is written.
     pub(crate) fn number(
         &self,
         means: Means<'_>,
@@ -106,7 +109,9 @@ impl Sites {
             let before = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
                 (count < LAST).then_some(count + 1)
             });
-            before.map(|it| it + 1).map_err(|_| NotWritten::Never)
+            before
+                .map(|number| number + 1)
+                .map_err(|_| NotWritten::Never)
         };
         if walked.rest.is_some() {
             return Ok((number()?, Some(hash)));
@@ -119,7 +124,7 @@ impl Sites {
         Ok((number, None))
     }
 
-    /// Writes records as they are.
+    /// Writes records unchanged.
     pub(crate) fn write_records(
         &self,
         means: Means<'_>,
@@ -138,11 +143,12 @@ impl Sites {
         found.next()
     }
 
-    /// Has a stack found by its number from now on. Without memory for that, it gets another number the next time.
+    /// Publishes the number of a stack. Without memory for that, the stack gets another number the
+    /// next time.
     pub(crate) fn insert(&self, hash: u64, number: u32, memory: Memory) {
         for (size, table) in self.tables.iter().enumerate() {
             let is_full = table.used.load(Ordering::Relaxed) as usize >= places_of(size) / 4 * 3;
-            if !is_full && table.insert(size, (hash, number), memory) {
+            if !is_full && table.insert(size, hash, number, memory) {
                 return;
             }
         }
@@ -181,8 +187,8 @@ impl Table {
         None
     }
 
-    /// False: there is no place, here.
-    fn insert(&self, size: usize, (hash, number): (u64, u32), memory: Memory) -> bool {
+    /// False: there is no place here.
+    fn insert(&self, size: usize, hash: u64, number: u32, memory: Memory) -> bool {
         if self.places.load(Ordering::Acquire).is_null() {
             let new = memory(places_of(size) * size_of::<Place>()).cast::<Place>();
             // If another thread was faster, ours is never used, and takes no memory.
@@ -198,7 +204,7 @@ impl Table {
                     place.number.store(number.into(), Ordering::Release);
                     return true;
                 }
-                // Another thread has met it at the same moment.
+                // Another thread has added it at the same moment.
                 Err(there) if there == hash => return true,
                 Err(_) => {}
             }
@@ -215,19 +221,20 @@ fn mixed(hash: u64, word: u64) -> u64 {
     (product as u64) ^ (product >> 64) as u64 ^ hash.rotate_left(23)
 }
 
-/// What tells words from others, all but certainly.
+/// A hash of words that almost certainly distinguishes them.
 #[derive(Debug, Clone, Copy)]
 pub struct Hash(u64);
 
 impl Hash {
-    /// Of nothing, with a seed.
+    /// The hash of nothing, with a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// With more words.
+    /// The hash with more words.
     pub fn with(self, words: &[u64]) -> Self {
-        // Each step waits for the one before it, so the words go in turn to hashes that do not wait for each other.
+        // Each step waits for the one before it, so the words go in turn to hashes that do not wait
+        // for each other.
         const LANES: usize = 4;
         let (rows, rest) = words.as_chunks::<LANES>();
         let mut hash = self.0;
@@ -243,7 +250,7 @@ impl Hash {
         Self(rest.iter().fold(hash, |hash, word| mixed(hash, *word)))
     }
 
-    /// In the end.
+    /// The final value.
     pub fn finish(self) -> u64 {
         self.0 ^ self.0 >> 29
     }

@@ -8,10 +8,10 @@ use crate::sys;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Whoever held it did not come back.
+/// The holder did not return.
 const LOST: u32 = 2;
 
-/// Something that one thread at a time may use, for a moment. All zero is an unlocked one over zeros.
+/// A value for one thread at a time, for a moment. All zero is an unlocked one over zeros.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Spin<T> {
@@ -33,9 +33,9 @@ impl<T> Spin<T> {
 
     /// Waits for the others, then runs `f`.
     ///
-    /// `None`: somebody has held it for longer than anybody may, such as the code that a signal handler has
-    /// interrupted which calls this, or has left by a jump. What is inside may be half changed, so from then
-    /// on nobody gets it: what is kept there is not worth a program that hangs.
+    /// `None`: the lock was held for too long, perhaps by code that the calling signal handler has
+    /// interrupted, or that has left by a jump. The value may be half changed, so it is never used
+    /// again: losing it is better than a program that hangs.
     #[inline]
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         if !self.take() && !self.wait() {
@@ -43,7 +43,8 @@ impl<T> Spin<T> {
         }
         // SAFETY: the lock is held by this call alone.
         let result = f(unsafe { &mut *self.inside.get() });
-        // It may have been given up meanwhile, and stays so. Release pairs with the acquire in `take`.
+        // It may have been given up meanwhile, and stays so. Release pairs with the acquire in
+        // `take`.
         let _ = self
             .state
             .compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed);
@@ -61,9 +62,10 @@ impl<T> Spin<T> {
     #[cold]
     #[inline(never)]
     fn wait(&self) -> bool {
-        /// Whoever holds it this long has been taken off the CPU,
+        /// After this many turns, the holder has been taken off the CPU,
         const TURNS: u32 = 100;
-        /// and this long by one that is less urgent than this thread, which has to leave the CPU for it.
+        /// and after this many rounds, by one that is less urgent than this thread, which has to
+        /// leave the CPU for it.
         const ROUNDS: u32 = 50;
         /// Milliseconds.
         const PATIENCE: u32 = 1000;
@@ -111,14 +113,14 @@ mod tests {
         for thread in threads {
             thread.join().unwrap();
         }
-        assert_eq!(SPIN.with(|it| *it), Some([80_000; 2]));
+        assert_eq!(SPIN.with(|value| *value), Some([80_000; 2]));
     }
 
     #[test]
     fn whoever_would_wait_for_himself_is_turned_away_and_so_are_all_later_ones() {
         let spin = Spin::new(7);
-        let inner = spin.with(|_| spin.with(|it| *it));
+        let inner = spin.with(|_| spin.with(|value| *value));
         assert_eq!(inner, Some(None));
-        assert_eq!(spin.with(|it| *it), None);
+        assert_eq!(spin.with(|value| *value), None);
     }
 }

@@ -1,10 +1,10 @@
-//! What is wanted to be known of allocations at this moment, in one word: who allocates looks at it, and
-//! where it is 0 does nothing else.
+//! The requests about allocations at this moment, in one word: each allocation reads it, and does
+//! nothing else where it is 0.
 //!
 //! ```text
 //!  63                    24 23              8 7    4     3         2       1          0
 //! ┌────────────────────────┬─────────────────┬──────┬────────────┬──────┬───────────┬───────────┐
-//! │ number of the rule     │ who wants counts│      │ all blocks │ peak │ by events │ recording │
+//! │ number of the rule     │ users of counts │      │ all blocks │ peak │ by events │ recording │
 //! └────────────────────────┴─────────────────┴──────┴────────────┴──────┴───────────┴───────────┘
 //! ```
 
@@ -21,27 +21,28 @@ const COUNTER: u64 = 1 << 8;
 const COUNTERS: u64 = 0xFFFF << 8;
 const RULE: u32 = 24;
 
-/// The word, to be asked and changed.
+/// The word, to be read and changed.
 #[derive(Debug)]
 pub struct Switch(AtomicU64);
 
-/// What the word said.
+/// The value of the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wanted(u64);
 
 impl Switch {
-    /// What is wanted. It is no more than a hint: what it leads to is looked at again.
+    /// The requests. The value is a hint: what it leads to is checked again.
     #[inline]
     pub fn load(&self) -> Wanted {
         Wanted(self.0.load(Ordering::Relaxed))
     }
 
-    /// What is wanted, in the order of all who count themselves in, or wait until nobody is inside.
+    /// The requests, in the order of all threads that count themselves in, or wait until no one is
+    /// inside.
     pub fn load_in_order(&self) -> Wanted {
         Wanted(self.0.load(Ordering::SeqCst))
     }
 
-    /// Allocations are recorded from now on by the rule of this number, which is new.
+    /// Starts to record allocations by the rule of this number, which is new.
     pub fn record(&self, rule: u64, by_events: bool) {
         let by_events = if by_events { BY_EVENTS } else { 0 };
         self.change(|word| {
@@ -50,22 +51,22 @@ impl Switch {
         });
     }
 
-    /// Allocations are not recorded any more.
+    /// Stops recording allocations.
     pub fn stop_recording(&self) {
         self.change(|word| word & (COUNTERS | PEAK));
     }
 
-    /// One more wants counts.
+    /// Adds a user of counts.
     pub fn begin_counting(&self) {
         self.0.fetch_add(COUNTER, Ordering::SeqCst);
     }
 
-    /// One fewer does.
+    /// Removes a user of counts.
     pub fn end_counting(&self) {
         self.0.fetch_sub(COUNTER, Ordering::SeqCst);
     }
 
-    /// The process's peak is wanted, for good.
+    /// Watches the process's peak, for good.
     pub fn watch_peak(&self) {
         self.0.fetch_or(PEAK, Ordering::SeqCst);
     }
@@ -77,25 +78,26 @@ impl Switch {
 }
 
 impl Wanted {
-    /// Counts and the peak, for one who wants them from the first allocation on.
+    /// Counts and the peak, for a user from the first allocation on.
     pub const COUNTS: Self = Self(COUNTER | PEAK);
 
-    /// Every block is followed, for one who wants that from the first allocation on.
+    /// Following of every block, for a user from the first allocation on.
     pub const BLOCKS: Self = Self(BLOCKS);
 
-    /// Nothing at all.
+    /// No requests.
     #[inline]
     pub const fn nothing() -> Self {
         Self(0)
     }
 
-    /// What either wants. Only whether there are counts is the same after that, not how many want them.
+    /// The union of both. After that, only the presence of counts is right, not the number of their
+    /// users.
     #[inline]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether nothing is.
+    /// Whether there are no requests.
     #[inline]
     pub const fn is_nothing(self) -> bool {
         self.0 == 0

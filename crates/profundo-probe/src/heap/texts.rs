@@ -1,20 +1,21 @@
 //! The code that a walk reads.
 //!
-//! Where code has no rows, a walk looks at its instructions. They may be unmapped by another thread at any time, so the
-//! kernel copies them, a line at a time, once for each walk: the next one may find other code there.
+//! Where code has no rows, a walk looks at its instructions. They may be unmapped by another thread
+//! at any time, so the kernel copies them, a line at a time, once for each walk: the next one may
+//! find other code there.
 
 use core::cell::Cell;
 
 use crate::sys;
 
-/// For how many cycles a stack is known again whose walk has read code, by its registers and its other words: about a
-/// tenth of a second, as pages of the interpreter's are believed. Where code is replaced in its place meanwhile, the
-/// thread will return to the same addresses.
+/// The cycles for which a stack whose walk has read code stays known by its registers and its other
+/// words: about a tenth of a second, as for pages of the interpreter. Where code is replaced
+/// meanwhile, the thread will return to the same addresses.
 pub(crate) const BELIEVED: u64 = 1 << 28;
 
-/// How many lines are kept: a power of two.
+/// The number of lines: a power of two.
 const LINES: usize = 64;
-/// How many bytes a line has.
+/// The number of bytes of a line.
 const BYTES: u64 = 64;
 const WORDS: usize = BYTES as usize / 8;
 
@@ -28,13 +29,14 @@ pub(crate) struct RecentTexts([Cell<Line>; LINES]);
 struct Line {
     /// The address of its first byte.
     address: u64,
-    /// When the walk began that has copied it, by the cycle counter, plus one; 0: none has.
+    /// The start of the walk that has copied it, by the cycle counter, plus one; 0: none has.
     copied: u64,
     words: [u64; WORDS],
 }
 
 impl RecentTexts {
-    /// The eight bytes at an address, for the walk that began at this time. `None`: they cannot be read by lines.
+    /// The eight bytes at an address, for the walk that began at this time. `None`: they cannot be
+    /// read by lines.
     #[inline]
     pub(crate) fn read(&self, address: u64, began: u64) -> Option<u64> {
         let first = address & !(BYTES - 1);

@@ -1,29 +1,30 @@
-//! Stacks, each of them kept once, in memory that was reserved beforehand.
+//! Distinct stacks, in memory reserved beforehand.
 //!
-//! Programs allocate in few places: a million blocks have some hundred stacks. A stack that is in the
-//! table never changes and never moves, so nobody has to lock it: threads look for theirs, and who has a
-//! new one hangs it in front of its chain.
+//! Programs allocate in few places: a million blocks have some hundred stacks. A stack in the table
+//! never changes and never moves, so it needs no lock: a thread looks for its own, and puts a new
+//! one in front of its chain.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// How many chains there are.
+/// The number of chains.
 pub const CHAINS: usize = 1 << 14;
 
 /// Words before the addresses: the next of the chain, with length and end; the hash; the number of
-/// the list of modules by which it was walked; and when it was met first, on the cycle counter.
+/// the list of modules used by its walk; and its first time, on the cycle counter.
 const HEAD: usize = 4;
 
-/// A chain is not gone through any further than this; what lies behind is kept a second time.
+/// The longest search in a chain; a stack behind it is kept a second time.
 const LONGEST: usize = 1 << 12;
 
-/// A stack as it is looked for.
+/// A stack to be looked up.
 #[derive(Debug, Clone, Copy)]
 pub struct Trace<'a> {
     /// The addresses, leaf first.
     pub addresses: &'a [u64],
-    /// Why the walk ended: [`profundo_wire::End`] as a number.
+    /// The reason why the walk ended: [`profundo_wire::End`] as a number.
     pub end: u8,
-    /// Addresses mean the same under one list of modules, and may mean others under the next.
+    /// The list of modules: addresses keep their meaning under one list, and may have another under
+    /// the next.
     pub generation: u64,
 }
 
@@ -36,12 +37,12 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// An empty one over zeroed memory: [`CHAINS`] chains, and room for words.
+    /// An empty table over zeroed memory: [`CHAINS`] chains, and room for words.
     pub const fn new(first: &'static [AtomicU32], words: &'static [AtomicU64]) -> Self {
         Self {
             first,
             words,
-            // Number 0 is none.
+            // Number 0 is no stack.
             used: AtomicU64::new(1),
         }
     }
@@ -50,7 +51,7 @@ impl Traces {
     pub fn intern(&self, trace: Trace<'_>, clock: u64) -> Option<u32> {
         let hash = hash_of(trace);
         let chain = self.first.get(hash as usize % CHAINS)?;
-        // Acquire pairs with the release below: what is chained is written.
+        // Acquire pairs with the release below: a chained stack is written.
         let mut first = chain.load(Ordering::Acquire);
         if let Some(known) = self.find(trace, hash, first, 0) {
             return Some(known);
@@ -66,12 +67,12 @@ impl Traces {
             let depth = trace.addresses.len() as u64 & 0xFFFF;
             let head = u64::from(first) << 32 | depth << 8 | u64::from(trace.end);
             self.store(number as usize, head);
-            // Each turn but the last is one in which another thread has added a stack.
+            // In each turn but the last, another thread has added a stack.
             match chain.compare_exchange(first, number, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return Some(number),
                 Err(now) => {
                     if let Some(known) = self.find(trace, hash, now, first) {
-                        // What was reserved stays unused.
+                        // The reserved words stay unused.
                         return Some(known);
                     }
                     first = now;
@@ -127,8 +128,8 @@ impl Traces {
         Some(self.words.get(at)?.load(Ordering::Relaxed))
     }
 
-    /// Hands a stack to `read`: its addresses, leaf first, why it ends, and when it was met first.
-    /// The addresses are gathered in `room`.
+    /// Passes a stack to `read`: its addresses, leaf first, the reason why it ends, and its first
+    /// time. The addresses are gathered in `room`.
     pub fn read<'a>(&self, number: u32, room: &'a mut [u64]) -> Option<(&'a [u64], u8, u64)> {
         let at = number as usize;
         let head = self.load(at)?;
@@ -140,8 +141,8 @@ impl Traces {
         Some((room.get(..depth)?, head as u8, self.load(at + 3)?))
     }
 
-    /// Forgets all of them; the memory of the words is zeroed again by the caller, or not. Nobody
-    /// looks for one meanwhile.
+    /// Forgets all stacks; the caller may zero the memory of the words. There are no lookups
+    /// meanwhile.
     pub fn reset(&self) {
         for chain in self.first {
             chain.store(0, Ordering::Relaxed);
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(table.intern(trace(&many), 0), None);
         assert_eq!(table.intern(trace(&[1, 2, 3]), 0), Some(first));
         table.reset();
-        assert!(table.intern(trace(&[4]), 0).is_some());
+        table.intern(trace(&[4]), 0).expect("there is room again");
     }
 
     #[test]
@@ -246,7 +247,10 @@ mod tests {
         };
         let all: Vec<Vec<u32>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| numbers(&table))).collect();
-            threads.into_iter().map(|it| it.join().unwrap()).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
         });
         assert!(all.iter().all(|one| *one == all[0]));
     }

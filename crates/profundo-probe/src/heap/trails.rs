@@ -1,13 +1,16 @@
-//! Frames that the walks of a thread have met, each once, with the frames that it was called from.
+//! The frames of a thread's walks, each once, with their callers.
 //!
-//! A new stack has most of its frames in common with one before it. A walk that comes to a frame in the state in which
-//! an earlier walk came to it goes on as that one did, as long as all words are the same that the earlier walk has read from
-//! there on: a step depends on nothing but its state and these words, and leads to the state of the next one. So the
-//! walk looks at these words, which takes a nanosecond or two for a frame, and takes over the rest. Where one word differs, it goes on by itself.
+//! A new stack has most of its frames in common with one before it. A walk that reaches a frame in
+//! the same state as an earlier walk goes on like it, as long as all words are unchanged that the
+//! earlier walk has read from there on: a step depends on nothing but its state and these words,
+//! and leads to the state of the next one. So the walk compares these words, which takes a
+//! nanosecond or two for a frame, and takes over the rest. Where a word differs, it goes on by
+//! itself.
 //!
-//! The state of a walk of native frames is the instruction, the stack pointer and the frame pointer, where rows of the usual
-//! kinds lead to the root: those ask for no other register. The frame pointer counts only until it is read again, or if it
-//! is used. The state of a walk of the interpreter's frames is the frame, the loop's record and whether a run begins.
+//! The state of a walk of native frames is the instruction, the stack pointer and the frame
+//! pointer, where rows of the usual kinds lead to the root: those ask for no other register. The
+//! frame pointer counts only until it is read again, or if it is used. The state of a walk of the
+//! interpreter's frames is the frame, the loop's record and whether a run begins.
 
 use core::cell::Cell;
 
@@ -27,35 +30,36 @@ use flat::Flats;
 use native::{NativeNode, NativeStep};
 use python::{PythonLink, PythonNode, PythonStep};
 
-/// How many reads the nodes and the stacks of a thread may have together at most.
+/// The largest number of reads of a thread's nodes and stacks.
 pub(super) const READS: usize = 1 << 19;
-/// How many nodes there are of each kind.
+/// The number of nodes of each kind.
 const NODES: usize = 1 << 15;
-/// How many frames are found again by where they lie: those that were met last. A power of two.
+/// The number of frames found by their places: the latest ones. A power of two.
 const PLACES: usize = 1 << 12;
-/// How many frames of one walk become nodes at most.
+/// The largest number of new nodes of one walk.
 const STEPS: usize = 1 << 12;
 
-/// Nodes, and the walk that is under way. All zero is none.
+/// The nodes, and the present walk. All zero is empty.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Trails {
     reads: [Cell<Read>; READS],
     reads_used: Cell<usize>,
-    /// Which list of modules the native nodes hold for, and which numbers of code objects the others.
+    /// The list of modules that the native nodes hold for, and the epoch of code objects that the
+    /// others hold for.
     generation: Cell<u64>,
     epoch: Cell<u64>,
-    /// Of each node of the interpreter's what is needed to see whether it is what it was.
+    /// For each node of the interpreter, the data to check it.
     links: [Cell<PythonLink>; NODES],
     checks: Checks,
     flats: Flats,
     python: Nodes<PythonNode, PythonStep>,
     native: Nodes<NativeNode, NativeStep>,
-    /// How many reads the walk of the interpreter's frames has made, which comes first.
+    /// The number of reads of the walk of the interpreter's frames, which comes first.
     python_end: Cell<usize>,
 }
 
-/// A number of a node, counted from 1; 0 for none.
+/// The number of a node, counted from 1; 0 for none.
 pub(super) type Number = u32;
 
 /// The nodes of one kind.
@@ -66,13 +70,14 @@ struct Nodes<N: Copy, S: Copy> {
     used: Cell<usize>,
     /// The last node of those with the same hash of their places.
     places: [Cell<Number>; PLACES],
-    /// The walk that is under way: its own frames, from the leaf on, and the node that it has ended at.
+    /// The present walk: its own frames, from the leaf on, and the node that it has ended at.
     steps: [Cell<S>; STEPS],
     count: Cell<usize>,
     rest: Cell<Number>,
-    /// Whether it has come to the root, or to that node, with all its frames in `steps`.
+    /// True if the walk has reached the root or that node, with all its frames in `steps`.
     is_whole: Cell<bool>,
-    /// Nothing is taken over before this place was passed: from there on it was not what it had been. 0: none.
+    /// Nothing is taken over before this place is passed: up to there, frames have changed. 0:
+    /// none.
     passed: Cell<u64>,
 }
 
@@ -82,7 +87,7 @@ impl<N: Copy, S: Copy> Nodes<N, S> {
         Some(node.get())
     }
 
-    /// As `get`, in its place. Only [`Self::keep`] writes nodes, and only where there is none.
+    /// As `get`, without a copy. Only [`Self::keep`] writes nodes, and only unused ones.
     #[inline]
     fn at(&self, number: Number) -> Option<&N> {
         let node = self.nodes.get((number as usize).wrapping_sub(1))?;
@@ -109,7 +114,7 @@ impl<N: Copy, S: Copy> Nodes<N, S> {
         }
     }
 
-    /// Adds a step to the walk. One that has no room makes it one that is not kept.
+    /// Adds a step to the walk. Without room for it, the walk is not kept.
     fn begin_step(&self, step: S) {
         let count = self.count.get();
         if let Some(place) = self.steps.get(count) {
@@ -148,51 +153,50 @@ impl<N: Copy, S: Copy> Nodes<N, S> {
     }
 }
 
-/// What is kept of a walk.
+/// The kept part of a walk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Kept {
-    /// Its reads that belong to no node.
+    /// Its reads outside of nodes.
     pub(super) first: u32,
     pub(super) count: u32,
-    /// Where its frames begin that are nodes; 0: nowhere.
+    /// Its innermost Python node; 0: none.
     pub(super) python: Number,
     pub(super) native: Number,
 }
 
 impl Kept {
-    /// Whether it has something in common with others.
+    /// True if there are nodes for the stack.
     pub(super) fn has_nodes(&self) -> bool {
         self.python != 0 || self.native != 0
     }
 }
 
-/// What of a walk is to be kept.
+/// The part of a walk to be kept.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wanted {
-    /// How many reads of each walk belong to no node, in the log's order: of the interpreter's frames, which come first, and of
-    /// native ones.
+    /// The reads outside of nodes, in the log's order: of the interpreter's frames, which come
+    /// first, and of native ones.
     python: Part,
     native: Part,
-    /// Another one: where the frame pointer lies that the first node is found by.
+    /// One more read: the frame pointer that the first native node is found by.
     frame_pointer: Option<Read>,
-    /// How many reads there are in all.
+    /// The number of reads in all.
     reads: usize,
 }
 
 /// A part of a walk.
 #[derive(Debug, Clone, Copy, Default)]
 struct Part {
-    /// Its reads that belong to no node.
+    /// Its reads outside of nodes.
     from: usize,
     to: usize,
-    /// How many of its own frames become nodes, which are the last ones.
+    /// The number of its own frames that become nodes: the last ones.
     nodes: usize,
-    /// Whether it has any nodes.
     has_nodes: bool,
 }
 
 impl Trails {
-    /// Begins a walk.
+    /// Starts a walk.
     pub(super) fn clear(&self) {
         self.python.clear();
         self.native.clear();
@@ -200,10 +204,10 @@ impl Trails {
         self.checks.begin();
     }
 
-    /// Begins to look for a stack: nothing changes until it was found, or walked.
+    /// Starts a lookup: nothing changes until the stack is found or walked.
     #[inline]
-    pub(super) fn begin_look(&self) {
-        self.checks.begin_look();
+    pub(super) fn begin_lookup(&self) {
+        self.checks.begin_lookup();
     }
 
     /// Forgets everything.
@@ -224,10 +228,10 @@ impl Trails {
         self.reads.get(first..first + count as usize)
     }
 
-    /// Whether these words are what they were.
+    /// Whether these words are unchanged.
     ///
     /// # Safety
-    /// The first of them can be read, and each other one if those before it are what they were.
+    /// The first of them can be read, and each other one if those before it are unchanged.
     #[inline]
     pub(super) unsafe fn are_same(&self, first: u32, count: u32) -> bool {
         let Some(reads) = self.reads(first, count) else {
@@ -255,7 +259,7 @@ impl Trails {
             python,
             native,
         } = kept;
-        // SAFETY: the caller vouches. What the nodes begin with was read before them.
+        // SAFETY: the caller vouches. The inputs of the nodes were read before them.
         unsafe {
             self.are_same(first, count)
                 && self.python_holds(python).is_ok()
@@ -263,7 +267,7 @@ impl Trails {
         }
     }
 
-    /// What of the walk that has just ended is to be kept, whose reads the log has.
+    /// The part to be kept of the walk that has just ended, whose reads are in the log.
     pub(super) fn wanted(&self, log: &ReadLog) -> Wanted {
         let all = log.count();
         let python_end = self.python_reads().min(all);
@@ -279,15 +283,15 @@ impl Trails {
         }
     }
 
-    /// Whether there are nodes enough for it.
+    /// True if there are enough free nodes for the walk.
     pub(super) fn has_nodes_for(&self, wanted: &Wanted) -> bool {
-        // Where a native walk ends has a node of its own.
+        // The end of a native walk has a node of its own.
         self.python.has_room(wanted.python.nodes)
             && self.native.has_room(wanted.native.nodes + 1)
             && self.checks.has_room()
     }
 
-    /// Keeps a walk, for which there is room. `None`: there is none.
+    /// Keeps a walk. `None`: there is no room.
     pub(super) fn keep(&self, wanted: &Wanted, log: &ReadLog) -> Option<Kept> {
         let first = self.reads_used.get();
         let part = |part: Part| log.some(part.from, part.to);
@@ -311,7 +315,7 @@ impl Trails {
         })
     }
 
-    /// Keeps reads behind those that there are. Returns how many.
+    /// Appends reads; returns their number.
     fn keep_reads(&self, reads: impl Iterator<Item = Read>) -> Option<usize> {
         let first = self.reads_used.get();
         let mut used = first;
@@ -325,18 +329,18 @@ impl Trails {
 }
 
 impl Wanted {
-    /// How many reads it has.
+    /// Its number of reads.
     pub(super) fn reads(&self) -> usize {
         self.reads
     }
 
-    /// Whether it has taken over what others have.
+    /// True if the walk has taken over nodes.
     pub(super) fn has_nodes(&self) -> bool {
         self.python.has_nodes || self.native.has_nodes
     }
 }
 
-/// Where a frame is looked for.
+/// The place of a frame in the hash table.
 fn place_of(one: u64, other: u64) -> usize {
     ((one ^ other.rotate_left(20)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize % PLACES
 }

@@ -1,6 +1,7 @@
-//! Where a thread walks a new stack into, before it is known whether that stack has a number.
+//! The buffer that a thread walks a new stack into, before it is known whether that stack has a
+//! number.
 //!
-//! It is a buffer of the thread's own, so it is never full, whatever the command does.
+//! The thread owns it, so it is never full, whatever the command does.
 
 use core::cell::UnsafeCell;
 
@@ -18,18 +19,18 @@ pub(crate) struct WalkBuffer {
     words: UnsafeCell<[[u64; CHUNK_WORDS]; CHUNKS]>,
 }
 
-// SAFETY: it is part of what belongs to one thread.
+// SAFETY: it is a part of one thread's data.
 unsafe impl Sync for WalkBuffer {}
 
 impl WalkBuffer {
-    /// Runs `work` with an empty buffer, then `take` on what that has written, chunk by chunk.
+    /// Runs `work` with an empty buffer, then `take` on the written chunks.
     pub(crate) fn with<T>(
         &self,
         work: impl FnOnce(&Buffer) -> T,
         mut take: impl FnMut(&[u64]),
     ) -> T {
-        // SAFETY: the buffer does not outlive this call, in which `self` is borrowed; the words are reached through it
-        // alone, and are as many as the chunks need.
+        // SAFETY: the buffer does not outlive this call, in which `self` is borrowed; the words are
+        // reached through it alone, and are as many as the chunks need.
         let buffer = unsafe {
             let chunks = core::mem::transmute::<&[ChunkState], &'static [ChunkState]>(&self.chunks);
             Buffer::new(self.words.get().cast(), chunks, ENDLESS, false, 0)

@@ -1,7 +1,7 @@
-//! Recording an allocation that was chosen: its stack, who made it, and its end.
+//! Recording a sampled allocation: its stack, its thread, and its end.
 //!
-//! It runs on the thread that allocates, inside of its allocator. Whoever calls sees to it that the
-//! thread does not come in here a second time, out of a signal handler.
+//! The watch runs on the thread that allocates, inside of its allocator. The caller keeps the
+//! thread from reentering this from a signal handler.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
@@ -11,13 +11,13 @@ use super::{Few, Followed, Rooms, Rows, SWITCH, Traces};
 use crate::heap::rows::Entry;
 use crate::{Probe, clock, regs};
 
-/// How many blocks are followed at most.
+/// The number of blocks followed at most.
 pub const MOST_FOLLOWED: usize = 1 << 20;
 
-/// The walk itself, and whoever called it: see [`Watch::allocated`].
+/// The functions left out of the stack, the walk itself and its caller: see [`Watch::allocated`].
 const OURS: usize = 2;
 
-/// What was recorded.
+/// The tables of a recording.
 #[derive(Debug)]
 pub struct Tables {
     /// The allocations.
@@ -26,42 +26,42 @@ pub struct Tables {
     pub traces: Traces,
 }
 
-/// Where allocations are recorded. It is there for good: a thread may be about to look into it at any
-/// time. Its tables are not.
+/// The recording of allocations. It is never freed: a thread may read it at any time. Its tables
+/// may be freed.
 #[derive(Debug)]
 pub struct Watch {
-    /// Null before the first recording. Replaced, and freed, only while nothing is recorded and nobody
-    /// is inside.
+    /// Null before the first recording. Replaced, and freed, only while nothing is recorded and no
+    /// thread is inside.
     pub tables: AtomicPtr<Tables>,
-    /// Those that were not freed yet.
+    /// The live recorded blocks.
     pub followed: &'static Followed<MOST_FOLLOWED>,
-    /// What is asked first about each that is freed.
+    /// The filter that is checked first for each freed block.
     pub few: &'static Few,
-    /// Where stacks are walked into.
+    /// The buffers for walks.
     pub rooms: Rooms,
-    /// Not 0, in memory that a child process has as zeros: whatever was going on at a fork must not
+    /// Not 0, in memory that a child process has as zeros: a recording under way at a fork must not
     /// go on there.
     pub is_ours: &'static AtomicU32,
-    /// How many threads are in here.
+    /// The number of threads inside.
     pub inside: AtomicU32,
-    /// How many blocks were recorded and are not followed.
+    /// The number of blocks recorded but not followed.
     pub unfollowed: AtomicU64,
 }
 
 impl Watch {
-    /// Runs `work` if allocations are recorded by the rule of this number; whoever ends that waits
+    /// Runs `work` if allocations are recorded by the rule of this number; ending a rule waits
     /// until all of these are done.
     fn while_recording(&self, rule: u64, work: impl FnOnce(&Tables)) {
         if self.is_ours.load(Ordering::Relaxed) == 0 {
             return;
         }
-        // SeqCst pairs with who turns the switch and then looks whether somebody is inside: either
-        // we see the switch as it is now, or he sees us.
+        // SeqCst pairs with the thread that turns the switch and then checks for threads inside:
+        // either we see its switch, or it sees us.
         self.inside.fetch_add(1, Ordering::SeqCst);
         let wanted = SWITCH.load_in_order();
         let tables = self.tables.load(Ordering::SeqCst);
-        // SAFETY: null, or tables that are there as long as somebody is inside who has seen after he came
-        // in that allocations are recorded.
+        // SAFETY: null, or tables that are there as long as a thread is inside that has seen, after
+        // it came in, that allocations are recorded.
         let tables = unsafe { tables.as_ref() };
         if let Some(tables) = tables
             && wanted.is_recording()
@@ -69,18 +69,19 @@ impl Watch {
         {
             work(tables);
         }
-        // SeqCst, like the look in `is_quiet`: what was written is seen by who sees nobody inside.
+        // SeqCst, like the load in `is_idle`: a thread that sees no one inside sees all that was
+        // written.
         self.inside.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Whether nobody is recording at this instant. Once true after the switch was turned off, nobody
-    /// does who has not seen it turned on again.
-    pub fn is_quiet(&self) -> bool {
+    /// Whether no thread is recording at this instant. Once true after the switch was turned off,
+    /// no thread does before it sees the switch turned on again.
+    pub fn is_idle(&self) -> bool {
         self.inside.load(Ordering::SeqCst) == 0
     }
 
-    /// Records a block that the calling thread has just been given. The function that calls this one
-    /// and this one are left out of its stack: neither is inlined, and each has a frame.
+    /// Records a block just allocated by the calling thread. This function and its caller are left
+    /// out of the stack: neither is inlined, and each has a frame.
     #[inline(never)]
     pub fn allocated(&self, probe: &Probe, rule: u64, address: u64, size: u64) {
         let registers = regs::here();
@@ -114,7 +115,8 @@ impl Watch {
         });
     }
 
-    /// Lets go of a block that is about to be freed, or moved. Returns its number if it was followed.
+    /// Stops following a block that is about to be freed, or moved. Returns its number if it was
+    /// followed.
     #[cold]
     #[inline(never)]
     pub fn let_go(&self, rule: u64, address: u64) -> Option<Block> {
@@ -123,7 +125,7 @@ impl Watch {
         found
     }
 
-    /// Notes that a block is gone that was let go, perhaps before its thread had allocated anything else.
+    /// Notes that a released block is gone, perhaps before its thread allocated anything else.
     #[cold]
     #[inline(never)]
     pub fn freed(&self, rule: u64, block: Block, is_temporary: bool) {
@@ -132,11 +134,12 @@ impl Watch {
         });
     }
 
-    /// Follows a block again that was let go, because it stays after all.
+    /// Follows a released block again, because it stays after all.
     #[cold]
     #[inline(never)]
     pub fn keep(&self, rule: u64, block: Block) {
-        // There was room for it a moment ago. If that is taken now, the block is taken for one that stays.
+        // There was room for it a moment ago. If that is taken now, the block counts as one that
+        // stays.
         self.while_recording(rule, |_| {
             if self.followed.insert(self.few, block).is_err() {
                 self.unfollowed.fetch_add(1, Ordering::Relaxed);

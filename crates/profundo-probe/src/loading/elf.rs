@@ -1,4 +1,4 @@
-//! The parts of an executable's file that say what it is linked with.
+//! The parts of an executable file that list its libraries.
 
 use core::ffi::CStr;
 
@@ -9,11 +9,11 @@ use super::file::File;
 pub struct Elf<'a> {
     file: &'a File,
     head: &'a [u8],
-    /// Where its segments are described, how long an entry is, and how many there are.
+    /// The offset, the entry size and the number of the program headers.
     segments: (u64, u64, u64),
 }
 
-/// A part of the file that is mapped.
+/// A mapped part of the file.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     flags: u64,
@@ -22,18 +22,18 @@ struct Segment {
     size: u64,
 }
 
-/// How many libraries are looked at.
+/// The limit of libraries that are checked.
 const LIBRARIES: usize = 64;
 
-/// What the dynamic section says, as far as it is of interest here.
+/// The relevant parts of the dynamic section.
 #[derive(Debug)]
 pub struct Dynamic {
     strings: u64,
-    /// Where the hash table of the exported symbols is in the file, if it has one.
+    /// The file offset of the hash table of exported symbols, if there is one.
     hashes: Option<u64>,
     needed: [u64; LIBRARIES],
     needed_count: usize,
-    /// Where the list of folders is that libraries are looked for in.
+    /// The string of its library search path.
     folders: Option<u64>,
     /// Whether the program has functions that run before those of its libraries.
     pub has_early_functions: bool,
@@ -96,14 +96,14 @@ impl<'a> Elf<'a> {
         Some(None)
     }
 
-    /// Where an address of the program is in its file.
+    /// The file offset of an address of the program.
     fn offset_of(&self, address: u64) -> Option<u64> {
         let holds = |it: &Segment| address.wrapping_sub(it.address) < it.size;
         let segment = self.segment(|kind, it| kind == LOAD && holds(it))??;
         segment.offset.checked_add(address - segment.address)
     }
 
-    /// The dynamic section. `None`: there is none, or it is odd.
+    /// The dynamic section. `None`: there is none, or it is malformed.
     pub fn dynamic(&self) -> Option<Dynamic> {
         const ENTRY: usize = 16;
         const AT_ONCE: usize = 32 * ENTRY;
@@ -170,20 +170,20 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// The folders that its libraries are looked for in, if it names any and the room is enough.
+    /// Its library search path, if it has one and the room is enough.
     pub fn folders<'r>(&self, dynamic: &Dynamic, room: &'r mut [u8]) -> Option<&'r [u8]> {
         self.string(dynamic, dynamic.folders?, room)
     }
 
     /// Whether the program exports a symbol of this name.
     ///
-    /// The name's hash alone is compared: of two billion names one would be taken for another.
+    /// Only the name's hash is compared: of two billion names one would match by accident.
     pub fn exports(&self, dynamic: &Dynamic, name: &[u8]) -> bool {
         self.is_in_table(dynamic, hash(name)).unwrap_or(false)
     }
 
     fn is_in_table(&self, dynamic: &Dynamic, hash: u32) -> Option<bool> {
-        /// Longer than any bucket of a table that works.
+        /// No working table has a longer bucket.
         const MOST: u64 = 256;
         let table = dynamic.hashes?;
         let mut head = [0; 16];
@@ -227,8 +227,8 @@ impl<'a> Elf<'a> {
         Some(false)
     }
 
-    /// The first of these names that the program has as a symbol of its own, exported or not. All
-    /// names of symbols are read for that.
+    /// The first of these names that is a symbol of the program, exported or not. All symbol names
+    /// are read for that.
     pub fn find_symbol<'n>(&self, names: &[&'n [u8]]) -> Option<&'n [u8]> {
         const SYMBOLS: u64 = 2;
         const ENTRY: usize = 64;
@@ -250,8 +250,8 @@ impl<'a> Elf<'a> {
         self.find_text((start, length), names)
     }
 
-    /// The first of these texts that is among the program's constants, as a string of its own. All constants
-    /// are read for that.
+    /// The first of these texts that is among the program's constants, as a string of its own. All
+    /// constants are read for that.
     pub fn find_constant<'n>(&self, texts: &[&'n [u8]]) -> Option<&'n [u8]> {
         const MOST: u64 = 256 << 20;
         const WRITABLE: u64 = 2;
@@ -289,7 +289,7 @@ impl<'a> Elf<'a> {
         None
     }
 
-    /// Fills the room from the head of the file, or else from the file.
+    /// Fills the room from the head of the file, or from the file itself.
     fn get(&self, at: u64, room: &mut [u8]) -> Option<()> {
         let start = usize::try_from(at).ok()?;
         match self.head.get(start..start.checked_add(room.len())?) {
@@ -301,7 +301,7 @@ impl<'a> Elf<'a> {
     }
 }
 
-/// As the GNU hash table has it.
+/// The hash function of the GNU hash table.
 fn hash(name: &[u8]) -> u32 {
     let step = |hash: u32, &byte: &u8| hash.wrapping_mul(33).wrapping_add(u32::from(byte));
     name.iter().fold(5381, step)

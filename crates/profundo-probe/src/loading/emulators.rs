@@ -1,5 +1,5 @@
-//! Programs that emulate the one that they run. They give it their own environment, and it would load
-//! what is named there; nothing that samples by signals works inside.
+//! Programs that emulate the one that they run. They give it their own environment, and it would
+//! load the libraries named there; sampling by signals does not work inside.
 
 /// A program that runs another one's instructions itself, or replays them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,7 +13,7 @@ pub enum Emulator {
 }
 
 impl Emulator {
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Valgrind => "valgrind",
@@ -22,7 +22,7 @@ impl Emulator {
         }
     }
 
-    /// The one whose file this is.
+    /// The emulator with this path.
     pub fn of_path(path: &[u8]) -> Option<Self> {
         let mut parts = path.rsplit(|&byte| byte == b'/');
         let name = parts.next()?;
@@ -43,7 +43,8 @@ impl Emulator {
     }
 }
 
-/// Whose programs QEMU emulates. Its other programs (`qemu-system-…`, `qemu-img`) are ordinary ones.
+/// The machines that QEMU emulates programs of. Its other programs (`qemu-system-…`, `qemu-img`)
+/// are ordinary ones.
 const MACHINES: &[&[u8]] = &[
     b"aarch64",
     b"aarch64_be",

@@ -1,10 +1,10 @@
-//! Files that are looked at before an exec, by the bare system calls.
+//! Files that are read before an exec, by bare system calls.
 
 use core::ffi::{CStr, c_int};
 
 use crate::sys;
 
-/// How much of a file is looked at first: its head, and mostly all of what is needed.
+/// The number of bytes read first: the head, and mostly all that is needed.
 pub const HEAD: usize = 1024;
 
 /// An open file.
@@ -30,7 +30,7 @@ impl File {
         })
     }
 
-    /// One that the program has open. Its position stays where it is.
+    /// A file that the program has open. Its position stays.
     pub fn borrow(descriptor: c_int) -> Self {
         Self {
             descriptor,
@@ -38,7 +38,7 @@ impl File {
         }
     }
 
-    /// Returns how many bytes there were.
+    /// Returns the number of bytes read.
     pub fn read_at(&self, at: u64, room: &mut [u8]) -> usize {
         // SAFETY: the room is ours.
         let count = unsafe {
@@ -66,7 +66,7 @@ impl Drop for File {
     }
 }
 
-/// Whether the calling user may do this with a file: `R_OK` or `X_OK`.
+/// Whether the calling user has this access to a file: `R_OK` or `X_OK`.
 pub fn may(path: &CStr, how: c_int) -> bool {
     let here = libc::AT_FDCWD as usize;
     // SAFETY: the path ends in a NUL.

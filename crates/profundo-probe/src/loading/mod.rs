@@ -1,11 +1,11 @@
-//! What a program that is about to be executed can be given: judged by its file, before the exec.
+//! The libraries that a program can be given at its exec, judged by its file beforehand.
 //!
 //! A program of another machine or C library cannot load the agent. One that was linked with a
 //! sanitizer wants that runtime before all other libraries. One that a tool like valgrind emulates
-//! must not have anything of ours in it. Where it cannot be told, it is assumed that all is well.
+//! must not have anything of ours in it. In doubt, the program is taken for an ordinary one.
 //!
-//! The agent asks before each exec, perhaps in a child that borrows its parent's memory (`vfork`), so
-//! this writes nothing but its own stack. The command asks the same for the first program.
+//! The agent asks before each exec, perhaps in a child that borrows its parent's memory (`vfork`),
+//! so this writes nothing but its own stack. The command asks the same for the first program.
 
 mod elf;
 mod emulators;
@@ -27,7 +27,7 @@ use file::{File, HEAD};
 /// The longest path that the kernel takes.
 const PATH: usize = 4096;
 
-/// What is to be executed.
+/// The program to be executed.
 #[derive(Debug, Clone, Copy)]
 pub enum Target<'a> {
     /// The file at a path.
@@ -36,20 +36,20 @@ pub enum Target<'a> {
     Name(&'a CStr),
     /// An open file.
     File(c_int),
-    /// What is for the kernel to find out.
+    /// Left to the kernel.
     Unknown,
 }
 
-/// The variables that decide which files are meant.
+/// The variables that decide the files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Surroundings<'a> {
     /// `PATH`.
     pub path: Option<&'a [u8]>,
-    /// `LD_LIBRARY_PATH`, as the next program will have it.
+    /// `LD_LIBRARY_PATH` of the next program.
     pub library_path: Option<&'a [u8]>,
 }
 
-/// What a program can be given.
+/// The libraries that a program can be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The agent, before all other libraries.
@@ -60,12 +60,12 @@ pub enum Verdict {
     Nothing(Why),
 }
 
-/// Why a program is given nothing.
+/// The reason why a program is given nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// It is for another machine, or another loader.
+    /// The program is for another machine, or another loader.
     Foreign,
-    /// It emulates the program that it runs, which would load what is meant for it.
+    /// The program emulates the program that it runs, which would load the agent.
     Emulator(Emulator),
     /// The runtime of a sanitizer is a part of the program, or cannot be found.
     Sanitizer(Sanitizer),
@@ -81,8 +81,7 @@ pub fn judge(target: Target<'_>, surroundings: &Surroundings<'_>) -> Verdict {
     }
 }
 
-/// Looks for a name as `execvp` does. Only what stands in the way of that is of interest: a file
-/// that is found but may not be executed is passed over.
+/// Looks for a name as `execvp` does. A file that is found but may not be executed is skipped.
 fn of_name(name: &CStr, surroundings: &Surroundings<'_>) -> Verdict {
     const MOST: usize = 256;
     if name.to_bytes().contains(&b'/') {
@@ -112,19 +111,19 @@ fn of_path(path: &CStr, surroundings: &Surroundings<'_>, depth: u32) -> Verdict 
     }
     match File::open(path) {
         Some(file) => of_file(&file, surroundings, depth),
-        // It may be one to execute and not to read.
+        // It may be executable but not readable.
         None => Verdict::First,
     }
 }
 
 fn of_file(file: &File, surroundings: &Surroundings<'_>, depth: u32) -> Verdict {
-    /// As the kernel has it, or nearly so.
+    /// The kernel's limit of nested scripts, or nearly so.
     const DEEPEST: u32 = 5;
     let mut head = [0; HEAD];
     let count = file.read_at(0, &mut head);
     let head = head.get(..count).unwrap_or(&[]);
     if head.starts_with(b"\x7FELF") {
-        // What is cut or odd is for the kernel to judge.
+        // A cut or malformed file is left to the kernel.
         return of_elf(file, head, surroundings).unwrap_or(Verdict::First);
     }
     match head.strip_prefix(b"#!") {
@@ -147,14 +146,14 @@ fn of_interpreter(line: &[u8], surroundings: &Surroundings<'_>, depth: u32) -> V
     }
 }
 
-/// `None`: the file is cut or odd.
+/// `None`: the file is cut or malformed.
 fn of_elf(file: &File, head: &[u8], surroundings: &Surroundings<'_>) -> Option<Verdict> {
     let Some(elf) = Elf::new(file, head)? else {
         return Some(Verdict::Nothing(Why::Foreign));
     };
     let mut room = [0; 256];
     let Some(loader) = elf.loader(&mut room)? else {
-        // A program without a loader does not mind, and may start others that do.
+        // A program without a loader ignores the list, and may start others that do not.
         return Some(Verdict::First);
     };
     if !loader.ends_with(LOADER) {

@@ -1,15 +1,15 @@
 //! The list of preloaded libraries, with ours in it and without.
 //!
 //! Usually the agent stands first. Where a sanitizer is in the program or in the list, ours stands
-//! last: `theirs:agent`, or, where the runtime was put there by us, `theirs:runtime:agent:agent`. The
-//! agent's name twice says so, and the loader takes a name that comes again for nothing.
+//! last: `theirs:agent`, or, where the runtime was put there by us, `theirs:runtime:agent:agent`.
+//! The agent's name twice marks that, and the loader ignores a repeated name.
 
 use super::{Sanitizer, Verdict};
 
 /// A list without ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken<'a> {
-    /// What was there before ours came; `None`: there was no list.
+    /// The list before ours came; `None`: there was none.
     pub theirs: Option<&'a [u8]>,
     /// Whether ours stood behind the runtime of a sanitizer.
     pub is_behind: bool,
@@ -22,8 +22,8 @@ pub fn room_for(theirs: usize, agent: usize) -> usize {
     theirs + 2 * agent + RUNTIME + SEPARATORS
 }
 
-/// Writes the list for a program: theirs and the agent. `None`: the program gets nothing of ours, or
-/// there is no room. Returns the length.
+/// Writes the list for a program: theirs and the agent. `None`: the program gets nothing of ours,
+/// or there is no room. Returns the length.
 pub fn compose(
     verdict: Verdict,
     theirs: Option<&[u8]>,
@@ -95,7 +95,7 @@ pub fn take_out<'a>(list: &'a [u8], agent: &[u8]) -> Taken<'a> {
     let Some(ours) = without_last(rest) else {
         return behind(Some(rest));
     };
-    // The runtime before it is ours too.
+    // The runtime before it is ours, too.
     let end = ours.iter().rposition(|&byte| byte == b':');
     behind(end.and_then(|end| ours.get(..end)))
 }

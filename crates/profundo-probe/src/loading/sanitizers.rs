@@ -1,11 +1,11 @@
-//! Sanitizers: which one a program was built with, and where its runtime is.
+//! Sanitizers: the one that a program was built with, and the file of its runtime.
 //!
-//! A runtime stands before `malloc` and much else, and some refuse to start behind another library.
+//! A runtime interposes `malloc` and much else, and some refuse to start behind another library.
 
 use super::elf::{Dynamic, Elf};
 use super::{Verdict, Why, file, join};
 
-/// Those whose runtime must come first. UBSan's replaces no function of the C library.
+/// Sanitizers whose runtime must come first. UBSan's replaces no function of the C library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Sanitizer {
     /// ASan.
@@ -21,7 +21,7 @@ pub enum Sanitizer {
 }
 
 impl Sanitizer {
-    /// All of them; numbered from 1 in this order.
+    /// All sanitizers, numbered from 1 in this order.
     pub const ALL: [Self; 5] = [
         Self::Address,
         Self::Thread,
@@ -30,7 +30,7 @@ impl Sanitizer {
         Self::HwAddress,
     ];
 
-    /// What it calls itself.
+    /// Its usual name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Address => "AddressSanitizer",
@@ -52,7 +52,7 @@ impl Sanitizer {
         }
     }
 
-    /// The one whose runtime a library is, by its path or name.
+    /// The sanitizer whose runtime a library is, by its path or name.
     pub fn of_library(path: &[u8]) -> Option<Self> {
         let name = path.rsplit(|&byte| byte == b'/').next()?;
         let short = name
@@ -94,13 +94,13 @@ impl Runtime {
         })
     }
 
-    /// Its name as programs ask the loader for it, such as `libasan.so.8`.
+    /// Its name in a program's list of libraries, such as `libasan.so.8`.
     pub fn name(&self) -> &[u8] {
         self.name.get(..self.length).unwrap_or(&[])
     }
 }
 
-/// Where the loader looks for libraries by itself.
+/// The loader's default folders.
 const FOLDERS: &[&[u8]] = &[
     #[cfg(target_arch = "x86_64")]
     b"/lib/x86_64-linux-gnu",
@@ -118,33 +118,36 @@ const FOLDERS: &[&[u8]] = &[
     b"/usr/local/lib",
 ];
 
-/// What a sanitizer demands. `None`: the program has none, or none that minds.
+/// The demand of a sanitizer. `None`: the program has none, or none that minds.
 pub fn of(elf: &Elf<'_>, library_path: Option<&[u8]>) -> Option<Verdict> {
     let dynamic = elf.dynamic()?;
     let library = elf.find_library(&dynamic, |name| {
         Some((Sanitizer::of_library(name)?, Runtime::new(name)))
     });
     if let Some((sanitizer, runtime)) = library {
-        let runtime = runtime.filter(|it| is_found(elf, &dynamic, it.name(), library_path));
+        let runtime =
+            runtime.filter(|runtime| is_found(elf, &dynamic, runtime.name(), library_path));
         // The loader would complain of a runtime that it does not find.
         let nothing = Verdict::Nothing(Why::Sanitizer(sanitizer));
         return Some(runtime.map_or(nothing, Verdict::Behind));
     }
     let all = Sanitizer::ALL;
-    let exported = all.into_iter().find(|it| elf.exports(&dynamic, it.start()));
-    // Only gcc exports nothing of it, and its runtimes start before all libraries.
+    let exported = all
+        .into_iter()
+        .find(|sanitizer| elf.exports(&dynamic, sanitizer.start()));
+    // Only gcc's programs export nothing of it, and its runtimes start before all libraries.
     let sanitizer = exported.or_else(|| {
         let is_possible = dynamic.has_early_functions;
         is_possible.then(|| of_texts(elf)).flatten()
     });
-    sanitizer.map(|it| Verdict::Nothing(Why::Sanitizer(it)))
+    sanitizer.map(|sanitizer| Verdict::Nothing(Why::Sanitizer(sanitizer)))
 }
 
-/// The one whose start is among the program's symbols. A program without symbols has what its runtime calls
-/// itself in reports.
+/// The sanitizer whose start is among the program's symbols. A program without symbols has the
+/// runtime's name for its reports.
 fn of_texts(elf: &Elf<'_>) -> Option<Sanitizer> {
     let starts = Sanitizer::ALL.map(Sanitizer::start);
-    let names = Sanitizer::ALL.map(|it| it.name().as_bytes());
+    let names = Sanitizer::ALL.map(|sanitizer| sanitizer.name().as_bytes());
     let found = elf
         .find_symbol(&starts)
         .or_else(|| elf.find_constant(&names))?;
@@ -152,7 +155,7 @@ fn of_texts(elf: &Elf<'_>) -> Option<Sanitizer> {
     Sanitizer::ALL.into_iter().find(is_it)
 }
 
-/// Whether a library is where the loader looks for it, as far as that is simple to say.
+/// Whether the loader finds a library in the places that are simple to check.
 fn is_found(elf: &Elf<'_>, dynamic: &Dynamic, name: &[u8], library_path: Option<&[u8]>) -> bool {
     let is_in = |folder: &[u8]| {
         let mut room = [0; 512];

@@ -1,4 +1,4 @@
-//! Programs are judged by their files, and lists of libraries are put together and taken apart.
+//! Programs are judged by their files, and lists of libraries are composed and taken apart.
 
 use super::*;
 use std::ffi::CString;
@@ -62,7 +62,7 @@ fn programs_of_other_machines_and_loaders_get_nothing() {
     musl[at..at + LOADER.len()].fill(0);
     musl[at..at + 3].copy_from_slice(b"ld-");
     assert_eq!(check("musl", &musl), FOREIGN);
-    // What is cut anywhere is judged, or left to the kernel.
+    // A file cut anywhere is judged, or left to the kernel.
     for length in 0..900 {
         check("cut", &musl[..length]);
     }
@@ -168,7 +168,7 @@ fn what_is_put_into_a_list_is_taken_out_again() {
         let mut again = [0; 200];
         let length = compose(verdict, Some(list), AGENT, &mut again).unwrap();
         assert_eq!(&again[..length], list);
-        // Nor does what has no room.
+        // Nor does a list without room.
         let mut small: Vec<u8> = std::vec![0; length - 1];
         assert_eq!(compose(verdict, Some(list), AGENT, &mut small), None);
     }

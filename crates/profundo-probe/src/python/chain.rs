@@ -1,5 +1,5 @@
-//! The walk of the interpreter's frames into words, and what is told on the way: code objects that
-//! are met for the first time, and what the thread is called.
+//! The walk of the interpreter's frames into words, with records of new code objects and of the
+//! thread's name.
 
 use core::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use profundo_cpython::{
     CodeKey, CodeShape, End as ChainEnd, Frame, Memory, Start, Step, TextShape, code_key,
     code_shape, flag, walk,
 };
-use profundo_wire::{CODE_HEAD_WORDS, CodeHead, Gil, PythonEnd, PythonWord, State, TextKind};
+use profundo_wire::{CODE_HEAD_WORDS, CodeHead, Gil, PythonEnd, PythonWord, State};
 
 use super::interpreter::Interpreter;
 use super::merge::entry_at;
@@ -15,6 +15,7 @@ use super::name;
 use super::pages::{CheckedMemory, ProcessMemory};
 use super::record::{Sampled, Writer};
 use super::task::{self, Outermost};
+use super::text::{as_bytes, kind_of, words_of};
 use crate::buffer::CHUNK_WORDS;
 use crate::heap::ReadLog;
 
@@ -24,17 +25,17 @@ const LONGEST_NAME: u32 = 4096;
 /// The walk of the interpreter's frames.
 pub(super) struct Chain<'a> {
     pub(super) writer: &'a Writer<'a>,
-    /// Where the words of the frames end at the latest.
+    /// The largest end of the frames' words.
     pub(super) most: usize,
-    /// Where the next one goes.
+    /// The place of the next word.
     pub(super) at: usize,
-    /// Where the code objects begin.
+    /// The start of the code objects.
     pub(super) codes: usize,
-    /// The outermost coroutine met so far.
+    /// The outermost coroutine so far.
     pub(super) outermost: Option<Outermost>,
-    /// The last frame that was met.
+    /// The last frame so far.
     pub(super) first: Option<Frame>,
-    /// Where the last boundary was on the C stack; at first, where that begins.
+    /// The last boundary on the C stack; at first, the start of that stack.
     pub(super) place: u64,
     /// Whether frames in another interpreter are missing.
     pub(super) is_partial: bool,
@@ -72,7 +73,7 @@ impl Chain<'_> {
         }
     }
 
-    /// Goes on as the walk did that has met the same frames before.
+    /// Continues like an earlier walk of the same frames.
     fn take_over(&mut self, words: &mut [u64]) -> PythonEnd {
         let Some(trails) = self.writer.sampled.trails else {
             return PythonEnd::Broken;
@@ -108,7 +109,7 @@ impl Chain<'_> {
         PythonEnd::Whole
     }
 
-    /// Keeps in mind what is told of tasks and threads.
+    /// Remembers the frames that name tasks and threads.
     fn meet(&mut self, frame: Frame, code: u32) {
         if frame.flags & flag::COROUTINE != 0 {
             self.outermost = Some(Outermost {
@@ -122,8 +123,8 @@ impl Chain<'_> {
         self.first = Some(frame);
     }
 
-    /// Walks the frames in another interpreter that may wait below those that were met. The state
-    /// may long have been freed; then its frames are not where they should be, and are dropped.
+    /// Walks the frames in another interpreter that may wait below the walked ones. The state may
+    /// have been freed long ago; then its frames are not where they should be, and are dropped.
     #[cold]
     fn walk_below(
         &mut self,
@@ -161,7 +162,7 @@ impl Chain<'_> {
         PythonEnd::Whole
     }
 
-    /// The room is too small: the walk is done again in a larger one, or ends here.
+    /// The room is too small: the walk is repeated in a larger one, or ends here.
     fn stop(&mut self) -> ControlFlow<()> {
         self.is_short = !self.is_last;
         ControlFlow::Break(())
@@ -212,8 +213,8 @@ impl Chain<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Tells what the thread is called, if it is time to.
-    pub(super) fn tell_name(&mut self, words: &mut [u64]) {
+    /// Writes the thread's name, if it is time to.
+    pub(super) fn write_thread_name(&mut self, words: &mut [u64]) {
         let Some(first) = self.first.filter(|_| !self.is_short) else {
             return;
         };
@@ -221,30 +222,30 @@ impl Chain<'_> {
         if slot.wants_name() {
             let free = words.get_mut(self.at..self.codes).unwrap_or_default();
             let layout = &self.writer.interpreter.layout;
-            if let Some(told) = name::tell(layout, head, &first, free) {
-                self.codes -= told;
+            if let Some(used) = name::write_own_name(layout, head, &first, free) {
+                self.codes -= used;
                 slot.note_named();
             }
         }
     }
 
-    /// The number of the task that runs, whose name is told if it was not before; 0 for none.
-    pub(super) fn tell_task(&mut self, memory: &mut ProcessMemory<'_>, words: &mut [u64]) -> u64 {
+    /// The number of the running task, whose name is written if it is new; 0 for none.
+    pub(super) fn write_task(&mut self, memory: &mut ProcessMemory<'_>, words: &mut [u64]) -> u64 {
         let Some(task) = self.outermost.filter(|_| !self.is_short) else {
             return 0;
         };
         let interpreter = self.writer.interpreter;
         let free = words.get_mut(self.at..self.codes).unwrap_or_default();
-        let (number, told) = match self.writer.gil_for_names(memory) {
-            Gil::Held | Gil::Collecting => task::tell(interpreter, memory, &task, free),
-            _ => task::tell(interpreter, &mut CheckedMemory, &task, free),
+        let (number, used) = match self.writer.gil_for_names(memory) {
+            Gil::Held | Gil::Collecting => task::write_if_new(interpreter, memory, &task, free),
+            _ => task::write_if_new(interpreter, &mut CheckedMemory, &task, free),
         };
-        self.codes -= told;
+        self.codes -= used;
         number
     }
 
-    /// The number of a frame's code object, which is told now if it was not before; 0 if it cannot
-    /// be. `None`: not in this room.
+    /// The number of a frame's code object, which is written if it is new; 0 if it cannot be
+    /// written. `None`: not in this room.
     fn number(
         &mut self,
         memory: &mut ProcessMemory<'_>,
@@ -260,13 +261,13 @@ impl Chain<'_> {
         let codes = &self.writer.interpreter.codes;
         let recent = self.writer.sampled.log.map(ReadLog::codes);
         let epoch = codes.epoch();
-        if let Some(number) = recent.and_then(|it| it.find(&key, epoch)) {
+        if let Some(number) = recent.and_then(|codes| codes.find(&key, epoch)) {
             return Some(number);
         }
         let hash = key.hash();
         let number = match codes.find(hash) {
             Some(number) => number,
-            None => self.tell(memory, words, &key, hash)?,
+            None => self.write_code(memory, words, &key, hash)?,
         };
         if let Some(recent) = recent.filter(|_| number != 0) {
             recent.keep(key, epoch, number);
@@ -274,10 +275,9 @@ impl Chain<'_> {
         Some(number)
     }
 
-    /// Writes a code object down. If it is large it gets a place beside, so that there stays room
-    /// for the stacks.
+    /// Writes a code object. A large one gets another place, so that there is room for the stacks.
     #[cold]
-    fn tell(
+    fn write_code(
         &mut self,
         memory: &mut ProcessMemory<'_>,
         words: &mut [u64],
@@ -294,7 +294,7 @@ impl Chain<'_> {
         let Some(whole) = code_head(layout.minor, &shape, 0, CHUNK_WORDS) else {
             return Some(0);
         };
-        // A stack of many code objects that are new must not lose its native frames to them.
+        // A stack of many new code objects must not lose its native frames to them.
         let for_stack = words.len() / 2;
         let free = words.get_mut(self.at..self.codes).unwrap_or_default();
         let left = free.len().saturating_sub(whole.words());
@@ -306,8 +306,8 @@ impl Chain<'_> {
             return Some(0);
         };
         let head = CodeHead { number, ..whole };
-        let is_told = if is_beside {
-            self.tell_beside(memory, head, &shape)
+        let is_written = if is_beside {
+            self.write_code_beside(memory, head, &shape)
         } else {
             let from = free.len() - head.words();
             let place = free.get_mut(from..).unwrap_or_default();
@@ -317,7 +317,7 @@ impl Chain<'_> {
             }
             copied.is_some()
         };
-        if !is_told {
+        if !is_written {
             return Some(0);
         }
         codes.keep(hash, number);
@@ -325,7 +325,7 @@ impl Chain<'_> {
     }
 
     /// Writes a code object into another chunk.
-    fn tell_beside(
+    fn write_code_beside(
         &self,
         memory: &mut ProcessMemory<'_>,
         head: CodeHead,
@@ -344,7 +344,7 @@ impl Chain<'_> {
     }
 }
 
-/// Copies a code object into words, as far as they reach; returns how many it took.
+/// Copies a code object into words, as far as they reach; returns the number of words used.
 pub fn copy_code(
     memory: &mut impl Memory,
     head: CodeHead,
@@ -370,28 +370,8 @@ pub fn copy_code(
     Some(head.words())
 }
 
-pub(super) fn words_of(bytes: u32) -> usize {
-    (bytes as usize).div_ceil(8)
-}
-
-/// The first bytes of some words.
-pub(super) fn as_bytes(words: &mut [u64], bytes: u32) -> &mut [u8] {
-    let length = (bytes as usize).min(words.len() * 8);
-    // SAFETY: the bytes are those of the words, which any bytes make.
-    unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), length) }
-}
-
-/// How a text is kept.
-pub(super) fn kind_of(text: TextShape) -> TextKind {
-    match text.width {
-        1 => TextKind::One,
-        2 => TextKind::Two,
-        _ => TextKind::Four,
-    }
-}
-
-/// The head of a code object's record that is to fit into so many words: names are cut where they
-/// are longer than any should be, and the line table takes what is left.
+/// The head of a code object's record for this many words: names are cut beyond a sensible length,
+/// and the line table gets the rest.
 pub fn code_head(minor: u8, shape: &CodeShape, number: u32, room: usize) -> Option<CodeHead> {
     let name = |text: TextShape| (kind_of(text), text.bytes.min(LONGEST_NAME));
     let mut head = CodeHead {

@@ -1,10 +1,10 @@
-//! What the handler knows of the interpreter in its process.
+//! The handler's knowledge of the interpreter in its process.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use profundo_cpython::{
-    Chain, DEBUG_WORDS, Layout, Refusal, Start, is_in_lock, layout_from_debug_offsets,
+    Chain, DEBUG_WORDS, Layout, Refusal, Start, is_in_lock, layout_from_debug_offsets, version,
 };
 use profundo_unwind::Regs;
 
@@ -21,24 +21,23 @@ pub struct Range {
 }
 
 impl Range {
-    /// Whether an address lies in it.
+    /// True if an address lies in the range.
     #[inline]
     pub fn holds(self, address: u64) -> bool {
         self.start <= address && address < self.end
     }
 }
 
-/// What a normal thread of the process finds out by `dlsym` and `dladdr1`. All of it is exported
-/// by each interpreter from 3.8 to 3.14, stripped ones too.
+/// The findings of a normal thread of the process by `dlsym` and `dladdr1`. Each known interpreter
+/// exports all of it, stripped ones too.
 #[derive(Debug, Clone, Copy)]
 pub struct Found {
-    /// CPython 3.what: from `Py_Version` (3.11 and later, a `u32` whose top byte is 3 and whose
-    /// next byte is this) or else from the text that `Py_GetVersion()` returns, which may be called
-    /// at any time.
+    /// CPython 3.what: from `Py_Version` if there is one, or else from the text that
+    /// `Py_GetVersion()` returns, which may be called at any time.
     pub minor: u8,
-    /// `PyGILState_GetThisThreadState`. Up to 3.13 it looks at a slot of `pthread_getspecific` and
-    /// nothing else, and it answers null before the interpreter is initialised, after it has been
-    /// finalised and on threads that it does not know: safe in a handler at any time.
+    /// `PyGILState_GetThisThreadState`. Up to 3.13 it only reads a slot of `pthread_getspecific`,
+    /// and it returns null before the interpreter is initialised, after it has been finalised and
+    /// on threads that it does not know: safe in a handler at any time.
     pub thread_state: unsafe extern "C" fn() -> *mut c_void,
     /// The address of `PyCode_Type`.
     pub code_type: u64,
@@ -46,9 +45,9 @@ pub struct Found {
     pub runtime: Range,
     /// `_PyEval_EvalFrameDefault`, with the size that its symbol has.
     pub function: Range,
-    /// Whether it was in the process from its start, as the executable or a library that the loader
-    /// loaded with it. From 3.14 on the thread state lies in thread-local storage, which a library
-    /// that was loaded later may allocate when it is touched.
+    /// True if the library was in the process from its start, as the executable or a library that
+    /// the loader loaded with it. From 3.14 on the thread state lies in thread-local storage, which
+    /// a library that was loaded later may allocate when it is touched.
     pub is_early: bool,
 }
 
@@ -57,19 +56,20 @@ pub struct Found {
 pub struct Interpreter {
     pub(super) layout: Layout,
     found: Found,
-    /// Where its evaluation loop lies, as pairs: `Header::evaluation`. Zeros until it is known.
+    /// The addresses of its evaluation loop, as pairs: `Header::evaluation`. Zeros until they are
+    /// known.
     evaluation: &'static [AtomicU64; 8],
-    /// The code objects that were met.
+    /// The known code objects.
     pub codes: CodeTable,
     pages: &'static [PageCache],
 }
 
 impl Interpreter {
-    /// Of what was found. `codes` is zeroed, private memory; `pages` likewise, one for each of the
-    /// probe's walk caches.
+    /// An interpreter from the findings. `codes` is zeroed, private memory; `pages` likewise, one
+    /// for each of the probe's walk caches.
     ///
     /// # Safety
-    /// `found` is true: the function is what it says, and `_PyRuntime` lies where it says.
+    /// `found` is true: the function and the address of `_PyRuntime` are right.
     pub unsafe fn new(
         found: Found,
         evaluation: &'static [AtomicU64; 8],
@@ -78,9 +78,10 @@ impl Interpreter {
     ) -> Result<Self, Refusal> {
         let mut words = [0; DEBUG_WORDS];
         let kept = (found.runtime.end.saturating_sub(found.runtime.start) / 8) as usize;
-        if found.minor >= 13 {
+        if version::has_debug_offsets(found.minor) {
             for (index, word) in words.iter_mut().take(kept).enumerate() {
-                // SAFETY: the word lies in `_PyRuntime`, which is mapped as long as the interpreter.
+                // SAFETY: the word lies in `_PyRuntime`, which is mapped as long as the
+                // interpreter.
                 *word = unsafe {
                     (found.runtime.start as *const u64)
                         .add(index)
@@ -89,7 +90,7 @@ impl Interpreter {
             }
         }
         let layout = layout_from_debug_offsets(found.minor, &words)?;
-        if found.minor >= 14 && !found.is_early {
+        if layout.state.is_thread_local && !found.is_early {
             return Err(Refusal::Late);
         }
         if found.code_type == 0 || found.runtime.start == 0 {
@@ -104,28 +105,28 @@ impl Interpreter {
         })
     }
 
-    /// CPython 3.what.
+    /// The `x` of CPython 3.x.
     pub fn minor(&self) -> u8 {
         self.layout.minor
     }
 
-    /// Where the runtime keeps its newest interpreter, with the first one behind it, if interpreters
-    /// may have locks of their own. Two words that can always be read.
+    /// The runtime's words for its newest interpreter and its first one, if interpreters may have
+    /// locks of their own. Two words that can always be read.
     pub fn interpreters(&self) -> Option<u64> {
-        let offset = u64::from(self.layout.interpreters);
+        let offset = u64::from(self.layout.interpreters_with_locks()?);
         let Range { start, end } = self.found.runtime;
-        (offset != 0 && offset + 16 <= end - start).then_some(start + offset)
+        (offset + 16 <= end - start).then_some(start + offset)
     }
 
-    /// Whether a condition variable is that of the lock that the calling thread's interpreter has
-    /// for itself. Dear.
+    /// Whether a condition variable belongs to the own lock of the calling thread's interpreter.
+    /// Expensive.
     #[cold]
     pub fn is_own_lock(&self, condition: u64) -> bool {
         let state = self.thread_state();
         state != 0 && is_in_lock(&self.layout, &mut CheckedMemory, state, condition)
     }
 
-    /// In the child of a fork, whose code objects are to be told anew. It is done at once, and no
+    /// In the child of a fork, whose code objects are written anew. It is called at once, while no
     /// other thread exists.
     pub fn reset_after_fork(&self) {
         self.codes.forget();
@@ -135,16 +136,18 @@ impl Interpreter {
         self.found.runtime.start
     }
 
-    /// The calling thread's state; 0 if it is none of the interpreter's.
+    /// The calling thread's state; 0 if it has none.
     pub(crate) fn thread_state(&self) -> u64 {
         // SAFETY: it is PyGILState_GetThisThreadState, as `new` was promised, which only looks.
         unsafe { (self.found.thread_state)() as u64 }
     }
 
-    /// What tells the innermost frame of a thread and its instruction from most others; 0 where there is none.
+    /// A hint that distinguishes the innermost frame of a thread and its instruction from most
+    /// others; 0 where there is none.
     ///
     /// # Safety
-    /// The calling thread runs with this state, or it is 0, and it is at a call: its frame is whole.
+    /// The calling thread runs with this state, or it is 0, and it is at a call: its frame is
+    /// whole.
     #[inline]
     pub(crate) unsafe fn leaf_hint(&self, state: u64) -> u64 {
         let layout = &self.layout;
@@ -155,8 +158,8 @@ impl Interpreter {
         // SAFETY: passed on.
         match unsafe { self.leaf_of(state) } {
             0 => 0,
-            // Before 3.11 the instruction is but half a word, and what is beside it changes as seldom.
-            frame => frame ^ word(frame, layout.instruction).rotate_left(32),
+            // Before 3.11 the instruction is half a word, and its neighbour changes as seldom.
+            frame => frame ^ word(frame, layout.frame.instruction).rotate_left(32),
         }
     }
 
@@ -184,7 +187,7 @@ impl Interpreter {
         }
     }
 
-    /// As [`Self::leaf_hint`], of many frames of the thread.
+    /// As [`Self::leaf_hint`], for many frames of the thread.
     ///
     /// # Safety
     /// As for that.
@@ -202,24 +205,24 @@ impl Interpreter {
             if frame == 0 {
                 break;
             }
-            let both = frame ^ word(frame, layout.instruction).rotate_left(32);
+            let both = frame ^ word(frame, layout.frame.instruction).rotate_left(32);
             hint = (hint.rotate_left(5) ^ both).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            frame = word(frame, layout.previous);
+            frame = word(frame, layout.frame.previous);
         }
         hint
     }
 
-    /// What the page cache with this number remembers. For the thread only that it is lent to.
+    /// The page cache with this number, only for the thread that it is lent to.
     pub(super) fn pages(&self, number: Option<u32>) -> Option<&'static PageCache> {
         self.pages.get(number? as usize)
     }
 
-    /// Where the evaluation loop lies.
+    /// The addresses of the evaluation loop.
     pub(super) fn ranges(&self) -> Ranges {
         let mut ranges = [Range::default(); 4];
         for (range, pair) in ranges.iter_mut().zip(self.evaluation.chunks_exact(2)) {
             if let [start, end] = pair {
-                // Whoever writes them writes the end first, so that a range is none or whole.
+                // The writer stores the end first, so that a range is none or whole.
                 range.start = start.load(Ordering::Acquire);
                 range.end = end.load(Ordering::Relaxed);
                 if range.start == 0 {
@@ -227,14 +230,17 @@ impl Interpreter {
                 }
             }
         }
-        let is_told = ranges.iter().any(|range| range.end != 0);
-        if let (false, Some(first)) = (is_told, ranges.first_mut()) {
+        let is_complete = ranges.iter().any(|range| range.end != 0);
+        if let (false, Some(first)) = (is_complete, ranges.first_mut()) {
             *first = self.found.function;
         }
-        Ranges { ranges, is_told }
+        Ranges {
+            ranges,
+            is_complete,
+        }
     }
 
-    /// What a walk of frames begins with that wait for those in another interpreter.
+    /// The inputs of a walk of frames that wait for those in another interpreter.
     pub(super) fn start_below(&self, state: u64) -> Start<'static> {
         Start {
             state,
@@ -244,7 +250,7 @@ impl Interpreter {
         }
     }
 
-    /// What a walk of the calling thread begins with.
+    /// The inputs of a walk of the calling thread.
     pub(super) fn start<'a>(
         &self,
         state: u64,
@@ -261,8 +267,9 @@ impl Interpreter {
     }
 }
 
-/// What the registers of a stopped thread say about its frames; its state and the type of code objects
-/// are left to the caller. `function` is `_PyEval_EvalFrameDefault`, and `all` what all registers hold.
+/// The evidence of a stopped thread's registers about its frames; its state and the type of code
+/// objects are left to the caller. `function` is `_PyEval_EvalFrameDefault`, and `all` the values
+/// of all registers.
 pub fn start_of<'a>(
     layout: &Layout,
     function: Range,
@@ -270,17 +277,9 @@ pub fn start_of<'a>(
     registers: &Regs,
     all: &'a [u64],
 ) -> Start<'a> {
-    // The first instructions of the evaluation loop link a record in before they fill it in.
-    // They were looked at in several builds; in others the window may be too short, and then
-    // a stack is broken or wrong now and then, or too long, which does no harm.
-    let window = match layout.minor {
-        11 => 0x70,
-        12 => 0xAE,
-        _ => 0,
-    };
-    let is_entering = registers.ip.wrapping_sub(function.start) < window;
-    // Before 3.14 the loop is one function, whose cold part pushes no frames.
-    let is_known = ranges.is_told || layout.minor < 14 && function.end != 0;
+    let is_entering =
+        registers.ip.wrapping_sub(function.start) < u64::from(layout.evaluation.entry_bytes);
+    let is_known = ranges.is_complete || layout.evaluation.is_one_function && function.end != 0;
     Start {
         is_settled: is_known && !ranges.hold(registers.ip),
         entering: is_entering.then_some(registers.sp),
@@ -289,15 +288,16 @@ pub fn start_of<'a>(
     }
 }
 
-/// Where the evaluation loop lies.
+/// The addresses of the evaluation loop.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranges {
     ranges: [Range; 4],
-    is_told: bool,
+    /// False if only one function of the loop is known.
+    is_complete: bool,
 }
 
 impl Ranges {
-    /// Of pairs of the first address and the one behind the last.
+    /// Ranges from pairs of the first address and the one behind the last.
     pub fn of(pairs: &[(u64, u64)]) -> Self {
         let mut ranges = [Range::default(); 4];
         for (range, &(start, end)) in ranges.iter_mut().zip(pairs) {
@@ -305,11 +305,11 @@ impl Ranges {
         }
         Self {
             ranges,
-            is_told: true,
+            is_complete: true,
         }
     }
 
-    /// Whether an address lies in one of them.
+    /// True if an address lies in one of the ranges.
     pub fn hold(&self, address: u64) -> bool {
         self.ranges.iter().any(|range| range.holds(address))
     }
@@ -320,7 +320,7 @@ impl Ranges {
 pub struct Interpreters(AtomicPtr<Interpreter>);
 
 impl Interpreters {
-    /// None yet.
+    /// No interpreter yet.
     pub const fn new() -> Self {
         Self(AtomicPtr::new(core::ptr::null_mut()))
     }

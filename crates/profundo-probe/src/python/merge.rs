@@ -1,4 +1,4 @@
-//! Which native frame each run of the evaluation loop is.
+//! The native frame of each run of the evaluation loop.
 //!
 //! From 3.11 on each run has a place on the C stack: it belongs to the native frame that this place
 //! lies in. Before, each of the interpreter's frames has a run of its own, so the native frames of
@@ -9,7 +9,7 @@ use profundo_wire::PythonWord;
 
 use super::interpreter::Ranges;
 
-/// An entry whose native frame is not known yet, with a place on the C stack, or 0.
+/// An entry whose native frame is unknown yet, with a place on the C stack, or 0.
 pub fn entry_at(stack: u64) -> u64 {
     ENTRY | stack & !ENTRY
 }
@@ -36,7 +36,7 @@ pub struct Merge<'a> {
 }
 
 impl<'a> Merge<'a> {
-    /// Of the interpreter's words, whose entries came from [`entry_at`].
+    /// Merges the interpreter's words, whose entries came from [`entry_at`].
     pub fn new(words: &'a mut [u64]) -> Self {
         let mut merge = Self {
             words,
@@ -47,8 +47,9 @@ impl<'a> Merge<'a> {
         merge
     }
 
-    /// Of a sample's words, whose entries have these places; more entries than places have none.
-    pub(crate) fn again(words: &'a mut [u64], places: &[u64]) -> Self {
+    /// Merges a sample's words, whose entries have these places; more entries than places have
+    /// none.
+    pub(crate) fn with_places(words: &'a mut [u64], places: &[u64]) -> Self {
         let entries = words.iter_mut().filter(|word| is_entry(**word));
         let places = places.iter().copied().chain(core::iter::repeat(0));
         for (word, place) in entries.zip(places) {
@@ -76,7 +77,7 @@ impl<'a> Merge<'a> {
         self.next = self.entry_from(self.next + 1);
     }
 
-    /// The native walk is over: what was not found has no native frame.
+    /// The native walk is over: the remaining entries have no native frame.
     pub fn finish(mut self) {
         while self.next < self.words.len() {
             self.fill(None);
@@ -99,7 +100,7 @@ impl Observer for Merge<'_> {
             self.fill(Some(index));
             return;
         }
-        // One that lies in no frame must not keep the others from being found.
+        // An entry that lies in no frame must not keep the others from being found.
         if stack < cfa {
             let after = self.entry_from(self.next + 1);
             if self.stack_of(after).is_some_and(lies_here) {
@@ -114,9 +115,9 @@ impl Observer for Merge<'_> {
 /// `is_whole`: both stacks reach their roots.
 ///
 /// Where the thread was stopped while it entered or left the loop, there is one native frame more
-/// than the interpreter has, at the leaf. So whole stacks are paired from the root. Where there are more
-/// than that, they are another stack's: that of whoever started a greenlet, which has no frames of the
-/// interpreter's on this one.
+/// than the interpreter has, at the leaf. So whole stacks are paired from the root. Further native
+/// frames belong to another stack: that of a greenlet's starter, which has no frames of the
+/// interpreter on this one.
 pub fn pair(words: &mut [u64], native: &[u64], ranges: &Ranges, is_whole: bool) {
     let count = words.iter().filter(|word| is_entry(**word)).count();
     let most = loops(native, ranges).count();
@@ -139,8 +140,9 @@ pub fn is_open(words: &[u64]) -> bool {
     words.last().is_some_and(|&word| !is_entry(word))
 }
 
-/// Finds the native frame of the outermost run, whose walk was cut before its end, so that nobody knows its
-/// place on the C stack: it is the first of the loop's that is further out than those of the other runs.
+/// Finds the native frame of the outermost run, whose walk was cut before its end, so that its
+/// place on the C stack is unknown: it is the first frame of the loop further out than those of the
+/// other runs.
 pub fn close(words: &mut [u64], native: &[u64], ranges: &Ranges) {
     let Some((last, others)) = words.split_last_mut() else {
         return;
@@ -154,7 +156,7 @@ pub fn close(words: &mut [u64], native: &[u64], ranges: &Ranges) {
     }
     let is_known = |word: &&u64| is_entry(**word);
     let from = match others.iter().rev().find(is_known) {
-        // Where the run before has none, nobody knows where this one begins.
+        // If the run before has none, the start of this one is unknown.
         Some(before) => found(before),
         None => Some(0),
     };

@@ -1,33 +1,33 @@
-//! What the interpreter calls a thread, read at one of its first samples.
+//! The interpreter's name of a thread, read at one of its first samples.
 //!
-//! The name hangs on objects that another thread may change while this one has let go of the
-//! interpreter's lock. So their memory is copied by the kernel, which refuses what is not mapped:
-//! dear, but done once or twice in a thread's life. What is half changed is no text, or nearly so;
-//! the name is then read at a later sample, or never.
+//! The name hangs on objects that another thread may change while this one has released the
+//! interpreter's lock. So their memory is copied by the kernel, which refuses unmapped addresses:
+//! expensive, but done once or twice in a thread's life. A half changed name is mostly no text; the
+//! name is then read at a later sample, or never.
 
 use profundo_cpython::{Frame, Layout, Memory, thread_name};
 use profundo_wire::{SampleHead, THREAD_NAME_HEAD_WORDS, ThreadNameHead};
 
-use super::chain::{as_bytes, kind_of};
 use super::pages::CheckedMemory;
+use super::text::{as_bytes, kind_of};
 
 /// Names are cut here, at their ends.
 const LONGEST: u32 = 1024;
 
-/// Writes a thread's name to the end of `free`; returns how many words it took. `first` is the
+/// Writes a thread's name to the end of `free`; returns the number of words used. `first` is the
 /// thread's outermost frame. `None`: it has no name, or there is too little room now.
 #[cold]
-pub(super) fn tell(
+pub(super) fn write_own_name(
     layout: &Layout,
     head: &SampleHead,
     first: &Frame,
     free: &mut [u64],
 ) -> Option<usize> {
-    tell_from(&mut CheckedMemory, layout, head, first, free)
+    write_thread_name(&mut CheckedMemory, layout, head, first, free)
 }
 
-/// The same, from any memory.
-pub fn tell_from(
+/// As [`write_own_name`], from any memory.
+pub fn write_thread_name(
     memory: &mut impl Memory,
     layout: &Layout,
     head: &SampleHead,

@@ -1,29 +1,27 @@
 //! Reading the interpreter's memory without ever touching a page that is not mapped.
 //!
-//! What a living frame points to is alive, so it is mapped. But a frame that is just being pushed
-//! may point anywhere, and it cannot be told from others by looking at it. So each page is asked
-//! for before it is read from, at some 150 ns, and believed for a tenth of a second: pages of
-//! frames and code come and go more seldom than that. An address that may be garbage is believed
-//! only on a page that was asked for in this very walk.
+//! An object that a living frame points to is alive, so it is mapped. But a frame that is just
+//! being pushed may point anywhere, and it looks like the others. So each page is probed before it
+//! is read, at some 150 ns, and trusted for a tenth of a second: pages of frames and code come and
+//! go more seldom than that. An address that may be garbage is trusted only on a page that was
+//! probed in this very walk.
 
 use core::cell::UnsafeCell;
 
 use profundo_cpython::Memory;
 
+use super::page::Page;
 use crate::heap::{Arrival, ReadLog, Trails};
 use crate::sys;
 
-/// How many pages a cache remembers.
+/// The number of pages of a cache.
 pub const PAGES: usize = 256;
 
-/// For how many cycles a page is believed: about a tenth of a second.
+/// The cycles for which a page is trusted: about a tenth of a second.
 const BELIEVED: u64 = 1 << 28;
 
 const PAGE_BITS: u32 = 12;
 const PAGE: u64 = 1 << PAGE_BITS;
-
-/// A page's number, and the walk in which it was found mapped, by the cycle counter.
-pub(crate) type Page = (u64, u64);
 
 /// The pages that a thread found mapped lately, in zeroed memory.
 #[derive(Debug)]
@@ -45,11 +43,11 @@ impl PageCache {
 pub(super) struct ProcessMemory<'a> {
     /// The thread's own stack, as far as it is known to be mapped.
     stack: (u64, u64),
-    /// A power of two of them.
+    /// The pages; their number is a power of two.
     pages: &'a mut [Page],
     began: u64,
     is_doubtful: bool,
-    /// Whatever the walk says.
+    /// Whether all addresses are doubtful, whatever the walk says.
     are_all_doubtful: bool,
     log: Option<&'a ReadLog>,
     trails: Option<&'a Trails>,
@@ -62,7 +60,7 @@ impl<'a> ProcessMemory<'a> {
         Self {
             stack,
             pages,
-            // 0 is what an unused entry says.
+            // 0 marks an unused entry.
             began: began.max(1),
             is_doubtful: false,
             are_all_doubtful: false,
@@ -72,17 +70,17 @@ impl<'a> ProcessMemory<'a> {
         }
     }
 
-    /// Notes what is read from now on, and takes over what is known of frames; or nothing any more.
+    /// Starts to note reads and to take over known frames, or stops.
     pub(super) fn set_log(&mut self, log: Option<&'a ReadLog>, trails: Option<&'a Trails>) {
         (self.log, self.trails) = (log, trails);
     }
 
-    /// Doubts all addresses from now on, or only those that the walk says.
+    /// Doubts all addresses from now on, or only those that the walk doubts.
     pub(super) fn doubt_all(&mut self, doubtful: bool) {
         self.are_all_doubtful = doubtful;
     }
 
-    /// Whether the page with this number is mapped.
+    /// True if the page with this number is mapped: asked for, if it was not lately.
     #[inline]
     fn is_mapped(&mut self, page: u64) -> bool {
         let index = (page ^ page >> 6) as usize & self.pages.len().wrapping_sub(1);
@@ -119,8 +117,8 @@ impl Memory for ProcessMemory<'_> {
             return None;
         }
         // SAFETY: the word is aligned, so it lies in one page, which is mapped: it is the thread's
-        // own stack, or it was found mapped, and what a living frame leads to stays mapped. Volatile,
-        // because its owner may have left anything there.
+        // own stack, or it was found mapped, and memory that a living frame leads to stays mapped.
+        // Volatile, because its owner may have left anything there.
         let word = unsafe { core::ptr::read_volatile(address as *const u64) };
         if let Some(log) = self.log {
             match self.trails.filter(|_| self.is_of_code) {
@@ -172,12 +170,13 @@ impl Memory for ProcessMemory<'_> {
     #[inline]
     fn arrive(&mut self, arrival: Arrival) -> bool {
         let both = self.trails.zip(self.log);
-        // SAFETY: there are trails only where the calling thread is at a call of ours, so that its frames are whole and alive.
+        // SAFETY: there are trails only where the calling thread is at a call of ours, so that its
+        // frames are whole and alive.
         both.is_some_and(|(trails, log)| unsafe { trails.arrive_python(arrival, log) })
     }
 }
 
-/// Reads the process's memory by the kernel's leave: dear, and right whatever other threads unmap.
+/// Reads the process's memory through the kernel: expensive, and safe whatever other threads unmap.
 #[derive(Debug)]
 pub(super) struct CheckedMemory;
 
@@ -224,7 +223,7 @@ mod tests {
     fn a_page_is_believed_for_a_while_but_not_in_doubt() {
         let word = 1_u64;
         let page = (&raw const word as u64) >> PAGE_BITS;
-        // A page that is not mapped, and was a moment ago.
+        // A page that was mapped a moment ago, and is not any more.
         let gone = 1 << 30;
         let fill = |pages: &mut [Page], seen| {
             for page in [page, gone] {

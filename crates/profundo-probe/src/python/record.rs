@@ -1,8 +1,7 @@
 //! A sample with both stacks, written into a room of the buffer.
 //!
-//! The interpreter's stack is walked first, so that the walk of the native one can say where each of
-//! its runs belongs. In the room it then looks like this, and is turned round into the order of a
-//! record:
+//! The interpreter's stack is walked first, so that the walk of the native one can find the place
+//! of each of its runs. The room then has this order, and is rotated into the order of a record:
 //!
 //! ```text
 //! ┌──────┬──────────────────┬───────────┬──── … ────┬──────────────────────┐
@@ -16,51 +15,51 @@
 
 use core::ops::ControlFlow;
 
-use profundo_cpython::{Known, Memory, States, Step, is_collecting, is_holder, running, walk};
+use profundo_cpython::{Known, Memory, Step, is_collecting, is_holder, running, walk};
 use profundo_unwind::Regs;
 use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, State};
 
 use super::chain::Chain;
 use super::interpreter::{Interpreter, Ranges};
 use super::merge::{Merge, close, entry_at, is_entry, is_open, pair};
-use super::pages::{Page, ProcessMemory};
-use crate::buffer::{Buffer, CHUNK_WORDS, Room};
+use super::page::Page;
+use super::pages::ProcessMemory;
+use crate::buffer::{Buffer, CHUNK_WORDS, MAX_DEPTH, Room};
 use crate::claims::Claim;
 use crate::heap::{ReadLog, Trails};
-use crate::rewalk::{Beginning, Behind, Entries};
-use crate::sample::MAX_DEPTH;
-use crate::threads::Slot;
+use crate::rewalk::{Beginning, Entries};
+use crate::slot::Slot;
 
-/// How many words the interpreter's stack may take.
+/// The largest number of words of the interpreter's stack.
 pub const MAX_PYTHON: usize = 3500;
 
 /// Pages for a thread that has no cache.
 const FEW_PAGES: usize = 16;
 
-/// What a sample of a thread is made of, besides its stacks.
+/// The parts of a thread's sample besides its stacks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sampled<'a> {
-    /// The numbers of the record, the stacks not counted.
+    /// The numbers of the record, without those of the stacks.
     pub head: SampleHead,
     pub registers: Regs,
-    /// What all registers hold.
+    /// The values of all registers.
     pub all: &'a [u64],
     /// The thread.
     pub slot: &'a Slot,
-    /// Whether it is the process's main thread.
+    /// True for the process's main thread.
     pub is_main: bool,
     pub beginning: Option<&'a Beginning<'a>>,
-    /// Where to note what is read of the interpreter's frames.
+    /// The log for reads of the interpreter's frames.
     pub log: Option<&'a ReadLog>,
-    /// What is known of frames, and is to be known.
+    /// The known frames, to be used and extended.
     pub trails: Option<&'a Trails>,
 }
 
-/// What a walk wrote.
+/// The result of a walk.
 struct Filled {
     python: usize,
     native: usize,
-    /// Where the code objects begin: they go on to the end of the room.
+    /// The start of the code objects: they go on to the end of the room.
     codes: usize,
     end: End,
     python_end: PythonEnd,
@@ -73,8 +72,8 @@ struct Filled {
     is_short: bool,
 }
 
-/// Writes one record, and the code objects that were not told before; returns the claim to go on
-/// with. `native` walks the native stack. `None`: the buffer is full.
+/// Writes one record, and the new code objects; returns the claim to go on with. `native` walks the
+/// native stack. `None`: the buffer is full.
 pub(crate) fn write(
     interpreter: &'static Interpreter,
     buffer: &Buffer,
@@ -88,9 +87,9 @@ pub(crate) fn write(
     let ranges = interpreter.ranges();
     let mut few = [(0, 0); FEW_PAGES];
     let lent = interpreter.pages(sampled.slot.cache());
-    // SAFETY: the cache is lent to this thread, whose slot is marked busy: nobody else is here.
+    // SAFETY: the cache is lent to this thread, whose slot is marked busy: no other code uses it.
     let lent = lent.and_then(|pages| unsafe { pages.get().as_mut() });
-    // SAFETY: the log is this thread's alone, which is here once.
+    // SAFETY: the log is this thread's alone, which does not reenter this.
     let logged = sampled.log.map(|log| unsafe { &mut *log.pages() });
     let pages: &mut [Page] = match (logged, lent) {
         (Some(pages), _) => pages,
@@ -113,7 +112,7 @@ pub(crate) fn write(
         gil: Gil::None,
         sampled,
     };
-    // Of an allocation only its place is wanted.
+    // For an allocation, only its place is wanted.
     if sampled.head.state != State::Allocating {
         writer.gil = match writer.find_gil(&mut memory) {
             Gil::Released if sampled.slot.is_waiting() => Gil::Waiting,
@@ -122,22 +121,29 @@ pub(crate) fn write(
     }
 
     let mut room = buffer.open(claim)?;
-    let behind = sampled.beginning.map_or(0, |it| it.told.words());
-    let most = sampled.beginning.and_then(|it| it.most);
-    // A stack that is cut needs no more room than that.
+    let trailer_words = sampled
+        .beginning
+        .map_or(0, |beginning| beginning.trailer.words());
+    let most = sampled.beginning.and_then(|beginning| beginning.most);
+    // A cut stack needs no more room than that.
     let most = most.map_or(usize::MAX, |most| SAMPLE_HEAD_WORDS + 2 * most);
     let is_last = most < CHUNK_WORDS || room.words.len() == CHUNK_WORDS;
-    let words = all_but(room.words, behind);
+    let words = all_but(room.words, trailer_words);
     let length = words.len().min(most);
     let words = words.get_mut(..length).unwrap_or_default();
     let mut filled = writer.fill(&mut memory, words, is_last, &mut native);
     if filled.is_short {
-        give_back(buffer, room, filled.codes, behind);
-        room = buffer.open_for(SAMPLE_HEAD_WORDS + MAX_DEPTH + behind)?;
-        filled = writer.fill(&mut memory, all_but(room.words, behind), true, &mut native);
+        give_back(buffer, room, filled.codes, trailer_words);
+        room = buffer.open_for(SAMPLE_HEAD_WORDS + MAX_DEPTH + trailer_words)?;
+        filled = writer.fill(
+            &mut memory,
+            all_but(room.words, trailer_words),
+            true,
+            &mut native,
+        );
     }
     let Some(kept) = buffer.reserve(filled.native) else {
-        give_back(buffer, room, filled.codes, behind);
+        give_back(buffer, room, filled.codes, trailer_words);
         return None;
     };
     if kept < filled.native {
@@ -156,44 +162,20 @@ pub(crate) fn write(
         },
         ..sampled.head
     };
-    let words = all_but(room.words, behind);
+    let words = all_but(room.words, trailer_words);
     let length = words.len().min(most);
     let words = words.get_mut(..length).unwrap_or_default();
     let words = in_order(words, &filled, kept, &head);
-    let codes = words - (SAMPLE_HEAD_WORDS + kept + filled.python);
-    let told = match sampled.beginning {
-        None => Behind::Nothing,
-        Some(beginning) => {
-            let stack = room.words.get(codes + SAMPLE_HEAD_WORDS..words);
-            match beginning.told.of(&head, stack.unwrap_or_default()) {
-                Some(told) => told,
-                // The code objects stay: they will not be told again.
-                None if codes == 0 => return Some(buffer.abandon(room)),
-                None => return Some(buffer.commit_others(room, codes)),
-            }
-        }
-    };
-    let wanted = sampled.beginning.filter(|it| it.is_wanted());
-    let (room, words) = match wanted {
-        None => (room, words),
-        Some(beginning) => {
-            let entries = writer.entries(room.words, words, &filled);
-            let places = |out: &mut [u64]| writer.places(&mut memory, out);
-            beginning.append(buffer, room, words, entries, places)
-        }
-    };
-    let beginning = sampled.beginning;
-    let words = beginning.map_or(words, |it| it.append_told(told, room.words, words));
-    Some(buffer.commit(room, words))
+    Some(writer.commit(&mut memory, room, words, &filled, &head))
 }
 
-/// The words but the last ones, which are kept for what is told behind the sample.
+/// The words without the last ones, which are kept for the trailer.
 fn all_but(words: &mut [u64], last: usize) -> &mut [u64] {
     let count = words.len().saturating_sub(last);
     words.get_mut(..count).unwrap_or_default()
 }
 
-/// Turns what was filled into records; returns how many words they are.
+/// Turns the written words into records; returns their length.
 fn in_order(words: &mut [u64], filled: &Filled, kept: usize, head: &SampleHead) -> usize {
     if let Some(first) = words.first_chunk_mut() {
         *first = head.to_words();
@@ -202,7 +184,7 @@ fn in_order(words: &mut [u64], filled: &Filled, kept: usize, head: &SampleHead) 
     if let Some(both) = words.get_mut(both) {
         both.rotate_left(filled.python);
         if let Some(behind) = both.get_mut(kept..) {
-            // What does not fit the budget is dropped between the two.
+            // Frames beyond the budget are dropped between the two.
             behind.rotate_left(filled.native - kept);
         }
     }
@@ -217,10 +199,10 @@ fn in_order(words: &mut [u64], filled: &Filled, kept: usize, head: &SampleHead) 
     codes + sample
 }
 
-/// Gives a room back without a sample, but with the code objects in it: they will not be told
+/// Gives a room back without a sample, but with the code objects in it: they will not be written
 /// again.
-fn give_back(buffer: &Buffer, room: Room<'_>, codes: usize, behind: usize) {
-    let words = all_but(room.words, behind);
+fn give_back(buffer: &Buffer, room: Room<'_>, codes: usize, trailer_words: usize) {
+    let words = all_but(room.words, trailer_words);
     let count = words.len().saturating_sub(codes);
     if count == 0 {
         buffer.abandon(room);
@@ -230,8 +212,8 @@ fn give_back(buffer: &Buffer, room: Room<'_>, codes: usize, behind: usize) {
     buffer.commit_others(room, count);
 }
 
-/// The state that the thread runs with, and one in another interpreter that it ran with when that
-/// began to run; 0 for none.
+/// The state that the thread runs with, and the one in another interpreter that was suspended when
+/// this one began to run; 0 for none.
 fn states(
     interpreter: &Interpreter,
     ranges: &Ranges,
@@ -249,37 +231,71 @@ fn states(
     if known.state == 0 {
         return (0, 0);
     }
-    let (last, before) = slot.states();
-    let old = States { last, before };
+    let old = slot.states();
     let mut states = old;
     let runtime = interpreter.runtime();
     let now = running(&interpreter.layout, memory, runtime, known, &mut states);
     if states != old {
-        slot.set_states((states.last, states.before));
+        slot.set_states(states);
     }
     now
 }
 
-/// What a record is made from.
+/// The inputs of a record.
 pub(super) struct Writer<'a> {
     pub(super) interpreter: &'static Interpreter,
     pub(super) buffer: &'a Buffer,
     pub(super) ranges: Ranges,
     /// The thread state.
     pub(super) state: u64,
-    /// One in another interpreter, whose frames may wait below; 0 for none.
+    /// The state in another interpreter, whose frames may wait below; 0 for none.
     pub(super) below: u64,
-    /// What the thread has to do with the lock.
+    /// The state of the interpreter's lock, seen from the thread.
     pub(super) gil: Gil,
     pub(super) sampled: &'a Sampled<'a>,
 }
 
 impl<'a> Writer<'a> {
-    /// What there is to find again among the interpreter's words, which are the last ones of those
-    /// that are used.
+    /// Publishes the record and the code objects before it, the first `words` words of the room,
+    /// with the records that follow the sample.
+    fn commit(
+        &self,
+        memory: &mut ProcessMemory<'_>,
+        room: Room<'_>,
+        words: usize,
+        filled: &Filled,
+        head: &SampleHead,
+    ) -> Claim {
+        let buffer = self.buffer;
+        let Some(beginning) = self.sampled.beginning else {
+            return buffer.commit(room, words);
+        };
+        let sample = SAMPLE_HEAD_WORDS + usize::from(head.frames) + filled.python;
+        let codes = words - sample;
+        let stack = room.words.get(codes + SAMPLE_HEAD_WORDS..words);
+        let trailer = match beginning.trailer.of(head, stack.unwrap_or_default()) {
+            Some(trailer) => trailer,
+            // The code objects stay: they will not be written again.
+            None if codes == 0 => return buffer.abandon(room),
+            None => return buffer.commit_others(room, codes),
+        };
+        let (room, words) = match beginning.is_wanted() {
+            false => (room, words),
+            true => {
+                let entries = self.entries(room.words, words, filled);
+                let places = |out: &mut [u64]| self.places(memory, out);
+                beginning.append(buffer, room, words, entries, places)
+            }
+        };
+        let words = beginning.append_trailer(trailer, room.words, words);
+        buffer.commit(room, words)
+    }
+
+    /// The entries to be found again among the interpreter's words, which are the last ones of the
+    /// used words.
     #[cold]
     fn entries(&self, words: &[u64], used: usize, filled: &Filled) -> Entries {
-        let is_by_order = self.interpreter.layout.owner == 0;
+        let is_by_order = self.interpreter.layout.frame.owner == 0;
         let python = used.saturating_sub(filled.python)..used;
         let python = words.get(python).unwrap_or_default();
         let count = python.iter().filter(|word| is_entry(**word)).count();
@@ -292,7 +308,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the places of the entries on the stack, which the words do not have any more. False:
-    /// there are not as many.
+    /// their number differs.
     #[cold]
     fn places(&self, memory: &mut ProcessMemory<'_>, out: &mut [u64]) -> bool {
         if out.is_empty() {
@@ -316,12 +332,12 @@ impl<'a> Writer<'a> {
                 _ => ControlFlow::Continue(()),
             }
         });
-        // Those in an interpreter below are not found.
+        // Entries in an interpreter below are not found.
         left == 0 && self.below == 0
     }
 
-    /// What the thread has to do with the lock, found out now where the record does not say it: names are read without
-    /// asking the kernel for each word where the thread holds it.
+    /// The state of the lock, found out now if the record does not have it: names are read without
+    /// the kernel's check of each word while the thread holds it.
     pub(super) fn gil_for_names(&self, memory: &mut ProcessMemory<'_>) -> Gil {
         match self.sampled.head.state {
             State::Allocating => self.find_gil(memory),
@@ -329,7 +345,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What the thread has to do with the lock.
+    /// The state of the lock.
     fn find_gil(&self, memory: &mut ProcessMemory<'_>) -> Gil {
         if self.state == 0 {
             return Gil::None;
@@ -373,7 +389,7 @@ impl<'a> Writer<'a> {
             is_short: false,
         };
         let Sampled { log, trails, .. } = *self.sampled;
-        // What is in another interpreter is another walk.
+        // Frames in another interpreter are another walk.
         let trails = trails.filter(|_| self.below == 0);
         memory.set_log(log, trails);
         if let Some(trails) = trails {
@@ -385,10 +401,10 @@ impl<'a> Writer<'a> {
             trails.end_python(python_end == PythonEnd::Whole, log);
         }
         if python_end == PythonEnd::Whole && !self.sampled.is_main {
-            chain.tell_name(words);
+            chain.write_thread_name(words);
         }
         let task = match python_end {
-            PythonEnd::Whole => chain.tell_task(memory, words),
+            PythonEnd::Whole => chain.write_task(memory, words),
             _ => 0,
         };
         let Chain {
@@ -398,7 +414,7 @@ impl<'a> Writer<'a> {
             is_short,
             ..
         } = chain;
-        // What is kept of a run that was cut has its place among the native frames all the same.
+        // The kept part of a cut run has its place among the native frames all the same.
         let python = words.get(SAMPLE_HEAD_WORDS..at).unwrap_or_default();
         let is_cut = python_end != PythonEnd::Whole && at < codes && is_open(python);
         if is_cut && let Some(word) = words.get_mut(at) {
@@ -426,7 +442,7 @@ impl<'a> Writer<'a> {
         let mut merge = Merge::new(python);
         (filled.native, filled.end) = native(out, &mut merge);
         filled.is_short = filled.end == End::Truncated && limit < MAX_DEPTH && !is_last;
-        if self.interpreter.layout.owner == 0 {
+        if self.interpreter.layout.frame.owner == 0 {
             let stack = out.get(..filled.native).unwrap_or_default();
             let is_whole = filled.end == End::Root && python_end == PythonEnd::Whole && !is_partial;
             pair(python, stack, &self.ranges, is_whole);

@@ -1,13 +1,14 @@
-//! The code objects that were met, by what tells them apart, with the numbers they were told under.
+//! The known code objects, by a hash of their identity, with the numbers that they were recorded
+//! under.
 //!
-//! The table is bounded: where it is full, an old entry makes room, and if its code object is met
-//! again it is told again under a new number. In the child of a fork everything is forgotten by
-//! counting an epoch up, and not a word of the table is touched.
+//! The table is bounded: where it is full, an old entry makes room, and if its code object comes
+//! again, it is recorded again under a new number. In the child of a fork everything is forgotten
+//! by incrementing the epoch, and not a word of the table is touched.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// A code object's number with the epoch it holds in, and what it is known by. Zeroed memory is an
-/// unused entry.
+/// A code object's number with the epoch it holds in, and its hash. Zeroed memory is an unused
+/// entry.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct CodeEntry {
@@ -16,7 +17,7 @@ pub struct CodeEntry {
     hash: AtomicU64,
 }
 
-/// How many neighbouring entries a code object may have: two lines of memory.
+/// The number of neighbouring entries for a code object: two cache lines.
 const WAYS: usize = 8;
 /// Numbers have 30 bits.
 const MOST: u32 = (1 << 30) - 1;
@@ -27,14 +28,15 @@ pub struct CodeTable {
     entries: &'static [CodeEntry],
     /// Counts from 0, but an entry's from 1.
     epoch: AtomicU32,
-    /// How many numbers were given out.
+    /// The number of numbers given out.
     given: AtomicU32,
-    /// Which of its neighbours an entry replaces.
+    /// The neighbour that is replaced next.
     turn: AtomicU32,
 }
 
 impl CodeTable {
-    /// Over zeroed memory that no other process shares. The number of entries is a power of two.
+    /// A table over zeroed memory that no other process shares. The number of entries is a power of
+    /// two.
     pub const fn new(entries: &'static [CodeEntry]) -> Self {
         Self {
             entries,
@@ -44,12 +46,12 @@ impl CodeTable {
         }
     }
 
-    /// How many numbers were given out.
+    /// The number of numbers given out.
     pub fn given(&self) -> u32 {
         self.given.load(Ordering::Relaxed)
     }
 
-    /// In which epoch numbers hold that are given now. It is never 0.
+    /// The epoch of numbers that are given now. It is never 0.
     pub(super) fn epoch(&self) -> u64 {
         u64::from(self.epoch.load(Ordering::Relaxed)) + 1
     }
@@ -63,7 +65,7 @@ impl CodeTable {
             .unwrap_or(entries)
     }
 
-    /// The number of the code object that is known by this.
+    /// The number of the code object with this hash.
     #[inline]
     pub(super) fn find(&self, hash: u64) -> Option<u32> {
         let epoch = self.epoch();
@@ -90,7 +92,7 @@ impl CodeTable {
             .map(|given| given + 1)
     }
 
-    /// Remembers a code object, which has been told. Two threads may remember one twice.
+    /// Remembers a recorded code object. Two threads may remember one twice.
     pub(super) fn keep(&self, hash: u64, number: u32) {
         let epoch = self.epoch();
         let places = self.places(hash);
@@ -102,7 +104,7 @@ impl CodeTable {
             .or_else(|| places.get(turn % places.len().max(1)));
         let Some(entry) = chosen else { return };
         let old = entry.number.load(Ordering::Relaxed);
-        // Whoever loses, or meets an entry that changes, leaves it: the object is told again.
+        // A thread that loses, or finds a changing entry, gives up: the object is recorded again.
         if old == u64::MAX
             || entry
                 .number
@@ -118,7 +120,7 @@ impl CodeTable {
             .store(epoch << 32 | u64::from(number), Ordering::Release);
     }
 
-    /// Forgets everything, and gives numbers from 1 again. For the child of a fork.
+    /// Forgets everything, and restarts the numbers at 1. For the child of a fork.
     pub(super) fn forget(&self) {
         self.epoch.fetch_add(1, Ordering::Relaxed);
         self.given.store(0, Ordering::Relaxed);
@@ -136,7 +138,7 @@ mod tests {
         CodeTable::new(Box::leak(entries.into_boxed_slice()))
     }
 
-    /// As a hash spreads.
+    /// A number spread like a hash.
     fn hash(of: u64) -> u64 {
         of.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1
     }

@@ -1,20 +1,21 @@
-//! Which asynchronous task a sample belongs to, and what that is called.
+//! The asynchronous task of a sample, and its name.
 //!
-//! A task that has a name is known by it, too, so the name is read at each sample: it hangs on objects
-//! that stay as they are as long as the thread holds the interpreter's lock. Without it another thread
-//! could change them, and then their memory is copied by the kernel, which refuses what is not mapped.
+//! A name is a part of its task's identity, so it is read at each sample: it hangs on objects that
+//! do not change as long as the thread holds the interpreter's lock. Without it another thread
+//! could change them, and then their memory is copied by the kernel, which refuses unmapped
+//! addresses.
 
 use profundo_cpython::{Frame, Layout, Memory, TaskName, TextShape, task_name};
 use profundo_wire::{TASK_NAME_HEAD_WORDS, TaskNameHead, TextKind, python_task};
 
-use super::chain::{as_bytes, kind_of};
 use super::interpreter::Interpreter;
+use super::text::{as_bytes, kind_of};
 
 /// Names are cut here, at their ends.
 const LONGEST: u32 = 1024;
 
-/// How much of a name tells it from others.
-const TELLING: usize = 8;
+/// The number of words of a name that its hash covers.
+const HASHED_WORDS: usize = 8;
 
 /// An odd number with no pattern in it.
 const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -26,39 +27,39 @@ pub struct Outermost {
     pub code: u32,
     /// Its frame.
     pub frame: u64,
-    /// What called it.
+    /// Its caller.
     pub caller: Option<Frame>,
 }
 
-/// A task, as a stack tells of it.
+/// A task, as found on a stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Task {
     /// Its number.
     pub number: u64,
-    /// What it is called, if it has a name of its own.
+    /// Its own name, if it has one.
     pub name: Option<TaskName>,
 }
 
 impl Task {
-    /// The task that a stack's outermost coroutine is of.
+    /// The task of a stack's outermost coroutine.
     pub fn of(layout: &Layout, memory: &mut impl Memory, coroutine: &Outermost) -> Self {
         let caller = coroutine.caller.as_ref();
         let name = caller
             .and_then(|caller| task_name(layout, memory, caller, coroutine.frame))
-            .and_then(|name| Some((name, telling(memory, name)?)));
-        let told = name.map_or(0, |(_, told)| told);
+            .and_then(|name| Some((name, name_hash(memory, name)?)));
+        let hash = name.map_or(0, |(_, hash)| hash);
         Self {
-            number: python_task(coroutine.code, coroutine.frame, told),
+            number: python_task(coroutine.code, coroutine.frame, hash),
             name: name.map(|(name, _)| name),
         }
     }
 
-    /// What it is known by among code objects, which are known by other mixtures.
+    /// Its hash among those of code objects, which are mixed in another way.
     pub fn hash(&self) -> u64 {
         (self.number ^ MIX).wrapping_mul(MIX).rotate_left(32)
     }
 
-    /// Writes its name to the end of `free`; returns how many words that took.
+    /// Writes its name to the end of `free`; returns the number of words used.
     pub fn write(&self, memory: &mut impl Memory, free: &mut [u64]) -> usize {
         match self.name {
             Some(name) if self.number != 0 => write(memory, self.number, name, free),
@@ -67,9 +68,9 @@ impl Task {
     }
 }
 
-/// The number of a task. Its name is written to the end of `free` if it was not told before; how
-/// many words that took comes second.
-pub(super) fn tell(
+/// The number of a task, and the number of words used: its name is written to the end of `free` if
+/// it is new.
+pub(super) fn write_if_new(
     interpreter: &Interpreter,
     memory: &mut impl Memory,
     coroutine: &Outermost,
@@ -80,21 +81,21 @@ pub(super) fn tell(
     if task.name.is_none() || interpreter.codes.find(hash).is_some() {
         return (task.number, 0);
     }
-    let told = task.write(memory, free);
-    if told != 0 {
-        // Only whether it is there is ever asked, so one number does for all.
+    let used = task.write(memory, free);
+    if used != 0 {
+        // Only its presence is ever checked, so one number does for all.
         interpreter.codes.keep(hash, 1);
     }
-    (task.number, told)
+    (task.number, used)
 }
 
 /// A number that two names hardly ever share. `None` if the name cannot be read.
-fn telling(memory: &mut impl Memory, name: TaskName) -> Option<u64> {
+fn name_hash(memory: &mut impl Memory, name: TaskName) -> Option<u64> {
     let TextShape { address, bytes, .. } = match name {
         TaskName::Number(number) => return Some(mixed(number, 1)),
         TaskName::Text(text) => text,
     };
-    let mut words = [0; TELLING];
+    let mut words = [0; HASHED_WORDS];
     let read = memory.bytes(address, as_bytes(&mut words, bytes));
     read.then(|| {
         words
@@ -108,7 +109,7 @@ fn mixed(word: u64, with: u64) -> u64 {
     (product as u64) ^ (product >> 64) as u64
 }
 
-/// Writes the name to the end of `free`; returns how many words it took.
+/// Writes the name to the end of `free`; returns the number of words used.
 fn write(memory: &mut impl Memory, task: u64, name: TaskName, free: &mut [u64]) -> usize {
     let mut number = [0; 32];
     let (kind, bytes) = match name {
@@ -145,7 +146,7 @@ fn write(memory: &mut impl Memory, task: u64, name: TaskName, free: &mut [u64]) 
     if is_there { words } else { 0 }
 }
 
-/// Spells a task's number as asyncio does; returns how many bytes that took.
+/// Spells a task's number as asyncio does; returns the number of bytes used.
 fn spelt(number: u64, out: &mut [u8; 32]) -> u32 {
     const PREFIX: &[u8] = b"Task-";
     let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_apart() {
+    fn names_have_different_hashes() {
         let mut seen = std::vec::Vec::new();
         for number in 0..1000 {
             seen.push(mixed(number, 1) & ((1 << 34) - 1));

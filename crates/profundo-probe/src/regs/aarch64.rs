@@ -22,10 +22,10 @@ pub unsafe fn from_context(context: *const libc::ucontext_t) -> (Regs, General) 
     (registers, General(general))
 }
 
-/// How many words the general registers are.
+/// The number of words of the general registers.
 pub const ALL: usize = 31;
 
-/// What the general registers of the interrupted code hold.
+/// The general registers of the interrupted code.
 ///
 /// # Safety
 /// As for `from_context`.
@@ -52,7 +52,7 @@ pub fn is_syscall_at(ip: u64) -> bool {
     copied >= 4 && code[..4] == SVC_0 || copied == 8 && code[4..] == SVC_0
 }
 
-/// The descriptor that a system call was on: not known, for what the call gives back has its place.
+/// The descriptor of a system call: unknown, because the result has replaced it.
 pub fn descriptor(_: &Regs, _: &General) -> Option<u32> {
     None
 }
@@ -75,7 +75,8 @@ pub fn here() -> Regs {
     Regs { ip, sp, fp, lr }
 }
 
-/// What the kernel tells of a blocked thread; neither frame pointer nor link register is among it.
+/// The registers of a blocked thread that the kernel reports, without frame pointer and link
+/// register.
 pub fn of_blocked(sp: u64, ip: u64) -> Regs {
     Regs {
         ip,
@@ -85,12 +86,12 @@ pub fn of_blocked(sp: u64, ip: u64) -> Regs {
     }
 }
 
-/// The registers that a walk begins with, as they are kept.
+/// The initial registers of a walk, to be kept.
 pub fn to_words(regs: Regs) -> [u64; 4] {
     [regs.ip, regs.sp, regs.fp, regs.lr]
 }
 
-/// Those that were kept.
+/// The kept registers.
 pub fn from_words([ip, sp, fp, lr]: [u64; 4]) -> Regs {
     Regs { ip, sp, fp, lr }
 }

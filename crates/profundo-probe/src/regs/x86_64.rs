@@ -39,10 +39,10 @@ pub unsafe fn from_context(context: *const libc::ucontext_t) -> (Regs, General) 
     (registers, General(in_dwarf_order.map(register)))
 }
 
-/// How many words the general and the vector registers are.
+/// The number of words of the general and the vector registers.
 pub const ALL: usize = 48;
 
-/// What the general and the vector registers of the interrupted code hold, in words.
+/// The general and the vector registers of the interrupted code, in words.
 ///
 /// # Safety
 /// As for `from_context`.
@@ -62,7 +62,7 @@ pub unsafe fn all_from_context(context: *const libc::ucontext_t, general: &Gener
 }
 
 /// The address of the thread control block. glibc and musl put it at the top of a thread's stack,
-/// so for every thread but the first it is also where the stack ends.
+/// so for every thread but the first it is also the end of the stack.
 #[inline]
 pub fn thread_pointer() -> u64 {
     let pointer: u64;
@@ -82,15 +82,15 @@ pub fn is_syscall_at(ip: u64) -> bool {
     copied >= 2 && code[..2] == SYSCALL || copied == 4 && code[2..] == SYSCALL
 }
 
-/// The descriptor that the system call was on which a thread has come from just now, if it was on one.
+/// The descriptor of the system call that a thread has just returned from, if it had one.
 ///
-/// The `syscall` instruction leaves the address behind it in `rcx`, and the first argument is where it
-/// was. One that will be made again is left at the instruction itself.
+/// The `syscall` instruction leaves the address behind it in `rcx`, and keeps the first argument. A
+/// call that is restarted is left at the instruction itself.
 pub fn descriptor(registers: &Regs, general: &General) -> Option<u32> {
     /// `rcx` and `rdi` in DWARF's order.
     const RCX: usize = 2;
     const RDI: usize = 5;
-    /// No process may have more open at once, and pointers are higher.
+    /// The kernel's limit of open files, and pointers are higher.
     const MOST: u64 = 1 << 20;
     let behind = general.0.get(RCX).copied()?;
     let first = general.0.get(RDI).copied()?;
@@ -115,17 +115,17 @@ pub fn here() -> Regs {
     Regs { ip, sp, fp }
 }
 
-/// What the kernel tells of a blocked thread; the frame pointer is not among it.
+/// The registers of a blocked thread that the kernel reports, without the frame pointer.
 pub fn of_blocked(sp: u64, ip: u64) -> Regs {
     Regs { ip, sp, fp: 0 }
 }
 
-/// The registers that a walk begins with, as they are kept.
+/// The initial registers of a walk, to be kept.
 pub fn to_words(regs: Regs) -> [u64; 4] {
     [regs.ip, regs.sp, regs.fp, 0]
 }
 
-/// Those that were kept.
+/// The kept registers.
 pub fn from_words([ip, sp, fp, _]: [u64; 4]) -> Regs {
     Regs { ip, sp, fp }
 }
@@ -140,7 +140,7 @@ mod tests {
         let mut general = General([0; 16]);
         (general.0[2], general.0[5]) = (0x1002, 7);
         assert_eq!(descriptor(&regs(0x1002), &general), Some(7));
-        // It will be made again.
+        // It will be restarted.
         assert_eq!(descriptor(&regs(0x1000), &general), Some(7));
         assert_eq!(descriptor(&regs(0x1001), &general), None);
         // No descriptor, but the address of a lock.

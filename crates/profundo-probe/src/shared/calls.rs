@@ -1,29 +1,29 @@
-//! Where every call is counted: a file for each process, `calls.N` beside its ring, and `calls.N.0` and so on for threads
-//! of native programs.
+//! The counts of all calls: a file for each process, `calls.N` beside its ring, and `calls.N.0` and
+//! so on for threads of native programs.
 //!
-//! Calls make a tree: each node is a function in one place, below those that called it. It is written by whoever holds the
-//! interpreter's lock, or by the one thread that has the file, and read by the command when the process has ended, however it
-//! did.
+//! Calls make a tree: each node is a function in one place, below its callers. The holder of the
+//! interpreter's lock writes it, or the only thread that has the file, and the command reads it
+//! when the process has ended in any way.
 
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// What stands before the number of a process's file.
+/// The prefix of the number of a process's file.
 pub const CALLS_FILE: &str = "calls.";
 
-/// How many functions there can be.
+/// The largest number of functions.
 pub const FUNCTIONS: usize = 1 << 17;
 
-/// How many nodes there can be.
+/// The largest number of nodes.
 pub const NODES: usize = 1 << 21;
 
-/// How many bytes of text there can be.
+/// The largest number of bytes of text.
 pub const TEXT: usize = 32 << 20;
 
-/// How many lines can be looked at.
+/// The largest number of traced lines.
 pub const LINES: usize = 1 << 20;
 
-/// How long the list is of functions whose lines are looked at.
+/// The length of the list of functions whose lines are traced.
 pub const LINES_LIST: usize = 64 << 10;
 
 /// The head of a file.
@@ -34,58 +34,59 @@ pub struct CallsHeader {
     pub magic: AtomicU64,
     /// A [`call_clock`].
     pub clock: AtomicU32,
-    /// How many functions there are. Those before are whole.
+    /// The number of functions, all complete.
     pub functions: AtomicU32,
-    /// How many nodes there are. The first is nobody's.
+    /// The number of nodes. The first has no owner.
     pub nodes: AtomicU32,
-    /// How many bytes of text there are.
+    /// The number of bytes of text.
     pub text: AtomicU32,
-    /// How many rows of lines there are.
+    /// The number of rows of lines.
     pub lines: AtomicU32,
-    /// Whether the times of lines mean anything: 1 or 0.
+    /// 1 if the times of lines were measured, else 0.
     pub has_line_times: AtomicU32,
-    /// What counting adds to 1024 calls of a [`function_kind`]: between the two moments at which a call is measured, and
-    /// outside of them.
+    /// The overhead of 1024 calls of a [`function_kind`]: the part inside the measured interval and
+    /// the part outside.
     pub cost: [[AtomicU64; 2]; 2],
-    /// How many calls had no node, for want of room.
+    /// Calls without a node, for want of room.
     pub uncounted: AtomicU64,
-    /// How many functions have lines that are not looked at, for want of room.
+    /// Functions whose lines are not traced, for want of room.
     pub unlooked: AtomicU64,
-    /// How many ends of calls met no beginning, or the other way round: what switches stacks by itself.
+    /// Ends of calls without a start, and starts without an end: in code that switches stacks by
+    /// itself.
     pub unmatched: AtomicU64,
-    /// What the processor's counter said when the file was begun.
+    /// The processor's counter when the file was started.
     pub began: AtomicU64,
-    /// One if the process has said how long those calls had lasted that had not ended.
+    /// One if the process has closed the calls that had not ended.
     pub is_closed: AtomicU32,
-    /// One if somebody else's profiler has taken our place in a thread.
+    /// One if another profiler has replaced ours in a thread.
     pub is_replaced: AtomicU32,
-    /// Why there is nothing: a [`super::refusal`], or an error of the system's.
+    /// The reason why there is nothing: a [`super::refusal`], or an error of the system.
     pub refused: AtomicU32,
 }
 
-/// What calls are measured by.
+/// The clock of calls.
 pub mod call_clock {
     /// The processor's counter: time on the wall.
     pub const WALL: u32 = 0;
     /// The CPU time of each thread, in nanoseconds.
     pub const CPU: u32 = 1;
-    /// None: nobody tells when calls end.
+    /// No clock: the ends of calls are not reported.
     pub const NONE: u32 = 2;
 }
 
-/// What a function is.
+/// The kind of a function.
 pub mod function_kind {
-    /// One of the interpreter's language.
+    /// A function of the interpreter's language.
     pub const PYTHON: u32 = 0;
-    /// One of C's that the interpreter calls.
+    /// A C function that the interpreter calls.
     pub const BUILTIN: u32 = 1;
-    /// One of the program's own, which is known by its address.
+    /// A function of a native program, identified by its address.
     pub const NATIVE: u32 = 2;
-    /// None: what the interpreter calls a thread.
+    /// No function: the interpreter's name of a thread.
     pub const THREAD: u32 = 3;
 }
 
-/// A function. Texts are where they begin and how long they are.
+/// A function. Texts are given by their start and their length.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct FunctionRow {
@@ -95,15 +96,15 @@ pub struct FunctionRow {
     pub line: AtomicU32,
     /// Its name.
     pub name: [AtomicU32; 2],
-    /// Its name with those that it is in, if there is one.
+    /// Its qualified name, if there is one.
     pub qualified: [AtomicU32; 2],
     /// Its file.
     pub file: [AtomicU32; 2],
-    /// Where its lines are looked at: the first one, the row of that, and how many there are; else zeros.
+    /// Its traced lines: the first one, its row, and their number; else zeros.
     pub lines: [AtomicU32; 3],
-    /// One if the program has marked it for that (`@profile`).
+    /// One if the program has marked it for line tracing (`@profile`).
     pub is_marked: AtomicU32,
-    /// Where its code begins, if it is native.
+    /// Its entry address, if it is native.
     pub address: AtomicU64,
 }
 
@@ -111,25 +112,26 @@ pub struct FunctionRow {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct LineRow {
-    /// How often it was run.
+    /// The number of runs.
     pub hits: AtomicU64,
-    /// How long that took.
+    /// The time of the runs.
     pub time: AtomicU64,
-    /// Which thread runs it, in the upper half, and in how many calls at once.
+    /// The thread that runs it, in the upper half, and the number of its calls in progress.
     pub held: AtomicU64,
 }
 
-/// What [`NodeRow::flags`] says.
+/// The values of [`NodeRow::flags`].
 pub mod node_flag {
-    /// It is a thread, whose number stands in the place of the function's.
+    /// The node is a thread, whose number replaces the function's.
     pub const THREAD: u32 = 1;
-    /// It stands for a function wherever it is called: of its children only this caller is known.
+    /// The node stands for a function in any place: of its children only this caller is known.
     pub const ANYWHERE: u32 = 2;
-    /// The function was further up as well. Only below those that stand for a function anywhere.
+    /// The function is also further up the stack. Only below nodes for functions in any place.
     pub const RECURSIVE: u32 = 4;
-    /// It was further up as well, called by the same function. As above.
+    /// The function is also further up the stack, with the same caller. Only below nodes for
+    /// functions in any place.
     pub const REPEATED: u32 = 8;
-    /// It is a child of one that stands for a function anywhere.
+    /// The node is a child of a node for a function in any place.
     pub const FOLDED: u32 = 16;
 }
 
@@ -143,17 +145,17 @@ pub struct NodeRow {
     pub function: AtomicU32,
     /// [`node_flag`]s.
     pub flags: AtomicU32,
-    /// Of a thread, one more than the row that has its name; 0: it has none.
+    /// For a thread, the row with its name, plus one; 0: it has none.
     pub name: AtomicU32,
-    /// How often it was begun.
+    /// The number of calls.
     pub calls: AtomicU64,
-    /// How often it went on.
+    /// The number of resumes.
     pub resumes: AtomicU64,
-    /// How long it took, what it called included.
+    /// The time of the calls, callees included.
     pub total: AtomicU64,
 }
 
-/// The file, as it is mapped. Most of it has no memory.
+/// The mapped file. Most of it is not allocated.
 #[derive(Debug)]
 #[repr(C)]
 pub struct CallsFile {
@@ -170,15 +172,15 @@ pub struct CallsFile {
 }
 
 impl CallsFile {
-    /// How long the file is.
+    /// The size of the file.
     pub const BYTES: usize = size_of::<Self>();
-    /// Where its parts begin.
+    /// The offset of the functions.
     pub const FUNCTIONS_AT: usize = offset_of!(Self, functions);
-    /// See above.
+    /// The offset of the nodes.
     pub const NODES_AT: usize = offset_of!(Self, nodes);
-    /// See above.
+    /// The offset of the lines.
     pub const LINES_AT: usize = offset_of!(Self, lines);
-    /// See above.
+    /// The offset of the texts.
     pub const TEXT_AT: usize = offset_of!(Self, text);
 }
 

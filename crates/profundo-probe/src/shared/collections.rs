@@ -1,42 +1,44 @@
-//! What is told of an interpreter's collections of garbage: a circle of the last ones.
+//! The garbage collections of an interpreter: a ring of the last ones.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use profundo_wire::recording::Collection;
 
-/// How many are kept until they are read.
+/// The number kept until they are read.
 pub const KEPT: usize = 512;
 
-/// Written by whoever holds the interpreter's lock, read by the command.
+/// Written by the holder of the interpreter's lock, read by the command.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Collections {
-    /// How many there were.
+    /// The number of collections.
     pub written: AtomicU64,
-    /// In a ring: when the interpreter was entered, so that they are told of from then on. Elsewhere: when the command last looked. On
-    /// the monotonic clock.
-    pub looked: AtomicU64,
+    /// In a ring: when the interpreter was entered, so that they are reported from then on.
+    /// Elsewhere: when the command last read them. On the monotonic clock.
+    pub visited: AtomicU64,
     kept: [UnsafeCell<Collection>; KEPT],
 }
 
-// SAFETY: there is one writer at a time, and a reader sees by `written` which ones may have changed meanwhile.
+// SAFETY: there is one writer at a time, and a reader sees by `written` which ones may have changed
+// meanwhile.
 unsafe impl Sync for Collections {}
 
 impl Collections {
-    /// Adds one. Returns how many there are now.
+    /// Adds one; returns the new number.
     pub fn add(&self, collection: Collection) -> u64 {
         let written = self.written.load(Ordering::Relaxed);
         if let Some(place) = self.kept.get(written as usize % KEPT) {
-            // SAFETY: nobody else writes, and who reads it meanwhile finds out afterwards.
+            // SAFETY: there is no other writer, and a reader meanwhile finds out afterwards.
             unsafe { place.get().write_volatile(collection) };
         }
-        // Release: who sees the number sees it.
+        // Release: a reader of the number sees the collection.
         self.written.store(written + 1, Ordering::Release);
         written + 1
     }
 
-    /// Hands those to `f` that came after the first `read`. Returns how many there are, and how many of them were lost.
+    /// Passes those after the first `read` to `f`. Returns their number in all, and the number of
+    /// lost ones.
     pub fn each_since(&self, read: u64, mut f: impl FnMut(Collection)) -> (u64, u64) {
         let written = self.written.load(Ordering::Acquire);
         let first = read.max(written.saturating_sub(KEPT as u64));
@@ -48,7 +50,7 @@ impl Collections {
             // SAFETY: numbers in memory of ours; whether they are whole is seen below.
             let found = unsafe { place.get().read_volatile() };
             let now = self.written.load(Ordering::Acquire);
-            // The one that is being written may be this one already.
+            // The one being written may be this one already.
             if now >= number + KEPT as u64 {
                 lost += 1;
             } else {
@@ -79,7 +81,7 @@ mod tests {
         };
         let since = |read| {
             let mut found = Vec::new();
-            let counts = all.each_since(read, |it| found.push(it.pause));
+            let counts = all.each_since(read, |collection| found.push(collection.pause));
             (counts, found)
         };
         assert_eq!(since(0), ((0, 0), Vec::new()));
@@ -92,7 +94,7 @@ mod tests {
         }
         let ((written, lost), found) = since(2);
         assert_eq!(written, 2 + KEPT as u64 + 3);
-        // One more than have been written over might be being written over.
+        // One more than those overwritten might be in the middle of it.
         assert_eq!(lost, 4);
         assert_eq!(found.first(), Some(&4));
         assert_eq!(found.last(), Some(&(KEPT as u64 + 2)));

@@ -1,15 +1,15 @@
-//! One for the whole session.
+//! The state of the whole session.
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-/// How many processes can be recorded at one time.
+/// The number of processes that can be recorded at one time.
 pub const MAX_RINGS: usize = 1024;
 
-/// What [`Control::state`] says.
+/// The values of [`Control::state`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum SessionState {
-    /// The command has gone, or goes: agents do nothing, and ask for nothing.
+    /// The command has gone, or is about to go: agents do nothing, and ask for nothing.
     Over = 0,
     /// Samples are taken.
     Running = 1,
@@ -17,7 +17,7 @@ pub enum SessionState {
     Paused = 2,
 }
 
-/// What samples the threads of agents.
+/// The source of samples of an agent's threads.
 pub mod engine {
     /// Task clocks, which the command opens, and beside them timers of the agents'.
     pub const PERF_SIGNAL: u32 = 0;
@@ -25,34 +25,34 @@ pub mod engine {
     pub const CPU_TIMER: u32 = 1;
 }
 
-/// What of calls is counted.
+/// The traced part of calls.
 pub mod trace_flag {
     /// Calls of the interpreter's functions.
     pub const CALLS: u32 = 1;
-    /// Those of C's that it calls as well.
+    /// Calls of C functions by the interpreter, too.
     pub const BUILTINS: u32 = 2;
-    /// By the CPU time of each thread, not by the clock on the wall.
+    /// Times by the CPU clock of each thread, instead of the wall clock.
     pub const CPU_CLOCK: u32 = 4;
-    /// Lines, instead of calls: of functions that the session's list names.
+    /// Lines instead of calls: those of the functions in the session's list.
     pub const LINES: u32 = 8;
-    /// And for how long they are run.
+    /// The times of lines, too.
     pub const LINE_TIMES: u32 = 16;
-    /// Or only whether they are run at all: a line that was is of no more interest.
+    /// Only whether lines run at all: after its first run, a line is not traced any more.
     pub const LINES_ONCE: u32 = 32;
 }
 
-/// What a [`RingEntry`] can be.
+/// The states of a [`RingEntry`].
 pub mod entry_state {
     /// There is no such file.
     pub const ABSENT: u32 = 0;
     /// The file is there and zeroed: an agent may take it, by compare-and-swap to `TAKEN`.
     pub const FREE: u32 = 1;
-    /// It belongs to the process of that pid. Only the command sets it free again, after the
+    /// The file belongs to the process of that pid. Only the command sets it free again, after the
     /// process has ended, the last samples are out and the file is zeroed.
     pub const TAKEN: u32 = 2;
 }
 
-/// What [`Control::memory`] says, besides a number of bytes.
+/// The special values of [`Control::memory`], besides a number of bytes.
 pub mod memory_kind {
     /// Allocations are not recorded.
     pub const NONE: u64 = 0;
@@ -68,83 +68,83 @@ pub struct Control {
     pub magic: AtomicU64,
     /// A [`SessionState`]. The command and `profundo ctl` set it; agents read it.
     pub state: AtomicU32,
-    /// A futex: an agent adds one and wakes it when it has something to say. The command waits.
+    /// A futex: an agent increments it and wakes it to report something. The command waits.
     pub doorbell: AtomicU32,
     /// The command's process id.
     pub command: AtomicU32,
-    /// What samples: one of [`engine`].
+    /// The source of samples: one of [`engine`].
     pub engine: AtomicU32,
-    /// Whether forks and what they execute are followed: 1 or 0.
+    /// Whether forked children and executed programs are followed: 1 or 0.
     pub follow: AtomicU32,
-    /// How often a process found no ring.
+    /// The number of times a process found no ring.
     pub starved: AtomicU32,
     /// Nanoseconds of CPU time between two samples of a thread, on average.
     pub period: AtomicU64,
-    /// The period of the timers that look for system time; 0 for none.
+    /// The period of the timers that count system time; 0 for none.
     pub system_period: AtomicU64,
-    /// The number of the command's pid namespace (the inode of `/proc/self/ns/pid`); 0 if it is not
-    /// known. Processes in another one have ids that mean nothing to the command: they are
-    /// followed, and take no ring.
+    /// The number of the command's pid namespace (the inode of `/proc/self/ns/pid`); 0 if unknown.
+    /// Processes in another one have ids that mean nothing to the command: they are followed, and
+    /// take no ring.
     pub namespace: AtomicU64,
-    /// Which allocations are recorded: one about each so many bytes, or one of [`memory_kind`].
+    /// The recorded allocations: on average one in so many bytes, or one of [`memory_kind`].
     pub memory: AtomicU64,
-    /// How often that distance may be doubled where blocks would be recorded too often.
+    /// The number of times that the distance may be doubled if blocks would be recorded too often.
     pub memory_doublings: AtomicU64,
-    /// Incremented by whoever wants it to be forgotten what was recorded so far (`profundo ctl PID clear`, or the
-    /// program itself); the command acts on a change.
+    /// Incremented to clear the recording (by `profundo ctl PID clear`, or by the program itself);
+    /// the command acts on a change.
     pub request: AtomicU32,
     /// Incremented by a process that finds no ring, each time before it waits for one.
     pub asked: AtomicU32,
-    /// A futex: incremented when rings have come to be free. Processes that found none wait.
+    /// A futex: incremented when rings are free again. Processes that found none wait.
     pub provided: AtomicU32,
-    /// 1 while no more rings can be made: nobody need wait.
+    /// 1 while no more rings can be made: waiting is in vain.
     pub exhausted: AtomicU32,
-    /// How many processes have left a word at their end. See [`Farewell`].
+    /// The number of processes that have left a final report. See [`Farewell`].
     pub farewells: AtomicU32,
-    /// 1 if handlers are to say what the system calls were on that they have interrupted.
+    /// 1 if handlers are to record the descriptors of interrupted system calls.
     pub calls: AtomicU32,
-    /// A futex: which `request` was the last that the command has done.
+    /// A futex: the last `request` that the command has done.
     pub heeded: AtomicU32,
-    /// 1 if interpreters are to tell of their collections of garbage.
+    /// 1 if interpreters are to report their garbage collections.
     pub collections: AtomicU32,
-    /// What of calls interpreters are to count: [`trace_flag`]s. 0: nothing.
+    /// The calls that interpreters are to count: [`trace_flag`]s. 0: none.
     pub trace: AtomicU32,
-    /// How often a process could not map the ring that it took.
+    /// The number of times a process could not map the ring that it took.
     pub unmapped: AtomicU32,
-    /// How far the kernel's ticks lie apart in nanoseconds: CPU timers run out at ticks only.
+    /// The interval of the kernel's ticks in nanoseconds: CPU timers run out at ticks only.
     pub tick: AtomicU32,
-    /// How many times the patience with the command is halved, because it did not answer in time.
+    /// The number of halvings of the patience with the command, after it did not answer in time.
     pub halvings: AtomicU32,
     /// When processes began to wait for the command, which has had no turn since: on the monotonic
     /// clock, with [`UNANSWERED`] once they have given up. The command stores 0 in each turn.
     pub waiting_since: AtomicU64,
-    /// 1 if children of forks need not enter themselves at once: the kernel tells of them.
+    /// 1 if children of forks need not enter themselves at once: the kernel reports them.
     pub defers: AtomicU32,
     reserved: [AtomicU32; 11],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
-    /// The last words, in a circle.
+    /// The final reports, in a ring.
     pub last_words: [Farewell; MAX_FAREWELLS],
-    /// Copies of processes, in a circle.
+    /// Copies of processes, in a ring.
     pub copies: [CopyNote; MAX_COPIES],
-    /// How many there have been.
+    /// The number of copies ever made.
     pub copy_count: AtomicU64,
-    /// The processes of children of forks that have not entered themselves yet, and will; 0 is a free place.
+    /// The ids of forked children that will enter themselves later; 0 is a free place.
     pub deferred: [AtomicU32; MAX_DEFERRED],
 }
 
-/// In [`Control::waiting_since`]: the command had no turn in time, and nobody waits for it until it has
-/// had one.
+/// In [`Control::waiting_since`]: the command had no turn in time, and no process waits for it
+/// until it has had one.
 pub const UNANSWERED: u64 = 1;
 
-/// How many children of forks can put off their entry at one time.
+/// The number of forked children that can put off their entry at one time.
 pub const MAX_DEFERRED: usize = 256;
 
-/// How many copies are remembered.
+/// The number of copies remembered.
 pub const MAX_COPIES: usize = 64;
 
-/// A copy of a process that another command has made, to look at it: no process of the recording's, although the kernel tells
-/// of it as of any child.
+/// A copy of a process that another command has made to inspect it. It is no process of the
+/// recording, although the kernel reports it like any child.
 #[derive(Debug)]
 #[repr(C)]
 pub struct CopyNote {
@@ -152,17 +152,17 @@ pub struct CopyNote {
     pub pid: AtomicU32,
     /// Unused.
     pub reserved: AtomicU32,
-    /// Before it was made, in nanoseconds of the monotonic clock.
+    /// A time before it was made, in nanoseconds of the monotonic clock.
     pub began: AtomicU64,
-    /// After it was ended; 0 as long as it is there.
+    /// A time after it ended; 0 as long as it exists.
     pub ended: AtomicU64,
 }
 
-/// How many last words are kept.
+/// The number of final reports kept.
 pub const MAX_FAREWELLS: usize = 1024;
 
-/// What a process without a ring says at its end, if it can: the child of a fork that found none, or
-/// one that borrows its parent's memory.
+/// The final report of a process without a ring, if it can leave one: the child of a fork that
+/// found none, or one that borrows its parent's memory.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Farewell {
@@ -176,7 +176,7 @@ pub struct Farewell {
     pub system: AtomicU64,
 }
 
-/// Whether a ring is free, and whose it is.
+/// The state and the owner of a ring.
 #[derive(Debug)]
 #[repr(C)]
 pub struct RingEntry {

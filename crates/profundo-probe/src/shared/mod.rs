@@ -4,22 +4,22 @@
 //!
 //! | file | made by | holds |
 //! |---|---|---|
-//! | `control` | the command | a [`Control`]: what is wanted, the doorbell, which rings are free |
+//! | `control` | the command | a [`Control`]: the settings, the doorbell, the states of rings |
 //! | `tables` | the command | unwind rows and indexes, or a link to a file of them; agents map it, read-only |
 //! | `ring.N` | the command | a [`Ring`]: one process's threads, modules and samples |
-//! | `heap.N`, `stacks.N` | the command | where the process with that ring counts its allocations, if all are counted |
+//! | `heap.N`, `stacks.N` | the command | the allocation counts of the process with that ring, if all are counted |
 //!
-//! The command makes rings ahead, with their memory allocated, so that a process that starts
-//! only opens and maps one, and so that no write to it can fail later. The target keeps no file
-//! descriptor. Whatever has been committed to a ring outlives a SIGKILL of either side.
+//! The command makes rings ahead, with their memory allocated, so that a process that starts only
+//! opens and maps one, and so that no write to it can fail later. The target keeps no file
+//! descriptor. Words committed to a ring outlive a SIGKILL of either side.
 //!
-//! # What happens in which order
+//! # The order of events
 //!
 //! 1. The agent takes a ring ([`RingEntry::state`] from `FREE` to `TAKEN`, then the pid: it may be
 //!    0 for a moment), fills in the header and the main thread's record, stores `HELLO` and rings.
 //!    Of a program that was executed it then waits for `READY` or `REFUSED`, 100 ms at most, and
-//!    only while the command's process exists; the child of a fork does not wait. A command that has
-//!    no turn for 50 ms is waited for no longer, by no process: [`Control::waiting_since`].
+//!    only while the command's process exists; the child of a fork does not wait. A command that
+//!    has no turn for 50 ms is waited for no longer, by no process: [`Control::waiting_since`].
 //! 2. The command publishes the modules, opens the clocks of all `ALIVE` records, stores `READY`
 //!    and wakes the futex, then sets `enabled`. (Or `enabled` first: a handler works either way.)
 //! 3. A thread that starts enters a record (`ALIVE`) and rings. The command opens its clock,
@@ -29,11 +29,10 @@
 //!    ringing. The command reads them, closes the clock and stores `READ`: the record may be used
 //!    again. (When few records are left the agent rings as well.)
 //! 5. A process that ends fills [`Ends`]. One that executes another program leaves its ring as it
-//!    is, and the new program's agent takes another one with the same pid: the former program
-//!    has ended then. Threads that are still `ALIVE` in a ring whose process is gone have ended.
-//!    A process without a ring leaves a [`Farewell`] instead.
-//!    Before that, where allocations are recorded, it may ask what nobody points to any more, and wait for that: see
-//!    [`Search`].
+//!    is, and the new program's agent takes another one with the same pid: the former program has
+//!    ended then. Threads that are still `ALIVE` in a ring whose process is gone have ended. A
+//!    process without a ring leaves a [`Farewell`] instead. Before that, where allocations are
+//!    recorded, it may ask for its unreachable blocks, and wait for that: see [`Search`].
 //! 6. The command stores `Over` in [`Control::state`] before it removes the files. Agents have
 //!    them mapped and are not disturbed; programs executed later get no agent.
 //!
@@ -41,17 +40,17 @@
 //! and are of no concern to the command.
 //!
 //! Everything in here is plain numbers and atomics with a fixed layout (`repr(C)`), all zero at
-//! first, and read by another process: no pointers but those that are said to be the target's.
+//! first, and read by another process: no pointers but those marked as the target's.
 
 mod calls;
 mod collections;
 mod control;
-mod door;
+mod native_calls;
+mod request;
 mod ring;
 mod search;
 mod stacks;
 mod sums;
-mod tallies;
 
 pub use calls::{
     CALLS_FILE, CallsFile, CallsHeader, FUNCTIONS, FunctionRow, LINES, LINES_LIST, LineRow, NODES,
@@ -67,17 +66,19 @@ pub use ring::{
     Ring, Silence, ring_state, start_kind, trap_state,
 };
 
-pub use door::{DOOR_SYMBOL, Outlet, Request, refusal, request_flag, request_state, way, wish};
+pub use native_calls::{Tallies, tallies_moment, tallies_state};
+pub use request::{
+    Outlet, REQUEST_SYMBOL, Request, refusal, request_flag, request_state, way, wish,
+};
 pub use search::{Search, search_state};
 pub use stacks::{
     NewStack, STACK_WORDS, STACKS_BYTES, STACKS_FILE, StackWindows, WINDOW_WORDS, WINDOWS,
     entry_kind, from_root,
 };
 pub use sums::{
-    COMMON, LIVES, Net, PIECE, PIECES, Piece, Row, SHARES, SITES, SLOTS, SUMS_BYTES, SUMS_FILE,
-    Sum, SumsHeader, Writers, grow,
+    COMMON, FreedBlocks, LIVES, Net, PIECE, PIECES, Piece, Row, SHARES, SITES, SLOTS, SUMS_BYTES,
+    SUMS_FILE, Sum, SumsHeader, Writers, grow,
 };
-pub use tallies::{Tallies, tallies_moment, tallies_state};
 
 pub use crate::records::record_state;
 
@@ -87,35 +88,35 @@ pub mod file {
     pub const CONTROL: &str = "control";
     /// Rows and indexes, or a link to them.
     pub const TABLES: &str = "tables";
-    /// Which functions' lines are looked at, if any: see the agent.
+    /// The functions whose lines are traced, if any: see the agent.
     pub const LINES: &str = "lines";
-    /// What stands before a ring's number.
+    /// The prefix of a ring's number.
     pub const RING: &str = "ring.";
 }
 
-/// The environment variable that names the session's directory. The agent takes it out of the
-/// program's sight and puts it back into the environment of what the program executes.
-/// Its value is `DIRECTORY`, an absolute path without colons, and the agent's own path is an entry of
-/// `LD_PRELOAD`: see [`loading`](crate::loading).
+/// The environment variable that names the session's directory. The agent hides it from the program
+/// and puts it back into the environment of programs that it executes. Its value is `DIRECTORY`, an
+/// absolute path without colons, and the agent's own path is an entry of `LD_PRELOAD`: see
+/// [`loading`](crate::loading).
 pub const SESSION_VARIABLE: &str = "PROFUNDO_SESSION";
 
-/// Which copies are told of.
+/// The recorded copies.
 #[derive(Debug, Clone, Copy)]
 pub struct CopySampling {
-    /// The shortest that count.
+    /// The shortest copies that count.
     pub floor: u64,
-    /// One about each so many bytes.
+    /// The mean distance in bytes between recorded ones.
     pub mean: u64,
 }
 
-/// Those that are.
+/// The usual sampling of copies.
 pub const COPIES: CopySampling = CopySampling {
     floor: 4096,
     mean: 1 << 20,
 };
 
-/// What the agent exports for the sake of native programs that were built to tell of their calls. It is taken out of the file
-/// where calls are not counted, so that those tell whom they would tell without us.
+/// The agent's exports for native programs that were built to report their calls. They are removed
+/// from the file where calls are not counted, so that the programs report to their usual receiver.
 pub const CALL_SYMBOLS: &[&str] = &[
     "__cyg_profile_func_enter",
     "__cyg_profile_func_exit",
@@ -131,8 +132,8 @@ pub const CALL_SYMBOLS: &[&str] = &[
     "__fentry__",
 ];
 
-/// What the agent exports for the sake of allocations alone. It is taken out of the file that is loaded
-/// where they are not recorded, so that nobody calls it in vain.
+/// The agent's exports for allocations alone. They are removed from the loaded file where
+/// allocations are not recorded, so that no call goes through them in vain.
 pub const MEMORY_SYMBOLS: &[&str] = &[
     "malloc",
     "free",
@@ -180,6 +181,6 @@ pub const MEMORY_SYMBOLS: &[&str] = &[
 /// that finds another one does nothing.
 pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x0B");
 
-/// How much address space `tables` takes: little enough for a program that limits its own. The
-/// file is as long as what is in it, and grows: nothing may be touched that no module's list names.
+/// The address space of `tables`: small enough for a program that limits its own. The file is as
+/// long as its contents, and grows: only memory that a list of modules names may be touched.
 pub const TABLE_BYTES: usize = 1 << 27;

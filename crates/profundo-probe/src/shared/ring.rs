@@ -1,4 +1,4 @@
-//! One for each process: its threads, its modules as the command knows them, and its samples.
+//! The state of one process: its threads, its modules as the command knows them, and its samples.
 
 use core::mem::{offset_of, size_of};
 use core::slice;
@@ -9,19 +9,20 @@ use profundo_unwind::{Module, Modules, TableRef};
 use crate::buffer::CHUNK_WORDS;
 use crate::claims::ChunkState;
 use crate::code::Listing;
+use crate::counters::Counters;
 use crate::records::ThreadRecord;
-use crate::sample::Counters;
 
-/// How many chunks a ring has.
+/// The number of chunks of a ring.
 pub const CHUNKS: usize = 32;
-/// How many threads of a process can be met.
+/// The number of threads of a process that can be known.
 pub const RECORDS: usize = 4096;
-/// How many executable ranges of memory a process can have.
+/// The number of executable ranges of a process.
 pub const LISTED: usize = 2048;
 
-/// What [`Header::state`] says. The agent moves it from `BLANK` to `HELLO`, the command to `READY`.
+/// The values of [`Header::state`]. The agent moves it from `BLANK` to `HELLO`, the command to
+/// `READY`.
 pub mod ring_state {
-    /// Nobody has said anything yet.
+    /// Neither side has filled it in yet.
     pub const BLANK: u32 = 0;
     /// The agent has filled in the header and the main thread's record.
     pub const HELLO: u32 = 1;
@@ -31,84 +32,85 @@ pub mod ring_state {
     pub const REFUSED: u32 = 3;
 }
 
-/// How a process came to have an agent.
+/// The ways in which a process gets an agent.
 pub mod start_kind {
-    /// It was loaded with the program.
+    /// The agent was loaded with the program.
     pub const EXEC: u32 = 1;
     /// The parent's agent went on in the child of a fork.
     pub const FORK: u32 = 2;
 }
 
-/// What [`Header::trap`] says. A futex: an agent that takes its permission back waits for `NEVER`.
+/// The values of [`Header::trap`]. A futex: an agent that takes its permission back waits for
+/// `NEVER`.
 pub mod trap_state {
     /// The command uses the signal that [`Header::signal`] names.
     ///
     /// [`Header::signal`]: super::Header::signal
     pub const NEVER: u32 = 0;
-    /// The agent has a handler for SIGTRAP and nobody else wants it.
+    /// The agent has a handler for SIGTRAP, which has no other user.
     pub const WELCOME: u32 = 1;
-    /// The program wants it: the command has to close the clocks that use it, open others, and
+    /// The program wants SIGTRAP: the command has to close the clocks that use it, open others, and
     /// answer with `NEVER`.
     pub const UNWELCOME: u32 = 2;
-    /// It was welcome, and all clocks of the command's send it: none sends the other signal.
+    /// SIGTRAP was welcome, and all clocks of the command send it: none sends the other signal.
     pub const USED: u32 = 3;
 }
 
-/// What the agent knows at the end of its process. Written at `exit`, `_exit` and the like, and
-/// once more at the very last moment before the kernel is asked to end the process; a process
-/// that is killed or becomes another program by `exec` leaves it unknown.
+/// The agent's numbers at the end of its process. Written at `exit`, `_exit` and the like, and once
+/// more at the very last moment before the kernel is asked to end the process; a process that is
+/// killed or becomes another program by `exec` leaves it unknown.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Ends {
     /// 1 once the others are filled in.
     pub known: AtomicU32,
-    /// 1 once the two times are those at which the process asked for another program.
+    /// 1 once the two times are those at the process's `exec`.
     pub at_exec: AtomicU32,
     /// User time of the process in nanoseconds.
     pub user: AtomicU64,
     /// System time.
     pub system: AtomicU64,
-    /// The most bytes that it had in memory. The kernel does not tell them apart from what the programs
-    /// had that the process was before: they are this one's if they are more than `peak_before`.
+    /// The peak of the resident bytes. The kernel does not separate it from that of the programs
+    /// that the process was before: it is this one's if it is more than `peak_before`.
     pub peak: AtomicU64,
-    /// The same when the agent came.
+    /// The peak of the resident bytes when the agent came.
     pub peak_before: AtomicU64,
-    /// Page faults that were served from memory, of all programs that the process was.
+    /// Minor page faults, of all programs that the process was.
     pub minor_faults: AtomicU64,
-    /// Those that had to read.
+    /// Major page faults, of all programs that the process was.
     pub major_faults: AtomicU64,
     /// CPU time that the agent's own start took, in nanoseconds.
     pub start_cost: AtomicU64,
 }
 
-/// A signal of ours that waits for a thread would go on waiting in the program that the thread
-/// executes. So a thread that blocks them asks for silence first: it adds one to `wanted`, then one
-/// to `asked`, rings, and waits until `heard` is what it has made of `asked`. The command stops all
-/// clocks of the process, then says what it has heard. Where the program stays the one it was, the thread
-/// takes its wish back and rings again; the clocks go on when nobody has one.
+/// A pending signal of ours would still be pending in the program that its thread executes. So a
+/// thread that blocks them asks for silence first: it adds one to `wanted`, then one to `asked`,
+/// rings, and waits until `heard` is its value of `asked`. The command stops all clocks of the
+/// process, then stores the value that it has heard. If the `exec` fails, the thread takes its wish
+/// back and rings again; the clocks go on when no wishes are left.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Silence {
-    /// How many threads want it at present.
+    /// The number of threads that want it at present.
     pub wanted: AtomicU32,
-    /// How often it was asked for.
+    /// The number of times it was asked for.
     pub asked: AtomicU32,
-    /// What the command found in `asked` before it saw to it that no clock runs. A futex.
+    /// The command's last value of `asked` before it stopped all clocks. A futex.
     pub heard: AtomicU32,
 }
 
-/// What an agent says of allocations, besides the records.
+/// The agent's counts of allocations, besides the records.
 #[derive(Debug)]
 #[repr(C)]
 pub struct MemoryCounts {
-    /// How many were to be told of, and were not: there was no room, or the thread was in a handler that had
-    /// interrupted us.
+    /// Allocations that were not recorded: there was no room, or the thread was in a handler that
+    /// had interrupted us.
     pub lost: AtomicU64,
-    /// How many were told of, but not followed, because there were too many.
+    /// Blocks that were recorded but not followed, because there were too many.
     pub unfollowed: AtomicU64,
-    /// How many ends of blocks could not be told.
+    /// Ends of blocks that could not be recorded.
     pub unfreed: AtomicU64,
-    /// Bytes that the interpreter has asked the kernel for to make objects in, and not given back.
+    /// Bytes of the interpreter's arenas.
     pub arenas: AtomicU64,
     /// 1 if there was no memory to count everything in.
     pub refused: AtomicU32,
@@ -131,48 +133,50 @@ pub struct Header {
     pub parent: AtomicU32,
     /// After a fork: the number of the parent's ring.
     pub parent_ring: AtomicU32,
-    /// How many records were ever used: those from `met` on are zero. See [`record_state`].
+    /// The number of records ever used: those from `met` on are zero. See [`record_state`].
     ///
     /// [`record_state`]: super::record_state
     pub met: AtomicU32,
     /// 1 while samples are wanted. The command sets it.
     pub enabled: AtomicU32,
-    /// How often sampling was begun anew after a pause. The command adds to it.
+    /// The number of resumes after a pause. The command increments it.
     pub resumed: AtomicU32,
-    /// 1 if a thread asks for another clock than it has. A thread sets it and rings; the command takes it back
-    /// when it looks.
+    /// 1 if a thread asks for another clock than it has. A thread sets it and rings; the command
+    /// clears it when it looks.
     pub paced: AtomicU32,
-    /// Set by the agent when a thread was entered or ended, or code was met that is not listed;
-    /// the command takes it back when it looks. The doorbell is rung as well.
+    /// Set by the agent when a thread was entered or ended, or unlisted code was found; the command
+    /// clears it when it looks. The doorbell is rung as well.
     pub news: AtomicU32,
-    /// Set by the handler when it met code in no listed module.
+    /// Set by the handler when it found code in no listed module.
     pub stale: AtomicU32,
     /// The interpreter: `major << 16 | minor << 8 | micro`; 0 where there is none (yet).
     pub python: AtomicU32,
-    /// Why there is an interpreter and its stacks are not read; 0 if they are. See the agent.
+    /// The reason why an interpreter's stacks are not read; 0 if they are. See the agent.
     pub python_refused: AtomicU32,
     /// Incremented by the command when it sees that an interpreter was mapped into the process
     /// after its agent came (an embedding program that opens libpython). The agent then looks for
-    /// it, at the next function of the program's that it stands in for.
+    /// it, at the next interposed function that the program calls.
     pub look_for_python: AtomicU32,
-    /// Why calls are not counted that were to be: an error number or a [`super::refusal`], as a negative number.
+    /// The reason why requested calls are not counted: an error number or a [`super::refusal`], as
+    /// a negative number.
     pub calls_refused: AtomicI32,
     /// The cycle counter when the agent came.
     pub started: AtomicU64,
-    /// Where `tables` is mapped in the target.
+    /// The address of `tables` in the target.
     pub tables: AtomicU64,
-    /// How much of it, from its start: less than all where the program's address space is limited.
+    /// The mapped part of it, from its start: less than all where the program's address space is
+    /// limited.
     pub table_bytes: AtomicU64,
-    /// Where the interpreter's evaluation loop lies in the target, as pairs of start and end: up
-    /// to four ranges (hot, cold, clones). Zeros where unknown: handlers then take the function as
-    /// long as its exported symbol says. They are all the functions of the file whose name is
-    /// `_PyEval_EvalFrameDefault`, or that and a point and more, or begins with `_TAIL_CALL_`. From 3.11 on
-    /// a run of the loop is found by a place on the stack, and they only tell whether a frame
-    /// may be half pushed; before, each native frame in them is a frame of Python's.
+    /// The addresses of the interpreter's evaluation loop in the target, as pairs of start and end:
+    /// up to four ranges (hot, cold, clones). Zeros where unknown: handlers then take the size of
+    /// the function's exported symbol. They are all the functions of the file whose name is
+    /// `_PyEval_EvalFrameDefault`, or that and a point and more, or begins with `_TAIL_CALL_`. From
+    /// 3.11 on a run of the loop is found by a place on the stack, and they only show whether a
+    /// frame may be half pushed; before, each native frame in them is a Python frame.
     pub evaluation: [AtomicU64; 8],
-    /// What went wrong, and the handlers' cost.
+    /// Losses, and the handlers' cost.
     pub counters: Counters,
-    /// The end.
+    /// The numbers at the end.
     pub ends: Ends,
     /// The next code object's number, less one.
     pub codes: AtomicU32,
@@ -182,40 +186,42 @@ pub struct Header {
     ///
     /// [`trap_state`]: super::trap_state
     pub trap: AtomicU32,
-    /// Which signal the clocks send where they do not send SIGTRAP; 0: none, because the program uses all
-    /// that could be. The agent changes it, rings, and waits for [`Header::signal_heard`].
+    /// The signal of the clocks, where they do not send SIGTRAP; 0: none, because the program uses
+    /// all possible ones. The agent changes it, rings, and waits for [`Header::signal_heard`].
     pub signal: AtomicU32,
-    /// Which one the command's clocks send. A futex.
+    /// The signal that the command's clocks send. A futex.
     pub signal_heard: AtomicU32,
     /// 1 once the agent has left the process, because the program restricts its system calls
-    /// (seccomp) and would be killed for one of ours. The clocks are of no more use.
+    /// (seccomp) and would be killed for one of ours. The clocks are of no use any more.
     pub left: AtomicU32,
-    /// How threads that block our signals ask for silence before they execute another program.
+    /// The silence that threads ask for when they block our signals and execute another program.
     pub silence: Silence,
-    /// How many words handlers may still write so that stacks can be walked again; filled up by the
-    /// command when it has taken the words out.
-    pub again: AtomicU32,
-    /// Set by the handler when it has said what a system call was on: that can be looked up only while
-    /// it is open. The command takes it back when it looks.
+    /// The words that handlers may still write for repeated walks; filled up by the command when it
+    /// has drained them.
+    pub rewalk_words: AtomicU32,
+    /// Set by the handler when it has recorded a descriptor, which can be looked up only while it
+    /// is open. The command clears it when it looks.
     pub calls: AtomicU32,
-    /// 1 if the program has an allocator that comes before the agent's: what it allocates is out of sight.
+    /// 1 if the program has an allocator that comes before the agent's: its allocations are not
+    /// seen.
     pub allocator_hidden: AtomicU32,
-    /// 1 if the agent was loaded behind the runtime of a sanitizer: allocations are not recorded there.
+    /// 1 if the agent was loaded behind the runtime of a sanitizer: allocations are not recorded
+    /// there.
     pub behind_sanitizer: AtomicU32,
-    /// What is said of allocations.
+    /// The counts of allocations.
     pub memory: MemoryCounts,
-    /// What is asked of them at the end.
+    /// The search for unreachable blocks at the end.
     pub search: super::Search,
-    /// When the compiler's counters are to be read.
+    /// The reading of the compiler's counters.
     pub tallies: super::Tallies,
-    /// The first bytes of the command line of a program, as the kernel shows it: a NUL behind each argument. The process
-    /// may end before anybody has asked the kernel.
+    /// The first bytes of a program's command line in the kernel's form: a NUL behind each
+    /// argument. The process may end before the kernel is asked.
     pub command: [AtomicU64; COMMAND_BYTES / 8],
-    /// How many of them there are; 0 after a fork.
+    /// The number of these bytes; 0 after a fork.
     pub command_bytes: AtomicU32,
 }
 
-/// How much of a command line is kept.
+/// The kept bytes of a command line.
 pub const COMMAND_BYTES: usize = 512;
 
 /// An executable range in the target's memory: a [`Module`] of the target's, made by another
@@ -238,7 +244,7 @@ pub struct ForeignModule {
 /// The list of modules, twice: handlers read one while the command writes the other.
 ///
 /// The child of a fork begins with its parent's list, copied, so table space that was ever listed
-/// is not used for anything else while the session lasts.
+/// is never reused while the session lasts.
 ///
 /// A handler loads `active`, adds one to `inside` of that half, loads `active` again, and starts
 /// over if it has changed. The command writes the half that is not active once `inside` of it is
@@ -246,25 +252,25 @@ pub struct ForeignModule {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Listings {
-    /// Which half is current: 0 or 1.
+    /// The current half: 0 or 1.
     pub active: AtomicU32,
-    /// How many handlers are reading each half.
+    /// The number of handlers that are reading each half.
     pub inside: [AtomicU32; 2],
-    /// How many modules each half has.
+    /// The number of modules of each half.
     pub count: [AtomicU32; 2],
     reserved: [AtomicU32; 3],
-    /// Told apart from the lists before, by walk caches. Never 0 once there is a list.
+    /// The number of each list, for walk caches. Never 0 once there is a list.
     pub generation: [AtomicU64; 2],
     /// The modules, sorted by start. Written by the command only.
     pub modules: [[core::cell::UnsafeCell<ForeignModule>; LISTED]; 2],
 }
 
-// SAFETY: the protocol above keeps the writer out of the half that anybody reads.
+// SAFETY: the protocol above keeps the writer out of the half that is being read.
 unsafe impl Sync for Listings {}
 
 impl Listings {
-    /// Runs `f` with the current list, which is not written to meanwhile. For the target: what the
-    /// list points to is mapped there.
+    /// Runs `f` with the current list, which is not written to meanwhile. For the target: the
+    /// list's memory is mapped there.
     #[inline]
     pub fn with<T>(&self, f: impl FnOnce(&Listing) -> T) -> T {
         self.with_raw(|modules, generation| {
@@ -278,7 +284,7 @@ impl Listings {
         })
     }
 
-    /// Which list is the current one.
+    /// The number of the current list.
     #[inline]
     pub fn generation(&self) -> u64 {
         let half = self.active.load(Ordering::Acquire) as usize & 1;
@@ -286,10 +292,10 @@ impl Listings {
         generation.map_or(0, |generation| generation.load(Ordering::Relaxed))
     }
 
-    /// Runs `f` with the current list and its generation, as they lie there.
+    /// Runs `f` with the current list and its generation, unconverted.
     #[inline]
     pub fn with_raw<T>(&self, f: impl FnOnce(&[ForeignModule], u64) -> T) -> T {
-        /// Each turn after the first has met a new list, and there are a few in a second.
+        /// Each turn after the first has found a new list, and there are a few in a second.
         const TURNS: usize = 4;
         for _ in 0..TURNS {
             // SeqCst, all of them, pairs with the command's: it sees that we are inside the half
@@ -310,7 +316,7 @@ impl Listings {
                 continue;
             }
             let count = (count.load(Ordering::Relaxed) as usize).min(LISTED);
-            // SAFETY: nobody writes to this half while we are counted in.
+            // SAFETY: this half is not written to while we are counted in.
             let modules = unsafe { slice::from_raw_parts(modules.as_ptr().cast(), count) };
             let result = f(modules, generation.load(Ordering::Relaxed));
             inside.fetch_sub(1, Ordering::SeqCst);
@@ -323,10 +329,11 @@ impl Listings {
 /// A ring, as it lies in its file. The words of the chunks follow at [`Ring::WORDS_AT`].
 ///
 /// The command takes the words out by `Buffer::drain_chunk` (or `Claims::begin_read` and
-/// `Claims::end_read_and_keep`) for every one of the [`CHUNKS`], each 10 to 20 ms. A chunk stays its thread's while it is emptied. The records
-/// of one chunk are in the order of time; a thread changes its chunk now and then, so the chunks of
-/// one turn are to be merged by the samples' clocks. A record of one chunk may refer to a
-/// `Code` record of another one that was written before it but is read only in the next turn.
+/// `Claims::end_read_and_keep`) for every one of the [`CHUNKS`], every 10 to 20 ms. A chunk stays
+/// its thread's while it is emptied. The records of one chunk are in the order of time; a thread
+/// changes its chunk now and then, so the chunks of one turn are to be merged by the samples'
+/// clocks. A record of one chunk may refer to a `Code` record of another one that was written
+/// before it but is read only in the next turn.
 ///
 /// When the process has ended (and only then), the words of a chunk that is still being written
 /// to, as its state says, are good up to the number that was published.
@@ -335,25 +342,25 @@ impl Listings {
 pub struct Ring {
     /// The head.
     pub header: Header,
-    /// Who owns which chunk.
+    /// The owners of the chunks.
     pub chunks: [ChunkState; CHUNKS],
     /// The threads.
     pub records: [ThreadRecord; RECORDS],
     /// The modules.
     pub listings: Listings,
-    /// What the interpreter tells of its collections of garbage.
+    /// The garbage collections of the interpreter.
     pub collections: super::Collections,
 }
 
 impl Ring {
-    /// Where the words of the chunks begin in the file.
+    /// The offset of the chunks' words in the file.
     pub const WORDS_AT: usize = size_of::<Ring>().next_multiple_of(4096);
-    /// How long the file is.
+    /// The size of the file.
     pub const BYTES: usize = Self::WORDS_AT + CHUNKS * CHUNK_WORDS * 8;
 }
 
-/// A [`ForeignModule`] is read as a [`Module`]: the same compiler lays out both. What is assumed of
-/// a slice (address, then length) is checked by the test below.
+/// A [`ForeignModule`] is read as a [`Module`]: the same compiler lays out both. The assumption
+/// about a slice (address, then length) is checked by the test below.
 const _: () = {
     assert!(size_of::<ForeignModule>() == size_of::<Module<'static>>());
     assert!(align_of::<ForeignModule>() == align_of::<Module<'static>>());

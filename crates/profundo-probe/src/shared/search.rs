@@ -1,35 +1,37 @@
-//! The last request of a process that ends: that it be looked which of its blocks nobody points to any more.
+//! The last request of a process that ends: a search for its unreachable blocks.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// What [`Search::state`] says. A futex: the process waits while it is `WANTED` or `BEGUN`, for a moment.
+/// The values of [`Search::state`]. A futex: the process waits while it is `WANTED` or `BEGUN`, for
+/// a moment.
 pub mod search_state {
-    /// Nobody has asked.
+    /// No request.
     pub const NONE: u32 = 0;
     /// The agent has filled in the rest, and waits.
     pub const WANTED: u32 = 1;
-    /// The command looks.
+    /// The command searches.
     pub const BEGUN: u32 = 2;
-    /// The command has looked, or will not. It stays so.
+    /// The command has searched, or will not. This state is final.
     pub const OVER: u32 = 3;
-    /// The agent has not waited any longer: what is found from here on may be wrong.
+    /// The agent has not waited any longer: further findings may be wrong.
     pub const LEFT: u32 = 4;
 }
 
-/// What is known of the blocks of a process, and who is not to be asked. All addresses are the target's.
+/// The known blocks of a process, and the memory to be left out. All addresses are the target's.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Search {
     /// One of [`search_state`].
     pub state: AtomicU32,
-    /// Where its stack ends. Its registers lie there as well.
+    /// The end of its stack. Its registers lie there as well.
     pub stack: AtomicU64,
-    /// Where everything is counted: the words of all blocks, as `heap::Shadow` has them, from the beginning of that on.
-    /// 0 elsewhere.
+    /// The address of a `heap::Shadow`, if all blocks are counted; else 0.
     pub shadow: AtomicU64,
-    /// Where blocks are followed: an array of these, as `heap::followed::Entry`, and how many there are.
+    /// If blocks are followed: the address of an array of `heap::followed::Entry`, and its
+    /// length.
     pub followed: [AtomicU64; 2],
-    /// Memory of the agent's, in which no pointer counts: pairs of a start and a number of bytes, and how many
-    /// there are. There may be zeros among them. Where everything is counted, it is there from the beginning as well.
-    pub own: [AtomicU64; 2],
+    /// The agent's own memory, in which pointers do not count: the address of pairs of a start and
+    /// a number of bytes, and their number. There may be zeros among them. Where all blocks are
+    /// counted, it is there from the beginning as well.
+    pub own_memory: [AtomicU64; 2],
 }

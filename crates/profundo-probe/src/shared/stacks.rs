@@ -1,9 +1,9 @@
-//! The stacks that have got a number: a file for each process, `stacks.N` beside its ring, which the process appends
-//! to and the command reads.
+//! The numbered stacks: a file for each process, `stacks.N` beside its ring, which the process
+//! appends to and the command reads.
 //!
-//! Stacks that get their numbers one after another mostly have the same callers. So an entry has only the frames that
-//! differ from those of the stack before it in the same window, and says how many of the outermost ones it has in
-//! common with that:
+//! Stacks that get their numbers one after another mostly have the same callers. So an entry has
+//! only the frames that differ from those of the stack before it in the same window, and the number
+//! of outermost frames in common with that:
 //!
 //! ```text
 //! ┌───────────────────────────┬──────────────────────────┬──────────────┬──────────┬──────────┐
@@ -13,64 +13,68 @@
 //! └───────────────────────────┴──────────────────────────┴──────────────┴──────────┴──────────┘
 //! ```
 //!
-//! A place among the native frames is counted from the root here, so that it is the same whatever was called
-//! since. Entries of the kind [`entry_kind::RECORDS`] have records as they stand in a ring.
+//! A place among the native frames is counted from the root here, so that later calls do not change
+//! it. Entries of the kind [`entry_kind::RECORDS`] have records as in a ring.
 //!
-//! The file is a set of windows. The recorder gives a window its memory, all zero, and says so in
-//! [`StackWindows`]; the process only writes into memory that is mapped and there. One thread at a time writes to a
-//! window. The first word of an entry is written last, so whoever reads it finds the whole entry, and a thread that is
-//! killed leaves no half one. Stacks have frames in common only with stacks of the same window. A window
-//! that was read to its end is given its memory anew, and may be used again.
+//! The file is a set of windows. The recorder allocates a window, all zero, and marks it in
+//! [`StackWindows`]; the process only writes into mapped and allocated memory. One thread at a time
+//! writes to a window. The first word of an entry is written last, so its reader finds the whole
+//! entry, and a thread that is killed leaves no half one. Stacks have frames in common only with
+//! stacks of the same window. A window that was read to its end is allocated anew, and may be used
+//! again.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use profundo_wire::{PythonWord, SAMPLE_HEAD_WORDS, SampleHead, Source};
 
-/// What stands before the number of a process's file.
+/// The prefix of the number of a process's file.
 pub const STACKS_FILE: &str = "stacks.";
 
-/// How many words a window has: room for the largest entry, which has the records of a chunk, and for many small ones.
+/// The number of words of a window: room for the largest entry, which has the records of a chunk,
+/// and for many small ones.
 pub const WINDOW_WORDS: usize = 1 << 15;
 
-/// How many windows there are: 32 MiB, which is the most that a process may be ahead of the recorder.
+/// The number of windows: 32 MiB, which is the most that a process may be ahead of the recorder.
 pub const WINDOWS: usize = 128;
 
-/// How long the file is. Only windows that were given have memory.
+/// The size of the file. Only given windows are allocated.
 pub const STACKS_BYTES: usize = 8 * WINDOW_WORDS * WINDOWS;
 
-/// Which windows may be written to.
+/// The windows that may be written to.
 #[derive(Debug)]
 #[repr(C)]
 pub struct StackWindows {
-    /// Windows that have their memory and no writer: bit `n % 64` of word `n / 64`. The recorder sets a bit, and the process
-    /// clears it when it takes the window.
+    /// Windows with memory and without a writer: bit `n % 64` of word `n / 64`. The recorder sets a
+    /// bit, and the process clears it when it takes the window.
     pub free: [AtomicU64; WINDOWS / 64],
-    /// How many windows were taken so far.
+    /// The number of windows taken so far.
     pub taken: AtomicU32,
-    /// How often the recorder has given room, for stacks or for rows. A process without room waits for it to change.
+    /// The number of times that the recorder has given room, for stacks or for rows. A process
+    /// without room waits for it to change.
     pub given: AtomicU32,
-    /// What `given` was when a process waited in vain, plus one. Until it changes nobody waits again.
+    /// The value of `given` when a process waited in vain, plus one. Until it changes, no process
+    /// waits again.
     pub vain: AtomicU32,
-    /// Of each window how many words were read, plus one. 0: it has no memory.
+    /// For each window, the number of words read, plus one. 0: it has no memory.
     pub read: [AtomicU32; WINDOWS],
 }
 
 impl StackWindows {
-    /// How many windows are free.
+    /// The number of windows free.
     pub fn free(&self) -> u32 {
         let words = self.free.iter();
         words
-            .map(|it| it.load(Ordering::Relaxed).count_ones())
+            .map(|word| word.load(Ordering::Relaxed).count_ones())
             .sum()
     }
 
     /// Whether a window is free.
     pub fn is_free(&self, window: usize) -> bool {
         let word = self.free.get(window / 64);
-        word.is_some_and(|it| it.load(Ordering::Acquire) >> (window % 64) & 1 != 0)
+        word.is_some_and(|word| word.load(Ordering::Acquire) >> (window % 64) & 1 != 0)
     }
 
-    /// Gives a window, which has its memory.
+    /// Gives a window, which has memory.
     pub fn give(&self, window: usize) {
         if let (Some(word), Some(read)) = (self.free.get(window / 64), self.read.get(window)) {
             read.store(1, Ordering::Relaxed);
@@ -95,42 +99,43 @@ impl StackWindows {
     }
 }
 
-/// How many words stand before the frames of an entry.
+/// The number of words before the frames of an entry.
 pub const STACK_WORDS: usize = 2 + SAMPLE_HEAD_WORDS;
 
-/// What an entry is.
+/// The kinds of entries.
 pub mod entry_kind {
     /// Nothing so far.
     pub const NOTHING: u64 = 0;
     /// A stack.
     pub const STACK: u64 = 1;
-    /// Records. One word says how many words the entry has.
+    /// Records. One word has the number of the entry's words.
     pub const RECORDS: u64 = 2;
     /// The rest of the window is not used.
     pub const END: u64 = 3;
 }
 
-/// What an entry says of a stack, besides its frames.
+/// The numbers of a stack's entry, without its frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewStack {
     /// Its number.
     pub number: u32,
-    /// Whose allocator is asked there.
+    /// The allocator that this stack asks.
     pub source: Source,
-    /// How many native frames, and how many words of Python's, it has in common with the stack before it in the window.
+    /// The numbers of native frames and of Python's words in common with the stack before it in the
+    /// window.
     pub kept: [u16; 2],
-    /// The sample. Its numbers of frames count those in common too.
+    /// The sample. Its numbers of frames include those in common.
     pub head: SampleHead,
 }
 
 impl NewStack {
-    /// How many words its entry has.
+    /// The number of words of its entry.
     pub fn words(&self) -> usize {
         let [native, python] = self.added();
         STACK_WORDS + native + python
     }
 
-    /// How many native frames and words of Python's stand in the entry.
+    /// The numbers of native frames and of Python's words in the entry.
     pub fn added(&self) -> [usize; 2] {
         let [native, python] = self.kept;
         [
@@ -167,8 +172,8 @@ impl NewStack {
     }
 }
 
-/// Of a word of Python's on a stack of so many native frames: the same with its place counted from the other end. Done
-/// twice it is what it was.
+/// A word of Python's on a stack of `frames` native frames, with its place counted from the other
+/// end. Twice is the identity.
 #[inline]
 pub fn from_root(word: u64, frames: usize) -> u64 {
     match PythonWord::from_word(word) {
@@ -177,7 +182,7 @@ pub fn from_root(word: u64, frames: usize) -> u64 {
         } => {
             let other = frames.checked_sub(1 + usize::from(place));
             // A place beyond the stack is none of its frames, and stays.
-            let native = Some(other.map_or(place, |it| it as u16));
+            let native = Some(other.map_or(place, |other| other as u16));
             PythonWord::Entry { native }.to_word()
         }
         _ => word,

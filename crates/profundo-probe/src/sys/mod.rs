@@ -15,8 +15,8 @@ use core::sync::atomic::AtomicU32;
 /// Calls a function on another stack.
 ///
 /// # Safety
-/// `top` is the end, aligned to 16 bytes, of memory that is large enough for the function and
-/// that nobody else uses; the function takes this argument and does not unwind.
+/// `top` is the end, aligned to 16 bytes, of memory that is large enough for the function and has
+/// no other user; the function takes this argument and does not unwind.
 #[inline]
 pub(crate) unsafe fn call_on(
     top: *mut u8,
@@ -33,16 +33,16 @@ pub fn thread_id() -> u32 {
     unsafe { arch::syscall4(libc::SYS_gettid, 0, 0, 0, 0) as u32 }
 }
 
-/// What the kernel has counted of the calling thread so far.
+/// The kernel's counts for the calling thread so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
     /// System time in nanoseconds. The kernel counts it at its ticks.
     pub system: u64,
-    /// How often the thread has left a CPU to another thread, or to none.
+    /// The number of context switches away from the thread.
     pub switches: u64,
 }
 
-/// What the kernel has counted of the calling thread so far.
+/// The kernel's counts for the calling thread so far.
 pub fn thread_usage() -> ThreadUsage {
     const RUSAGE_THREAD: usize = 1;
     let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
@@ -147,7 +147,7 @@ pub fn read_word(address: u64) -> Option<u64> {
     let mut word = [0; 8];
     match copy(address, &mut word) {
         8 => Some(u64::from_ne_bytes(word)),
-        // Where the call is not permitted there is nothing better than to ask first.
+        // Where the call is not permitted, asking first is the best way left.
         refused if refused == -(libc::EPERM as isize) || refused == -(libc::ENOSYS as isize) => {
             let last = address.checked_add(7)?;
             (is_readable(address) && is_readable(last & !7)).then(|| {
@@ -164,7 +164,7 @@ pub fn copy_checked(address: u64, out: &mut [u8]) -> usize {
     usize::try_from(copy(address, out)).unwrap_or(0)
 }
 
-/// What the kernel answers: the bytes copied, or a negative error.
+/// The kernel's answer: the bytes copied, or a negative error.
 fn copy(address: u64, out: &mut [u8]) -> isize {
     let local = libc::iovec {
         iov_base: out.as_mut_ptr().cast(),
@@ -188,7 +188,7 @@ fn copy(address: u64, out: &mut [u8]) -> isize {
     }
 }
 
-/// Wakes whoever waits for a word in shared memory to change.
+/// Wakes the threads that wait for a word in shared memory to change.
 pub fn futex_wake(word: &AtomicU32) {
     // SAFETY: the kernel uses the address only as a name; nothing is written.
     unsafe {
@@ -202,7 +202,7 @@ pub fn futex_wake(word: &AtomicU32) {
     }
 }
 
-/// Waits until a word in shared memory is woken, is not `value`, or so much time has gone by.
+/// Waits until a word in shared memory is woken, is not `value`, or the time has passed.
 pub fn futex_wait(word: &AtomicU32, value: u32, nanoseconds: u64) {
     let time = libc::timespec {
         tv_sec: (nanoseconds / 1_000_000_000) as i64,
@@ -255,7 +255,7 @@ pub fn set_signal_mask(mask: u64) -> u64 {
     before
 }
 
-/// A system call by its number, for what has no name here. A negative result is an error.
+/// A system call by its number, for calls without a function here. A negative result is an error.
 ///
 /// # Safety
 /// As the system call's own contract demands of its arguments.
@@ -265,7 +265,7 @@ pub unsafe fn call(number: i64, arguments: [usize; 6]) -> isize {
     unsafe { arch::syscall6(number, a, b, c, d, e, f) }
 }
 
-/// Writes a one to an eventfd. That it is full already is as good.
+/// Writes a one to an eventfd, which may be full already.
 pub fn write_one(descriptor: i32) {
     let one = 1_u64;
     // SAFETY: the kernel checks the descriptor; eight bytes are read from `one`.

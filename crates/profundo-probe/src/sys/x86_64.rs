@@ -40,8 +40,8 @@ pub(super) unsafe fn syscall6(
 /// Calls a function on another stack.
 ///
 /// # Safety
-/// `top` is the end, aligned to 16 bytes, of memory that is large enough for the function and
-/// that nobody else uses; the function takes this argument and does not unwind.
+/// `top` is the end, aligned to 16 bytes, of memory that is large enough for the function and has
+/// no other user; the function takes this argument and does not unwind.
 #[inline]
 pub(super) unsafe fn call_on(
     top: *mut u8,

@@ -1,4 +1,4 @@
-//! Slots are freed with what was lent to them.
+//! A freed slot returns what was lent to it.
 
 use profundo_probe::Threads;
 use profundo_probe::caches::{Cache, Caches};

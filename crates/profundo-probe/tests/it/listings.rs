@@ -10,7 +10,7 @@ fn listings() -> &'static Listings {
     &zeroed::<Listings>(1)[0]
 }
 
-/// What the command does, once nobody is inside the half that is not active.
+/// The command's publication, once no handler is inside the inactive half.
 fn publish(listings: &Listings, count: u32, generation: u64) -> bool {
     let half = 1 - listings.active.load(Ordering::SeqCst) as usize;
     if listings.inside[half].load(Ordering::SeqCst) != 0 {
@@ -24,7 +24,7 @@ fn publish(listings: &Listings, count: u32, generation: u64) -> bool {
             rows: (8, 0),
             index: (8, 0),
         };
-        // SAFETY: nobody reads this half.
+        // SAFETY: this half is not read.
         unsafe { *listings.modules[half][index].get() = module };
     }
     listings.count[half].store(count, Ordering::Relaxed);
@@ -44,7 +44,7 @@ fn what_is_published_is_found() {
             list.modules.find(1015).map(|module| module.start),
             Some(1010)
         );
-        // The half that is being read is not the one that is written.
+        // The half being read is not the one that is written.
         assert!(publish(listings, 1, 2));
         assert!(!publish(listings, 1, 3));
         assert_eq!(
@@ -53,7 +53,9 @@ fn what_is_published_is_found() {
         );
     });
     assert!(publish(listings, 1, 3));
-    listings.with(|list| assert!(list.modules.find(3005).is_some()));
+    listings.with(|list| {
+        list.modules.find(3005).expect("it is listed now");
+    });
     assert_eq!(listings.inside[0].load(Ordering::SeqCst), 0);
     assert_eq!(listings.inside[1].load(Ordering::SeqCst), 0);
 }

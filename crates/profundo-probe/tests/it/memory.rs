@@ -87,7 +87,7 @@ fn what_is_not_mapped_is_not_touched() {
 }
 
 #[test]
-fn the_probe_of_a_page_tells_mapped_from_unmapped() {
+fn the_probe_of_a_page_distinguishes_mapped_from_unmapped() {
     let here = 0_u64;
     assert!(sys::is_readable(ptr::from_ref(&here) as u64));
     assert!(!sys::is_readable(0));

@@ -6,7 +6,7 @@ use profundo_probe::stacks::{STACKS, Stack, Stacks};
 
 use crate::zeroed;
 
-/// A context that tells of a signal stack which begins so many bytes below this frame.
+/// A context with a signal stack that begins this many bytes below this frame.
 fn context(below: Option<usize>) -> libc::ucontext_t {
     // SAFETY: the structure is plain data, valid when zero.
     let mut context: libc::ucontext_t = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -18,10 +18,10 @@ fn context(below: Option<usize>) -> libc::ucontext_t {
     context
 }
 
-/// Whether the work ran, and where its variables were.
+/// Whether the work ran, and the address of its variables.
 fn run(stacks: &Stacks, context: &libc::ucontext_t) -> (bool, u64) {
     let mut place = 0;
-    // SAFETY: nothing is read of the context but the stack it tells of.
+    // SAFETY: only the stack that the context describes is read.
     let has_run = unsafe {
         stacks.run(context, || {
             let mut here = 0_u64;
@@ -37,8 +37,8 @@ fn work_goes_where_there_is_room() {
     let range = memory.as_ptr_range();
     let ours = range.start as u64..range.end as u64;
     let stacks = Stacks::new(memory);
-    // A signal stack with plenty of room, and none: a thread's own may be just large enough for itself and
-    // for code that was optimised.
+    // A signal stack with plenty of room, and none: a thread's own may be just large enough for
+    // itself and for optimised code.
     for (plenty, is_enough) in [(Some(1 << 19), true), (None, !cfg!(debug_assertions))] {
         let (has_run, place) = run(&stacks, &context(plenty));
         assert!(has_run && place != 0 && ours.contains(&place) != is_enough);
@@ -58,7 +58,7 @@ fn each_that_is_inside_has_a_stack_of_its_own() {
     // SAFETY: as above.
     let outer = unsafe {
         stacks.run(&scarce, || {
-            // A stack of ours is not the one that the context tells of, so this has room.
+            // A stack of ours is not the one of the context, so this has room.
             inner[0] = Some(run(&stacks, &context(Some(1 << 19))).0);
             inner[1] = Some(run(&stacks, &context(Some(3 << 10))).0);
         })

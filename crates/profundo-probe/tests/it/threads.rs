@@ -122,7 +122,7 @@ fn all_slots_in_use_are_listed_wherever_they_are() {
     }
 }
 
-/// Tables of an agent, with room for so many records.
+/// Tables of an agent, with room for `records` records.
 fn shared(records: usize) -> (Threads, &'static [ThreadRecord]) {
     let records: &'static [ThreadRecord] = zeroed(records);
     let met: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
@@ -135,7 +135,7 @@ fn an_agents_threads_enter_themselves_or_are_entered_by_the_command() {
     let met: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
     let threads = Threads::shared(zeroed(64), records, met);
     let caches = caches();
-    // A thread that nobody has entered has no slot.
+    // A thread that was not entered has no slot.
     assert!(threads.enter(7, 0x1000).is_none());
     let slot = threads.begin(7, 0x1000).unwrap();
     assert_eq!((slot.number(), records[0].tid()), (1, 7));
@@ -163,7 +163,7 @@ fn records_are_used_again_once_the_command_has_read_them() {
         (Some(1), Some(2), None)
     );
     threads.end(&caches, 1, 0);
-    // It has ended, but nobody has taken note.
+    // It has ended, but the command has not read it.
     assert_eq!(numbers(3), None);
     records[0]
         .state

@@ -1,9 +1,9 @@
-//! Times as those know them who know timeit: three significant digits as C's `%g` writes them, and its names of units.
-//! Times of commands are in the units of all other reports.
+//! Times as timeit prints them: three significant digits as C's `%g` writes them, and its names of
+//! units. Times of commands are in the units of all other reports.
 
 use profundo_analysis::bench::Subject;
 
-use crate::units::duration;
+use crate::page::units::duration;
 
 /// The units of times, by timeit's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Clocked {
     }
 }
 
-/// How times are written.
+/// The unit and the digits in which times are written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Figures {
     pub unit: Option<Clocked>,
@@ -75,7 +75,7 @@ impl Figures {
     }
 }
 
-/// A number to so many digits as C's `%.*g` has it.
+/// A number with this many digits, as C's `%.*g` has it.
 pub fn significant(number: f64, digits: usize) -> String {
     if !number.is_finite() {
         return "?".into();

@@ -4,7 +4,7 @@ use profundo_analysis::bench::{Candidate, Ratio, Subject};
 
 use super::Benchmark;
 use crate::json::Json;
-use crate::views::SCHEMA;
+use crate::json::SCHEMA;
 
 impl Benchmark<'_> {
     pub(super) fn members(&self, json: &mut Json<'_>) {
@@ -133,7 +133,7 @@ fn ratio_members(json: &mut Json<'_>, ratio: Option<Ratio>) {
     json.exactly("ratio_low", ratio.map(|ratio| ratio.low));
     json.exactly("ratio_high", ratio.map(|ratio| ratio.high));
     match ratio {
-        Some(ratio) => json.is("differs", ratio.is_told()),
+        Some(ratio) => json.is("differs", ratio.differs()),
         None => json.null("differs"),
     }
 }

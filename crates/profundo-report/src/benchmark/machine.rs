@@ -1,10 +1,11 @@
-//! The machine that something was measured on, so that a later measurement can be told from one on another machine.
+//! The machine that something was measured on, so that a later measurement can be told from one on
+//! another machine.
 
 use std::fs;
 
 use profundo_analysis::bench::Machine;
 
-/// What machine this is.
+/// This machine's name, processor, system and settings.
 pub fn this_machine() -> Machine {
     let info = read("/proc/cpuinfo");
     let model = |name: &str| {

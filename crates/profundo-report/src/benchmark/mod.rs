@@ -1,11 +1,11 @@
-//! What was timed, and what it says: the lines that timeit and hyperfine have made known, and of several candidates a
-//! table with a sentence for each pair that one wants to know about.
+//! Reports of measurements: the lines that timeit and hyperfine have made known, and of several
+//! candidates a table with a sentence for each pair that is compared.
 
 mod figures;
 mod json;
 mod machine;
 mod verdict;
-mod warned;
+mod warnings;
 
 use std::io::{self, Write};
 
@@ -16,10 +16,10 @@ pub use machine::this_machine;
 
 use crate::Look;
 use crate::json::Json;
-use crate::line::{Line, Style};
-use crate::palette::Color;
-use crate::units::counted;
-use crate::width::{broken, keep_head, width};
+use crate::page::line::{Line, Style};
+use crate::page::palette::Color;
+use crate::page::units::counted;
+use crate::page::width::{broken, keep_head, width};
 use figures::Figures;
 
 /// A report on a measurement.
@@ -40,7 +40,7 @@ pub struct Benchmark<'a> {
 struct Against<'a> {
     name: String,
     bench: &'a Bench,
-    /// How much slower something may have become, as a part of 1.
+    /// The slowdown that is allowed, as a part of 1.
     threshold: f64,
 }
 
@@ -50,7 +50,7 @@ const BOLD: Style = Style {
     link: false,
 };
 
-/// What lines begin with that must not be missed.
+/// The first word of lines that must not be missed.
 const WARNING: &str = "Warning:";
 
 /// A name is cut, if need be, but not to less than this.
@@ -77,25 +77,26 @@ impl<'a> Benchmark<'a> {
         self
     }
 
-    /// How many digits times have.
+    /// Sets the number of digits of times.
     pub fn digits(mut self, digits: usize) -> Self {
         self.figures.digits = digits.max(1);
         self
     }
 
-    /// Whether the times of all runs are printed too.
+    /// Sets whether the times of all runs are printed too.
     pub fn raw(mut self, raw: bool) -> Self {
         self.raw = raw;
         self
     }
 
-    /// That the candidates were compared in what they do, and whether that was the same.
+    /// Sets whether the candidates gave the same result, where that was compared.
     pub fn agreed(mut self, agreed: Option<bool>) -> Self {
         self.agreed = agreed;
         self
     }
 
-    /// Compares it with an earlier measurement. Slower by more than `threshold`, a part of 1, is too slow.
+    /// Compares it with an earlier measurement. Slower by more than `threshold`, a part of 1, is
+    /// too slow.
     pub fn against(mut self, name: impl Into<String>, bench: &'a Bench, threshold: f64) -> Self {
         self.against = Some(Against {
             name: name.into(),
@@ -117,7 +118,7 @@ impl<'a> Benchmark<'a> {
         self
     }
 
-    /// How it looks.
+    /// Sets the appearance.
     pub fn look(mut self, look: Look) -> Self {
         self.look = look;
         self
@@ -128,7 +129,8 @@ impl<'a> Benchmark<'a> {
         self.figures.time(seconds)
     }
 
-    /// Whether a candidate is certain to be slower than in the earlier measurement by more than the threshold.
+    /// True if a candidate is certain to be slower than in the earlier measurement by more than the
+    /// threshold.
     pub fn is_too_slow(&self) -> bool {
         let Some(against) = &self.against else {
             return false;
@@ -159,7 +161,7 @@ impl<'a> Benchmark<'a> {
             .chain(
                 self.warnings()
                     .into_iter()
-                    .map(|it| plain(format!("{WARNING} {it}"))),
+                    .map(|warning| plain(format!("{WARNING} {warning}"))),
             );
         // In a file a sentence is a line.
         let columns = match self.look.is_terminal() {
@@ -200,7 +202,7 @@ impl<'a> Benchmark<'a> {
         writeln!(out)
     }
 
-    /// One candidate, in the words that its people know.
+    /// Writes one candidate, in the words of timeit, IPython or hyperfine.
     fn write_one(&self, only: &Candidate, out: &mut dyn Write) -> io::Result<()> {
         let spread = only.spread();
         let time = |seconds| self.figures.time(seconds);
@@ -248,7 +250,7 @@ impl<'a> Benchmark<'a> {
         if self.bench.subject == Subject::Command
             && numbers(&widths) + SHORTEST_NAME > self.look.columns()
         {
-            // Where there is no room for all, the times of the CPU are the ones to miss least.
+            // Where there is no room for all columns, those of the CPU's times are left out.
             for row in rows.iter_mut().filter(|row| row.len() > PARTS.end) {
                 row.drain(PARTS);
             }
@@ -256,7 +258,11 @@ impl<'a> Benchmark<'a> {
         }
         let numbers = numbers(&widths);
         let head = rows.remove(0);
-        let names = self.bench.candidates.iter().map(|it| width(&shown(it)));
+        let names = self
+            .bench
+            .candidates
+            .iter()
+            .map(|candidate| width(&shown(candidate)));
         let room = self.look.columns().saturating_sub(numbers);
         let names = names.max().unwrap_or(0).min(room.max(SHORTEST_NAME));
         line.push_spaces(names);
@@ -278,7 +284,12 @@ impl<'a> Benchmark<'a> {
     }
 
     fn table_head(&self) -> Vec<String> {
-        let runs = self.bench.candidates.iter().map(|it| it.runs.len()).max();
+        let runs = self
+            .bench
+            .candidates
+            .iter()
+            .map(|candidate| candidate.runs.len())
+            .max();
         let mut head = vec![format!("best of {}", runs.unwrap_or(0))];
         head.push("mean ± std. dev.".into());
         if self.bench.subject == Subject::Command {
@@ -313,7 +324,7 @@ impl<'a> Benchmark<'a> {
     }
 }
 
-/// Which columns of a command's row are its times on the CPU.
+/// The columns of a command's row that are its times on the CPU.
 const PARTS: std::ops::Range<usize> = 2..4;
 
 fn widths(rows: &[Vec<String>]) -> Vec<usize> {

@@ -1,4 +1,4 @@
-//! What is printed of measurements, word by word.
+//! The printed text of measurements, word by word.
 
 use expect_test::{Expect, expect};
 use profundo_analysis::bench::{Bench, Candidate, Cpu, Machine, Run, Start, Subject};
@@ -38,7 +38,7 @@ fn bench(subject: Subject, candidates: Vec<Candidate>) -> Bench {
     }
 }
 
-/// So many runs around a time, a thousandth up and down.
+/// This many runs around a time, a thousandth up and down.
 fn around(seconds: f64, runs: usize) -> Vec<f64> {
     let step = |index: usize| 1.0 + (index % 3) as f64 * 0.001;
     (0..runs).map(|index| seconds * step(index)).collect()
@@ -171,7 +171,7 @@ fn of_several_there_is_a_verdict_only_where_it_is_one() {
 }
 
 #[test]
-fn what_makes_it_doubtful_is_said() {
+fn doubts_become_warnings() {
     let mut times = around(0.1, 20);
     times[0] = 0.5;
     let first = bench(Subject::Command, vec![candidate("make", 1, &times)]);

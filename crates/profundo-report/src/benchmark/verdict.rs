@@ -1,14 +1,15 @@
-//! Which is faster, said only where it is known.
+//! The sentences on the fastest candidate, only where the interval allows them.
 
 use profundo_analysis::bench::{Candidate, Machine, Ratio};
 
 use super::{Against, Benchmark, shown as in_one_line};
-use crate::units::counted;
+use crate::page::units::counted;
 
 /// Differences below this part may come from anything.
 const SMALL: f64 = 0.01;
 
-/// A ratio with its interval, in as many digits as tell its ends apart, and from 1 what is told apart from it.
+/// A ratio with its interval, in as many digits as its ends need to differ, and to differ from 1
+/// where the ratio does.
 pub(super) fn shown(ratio: &Ratio) -> String {
     let width = (ratio.high - ratio.low) / ratio.value;
     let is_near_one = (0.9..1.1).contains(&ratio.value);
@@ -20,22 +21,24 @@ pub(super) fn shown(ratio: &Ratio) -> String {
     let decimals = (digits - 1 - magnitude).clamp(0, 6) as usize;
     let looks_like_one = |end: f64, decimals: usize| format!("{end:.decimals$}").parse() == Ok(1.0);
     let is_hidden = |decimals| {
-        ratio.is_told()
+        ratio.differs()
             && (looks_like_one(ratio.low, decimals) || looks_like_one(ratio.high, decimals))
     };
-    let decimals = (decimals..=6).find(|it| !is_hidden(*it)).unwrap_or(6);
+    let decimals = (decimals..=6)
+        .find(|decimals| !is_hidden(*decimals))
+        .unwrap_or(6);
     let number = |number: f64| format!("{number:.decimals$}");
     let (value, low, high) = (number(ratio.value), number(ratio.low), number(ratio.high));
     format!("{value} ({low} to {high})")
 }
 
-/// What a candidate is called in a sentence.
+/// A candidate's name in a sentence.
 fn name(candidate: &Candidate) -> String {
     format!("`{}`", in_one_line(candidate))
 }
 
 impl Benchmark<'_> {
-    /// What the candidates are to each other.
+    /// The sentences that compare the candidates.
     pub(super) fn verdicts(&self) -> Vec<String> {
         let candidates = &self.bench.candidates;
         let mut sentences = Vec::new();
@@ -69,7 +72,7 @@ impl Benchmark<'_> {
         sentences
     }
 
-    /// Why there is no ratio to a candidate of which nothing may be left.
+    /// The sentence for a candidate without a ratio, of whose time nothing may be left.
     fn hidden(&self, candidate: &Candidate) -> String {
         let name = name(candidate);
         match self.bench.start {
@@ -114,7 +117,7 @@ impl Benchmark<'_> {
         sentence
     }
 
-    /// What has become of it since the earlier measurement.
+    /// The sentences on each change since the earlier measurement.
     pub(super) fn against_sentences(&self) -> Vec<String> {
         let Some(against) = &self.against else {
             return Vec::new();
@@ -142,7 +145,7 @@ impl Benchmark<'_> {
         sentences
     }
 
-    /// What makes a comparison with the earlier measurement doubtful.
+    /// The reasons to doubt a comparison with the earlier measurement.
     pub(super) fn against_warnings(&self) -> Vec<String> {
         let Some(against) = &self.against else {
             return Vec::new();
@@ -179,7 +182,7 @@ impl Benchmark<'_> {
 }
 
 impl Against<'_> {
-    /// Whether it is certain to be slower by more than it may be.
+    /// True if a candidate is certainly slower by more than the threshold.
     pub(super) fn is_past(&self, ratio: &Ratio) -> bool {
         ratio.low > 1.0 + self.threshold
     }
@@ -215,7 +218,7 @@ impl Against<'_> {
     }
 }
 
-/// In what two machines differ, where both are known.
+/// The differences between two machines, where both are known.
 fn different(now: &Machine, then: &Machine) -> Vec<String> {
     let mut found = Vec::new();
     let mut compare = |what: &str, now: Option<&str>, then: Option<&str>| {
@@ -239,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_have_the_digits_that_tell() {
+    fn ratios_have_the_digits_that_differ() {
         let text = |value, low, high| shown(&Ratio { value, low, high });
         assert_eq!(text(1.31, 1.2804, 1.349), "1.31 (1.28 to 1.35)");
         assert_eq!(text(8.444, 8.186, 8.587), "8.44 (8.19 to 8.59)");

@@ -1,12 +1,12 @@
-//! The same as JSON: each run, and what all of them are like.
+//! The report as JSON: each run, and what all of them are like.
 
 use std::io::{self, Write};
 
 use profundo_analysis::usage::{Around, Ending, Measured, Quantity, Run};
 
-use super::{Time, said};
+use super::{Time, remarks};
 use crate::json::Json;
-use crate::views::SCHEMA;
+use crate::json::SCHEMA;
 
 pub(super) fn write(time: &Time, out: &mut dyn Write) -> io::Result<()> {
     Json::document(out, |json| {
@@ -41,7 +41,7 @@ pub(super) fn write(time: &Time, out: &mut dyn Write) -> io::Result<()> {
             }
         });
         json.array("notes", |json| {
-            for sentence in said::sentences(time) {
+            for sentence in remarks::sentences(time) {
                 json.text("", &sentence);
             }
         });

@@ -1,7 +1,8 @@
-//! What runs of a program have taken of the machine: the three lines of POSIX, a table that explains itself, or JSON.
+//! A report on runs of a program and what they took of the machine: the three lines of POSIX, a
+//! table that explains itself, or JSON.
 
 mod json;
-mod said;
+mod remarks;
 mod text;
 
 use std::io::{self, Write};
@@ -21,7 +22,7 @@ pub struct Time {
 }
 
 impl Time {
-    /// On these runs of a command.
+    /// A report on these runs of a command.
     pub fn new(command: impl Into<String>, runs: Vec<Run>) -> Self {
         Self {
             command: command.into(),
@@ -30,19 +31,19 @@ impl Time {
         }
     }
 
-    /// How many runs there were before that were not measured.
+    /// Sets the number of runs before, which were not measured.
     pub fn warmups(mut self, count: u64) -> Self {
         self.warmups = count;
         self
     }
 
-    /// Why processes that nobody waited for could not be counted.
+    /// Sets the reason why unreaped processes could not be counted.
     pub fn gap(mut self, why: impl Into<String>) -> Self {
         self.gap = why.into();
         self
     }
 
-    /// How it looks.
+    /// Sets the appearance.
     pub fn look(mut self, look: Look) -> Self {
         self.look = look;
         self

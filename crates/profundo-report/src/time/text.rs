@@ -1,15 +1,16 @@
-//! The table: each figure with its unit and with what it means, or over several runs with how it scatters.
+//! The table: each figure with its unit and with what it means, or over several runs with how it
+//! scatters.
 
 use std::io::{self, Write};
 
 use profundo_analysis::Spread;
 use profundo_analysis::usage::{Measured, Quantity, Run};
 
-use super::{Time, said};
-use crate::line::{Line, Style};
-use crate::palette::Color;
-use crate::units::{bytes, counted, duration};
-use crate::width::{broken, width};
+use super::{Time, remarks};
+use crate::page::line::{Line, Style};
+use crate::page::palette::Color;
+use crate::page::units::{bytes, counted, duration};
+use crate::page::width::{broken, width};
 
 /// A group of rows: what they are called, and which quantities they are.
 const GROUPS: [&[(&str, Quantity)]; 4] = [
@@ -117,7 +118,7 @@ pub(super) fn write(time: &Time, out: &mut dyn Write) -> io::Result<()> {
 fn notes(time: &Time, out: &mut dyn Write, columns: usize, colored: bool) -> io::Result<()> {
     const MARK: &str = "Note: ";
     let mut line = Line::default();
-    let sentences = said::sentences(time);
+    let sentences = remarks::sentences(time);
     if !sentences.is_empty() {
         line.write(out, colored)?;
     }
@@ -146,7 +147,7 @@ struct Row {
     label: &'static str,
     figure: String,
     meaning: String,
-    /// Whether a group begins with it.
+    /// True if a group begins with it.
     opens: bool,
 }
 
@@ -173,9 +174,10 @@ impl Row {
 }
 
 fn rows_of(group: &[(&'static str, Quantity)], run: &Run) -> Vec<Row> {
-    let told = |(label, quantity): &(&'static str, Quantity)| {
+    let row = |(label, quantity): &(&'static str, Quantity)| {
         let known = quantity.of(run);
-        // Of one process alone all together is no other figure, and its threads are told with it.
+        // The figure of all processes together is that of a process alone, in whose row its threads
+        // are.
         if *quantity == Quantity::TreeResident && known.is_none() {
             return None;
         }
@@ -188,7 +190,7 @@ fn rows_of(group: &[(&'static str, Quantity)], run: &Run) -> Vec<Row> {
         };
         Some(Row::new(label, figure, meaning(*quantity, run)))
     };
-    group.iter().filter_map(told).collect()
+    group.iter().filter_map(row).collect()
 }
 
 fn endings(run: &Run) -> Vec<Row> {
@@ -198,11 +200,11 @@ fn endings(run: &Run) -> Vec<Row> {
             UNKNOWN.to_owned(),
             "Linux does not count those that were received",
         ),
-        Row::new("Ended with", said::ending(run.ending), ""),
+        Row::new("Ended with", remarks::ending(run.ending), ""),
     ]
 }
 
-/// What a figure means, for who sees it for the first time.
+/// The meaning of a figure, for new readers.
 fn meaning(quantity: Quantity, run: &Run) -> String {
     match quantity {
         Quantity::Real if run.real >= 60_000_000_000 => {
@@ -257,7 +259,7 @@ struct Scattered {
 }
 
 fn spreads(runs: &[Run]) -> Vec<Vec<Scattered>> {
-    let told = |(label, quantity): &(&'static str, Quantity)| {
+    let scattered = |(label, quantity): &(&'static str, Quantity)| {
         let spread = quantity.over(runs);
         if *quantity == Quantity::TreeResident && spread.is_none() {
             return None;
@@ -268,7 +270,7 @@ fn spreads(runs: &[Run]) -> Vec<Vec<Scattered>> {
         }
         Some(row)
     };
-    let group = |group: &&[(&'static str, Quantity)]| group.iter().filter_map(told).collect();
+    let group = |group: &&[(&'static str, Quantity)]| group.iter().filter_map(scattered).collect();
     GROUPS.iter().map(group).collect()
 }
 
@@ -357,7 +359,7 @@ fn figure(quantity: Quantity, value: f64) -> String {
     like(quantity, value, value)
 }
 
-/// The same in the unit that suits another value.
+/// The figure in the unit that suits another value.
 fn like(quantity: Quantity, value: f64, other: f64) -> String {
     match quantity.measured() {
         Measured::Time if other >= 1e9 => format!("{:.3} s", value / 1e9),

@@ -1,9 +1,10 @@
-//! Time inside the agent, in the programs that it was loaded into, is one row with the profiler's name.
+//! Time inside the agent, in the programs that it was loaded into, is one row with the profiler's
+//! name.
 
 use profundo_model::{
     Avma, CodeAddress, Engine, LocationId, LocationKind, Nanos, Profile, Sample, State,
 };
-use profundo_report::{Lines, Look, Summary};
+use profundo_report::{Lines, Look, Summary, View};
 use serde_json::Value;
 
 /// Two programs' agents at work, and a thread that the agent has started for a library.
@@ -58,8 +59,8 @@ fn the_agent_is_one_row() {
         Summary::new().json(&profile).unwrap(),
         Lines::new().json(&profile).unwrap(),
     ] {
-        let told: Value = serde_json::from_str(&json).unwrap();
-        let rows = told["lineless"].as_array().unwrap().iter();
+        let document: Value = serde_json::from_str(&json).unwrap();
+        let rows = document["lineless"].as_array().unwrap().iter();
         let rows: Vec<_> = rows
             .map(|row| (row["of"].as_str().unwrap(), row["share"].as_f64().unwrap()))
             .collect();

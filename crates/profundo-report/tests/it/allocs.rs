@@ -1,4 +1,4 @@
-//! What was allocated, as people see it.
+//! Reports on allocations, as people see them.
 
 use expect_test::expect;
 use profundo_analysis::measured;
@@ -8,7 +8,9 @@ use profundo_model::{
 };
 use profundo_report::{
     Allocs, Callers, Choices, Filter, Format, Functions, Lines, Look, MemoryLines, Report, Summary,
+    View,
 };
+use profundo_testing::Folder;
 
 use crate::mixed::python;
 
@@ -29,15 +31,15 @@ fn stack(profile: &Profile, line: u32) -> StackId {
     stacks.find(is_on_line).expect("the line was sampled")
 }
 
-/// The program of the other tests with some of its blocks: line 16 takes much that is gone at once, line 53 keeps
-/// four large ones, and line 17 loses what it takes.
+/// The program of the other tests with some of its blocks: line 16 takes much that is gone at once,
+/// line 53 keeps four large ones, and line 17 loses what it takes.
 pub fn memory() -> Profile {
     let mut profile = python();
     let [draws, picks, packs] = [16, 17, 53].map(|line| stack(&profile, line));
     profile.meta.duration = Nanos(10_000_000_000);
     profile.heap.sampling = Sampling::Bytes(512 << 10);
     let mut block = |stack, domain, size, time: u64, freed: Option<u64>| {
-        let millisecond = |it| Nanos(it * 1_000_000);
+        let millisecond = |milliseconds| Nanos(milliseconds * 1_000_000);
         profile.heap.blocks.push(Block {
             time: millisecond(time),
             freed: freed.map(millisecond),
@@ -75,7 +77,7 @@ pub fn memory() -> Profile {
     profile
 }
 
-/// The same in exact sums.
+/// Like [`memory`], but in exact sums.
 pub fn exact_memory() -> Profile {
     let mut profile = python();
     let [draws, packs] = [16, 53].map(|line| stack(&profile, line));
@@ -217,7 +219,7 @@ fn the_summary_has_it_among_others() {
 }
 
 #[test]
-fn filters_and_missing_records_are_said() {
+fn filters_and_missing_records_have_sentences() {
     let text = Allocs::new().look(look(80)).render(&python()).unwrap();
     assert!(
         text.starts_with("Warning: what is allocated was not recorded: that wants `--memory`."),
@@ -227,7 +229,7 @@ fn filters_and_missing_records_are_said() {
     let allocs = Allocs::new().look(look(100)).choices(packs);
     let text = allocs.render(&memory()).unwrap();
     assert!(
-        text.contains("Only: function “deflate”.") && !text.contains("confidence.py:16"),
+        text.contains("Only: function=deflate.") && !text.contains("confidence.py:16"),
         "{text}"
     );
     // Sums know no time.
@@ -463,18 +465,15 @@ fn memory_at_each_line_is_in_the_columns_of_memory_profiler() {
 #[test]
 fn functions_are_shown_from_their_decorators_to_their_ends() {
     let mut profile = memory();
-    let folder = std::env::temp_dir().join(format!("profundo-memory-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("work.py");
+    let folder = Folder::new("memory");
     let source = "import os\n\n\n@cache\n@profile\ndef work(\n    n,\n):\n    a = [n]\n\n    b = a * n\n    return b\n\n\nx = work(3)\n";
-    std::fs::write(&path, source).unwrap();
+    let path = folder.write("work.py", source);
     let at = profile.hand_made_python(path.to_str().unwrap(), "Some.work", 11, false);
     let stack = profile.hand_made_stack(&[at]);
     profile.heap.blocks.truncate(1);
     profile.heap.blocks[0].stack = stack;
     profile.heap.blocks[0].freed = None;
     let text = MemoryLines::new().look(look(80)).render(&profile).unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
     let numbers: Vec<&str> = (text.lines().skip(4))
         .take_while(|line| !line.is_empty())
         .map(|line| line[..6].trim())

@@ -52,7 +52,7 @@ fn callers_come_with_their_counts() {
 }
 
 #[test]
-fn nobody_calls_the_root() {
+fn the_root_has_no_callers() {
     check_callers(
         &app(),
         "main",

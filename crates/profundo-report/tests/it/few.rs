@@ -1,8 +1,8 @@
-//! Reports on few samples say only what is certain, in all of their columns.
+//! Reports on few samples have only certain figures, in all of their columns.
 
 use expect_test::expect;
 use profundo_model::{Measure, Part, Profile, Sampling};
-use profundo_report::{Callers, Choices, Format, Functions, Lines, Look, Report, Summary};
+use profundo_report::{Callers, Choices, Format, Functions, Lines, Look, Report, Summary, View};
 
 use crate::mixed::python;
 
@@ -94,7 +94,7 @@ fn counts_stand_in_for_shares() {
 }
 
 #[test]
-fn the_library_says_it_too() {
+fn the_library_has_the_remark_too() {
     let report = Report::new().choices(Choices::default());
     let text = report.format(Format::Functions).render(&few(5)).unwrap();
     assert!(text.contains("5 of 5"), "{text}");

@@ -16,8 +16,8 @@ pub fn check(profile: &Profile, report: Report, expected: Expect) {
     expected.assert_eq(&report.render(profile).unwrap());
 }
 
-/// The same with `⋮` for the header, and without footer. (A snapshot loses the indent that all its
-/// lines share; the `⋮` keeps it.)
+/// Like [`check`], with `⋮` for the header, and without footer. (A snapshot loses the indent that
+/// all its lines share; the `⋮` keeps it.)
 pub fn check_rows(profile: &Profile, report: Report, expected: Expect) {
     let text = report.render(profile).unwrap();
     let rows: Vec<&str> = text

@@ -1,4 +1,4 @@
-//! What a heap snapshot says, as people see it.
+//! Reports on heap snapshots, as people see them.
 
 use expect_test::expect;
 use profundo_model::graph::{Builder, Graph, Label, NodeId, Sink};
@@ -167,7 +167,7 @@ fn what_fills_the_heap() {
 }
 
 #[test]
-fn who_holds_it() {
+fn paths_to_the_holders() {
     let graph = program(5, Builder::default());
     let path = |of: &str| asked(HeapQuestion::Path(of.into()));
     expect![[r#"
@@ -305,9 +305,9 @@ fn sentences_are_broken_between_words() {
         .write_difference(&graph, &program(8, Builder::default()), &mut out)
         .unwrap();
     let text = String::from_utf8(out).unwrap();
-    let head: Vec<&str> = text.lines().take_while(|it| !it.is_empty()).collect();
+    let head: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
     assert!(
-        head.len() > 1 && head.iter().all(|it| it.chars().count() <= 40),
+        head.len() > 1 && head.iter().all(|line| line.chars().count() <= 40),
         "{text}"
     );
     let whole = head.join(" ");

@@ -1,7 +1,7 @@
-//! What was read and written, as people see it.
+//! Reports on bytes read and written, as people see them.
 
 use expect_test::expect;
-use profundo_report::{Choices, Filter, Io, Look, Summary};
+use profundo_report::{Choices, Filter, Io, Look, Summary, View};
 
 use crate::mixed::{python, reading};
 
@@ -70,7 +70,7 @@ fn the_summary_has_it_among_others() {
 }
 
 #[test]
-fn filters_and_missing_counts_are_said() {
+fn filters_and_missing_counts_have_sentences() {
     let text = Io::new().look(look(80)).render(&python()).unwrap();
     assert!(
         text.starts_with("Warning: what is read and written was not recorded"),

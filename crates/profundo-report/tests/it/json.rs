@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use profundo_report::{
-    Callers, Choices, Format, Functions, GroupBy, Lines, Report, Statprof, Summary,
+    Callers, Choices, Format, Functions, GroupBy, Lines, Report, Statprof, Summary, View,
 };
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ fn the_documented_examples_are_what_is_written() {
         let (example, after) = part.split_once("```").unwrap();
         let (_, name) = example.split_once("\"report\": \"").unwrap();
         let name = name.split('"').next().unwrap();
-        let (_, json) = reports.iter().find(|(it, _)| *it == name).unwrap();
+        let (_, json) = reports.iter().find(|(report, _)| *report == name).unwrap();
         written += &format!("```json\n{json}```{after}");
         count += 1;
     }
@@ -98,7 +98,12 @@ fn a_full_disk_is_an_error() {
             Ok(())
         }
     }
-    assert!(Summary::new().write_json(&python(), Full).is_err());
-    assert!(Summary::new().write(&python(), Full).is_err());
-    assert!(Report::new().write_json(&python(), Full).is_err());
+    for failed in [
+        Summary::new().write_json(&python(), Full),
+        Summary::new().write(&python(), Full),
+        Report::new().write_json(&python(), Full),
+    ] {
+        let said = failed.unwrap_err().to_string();
+        assert_eq!(said, "write the report");
+    }
 }

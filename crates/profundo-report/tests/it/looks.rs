@@ -238,7 +238,7 @@ fn control_characters_do_not_reach_the_terminal() {
 }
 
 #[test]
-fn who_typed_a_command_sees_short_names_of_files() {
+fn the_commands_reports_have_short_names_of_files() {
     use profundo_report::{Choices, Format, Report};
     let profile = crate::mixed::python();
     let report = |choices, format| {

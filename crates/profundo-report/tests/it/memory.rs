@@ -1,8 +1,8 @@
-//! What processes had of the machine's memory, as people see it.
+//! Reports on processes' use of the machine's memory, as people see them.
 
 use expect_test::expect;
 use profundo_model::{Gauge, Nanos, ProcessId, Profile, Sampling};
-use profundo_report::{Choices, Filter, Look, Memory, Summary};
+use profundo_report::{Choices, Filter, Look, Memory, Summary, View};
 
 use crate::mixed::{growing, python};
 
@@ -81,7 +81,7 @@ fn what_it_is_used_for_has_a_row_for_each_thing() {
           7.39k/s   1.19 s    19.5k  ▇██▄▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  page faults
         Growth: process 4711 grew by 2.00 MB/s (2.00 MB/s to 2.00 MB/s with 95 % certainty) in its last 5.95 s.
 
-        Only: process 4711: 4320 of 4720 samples (91.5 %).
+        Only: process=4711: 4320 of 4720 samples (91.5 %).
     "#]].assert_eq(&text(&profile, 100, filter.clone()));
     // Much of what is in blocks was never touched.
     for look in &mut profile.heap.gauges {
@@ -114,7 +114,7 @@ fn filters_choose_processes_and_time() {
           75.8 MB   5.90 s  75.8 MB  72.8 MB     927  ████████████████████  4711 python…
           29.0 MB   5.90 s  29.0 MB  26.0 MB   4.64k  ▁▁▁▁▁▂▂▂▂▂▂▂▂▂▃▃▃▃▃▃  4720 gzip -…
 
-        Only: 4.000 s to 6.000 s: 720 of 4720 samples (15.3 %).
+        Only: from=4 to=6: 720 of 4720 samples (15.3 %).
     "#]]
     .assert_eq(&text(
         &growing,
@@ -123,13 +123,13 @@ fn filters_choose_processes_and_time() {
     ));
     let nobody = text(&growing, 80, Filter::default().process("nobody"));
     assert!(
-        nobody.starts_with("Warning: no look at memory passes the filter: process “nobody”."),
+        nobody.starts_with("Warning: no look at memory passes the filter: process=nobody."),
         "{nobody}"
     );
 }
 
 #[test]
-fn a_peak_before_it_was_looked_at_and_what_was_moved_out_are_said() {
+fn an_earlier_peak_and_swapped_memory_are_shown() {
     let mut profile = python();
     profile.heap.gauges = vec![Gauge {
         process: ProcessId(0),
@@ -180,7 +180,7 @@ fn the_summary_has_it_among_others() {
 }
 
 #[test]
-fn who_was_not_looked_at_is_told_how() {
+fn processes_without_readings_have_a_hint() {
     let text = text(&python(), 80, Filter::default());
     assert!(
         text.starts_with("Warning: memory was not looked at: that wants `--memory`"),

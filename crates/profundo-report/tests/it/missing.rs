@@ -1,9 +1,10 @@
-//! The warning above the tables for what is not CPU time: the threads' time, allocated bytes, bytes read and written.
+//! The warning above the tables for what is not CPU time: the threads' time, allocated bytes, bytes
+//! read and written.
 
 use profundo_model::{
     Bytes, Domain, LocationKind, Nanos, Profile, Reason, SampleKind, ThreadId, Traffic,
 };
-use profundo_report::{Allocs, Io, Lines, Look, Memory, MemoryLines, Summary};
+use profundo_report::{Allocs, Io, Lines, Look, Memory, MemoryLines, Summary, View};
 use serde_json::Value;
 
 use crate::allocs::memory;
@@ -21,8 +22,8 @@ fn warnings(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The same of JSON, which must be said of each whole.
-fn told(json: &str) -> (Vec<String>, Vec<String>) {
+/// The warnings in JSON, and the wholes of which something is missing.
+fn warnings_in_json(json: &str) -> (Vec<String>, Vec<String>) {
     let value: Value = serde_json::from_str(json).unwrap();
     let recording = &value["recording"];
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -30,7 +31,7 @@ fn told(json: &str) -> (Vec<String>, Vec<String>) {
     let missing = recording["missing"].as_array().unwrap();
     (
         warnings.iter().map(text).collect(),
-        missing.iter().map(|it| text(&it["of"])).collect(),
+        missing.iter().map(|missing| text(&missing["of"])).collect(),
     )
 }
 
@@ -40,15 +41,18 @@ fn wall(times: u64) -> Profile {
     profile.meta.kind = SampleKind::Wall;
     for index in 0..profile.threads.len() {
         let thread = ThreadId::from_index(index);
-        let own = profile.samples.iter().filter(|it| it.thread == thread);
-        let sum: u64 = own.map(|it| it.weight.0).sum();
+        let own = profile
+            .samples
+            .iter()
+            .filter(|sample| sample.thread == thread);
+        let sum: u64 = own.map(|sample| sample.weight.0).sum();
         profile.threads.get_mut(thread).alive = Some(Nanos(sum * times));
     }
     profile
 }
 
 #[test]
-fn threads_that_were_not_sampled_are_said_above_the_tables() {
+fn threads_that_were_not_sampled_give_a_warning_above_the_tables() {
     let profile = wall(2);
     let wanted =
         "50.0 % of the threads' time was not sampled or could not be read: no sample came 50.0 %.";
@@ -56,8 +60,8 @@ fn threads_that_were_not_sampled_are_said_above_the_tables() {
     assert_eq!(warnings(&summary), [wanted], "{summary}");
     let lines = Lines::new().look(look()).render(&profile).unwrap();
     assert_eq!(warnings(&lines), [wanted], "{lines}");
-    let (warnings_told, of) = told(&Summary::new().json(&profile).unwrap());
-    assert_eq!(warnings_told, [wanted]);
+    let (json_warnings, of) = warnings_in_json(&Summary::new().json(&profile).unwrap());
+    assert_eq!(json_warnings, [wanted]);
     assert_eq!(of, ["thread_seconds"]);
     let whole = Summary::new().look(look()).render(&wall(1)).unwrap();
     assert_eq!(warnings(&whole), [""; 0], "{whole}");
@@ -73,7 +77,7 @@ fn lost_waits_have_their_reason() {
 }
 
 #[test]
-fn allocations_at_no_line_are_said_above_the_tables() {
+fn allocations_at_no_line_give_a_warning_above_the_tables() {
     let mut profile = memory();
     assert_eq!(
         warnings(&Allocs::new().look(look()).render(&profile).unwrap()),
@@ -99,7 +103,7 @@ fn allocations_at_no_line_are_said_above_the_tables() {
         let wanted = "% of the allocated bytes have no function or line: callers not kept ";
         assert!(warning.contains(wanted), "{warning}");
     }
-    let (warnings, of) = told(&Allocs::new().json(&profile).unwrap());
+    let (warnings, of) = warnings_in_json(&Allocs::new().json(&profile).unwrap());
     assert_eq!(warnings.len(), 1);
     assert_eq!(of, ["cpu_seconds", "allocated_bytes"]);
 }
@@ -122,13 +126,18 @@ fn allocations_that_were_not_recorded_are_missing_too() {
 }
 
 #[test]
-fn bytes_that_no_sample_was_near_to_are_said_above_the_tables() {
+fn bytes_that_no_sample_was_near_to_give_a_warning_above_the_tables() {
     let mut profile = reading();
     assert_eq!(
         warnings(&Io::new().look(look()).render(&profile).unwrap()),
         [""; 0]
     );
-    let end = profile.samples.iter().map(|it| it.time.0).max().unwrap();
+    let end = profile
+        .samples
+        .iter()
+        .map(|sample| sample.time.0)
+        .max()
+        .unwrap();
     profile.traffic.push(Traffic {
         thread: ThreadId(0),
         from: Nanos(end + 100_000_000_000),
@@ -144,7 +153,10 @@ fn bytes_that_no_sample_was_near_to_are_said_above_the_tables() {
     assert_eq!(warnings(&text), [wanted], "{text}");
     let summary = Summary::new().look(look()).render(&profile).unwrap();
     assert!(warnings(&summary).contains(&wanted), "{summary}");
-    let (warnings, of) = told(&Io::new().json(&profile).unwrap());
-    assert!(warnings.iter().any(|it| it == wanted), "{warnings:?}");
-    assert!(of.iter().any(|it| it == "read_and_written_bytes"));
+    let (warnings, of) = warnings_in_json(&Io::new().json(&profile).unwrap());
+    assert!(
+        warnings.iter().any(|warning| warning == wanted),
+        "{warnings:?}"
+    );
+    assert!(of.iter().any(|whole| whole == "read_and_written_bytes"));
 }

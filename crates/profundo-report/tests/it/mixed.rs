@@ -6,7 +6,7 @@ use profundo_model::{
     TaskId, Thread, ThreadId, Traffic, Wait,
 };
 
-/// Where the program lies, which is nowhere.
+/// The program's path, which does not exist.
 pub const APP: &str = "/nowhere/confidence/confidence.py";
 
 pub const SOURCE: &[(u32, &str)] = &[
@@ -85,7 +85,7 @@ impl Maker {
         self.profile.hand_made_location(kind, Some(module), &[key])
     }
 
-    /// What a thread waits for.
+    /// A location that waits for something.
     pub fn waits(&mut self, wait: Wait, what: &str) -> LocationId {
         let key = FrameKey {
             function: &wait.frame_name(what),
@@ -99,7 +99,7 @@ impl Maker {
         location
     }
 
-    /// From now on samples are of this thread.
+    /// Takes the following samples for this thread.
     pub fn on_thread(&mut self, thread: Thread, name: &str) {
         let name = self.profile.strings.intern(name);
         self.thread = self.profile.threads.push(Thread { name, ..thread });
@@ -128,66 +128,66 @@ impl Maker {
 
 /// One thread of Python, with zlib and the standard library below it.
 pub fn python() -> Profile {
-    let mut it = Maker::new();
+    let mut maker = Maker::new();
     let random = "/usr/lib/python3.12/random.py";
-    let root = it.python(APP, "<module>", 60, true);
-    let main_packs = it.python(APP, "main", 53, true);
-    let main_boots = it.python(APP, "main", 54, true);
-    let boot_resamples = it.python(APP, "bootstrap", 29, true);
-    let boot_means = it.python(APP, "bootstrap", 30, true);
-    let boot_sorts = it.python(APP, "bootstrap", 31, true);
-    let draw = it.python(APP, "resample", 16, true);
-    let pick = it.python(APP, "resample", 17, false);
-    let mean = it.python(APP, "mean", 10, true);
-    let randint = it.python(random, "Random.randint", 336, true);
-    let randrange = it.python(random, "Random.randrange", 319, true);
-    let below = it.python(random, "Random._randbelow_with_getrandbits", 242, false);
-    let getrandbits = it.python(random, "Random._randbelow_with_getrandbits", 245, true);
+    let root = maker.python(APP, "<module>", 60, true);
+    let main_packs = maker.python(APP, "main", 53, true);
+    let main_boots = maker.python(APP, "main", 54, true);
+    let boot_resamples = maker.python(APP, "bootstrap", 29, true);
+    let boot_means = maker.python(APP, "bootstrap", 30, true);
+    let boot_sorts = maker.python(APP, "bootstrap", 31, true);
+    let draw = maker.python(APP, "resample", 16, true);
+    let pick = maker.python(APP, "resample", 17, false);
+    let mean = maker.python(APP, "mean", 10, true);
+    let randint = maker.python(random, "Random.randint", 336, true);
+    let randrange = maker.python(random, "Random.randrange", 319, true);
+    let below = maker.python(random, "Random._randbelow_with_getrandbits", 242, false);
+    let getrandbits = maker.python(random, "Random._randbelow_with_getrandbits", 245, true);
     let zlib = "/usr/lib/python3.12/lib-dynload/zlib.cpython-312-x86_64-linux-gnu.so";
     let c = |function| FrameKey {
         function,
         ..FrameKey::default()
     };
-    let compress = it.native(zlib, c("zlib_compress"));
-    let deflate = it.native("/usr/lib/x86_64-linux-gnu/libz.so.1.3", c("deflate"));
-    let builtin_sum = it.native("/usr/bin/python3.12", c("builtin_sum"));
-    let read = it.native("/usr/lib/x86_64-linux-gnu/libc.so.6", c("__read"));
-    let bits = it.native(
+    let compress = maker.native(zlib, c("zlib_compress"));
+    let deflate = maker.native("/usr/lib/x86_64-linux-gnu/libz.so.1.3", c("deflate"));
+    let builtin_sum = maker.native("/usr/bin/python3.12", c("builtin_sum"));
+    let read = maker.native("/usr/lib/x86_64-linux-gnu/libc.so.6", c("__read"));
+    let bits = maker.native(
         "/usr/lib/python3.12/lib-dynload/_random.cpython-312-x86_64-linux-gnu.so",
         c("_random_Random_getrandbits"),
     );
     let path = [root, main_boots, boot_resamples];
     let drawing = [&path[..], &[draw, randint, randrange]].concat();
-    it.samples(900, &[&path[..], &[draw]].concat(), State::Running);
-    it.samples(1400, &[&drawing[..], &[below]].concat(), State::Running);
-    it.samples(
+    maker.samples(900, &[&path[..], &[draw]].concat(), State::Running);
+    maker.samples(1400, &[&drawing[..], &[below]].concat(), State::Running);
+    maker.samples(
         700,
         &[&drawing[..], &[getrandbits, bits]].concat(),
         State::Running,
     );
-    it.samples(1100, &[&path[..], &[pick]].concat(), State::Running);
-    it.samples(
+    maker.samples(1100, &[&path[..], &[pick]].concat(), State::Running);
+    maker.samples(
         600,
         &[root, main_boots, boot_means, mean, builtin_sum],
         State::Running,
     );
-    it.samples(4, &[root, main_boots, boot_sorts], State::Running);
-    it.samples(250, &[root, main_packs, compress, deflate], State::Running);
-    it.samples(6, &[root, main_packs, read], State::System);
-    let file = it.profile.file(APP, "", "");
+    maker.samples(4, &[root, main_boots, boot_sorts], State::Running);
+    maker.samples(250, &[root, main_packs, compress, deflate], State::Running);
+    maker.samples(6, &[root, main_packs, read], State::System);
+    let file = maker.profile.file(APP, "", "");
     for &(line, text) in SOURCE {
-        let text = it.profile.strings.intern(text);
-        it.profile.sources.insert(file, line, text);
+        let text = maker.profile.strings.intern(text);
+        maker.profile.sources.insert(file, line, text);
     }
-    it.profile.meta.duration = Nanos(5_104_000_000);
-    it.profile.meta.cpu = Some(Nanos(4_960_000_000));
-    it.profile.meta.own_cost = Some(Nanos(31_000_000));
-    it.profile.processes[0].user = Some(Nanos(4_960_000_000));
-    it.profile.processes[0].system = Some(Nanos(61_000_000));
-    it.profile
+    maker.profile.meta.duration = Nanos(5_104_000_000);
+    maker.profile.meta.cpu = Some(Nanos(4_960_000_000));
+    maker.profile.meta.own_cost = Some(Nanos(31_000_000));
+    maker.profile.processes[0].user = Some(Nanos(4_960_000_000));
+    maker.profile.processes[0].system = Some(Nanos(61_000_000));
+    maker.profile
 }
 
-/// The same on a machine that counts its energy.
+/// The same profile on a machine that counts its energy.
 pub fn metered() -> Profile {
     let mut profile = python();
     let zone = |name: &str, microjoules, is_counted| EnergyZone {
@@ -207,13 +207,13 @@ pub fn metered() -> Profile {
     profile
 }
 
-/// The same with threads that want the lock, and a child process.
+/// The same profile with threads that want the lock, and a child process.
 pub fn crowd() -> Profile {
-    let mut it = Maker::new();
-    let root = it.python(APP, "<module>", 60, true);
-    let wait = it.python(APP, "main", 53, true);
-    let work = it.python(APP, "worker", 16, false);
-    it.samples(40, &[root, wait], State::Running);
+    let mut maker = Maker::new();
+    let root = maker.python(APP, "<module>", 60, true);
+    let wait = maker.python(APP, "main", 53, true);
+    let work = maker.python(APP, "worker", 16, false);
+    maker.samples(40, &[root, wait], State::Running);
     for number in 2..6 {
         let thread = Thread {
             number,
@@ -223,10 +223,10 @@ pub fn crowd() -> Profile {
             cpu: Some(Nanos(1_000_000_000 + number * 20_000_000)),
             ..Thread::default()
         };
-        it.on_thread(thread, &format!("worker-{number}"));
-        it.samples(1000 + 20 * number, &[root, work], State::Running);
+        maker.on_thread(thread, &format!("worker-{number}"));
+        maker.samples(1000 + 20 * number, &[root, work], State::Running);
     }
-    let profile = &mut it.profile;
+    let profile = &mut maker.profile;
     let command = profile
         .strings
         .intern("gzip -9 /nowhere/confidence/a/long/way/to/a/file.json");
@@ -239,7 +239,7 @@ pub fn crowd() -> Profile {
         system: Some(Nanos(40_000_000)),
         ..Process::default()
     });
-    let deflate = it.native(
+    let deflate = maker.native(
         "/usr/bin/gzip",
         FrameKey {
             function: "deflate",
@@ -248,7 +248,7 @@ pub fn crowd() -> Profile {
             ..FrameKey::default()
         },
     );
-    let main = it.native(
+    let main = maker.native(
         "/usr/bin/gzip",
         FrameKey {
             function: "main",
@@ -263,69 +263,69 @@ pub fn crowd() -> Profile {
         process: ProcessId(1),
         ..Thread::default()
     };
-    it.on_thread(thread, "gzip");
-    it.samples(400, &[main, deflate], State::Running);
-    it.profile.meta.duration = Nanos(5_100_000_000);
-    it.profile.processes[0].user = Some(Nanos(4_360_000_000));
-    it.profile.processes[0].system = Some(Nanos(0));
-    it.profile
+    maker.on_thread(thread, "gzip");
+    maker.samples(400, &[main, deflate], State::Running);
+    maker.profile.meta.duration = Nanos(5_100_000_000);
+    maker.profile.processes[0].user = Some(Nanos(4_360_000_000));
+    maker.profile.processes[0].system = Some(Nanos(0));
+    maker.profile
 }
 
 /// A program whose threads wait: for a lock, for a file, and asleep.
 pub fn waiting() -> Profile {
-    let mut it = Maker::new();
-    let root = it.python(APP, "<module>", 60, true);
-    let sleeps = it.python(APP, "pause", 12, true);
-    let locks = it.python(APP, "worker", 17, true);
-    let reads = it.python(APP, "worker", 19, true);
+    let mut maker = Maker::new();
+    let root = maker.python(APP, "<module>", 60, true);
+    let sleeps = maker.python(APP, "pause", 12, true);
+    let locks = maker.python(APP, "worker", 17, true);
+    let reads = maker.python(APP, "worker", 19, true);
     let [asleep, lock, file] = [
         (Wait::Sleep, ""),
         (Wait::Lock, "0x7f0000001000"),
         (Wait::Read, "/tmp/fifo"),
     ]
-    .map(|(wait, what)| it.waits(wait, what));
-    it.samples(200, &[root, sleeps], State::Running);
-    it.samples(800, &[root, sleeps, asleep], State::WallWaiting);
+    .map(|(wait, what)| maker.waits(wait, what));
+    maker.samples(200, &[root, sleeps], State::Running);
+    maker.samples(800, &[root, sleeps, asleep], State::WallWaiting);
     let thread = Thread {
         number: 2,
         tid: 4712,
         ..Thread::default()
     };
-    it.on_thread(thread, "worker");
-    it.samples(500, &[root, locks, lock], State::WallWaiting);
-    it.samples(400, &[root, reads, file], State::WallWaiting);
-    it.profile.meta.kind = SampleKind::Wall;
-    it.profile.meta.cpu = None;
-    it.profile
+    maker.on_thread(thread, "worker");
+    maker.samples(500, &[root, locks, lock], State::WallWaiting);
+    maker.samples(400, &[root, reads, file], State::WallWaiting);
+    maker.profile.meta.kind = SampleKind::Wall;
+    maker.profile.meta.cpu = None;
+    maker.profile
 }
 
-/// A Python program that reads a file and a pipe, writes a file, and does something that nobody has seen.
+/// A Python program that reads a file and a pipe, writes a file, and has I/O without samples.
 pub fn reading() -> Profile {
-    let mut it = Maker::new();
-    let root = it.python(APP, "<module>", 60, true);
-    let reads = it.python(APP, "load", 21, true);
-    let waits = it.python(APP, "receive", 27, true);
-    let writes = it.python(APP, "store", 33, true);
-    let pipe = it.waits(Wait::Read, "pipe, descriptor 5");
+    let mut maker = Maker::new();
+    let root = maker.python(APP, "<module>", 60, true);
+    let reads = maker.python(APP, "load", 21, true);
+    let waits = maker.python(APP, "receive", 27, true);
+    let writes = maker.python(APP, "store", 33, true);
+    let pipe = maker.waits(Wait::Read, "pipe, descriptor 5");
     let [read, write] = ["__libc_read", "__libc_write"].map(|function| {
         let key = FrameKey {
             function,
             ..FrameKey::default()
         };
-        it.native("/usr/lib/x86_64-linux-gnu/libc.so.6", key)
+        maker.native("/usr/lib/x86_64-linux-gnu/libc.so.6", key)
     });
-    it.samples(30, &[root, reads, read], State::System);
-    it.samples(400, &[root, waits, pipe], State::WallWaiting);
-    it.samples(12, &[root, writes, write], State::System);
-    it.samples(50, &[root, writes], State::Running);
+    maker.samples(30, &[root, reads, read], State::System);
+    maker.samples(400, &[root, waits, pipe], State::WallWaiting);
+    maker.samples(12, &[root, writes, write], State::System);
+    maker.samples(50, &[root, writes], State::Running);
     let [data, out] = ["/srv/data/2026/measurements.parquet", "/tmp/out"]
-        .map(|name| it.profile.strings.intern(name));
-    it.profile.samples[..30]
+        .map(|name| maker.profile.strings.intern(name));
+    maker.profile.samples[..30]
         .iter_mut()
-        .for_each(|it| it.file = data);
-    it.profile.samples[430..440]
+        .for_each(|maker| maker.file = data);
+    maker.profile.samples[430..440]
         .iter_mut()
-        .for_each(|it| it.file = out);
+        .for_each(|maker| maker.file = out);
     let row = |from: u64, to: u64, read, written| Traffic {
         thread: ThreadId(0),
         from: Nanos(from * 1_000_000),
@@ -338,21 +338,21 @@ pub fn reading() -> Profile {
             stored: written,
         },
     };
-    it.profile.traffic = vec![
+    maker.profile.traffic = vec![
         row(0, 29, 67_108_864, 0),
         row(200, 300, 40_000, 0),
         row(430, 441, 0, 1_234_567_890),
         row(900, 910, 4_096, 812),
     ];
-    it.profile.meta.kind = SampleKind::Wall;
-    it.profile.meta.cpu = None;
-    it.profile
+    maker.profile.meta.kind = SampleKind::Wall;
+    maker.profile.meta.cpu = None;
+    maker.profile
 }
 
 /// A Rust program with an inlined function, without Python.
 pub fn rust() -> Profile {
-    let mut it = Maker::new();
-    let profile = &mut it.profile;
+    let mut maker = Maker::new();
+    let profile = &mut maker.profile;
     profile.processes[0].command = profile.strings.intern("target/release/wordcount big.txt");
     profile.processes[0].runtime = profile.strings.intern("");
     let key = |function, file, prefix, rest, line| FrameKey {
@@ -374,9 +374,9 @@ pub fn rust() -> Profile {
             line,
         )
     };
-    let main = it.native(exe, mine("wordcount::main", 8));
-    let count = it.native(exe, mine("wordcount::count", 21));
-    let insert = it.native(
+    let main = maker.native(exe, mine("wordcount::main", 8));
+    let count = maker.native(exe, mine("wordcount::count", 21));
+    let insert = maker.native(
         exe,
         key(
             "std::collections::hash::map::HashMap<K,V,S>::insert",
@@ -386,7 +386,7 @@ pub fn rust() -> Profile {
             1200,
         ),
     );
-    let hash = it.native(
+    let hash = maker.native(
         exe,
         key(
             "core::hash::BuildHasher::hash_one",
@@ -396,18 +396,19 @@ pub fn rust() -> Profile {
             652,
         ),
     );
-    it.samples(120, &[main, count], State::Running);
-    it.samples(300, &[main, count, insert], State::Running);
-    it.samples(500, &[main, count, insert, hash], State::Running);
-    it.samples(80, &[main], State::Running);
-    it.profile.meta.duration = Nanos(1_020_000_000);
-    it.profile.meta.cpu = Some(Nanos(1_000_000_000));
-    it.profile.processes[0].user = Some(Nanos(1_000_000_000));
-    it.profile.processes[0].system = Some(Nanos(2_000_000));
-    it.profile
+    maker.samples(120, &[main, count], State::Running);
+    maker.samples(300, &[main, count, insert], State::Running);
+    maker.samples(500, &[main, count, insert, hash], State::Running);
+    maker.samples(80, &[main], State::Running);
+    maker.profile.meta.duration = Nanos(1_020_000_000);
+    maker.profile.meta.cpu = Some(Nanos(1_000_000_000));
+    maker.profile.processes[0].user = Some(Nanos(1_000_000_000));
+    maker.profile.processes[0].system = Some(Nanos(2_000_000));
+    maker.profile
 }
 
-/// Two processes for twelve seconds: one loads 60 MB and then leaks 2 MB a second, the other comes and goes.
+/// Two processes for twelve seconds: one loads 60 MB and then leaks 2 MB a second, the other comes
+/// and goes.
 pub fn growing() -> Profile {
     let mut profile = crowd();
     let look = |process: u32, tenth: u64, resident: u64| Gauge {

@@ -1,4 +1,4 @@
-//! What has no name, and why a stack ends.
+//! Code without a name, and reasons why a stack ends.
 
 use expect_test::{Expect, expect};
 use profundo_model::{FrameKey, Language, LocationKind, Reason};
@@ -7,7 +7,7 @@ use profundo_report::{Format, Report};
 use crate::fixture::{check_rows, empty, frame, location, report, samples};
 
 #[test]
-fn what_has_no_name_is_said_so() {
+fn code_without_a_name_is_marked() {
     let (mut profile, thread, task) = empty();
     let cut = profile
         .locations

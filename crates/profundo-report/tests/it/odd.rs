@@ -1,11 +1,12 @@
-//! The command's reports on profiles that nobody wishes for.
+//! The command's reports on incomplete and odd profiles.
 
 use expect_test::expect;
 use profundo_model::{Engine, FrameKey, Language, Nanos, ProcessEnd, Profile, State, Thread};
 use profundo_report::{
     Callers, Choices, Filter, Format, Functions, Lines, Look, NextStep, Report, Statprof, Summary,
-    When,
+    View, When,
 };
+use profundo_testing::Folder;
 
 use crate::mixed::{APP, Maker, crowd, python};
 
@@ -52,12 +53,12 @@ fn everything(profile: &Profile, width: usize) -> Vec<(String, String)> {
 
 #[test]
 fn no_samples_are_no_samples() {
-    let mut it = Maker::new();
-    it.profile.meta.duration = Nanos(42_000_000);
-    it.profile.processes[0].user = Some(Nanos(900_000));
-    it.profile.processes[0].system = Some(Nanos(100_000));
-    it.profile.processes[0].end = ProcessEnd::Exited(3);
-    let profile = it.profile;
+    let mut maker = Maker::new();
+    maker.profile.meta.duration = Nanos(42_000_000);
+    maker.profile.processes[0].user = Some(Nanos(900_000));
+    maker.profile.processes[0].system = Some(Nanos(100_000));
+    maker.profile.processes[0].end = ProcessEnd::Exited(3);
+    let profile = maker.profile;
     expect![[r#"
         python3 confidence.py 600000
         exited with 3 · 42.0 ms wall · 1.00 ms CPU (2 %) · 1 process · 1 thread
@@ -75,9 +76,9 @@ fn no_samples_are_no_samples() {
 
 #[test]
 fn one_sample_is_hardly_sure_of_anything() {
-    let mut it = Maker::new();
-    let root = it.python(APP, "<module>", 60, false);
-    it.samples(1, &[root], State::Running);
+    let mut maker = Maker::new();
+    let root = maker.python(APP, "<module>", 60, false);
+    maker.samples(1, &[root], State::Running);
     expect![[r#"
         Warning: 100.0 % of the CPU time was not sampled or could not be read: no sample came 100.0 %.
         Self        Total        Samples  Function
@@ -85,32 +86,32 @@ fn one_sample_is_hardly_sure_of_anything() {
 
         Note: 1 sample is too few for shares: a longer run or a higher rate (--rate) gives more.
         Quality: 0.001 s of 34.900 s CPU time sampled (0.0 %), in the kernel 0.000 ms of 700.000 ms; 1 sample, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms; own cost not known.
-    "#]].assert_eq(&Functions::new().look(look()).render(&it.profile).unwrap());
-    everything(&it.profile, 80);
+    "#]].assert_eq(&Functions::new().look(look()).render(&maker.profile).unwrap());
+    everything(&maker.profile, 80);
 }
 
 /// Names that want to do something to the terminal, paths without end, and wide characters.
 fn hostile() -> Profile {
-    let mut it = Maker::new();
-    it.profile.meta.engine = Engine::Unknown;
-    let command = it.profile.strings.intern("\u{1b}]0;title\u{7} run\nme");
-    it.profile.processes[0].command = command;
+    let mut maker = Maker::new();
+    maker.profile.meta.engine = Engine::Unknown;
+    let command = maker.profile.strings.intern("\u{1b}]0;title\u{7} run\nme");
+    maker.profile.processes[0].command = command;
     let long = format!("/{}/\u{202e}end.py", "very/long/path/".repeat(40));
-    let root = it.python(
+    let root = maker.python(
         "/home/\u{9b}me/漢字ファイル名のとても長い名前/主.py",
         "主関数\u{1b}[31m",
         7,
         true,
     );
-    let deep = it.python(&long, &"名".repeat(200), 4_294_967_295, false);
-    let native = it.native(
+    let deep = maker.python(&long, &"名".repeat(200), 4_294_967_295, false);
+    let native = maker.native(
         "/usr/lib/lib\u{1b}x.so",
         FrameKey {
             function: "",
             ..FrameKey::default()
         },
     );
-    let main = it.native(
+    let main = maker.native(
         "/bin/x",
         FrameKey {
             function: "m",
@@ -120,29 +121,29 @@ fn hostile() -> Profile {
             ..FrameKey::default()
         },
     );
-    it.samples(3, &[root], State::Running);
-    it.samples(9, &[root, deep], State::Running);
-    it.samples(5, &[root, native], State::Running);
-    it.samples(5, &[main, native], State::System);
-    let file = it.profile.file(
+    maker.samples(3, &[root], State::Running);
+    maker.samples(9, &[root, deep], State::Running);
+    maker.samples(5, &[root, native], State::Running);
+    maker.samples(5, &[main, native], State::System);
+    let file = maker.profile.file(
         "/home/\u{9b}me/漢字ファイル名のとても長い名前/主.py",
         "",
         "",
     );
-    let text = it
+    let text = maker
         .profile
         .strings
         .intern("\tprint('\u{1b}[2J漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字')");
-    it.profile.sources.insert(file, 7, text);
-    it.profile
+    maker.profile.sources.insert(file, 7, text);
+    maker.profile
 }
 
 #[test]
-fn whatever_a_name_says_it_does_nothing_to_the_terminal() {
+fn no_name_affects_the_terminal() {
     for width in [1, 10, 40, 80, 200] {
         for (text, json) in everything(&hostile(), width) {
-            for it in text.chars().chain(json.chars()) {
-                assert!(it == '\n' || !it.is_control(), "{text}");
+            for character in text.chars().chain(json.chars()) {
+                assert!(character == '\n' || !character.is_control(), "{text}");
             }
             let value: serde_json::Value = serde_json::from_str(&json).unwrap();
             assert_eq!(value["profundo"]["schema"], 2);
@@ -213,18 +214,18 @@ fn tables_are_no_wider_than_the_screen() {
 
 #[test]
 fn thousands_of_threads_are_a_few_lines() {
-    let mut it = Maker::new();
-    let root = it.python(APP, "<module>", 60, false);
+    let mut maker = Maker::new();
+    let root = maker.python(APP, "<module>", 60, false);
     for number in 2..5000 {
         let thread = Thread {
             number,
             tid: number as u32,
             ..Thread::default()
         };
-        it.on_thread(thread, "pool");
-        it.samples(number % 3, &[root], State::Running);
+        maker.on_thread(thread, "pool");
+        maker.samples(number % 3, &[root], State::Running);
     }
-    let text = Summary::new().look(look()).render(&it.profile).unwrap();
+    let text = Summary::new().look(look()).render(&maker.profile).unwrap();
     assert!(text.lines().count() < 30, "{text}");
     let rows: Vec<&str> = text
         .lines()
@@ -237,7 +238,7 @@ fn thousands_of_threads_are_a_few_lines() {
 }
 
 #[test]
-fn a_filter_says_what_it_lets_through() {
+fn a_filter_shows_how_much_passes() {
     let choices = Choices::command().filter(Filter::default().file("*/random.py").to_seconds(2.0));
     expect![[r#"
         Self %      Total %       Py Nat Sys Samples  Function
@@ -249,7 +250,7 @@ fn a_filter_says_what_it_lets_through() {
                      100.0 ±0.3  100            1100  Random.randint  random.py:336
                      100.0 ±0.3  100            1100  Random.randrange  random.py:319
 
-        Only: file “*/random.py”, before 2.000 s: 1100 of 4960 samples (22.2 %).
+        Only: file=*/random.py to=2: 1100 of 4960 samples (22.2 %).
         Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; own cost 0.6 %; shares are ± 2.9 points (95 %).
     "#]].assert_eq(
         &(Functions::new()
@@ -264,7 +265,7 @@ fn a_filter_says_what_it_lets_through() {
          100.0 ±0.3  █████  100          242
         (source not found)
 
-        Only: file “*/random.py”, before 2.000 s: 1100 of 4960 samples (22.2 %).
+        Only: file=*/random.py to=2: 1100 of 4960 samples (22.2 %).
     "#]]
     .assert_eq(
         &(Lines::new()
@@ -276,7 +277,7 @@ fn a_filter_says_what_it_lets_through() {
     );
     let nothing = Choices::command().filter(Filter::default().thread("nobody").process("1"));
     expect![[r#"
-        Warning: no samples pass the filter: thread “nobody”, process 1.
+        Warning: no samples pass the filter: thread=nobody process=1.
     "#]]
     .assert_eq(
         &Lines::new()
@@ -306,36 +307,34 @@ fn colours_say_nothing_that_the_text_does_not() {
 
 #[test]
 fn recursion_may_be_as_deep_as_it_likes() {
-    let mut it = Maker::new();
-    let root = it.python(APP, "<module>", 60, true);
-    let one = it.python(APP, "even", 2, true);
-    let other = it.python(APP, "odd", 5, true);
+    let mut maker = Maker::new();
+    let root = maker.python(APP, "<module>", 60, true);
+    let one = maker.python(APP, "even", 2, true);
+    let other = maker.python(APP, "odd", 5, true);
     let mut stack = vec![root];
     for _ in 0..25_000 {
         stack.extend([one, other]);
     }
-    it.samples(3, &stack, State::Running);
-    let text = Summary::new().look(look()).render(&it.profile).unwrap();
+    maker.samples(3, &stack, State::Running);
+    let text = Summary::new().look(look()).render(&maker.profile).unwrap();
     let tree: Vec<&str> = text.lines().filter(|line| line.contains('›')).collect();
     expect!["<module> › even › odd  confidence.py:5"].assert_eq(&tree.join("\n"));
-    everything(&it.profile, 80);
+    everything(&maker.profile, 80);
 }
 
 #[test]
 fn source_that_was_changed_is_not_shown() {
-    let folder = std::env::temp_dir().join(format!("profundo-source-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("app.py");
-    std::fs::write(&path, "def f():\n\treturn 1\n\n\nf()\n").unwrap();
-    let mut it = Maker::new();
-    it.profile.meta.engine = Engine::Unknown;
+    let folder = Folder::new("source");
+    let path = folder.write("app.py", "def f():\n\treturn 1\n\n\nf()\n");
+    let mut maker = Maker::new();
+    maker.profile.meta.engine = Engine::Unknown;
     let text = path.to_str().unwrap();
     let (root, leaf) = (
-        it.python(text, "<module>", 5, true),
-        it.python(text, "f", 2, false),
+        maker.python(text, "<module>", 5, true),
+        maker.python(text, "f", 2, false),
     );
-    it.samples(9, &[root, leaf], State::Running);
-    it.samples(1, &[root], State::Running);
+    maker.samples(9, &[root, leaf], State::Running);
+    maker.samples(1, &[root], State::Running);
     let show = |profile: &Profile| {
         let text = Lines::new()
             .look(look())
@@ -347,7 +346,8 @@ fn source_that_was_changed_is_not_shown() {
         let (_, lines) = text.split_once('\n').unwrap();
         lines.to_owned()
     };
-    // Nobody knows when it was recorded: the file is believed, until it says otherwise.
+    // The time of the recording is unknown: the file is trusted, until the recording shows
+    // otherwise.
     expect![[r#"
         Time                Line  Source
                                1  def f():
@@ -358,8 +358,8 @@ fn source_that_was_changed_is_not_shown() {
 
         Note: 10 samples are too few for shares: a longer run or a higher rate (--rate) gives more.
     "#]]
-    .assert_eq(&show(&it.profile));
-    it.profile.meta.started_at_unix = 1_000_000_000_000_000_000;
+    .assert_eq(&show(&maker.profile));
+    maker.profile.meta.started_at_unix = 1_000_000_000_000_000_000;
     expect![[r#"
         Time                Line  Source
         9 of 10                2
@@ -369,13 +369,13 @@ fn source_that_was_changed_is_not_shown() {
 
         Note: 10 samples are too few for shares: a longer run or a higher rate (--rate) gives more.
     "#]]
-    .assert_eq(&show(&it.profile));
-    it.profile.meta.started_at_unix = 4_000_000_000_000_000_000;
-    let before = show(&it.profile);
+    .assert_eq(&show(&maker.profile));
+    maker.profile.meta.started_at_unix = 4_000_000_000_000_000_000;
+    let before = show(&maker.profile);
     assert!(before.contains("return 1"), "{before}");
-    let file = it.profile.file(text, "", "");
-    let kept = it.profile.strings.intern("\treturn 2");
-    it.profile.sources.insert(file, 2, kept);
+    let file = maker.profile.file(text, "", "");
+    let kept = maker.profile.strings.intern("\treturn 2");
+    maker.profile.sources.insert(file, 2, kept);
     // What the profile carries is what ran.
     expect![[r#"
         Time                Line  Source
@@ -386,12 +386,11 @@ fn source_that_was_changed_is_not_shown() {
 
         Note: 10 samples are too few for shares: a longer run or a higher rate (--rate) gives more.
     "#]]
-    .assert_eq(&show(&it.profile));
+    .assert_eq(&show(&maker.profile));
     let bare = Lines::new()
         .look(look())
         .from_disk(false)
-        .render(&it.profile)
+        .render(&maker.profile)
         .unwrap();
     assert!(bare.contains("source not found"), "{bare}");
-    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -3,12 +3,13 @@
 use profundo_model::{
     Engine, Nanos, Process, ProcessEnd, ProcessId, Profile, Sample, State, Thread, ThreadId,
 };
-use profundo_report::{Choices, Filter, GroupBy, Report, Summary};
+use profundo_report::{Choices, Filter, GroupBy, Report, Summary, View};
 use serde_json::Value;
 
 const MS: u64 = 1_000_000;
 
-/// A shell that becomes `env` and then `python3`, and has a child that becomes `sed`; with so many samples each.
+/// A shell that becomes `env` and then `python3`, and has a child that becomes `sed`; with so many
+/// samples each.
 fn chain() -> Profile {
     let mut profile = Profile::from_folded("main;work 1").unwrap();
     let sample = profile.samples.remove(0);
@@ -54,12 +55,12 @@ fn chain() -> Profile {
     profile
 }
 
-fn told(summary: &Summary) -> Value {
+fn document(summary: &Summary) -> Value {
     serde_json::from_str(&summary.json(&chain()).unwrap()).unwrap()
 }
 
-fn rows<'a>(told: &'a Value, table: &str, name: &str) -> Vec<(&'a str, f64)> {
-    let rows = told[table].as_array().unwrap().iter();
+fn rows<'a>(document: &'a Value, table: &str, name: &str) -> Vec<(&'a str, f64)> {
+    let rows = document[table].as_array().unwrap().iter();
     rows.map(|row| {
         (
             row[name].as_str().unwrap(),
@@ -85,19 +86,19 @@ fn a_process_is_one_row_named_after_its_last_program() {
     );
     // A fork that runs one program has run one.
     assert!(lines[1].ends_with("71   sed s/a/b/"), "{text}");
-    // Each process has one thread, so their table would say the same.
+    // Each process has one thread, so their table would have the same rows.
     assert!(!after.contains("  Thread\n"), "{text}");
 }
 
 #[test]
 fn the_time_of_former_programs_is_in_the_table_of_commands() {
-    let told = told(&Summary::new());
-    let number = |table: &str| told[table].as_array().unwrap().len() as u64;
-    assert_eq!(told["recording"]["processes"], number("processes"));
-    assert_eq!(told["recording"]["threads"], number("threads"));
-    let processes = rows(&told, "processes", "command");
+    let document = document(&Summary::new());
+    let number = |table: &str| document[table].as_array().unwrap().len() as u64;
+    assert_eq!(document["recording"]["processes"], number("processes"));
+    assert_eq!(document["recording"]["threads"], number("threads"));
+    let processes = rows(&document, "processes", "command");
     assert_eq!(processes, [("python3 app.py", 0.036), ("sed s/a/b/", 0.01)]);
-    let mut commands = rows(&told, "commands", "command");
+    let mut commands = rows(&document, "commands", "command");
     commands.sort_by(|a, b| a.0.cmp(b.0));
     let wanted = [
         ("env", 0.001),
@@ -106,25 +107,25 @@ fn the_time_of_former_programs_is_in_the_table_of_commands() {
         ("sh", 0.007),
     ];
     assert_eq!(commands, wanted);
-    let counts = told["commands"].as_array().unwrap().iter();
+    let counts = document["commands"].as_array().unwrap().iter();
     let counts: u64 = counts.map(|row| row["processes"].as_u64().unwrap()).sum();
     assert_eq!(counts, 2);
-    let first = &told["processes"][0];
+    let first = &document["processes"][0];
     let former = rows(first, "former_programs", "command");
     assert_eq!(
         former,
         [("sh start.sh", 0.005), ("env python3 app.py", 0.001)]
     );
     assert_eq!(first["user_seconds"], 0.036);
-    assert_eq!(told["processes"][1]["parent"], first["process"]);
-    assert_eq!(told["threads"][0]["process"], first["process"]);
-    assert_eq!(told["threads"][0]["cpu_seconds"], 0.036);
+    assert_eq!(document["processes"][1]["parent"], first["process"]);
+    assert_eq!(document["threads"][0]["process"], first["process"]);
+    assert_eq!(document["threads"][0]["cpu_seconds"], 0.036);
     let text = Summary::new().by_command(true).render(&chain()).unwrap();
     assert!(text.contains("env  (replaced by exec)"), "{text}");
 }
 
 #[test]
-fn a_filter_names_a_process_after_what_was_looked_at() {
+fn a_filter_names_a_process_after_the_selected_program() {
     let processes = filtered(Filter::default().process("sh start"));
     let shell = ("sh start.sh".to_owned(), 0.005);
     assert_eq!(
@@ -138,8 +139,8 @@ fn a_filter_names_a_process_after_what_was_looked_at() {
 }
 
 fn filtered(filter: Filter) -> Vec<(String, f64)> {
-    let told = told(&Summary::new().choices(Choices::command().filter(filter)));
-    let found = rows(&told, "processes", "command").into_iter();
+    let document = document(&Summary::new().choices(Choices::command().filter(filter)));
+    let found = rows(&document, "processes", "command").into_iter();
     found.map(|(name, time)| (name.to_owned(), time)).collect()
 }
 

@@ -1,9 +1,9 @@
-//! What holds for a report on any profile.
+//! Properties of a report on any profile.
 
 use profundo_model::{FrameKey, Language, LocationId, LocationKind, Profile};
 use profundo_report::{
     Callers, Choices, Filter, Format, Functions, GroupBy, Hidden, Libraries, Lines, Look, Recur,
-    Report, SortBy, Statprof, Summary,
+    Report, SortBy, Statprof, Summary, View,
 };
 use proptest::prelude::*;
 
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn every_format_says_something_about_every_group(profile in any_profile(), by in 0..5_usize) {
+    fn every_format_has_text_for_every_group(profile in any_profile(), by in 0..5_usize) {
         for (_, format) in Format::CHOICES {
             let report = Report::new().format(format).group_by(GroupBy::CHOICES[by].1).width(80);
             let text = report.render(&profile).unwrap();

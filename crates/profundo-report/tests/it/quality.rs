@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use profundo_analysis::settle;
 use profundo_model::{Engine, Loss, Meta, Nanos, Process, ProcessEnd, Profile, State, Thread};
-use profundo_report::{Report, Summary};
+use profundo_report::{Report, Summary, View};
 
 use crate::fixture::{app, empty, report};
 
@@ -38,7 +38,7 @@ fn recorded() -> Profile {
 }
 
 #[test]
-fn a_recording_says_how_good_it_is() {
+fn a_recording_has_a_line_on_quality() {
     check_end(
         &recorded(),
         report(),
@@ -70,7 +70,8 @@ fn reading_from_outside_has_two_costs() {
     );
 }
 
-/// A recording of processes with these times in the kernel's ticks, and no thread but the first one's.
+/// A recording of processes with these times in the kernel's ticks, and no thread but the first
+/// one's.
 fn in_ticks(times: &[(u64, u64)]) -> Profile {
     let mut profile = recorded();
     profile.meta.notes.clear();
@@ -95,15 +96,15 @@ fn no_part_is_more_than_its_whole() {
     let text = report().render(&profile).unwrap();
     let wanted = ", in the kernel 138.000 ms (about 100.000 ms by the kernel's ticks); 998 samples";
     assert!(text.contains(wanted), "{text}");
-    let of_json = told(&profile);
+    let of_json = recording_in_json(&profile);
     assert_eq!(of_json["cpu_kernel_seconds"], 0.1);
     assert_eq!(of_json["cpu_kernel_sampled_seconds"], 0.138);
     assert_eq!(of_json["cpu_kernel_is_rough"], true);
-    // As long as it is a part of that, nothing needs to be said.
+    // As long as it is a part of that, there is no remark.
     for sample in &mut profile.samples {
         sample.state = State::Running;
     }
-    assert_eq!(told(&profile)["cpu_kernel_is_rough"], false);
+    assert_eq!(recording_in_json(&profile)["cpu_kernel_is_rough"], false);
 }
 
 #[test]
@@ -124,14 +125,14 @@ fn the_kernel_is_sampled_by_a_clock_of_its_own() {
 }
 
 #[test]
-fn threads_that_were_sampled_at_ticks_are_told_of() {
+fn threads_that_were_sampled_at_ticks_are_reported() {
     let mut profile = in_ticks(&[(900_000_000, 100_000_000)]);
     profile.meta.by_ticks = Some(Nanos(250_000_000));
     let text = report().render(&profile).unwrap();
     let wanted = ", 25 % at the kernel's ticks (threads that are short or switch often; work that is timed by them may be over- or \
                   undercounted); ";
     assert!(text.contains(wanted), "{text}");
-    assert_eq!(told(&profile)["by_ticks_seconds"], 0.25);
+    assert_eq!(recording_in_json(&profile)["by_ticks_seconds"], 0.25);
     // That threads of one program wait longer for each other is in no figure.
     profile.meta.own_cost = Some(Nanos(20_000_000));
     let text = report().render(&profile).unwrap();
@@ -145,7 +146,7 @@ fn threads_that_were_sampled_at_ticks_are_told_of() {
     let text = report().render(&profile).unwrap();
     let wanted = "; own cost at least 2.0 % (not counted: threads that switch often may wait longer for each other); ";
     assert!(text.contains(wanted), "{text}");
-    assert_eq!(told(&profile)["own_cost_is_least"], true);
+    assert_eq!(recording_in_json(&profile)["own_cost_is_least"], true);
     // Each thread begins so: what that is of a long one is not worth a word.
     profile.meta.by_ticks = Some(Nanos(8_000_000));
     assert!(
@@ -154,33 +155,33 @@ fn threads_that_were_sampled_at_ticks_are_told_of() {
             .unwrap()
             .contains("ticks (threads")
     );
-    assert_eq!(told(&profile)["by_ticks_seconds"], 0.008);
+    assert_eq!(recording_in_json(&profile)["by_ticks_seconds"], 0.008);
 }
 
 #[test]
-fn the_own_cost_of_many_short_processes_says_what_is_not_in_it() {
+fn the_own_cost_of_many_short_processes_is_a_lower_bound() {
     let mut profile = in_ticks(&[(1_000_000, 1_000_000); 30]);
     profile.meta.own_cost = Some(Nanos(18_000_000));
     let text = report().render(&profile).unwrap();
     let wanted = "own cost at least 30.0 % (not counted: processes start and end more slowly, and profundo's own process); ";
     assert!(text.contains(wanted), "{text}");
-    assert_eq!(told(&profile)["own_cost_is_least"], true);
+    assert_eq!(recording_in_json(&profile)["own_cost_is_least"], true);
     // One program of the same length is measured whole.
     let mut profile = in_ticks(&[(30_000_000, 30_000_000)]);
     profile.meta.own_cost = Some(Nanos(18_000_000));
     let text = report().render(&profile).unwrap();
     assert!(text.contains("; own cost 30.0 %; "), "{text}");
-    assert_eq!(told(&profile)["own_cost_is_least"], false);
+    assert_eq!(recording_in_json(&profile)["own_cost_is_least"], false);
 }
 
-fn told(profile: &Profile) -> serde_json::Value {
+fn recording_in_json(profile: &Profile) -> serde_json::Value {
     let json = Summary::new().json(profile).unwrap();
-    let mut told: serde_json::Value = serde_json::from_str(&json).unwrap();
-    told["recording"].take()
+    let mut document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    document["recording"].take()
 }
 
 #[test]
-fn threads_that_nobody_has_seen_are_not_counted_silently() {
+fn unseen_threads_are_not_counted_silently() {
     let mut profile = in_ticks(&[(900_000_000, 0), (0, 0)]);
     profile.meta.engine = Engine::ProcPoll;
     let text = Summary::new().render(&profile).unwrap();
@@ -225,7 +226,7 @@ fn what_a_ring_gave_up_is_not_lost() {
 }
 
 #[test]
-fn what_is_not_known_is_not_said() {
+fn unknown_figures_are_left_out() {
     let mut profile = recorded();
     profile.meta = Meta {
         engine: Engine::CpuTimer,
@@ -247,7 +248,7 @@ fn what_is_not_known_is_not_said() {
 }
 
 #[test]
-fn samples_that_count_as_several_are_told_apart() {
+fn samples_that_count_as_several_are_distinguished() {
     let mut profile = recorded();
     profile.samples.truncate(1);
     profile.samples[0].weight = Nanos(4_000_000);
@@ -293,7 +294,7 @@ fn plainly(profile: &Profile) -> String {
 }
 
 #[test]
-fn the_first_screen_says_in_words_how_good_it_is() {
+fn the_first_screen_has_the_quality_in_words() {
     let mut profile = in_ticks(&[(900_000_000, 100_000_000)]);
     assert_eq!(
         plainly(&profile),

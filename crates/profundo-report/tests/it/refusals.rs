@@ -45,27 +45,27 @@ fn options_are_known_by_name() {
     assert!(
         Format::CHOICES
             .iter()
-            .all(|(name, it)| name.parse::<Format>().unwrap() == *it)
+            .all(|(name, format)| name.parse::<Format>().unwrap() == *format)
     );
     assert!(
         SortBy::CHOICES
             .iter()
-            .all(|(name, it)| name.parse::<SortBy>().unwrap() == *it)
+            .all(|(name, order)| name.parse::<SortBy>().unwrap() == *order)
     );
     assert!(
         GroupBy::CHOICES
             .iter()
-            .all(|(name, it)| name.parse::<GroupBy>().unwrap() == *it)
+            .all(|(name, group_by)| name.parse::<GroupBy>().unwrap() == *group_by)
     );
     assert!(
         Recur::CHOICES
             .iter()
-            .all(|(name, it)| name.parse::<Recur>().unwrap() == *it)
+            .all(|(name, recur)| name.parse::<Recur>().unwrap() == *recur)
     );
     assert!(
         When::CHOICES
             .iter()
-            .all(|(name, it)| name.parse::<When>().unwrap() == *it)
+            .all(|(name, when)| name.parse::<When>().unwrap() == *when)
     );
     let errors = [
         "treee".parse::<Format>().unwrap_err(),
@@ -78,7 +78,7 @@ fn options_are_known_by_name() {
     expect![[r#"
         format "treee" is not known; it is one of tree, flat, functions
         sorted_by "time" is not known; it is one of filefuncline, count, overhead, flat_count
-        group_by "module" is not known; it is one of none, thread, task, thread,task, task,thread, process, command
+        group_by "module" is not known; it is one of none, thread, task, thread,task, task,thread, process, command, label
         recur "on" is not known; it is one of off, flat, flatc
         when "" is not known; it is one of auto, always, never"#]]
     .assert_eq(&errors.join("\n"));

@@ -8,12 +8,14 @@ use profundo_analysis::measured;
 use profundo_model::{Measure, Profile};
 use profundo_report::{
     Allocs, Callers, Check, Checklist, Choices, CountedLines, Filter, Format, Functions, GroupBy,
-    Io, Lines, Mark, Memory, MemoryLines, Mend, Report, Stacks, Statprof, Summary, Trace,
+    Io, Lines, Mark, Memory, MemoryLines, Mend, Report, Spread, Stacks, Statprof, Summary,
+    Syscalls, Trace, View,
 };
 use serde_json::Value;
 
 use crate::allocs::{exact_memory, memory};
 use crate::fixture::app;
+use crate::merged::merged;
 use crate::mixed::{crowd, growing, metered, python, reading, rust, waiting};
 use crate::traced::{counted_lines, lines_once};
 
@@ -67,7 +69,7 @@ impl Schema {
         members
     }
 
-    /// What is wrong with a document.
+    /// The faults of a document.
     fn faults(&self, value: &Value) -> Vec<String> {
         let report = value["profundo"]["report"].as_str().unwrap_or_default();
         let mut faults = Vec::new();
@@ -95,7 +97,10 @@ impl Schema {
     }
 
     fn value(&self, value: &Value, kind: &str, path: &str, faults: &mut Vec<String>) {
-        if let Some(inner) = kind.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
+        if let Some(inner) = kind
+            .strip_prefix('[')
+            .and_then(|inner| inner.strip_suffix(']'))
+        {
             match value.as_array() {
                 Some(all) => {
                     for value in all {
@@ -135,13 +140,19 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
             .all_lines(true)
             .json(profile),
         Functions::new().choices(choices()).json(profile),
+        Spread::new().choices(choices()).json(profile),
         Statprof::new().choices(choices()).json(profile),
         Io::new().choices(choices()).json(profile),
+        Syscalls::new().choices(choices()).json(profile),
         Memory::new().choices(choices()).json(profile),
         Allocs::new().choices(choices()).json(profile),
         MemoryLines::new().choices(choices()).json(profile),
         Trace::new().choices(choices()).json(profile),
         CountedLines::new().choices(choices()).json(profile),
+        Trace::new()
+            .choices(choices())
+            .group_by(GroupBy::Label)
+            .json(profile),
         Trace::pstats()
             .choices(choices())
             .group_by(GroupBy::Thread)
@@ -150,8 +161,16 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
         Callers::new("main").choices(choices()).json(profile),
         Callers::callees_of("main").choices(choices()).json(profile),
         Callers::both("nobody").choices(choices()).json(profile),
+        crate::annotate::view(profile)
+            .choices(choices())
+            .json(profile),
     ];
-    for by in [GroupBy::None, GroupBy::Process, GroupBy::ThreadTask] {
+    for by in [
+        GroupBy::None,
+        GroupBy::Process,
+        GroupBy::ThreadTask,
+        GroupBy::Label,
+    ] {
         all.push(tree.clone().group_by(by).json(profile));
         all.push(tree.clone().group_by(by).combine(false).json(profile));
         all.push(flat.clone().group_by(by).combine(false).json(profile));
@@ -180,6 +199,8 @@ fn what_is_written_is_what_is_documented() {
         measured(memory(), Measure::default()),
         counted_lines(),
         lines_once(),
+        crate::annotate::profile(),
+        merged(),
         Profile::default(),
     ] {
         for choices in [
@@ -196,7 +217,7 @@ fn what_is_written_is_what_is_documented() {
             }
         }
     }
-    assert_eq!(reports.len(), 17, "{reports:?}");
+    assert_eq!(reports.len(), 20, "{reports:?}");
 }
 
 #[test]
@@ -204,7 +225,7 @@ fn the_list_that_is_no_report_is_documented_too() {
     let check = |mend| Check {
         topic: "clocks".into(),
         mark: Mark::Partly,
-        says: "something stands in".into(),
+        message: "something stands in".into(),
         mend,
         essential: true,
     };
@@ -252,6 +273,15 @@ fn heap_snapshots_are_documented_too() {
 }
 
 #[test]
+fn comparisons_are_documented_too() {
+    let schema = Schema::documented();
+    for document in crate::diff::documents() {
+        let value: Value = serde_json::from_str(&document).unwrap();
+        assert_eq!(schema.faults(&value), Vec::<String>::new(), "{document}");
+    }
+}
+
+#[test]
 fn each_definition_is_used_and_each_fault_is_found() {
     let schema = Schema::documented();
     let document = Summary::new().json(&python()).unwrap();
@@ -263,18 +293,23 @@ fn each_definition_is_used_and_each_fault_is_found() {
         schema.faults(&value).join("; ")
     };
     assert_eq!(
-        fault(|it| it["functions"][0]["new"] = 1.into()),
+        fault(|document| document["functions"][0]["new"] = 1.into()),
         "summary.functions.new is not documented"
     );
     assert_eq!(
-        fault(|it| {
-            it["recording"].as_object_mut().unwrap().remove("notes");
+        fault(|document| {
+            document["recording"]
+                .as_object_mut()
+                .unwrap()
+                .remove("notes");
         }),
         "summary.recording.notes is missing"
     );
-    assert!(fault(|it| it["lines"][0]["self_share"] = "much".into()).contains("not number"));
-    assert!(fault(|it| it["processes"][0]["pid"] = Value::Null).contains("not number"));
-    assert!(fault(|it| it["threads"] = Value::Null).contains("no array"));
+    assert!(
+        fault(|document| document["lines"][0]["self_share"] = "much".into()).contains("not number")
+    );
+    assert!(fault(|document| document["processes"][0]["pid"] = Value::Null).contains("not number"));
+    assert!(fault(|document| document["threads"] = Value::Null).contains("no array"));
     // A definition that no report reaches would be documentation of nothing.
     let text: Vec<&String> = schema.0.values().flatten().collect();
     for name in schema.0.keys() {

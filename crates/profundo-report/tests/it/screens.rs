@@ -3,6 +3,7 @@
 use expect_test::expect;
 use profundo_model::FrameKey;
 use profundo_report::{Format, Report};
+use profundo_testing::Folder;
 
 use crate::fixture::{check_rows, deep, frame, one_stack, report};
 
@@ -111,7 +112,8 @@ fn a_tiny_screen_is_survived() {
 
 #[test]
 fn a_file_is_wide() {
-    let path = std::env::temp_dir().join(format!("profundo-report-{}.txt", std::process::id()));
+    let folder = Folder::new("report");
+    let path = folder.join("report.txt");
     for format in [Format::Tree, Format::Flat] {
         Report::new()
             .format(format)
@@ -120,5 +122,4 @@ fn a_file_is_wide() {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.lines().any(|line| line.ends_with("f40")), "{text}");
     }
-    std::fs::remove_file(&path).unwrap();
 }

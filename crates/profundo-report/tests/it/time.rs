@@ -1,4 +1,4 @@
-//! What `time` prints: a run, several runs, and what is remarkable about them.
+//! The text of `time`: a run, several runs, and what is remarkable about them.
 
 use expect_test::{Expect, expect};
 use profundo_analysis::usage::{Around, Ending, Run};
@@ -6,7 +6,7 @@ use profundo_report::{Look, Time};
 
 const MS: u64 = 1_000_000;
 
-/// A run of two processes, one of which nobody waited for.
+/// A run of two processes, one of which is unreaped.
 pub fn run() -> Run {
     Run {
         ending: Ending::Exited(0),
@@ -36,7 +36,7 @@ pub fn run() -> Run {
     }
 }
 
-/// One of which little is known.
+/// A run of which little is known.
 pub fn dark() -> Run {
     Run {
         ending: Ending::Killed(9),
@@ -55,7 +55,7 @@ pub fn dark() -> Run {
     }
 }
 
-/// One about which everything is to be said.
+/// A run with every remark.
 pub fn remarkable() -> Run {
     Run {
         system: 1_300 * MS,
@@ -117,7 +117,7 @@ fn a_run() {
 }
 
 #[test]
-fn what_is_not_known_is_said() {
+fn unknown_figures_are_shown_as_unknown() {
     check(
         Time::new("sudo true", vec![dark()]).gap("perf_event_open is refused"),
         expect![[r#"
@@ -152,7 +152,7 @@ fn what_is_not_known_is_said() {
 }
 
 #[test]
-fn what_is_remarkable_is_said() {
+fn remarks_have_sentences() {
     let time = Time::new("make", vec![remarkable()]);
     let mut text = Vec::new();
     time.look(Look::new().width(80)).write(&mut text).unwrap();
@@ -277,7 +277,7 @@ fn posix() {
 }
 
 #[test]
-fn nothing_to_tell() {
+fn no_runs() {
     check(
         Time::new("x", Vec::new()),
         expect![[r#"

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use profundo_model::{Callers, Clock, Profile};
 use profundo_report::{
     CallOrder, Choices, CountedLines, Filter, Format, Functions, GroupBy, Lines, Look, Neighbours,
-    Only, Recur, Report, Statprof, Summary, Trace, When,
+    Only, Recur, Report, Statprof, Summary, Trace, View, When,
 };
 
 use crate::traced::{counted_lines, traced};
@@ -23,7 +23,7 @@ fn order(text: &str) -> CallOrder {
 }
 
 #[test]
-fn calls_are_told_from_resumes() {
+fn calls_and_resumptions_are_distinguished() {
     check(
         Trace::new(),
         expect![[r#"
@@ -130,7 +130,7 @@ fn a_table_can_be_of_each_thread() {
               1000   800 µs   800 ns   800 µs   800 ns  {method 'append' of 'list' objects}
               1000   200 µs   200 ns   200 µs   200 ns  {built-in method builtins.len}
 
-            Only: thread “reader”: 2001 of 2055 calls (97.4 %).
+            Only: thread=reader: 2001 of 2055 calls (97.4 %).
             Tracing: 7.70 ms were measured, of which 700 µs were the tracing itself and are taken off: 7.00 ms are left.
         "#]],
     );
@@ -249,7 +249,7 @@ fn where_nothing_was_measured_no_times_are_shown() {
 }
 
 #[test]
-fn what_there_is_to_know_is_said() {
+fn remarks_stand_below_the_table() {
     let mut profile = traced();
     profile.traced.clock = Clock::Cpu;
     profile.traced.calls[3].callers = Callers::Last {
@@ -307,8 +307,8 @@ fn what_there_is_to_know_is_said() {
         &profile,
         Trace::new().choices(nobody),
         expect![[r#"
-        Warning: no calls pass the filter: thread “nobody”.
-    "#]],
+            Warning: no calls pass the filter: thread=nobody.
+        "#]],
     );
 }
 
@@ -398,24 +398,34 @@ fn lines_are_in_the_columns_of_line_profiler() {
     check(
         CountedLines::new().choices(nobody),
         expect![[r#"
-        Warning: no lines pass the filter: function “nobody”.
-    "#]],
+            Warning: no lines pass the filter: function=nobody.
+        "#]],
     );
 }
 
-/// The other reports of such a recording speak of calls and times, and of no samples.
+/// A report of a recording of calls speaks of calls and times, and of no samples.
+#[track_caller]
+fn speaks_of_calls(text: Result<String, profundo_report::Error>, expected: Expect) {
+    let text = text.unwrap();
+    expected.assert_eq(&text);
+    for word in ["ample", "snapshot", "±", "95 %", "Quality", "every"] {
+        assert!(!text.contains(word), "{word} in {text}");
+    }
+}
+
+fn narrow() -> Look {
+    Look::new().width(80)
+}
+
+/// The command's reports in the shape of Julia's.
+fn command() -> Report {
+    Report::new().choices(Choices::command()).look(narrow())
+}
+
 #[test]
-fn all_reports_speak_of_calls() {
-    let profile = traced();
-    let mut all = String::new();
-    let mut check = |text: Result<String, profundo_report::Error>, expected: Expect| {
-        let text = text.unwrap();
-        expected.assert_eq(&text);
-        all += &text;
-    };
-    let look = || Look::new().width(80);
-    check(
-        Summary::new().look(look()).render(&profile),
+fn the_summary_speaks_of_calls() {
+    speaks_of_calls(
+        Summary::new().look(narrow()).render(&traced()),
         expect![[r#"
             python3 app.py
             2055 function calls in 127 ms · 1 process · 2 threads · CPython 3.12.1
@@ -445,8 +455,12 @@ fn all_reports_speak_of_calls() {
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
         "#]],
     );
-    check(
-        Functions::new().look(look()).render(&profile),
+}
+
+#[test]
+fn functions_speak_of_calls() {
+    speaks_of_calls(
+        Functions::new().look(narrow()).render(&traced()),
         expect![[r#"
             Self % Total %   Py Nat   Calls  Function
               78.7   78.7   79           7  fib  app.py:4
@@ -459,10 +473,14 @@ fn all_reports_speak_of_calls() {
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
         "#]],
     );
-    check(
+}
+
+#[test]
+fn callers_and_callees_speak_of_calls() {
+    speaks_of_calls(
         profundo_report::Callers::both("fib")
-            .look(look())
-            .render(&profile),
+            .look(narrow())
+            .render(&traced()),
         expect![[r#"
             fib  app.py:4
             78.7 % of the time, 78.7 % by itself, 7 calls.
@@ -476,8 +494,12 @@ fn all_reports_speak_of_calls() {
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
         "#]],
     );
-    check(
-        Statprof::new().look(look()).render(&profile),
+}
+
+#[test]
+fn the_flat_table_of_statprof_speaks_of_calls() {
+    speaks_of_calls(
+        Statprof::new().look(narrow()).render(&traced()),
         expect![[r#"
           %   cumulative      self
          time    seconds   seconds  name
@@ -492,8 +514,12 @@ fn all_reports_speak_of_calls() {
         Total time: 0.127000 seconds
     "#]],
     );
-    check(
-        Lines::new().look(look()).render(&profile),
+}
+
+#[test]
+fn lines_without_counts_speak_of_calls() {
+    speaks_of_calls(
+        Lines::new().look(narrow()).render(&traced()),
         expect![[r#"
             app.py  94.5 % of the time
             Time %          Py Nat Line  Source
@@ -511,9 +537,12 @@ fn all_reports_speak_of_calls() {
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
         "#]],
     );
-    let command = Report::new().choices(Choices::command()).look(look());
-    check(
-        command.render(&profile),
+}
+
+#[test]
+fn the_tree_speaks_of_calls() {
+    speaks_of_calls(
+        command().render(&traced()),
         expect![[r#"
             Own time ╎ Time and calls, indented by depth File:Line  Function
             ================================================================
@@ -530,8 +559,12 @@ fn all_reports_speak_of_calls() {
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
         "#]],
     );
-    check(
-        command.clone().recur(Recur::Flat).render(&profile),
+}
+
+#[test]
+fn the_tree_with_folded_recursion_speaks_of_calls() {
+    speaks_of_calls(
+        command().recur(Recur::Flat).render(&traced()),
         expect![[r#"
             Own time ╎ Time and calls, indented by depth File:Line  Function
             ================================================================
@@ -546,9 +579,13 @@ fn all_reports_speak_of_calls() {
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
         "#]],
     );
-    let by_thread = command.clone().group_by(GroupBy::Thread);
-    check(
-        by_thread.clone().format(Format::Flat).render(&profile),
+}
+
+#[test]
+fn the_flat_table_by_thread_speaks_of_calls() {
+    let by_thread = command().group_by(GroupBy::Thread);
+    speaks_of_calls(
+        by_thread.format(Format::Flat).render(&traced()),
         expect![[r#"
             Thread 1 (MainThread) Total: 54 function calls in 120 ms
                    Time    Own time  Calls File              Line Function
@@ -568,8 +605,12 @@ fn all_reports_speak_of_calls() {
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
         "#]],
     );
-    check(
-        command.clone().format(Format::Functions).render(&profile),
+}
+
+#[test]
+fn the_list_of_functions_speaks_of_calls() {
+    speaks_of_calls(
+        command().format(Format::Functions).render(&traced()),
         expect![[r#"
              Self %  Total % File              Function
              ======  ======= ====              ========
@@ -583,9 +624,13 @@ fn all_reports_speak_of_calls() {
             Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
         "#]],
     );
-    // What is built in is C to Julia, and hidden: its calls are nobody's then.
-    check(
-        Report::new().look(look()).render(&profile),
+}
+
+#[test]
+fn the_tree_of_julia_speaks_of_calls() {
+    // Built-in functions are C to Julia, and hidden: their calls have no caller then.
+    speaks_of_calls(
+        Report::new().look(narrow()).render(&traced()),
         expect![[r#"
         Own time ╎ [+additional indent] Time, calls File:Line  Function
         ===============================================================
@@ -599,29 +644,31 @@ fn all_reports_speak_of_calls() {
         Tracing: 140 ms were measured, of which 12.7 ms were the tracing itself and are taken off: 127 ms are left.
     "#]],
     );
+}
+
+#[test]
+fn a_filter_without_calls_gives_a_warning() {
     let nobody = Choices::command().filter(Filter::default().thread("nobody"));
-    check(
+    speaks_of_calls(
         Summary::new()
-            .look(look())
+            .look(narrow())
             .choices(nobody.clone())
-            .render(&profile),
+            .render(&traced()),
         expect![[r#"
             python3 app.py
             0 function calls in 0 s · 1 process · 2 threads · CPython 3.12.1
-            Warning: no calls pass the filter: thread “nobody”.
+            Warning: no calls pass the filter: thread=nobody.
         "#]],
     );
-    check(
-        command.choices(nobody).render(&profile),
+    speaks_of_calls(
+        command().choices(nobody).render(&traced()),
         expect![[r#"
             Own time ╎ Time and calls, indented by depth File:Line  Function
             ================================================================
+            Only: thread=nobody: 0 of 2055 calls (0.0 %).
             Warning: no calls were counted of what was asked for.
         "#]],
     );
-    for word in ["ample", "snapshot", "±", "95 %", "Quality", "every"] {
-        assert!(!all.contains(word), "{word} in {all}");
-    }
 }
 
 /// Lines of functions that begin at some line each, with hits and time.
@@ -680,7 +727,7 @@ fn lines_of_any_number_are_no_more_than_there_are() {
     assert!(text.contains("        return n\n"), "{text}");
 }
 
-/// Where lines alone were counted, the other reports say so, and where they are.
+/// If lines alone were counted, the other reports say so, and where they are.
 #[test]
 fn lines_alone_are_no_samples() {
     let mut profile = counted_lines();
@@ -703,7 +750,8 @@ fn lines_alone_are_no_samples() {
     }
 }
 
-/// Of very many functions a terminal shows those that matter; a file, and who asks, gets all.
+/// A terminal shows those of very many functions that matter; a file, or an explicit option, gets
+/// all.
 #[test]
 fn a_terminal_shows_the_first_functions() {
     let mut profile = traced();

@@ -5,8 +5,8 @@ use profundo_model::{
     SampleKind, ThreadId, Tracing,
 };
 
-/// A place of the tree of calls: the path from its root, how often it was begun and gone on with, and what it took in all
-/// and itself, in microseconds.
+/// A place of the tree of calls: the path from its root, how often it was begun and gone on with,
+/// and what it took in all and itself, in microseconds.
 type Place<'a> = (&'a [&'a str], u64, u64, u64, u64);
 
 /// Functions by short names: those of a file of the program's, and what is built in.
@@ -90,7 +90,7 @@ pub fn traced() -> Profile {
     profile
 }
 
-/// The same, with the lines of two functions, and the source of one of them.
+/// Like [`traced`], with the lines of two functions, and the source of one of them.
 pub fn counted_lines() -> Profile {
     let mut profile = traced();
     let source = [
@@ -142,7 +142,7 @@ pub fn counted_lines() -> Profile {
     profile
 }
 
-/// The same, where it is only known which were run at all.
+/// Like [`counted_lines`], but with nothing but which lines were run at all.
 pub fn lines_once() -> Profile {
     let mut profile = counted_lines();
     profile.traced.calls.clear();

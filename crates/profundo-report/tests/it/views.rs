@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use profundo_model::{LocationKind, Reason, Sample, State};
 use profundo_report::{
     Callers, Choices, Filter, Functions, Libraries, Lines, Look, NextStep, SortBy, Stacks,
-    Statprof, Summary, When,
+    Statprof, Summary, View, When,
 };
 
 use crate::mixed::{APP, Maker, crowd, metered, python, rust, waiting};
@@ -72,7 +72,7 @@ fn nothing_is_hidden_where_threads_only_wait() {
 }
 
 #[test]
-fn stacks_are_told_thread_by_thread() {
+fn stacks_are_listed_thread_by_thread() {
     let mut profile = waiting();
     profile
         .samples
@@ -116,7 +116,7 @@ fn the_share_of_garbage_is_not_cut_off() {
         let text = summary.render(&profile).unwrap();
         let line = text
             .lines()
-            .find(|it| it.contains("of it garbage collection"));
+            .find(|line| line.contains("of it garbage collection"));
         let line = line.unwrap_or_else(|| panic!("{columns}: {text}"));
         assert!(
             line.ends_with(" %") && line.chars().count() <= columns,
@@ -281,15 +281,15 @@ fn energy_has_a_column_and_a_sentence() {
     check(
         functions.render(&metered()),
         expect![[r#"
-        Self %      Total %       Py Nat Sys   Energy Samples  Function
-         100.0 ±1.5  100.0 ±1.5      100       1.99 J     250  deflate
-                     100.0 ±1.5      100       1.99 J     250  zlib_compress
-                     100.0 ±1.5      100       1.99 J     250  <module>  …nfidence.py:60
-                     100.0 ±1.5      100       1.99 J     250  main  confidence.py:53
+            Self %      Total %       Py Nat Sys   Energy Samples  Function
+             100.0 ±1.5  100.0 ±1.5      100       1.99 J     250  deflate
+                         100.0 ±1.5      100       1.99 J     250  zlib_compress
+                         100.0 ±1.5      100       1.99 J     250  <module>  …nfidence.py:60
+                         100.0 ±1.5      100       1.99 J     250  main  confidence.py:53
 
-        Only: function “zlib_compress”: 250 of 4960 samples (5.0 %).
-        Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; own cost 0.6 %; shares are ± 6.2 points (95 %).
-    "#]],
+            Only: function=zlib_compress: 250 of 4960 samples (5.0 %).
+            Quality: 5.014 s of 5.021 s CPU time sampled (99.9 %), in the kernel 60.000 ms of 61.000 ms; 4960 samples, 0 lost, 0 truncated, 0 broken; perf-signal every 1.000 ms, in the kernel every few ms; own cost 0.6 %; shares are ± 6.2 points (95 %).
+        "#]],
     );
 }
 
@@ -302,13 +302,18 @@ fn a_summary_fits_every_screen() {
                 .terminal(true)
                 .colors(When::Never);
             let text = Summary::new().look(look).render(&profile).unwrap();
-            let wide = text.lines().find(|it| it.chars().count() > columns);
+            let wide = text.lines().find(|line| line.chars().count() > columns);
             assert_eq!(wide, None, "{columns} columns");
             // Where the hottest line is, and where a function of the tree is, is never cut.
-            let hottest = text.lines().skip_while(|it| !it.contains("Hottest lines"));
+            let hottest = text
+                .lines()
+                .skip_while(|line| !line.contains("Hottest lines"));
             let hottest = hottest.take(2).last().unwrap();
             assert!(hottest.contains(" confidence.py:16 "), "{text}");
-            let tree = text.lines().skip_while(|it| !it.ends_with("Calls")).skip(1);
+            let tree = text
+                .lines()
+                .skip_while(|line| !line.ends_with("Calls"))
+                .skip(1);
             let first = tree.take(1).last().unwrap();
             assert!(first.contains(" confidence.py:"), "{text}");
         }
@@ -582,20 +587,20 @@ fn folded_libraries_are_what_was_called() {
 
 #[test]
 fn self_in_the_tree_is_that_of_the_table_of_functions() {
-    let mut it = Maker::new();
-    let root = it.python(APP, "<module>", 60, true);
-    let parse = it.python(APP, "parse", 10, true);
+    let mut maker = Maker::new();
+    let root = maker.python(APP, "<module>", 60, true);
+    let parse = maker.python(APP, "parse", 10, true);
     let decoder = "/usr/lib/python3.12/json/decoder.py";
-    let decode = it.python(decoder, "decode", 337, true);
-    let scan = it.python(decoder, "raw_decode", 353, true);
-    let hook = it.python(APP, "hook", 16, false);
-    it.samples(100, &[root, parse], State::Running);
-    it.samples(142, &[root, parse, decode], State::Running);
-    it.samples(495, &[root, parse, decode, scan], State::Running);
-    it.samples(263, &[root, parse, decode, scan, hook], State::Running);
+    let decode = maker.python(decoder, "decode", 337, true);
+    let scan = maker.python(decoder, "raw_decode", 353, true);
+    let hook = maker.python(APP, "hook", 16, false);
+    maker.samples(100, &[root, parse], State::Running);
+    maker.samples(142, &[root, parse, decode], State::Running);
+    maker.samples(495, &[root, parse, decode, scan], State::Running);
+    maker.samples(263, &[root, parse, decode, scan, hook], State::Running);
     let tables = |choices: Choices| {
         let summary = Summary::new().look(look()).quality(false).choices(choices);
-        let text = summary.render(&it.profile).unwrap();
+        let text = summary.render(&maker.profile).unwrap();
         let from = text.find("Self %").unwrap();
         text[from..].to_owned()
     };
@@ -615,7 +620,7 @@ fn self_in_the_tree_is_that_of_the_table_of_functions() {
 
         "#]],
     );
-    // Who asks for folded libraries gets their time as that of what was called, in both tables.
+    // Folded libraries have their time in what was called, in both tables.
     check(
         Ok(tables(Choices::command().libraries(Libraries::Folded))),
         expect![[r#"
@@ -635,30 +640,30 @@ fn self_in_the_tree_is_that_of_the_table_of_functions() {
 
 #[test]
 fn a_function_that_calls_itself_is_one_row() {
-    let mut it = Maker::new();
-    let root = it.python(APP, "<module>", 60, true);
-    let fact = it.python(APP, "fact", 10, true);
-    let leaf = it.python(APP, "leaf", 16, false);
+    let mut maker = Maker::new();
+    let root = maker.python(APP, "<module>", 60, true);
+    let fact = maker.python(APP, "fact", 10, true);
+    let leaf = maker.python(APP, "leaf", 16, false);
     // It calls itself by way of two others.
     let [visit, call, each] =
-        ["visit", "call", "each"].map(|function| it.python(APP, function, 31, true));
+        ["visit", "call", "each"].map(|function| maker.python(APP, function, 31, true));
     for depth in [1, 2, 5, 30] {
         let mut stack = vec![root];
         stack.extend(vec![fact; depth]);
-        it.samples(100, &stack, State::Running);
+        maker.samples(100, &stack, State::Running);
         stack.push(leaf);
-        it.samples(50, &stack, State::Running);
+        maker.samples(50, &stack, State::Running);
         let mut stack = vec![root];
         stack.extend([visit, call, each].repeat(depth));
-        it.samples(50, &stack, State::Running);
-        it.samples(25, &[&stack[..], &[visit, leaf]].concat(), State::Running);
+        maker.samples(50, &stack, State::Running);
+        maker.samples(25, &[&stack[..], &[visit, leaf]].concat(), State::Running);
     }
     // One that is called again from elsewhere does not call itself.
-    let timed = it.python(APP, "timed", 17, true);
-    let [one, other] = ["one", "other"].map(|name| it.python(APP, name, 30, true));
-    it.samples(100, &[root, timed, one, timed, other], State::Running);
+    let timed = maker.python(APP, "timed", 17, true);
+    let [one, other] = ["one", "other"].map(|name| maker.python(APP, name, 30, true));
+    maker.samples(100, &[root, timed, one, timed, other], State::Running);
     let summary = Summary::new().look(look()).quality(false);
-    let text = summary.render(&it.profile).unwrap();
+    let text = summary.render(&maker.profile).unwrap();
     let from = text.find("Total %  Self").unwrap();
     check(
         Ok(text[from..].to_owned()),

@@ -1,4 +1,4 @@
-//! What a reader must not miss.
+//! Warnings that a reader must not miss.
 
 use expect_test::expect;
 use profundo_model::{LocationKind, Nanos, Profile};
@@ -175,7 +175,7 @@ fn a_process_that_sleeps_on_was_not_too_short() {
     let rows = [
         said(ProcessEnd::Unknown, 1, Some(Nanos(50_000_000))),
         said(ProcessEnd::Unknown, 2, Some(Nanos(50_000_000))),
-        // Nobody has seen its end, so nobody can say that it has left the other.
+        // Its end was not seen, so it is unknown whether it has left the other.
         said(ProcessEnd::Unknown, 2, None),
         said(ProcessEnd::Exited(0), 1, Some(Nanos(50_000_000))),
     ];

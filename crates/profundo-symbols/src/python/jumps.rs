@@ -1,5 +1,5 @@
-//! Functions that do nothing but jump to another one, which then stands on the stack in their place: `unicode_join` is a
-//! jump to `PyUnicode_Join`, so both are `str.join`.
+//! Functions that only jump to another one, which then replaces them on the stack: `unicode_join`
+//! is a jump to `PyUnicode_Join`, so both are `str.join`.
 
 use object::{Architecture, Object, ObjectSection};
 use rustc_hash::FxHashMap;
@@ -8,7 +8,7 @@ use super::memory::Memory;
 use crate::plt;
 use crate::symtab::sections_named;
 
-/// Gives the functions that those with names jump to the same names.
+/// Gives the targets of named functions the same names.
 pub(super) fn follow(
     file: &object::File<'_>,
     memory: &Memory<'_>,
@@ -34,7 +34,7 @@ pub(super) fn follow(
         let Some(target) = bytes.and_then(|bytes| jump(start, bytes)) else {
             continue;
         };
-        // A library that lets others replace its functions calls its own ones through stubs as well.
+        // A library with replaceable functions calls its own ones through stubs as well.
         let target = match plt::slot_of(&stubs, target) {
             Some(slot) => memory.word(slot).unwrap_or(0),
             None => target,
@@ -42,7 +42,7 @@ pub(super) fn follow(
         if !memory.is_code(target) || names.contains_key(&target) {
             continue;
         }
-        // What several names lead to has none of them.
+        // A target of several names gets none of them.
         found
             .entry(target)
             .and_modify(|known| *known = known.take().filter(|known| known == name))

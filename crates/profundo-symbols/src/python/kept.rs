@@ -1,8 +1,8 @@
-//! Names that were found once are kept in the user's cache, because reading the tables of an interpreter takes
-//! longer than a short script runs.
+//! Names that were found once are kept in the user's cache, because reading the tables of an
+//! interpreter takes longer than a short script runs.
 //!
-//! The build id is the file's name, so the names of a program that is built again are read again. The text has one
-//! function in a line, and a last line that says how many there are:
+//! The build id is the file's name, so the names of a rebuilt program are read again. The text has
+//! one function in a line, and a last line with their number:
 //!
 //! ```text
 //! 1c4f20 list.append
@@ -19,9 +19,9 @@ use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 
-/// The number changes with what the names are.
+/// The number changes with the contents of the names.
 const FOLDER: &str = "profundo/python-names-1";
-/// The names of fewer functions are read from their tables as fast as from here.
+/// With fewer functions, the tables are read as fast as this file.
 const WORTH: usize = 500;
 /// Files beyond this number are removed, the oldest ones first.
 const MOST_FILES: usize = 50;
@@ -30,7 +30,7 @@ const LONGEST: u64 = 8 << 20;
 
 type Names = FxHashMap<u64, String>;
 
-/// The names that were kept for a build id.
+/// The names kept for a build id.
 pub(super) fn read(cache: &Path, build_id: &[u8]) -> Option<Names> {
     let path = path_of(cache, build_id)?;
     // The reader of a pipe would wait for its writer.
@@ -41,7 +41,8 @@ pub(super) fn read(cache: &Path, build_id: &[u8]) -> Option<Names> {
     parsed(&text)
 }
 
-/// Keeps the names for a build id, if they are worth it. Without them the next reader takes as long as this one.
+/// Keeps the names for a build id, if they are worth it. Otherwise the next reader takes as long as
+/// this one.
 pub(super) fn keep(cache: &Path, build_id: &[u8], names: &Names) {
     if names.len() < WORTH {
         return;
@@ -74,7 +75,7 @@ fn text(names: &Names) -> String {
     text
 }
 
-/// `None` where the text is not whole.
+/// `None` where the text is incomplete.
 fn parsed(text: &str) -> Option<Names> {
     let (lines, end) = text.strip_suffix('\n')?.rsplit_once('\n')?;
     let count: usize = end.strip_prefix("end ")?.parse().ok()?;
@@ -86,7 +87,7 @@ fn parsed(text: &str) -> Option<Names> {
     (names.len() == count).then_some(names)
 }
 
-/// Writes a file that is whole when it gets its name, and removes the oldest ones.
+/// Writes a file that is complete when it gets its name, and removes the oldest ones.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let Some(folder) = path.parent() else {
         return Ok(());

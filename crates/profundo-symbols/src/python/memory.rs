@@ -1,6 +1,6 @@
-//! The data of a file as it is once the program is loaded: pointers are there that the file itself keeps as relocations.
+//! The data of a file after loading, with the pointers that the file itself keeps as relocations.
 //!
-//! Addresses are the file's own, so a pointer to a function is the address that its symbol would have.
+//! Addresses are the file's own, so a pointer to a function is the address of its symbol.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,18 +15,18 @@ use object::{
 struct Section<'data> {
     start: u64,
     bytes: Cow<'data, [u8]>,
-    /// Whether pointers may stand there.
+    /// True if the section may contain pointers.
     has_pointers: bool,
 }
 
-/// What is in memory of a file, without the code.
+/// The loaded memory of a file, without the code.
 #[derive(Debug)]
 pub(super) struct Memory<'data> {
     /// By their addresses.
     sections: Vec<Section<'data>>,
-    /// From the first section's begin to the last one's end.
+    /// From the first section's start to the last one's end.
     bounds: Range<u64>,
-    /// Where there is code, by address.
+    /// The ranges of code, by address.
     code: Vec<(u64, u64)>,
 }
 
@@ -39,12 +39,12 @@ impl Section<'_> {
 const WORD: u64 = 8;
 
 impl<'data> Memory<'data> {
-    /// `None` where pointers do not have eight bytes, the least significant one first.
+    /// `None` where pointers are not eight bytes, least significant first.
     pub(super) fn of(file: &object::File<'data>) -> Option<Self> {
         if !file.is_64() || !file.is_little_endian() {
             return None;
         }
-        // A file that may lie anywhere has pointers only where the loader writes.
+        // A position-independent file has pointers only where the loader writes.
         let is_fixed = file.kind() == ObjectKind::Executable;
         let mut sections = Vec::new();
         let mut code = Vec::new();
@@ -76,7 +76,7 @@ impl<'data> Memory<'data> {
         }
         sections.sort_by_key(|section| section.start);
         code.sort_unstable();
-        let first = sections.first().map_or(0, |it| it.start);
+        let first = sections.first().map_or(0, |section| section.start);
         let end = sections.last().map_or(0, Section::end);
         let mut this = Self {
             sections,
@@ -87,7 +87,7 @@ impl<'data> Memory<'data> {
         Some(this)
     }
 
-    /// Writes what the loader would write, as far as it is in this file.
+    /// Applies the relocations within this file.
     fn relocate(&mut self, file: &object::File<'data>) {
         let symbols = file.dynamic_symbol_table();
         for (place, relocation) in file.dynamic_relocations().into_iter().flatten() {
@@ -111,7 +111,7 @@ impl<'data> Memory<'data> {
                     };
                     let symbol = symbols
                         .as_ref()
-                        .and_then(|it| it.symbol_by_index(index).ok());
+                        .and_then(|table| table.symbol_by_index(index).ok());
                     match symbol {
                         Some(symbol) if symbol.is_definition() => {
                             symbol.address().wrapping_add_signed(addend)
@@ -128,7 +128,9 @@ impl<'data> Memory<'data> {
     }
 
     fn index(&self, address: u64) -> Option<usize> {
-        let after = self.sections.partition_point(|it| it.start <= address);
+        let after = self
+            .sections
+            .partition_point(|section| section.start <= address);
         after.checked_sub(1)
     }
 
@@ -167,7 +169,7 @@ impl<'data> Memory<'data> {
             .is_some_and(|index| address < self.code[index].1)
     }
 
-    /// The name that stands at an address: identifiers with points between them.
+    /// The name at an address: identifiers with points between them.
     pub(super) fn name(&self, address: u64) -> Option<&str> {
         const LONGEST: usize = 200;
         let bytes = self.bytes_at(address)?;
@@ -179,10 +181,10 @@ impl<'data> Memory<'data> {
         std::str::from_utf8(&bytes[..end]).ok()
     }
 
-    /// Each aligned pointer to data, with the address at which it stands, in order.
+    /// Each aligned pointer to data, with its own address, in order.
     pub(super) fn pointers(&self) -> Vec<(u64, u64)> {
         let mut found = Vec::new();
-        for section in self.sections.iter().filter(|it| it.has_pointers) {
+        for section in self.sections.iter().filter(|section| section.has_pointers) {
             let first = section.start.next_multiple_of(WORD);
             let skipped = (first - section.start) as usize;
             let bytes = section.bytes.get(skipped..).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! The names by which Python code calls functions of C's: `sorted` is `builtin_sorted`, `list.append` is `list_append`.
+//! The names by which Python code calls C functions: `sorted` is `builtin_sorted`, `list.append` is
+//! `list_append`.
 //!
-//! They are read from the tables in the file that CPython itself reads (`tables.rs`), so they hold for every version and
-//! for every extension module, also for a file without symbols.
+//! They are read from the tables in the file that CPython itself reads (`tables.rs`), so they hold
+//! for every version and for every extension module, also for a file without symbols.
 
 use std::path::Path;
 
@@ -15,19 +16,18 @@ use tables::Given;
 mod jumps;
 mod kept;
 mod memory;
-mod slots;
 mod tables;
 
 /// The Python names of the functions in one file.
 #[derive(Debug, Default)]
 pub(crate) struct PythonNames {
-    /// By where they begin.
+    /// By the functions' addresses.
     names: FxHashMap<u64, String>,
 }
 
 impl PythonNames {
-    /// Those of a file; none where it is neither an interpreter nor an extension module. `cache` is the folder in
-    /// which many names are kept.
+    /// The Python names of a file; none where it is neither an interpreter nor an extension module.
+    /// `cache` is the folder for long lists of names.
     pub(crate) fn of(image: &Image, cache: Option<&Path>) -> Self {
         let Some(file) = image.object().filter(uses_python) else {
             return Self::default();
@@ -47,7 +47,7 @@ impl PythonNames {
         Self { names }
     }
 
-    /// Whether there are none.
+    /// True if there are no names.
     pub(crate) fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
@@ -58,7 +58,7 @@ impl PythonNames {
     }
 }
 
-/// Whether a file makes modules or types, or is what makes them.
+/// Whether a file makes modules or types, or is the interpreter.
 fn uses_python(file: &object::File<'_>) -> bool {
     const NAMES: [&str; 6] = [
         "PyModuleDef_Init",
@@ -72,8 +72,8 @@ fn uses_python(file: &object::File<'_>) -> bool {
         .any(|symbol| symbol.name().is_ok_and(|name| NAMES.contains(&name)))
 }
 
-/// One name for each function. A function that has several is called by the method that they have in common, and
-/// has no Python name where they have none.
+/// One name for each function. A function with several names is called by the method that they
+/// share, and has no Python name if they share none.
 fn chosen(given: Vec<Given>) -> FxHashMap<u64, String> {
     let mut by_function: FxHashMap<u64, Vec<Given>> = FxHashMap::default();
     for given in given {
@@ -86,15 +86,15 @@ fn chosen(given: Vec<Given>) -> FxHashMap<u64, String> {
 }
 
 fn choose(given: &[Given]) -> Option<String> {
-    // `dict.get` is a method; that `__contains__` is a slot as well says nothing new.
-    let methods: Vec<&Given> = given.iter().filter(|it| it.is_method).collect();
+    // `dict.get` is a method; its being a slot as well (`__contains__`) adds nothing.
+    let methods: Vec<&Given> = given.iter().filter(|name| name.is_method).collect();
     let candidates = match methods.is_empty() {
         true => given.iter().collect(),
         false => methods,
     };
     let (first, others) = candidates.split_first()?;
-    let is_same_owner = others.iter().all(|it| it.owner == first.owner);
-    let is_same_method = others.iter().all(|it| it.method == first.method);
+    let is_same_owner = others.iter().all(|name| name.owner == first.owner);
+    let is_same_method = others.iter().all(|name| name.method == first.method);
     match (is_same_owner, is_same_method) {
         (true, true) => Some(joined(&first.owner, &first.method)),
         (false, true) if first.is_method => Some(first.method.clone()),
@@ -103,15 +103,15 @@ fn choose(given: &[Given]) -> Option<String> {
     }
 }
 
-/// Of several names in one table the shortest: `acquire` of `acquire_lock`, `acquire` and `__enter__`. What mostly
-/// answers to special names is none of them.
+/// Of several names in one table the shortest: `acquire` of `acquire_lock`, `acquire` and
+/// `__enter__`. A function mostly known by special names gets none.
 fn alias(given: &[&Given]) -> Option<String> {
-    let is_special = |it: &&&Given| it.method.starts_with("__");
+    let is_special = |name: &&&Given| name.method.starts_with("__");
     if given.iter().filter(is_special).count() > 1 {
         return None;
     }
-    let plain = given.iter().filter(|it| !is_special(it));
-    let best = plain.min_by_key(|it| it.method.len())?;
+    let plain = given.iter().filter(|name| !is_special(name));
+    let best = plain.min_by_key(|name| name.method.len())?;
     Some(joined(&best.owner, &best.method))
 }
 

@@ -1,34 +1,29 @@
-//! CPython's own tables in the data of a file, known by their shape: methods (`PyMethodDef`), types (`PyTypeObject`,
-//! `PyType_Spec`) and modules (`PyModuleDef`).
+//! CPython's own tables in the data of a file, known by their shape: methods (`PyMethodDef`), types
+//! (`PyTypeObject`, `PyType_Spec`) and modules (`PyModuleDef`).
 //!
-//! A table says which function of C's a Python name calls, so no list of names is needed, and the files need no symbols. A
-//! shape is several words in a row that all fit: pointers to names, to code, and small numbers.
+//! A table maps Python names to C functions, so no list of names is needed, and the files need no
+//! symbols. A shape is several words in a row that all fit: pointers to names, to code, and small
+//! numbers.
 
+use profundo_cpython::slots::{self, Place, SLOTS};
 use rustc_hash::FxHashMap;
 
 use super::memory::Memory;
-use super::slots::{self, Place, SLOTS};
 
 /// A name that some table gives to a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Given {
-    /// The type or module. Empty: it is not known.
+    /// The type or module. Empty: unknown.
     pub(super) owner: String,
-    /// Empty: it is what calling the owner does.
+    /// Empty: the call of the owner itself.
     pub(super) method: String,
-    /// Whether it stands in a table of methods, and not in a slot.
+    /// True for a name from a table of methods, and not from a slot.
     pub(super) is_method: bool,
-    /// Where the function begins.
+    /// The function's address.
     pub(super) function: u64,
 }
 
-/// A `PyMethodDef`: name, function, flags, documentation.
-const METHOD: u64 = 32;
-/// From the pointer to its methods in a `PyModuleDef` back to its name, documentation and size.
-const MODULE_NAME: u64 = 24;
-const MODULE_DOC: u64 = 16;
-const MODULE_SIZE: u64 = 8;
-/// No type of C's has larger instances, and no module a larger state.
+/// No C type has larger instances, and no module a larger state.
 const LARGEST: u64 = 1 << 20;
 
 /// All names that the tables give.
@@ -76,7 +71,7 @@ pub(super) fn read(memory: &Memory<'_>) -> Vec<Given> {
             None if at != end => owner = "",
             None => {}
         }
-        end = at + METHOD;
+        end = at + slots::METHOD_BYTES;
         let (name, function) = &methods[&at];
         if memory.is_code(*function) {
             found.push(Given {
@@ -90,7 +85,7 @@ pub(super) fn read(memory: &Memory<'_>) -> Vec<Given> {
     found
 }
 
-/// The method in a table, and its function; 0 where that is another file's.
+/// The method in a table, and its function; 0 where that is in another file.
 fn method(memory: &Memory<'_>, at: u64, name: u64) -> Option<(String, u64)> {
     const VARARGS: u64 = 1;
     const NOARGS: u64 = 4;
@@ -130,7 +125,7 @@ fn static_type(memory: &Memory<'_>, at: u64, name: u64) -> Option<String> {
         slots::NEW,
         slots::FREE,
     ];
-    let is_small = |offset| memory.word(at + offset).is_some_and(|it| it <= LARGEST);
+    let is_small = |offset| memory.word(at + offset).is_some_and(|word| word <= LARGEST);
     if !is_small(slots::BASIC_SIZE)
         || !is_small(slots::ITEM_SIZE)
         || !is_small(slots::VECTORCALL_OFFSET)
@@ -186,12 +181,12 @@ fn spec(memory: &Memory<'_>, at: u64, name: u64) -> Option<(String, u64)> {
 /// The name of the module whose `m_methods` stands at an address.
 fn module(memory: &Memory<'_>, at: u64) -> Option<String> {
     let word = |back| at.checked_sub(back).and_then(|at| memory.word(at));
-    let size = word(MODULE_SIZE)?;
-    let doc = word(MODULE_DOC)?;
+    let size = word(slots::MODULE_SIZE)?;
+    let doc = word(slots::MODULE_DOC)?;
     if size != u64::MAX && size > LARGEST || doc != 0 && !memory.has(doc) {
         return None;
     }
-    Some(memory.name(word(MODULE_NAME)?)?.to_owned())
+    Some(memory.name(word(slots::MODULE_NAME)?)?.to_owned())
 }
 
 fn static_slots(memory: &Memory<'_>, at: u64, owner: &str, found: &mut Vec<Given>) {
@@ -231,7 +226,7 @@ fn spec_slots(
             owners.insert(value, owner.to_owned());
         } else if number == 0 || number > slots::LARGEST_NUMBER {
             return;
-        } else if let Some(slot) = SLOTS.iter().find(|slot| slot.number == number) {
+        } else if let Some(slot) = slots::of_number(number) {
             push(memory, owner, slot.method, value, found);
         }
     }

@@ -1,4 +1,6 @@
-//! Which of several names a function gets.
+//! The choice among several names of a function.
+
+use profundo_cpython::slots;
 
 use super::*;
 

@@ -1,11 +1,11 @@
-//! Builds programs to look into. A test whose tools are missing says so and passes.
+//! Builds programs to look into. A test whose tools are missing reports that and passes.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use object::{Object, ObjectSymbol, SymbolKind};
+use profundo_testing::Folder;
 
 /// A program with inlined functions, a closure and a generic function.
 pub const RUST: &str = r#"
@@ -44,7 +44,7 @@ fn main() {
 }
 "#;
 
-/// The same in C.
+/// A C program with inlined functions.
 pub const C: &str = r#"
 #include <stdio.h>
 volatile unsigned long sink;
@@ -87,37 +87,29 @@ int main(int argc, char **) {
 }
 "#;
 
-/// A directory that goes away with its test.
-pub struct Scratch(PathBuf);
+/// A directory that goes away with its test, and tools that are run in it: what they write down of
+/// themselves has the names that they were given.
+pub struct Scratch(Folder);
 
 impl Scratch {
     pub fn new() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("profundo-symbols-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        // Compilers record the real path.
-        Self(path.canonicalize().unwrap())
+        Self(Folder::new("symbols"))
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 
     /// Writes a source file.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        path
+        self.0.write(name, text)
     }
 
-    /// Runs a tool in the directory; `None`, with a word about it, where it is missing or fails.
+    /// Runs a tool in the directory; `None`, with a message, where it is missing or fails.
     pub fn run<S: AsRef<OsStr>>(&self, tool: &str, arguments: &[S]) -> Option<String> {
         let output = Command::new(tool)
             .args(arguments)
-            .current_dir(&self.0)
+            .current_dir(self.path())
             .stdin(Stdio::null())
             .output();
         match output {
@@ -135,7 +127,7 @@ impl Scratch {
         }
     }
 
-    /// Compiles a source with the tool that its name asks for. The program is called `program`.
+    /// Compiles a source with the tool for its suffix. The program is called `program`.
     pub fn compile(&self, name: &str, text: &str, options: &[&str]) -> Option<PathBuf> {
         self.write(name, text);
         let tool = match name.rsplit('.').next() {
@@ -150,19 +142,9 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Says why a test did not run.
-#[expect(
-    clippy::print_stderr,
-    reason = "a skipped test must be told from a passed one"
-)]
+/// Reports a test as skipped.
 pub fn skip<T>(why: &str) -> Option<T> {
-    eprintln!("skipped: {why}");
+    profundo_testing::skip(why);
     None
 }
 

@@ -6,7 +6,7 @@ use profundo_symbols::Symbolizer;
 
 use crate::build::{Scratch, function};
 
-/// As Cython 3 writes it, shortened.
+/// A C file as Cython 3 writes it, shortened.
 const MADE: &str = r#"volatile double sink;
 
 /* "fast.pyx":1
@@ -53,7 +53,13 @@ fn functions_of_cython_have_the_lines_of_the_program() {
         let found = Symbolizer::new().resolve(program.to_str().unwrap(), &[], &addresses);
         let frames = found.iter().flat_map(|frames| frames.iter());
         let mut rows: Vec<_> = frames
-            .map(|it| (it.function.to_string(), it.file.to_string(), it.line))
+            .map(|frame| {
+                (
+                    frame.function.to_string(),
+                    frame.file.to_string(),
+                    frame.line,
+                )
+            })
             .collect();
         rows.sort();
         rows.dedup();

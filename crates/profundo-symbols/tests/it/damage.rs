@@ -1,4 +1,4 @@
-//! Damaged files: whatever the bytes, lookups return, and the memory they take has a bound.
+//! Damaged files: whatever the bytes, lookups return, and their memory is bounded.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Names of real programs, built here, against what an outside reader says of the same addresses.
+//! Names of real programs, built here, compared with an outside reader's for the same addresses.
 
 mod build;
 mod cython;

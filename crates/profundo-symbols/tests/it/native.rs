@@ -1,11 +1,11 @@
-//! C and C++, with the versions of DWARF and of section compression that are about.
+//! C and C++, with the current versions of DWARF and of section compression.
 
 use std::collections::BTreeSet;
 
 use profundo_model::Language;
 use profundo_symbols::Symbolizer;
 
-use crate::build::{C, CPP, Scratch, function, skip};
+use crate::build::{C, CPP, Scratch, function};
 use crate::oracle::compare;
 
 fn check_c(options: &[&str]) {
@@ -87,7 +87,7 @@ fn calls_into_libraries_go_through_named_stubs() {
         let file = object::File::parse(&*bytes).unwrap();
         use object::{Object, ObjectSection};
         if file.architecture() != object::Architecture::X86_64 {
-            skip::<()>("stubs are decoded on x86-64 only");
+            profundo_testing::skip("stubs are decoded on x86-64 only");
             return;
         }
         let stubs: Vec<u64> = [".plt", ".plt.sec"]
@@ -137,7 +137,7 @@ fn cpp_names_have_their_parameters_in_the_signature() {
     }
 }
 
-/// Compilers give no linkage names to what nobody else can call.
+/// Compilers give no linkage names to functions that no other unit can call.
 #[test]
 fn lambdas_are_named_by_the_function_they_are_in() {
     let scratch = Scratch::new();
@@ -176,7 +176,7 @@ fn lambdas_are_named_by_the_function_they_are_in() {
     );
 }
 
-/// Code that was inlined has no symbol, and gcc gives the entries of lambdas no linkage name.
+/// Inlined code has no symbol, and gcc gives the entries of lambdas no linkage name.
 #[test]
 fn inlined_lambdas_are_named_by_the_function_they_are_in() {
     let scratch = Scratch::new();

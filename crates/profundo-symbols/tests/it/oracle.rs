@@ -7,7 +7,7 @@ use profundo_symbols::{NamedFrame, Symbolizer, demangle};
 
 use crate::build::{Scratch, functions};
 
-/// A frame that both readers can be asked for.
+/// A frame in the form that both readers can give.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     function: String,
@@ -15,7 +15,7 @@ pub struct Seen {
     line: u32,
 }
 
-/// What binutils says of each address, innermost first.
+/// binutils' frames of each address, innermost first.
 fn binutils(scratch: &Scratch, program: &Path, addresses: &[u64]) -> Option<Vec<Vec<Seen>>> {
     let mut arguments = vec![
         "-afi".to_owned(),
@@ -77,8 +77,8 @@ fn last_part(function: &str) -> String {
     last.to_owned()
 }
 
-/// Whether both readers say the same. Where there is no line, binutils guesses a file from the
-/// symbol table, and we give the module.
+/// Whether both readers agree. Where there is no line, binutils guesses a file from the symbol
+/// table, and we give the module.
 fn same(theirs: &[Seen], ours: &[Seen]) -> bool {
     theirs.len() == ours.len()
         && theirs.iter().zip(ours).all(|(a, b)| {
@@ -86,13 +86,13 @@ fn same(theirs: &[Seen], ours: &[Seen]) -> bool {
         })
 }
 
-/// The readers differ in how much of a path they tidy.
+/// The readers differ in how far they normalise a path.
 fn tidy(file: &str) -> String {
     file.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-/// As [`compare`], without the names: where there is no linkage name, binutils names the innermost
-/// inlined function by the symbol of the function around it.
+/// Like [`compare`], but without the names: where there is no linkage name, binutils names the
+/// innermost inlined function by the symbol of the function around it.
 #[track_caller]
 pub fn compare_places(scratch: &Scratch, program: &Path, part: &str) -> Option<usize> {
     compare_by(
@@ -114,7 +114,7 @@ pub fn compare_places(scratch: &Scratch, program: &Path, part: &str) -> Option<u
 }
 
 /// Asks both readers for addresses all over the functions whose symbol contains `part`, and
-/// compares. Returns how many addresses were compared.
+/// compares. Returns the number of compared addresses.
 #[track_caller]
 pub fn compare(
     scratch: &Scratch,

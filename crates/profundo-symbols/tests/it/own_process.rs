@@ -24,7 +24,7 @@ pub fn profile_of(path: &str, build_id: &[u8], addresses: &[u64]) -> Profile {
     profile
 }
 
-/// Adds the module at `address`, as `/proc/self/maps` has it.
+/// Adds the module at `address`, from `/proc/self/maps`.
 fn own_module(profile: &mut Profile, address: u64) -> profundo_model::ModuleId {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let range = |line: &str| {
@@ -66,7 +66,7 @@ fn landmark() -> u32 {
     std::hint::black_box(line!())
 }
 
-/// The frame of the function itself: what it calls may be inlined at its first instruction.
+/// The frame of the function itself: a callee may be inlined at its first instruction.
 fn own_frame(profile: &Profile, location: LocationId) -> FrameId {
     *profile.locations.get(location).frames.last().unwrap()
 }
@@ -131,7 +131,7 @@ fn a_deleted_program_names_itself() {
         let (mut profile, location) = landmark_profile();
         let (id, module) = profile.modules.iter().next().unwrap();
         assert!(profile.strings.get(module.path).ends_with(" (deleted)"));
-        // Whoever noted the path when the file was there has it without that end.
+        // A path noted while the file was there lacks that suffix.
         let kept = profile.strings.intern(own.to_str().unwrap());
         let second = profile.modules.push(Module {
             path: kept,
@@ -196,7 +196,7 @@ fn a_correction_rewrites_frames_and_its_panics_are_swallowed() {
 fn the_vdso_has_names_from_our_own_copy_or_a_supplied_one() {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     if !maps.contains("[vdso]") {
-        return crate::build::skip::<()>("no vDSO here").unwrap_or(());
+        return profundo_testing::skip("no vDSO here");
     }
     use object::{Object, ObjectSymbol};
     let line = maps.lines().find(|line| line.ends_with("[vdso]")).unwrap();
@@ -261,7 +261,8 @@ fn names_are_looked_up_apart_from_the_profile_and_given_at_once() {
     let symbolizer = Symbolizer::new();
     let unnamed = Unnamed::of(&profile);
     assert!(!unnamed.is_empty());
-    // What nobody has looked up stays without a name; but for code in no module there is nothing to look for.
+    // An address without a lookup stays without a name; but for code in no module there is nothing
+    // to look up.
     symbolizer.name_known(&mut profile);
     assert!(profile.locations.get(location).frames.is_empty());
     assert_eq!(profile.locations.get(nowhere).frames.len(), 1);

@@ -1,16 +1,14 @@
-//! Names that Python code knows, compared with what each interpreter here says of its own functions.
+//! Python names, compared with those that each interpreter here reports for its own functions.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::process::Command;
 
 use object::{Object, ObjectSegment};
 use profundo_model::python_name;
 use profundo_symbols::Symbolizer;
+use profundo_testing::{pythons, skip};
 
-use crate::build::skip;
-
-/// Prints a line for each function of C's that can be reached: file, place in it, owner, name.
+/// Prints a line for each reachable C function: file, place in it, owner, name.
 const ORACLE: &str = r#"
 import ctypes, sys, types, importlib
 base = object.__basicsize__
@@ -27,7 +25,7 @@ for line in open("/proc/self/maps"):
     if len(parts) > 5 and parts[5].startswith("/"):
         maps.append((start, end, int(parts[2], 16), parts[5].strip()))
 def word(at): return ctypes.c_void_p.from_address(at).value
-def tell(definition, owner):
+def show(definition, owner):
     name = ctypes.string_at(word(definition)).decode()
     function = word(definition + 8)
     for start, end, offset, path in maps:
@@ -37,9 +35,9 @@ def methods(owner, space):
     for value in list(space.values()):
         if isinstance(value, types.BuiltinFunctionType) and type(value).__name__ == "builtin_function_or_method":
             if not isinstance(value.__self__, (type(None), types.ModuleType)): continue
-            tell(word(id(value) + base), owner)
+            show(word(id(value) + base), owner)
         elif type(value).__name__ in ("method_descriptor", "classmethod_descriptor"):
-            tell(word(id(value) + base + 24), owner)
+            show(word(id(value) + base + 24), owner)
 for module in list(sys.modules.values()):
     if not isinstance(module, types.ModuleType): continue
     own = {key: value for key, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
@@ -49,38 +47,24 @@ for module in list(sys.modules.values()):
             methods("%s.%s" % (value.__module__, value.__name__), vars(value))
 "#;
 
-/// All that are here, or those that the environment names.
-fn interpreters() -> Vec<PathBuf> {
-    if let Some(named) = std::env::var_os("PROFUNDO_E2E_PYTHONS") {
-        return std::env::split_paths(&named).collect();
-    }
-    let mut found = vec![PathBuf::from("/usr/bin/python3")];
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let versions = home.and_then(|home| home.join(".pyenv/versions").read_dir().ok());
-    for version in versions.into_iter().flatten().flatten() {
-        found.push(version.path().join("bin/python3"));
-    }
-    found.retain(|path| path.exists());
-    found.sort();
-    found
-}
-
-/// What a function is called by: the last part of each.
+/// The last part of a name.
 fn method(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
 #[test]
 fn functions_have_the_names_that_the_interpreter_gives_them() {
-    let pythons = interpreters();
-    if pythons.is_empty() {
-        skip::<()>("there is no Python");
+    if pythons().is_empty() {
+        skip("there is no Python");
     }
-    for python in pythons {
-        let told = Command::new(&python).args(["-c", ORACLE]).output().unwrap();
-        let told = String::from_utf8(told.stdout).unwrap();
+    for python in pythons() {
+        let output = Command::new(&python.path)
+            .args(["-c", ORACLE])
+            .output()
+            .unwrap();
+        let output = String::from_utf8(output.stdout).unwrap();
         let mut files: BTreeMap<&str, BTreeMap<u64, BTreeSet<String>>> = BTreeMap::new();
-        for line in told.lines() {
+        for line in output.lines() {
             let parts: Vec<&str> = line.split('\t').collect();
             let [path, offset, owner, name] = parts[..] else {
                 panic!("{line}");
@@ -105,18 +89,18 @@ fn functions_have_the_names_that_the_interpreter_gives_them() {
             for (names, frames) in functions.values().zip(found) {
                 let function = &*frames.last().unwrap().function;
                 let is_start = profundo_model::is_start(function);
-                let told = python_name(function);
-                let told = told.or((is_stripped && !is_start).then_some(function));
+                let found = python_name(function);
+                let found = found.or((is_stripped && !is_start).then_some(function));
                 all += 1;
-                whole += usize::from(told.is_some_and(|told| names.contains(told)));
-                match told {
+                whole += usize::from(found.is_some_and(|name| names.contains(name)));
+                match found {
                     None => missing.push(format!("{names:?}: {function}")),
-                    Some(told) if names.iter().any(|name| method(name) == method(told)) => {}
+                    Some(found) if names.iter().any(|name| method(name) == method(found)) => {}
                     Some(_) => wrong.push(format!("{names:?}: {function}")),
                 }
             }
         }
-        let python = python.display();
+        let python = python.path.display();
         let sums = format!("{python}: {all} functions, {whole} with their owner, {missing:#?}");
         assert_eq!(wrong, [""; 0], "{python}");
         assert!(all > 900, "{sums}");
@@ -130,7 +114,9 @@ fn address(file: &object::File<'_>, offset: u64) -> u64 {
     let mut segments = file.segments();
     let found = segments.find_map(|segment| {
         let (start, length) = segment.file_range();
-        let within = offset.checked_sub(start).filter(|it| *it < length)?;
+        let within = offset
+            .checked_sub(start)
+            .filter(|within| *within < length)?;
         Some(segment.address() + within)
     });
     found.unwrap()

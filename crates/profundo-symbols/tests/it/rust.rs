@@ -58,7 +58,7 @@ fn line_tables_alone_are_completed_from_the_symbols() {
     for mangling in ["legacy", "v0"] {
         let scratch = Scratch::new();
         let mut options = vec!["-Cdebuginfo=line-tables-only", "-O"];
-        // Legacy is what stable compilers do unasked, and cannot be asked for.
+        // Legacy is the stable compilers' default, and cannot be requested.
         if mangling == "v0" {
             options.push("-Csymbol-mangling-version=v0");
         }
@@ -90,7 +90,7 @@ fn line_tables_alone_are_completed_from_the_symbols() {
     }
 }
 
-/// Where code of one codegen unit is inlined into another, its description is in another unit.
+/// Code of one codegen unit that is inlined into another has its description in a third.
 #[test]
 fn generics_are_found_across_compilation_units() {
     const SOURCE: &str = r#"
@@ -149,7 +149,7 @@ fn main() {
 }
 
 #[test]
-fn version_0_mangling_tells_the_generics_itself() {
+fn version_0_mangling_has_the_generics() {
     let scratch = Scratch::new();
     let options = ["-g", "-O", "-Csymbol-mangling-version=v0"];
     let Some(program) = scratch.compile("app.rs", RUST, &options) else {

@@ -47,7 +47,7 @@ fn a_debug_link_is_followed() {
         let Some((program, inside)) = stripped(&scratch, &debug) else {
             return;
         };
-        // Without it the function is known by where it begins.
+        // Without it the function is named after its address.
         let (place, line_there) = line(&Symbolizer::new(), &program, inside);
         let start = place.strip_prefix("program+0x").unwrap();
         let start = u64::from_str_radix(start, 16).unwrap();
@@ -91,7 +91,7 @@ fn a_debug_link_below_a_root_is_followed() {
 #[test]
 fn a_debug_link_to_something_else_is_refused() {
     let scratch = Scratch::new();
-    // Without a build id only the checksum can tell.
+    // Without a build id only the checksum can decide.
     let options = ["-O2", "-g", "-Wl,--build-id=none"];
     let Some(program) = scratch.compile("app.c", C, &options) else {
         return;

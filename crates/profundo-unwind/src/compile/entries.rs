@@ -51,7 +51,7 @@ impl Iterator for Entries<'_> {
     }
 }
 
-/// Reads the fde at an offset, and its cie if that was not read yet.
+/// Reads the fde at an offset, and its cie if it was not read yet.
 pub(crate) fn fde<'a, 'c>(
     section: &Section<'a>,
     bases: &gimli::BaseAddresses,

@@ -32,7 +32,7 @@ fn operations(expression: Expression<Reader<'_>>) -> Option<([Op<'_>; MAX_OPERAT
     Some((operations, count))
 }
 
-/// The rule that an expression for the cfa comes to.
+/// The rule that a cfa expression amounts to.
 pub(crate) fn cfa(expression: Expression<Reader<'_>>) -> Option<Cfa> {
     use Operation as O;
     let (operations, count) = operations(expression)?;
@@ -79,7 +79,7 @@ pub(crate) fn cfa(expression: Expression<Reader<'_>>) -> Option<Cfa> {
     }
 }
 
-/// Where an expression says that a register was saved.
+/// The place where a register was saved, by an expression.
 pub(crate) fn place(expression: Expression<Reader<'_>>) -> Option<Saved> {
     let (operations, count) = operations(expression)?;
     match operations.get(..count)? {

@@ -5,7 +5,7 @@ use super::Error;
 
 /// The address of `.eh_frame`, from an `.eh_frame_hdr` that lies at `address`.
 ///
-/// It does not tell a length: that is up to a terminator, or the end of the segment.
+/// It has no length: the section ends at a terminator, or with the segment.
 pub fn parse_eh_frame_hdr(bytes: &[u8], address: u64) -> Result<u64, Error> {
     let (&[version, encoding, _, _], rest) = bytes.split_first_chunk().ok_or(Error::Truncated)?;
     if version != 1 {
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damage_is_an_error() {
         let check = |header: &[u8], error| assert_eq!(parse_eh_frame_hdr(header, 0), Err(error));
         check(&[], Error::Truncated);
         check(&[1, 0x1b, 3, 0x3b, 0], Error::Truncated);

@@ -15,7 +15,7 @@ use crate::{Cfa, Fp, Rbx, Row, Rule};
 /// Deeper nesting of remembered states than any compiler's is damage.
 const MAX_REMEMBERED: usize = 64;
 
-/// Where a register of the caller is.
+/// The place of a register of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Saved {
     /// No instruction named it.
@@ -253,7 +253,7 @@ mod arch {
 
     pub const SP: Register = AArch64::SP;
     pub const FP: Register = AArch64::X29;
-    /// There is no such register: none has this number.
+    /// A stand-in: no register has this number.
     pub const RBX: Register = Register(u16::MAX);
 }
 
@@ -278,7 +278,7 @@ impl State {
         if self.ra == Saved::Undefined {
             return Rule::ROOT;
         }
-        if cfa == Cfa::Unsupported || !self.returns_as_rows_say() {
+        if cfa == Cfa::Unsupported || !self.has_usual_return() {
             return Rule::UNSUPPORTED;
         }
         Rule {
@@ -291,7 +291,7 @@ impl State {
 
     /// On x86_64 the return address is always just below the cfa; on aarch64 it is in its
     /// register, or next to the frame pointer.
-    fn returns_as_rows_say(&self) -> bool {
+    fn has_usual_return(&self) -> bool {
         if cfg!(target_arch = "aarch64") {
             match (self.ra, self.fp) {
                 (Saved::Unnamed | Saved::Same, Saved::Unnamed | Saved::Same) => true,
@@ -328,7 +328,7 @@ impl State {
     }
 }
 
-/// The cfa of a register plus an offset.
+/// The cfa for a register plus an offset.
 pub(crate) fn register_plus(register: Register, offset: i32) -> Cfa {
     match u8::try_from(register.0) {
         _ if register == SP => Cfa::Sp(offset),

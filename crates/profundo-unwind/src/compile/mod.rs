@@ -23,7 +23,7 @@ use instructions::{Initial, run};
 pub(crate) type Reader<'a> = gimli::EndianSlice<'a, gimli::LittleEndian>;
 pub(crate) type Cie<'a> = gimli::CommonInformationEntry<Reader<'a>>;
 
-/// Why there is no table.
+/// The reason why there is no table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -84,12 +84,12 @@ impl Table {
         &self.index
     }
 
-    /// How many fdes could not be read, or lay outside of the code.
+    /// The number of fdes that could not be read, or lay outside of the code.
     pub fn skipped(&self) -> u32 {
         self.skipped
     }
 
-    /// How many rows are [`Cfa::Unsupported`].
+    /// The number of [`Cfa::Unsupported`] rows.
     pub fn unsupported(&self) -> usize {
         let unsupported = |row: &&Row| row.rule().cfa == Cfa::Unsupported;
         self.rows.iter().filter(unsupported).count()
@@ -105,7 +105,7 @@ impl Table {
     }
 }
 
-/// The rows of one fde, as a range of the rows of all.
+/// The rows of one fde, as a range of all rows.
 struct Function {
     start: u32,
     end: u32,
@@ -153,7 +153,7 @@ pub fn compile_eh_frame(
         let first = (fde.initial_address() - base) as u32;
         let first_row = rows.len();
         if run(&section, &bases, &fde, initial, first, &mut rows).is_none() {
-            // What came before the fault is as good as ever.
+            // The rows before the fault stay valid.
             skipped += 1;
         }
         functions.push(Function {
@@ -178,7 +178,7 @@ fn assemble(functions: &mut Vec<Function>, rows: &[Row]) -> Vec<Row> {
     functions.dedup_by_key(|function| function.start);
     let mut out: Vec<Row> = Vec::with_capacity(rows.len() + functions.len() / 8 + 1);
     let mut push = |row: Row| match out.last() {
-        Some(last) if last.says_the_same(row) => {}
+        Some(last) if last.has_same_rule(row) => {}
         _ => out.push(row),
     };
     for (at, function) in functions.iter().enumerate() {
@@ -215,7 +215,7 @@ fn index(rows: &[Row]) -> Vec<u32> {
     index
 }
 
-/// What a cie says, kept for its fdes; `None` if it cannot be read.
+/// The parsed cies, kept for their fdes; `None` for one that cannot be read.
 pub(crate) type Cies<'a> = BTreeMap<usize, Option<(Cie<'a>, Initial)>>;
 
 #[cfg(test)]

@@ -57,8 +57,8 @@ pub(crate) fn step(frame: &mut Frame<'_>, row: Row, memory: &mut impl Memory) ->
     Ok(())
 }
 
-/// How a step by a row has led from these registers to those of the caller. The return address has bits that are taken off,
-/// so no way is told of yet.
+/// The kind of step by a row from these registers to those of the caller. The return address has
+/// bits that are masked, so no way is reported yet.
 #[inline]
 pub(crate) fn way_of(_: Row, _: Regs, _: Regs) -> Way {
     Way::Other

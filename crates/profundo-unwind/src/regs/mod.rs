@@ -31,7 +31,7 @@ pub(crate) enum Place {
     At(u64),
 }
 
-/// What is known of the general registers.
+/// The known general registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Others<'a> {
     Unknown,
@@ -88,18 +88,18 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Why a row did not lead to the caller.
+/// The reason why a row did not lead to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// There is nothing more to try.
     End(End),
     /// The rule needs the frame pointer, which is not known.
     NeedsFramePointer,
-    /// The rule needs what is not followed.
+    /// The rule needs a register that is not followed.
     Unsupported,
 }
 
-/// What instruction comes before a return address.
+/// The instruction before a return address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     /// A call of this address.
@@ -110,20 +110,21 @@ pub(crate) enum Call {
     None,
 }
 
-/// What is known of an address.
+/// The knowledge about an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
-    /// It has unwind information.
+    /// The address has unwind information.
     Row,
-    /// It lies in a module.
+    /// The address lies in a module.
     Module,
-    /// It lies nowhere that is known.
+    /// The address lies in no known module.
     Unknown,
 }
 
-/// Moves a frame to its caller, and says how. The way is written where it leads to a caller or ends at the root.
+/// Moves a frame to its caller and reports how. The way is written where it leads to a caller or
+/// ends at the root.
 #[inline]
-pub(crate) fn step_told(
+pub(crate) fn step_reporting(
     frame: &mut Frame<'_>,
     row: Row,
     memory: &mut impl Memory,

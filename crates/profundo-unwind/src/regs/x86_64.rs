@@ -24,7 +24,7 @@ pub struct Regs {
 
 const DWARF_RBX: u8 = 3;
 
-/// Where the kernel's `ucontext` keeps the registers, by DWARF number.
+/// The offsets of the registers in the kernel's `ucontext`, by DWARF number.
 const CONTEXT: [u64; 16] = [
     144, 136, 152, 128, 112, 104, 120, 160, // rax rdx rcx rbx rsi rdi rbp rsp
     40, 48, 56, 64, 72, 80, 88, 96, // r8 to r15
@@ -34,8 +34,8 @@ const CONTEXT_RBP: u64 = 120;
 const CONTEXT_RSP: u64 = 160;
 const CONTEXT_RIP: u64 = 168;
 
-/// More signals than this on one stack are a walk in circles: a stack that a signal interrupted
-/// may lie anywhere, so growing addresses cannot tell.
+/// More signals than this on one stack are a walk in circles: a stack that a signal interrupted may
+/// lie anywhere, so growing addresses are no proof of progress.
 const MAX_SIGNALS: u8 = 16;
 
 #[inline]
@@ -87,7 +87,7 @@ pub(crate) fn step(frame: &mut Frame<'_>, row: Row, memory: &mut impl Memory) ->
     Ok(())
 }
 
-/// How a step by a row has led from these registers to those of the caller.
+/// The kind of step by a row from these registers to those of the caller.
 #[inline]
 pub(crate) fn way_of(row: Row, from: Regs, to: Regs) -> Way {
     let Some(rule) = row.everyday() else {
@@ -118,7 +118,7 @@ fn arrive(frame: &mut Frame<'_>, ip: u64, cfa: u64, rbx: Rbx) {
     frame.regs.sp = cfa;
 }
 
-/// As [`step`], for rules of any kind.
+/// As [`step`], for rare kinds of rules.
 #[cold]
 fn step_seldom(frame: &mut Frame<'_>, rule: Rule, memory: &mut impl Memory) -> Result<(), Stop> {
     let Frame { regs, .. } = *frame;
@@ -214,7 +214,7 @@ fn general(frame: &Frame<'_>, register: u8, memory: &mut impl Memory) -> Result<
     }
 }
 
-/// Moves a frame to what the signal interrupted, whose registers are in a `ucontext`.
+/// Moves a frame to the code that the signal interrupted, whose registers are in a `ucontext`.
 #[cold]
 pub(crate) fn signal_context(
     frame: &mut Frame<'_>,

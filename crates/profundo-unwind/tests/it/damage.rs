@@ -11,9 +11,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// The first part of this program's own section, and its address.
-fn real() -> &'static (u64, Vec<u8>) {
-    static REAL: OnceLock<(u64, Vec<u8>)> = OnceLock::new();
-    REAL.get_or_init(|| {
+fn section() -> &'static (u64, Vec<u8>) {
+    static SECTION: OnceLock<(u64, Vec<u8>)> = OnceLock::new();
+    SECTION.get_or_init(|| {
         let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         let object = object::File::parse(&*bytes).unwrap();
         let section = object.section_by_name(".eh_frame").unwrap();
@@ -57,8 +57,8 @@ proptest! {
         length in any::<prop::sample::Index>(),
         base in prop_oneof![Just(0_u64), any::<u64>()],
     ) {
-        let (address, real) = real();
-        let mut bytes = real.clone();
+        let (address, bytes) = section();
+        let mut bytes = bytes.clone();
         for (at, value) in flips {
             *at.get_mut(&mut bytes) = value;
         }

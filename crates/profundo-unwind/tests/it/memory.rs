@@ -6,7 +6,7 @@ use profundo_unwind::{TableRef, compile_eh_frame, parse_eh_frame_hdr};
 
 use crate::process::Process;
 
-/// What the loader tells of a module.
+/// The loader's data about a module.
 struct Loaded {
     /// Start of `.eh_frame_hdr`, and end of its segment.
     header: (u64, u64),

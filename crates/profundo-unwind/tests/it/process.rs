@@ -13,7 +13,7 @@ pub struct Image {
     pub path: String,
     pub start: u64,
     pub end: u64,
-    /// What is added to the addresses of the file.
+    /// The load bias.
     pub bias: u64,
     /// Address in the file, and bytes.
     pub eh_frame: (u64, Arc<[u8]>),
@@ -69,7 +69,7 @@ impl Process {
         Self { pid, images }
     }
 
-    /// Where the program begins.
+    /// The program's entry point.
     pub fn entry(&self, program: &Path) -> u64 {
         let bytes = fs::read(program).unwrap();
         let object = object::File::parse(&*bytes).unwrap();
@@ -105,7 +105,7 @@ impl Process {
         (out, end)
     }
 
-    /// The chain with interrupted instructions as they are, as other unwinders tell them.
+    /// The chain with interrupted instructions as they are, as other unwinders report them.
     pub fn unmarked(&self, chain: &[u64]) -> Vec<u64> {
         let modules = self.modules();
         let modules = Modules::new(&modules);

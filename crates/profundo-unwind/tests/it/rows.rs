@@ -7,9 +7,10 @@ use gimli::{
     X86_64,
 };
 use object::{Object, ObjectSection};
+use profundo_testing::pyenv_folders;
 use profundo_unwind::{Cfa, Fp, Rbx, Row, Rule, compile_eh_frame};
 
-/// Libraries of this machine, as far as they are there.
+/// Libraries of this machine that exist.
 fn libraries() -> Vec<String> {
     let libraries = fs::read_to_string("/proc/self/maps").unwrap();
     let mut found: Vec<String> = libraries
@@ -26,10 +27,8 @@ fn libraries() -> Vec<String> {
         ]
         .map(String::from),
     );
-    let home = std::env::var("HOME").unwrap_or_default();
-    let pythons = fs::read_dir(format!("{home}/.pyenv/versions"));
-    for version in pythons.into_iter().flatten().flatten() {
-        let files = fs::read_dir(version.path().join("lib"));
+    for (_, version) in pyenv_folders() {
+        let files = fs::read_dir(version.join("lib"));
         for file in files.into_iter().flatten().flatten() {
             let path = file.path().display().to_string();
             if path.ends_with(".so.1.0") {
@@ -43,7 +42,7 @@ fn libraries() -> Vec<String> {
     found
 }
 
-/// What gimli's row comes to; `None` for what is only compared as "not expressible".
+/// The row expected from gimli's; `None` where the row only has to be "not expressible".
 fn expected(
     cfa: &CfaRule<usize>,
     register: impl Fn(gimli::Register) -> Option<RegisterRule<usize>>,

@@ -1,12 +1,13 @@
 //! Every instruction of a program is a place where a sample may fall. A child is stepped from its
-//! entry point to its last instruction, and a shadow stack notes its calls and returns as they happen:
-//! the walk must tell the same, in every prologue and epilogue.
+//! entry point to its last instruction, and a shadow stack notes its calls and returns as they
+//! happen: the walk must give the same, in every prologue and epilogue.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use profundo_testing::compile;
 use profundo_unwind::{End, General, Memory, Modules, Regs, WalkCache};
 
 use crate::process::{Process, Remote};
@@ -16,7 +17,7 @@ use crate::process::{Process, Remote};
 const BLIND: usize = 7;
 const SYSCALL: u64 = 0x050f;
 
-/// A word of the child's stack that holds where to go on.
+/// A word of the child's stack that holds a return address.
 struct Entry {
     slot: u64,
     address: u64,
@@ -72,7 +73,7 @@ impl Child {
         libc::WIFSTOPPED(status).then(|| libc::WSTOPSIG(status))
     }
 
-    /// Runs to an address, where there is an instruction that is run again later.
+    /// Runs to the address of an instruction that runs again later.
     fn run_to(&self, address: u64) {
         let word = Remote(self.pid).read(address).unwrap();
         let poke = |word: u64| {
@@ -143,11 +144,11 @@ fn general(of: &libc::user_regs_struct) -> General {
 struct Outcome {
     steps: usize,
     exact: usize,
-    /// Walks without the frame pointer: like the shadow, said to be unknown, neither.
+    /// Walks without the frame pointer: equal to the shadow, reported as unknown, wrong.
     blind: [usize; 3],
-    /// The same where threads block.
+    /// The same three counts, where threads block.
     blocked: [usize; 3],
-    /// Examples of what was not, by reason and address.
+    /// Examples of wrong walks, by reason and address.
     wrong: BTreeMap<String, usize>,
 }
 
@@ -155,7 +156,7 @@ struct Outcome {
 fn step_through(program: &Path) -> Outcome {
     let child = Child::spawn(program);
     let mut process = Process::of(child.pid);
-    // Not the loader's work before: it is long, and all alike.
+    // The loader's work before is skipped: it is long and uniform.
     let entry = process.entry(program);
     child.run_to(entry);
     let mut generation = 1;
@@ -270,18 +271,12 @@ fn compiled(compiler: &str, flags: &[&str]) -> Option<PathBuf> {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/programs/stacks.c");
     let name = format!("stacks-{compiler}{}-{}", flags.concat(), std::process::id());
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let compiled = Command::new(compiler)
-        .args(["-g", "-o"])
-        .arg(&program)
-        .args(flags)
-        .arg(source)
-        .status();
-    compiled.ok()?.success().then_some(program)
+    let flags = [&["-g"], flags].concat();
+    compile(compiler, source.as_ref(), &program, &flags)
 }
 
 fn check(compiler: &str, flags: &[&str]) {
     let Some(program) = compiled(compiler, flags) else {
-        eprintln!("skipped: no {compiler} for {flags:?}");
         return;
     };
     let outcome = step_through(&program);

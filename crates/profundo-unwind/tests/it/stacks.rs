@@ -14,7 +14,7 @@ unsafe extern "C" {
     fn backtrace(buffer: *mut *mut c_void, size: c_int) -> c_int;
 }
 
-/// Walks from here by tables, framehop and libgcc, compares, and returns how deep it is.
+/// Walks from here by tables, framehop and libgcc, compares them, and returns the depth.
 #[inline(never)]
 fn check_here() -> usize {
     let (ip, sp, fp): (u64, u64, u64);

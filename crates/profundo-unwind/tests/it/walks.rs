@@ -350,7 +350,7 @@ fn code_that_only_returns_says_where_to() {
     check(&both, End::Root, &[0x1180, 0x5000, 0x1010]);
     check(&other, End::NoTable { ip: 0x5000 }, &[0x1180, 0x5000]);
     check(&[0x90; 8], End::NoTable { ip: 0x5000 }, &[0x1180, 0x5000]);
-    // Nothing that it would return to is code.
+    // No possible return address is code.
     let mut memory = Words {
         stack: vec![0x5000, 77, 99],
         code: vec![(0x5000, add.to_vec())],
@@ -462,18 +462,18 @@ fn an_empty_table_finds_nothing() {
     assert_eq!(Table::default().as_ref().find(0), None);
 }
 
-/// What an observer is told of each frame.
+/// The calls of an observer.
 #[derive(Default)]
-struct Told(Vec<(usize, u64, u64, u64)>);
+struct Calls(Vec<(usize, u64, u64, u64)>);
 
-impl profundo_unwind::Observer for Told {
+impl profundo_unwind::Observer for Calls {
     fn frame(&mut self, index: usize, address: u64, sp: u64, cfa: u64) {
         self.0.push((index, address, sp, cfa));
     }
 }
 
 #[test]
-fn an_observer_is_told_where_each_frame_lies() {
+fn an_observer_is_shown_where_each_frame_lies() {
     use profundo_unwind::{
         End, General, Memory, Module, Modules, Regs, Row, Rule, TableRef, WalkCache, walk_observed,
     };
@@ -516,13 +516,13 @@ fn an_observer_is_told_where_each_frame_lies() {
     let mut cache = WalkCache::new();
     cache.enter(1);
     for cache in [None, Some(&mut cache)] {
-        let (mut told, mut out) = (Told::default(), [0; 8]);
+        let (mut calls, mut out) = (Calls::default(), [0; 8]);
         let general = General([0; 16]);
         let found = walk_observed(
-            regs, &general, &modules, cache, &mut Stack, &mut out, &mut told,
+            regs, &general, &modules, cache, &mut Stack, &mut out, &mut calls,
         );
         assert_eq!(found, (3, End::Root));
         assert_eq!(out[..3], [0x1010, 0x1050, 0x1051]);
-        assert_eq!(told.0, expected);
+        assert_eq!(calls.0, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! One allocation that was recorded.
+//! A recorded allocation.
 
 use std::fmt;
 
@@ -7,22 +7,23 @@ use profundo_model::{Block, Nanos};
 use super::results::AllocResults;
 use crate::frames::StackFrame;
 
-/// An allocation that was recorded.
+/// A recorded allocation.
 #[derive(Debug, Clone, Copy)]
 pub struct Alloc<'a> {
     pub(super) results: &'a AllocResults,
     pub(super) index: usize,
 }
 
-/// What an allocation holds.
+/// The type of an allocation's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AllocType<'a> {
-    /// What owns it, as `Vec<u8>`, `Box<app::Node>`, `String`, `HashMap<u32, String>`.
+    /// The type that owns it, as `Vec<u8>`, `Box<app::Node>`, `String`, `HashMap<u32, String>`.
     Known(&'a str),
-    /// Where something keeps its elements that grows, of which no more is known.
+    /// The storage of a growable container of which no more is known.
     BufferType,
-    /// Nothing tells it: there is no debug information, or it is no container of the standard library's.
+    /// Unknown: there is no debug information, or the owner is not a container of the standard
+    /// library.
     UnknownType,
 }
 
@@ -41,7 +42,7 @@ impl<'a> Alloc<'a> {
         &self.results.profile().heap.blocks[self.index]
     }
 
-    /// What it holds, as its stack tells it.
+    /// The type of its contents, derived from its stack.
     pub fn type_of(self) -> AllocType<'a> {
         let block = self.block();
         match self.results.profile().strings.get(block.type_name) {
@@ -51,28 +52,28 @@ impl<'a> Alloc<'a> {
         }
     }
 
-    /// Whether it is where something keeps its elements that was growing, or shrinking, at that moment.
+    /// Whether it is the storage of a container that was growing or shrinking at that moment.
     pub fn is_buffer(self) -> bool {
         self.block().is_buffer
     }
 
-    /// Whether it was freed before its thread had allocated anything else: it may not have been needed.
+    /// Whether it was freed before its thread allocated anything else: it may not have been needed.
     pub fn is_temporary(self) -> bool {
         self.block().is_temporary
     }
 
-    /// How many bytes were asked for.
+    /// The requested size in bytes.
     pub fn size(self) -> u64 {
         self.block().size
     }
 
-    /// How many allocations it stands for: 1 where all were recorded.
+    /// The number of allocations that it stands for: 1 where all were recorded.
     pub fn weight(self) -> f64 {
         self.results.weights()[self.index]
     }
 
-    /// Who asked: the innermost function first, those of other languages and those that were inlined
-    /// included.
+    /// The stack of the request: the innermost function first, other languages and inlined
+    /// functions included.
     pub fn stacktrace(self) -> Vec<StackFrame> {
         let profile = self.results.profile();
         let locations = profile.stacks.locations(self.block().stack);
@@ -98,7 +99,8 @@ impl<'a> Alloc<'a> {
             .number
     }
 
-    /// The number of the task that the thread was running; outside of any, that of its own.
+    /// The number of the task that the thread was running; outside of any task, the thread's own
+    /// number.
     pub fn task(self) -> u64 {
         self.results.profile().tasks.get(self.block().task).number
     }
@@ -108,12 +110,13 @@ impl<'a> Alloc<'a> {
         self.block().clock
     }
 
-    /// When, since the first recording began.
+    /// The time since the first recording began.
     pub fn time(self) -> Nanos {
         self.block().time
     }
 
-    /// When it was freed or moved; `None` if it was not, as long as allocations were recorded.
+    /// The time at which it was freed or moved; `None` if it was neither while allocations were
+    /// recorded.
     pub fn freed(self) -> Option<Nanos> {
         self.block().freed
     }

@@ -1,29 +1,29 @@
-//! How much is allocated, without recording it: for tests, and for those who only want a number.
+//! Counts of allocations without a recording: for tests, and where only a number is wanted.
 
 use profundo_capture::heap;
 
 use crate::error::Result;
 
-/// What a piece of code has allocated: see [`here`].
+/// The allocations of a piece of code: see [`here`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counted<T> {
-    /// What the code returned.
+    /// The code's return value.
     pub value: T,
-    /// How often it allocated; a block that is resized counts again.
+    /// The number of allocations; a resized block counts again.
     pub count: u64,
-    /// How many bytes, all in all.
+    /// The allocated bytes.
     pub bytes: u64,
-    /// How many blocks it freed.
+    /// The number of freed blocks.
     pub freed: u64,
-    /// Bytes allocated less bytes freed: what it left behind, or freed of what was there before.
+    /// Allocated less freed bytes: negative where the code freed blocks that were there before.
     pub live: i64,
-    /// The most that it had at a time, beyond what was there before.
+    /// The peak of `live` while the code ran.
     pub peak: u64,
 }
 
-/// Runs a piece of code and counts what the calling thread allocates meanwhile; other threads do not
-/// disturb it.
+/// Runs a piece of code and counts the allocations of the calling thread meanwhile; those of other
+/// threads do not count.
 ///
 /// ```
 /// #[global_allocator]
@@ -37,8 +37,8 @@ pub struct Counted<T> {
 /// # }
 /// ```
 ///
-/// It may be nested. `Err` says that [`Alloc`](crate::Alloc) is not the program's allocator; the code
-/// has not run then. Beyond 65 535 living threads, those that came last are counted together.
+/// Calls may be nested. `Err` says that [`Alloc`](crate::Alloc) is not the program's allocator; the
+/// code has not run then. Beyond 65 535 living threads, the last ones share one count.
 pub fn here<T>(code: impl FnOnce() -> T) -> Result<Counted<T>> {
     let counting = heap::begin_here()?;
     let value = code();
@@ -53,10 +53,11 @@ pub fn here<T>(code: impl FnOnce() -> T) -> Result<Counted<T>> {
     })
 }
 
-/// How often the process has allocated since somebody asked first, for this, [`bytes`] or [`live`].
+/// The number of allocations of the process since the first request for this, [`bytes`] or
+/// [`live`].
 ///
-/// Counting begins with the first question, and stays: some three nanoseconds for each block from then on.
-/// Who wants it from the first allocation on says so by [`Alloc::counting`](crate::Alloc::counting).
+/// Counting begins with the first request and stays on, at about three nanoseconds per block.
+/// [`Alloc::counting`](crate::Alloc::counting) counts from the program's first allocation on.
 /// Allocations of this library are not counted.
 ///
 /// ```
@@ -74,25 +75,25 @@ pub fn count() -> Result<u64> {
     Ok(heap::counted()?.count)
 }
 
-/// How many bytes the process has allocated since somebody asked first.
+/// The bytes that the process has allocated since counting began.
 pub fn bytes() -> Result<u64> {
     Ok(heap::counted()?.bytes)
 }
 
-/// How many bytes the process has: those allocated less those freed since somebody asked first, which is
-/// below 0 where more was freed of what was there before.
+/// The live bytes of the process: allocated less freed since counting began. Negative where more
+/// was freed of what was there before.
 pub fn live() -> Result<i64> {
     Ok(heap::counted()?.live)
 }
 
-/// The most that [`live`] was since somebody asked for the peak first, or since [`reset_peak`]. It is exact
-/// across all threads, and so costs more than counting: ten nanoseconds for each block, and more where
-/// many threads allocate at the same instant.
+/// The most that [`live`] was since the first request for the peak, or since [`reset_peak`]. It is
+/// exact across all threads, and so costs more than counting: ten nanoseconds for each block, and
+/// more where many threads allocate at the same instant.
 pub fn peak() -> Result<i64> {
     Ok(heap::peak()?)
 }
 
-/// Begins to look for the peak anew, from what is there now.
+/// Restarts the peak from the present live bytes.
 pub fn reset_peak() -> Result<()> {
     Ok(heap::reset_peak()?)
 }

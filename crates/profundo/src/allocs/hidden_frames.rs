@@ -1,21 +1,21 @@
-//! What of a stack is ours, and what is the library's way to a block: neither is what was asked for.
+//! Frames that are hidden at the inner end of a stack: our own, and the library's way to a block.
 
 use std::collections::HashMap;
 
 use profundo_model::{Frame, FrameId, Language, LocationId, Profile, StackId};
 
-/// Takes our own functions off the inner ends of stacks, and remembers what became of each.
+/// Removes our own functions from the inner ends of stacks, and caches the result for each.
 #[derive(Debug, Default)]
 pub(crate) struct Trimmer {
     trimmed: HashMap<StackId, Option<StackId>>,
     plumbing: HashMap<FrameId, FrameId>,
 }
 
-/// So many frames may be ours where nothing is inlined.
+/// The most frames that may be ours where nothing is inlined.
 const OURS: usize = 16;
 
 impl Trimmer {
-    /// The stack without our functions at its inner end. `None`: a thread that works for us allocated.
+    /// The stack without our functions at its inner end; `None` if a thread of ours allocated.
     pub(crate) fn trim(&mut self, profile: &mut Profile, stack: StackId) -> Option<StackId> {
         if let Some(&known) = self.trimmed.get(&stack) {
             return known;
@@ -31,7 +31,7 @@ impl Trimmer {
         kept
     }
 
-    /// The innermost functions, which only find room, are hidden where C frames are.
+    /// The innermost functions, which only obtain memory, are hidden together with C frames.
     fn mark_plumbing(&mut self, profile: &mut Profile, stack: StackId) {
         let locations: Vec<LocationId> = profile.stacks.locations(stack).take(OURS).collect();
         for id in locations {
@@ -67,11 +67,11 @@ fn without_ours(profile: &mut Profile, stack: StackId) -> StackId {
         })
         .take(OURS)
         .collect();
-    let Some(last) = inner.iter().rposition(|it| is_ours(profile, it.2)) else {
+    let Some(last) = inner.iter().rposition(|frame| is_ours(profile, frame.2)) else {
         return stack;
     };
     let shims = inner[last + 1..].iter();
-    let shims = shims.take_while(|it| is_shim(profile, it.2)).count();
+    let shims = shims.take_while(|frame| is_shim(profile, frame.2)).count();
     let (location, index, _) = inner[last + shims];
     let mut kept = stack;
     for _ in 0..location {
@@ -96,7 +96,7 @@ fn names(profile: &Profile, frame: FrameId) -> (&str, &str) {
 fn is_file(path: &str, crate_name: &str, file: &str) -> bool {
     path.strip_suffix(file).is_some_and(|rest| {
         let folder = rest.trim_end_matches('/').rsplit('/').next().unwrap_or("");
-        // Where it comes from a registry, its version follows.
+        // In a registry, the version follows the name.
         folder.strip_prefix(crate_name).is_some_and(|rest| {
             rest.is_empty()
                 || rest.starts_with('-') && rest[1..].starts_with(|c: char| c.is_ascii_digit())
@@ -121,7 +121,7 @@ fn is_shim(profile: &Profile, frame: FrameId) -> bool {
     SHIMS.iter().any(|shim| bare.starts_with(shim))
 }
 
-/// Threads that name symbols may begin while a recording goes on; from then on they keep quiet.
+/// Threads that name symbols may start during a recording; from then on they are not recorded.
 fn is_our_thread(profile: &Profile, stack: StackId) -> bool {
     let mut frames = (profile.stacks.locations(stack))
         .flat_map(|id| profile.locations.get(id).frames.iter().copied());
@@ -135,7 +135,7 @@ fn is_our_thread(profile: &Profile, stack: StackId) -> bool {
     })
 }
 
-/// Whether it is a function of the standard library that finds room for whoever asks.
+/// True for a function of the standard library that only obtains memory for its caller.
 fn is_plumbing(profile: &Profile, frame: FrameId) -> bool {
     const FILES: [&str; 6] = [
         "alloc/src/alloc.rs",

@@ -1,4 +1,5 @@
-//! A few lines on stderr again and again, of what was allocated: what Julia's `GC.enable_logging` is for a garbage collector.
+//! A few lines on stderr at intervals, on what was allocated: like Julia's `GC.enable_logging`,
+//! which reports on its garbage collector.
 
 use std::fs;
 use std::io::Write;
@@ -13,7 +14,7 @@ use crate::error::Result;
 
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Who writes, in the process with that number.
+/// The logging thread, in the process of this number.
 struct Logging {
     pid: u32,
     stop: Sender<()>,
@@ -22,8 +23,8 @@ struct Logging {
 
 static LOGGING: Mutex<Option<Logging>> = Mutex::new(None);
 
-/// Writes a few lines on stderr each second in which something was allocated, or stops doing so. The allocator must be
-/// [`Alloc`](crate::Alloc).
+/// Writes a few lines on stderr each second in which something was allocated, or stops doing so.
+/// The allocator must be [`Alloc`](crate::Alloc).
 ///
 /// ```text
 ///
@@ -32,20 +33,20 @@ static LOGGING: Mutex<Option<Logging>> = Mutex::new(None);
 /// heap_size 512.00 MB, heap_peak 600.00 MB
 /// ```
 ///
-/// The size of the heap, and its peak, are what is there since somebody asked first, or since the program's beginning with
+/// The heap's size and peak count from the first request on, or from the program's start with
 /// [`Alloc::counting`](crate::Alloc::counting).
 pub fn enable_logging(is_wanted: bool) -> Result<()> {
     enable_logging_every(is_wanted.then_some(EVERY))
 }
 
-/// The same at another pace; `None` stops it.
+/// As [`enable_logging`], at another interval; `None` stops it.
 pub fn enable_logging_every(every: Option<Duration>) -> Result<()> {
-    let _quiet = heap::quietly();
+    let _excluded = heap::exclude_allocations();
     let own = std::process::id();
     let mut logging = LOGGING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(before) = logging.take() {
         if before.pid == own {
-            // It may have ended already.
+            // The thread may have ended already.
             let _ = before.stop.send(());
             let _ = before.thread.join();
         } else {
@@ -76,20 +77,24 @@ fn log(every: Duration, stopped: &mpsc::Receiver<()>) {
         let took = since.elapsed();
         if now.count != before.count || now.freed != before.freed {
             let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-            let text = lines(took, (before, now), heap::peak().unwrap_or(0), &status);
-            // Where stderr is closed there is nobody to tell.
+            let text = lines(took, before, now, heap::peak().unwrap_or(0), &status);
+            // A failed write to stderr cannot be reported.
             let _ = std::io::stderr().write_all(text.as_bytes());
         }
         (before, since) = (now, since + took);
     }
 }
 
-fn lines(took: Duration, (before, now): (Counted, Counted), peak: i64, status: &str) -> String {
+fn lines(took: Duration, before: Counted, now: Counted, peak: i64, status: &str) -> String {
     const MB: f64 = 1048576.0;
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         let number = line.and_then(|line| line.trim().strip_suffix(" kB"));
-        number.and_then(|it| it.parse::<u64>().ok()).unwrap_or(0) as f64 * 1024.0 / MB
+        number
+            .and_then(|number| number.parse::<u64>().ok())
+            .unwrap_or(0) as f64
+            * 1024.0
+            / MB
     };
     let since = |now: u64, before: u64| now.wrapping_sub(before);
     format!(
@@ -123,10 +128,8 @@ mod tests {
         let status = "Name:\tx\nVmSize:\t   2048 kB\nVmRSS:\t 1024 kB\n";
         let text = lines(
             Duration::from_millis(1500),
-            (
-                counted(5, 100, 100, 0),
-                counted(8, 100 + (1 << 20), 612, 3 << 20),
-            ),
+            counted(5, 100, 100, 0),
+            counted(8, 100 + (1 << 20), 612, 3 << 20),
             4 << 20,
             status,
         );

@@ -1,11 +1,11 @@
 //! The macro that records an expression's allocations.
 
-/// Runs an expression in the caller's scope while allocations are recorded; the value is `Ok` of the
-/// expression's. It is `profundo::allocs::profile!`.
+/// Runs an expression in the caller's scope while allocations are recorded; the value is `Ok` of
+/// the expression's. It is `profundo::allocs::profile!`.
 ///
-/// What is recorded is added to what was. On `Err` the expression has not run: allocations are being
-/// recorded already, or [`Alloc`](crate::Alloc) is not the program's allocator. Recording stops when the
-/// expression is left, be it by `return`, `?` or a panic.
+/// The recorded allocations are added to earlier ones. On `Err` the expression has not run:
+/// allocations are being recorded already, or [`Alloc`](crate::Alloc) is not the program's
+/// allocator. Recording stops when the expression is left, be it by `return`, `?` or a panic.
 ///
 /// - `profile!(expression)` records one allocation about each 512 KiB;
 /// - `profile!(sample_bytes = n, expression)` one about each `n` bytes;

@@ -1,4 +1,4 @@
-//! Who allocates, how much, and of what: Julia's `Profile.Allocs`.
+//! Allocations by caller, size and type: Julia's `Profile.Allocs`.
 //!
 //! ```
 //! #[global_allocator]
@@ -10,20 +10,21 @@
 //! for alloc in &profundo::allocs::fetch()? {
 //!     println!("{} bytes of {}", alloc.size(), alloc.type_of());
 //! }
-//! profundo::allocs::print()?; // a tree of who allocated how much, on stdout
+//! profundo::allocs::print()?; // a tree of bytes by caller, on stdout
 //! # drop(answer);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Without a rate, one allocation about each 512 KiB is recorded, at random by the bytes: so large ones are
-//! as good as certain, the sums are right whatever the sizes, and the report says how sure they are. With
-//! `sample_rate` each has the same chance, as in Julia. Recorded are blocks of Rust's global allocator, which
-//! must be [`Alloc`](crate::Alloc); what is resized is freed and allocated anew. All threads are, those
-//! that start later too; our own are not.
+//! Without a rate, about one allocation per 512 KiB is recorded, sampled by bytes: large ones are
+//! almost certain to be recorded, the sums are unbiased whatever the sizes, and the report gives
+//! their uncertainty. With `sample_rate` each has the same probability, as in Julia. Recorded are
+//! blocks of Rust's global allocator, which must be [`Alloc`](crate::Alloc); a resized block counts
+//! as freed and allocated anew. All threads are recorded, also those that start later, but not our
+//! own.
 //!
-//! What is counted without being recorded: [`here`] says what a piece of code allocates on its own
-//! thread, for tests that say "this does not allocate", and [`count`], [`bytes`], [`live`] and [`peak`] are
+//! Without a recording, [`here`] counts the allocations of a piece of code on its own thread, for
+//! tests that assert "this does not allocate", and [`count`], [`bytes`], [`live`] and [`peak`] are
 //! the whole process's.
 
 mod alloc;

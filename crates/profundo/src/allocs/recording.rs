@@ -1,21 +1,21 @@
-//! Start, stop, clear: what is recorded, and for how long.
+//! Starts, stops and clears recordings.
 
 use profundo_capture::heap::{self, Rule, Settings};
 
 use crate::error::Result;
 
-/// Which allocations are recorded.
+/// The rate at which allocations are recorded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
-    /// One about each so many bytes, at random. 0 is all of them.
+    /// About one per this many bytes, at random; 0 records all.
     Bytes(u64),
-    /// Each with this probability, whatever its size: Julia's `sample_rate`. 1 and above are all of them,
-    /// 0 and below none.
+    /// Each with this probability, whatever its size: Julia's `sample_rate`. 1 and above record
+    /// all, 0 and below none.
     Events(f64),
 }
 
 impl Default for Rate {
-    /// One about each 512 KiB.
+    /// About one per 512 KiB.
     fn default() -> Self {
         Self::Bytes(512 << 10)
     }
@@ -45,7 +45,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Starts it, unless allocations are being recorded already.
+    /// Starts a recording, unless allocations are being recorded already.
     pub fn start(rate: impl Into<Rate>) -> Result<Self> {
         let number = heap::try_start(rate.into().into())?;
         Ok(Self { number })
@@ -54,19 +54,18 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        // If `stop` was called meanwhile, what is recorded now is not ours.
+        // If `stop` was called meanwhile, the present recording is not ours.
         heap::stop_session(self.number);
     }
 }
 
-/// Starts recording, until [`stop`]. Where allocations are recorded already, the rate is changed.
+/// Starts recording, until [`stop`]. During a recording, only its rate changes.
 ///
 /// ```
 /// # #[global_allocator]
 /// # static ALLOC: profundo::Alloc = profundo::Alloc::system();
 /// # fn main() -> profundo::Result<()> {
 /// use profundo::allocs;
-///
 /// allocs::start(0.1)?; // or allocs::Rate::default()
 /// // …
 /// allocs::stop();
@@ -78,30 +77,30 @@ pub fn start(rate: impl Into<Rate>) -> Result<()> {
     Ok(())
 }
 
-/// Ends the recording, if there is one, and waits for those who are at it. What was recorded stays; what
-/// is freed from now on is not noted.
+/// Ends the recording, if there is one, and waits for threads that are recording a block. The
+/// records stay; later frees are not noted.
 pub fn stop() {
     heap::stop();
 }
 
-/// Forgets what was recorded. Works while allocations are recorded: that goes on.
+/// Clears the records. A recording that is running goes on.
 pub fn clear() {
     heap::clear();
 }
 
-/// Makes room for so many allocations (4 194 304 of them if nothing is said), and forgets what was
-/// recorded. What finds no room is counted, and reports say so. It takes memory as they come, 48 bytes
-/// each and a little for each stack.
+/// Makes room for this many allocations (4 194 304 by default), and clears the records. Allocations
+/// that find no room are counted, and reports state their number. Memory is used as they come: 48
+/// bytes each and a little per stack.
 pub fn init(allocations: u64) -> Result<()> {
     Ok(heap::init(Settings { allocations })?)
 }
 
-/// How many allocations there is room for.
+/// The number of allocations for which there is room.
 pub fn capacity() -> u64 {
     heap::settings().allocations
 }
 
-/// How many were recorded and not cleared.
+/// The number of allocations recorded and not cleared.
 pub fn len() -> u64 {
     heap::len()
 }

@@ -12,7 +12,7 @@ use profundo_report::{Format, Recur, SortBy, Unit, When};
 use super::results::{AllocResults, fetch};
 use crate::error::{Error, Result};
 
-/// A report on all allocations that were recorded, or on those that are given. Without further ado it is
+/// A report on all allocations that were recorded, or on those given ones. By default it is
 /// Julia's: a tree in bytes, C frames hidden, in the order of the source.
 ///
 /// ```no_run
@@ -33,7 +33,7 @@ pub struct Report {
     results: Option<Arc<AllocResults>>,
 }
 
-/// Whether several addresses of one line are one row.
+/// Whether several addresses of one line are merged into one row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Combine {
     #[default]
@@ -41,7 +41,7 @@ enum Combine {
     No,
 }
 
-/// A report to be set up.
+/// A report with default options.
 pub fn report() -> Report {
     Report::default()
 }
@@ -71,25 +71,25 @@ macro_rules! forward {
 }
 
 forward! {
-    /// Whether frames of other languages than Rust are shown, and the standard library's way to a block.
-    /// Hidden, their allocations are credited to the innermost caller that is shown.
+    /// Whether frames of other languages than Rust, and the standard library's way to a block, are
+    /// shown. Hidden, their allocations are credited to the innermost shown caller.
     c(bool);
-    /// Down to which level a tree is unfolded: at 0 only the roots are shown.
+    /// The level down to which a tree is unfolded: at 0 only the roots are shown.
     maxdepth(usize);
-    /// Hides what has fewer bytes (or counts), in a tree with all that is below it.
+    /// Hides rows with fewer bytes (or counts); in a tree, with all below them.
     mincount(u64);
-    /// Hides the nodes of a tree whose bytes (or counts) are below this times the square root of their
-    /// caller's.
+    /// Hides the nodes of a tree whose bytes (or counts) are below this times the square root of
+    /// their caller's.
     noisefloor(f64);
     /// The order of siblings and rows.
     sorted_by(SortBy);
     /// Whether an order by counts starts with the highest, instead of ending with it.
     hot_first(bool);
-    /// What becomes of recursion in a tree.
+    /// The treatment of recursion in a tree.
     recur(Recur);
-    /// How many columns to print for; else the environment's `COLUMNS`, the terminal, or 80.
+    /// The width in columns; by default the environment's `COLUMNS`, the terminal's, or 80.
     width(usize);
-    /// Whether there are colours.
+    /// Whether colours are used.
     colors(When);
     /// Whether source lines are hyperlinks.
     hyperlinks(When);
@@ -109,20 +109,20 @@ impl Report {
         self
     }
 
-    /// What is counted: bytes, or allocations.
+    /// The measure: bytes, or allocations.
     pub fn measure(mut self, measure: Measure) -> Self {
         self.measure = measure;
         self
     }
 
-    /// Whether several addresses of one line are one row, which they always are: as in Julia, anything
-    /// else is an error.
+    /// Whether several addresses of one line are merged into one row. They always are, as in Julia:
+    /// `false` is an error.
     pub fn combine(mut self, combine: bool) -> Self {
         self.combine = if combine { Combine::Yes } else { Combine::No };
         self
     }
 
-    /// The profile that is printed, and how.
+    /// The profile to print, and the options.
     fn ready(self) -> Result<(Profile, profundo_report::Report)> {
         if self.combine == Combine::No {
             return Err(Error::AllocationsCombine);
@@ -158,15 +158,15 @@ impl Report {
 
     /// Prints on stdout, as wide and as colourful as the terminal permits.
     pub fn print(self) -> Result<()> {
-        let _quiet = heap::quietly();
+        let _excluded = heap::exclude_allocations();
         let (profile, options) = self.ready()?;
         Ok(options.print(&profile)?)
     }
 
-    /// Writes it.
+    /// Writes the report.
     pub fn write(self, out: impl Write) -> Result<()> {
         let (profile, options) = {
-            let _quiet = heap::quietly();
+            let _excluded = heap::exclude_allocations();
             self.ready()?
         };
         Ok(options.write(&profile, out)?)
@@ -174,20 +174,20 @@ impl Report {
 
     /// The report as a string.
     pub fn to_text(self) -> Result<String> {
-        let _quiet = heap::quietly();
+        let _excluded = heap::exclude_allocations();
         let (profile, options) = self.ready()?;
         Ok(options.render(&profile)?)
     }
 
-    /// Writes it to a file, 1000 columns wide unless a width is set.
+    /// Writes the report to a file, 1000 columns wide unless a width is set.
     pub fn write_path(self, path: impl AsRef<Path>) -> Result<()> {
-        let _quiet = heap::quietly();
+        let _excluded = heap::exclude_allocations();
         let (profile, options) = self.ready()?;
         Ok(options.write_to_path(&profile, path)?)
     }
 }
 
-/// How sure the sums are, where not all allocations were recorded.
+/// The uncertainty of the sums, where not all allocations were recorded.
 fn remark(results: &AllocResults, measure: Measure) -> Option<String> {
     let weights = results.weights();
     if weights.iter().all(|&weight| weight == 1.0) {

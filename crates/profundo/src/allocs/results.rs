@@ -1,4 +1,4 @@
-//! What was recorded, with names and types: what `fetch` returns.
+//! The result of `fetch`: the recorded allocations, with names and types.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use super::report::Report;
 use crate::error::Result;
 use crate::names::SYMBOLIZER;
 
-/// A copy of what was recorded, oldest first. Nothing that happens later changes it.
+/// A copy of the recorded allocations, oldest first. Later events do not change it.
 #[derive(Debug, Clone, Default)]
 pub struct AllocResults {
     profile: Profile,
@@ -22,22 +22,22 @@ pub struct AllocResults {
     lost: u64,
 }
 
-/// What was allocated of one type.
+/// The allocations of one type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct TypeTotal<'a> {
     /// The type.
     pub type_of: AllocType<'a>,
-    /// How many of it.
+    /// The number of allocations.
     pub count: f64,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: f64,
 }
 
-/// What was recorded since it was last cleared, by all recordings. May be called again, and while one is
-/// going on.
+/// The allocations recorded since the last clear, by all recordings. May be called again, and
+/// during a recording.
 pub fn fetch() -> Result<AllocResults> {
-    let _quiet = heap::quietly();
+    let _excluded = heap::exclude_allocations();
     Ok(AllocResults::of(heap::snapshot()?))
 }
 
@@ -117,7 +117,7 @@ impl AllocResults {
         }
     }
 
-    /// Each allocation that was recorded, oldest first.
+    /// The recorded allocations, oldest first.
     pub fn iter(&self) -> Iter<'_> {
         Iter {
             results: self,
@@ -125,17 +125,17 @@ impl AllocResults {
         }
     }
 
-    /// How many were recorded.
+    /// The number of recorded allocations.
     pub fn len(&self) -> usize {
         self.profile.heap.blocks.len()
     }
 
-    /// Whether none was.
+    /// True if there are no allocations.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What was allocated of each type, that with the most bytes first; estimates where not all were
+    /// The allocations by type, that with the most bytes first; estimates where not all were
     /// recorded.
     pub fn by_type(&self) -> Vec<TypeTotal<'_>> {
         let mut totals: HashMap<AllocType<'_>, TypeTotal<'_>> = HashMap::new();
@@ -157,44 +157,50 @@ impl AllocResults {
         totals
     }
 
-    /// How many were chosen and found no room: see [`init`](super::init).
+    /// The number of sampled allocations that found no room: see [`init`](super::init).
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// The bytes of those that were recorded, and not of those that they stand for.
+    /// The bytes of the recorded allocations, not of those that they stand for.
     pub fn bytes(&self) -> u64 {
-        self.profile.heap.blocks.iter().map(|it| it.size).sum()
+        self.profile
+            .heap
+            .blocks
+            .iter()
+            .map(|block| block.size)
+            .sum()
     }
 
-    /// The same as tables, with names: the allocations are `heap.blocks`.
+    /// The allocations as a profile, with names: they are `heap.blocks`.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// How many allocations each one stands for.
+    /// The number of allocations that each one stands for.
     pub(super) fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// A report on these, to be set up.
+    /// A report on these allocations.
     pub fn report(&self) -> Report {
         Report::of(self)
     }
 
-    /// Saves them as a `.profundo` file, readable by its owner only: [`load`](crate::load) reads it, and so
-    /// does the command.
+    /// Saves the allocations as a `.profundo` file, readable by its owner only:
+    /// [`load`](crate::load) and the command read it.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         Ok(profundo_formats::write_file(path, &self.profile)?)
     }
 
-    /// Prints them as a tree on stdout.
+    /// Prints the allocations as a tree on stdout.
     pub fn print(&self) -> Result<()> {
         self.report().print()
     }
 }
 
-/// Rows are begun in another order than the clock's, where several threads allocate at once.
+/// The indices of the blocks by time: where several threads allocate at once, rows are not in the
+/// clock's order.
 fn order_of(blocks: &[Block]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..blocks.len()).collect();
     order.sort_by_key(|&at| blocks[at].clock);
@@ -214,14 +220,14 @@ fn sampling_of(rule: Rule) -> Sampling {
     }
 }
 
-/// What the cycle counter means.
+/// The conversion of the cycle counter to nanoseconds.
 struct Times {
     from: u64,
     nanos_per_cycle: f64,
 }
 
 impl Times {
-    /// The same two instants on the cycle counter and on a clock.
+    /// From the same two instants on the cycle counter and on a clock.
     fn of(cycles: (u64, u64), nanos: (u64, u64)) -> Self {
         let (from, cycles) = (cycles.0, cycles.1.saturating_sub(cycles.0));
         let nanos = nanos.1.saturating_sub(nanos.0);
@@ -239,7 +245,7 @@ impl Times {
     }
 }
 
-/// Goes through what was recorded.
+/// Iterates over recorded allocations.
 #[derive(Debug, Clone)]
 pub struct Iter<'a> {
     results: &'a AllocResults,
@@ -271,7 +277,7 @@ impl<'a> IntoIterator for &'a AllocResults {
 }
 
 impl fmt::Display for AllocResults {
-    /// `AllocResults(Alloc[Alloc(…), Alloc(…)])`, all of them.
+    /// `AllocResults(Alloc[Alloc(…), Alloc(…)])`, with all of them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AllocResults(Alloc[")?;
         for (index, alloc) in self.iter().enumerate() {

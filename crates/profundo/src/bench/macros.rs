@@ -1,6 +1,6 @@
-//! The macro around an expression that makes a loop of it.
+//! The macro that makes a loop of an expression.
 
-/// Measures how long an expression takes, and of several with names which one is the fastest, as a
+/// Times an expression, or several named ones to find the fastest, as a
 /// [`Benched`](crate::bench::Benched), which prints as timeit does.
 ///
 /// ```
@@ -18,13 +18,14 @@
 ///     "bytes" => text.bytes().filter(|it| *it == b',').count(),
 /// );
 /// assert_eq!(two.seconds("bytes").map(|runs| runs.len()), Some(8));
-/// // How many times longer, and between what that lies.
+/// // The ratio and its interval.
 /// let ratio = two.ratio("chars", "bytes").unwrap();
 /// assert!(ratio.low <= ratio.value && ratio.value <= ratio.high);
 /// ```
 ///
-/// Without `options = …;` there are 5 runs of at least 0.2 seconds, of several candidates 10 to 20 of at least 0.1
-/// seconds each. All candidates exist at the same time: two of them cannot change the same variable.
+/// Without `options = …;` there are 5 runs of at least 0.2 seconds, of several candidates 10 to 20
+/// of at least 0.1 seconds each. All candidates exist at the same time: two of them cannot change
+/// the same variable.
 #[macro_export]
 macro_rules! bench {
     (options = $options:expr; $($name:literal => $expression:expr),+ $(,)?) => {

@@ -1,15 +1,15 @@
-//! How fast an expression is, and which of several is the fastest: [`bench!`](crate::bench!).
+//! Times an expression, and finds the fastest of several: [`bench!`](crate::bench!).
 //!
-//! A run is a loop around the expression, with no call in it; how many loops it takes for a run to be long enough is found
-//! as Python's timeit does, by 1, 2, 5, 10, 20, 50 …. Several candidates run in turn, in an order that is drawn by
-//! chance, and a run is the best of some short ones. What drifts on the machine is on both sides of each pair, so what
-//! they are to each other is a [`Ratio`] with its 95 % interval.
+//! A run is a loop around the expression, with no call in it; the number of loops that makes a run
+//! long enough is found as in Python's timeit, by 1, 2, 5, 10, 20, 50 …. Several candidates run in
+//! turn, in random order, and a run is the best of some short ones. Drift of the machine affects
+//! both sides of each pair, so they are compared by a [`Ratio`] with its 95 % interval.
 //!
-//! The compiler works out what it can before the program runs, and leaves out what nobody looks at. Values are looked at
-//! here; inputs that are constants have to be hidden by [`black_box`].
+//! The compiler folds constants and removes unused results. Results are used here; constant inputs
+//! have to be hidden by [`black_box`].
 //!
-//! All runs are in one process, so where code and data lie in memory is the same for all of them: of a difference below
-//! some percent that may be the cause.
+//! All runs are in one process, so the placement of code and data in memory is the same for all of
+//! them: it may be the cause of a difference below some percent.
 
 mod macros;
 
@@ -25,16 +25,16 @@ use profundo_analysis::bench::{
 pub use profundo_analysis::bench::{Outliers, Ratio, Spread};
 use profundo_report::{Benchmark, this_machine};
 
-/// What a run takes at least, of a single expression.
+/// The least time of a run of a single expression.
 const LEAST: Duration = Duration::from_millis(200);
-/// The same of several, of which there are more runs.
+/// The least time of a run of each of several, which have more runs.
 const LEAST_OF_SEVERAL: Duration = Duration::from_millis(100);
 /// Runs of a single expression.
 const REPEAT: u64 = 5;
 /// Runs of each of several, if they do not take too long.
 const REPEAT_OF_SEVERAL: u64 = 20;
 
-/// How much is measured. What is not set is found out.
+/// The amount of measurement. Options that are not set are chosen automatically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[must_use]
 pub struct Options {
@@ -44,57 +44,58 @@ pub struct Options {
 }
 
 impl Options {
-    /// All is found out.
+    /// Chooses everything automatically.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many runs there are of each candidate.
+    /// The number of runs of each candidate.
     pub fn repeat(mut self, runs: u64) -> Self {
         self.repeat = Some(runs.max(1));
         self
     }
 
-    /// How many loops a run has.
+    /// The number of loops of a run.
     pub fn number(mut self, loops: u64) -> Self {
         self.number = Some(loops.max(1));
         self
     }
 
-    /// How long a run takes at least, where the number of loops is found out.
+    /// The least time of a run, where the number of loops is chosen automatically.
     pub fn min_time(mut self, least: Duration) -> Self {
         self.least = Some(least);
         self
     }
 }
 
-/// A candidate: its name, and a loop around it that says how long it took.
+/// A candidate: its name, and a loop around it that returns the elapsed time.
 #[doc(hidden)]
 pub type Loop<'a> = (&'a str, &'a mut dyn FnMut(u64) -> Duration);
 
-/// What was measured. It prints as timeit's last line and IPython's, or as a table with a sentence on each pair.
+/// The result of a measurement. It prints as timeit's last line and IPython's, or as a table with a
+/// sentence on each pair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Benched(Bench);
 
 impl Benched {
-    /// What one loop of each run took, in seconds, in the order of the runs; `None` if there is no such candidate.
-    /// A single expression's name is its text.
+    /// The seconds per loop of each run, in the order of the runs; `None` if there is no such
+    /// candidate. A single expression's name is its text.
     pub fn seconds(&self, name: &str) -> Option<Vec<f64>> {
         Some(self.0.candidates.get(self.index(name)?)?.per_loop())
     }
 
-    /// The best, the mean and the like of one loop.
+    /// The best, mean and spread of the time per loop.
     pub fn spread(&self, name: &str) -> Option<Spread> {
         Some(self.0.candidates.get(self.index(name)?)?.spread())
     }
 
-    /// How many loops a run had.
+    /// The number of loops of a run.
     pub fn loops(&self, name: &str) -> Option<u64> {
         Some(self.0.candidates.get(self.index(name)?)?.loops)
     }
 
-    /// How many times longer one takes than the other. `None` without two candidates of these names, or with too
-    /// few runs for an interval.
+    /// The ratio of the times of two candidates. `None` without two candidates of these names, or
+    /// with too few runs for an interval.
     pub fn ratio(&self, one: &str, other: &str) -> Option<Ratio> {
         self.0.ratio(self.index(one)?, self.index(other)?)
     }
@@ -105,14 +106,17 @@ impl Benched {
         Some(&self.0.candidates[fastest].name)
     }
 
-    /// Writes it as JSON. `profundo bench --measured NEW.json --against OLD.json` compares two such files, and says by its
-    /// exit code whether something is certain to have become slower: 3.
+    /// Writes it as JSON. `profundo bench --measured NEW.json --against OLD.json` compares two such
+    /// files, and exits with 3 if something has certainly become slower.
     pub fn write_json(&self, out: impl io::Write) -> io::Result<()> {
         Benchmark::new(&self.0).write_json(out)
     }
 
     fn index(&self, name: &str) -> Option<usize> {
-        self.0.candidates.iter().position(|it| it.name == name)
+        self.0
+            .candidates
+            .iter()
+            .position(|candidate| candidate.name == name)
     }
 }
 
@@ -126,7 +130,7 @@ impl fmt::Display for Benched {
     }
 }
 
-/// Measures candidates. The macro calls it.
+/// Measures candidates; called by the macro.
 #[doc(hidden)]
 pub fn measure(options: Options, candidates: &mut [Loop<'_>]) -> Benched {
     let is_single = candidates.len() < 2;
@@ -144,15 +148,16 @@ pub fn measure(options: Options, candidates: &mut [Loop<'_>]) -> Benched {
     let parts = match options.number {
         Some(number) => Parts::whole(number, candidates.len()),
         None if is_single => {
-            let loops = |it: &mut Loop<'_>| enough(least, it.1).loops;
+            let loops = |candidate: &mut Loop<'_>| enough(least, candidate.1).loops;
             Parts::whole(candidates.first_mut().map_or(1, loops), candidates.len())
         }
         None => {
             let length = Parts::length(least);
             let tried: Vec<Tried> = (candidates.iter_mut())
-                .map(|it| enough(length, it.1))
+                .map(|candidate| enough(length, candidate.1))
                 .collect();
-            // On a busy machine a trial of one alone says little: here is a round that does not count.
+            // On a busy machine, a first trial alone says little: here is a round that does not
+            // count.
             let parts = Parts::of(least, &tried);
             let order: Vec<usize> = (0..candidates.len()).collect();
             let best = round(candidates, &parts, order);
@@ -197,7 +202,7 @@ pub fn measure(options: Options, candidates: &mut [Loop<'_>]) -> Benched {
     Benched(bench)
 }
 
-/// A round, in this order: the best part of each candidate's run, in seconds.
+/// Runs a round in this order: the best part of each candidate's run, in seconds.
 fn round(candidates: &mut [Loop<'_>], parts: &Parts, mut order: Vec<usize>) -> Vec<f64> {
     let mut best = vec![f64::INFINITY; candidates.len()];
     for _ in 0..parts.count {

@@ -1,4 +1,4 @@
-//! What is on the heap, and who may hold it: Julia's `Profile.take_heap_snapshot`.
+//! Heap objects and their possible referrers: Julia's `Profile.take_heap_snapshot`.
 //!
 //! ```
 //! #[global_allocator]
@@ -16,15 +16,17 @@
 //! # }
 //! ```
 //!
-//! The program goes on while the snapshot is made: its memory is copied as a fork does it, at one instant, and read by the
-//! thread that asks. Each live block of the program's allocator is an object, of the type that [`allocs`](crate::allocs) finds;
-//! that allocator must be [`Alloc`](crate::Alloc), and [follow](crate::Alloc::following) all blocks.
+//! The program goes on while the snapshot is made: its memory is copied at one instant, as by a
+//! fork, and read by the calling thread. Each live block of the program's allocator is an object,
+//! of the type that [`allocs`](crate::allocs) finds; that allocator must be
+//! [`Alloc`](crate::Alloc), and [follow](crate::Alloc::following) all blocks.
 //!
-//! Nobody knows which words are pointers, so all are looked at: each reference is named `may`, and says which word it is. The
-//! roots are the threads' stacks, the data of the program and its libraries, and what else of the memory is no
-//! block's. What no root leads to hangs below `(Unreachable)`: it is lost, or hidden. A pointer that is only in a register of
-//! another thread is not seen, because nobody stops that thread to ask it; what registers the kernel tells of a thread
-//! that waits are looked at, and so are those of the thread that takes the snapshot.
+//! The scan is conservative, since any word may be a pointer: each reference is named `may`, with
+//! the position of its word. The roots are the threads' stacks, the data of the program and its
+//! libraries, and all other memory outside of blocks. Blocks that no root reaches are below
+//! `(Unreachable)`: they are leaked, or their pointers are hidden. A pointer that is only in a
+//! register of another thread is not seen, because threads are not stopped; the registers that the
+//! kernel shows of a waiting thread are scanned, and so are those of the calling thread.
 
 mod options;
 mod pages;
@@ -41,19 +43,20 @@ pub use options::{Options, options};
 pub use pages::take_page_profile;
 pub use snapshot::Snapshot;
 
-/// Takes a snapshot, in a new file `PID_TIME.heapsnapshot` of the current directory, or of the one for temporary files
-/// where that cannot be written to.
+/// Takes a snapshot, in a new file `PID_TIME.heapsnapshot` of the current directory, or of the one
+/// for temporary files if that is not writable.
 pub fn snapshot() -> Result<Snapshot> {
     options().take()
 }
 
-/// Makes `out` of the part files of a [streamed](Options::streaming) snapshot, on this machine or another. They stay.
+/// Assembles `out` from the part files of a [streamed](Options::streaming) snapshot, on this
+/// machine or another. The parts stay.
 pub fn assemble(prefix: impl AsRef<Path>, out: impl AsRef<Path>) -> Result<()> {
     profundo_formats::heapsnapshot::assemble(prefix, out)?;
     Ok(())
 }
 
-/// Removes the part files of a streamed snapshot. Those that are not there are no error.
+/// Removes the part files of a streamed snapshot. Missing ones are no error.
 pub fn remove_parts(prefix: impl AsRef<Path>) -> Result<()> {
     Ok(profundo_formats::heapsnapshot::remove_parts(
         prefix.as_ref(),

@@ -1,4 +1,4 @@
-//! How a snapshot is to be: what is in it, and where it goes.
+//! Options of a snapshot: its content and its destination.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::place::{Place, new_name};
 use super::snapshot::{Snapshot, take};
 use crate::error::Result;
 
-/// A snapshot to be taken.
+/// Options of a snapshot to take.
 #[derive(Debug, Clone)]
 #[must_use = "nothing happens until `take` or `write` is called"]
 pub struct Options {
@@ -17,7 +17,7 @@ pub struct Options {
     place: Place,
 }
 
-/// A snapshot as usual, to be changed.
+/// The default options.
 pub fn options() -> Options {
     Options {
         all_one: false,
@@ -28,46 +28,47 @@ pub fn options() -> Options {
 }
 
 impl Options {
-    /// Counts each object as one byte, so that viewers show numbers of objects where they show sizes.
+    /// Counts each object as one byte, so that viewers show numbers of objects where they show
+    /// sizes.
     pub fn all_one(mut self, all_one: bool) -> Self {
         self.all_one = all_one;
         self
     }
 
-    /// Whether what strings hold is left out, which is usual. Otherwise blocks of strings are named by their first
-    /// 1024 bytes.
+    /// Whether the contents of strings are left out, the default. Otherwise blocks of strings are
+    /// named by their first 1024 bytes.
     pub fn redact(mut self, redact: bool) -> Self {
         self.redact = redact;
         self
     }
 
-    /// Leaves the four part files, which are written as the heap is gone through. They are made one file by
-    /// [`assemble`](super::assemble), wherever there is memory for that.
+    /// Leaves the four part files, which are written as the heap is traversed.
+    /// [`assemble`](super::assemble) makes them one file, wherever there is memory for that.
     pub fn streaming(mut self, is_streaming: bool) -> Self {
         self.is_streaming = is_streaming;
         self
     }
 
-    /// Writes to this path; what is there is replaced when the snapshot is whole. Of a streamed snapshot, what the names of
-    /// the part files begin with.
+    /// Writes to this path; an existing file is replaced when the snapshot is complete. Of a
+    /// streamed snapshot, the prefix of the part files' names.
     pub fn to(mut self, path: impl AsRef<Path>) -> Self {
         self.place = Place::Path(path.as_ref().to_owned());
         self
     }
 
-    /// Writes to a new file in this directory. A `~` at its beginning is the user's own.
+    /// Writes to a new file in this directory. A leading `~` is the home directory.
     pub fn dir(mut self, dir: impl AsRef<Path>) -> Self {
         self.place = Place::Folder(dir.as_ref().to_owned());
         self
     }
 
-    /// Takes it.
+    /// Takes the snapshot.
     pub fn take(self) -> Result<Snapshot> {
         let path = self.place.path();
         take(&self, path)
     }
 
-    /// Takes it, and writes it to anything that can be written to.
+    /// Takes the snapshot and writes it to `out`.
     pub fn write(self, out: &mut dyn Write) -> Result<Snapshot> {
         let path = std::env::temp_dir().join(new_name());
         let whole = Self {

@@ -1,4 +1,4 @@
-//! What is in each page: Julia's `Profile.take_page_profile`, for glibc's memory.
+//! The chunks in each page: Julia's `Profile.take_page_profile`, for glibc's memory.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -14,16 +14,17 @@ use crate::error::{Error, Result};
 
 const PAGE: u64 = 4096;
 
-/// Writes what is in each page of the allocator's memory, as JSON:
-/// `{"pages": [{"address": "0x…", "object_size": 48, "objects": ["empty", "garbage", "Box<u64>"]}, …]}`.
+/// Writes the contents of each page of the allocator's memory, as JSON: `{"pages": [{"address":
+/// "0x…", "object_size": 48, "objects": ["empty", "garbage", "Box<u64>"]}, …]}`.
 ///
-/// The allocator must be glibc's, behind [`Alloc`](crate::Alloc) that [follows](crate::Alloc::following) all blocks. The objects of a
-/// page are the chunks that begin in it; a page in which none begins is left out. A chunk is `empty` where it is free, `garbage`
-/// where it is in use as far as glibc says and no block of the program's allocator is there (what C libraries have, and
-/// what glibc keeps at hand for a thread), else the type. The size is that of all objects of the page, or 0 where they
-/// differ. Large blocks that have a mapping of their own are in no page.
+/// The allocator must be glibc's, behind [`Alloc`](crate::Alloc) that
+/// [follows](crate::Alloc::following) all blocks. The objects of a page are the chunks that start
+/// in it; a page in which none starts is left out. A free chunk is `empty`. A chunk is `garbage` if
+/// glibc has it in use but the program's allocator has no block there (blocks of C libraries, and
+/// glibc's own caches per thread). Others have their type. The size is that of all objects of the
+/// page, or 0 where they differ. Large blocks with a mapping of their own are in no page.
 pub fn take_page_profile(path: impl AsRef<Path>) -> Result<PathBuf> {
-    let _quiet = heap::quietly();
+    let _excluded = heap::exclude_allocations();
     let path = path.as_ref();
     types();
     let mut copied = heap::copy()?;
@@ -41,7 +42,7 @@ pub fn take_page_profile(path: impl AsRef<Path>) -> Result<PathBuf> {
     let beside = PathBuf::from(beside);
     let written = write(&beside, &heaps, &blocks, &types).and_then(|()| fs::rename(&beside, path));
     if let Err(error) = written {
-        // What has failed is said; that this fails too says nothing more.
+        // The first failure is reported; this one adds nothing.
         let _ = fs::remove_file(&beside);
         return Err(error.into());
     }
@@ -82,7 +83,7 @@ fn name_of<'a>(chunk: &Chunk, blocks: &Blocks, types: &'a [Type]) -> &'a str {
     if chunk.is_free {
         return "empty";
     }
-    // A block with a larger alignment begins behind the chunk's beginning.
+    // A block with a larger alignment starts behind the chunk's start.
     let inside = |index: usize| {
         let block = blocks.get(index)?;
         (chunk.range.0..chunk.range.1)
@@ -92,24 +93,24 @@ fn name_of<'a>(chunk: &Chunk, blocks: &Blocks, types: &'a [Type]) -> &'a str {
     match inside(blocks.first_behind(chunk.range.0)) {
         Some(block) => types
             .get(block.whose as usize)
-            .map_or("UnknownType", |it| it.name.as_str()),
+            .map_or("UnknownType", |ty| ty.name.as_str()),
         None => "garbage",
     }
 }
 
-/// As a string of JSON. Types have no control characters.
+/// The text as a JSON string. Types have no control characters.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A page, and the chunks in it.
+/// A page and its chunks.
 struct Page<'a> {
     address: u64,
     size: u64,
     chunks: &'a [Chunk],
 }
 
-/// Goes through the pages of chunks that lie one behind another.
+/// Iterates over the pages of consecutive chunks.
 struct Pages<'a>(&'a [Chunk]);
 
 impl<'a> Pages<'a> {
@@ -129,7 +130,7 @@ impl<'a> Iterator for Pages<'a> {
             .count();
         let (chunks, rest) = self.0.split_at(count);
         self.0 = rest;
-        // With its head.
+        // With its header.
         let size_of = |chunk: &Chunk| chunk.range.1 - chunk.range.0 + 16;
         let size = size_of(first);
         let is_same = chunks.iter().all(|chunk| size_of(chunk) == size);
@@ -175,9 +176,9 @@ mod tests {
             size: 16,
             whose: 1,
         }]);
-        let types = [Type::default(), Type::default()].map(|it| Type {
+        let types = [Type::default(), Type::default()].map(|ty| Type {
             name: "a \"b\"".to_owned(),
-            ..it
+            ..ty
         });
         let name = |start, is_free| name_of(&chunk(start, 0x20, is_free), &blocks, &types);
         assert_eq!(name(0x1000, false), "a \"b\"");

@@ -1,17 +1,17 @@
-//! Where a snapshot goes.
+//! The destination of a snapshot.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where a snapshot is to go.
+/// The destination of a snapshot.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
-    /// Into a new file of the current directory, or of another one.
+    /// A new file in the current directory, or else in the temporary one.
     Current,
-    /// Into a new file of this directory.
+    /// A new file in this directory.
     Folder(PathBuf),
-    /// There.
+    /// This path.
     Path(PathBuf),
 }
 
@@ -34,7 +34,7 @@ impl Place {
     }
 }
 
-/// A name that no other snapshot has: the process's number, and the time in nanoseconds.
+/// A unique file name: the process's number and the time in nanoseconds.
 pub(super) fn new_name() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let nanoseconds = now.map_or(0, |now| now.as_nanos());
@@ -60,9 +60,9 @@ fn is_writable(folder: &Path) -> bool {
 fn warn_once(folder: &Path, other: &Path) {
     static WARNED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let mut warned = WARNED.lock().unwrap_or_else(|error| error.into_inner());
-    if !warned.iter().any(|it| it == folder) {
+    if !warned.iter().any(|known| known == folder) {
         warned.push(folder.to_owned());
-        crate::show::warn(&format!(
+        crate::warn::warn(&format!(
             "{} cannot be written to; heap snapshots go to {}",
             folder.display(),
             other.display()

@@ -1,16 +1,16 @@
-//! Where the references begin, and the memory that they are in.
+//! The roots of references, and the memory that they are in.
 
 use profundo_capture::heap::Copied;
 use profundo_ingest::graph::{self, Part, Read, Root, Thread};
 use profundo_scan::Unread;
 
-/// The roots, and which memory is whose.
+/// The roots, and the parts of memory by owner.
 pub(super) fn roots(copied: &Copied) -> (Vec<Root>, Vec<Part>) {
-    let threads = copied.threads.iter().cloned().map(|it| Thread {
-        tid: it.tid,
-        name: it.name,
-        stack: it.stack,
-        registers: it.registers,
+    let threads = copied.threads.iter().cloned().map(|thread| Thread {
+        tid: thread.tid,
+        name: thread.name,
+        stack: thread.stack,
+        registers: thread.registers,
     });
     let threads: Vec<Thread> = threads.collect();
     graph::roots(&threads, std::process::id(), &copied.areas)

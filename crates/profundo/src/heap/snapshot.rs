@@ -1,4 +1,4 @@
-//! Taking a snapshot, and what is said of it.
+//! Takes a snapshot, and describes it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use profundo_analysis::holds_text;
 use profundo_capture::heap::{self, Skipped};
 use profundo_formats::heapsnapshot::{self, Parts};
-use profundo_ingest::graph::{self, GraphSize, Heap, Untold};
+use profundo_ingest::graph::{self, GraphError, GraphSize, Heap};
 
 use super::options::Options;
 use super::roots::{Memory, roots};
@@ -18,25 +18,26 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     path: PathBuf,
-    told: GraphSize,
+    size: GraphSize,
     skipped: Skipped,
     missed: u64,
     paused: Duration,
 }
 
-/// Takes it. Where that fails, nothing of it is left, and nothing of others is touched.
+/// Takes the snapshot. On failure, none of our files is left, and no other file is touched.
 pub(super) fn take(options: &Options, path: PathBuf) -> Result<Snapshot> {
-    let _quiet = heap::quietly();
+    let _excluded = heap::exclude_allocations();
     take_to(options, &path)
 }
 
 fn take_to(options: &Options, path: &Path) -> Result<Snapshot> {
-    // Names take the most time, and while the copy is there the program pays for what it writes to: so most are found before.
+    // Names take the most time, and while the copy exists the program pays for each page that it
+    // writes to: so most are found before.
     types();
     let mut copied = heap::copy()?;
     let mut types = types();
-    for it in &mut types {
-        it.shows_text = !options.redact && holds_text(&it.name);
+    for kind in &mut types {
+        kind.shows_text = !options.redact && holds_text(&kind.name);
     }
     let (blocks, freed) = copied.blocks()?;
     let (roots, parts) = roots(&copied);
@@ -54,16 +55,16 @@ fn take_to(options: &Options, path: &Path) -> Result<Snapshot> {
         roots: &roots,
         parts: &parts,
     };
-    let told = graph::tell(heap, &mut Memory(&mut copied), &mut sink);
-    let told = told.map_err(|error| match error {
-        Untold::Memory(unread) => Error::Capture(heap::why(unread)),
-        Untold::Many => Error::TooManyReferences,
-        Untold::Sink(error) => Error::Format(error),
+    let written = graph::write(heap, &mut Memory(&mut copied), &mut sink);
+    let size = written.map_err(|error| match error {
+        GraphError::Memory(unread) => Error::Capture(heap::why(unread)),
+        GraphError::Many => Error::TooManyReferences,
+        GraphError::Sink(error) => Error::Format(error),
     })?;
     sink.finish()?;
     let snapshot = Snapshot {
         path: path.to_owned(),
-        told,
+        size,
         skipped: copied.skipped,
         missed: copied.missed(),
         paused: copied.paused,
@@ -71,7 +72,7 @@ fn take_to(options: &Options, path: &Path) -> Result<Snapshot> {
     drop(copied);
     if !options.is_streaming {
         heapsnapshot::assemble_and_remove(path, path).inspect_err(|_| {
-            // What has failed is said already. The parts are ours: they were written above.
+            // The first failure is reported already. The parts are ours: they were written above.
             let _ = heapsnapshot::remove_parts(path);
         })?;
     }
@@ -86,57 +87,60 @@ impl Snapshot {
         }
     }
 
-    /// The file, or of a streamed snapshot what the names of its parts begin with. Empty where it was written elsewhere.
+    /// The file, or the prefix of a streamed snapshot's part files. Empty where it was written
+    /// elsewhere.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many objects it has: the blocks, and the roots above them.
+    /// The number of objects: the blocks, and the roots above them.
     pub fn nodes(&self) -> u64 {
-        self.told.nodes
+        self.size.nodes
     }
 
-    /// How many references.
+    /// The number of references.
     pub fn edges(&self) -> u64 {
-        self.told.edges
+        self.size.edges
     }
 
-    /// How many blocks of the allocator were in use.
+    /// The number of live blocks of the allocator.
     pub fn blocks(&self) -> u64 {
-        self.told.blocks[0]
+        self.size.blocks[0]
     }
 
-    /// How many bytes they had.
+    /// The bytes of the live blocks.
     pub fn bytes(&self) -> u64 {
-        self.told.blocks[1]
+        self.size.blocks[1]
     }
 
-    /// How many blocks nobody leads to, and their bytes.
+    /// The number of unreachable blocks, and their bytes.
     pub fn unreachable(&self) -> (u64, u64) {
-        self.told.unreachable.into()
+        self.size.unreachable.into()
     }
 
-    /// Which share of the references into blocks of a MiB and more goes into such to which only words point of which nothing
-    /// is known: these may be no pointers. 0 where there is no such block.
+    /// The share of references into blocks of 1 MiB or more whose target is reached only from words
+    /// of unknown type, which may be no pointers. 0 where there is no such block.
     pub fn untyped_share(&self) -> f64 {
-        let large = self.told.large;
+        let large = self.size.large;
         match large.edges {
             0 => 0.0,
             edges => large.untyped as f64 / edges as f64,
         }
     }
 
-    /// Blocks that are missing, because there was no memory to follow them.
+    /// The number of blocks missing because there was no memory to follow them.
     pub fn missed(&self) -> u64 {
         self.missed
     }
 
-    /// Bytes that were not looked at: memory of devices, and what the program does not want copied.
+    /// The bytes that were not scanned: device memory, and memory that the program excludes from
+    /// copies.
     pub fn skipped(&self) -> u64 {
         self.skipped.devices + self.skipped.not_inherited
     }
 
-    /// How long the program's memory was held while it was copied. It goes on meanwhile, as far as it asks for none.
+    /// The time for which the program's memory was locked while it was copied. The program goes on
+    /// meanwhile, unless it requests memory.
     pub fn paused(&self) -> Duration {
         self.paused
     }
@@ -149,15 +153,15 @@ impl fmt::Display for Snapshot {
         if !self.path.as_os_str().is_empty() {
             write!(f, "{}: ", self.path.display())?;
         }
-        let GraphSize { blocks, .. } = self.told;
+        let GraphSize { blocks, .. } = self.size;
         write!(
             f,
             "{} blocks of {:.1} MiB and {} references",
             blocks[0],
             mib(blocks[1]),
-            self.told.edges
+            self.size.edges
         )?;
-        let [count, bytes] = self.told.unreachable;
+        let [count, bytes] = self.size.unreachable;
         if count > 0 {
             write!(
                 f,
@@ -165,7 +169,7 @@ impl fmt::Display for Snapshot {
                 mib(bytes)
             )?;
         }
-        let large = self.told.large;
+        let large = self.size.large;
         if large.edges > 0 {
             write!(
                 f,

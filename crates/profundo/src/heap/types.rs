@@ -1,4 +1,4 @@
-//! What blocks are, by where they were asked for.
+//! The types of blocks, by allocation site.
 
 use std::sync::Mutex;
 
@@ -9,12 +9,13 @@ use profundo_ingest::graph::Type;
 use crate::allocs::hidden_frames::Trimmer;
 use crate::names::SYMBOLIZER;
 
-/// What is known already, by the numbers of the sites: what a site is does not change.
+/// The types found so far, by site number: a site's type does not change.
 static KNOWN: Mutex<Vec<Type>> = Mutex::new(Vec::new());
 
-/// The types by the numbers of the sites, as far as there are some by now.
+/// The types by site number, for all sites so far.
 pub(super) fn types() -> Vec<Type> {
-    // In the child of a fork it may be held by nobody who is there: then all are found anew.
+    // In a forked child a thread of the parent may hold the lock for ever: then all types are found
+    // anew.
     match KNOWN.try_lock() {
         Ok(mut known) => {
             find_rest(&mut known);
@@ -28,7 +29,7 @@ pub(super) fn types() -> Vec<Type> {
     }
 }
 
-/// Finds the types of the sites that have come since.
+/// Finds the types of the sites added since.
 fn find_rest(types: &mut Vec<Type>) {
     let known = types.len().saturating_sub(1) as u32;
     let Sites { count, stacks } = heap::sites(known);

@@ -1,5 +1,5 @@
-//! A waker that notices where it is cloned: whoever waits keeps a clone, so the stack at that
-//! moment is the place where the task parks.
+//! A waker that notes where it is cloned: what a future waits for keeps a clone, so the stack at
+//! that moment shows where the task parks.
 //!
 //! The waker given to the future is ours only while it is polled. Its clones are plain clones of
 //! the runtime's own waker, so waking costs nothing extra and our type never outlives the poll.
@@ -7,7 +7,7 @@
 use std::mem::ManuallyDrop;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
-/// What our waker points to; it lives on the stack of the poll.
+/// The target of our waker's pointer, on the stack of the poll.
 struct Watched<'a> {
     task: u64,
     inner: &'a Waker,

@@ -1,11 +1,11 @@
-//! What a timed expression took, in one line: Julia's units and Julia's order.
+//! The cost of a timed expression in one line: Julia's units and Julia's order.
 
 use std::fmt;
 use std::time::Duration;
 
 use profundo_capture::heap::Counted;
 
-/// What is printed after an expression was timed.
+/// The numbers that are printed after an expression was timed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cost {
     pub(super) time: Duration,
@@ -15,7 +15,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// One line without its end. Without a label the seconds stand in a column.
+    /// One line without its end. Without a label the seconds are aligned in a column.
     pub(super) fn line(&self, label: Option<&dyn fmt::Display>) -> String {
         let seconds = format!("{:.6}", self.time.as_secs_f64());
         let mut line = match label {
@@ -40,8 +40,8 @@ impl Cost {
         line
     }
 
-    /// A line for each number. Those of a garbage collector are always 0, and those of allocations stand
-    /// there only where they are counted.
+    /// A line per number. Those of a garbage collector are always 0, and those of allocations
+    /// appear only where they are counted.
     pub(super) fn numbers(&self, counted: Option<Counted>) -> Vec<String> {
         let line = |label: &str, number: u128| format!("{:<20}{number}", format!("{label}:"));
         let mut lines = vec![
@@ -71,7 +71,7 @@ impl Cost {
     }
 }
 
-/// A value in the largest unit that leaves more than 1 of it, and that unit's number.
+/// The value in the largest unit of which it has more than 1, and that unit's index.
 fn in_units(value: u64, base: u64, units: usize) -> (f64, usize) {
     let mut one: u64 = 1;
     let mut unit = 0;

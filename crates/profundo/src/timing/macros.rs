@@ -1,7 +1,7 @@
 //! The macros that time an expression.
 
-/// Runs an expression, prints how long it took on stdout, and gives its value; with a label
-/// before it, the line begins with that.
+/// Runs an expression, prints its time on stdout, and returns its value; a label before it starts
+/// the line.
 ///
 /// ```
 /// let sum = profundo::time!((0..1000).sum::<u64>());
@@ -22,7 +22,7 @@ macro_rules! time {
     }};
 }
 
-/// As [`time!`](crate::time!), with the expression's text for a label.
+/// As [`time!`](crate::time!), with the expression's text as the label.
 ///
 /// ```
 /// let sum = profundo::showtime!((0..1000).sum::<u64>());
@@ -35,7 +35,7 @@ macro_rules! showtime {
     };
 }
 
-/// The seconds that an expression took; its value is dropped after they were counted.
+/// The seconds that an expression took; its value is dropped after the measurement.
 ///
 /// ```
 /// let seconds: f64 = profundo::elapsed!((0..1000).sum::<u64>());
@@ -68,7 +68,7 @@ macro_rules! timed {
     }};
 }
 
-/// As [`time!`](crate::time!), with all numbers below the line, one each.
+/// As [`time!`](crate::time!), with all numbers below the line.
 ///
 /// ```
 /// let sum = profundo::timev!((0..1000).sum::<u64>());
@@ -83,10 +83,10 @@ macro_rules! timev {
     }};
 }
 
-/// How many bytes the process allocated while an expression ran; its value is dropped after they were
-/// counted. `None` where [`Alloc`](crate::Alloc) is not the program's allocator.
+/// The bytes that the process allocated while an expression ran; its value is dropped after the
+/// measurement. `None` where [`Alloc`](crate::Alloc) is not the program's allocator.
 ///
-/// For what the calling thread alone allocates there is [`allocs::here`](crate::allocs::here).
+/// [`allocs::here`](crate::allocs::here) counts the calling thread alone.
 ///
 /// ```
 /// #[global_allocator]
@@ -101,8 +101,8 @@ macro_rules! allocated {
     };
 }
 
-/// How often the process allocated while an expression ran; its value is dropped after that was counted.
-/// `None` where [`Alloc`](crate::Alloc) is not the program's allocator.
+/// The number of allocations of the process while an expression ran; its value is dropped after the
+/// measurement. `None` where [`Alloc`](crate::Alloc) is not the program's allocator.
 ///
 /// ```
 /// #[global_allocator]
@@ -117,8 +117,9 @@ macro_rules! allocations {
     };
 }
 
-/// How often one of our [`locks`](crate::locks) had to be waited for while an expression ran; its value is
-/// dropped after that was counted. `None` where none of them was ever taken: other locks do not count.
+/// The number of waits for our [`locks`](crate::locks) while an expression ran; its value is
+/// dropped after the measurement. `None` where none of them was ever taken: other locks do not
+/// count.
 ///
 /// ```
 /// static LOCK: profundo::locks::Mutex<u32> = profundo::locks::Mutex::new(0);

@@ -1,4 +1,4 @@
-//! How much is allocated, by thread and by process.
+//! Counts of allocations, by thread and by process.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ fn here_is_the_oracles_whatever_other_threads_do() {
             });
         }
         let _stop = Stop(&stop);
-        // The first time it is found out whether anybody counts, by a block of eight bytes.
+        // The first call finds out whether allocations are counted, by a block of eight bytes.
         assert!(allocs::is_installed());
         for _ in 0..200 {
             let before = asked();
@@ -67,7 +67,7 @@ fn they_may_be_nested() {
         assert_eq!((inner.count, inner.bytes, inner.peak), (1, 10, 10));
         let panicked =
             std::panic::catch_unwind(|| here(|| std::panic::resume_unwind(Box::new(5_u64))));
-        drop(panicked.map(|it| it.is_ok()));
+        drop(panicked.map(|thread| thread.is_ok()));
     })
     .unwrap();
     assert_eq!(outer.peak, 1000);

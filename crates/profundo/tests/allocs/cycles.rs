@@ -12,7 +12,7 @@ fn box_some(count: usize) {
     }
 }
 
-/// How many of them were recorded on this thread.
+/// The number of boxes recorded on this thread.
 fn boxes(me: u64) -> usize {
     let results = allocs::fetch().unwrap();
     (results.iter())
@@ -32,7 +32,7 @@ fn recordings_add_up_until_they_are_cleared() {
     allocs::clear();
     assert_eq!(allocs::fetch().unwrap().len(), 0);
     allocs::clear();
-    // Cleared without having been fetched.
+    // Cleared without a fetch.
     allocs::profile!(sample_rate = 1.0, box_some(10)).unwrap();
     allocs::clear();
     assert!(allocs::fetch().unwrap().is_empty());
@@ -97,7 +97,11 @@ fn a_recording_within_another_is_refused() {
     let _alone = alone();
     let mut has_run = false;
     let inner = allocs::profile!(allocs::profile!(has_run = true)).unwrap();
-    assert!(inner.is_err() && !has_run);
+    assert_eq!(
+        inner.unwrap_err().to_string(),
+        "allocations are already being recorded in this process; `profile!` cannot be nested or concurrent"
+    );
+    assert!(!has_run);
     assert!(!allocs::is_running());
 }
 
@@ -116,7 +120,10 @@ fn leaving_ends_it() {
         });
         left.map_or(7, |()| 6)
     }
-    assert!(fails().is_err());
+    assert_eq!(
+        fails().unwrap_err().to_string(),
+        "invalid digit found in string"
+    );
     assert!(!allocs::is_running());
     assert_eq!((returns(true), returns(false)), (5, 6));
     assert!(!allocs::is_running());
@@ -126,7 +133,9 @@ fn leaving_ends_it() {
             std::panic::resume_unwind(Box::new(text));
         })
     });
-    assert!(panicked.is_err() && !allocs::is_running());
+    let thrown = panicked.unwrap_err().downcast::<String>().unwrap();
+    assert_eq!(*thrown, "unwinding drops this");
+    assert!(!allocs::is_running());
     assert!(!allocs::fetch().unwrap().is_empty());
 }
 
@@ -136,7 +145,11 @@ fn a_full_log_says_so() {
     allocs::init(100).unwrap();
     assert_eq!(allocs::capacity(), 100);
     allocs::profile!(sample_rate = 1.0, {
-        assert!(allocs::init(5).is_err(), "not while it is written");
+        let refused = allocs::init(5).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the room for allocations cannot be changed while they are recorded; call `stop` first"
+        );
         box_some(1000);
     })
     .unwrap();
@@ -150,5 +163,8 @@ fn a_full_log_says_so() {
     );
     allocs::clear();
     assert_eq!(allocs::fetch().unwrap().lost(), 0);
-    assert!(allocs::init(0).is_err());
+    assert_eq!(
+        allocs::init(0).unwrap_err().to_string(),
+        "room for 0 allocations is not possible; it must be for 1 to 2^36 of them"
+    );
 }

@@ -1,4 +1,4 @@
-//! At a rate of 1 the recording is the oracle's, to the byte.
+//! At a rate of 1 the recording equals the oracle's, to the byte.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, realloc};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -9,7 +9,7 @@ use profundo::allocs::{self, Rate};
 use crate::oracle::{asked, asked_since, set_failing};
 use crate::{alone, my_number};
 
-/// A bit of everything.
+/// Allocates and frees a mixture of blocks.
 fn churn() -> usize {
     let mut map = HashMap::new();
     let mut tree = BTreeMap::new();
@@ -38,13 +38,19 @@ fn counts_and_bytes_are_the_oracles() {
         let expected = asked_since(before);
         allocs::stop();
         let results = allocs::fetch().unwrap();
-        let mine: Vec<_> = results.iter().filter(|it| it.thread() == me).collect();
-        let bytes: u64 = mine.iter().map(|it| it.size()).sum();
+        let mine: Vec<_> = results
+            .iter()
+            .filter(|alloc| alloc.thread() == me)
+            .collect();
+        let bytes: u64 = mine.iter().map(|alloc| alloc.size()).sum();
         assert_eq!((mine.len() as u64, bytes), (expected.count, expected.bytes));
-        assert!(mine.iter().all(|it| it.weight() == 1.0));
-        let freed: Vec<_> = mine.iter().filter(|it| it.freed().is_some()).collect();
-        let freed_bytes: u64 = freed.iter().map(|it| it.size()).sum();
-        // All of them were, for nothing was kept.
+        assert!(mine.iter().all(|alloc| alloc.weight() == 1.0));
+        let freed: Vec<_> = mine
+            .iter()
+            .filter(|alloc| alloc.freed().is_some())
+            .collect();
+        let freed_bytes: u64 = freed.iter().map(|alloc| alloc.size()).sum();
+        // All of them were temporary, since none was kept.
         assert_eq!(
             (freed.len() as u64, freed_bytes),
             (expected.freed, expected.freed_bytes)
@@ -70,7 +76,7 @@ fn every_way_to_a_block() {
         assert_eq!(*zeroed.add(999), 0);
         let larger = black_box(realloc(black_box(aligned), layout, 5000));
         assert!((larger as usize).is_multiple_of(4096));
-        // What cannot be resized stays, and its end is still seen.
+        // A failed resize keeps the block, and its end is still seen.
         set_failing(true);
         let failed = black_box(realloc(zeroed, layout, 7000));
         let none = black_box(alloc(layout));
@@ -82,8 +88,8 @@ fn every_way_to_a_block() {
     allocs::stop();
     let results = allocs::fetch().unwrap();
     let found: Vec<_> = (results.iter())
-        .filter(|it| it.thread() == me)
-        .map(|it| (it.size(), it.freed().is_some()))
+        .filter(|alloc| alloc.thread() == me)
+        .map(|alloc| (alloc.size(), alloc.freed().is_some()))
         .collect();
     assert_eq!(found, [(1000, true), (1000, true), (5000, false)]);
     // SAFETY: it was resized to this.
@@ -96,7 +102,7 @@ fn stacks_begin_with_the_library_and_end_with_the_program() {
     let me = my_number();
     allocs::profile!(sample_rate = 1.0, churn()).unwrap();
     let results = allocs::fetch().unwrap();
-    for alloc in results.iter().filter(|it| it.thread() == me) {
+    for alloc in results.iter().filter(|alloc| alloc.thread() == me) {
         let stack = alloc.stacktrace();
         let ours = |it: &profundo::StackFrame| {
             it.func.contains("profundo_capture")
@@ -105,7 +111,9 @@ fn stacks_begin_with_the_library_and_end_with_the_program() {
         };
         assert!(!stack.iter().any(ours), "{stack:#?}");
         assert!(
-            stack.iter().any(|it| it.func.ends_with("exact::churn")),
+            stack
+                .iter()
+                .any(|frame| frame.func.ends_with("exact::churn")),
             "{stack:#?}"
         );
         let last = &stack[stack.len() - 1];
@@ -114,14 +122,14 @@ fn stacks_begin_with_the_library_and_end_with_the_program() {
 }
 
 #[test]
-fn types_are_told() {
+fn types_are_recorded() {
     let _alone = alone();
     let me = my_number();
     allocs::profile!(sample_rate = 1.0, churn()).unwrap();
     let results = allocs::fetch().unwrap();
     let mut types: Vec<String> = (results.iter())
-        .filter(|it| it.thread() == me)
-        .map(|it| it.type_of().to_string())
+        .filter(|alloc| alloc.thread() == me)
+        .map(|alloc| alloc.type_of().to_string())
         .collect();
     types.sort();
     types.dedup();
@@ -141,8 +149,8 @@ fn types_add_up() {
     allocs::profile!(sample_rate = 1.0, churn()).unwrap();
     let results = allocs::fetch().unwrap();
     let totals = results.by_type();
-    let bytes: f64 = totals.iter().map(|it| it.bytes).sum();
-    let count: f64 = totals.iter().map(|it| it.count).sum();
+    let bytes: f64 = totals.iter().map(|total| total.bytes).sum();
+    let count: f64 = totals.iter().map(|total| total.count).sum();
     assert_eq!(
         (bytes, count),
         (results.bytes() as f64, results.len() as f64)
@@ -150,7 +158,7 @@ fn types_add_up() {
     assert!(totals.is_sorted_by(|a, b| a.bytes >= b.bytes));
     let text = totals
         .iter()
-        .find(|it| it.type_of.to_string() == "String")
+        .find(|total| total.type_of.to_string() == "String")
         .unwrap();
     // 500 of eight bytes, and the others of one to three digits; libtest may print meanwhile.
     let bytes = 4000.0 + (10 + 90 * 2 + 400 * 3) as f64;

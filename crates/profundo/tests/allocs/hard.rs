@@ -1,4 +1,4 @@
-//! What is hard on whoever sits in an allocator: threads that end, forks, all at once.
+//! Hard cases for an allocator: threads that end, forks, all at once.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use profundo::allocs;
 
 use crate::{Stop, alone, my_number};
 
-/// Allocates and frees until it is told to stop; returns how often.
+/// Allocates and frees until `stop` is set; returns the number of rounds.
 fn churn(stop: &AtomicBool) -> usize {
     let mut turns = 0;
     let mut kept: Vec<String> = Vec::new();
@@ -48,7 +48,7 @@ fn threads_that_allocate_while_they_end() {
     let results = allocs::fetch().unwrap();
     let last = results
         .iter()
-        .filter(|it| it.size() == 666 && it.freed().is_some());
+        .filter(|alloc| alloc.size() == 666 && alloc.freed().is_some());
     assert_eq!(last.count(), 50);
 }
 
@@ -65,12 +65,13 @@ fn recordings_come_and_go_while_others_allocate() {
                 1 => allocs::start(allocs::Rate::Bytes(100)).unwrap(),
                 _ => allocs::start(1.0).unwrap(),
             }
+            // Others allocate meanwhile.
             thread::sleep(Duration::from_millis(1));
             if round % 4 == 0 {
                 allocs::clear();
             }
             if round % 7 == 0 {
-                assert!(allocs::fetch().is_ok());
+                allocs::fetch().unwrap();
             }
             if round % 2 == 0 {
                 allocs::stop();
@@ -78,6 +79,7 @@ fn recordings_come_and_go_while_others_allocate() {
         }
         allocs::stop();
         let len = allocs::len();
+        // Nothing may come any more, so there is nothing to wait for but time.
         thread::sleep(Duration::from_millis(5));
         assert_eq!(allocs::len(), len, "who was at it has been waited for");
         drop(going);
@@ -111,7 +113,7 @@ fn a_fork_in_the_middle() {
                         .collect::<Vec<_>>()
                         .join(",");
                     let fine = !is_recording && text.len() > 1000;
-                    // SAFETY: nothing of the parent's is run down.
+                    // SAFETY: none of the parent's exit code runs.
                     unsafe { libc::_exit(if fine { 0 } else { 1 }) };
                 }
                 child => {
@@ -131,7 +133,7 @@ fn a_fork_in_the_middle() {
             allocs::clear();
             let fine = allocs::profile!(sample_rate = 1.0, black_box(vec![1_u8; 777])).is_ok();
             let results = allocs::fetch().unwrap();
-            let found = results.iter().any(|it| it.size() == 777);
+            let found = results.iter().any(|alloc| alloc.size() == 777);
             // SAFETY: as above.
             unsafe { libc::_exit(if fine && found { 0 } else { 1 }) };
         }
@@ -140,7 +142,7 @@ fn a_fork_in_the_middle() {
     assert_eq!(allocs::len(), before, "the child's are its own");
 }
 
-/// Waits for a child; `None` if it was killed, or had to be because it hung.
+/// Waits for a child; `None` if it was killed, or hung and had to be.
 fn exit_code(child: i32) -> Option<i32> {
     let mut status = 0;
     for _ in 0..3000 {
@@ -168,7 +170,7 @@ fn time_and_allocations_at_once() {
     let mut blocks = 0;
     let profiled = profundo::profile!(
         allocs::profile!(sample_rate = 1.0, {
-            // Until both have something; each turn takes microseconds.
+            // Until both have samples; each turn takes microseconds.
             while profundo::len() < 300 && blocks < 300_000 {
                 blocks += 1;
                 drop(black_box(Box::new([blocks; 5])));
@@ -188,12 +190,12 @@ fn time_and_allocations_at_once() {
     let results = allocs::fetch().unwrap();
     let boxes = results
         .iter()
-        .filter(|it| it.thread() == me && it.size() == 20);
+        .filter(|alloc| alloc.thread() == me && alloc.size() == 20);
     assert_eq!(boxes.count(), blocks as usize);
 }
 
 #[test]
-fn a_wrapped_task_is_told() {
+fn a_wrapped_task_is_recorded() {
     use profundo::TaskExt;
     let _alone = alone();
     let future = async { drop(black_box(vec![0_u8; 1357])) }.profiled("allocates");
@@ -207,7 +209,10 @@ fn a_wrapped_task_is_told() {
     })
     .unwrap();
     let results = allocs::fetch().unwrap();
-    let tasks: HashMap<u64, u64> = results.iter().map(|it| (it.size(), it.task())).collect();
+    let tasks: HashMap<u64, u64> = results
+        .iter()
+        .map(|alloc| (alloc.size(), alloc.task()))
+        .collect();
     assert_eq!(tasks[&1357], id);
     assert_ne!(tasks[&1358], id);
     assert_ne!(tasks[&1358], 0);

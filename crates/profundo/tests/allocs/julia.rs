@@ -37,7 +37,7 @@ fn what_a_program_does_is_recorded_with_stack_size_and_type() {
     );
 }
 
-/// What a task does that is spawned.
+/// The work of a spawned task.
 #[inline(never)]
 fn short_task(size: usize) -> usize {
     black_box(vec![0.5_f64; size]).len()
@@ -49,7 +49,10 @@ fn a_thousand_tasks() {
     allocs::profile!(sample_rate = 1.0, {
         for _ in 0..25 {
             let threads: Vec<_> = (0..40).map(|_| thread::spawn(|| short_task(10))).collect();
-            let sum: usize = threads.into_iter().map(|it| it.join().unwrap()).sum();
+            let sum: usize = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .sum();
             assert_eq!(sum, 400);
         }
     })
@@ -106,12 +109,15 @@ fn a_buffer_that_grows_is_one() {
     })
     .unwrap();
     let results = allocs::fetch().unwrap();
-    let mine: Vec<_> = results.iter().filter(|it| it.thread() == me).collect();
+    let mine: Vec<_> = results
+        .iter()
+        .filter(|alloc| alloc.thread() == me)
+        .collect();
     assert_eq!(sizes_of(&results, me, "Vec<i64>"), [32, 64]);
     let buffers: Vec<u64> = mine
         .iter()
-        .filter(|it| it.is_buffer())
-        .map(|it| it.size())
+        .filter(|alloc| alloc.is_buffer())
+        .map(|alloc| alloc.size())
         .collect();
     assert_eq!(buffers, [64]);
     drop(grown);

@@ -1,6 +1,6 @@
-//! The profiler of allocations in a program that has it for its allocator. Below it lies an oracle, which
-//! counts what it is really asked for, thread by thread. There is one recording in a process, so the tests
-//! wait for each other; libtest's own threads allocate when they like, so what is compared is the thread's.
+//! The allocation profiler in a program that has it as its allocator. Below it is an oracle, which
+//! counts the actual requests by thread. A process has one recording, so the tests wait for each
+//! other; libtest's own threads allocate at any time, so only the test's thread is compared.
 
 mod counts;
 mod cycles;
@@ -22,10 +22,10 @@ static ALLOC: profundo::Alloc<oracle::Oracle> = profundo::Alloc::new(oracle::Ora
 
 static RECORDINGS: Mutex<()> = Mutex::new(());
 
-/// Waits until no other test records; nothing is recorded then, and there is room for as much as at the
-/// start of a program.
+/// Waits until no other test records; then nothing is recorded, and the buffer is as at the start
+/// of a program.
 fn alone() -> MutexGuard<'static, ()> {
-    // A test that failed leaves the lock poisoned, and perhaps a recording that goes on.
+    // A failed test leaves the lock poisoned, and perhaps a recording running.
     let guard = RECORDINGS.lock().unwrap_or_else(PoisonError::into_inner);
     allocs::stop();
     profundo::stop();
@@ -33,7 +33,7 @@ fn alone() -> MutexGuard<'static, ()> {
     guard
 }
 
-/// The sizes of those that hold this, on the thread of this number.
+/// The sizes of the allocations of this type on the thread of this number.
 fn sizes_of(results: &AllocResults, thread: u64, type_name: &str) -> Vec<u64> {
     (results.iter())
         .filter(|alloc| alloc.thread() == thread && alloc.type_of().to_string() == type_name)
@@ -58,7 +58,7 @@ fn my_number() -> u64 {
     number.expect("it was recorded")
 }
 
-/// Sets a flag when it drops: threads that wait for it end though a test fails.
+/// Sets a flag when dropped: threads that wait for it end even if a test fails.
 struct Stop<'a>(&'a std::sync::atomic::AtomicBool);
 
 impl Drop for Stop<'_> {

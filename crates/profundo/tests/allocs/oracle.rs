@@ -1,4 +1,4 @@
-//! The system's allocator, which counts what it is asked for on each thread, and can be told to fail.
+//! The system's allocator, which counts requests by thread, and can be made to fail.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,7 +7,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 #[derive(Debug)]
 pub struct Oracle;
 
-/// What was asked for. A block that is resized is another one.
+/// Counts of requests. A resized block counts again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Asked {
     pub count: u64,
@@ -23,7 +23,7 @@ thread_local! {
     static FAILS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What the calling thread has asked for so far.
+/// The requests of the calling thread so far.
 pub fn asked() -> Asked {
     compiler_fence(Ordering::SeqCst);
     let asked = ASKED.get();
@@ -31,7 +31,7 @@ pub fn asked() -> Asked {
     asked
 }
 
-/// What it has asked for since then.
+/// The requests of the calling thread since then.
 pub fn asked_since(before: Asked) -> Asked {
     let now = asked();
     Asked {
@@ -44,7 +44,8 @@ pub fn asked_since(before: Asked) -> Asked {
 
 /// Whether the calling thread's next requests fail.
 pub fn set_failing(fails: bool) {
-    // The compiler takes it that an allocator looks at nothing of the program's, and would set this later.
+    // The compiler assumes that an allocator reads none of the program's data, and would set this
+    // later.
     compiler_fence(Ordering::SeqCst);
     FAILS.set(fails);
     compiler_fence(Ordering::SeqCst);
@@ -67,7 +68,7 @@ fn taken(size: usize) {
     ASKED.set(asked);
 }
 
-// SAFETY: the blocks are the system's; beside that only cells are changed.
+// SAFETY: the blocks are the system's; only cells are changed besides.
 unsafe impl GlobalAlloc for Oracle {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if FAILS.get() {

@@ -4,6 +4,7 @@ use std::hint::black_box;
 
 use profundo::allocs::{self, Measure};
 use profundo::{Format, Recur, SortBy};
+use profundo_testing::Folder;
 
 use crate::alone;
 
@@ -28,7 +29,7 @@ fn recursive(keep: &mut Vec<Vec<u8>>, depth: u32) {
     }
 }
 
-/// Records the above: a million bytes in one block, a thousand in ten, fifteen in five.
+/// Records a million bytes in one block, a thousand in ten, fifteen in five.
 fn record() {
     let mut keep = Vec::with_capacity(100);
     allocs::profile!(sample_rate = 1.0, {
@@ -39,7 +40,7 @@ fn record() {
     .unwrap();
 }
 
-/// The rows whose function ends so.
+/// The rows whose function ends with this.
 fn rows<'a>(text: &'a str, function: &str) -> Vec<&'a str> {
     text.lines()
         .filter(|line| line.trim_end().ends_with(function))
@@ -94,7 +95,7 @@ fn every_keyword() {
     record();
     let all = report().to_text().unwrap();
     let lines = |report: allocs::Report| report.to_text().unwrap().lines().count();
-    // The standard library's way to a block is hidden where C frames are.
+    // The standard library's way to a block is hidden together with C frames.
     let c = report().c(true).to_text().unwrap();
     assert!(c.contains("raw_vec") && !all.contains("raw_vec"), "{c}");
     assert!(lines(report().maxdepth(0)) < all.lines().count());
@@ -116,7 +117,7 @@ fn every_keyword() {
     let place = |name| order.find(name).unwrap();
     assert!(place("reports::large") < place("reports::small"));
     assert!(place("reports::small") < place("reports::recursive"));
-    // Five levels, or one that has been gone through five times.
+    // Five levels, or one that was entered five times.
     assert_eq!(rows(&all, "reports::recursive").len(), 5 + 4, "{all}");
     let flattened = report().recur(Recur::Flat).to_text().unwrap();
     assert_eq!(
@@ -130,8 +131,13 @@ fn every_keyword() {
         refused.to_string(),
         "reports on allocations always combine the addresses of a line"
     );
-    assert!(report().combine(true).to_text().is_ok());
-    assert!(report().format(Format::Functions).to_text().is_err());
+    let shown = report().combine(true).to_text().unwrap();
+    assert!(shown.contains("reports::large"), "{shown}");
+    let refused = report().format(Format::Functions).to_text().unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "allocations are shown as a tree or as a flat table"
+    );
     assert!(
         report()
             .format(Format::Flat)
@@ -160,10 +166,10 @@ fn to_a_file_and_of_what_was_fetched() {
     record();
     let results = allocs::fetch().unwrap();
     allocs::clear();
-    let path = std::env::temp_dir().join(format!("profundo-allocs-{}.txt", std::process::id()));
+    let folder = Folder::new("allocs");
+    let path = folder.join("allocs.txt");
     results.report().write_path(&path).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::remove_file(&path).unwrap();
     assert!(text.contains("reports::large"), "{text}");
     let mut out = Vec::new();
     allocs::print_to(&mut out, &results).unwrap();
@@ -175,21 +181,21 @@ fn saved_and_loaded() {
     let _alone = alone();
     record();
     let results = allocs::fetch().unwrap();
-    let path = std::env::temp_dir().join(format!("allocs-{}.profundo", std::process::id()));
+    let folder = Folder::new("allocs");
+    let path = folder.join("allocs.profundo");
     results.save(&path).unwrap();
     let (data, _) = profundo::load(&path).unwrap();
-    std::fs::remove_file(&path).unwrap();
     let (saved, loaded) = (&results.profile().heap, &data.profile().heap);
     assert_eq!(saved.sampling, loaded.sampling);
-    let told = |profile: &profundo::model::Profile| -> Vec<(u64, String, bool, usize)> {
+    let blocks_of = |profile: &profundo::model::Profile| -> Vec<(u64, String, bool, usize)> {
         (profile.heap.blocks.iter())
-            .map(|it| {
-                let name = profile.strings.get(it.type_name).to_owned();
-                let depth = profile.stacks.locations(it.stack).count();
-                (it.size, name, it.freed.is_some(), depth)
+            .map(|block| {
+                let name = profile.strings.get(block.type_name).to_owned();
+                let depth = profile.stacks.locations(block.stack).count();
+                (block.size, name, block.freed.is_some(), depth)
             })
             .collect()
     };
     assert!(!saved.blocks.is_empty());
-    assert_eq!(told(results.profile()), told(data.profile()));
+    assert_eq!(blocks_of(results.profile()), blocks_of(data.profile()));
 }

@@ -1,5 +1,5 @@
-//! Recorded at random: the sums are right whatever the sizes. Gaps are drawn anew each time, so the bounds
-//! are so wide that one run in some hundred thousand misses them.
+//! Random sampling: the sums are unbiased whatever the sizes. Gaps are drawn anew each time, so the
+//! bounds are wide: one run in some hundred thousand fails.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::hint::black_box;
@@ -8,7 +8,7 @@ use profundo::allocs::{self, Rate};
 
 use crate::{alone, my_number};
 
-/// Allocates and frees so many blocks of a size.
+/// Allocates and frees this many blocks of a size.
 fn allocate(size: usize, count: u64) {
     let layout = Layout::from_size_align(size, 8).unwrap();
     for _ in 0..count {
@@ -24,9 +24,9 @@ fn allocate(size: usize, count: u64) {
 #[test]
 fn no_size_is_seen_too_often_or_too_seldom() {
     const MEAN: u64 = 16 << 10;
-    /// Standard deviations.
+    /// Bound in standard deviations.
     const WIDE: f64 = 5.0;
-    /// Where nearly all are recorded, a few that are not are no normal distribution.
+    /// If nearly all are recorded, the few others are not normally distributed.
     const FEW: f64 = 3.5;
     let _alone = alone();
     let me = my_number();
@@ -43,14 +43,14 @@ fn no_size_is_seen_too_often_or_too_seldom() {
     ] {
         let size = size as u64;
         let chance = -(-(size as f64) / MEAN as f64).exp_m1();
-        // About 900 are recorded of small ones.
+        // About 900 of the small ones are recorded.
         let count = ((900.0 / chance) as u64).clamp(20, 2_000_000);
         allocs::profile!(sample_bytes = MEAN, allocate(size as usize, count)).unwrap();
         let results = allocs::fetch().unwrap();
         allocs::clear();
         let mine = results
             .iter()
-            .filter(|it| it.thread() == me && it.size() == size);
+            .filter(|alloc| alloc.thread() == me && alloc.size() == size);
         let (mut seen, mut bytes) = (0_u64, 0.0);
         for alloc in mine {
             seen += 1;
@@ -89,7 +89,7 @@ fn events_are_all_alike() {
         for size in [8, 1 << 20] {
             let mine = results
                 .iter()
-                .filter(|it| it.thread() == me && it.size() == size);
+                .filter(|alloc| alloc.thread() == me && alloc.size() == size);
             let seen = mine.count() as f64;
             let expected = count as f64 * rate;
             let deviation = (expected * (1.0 - rate)).sqrt();
@@ -101,14 +101,14 @@ fn events_are_all_alike() {
         assert!(
             results
                 .iter()
-                .all(|it| (it.weight() - 1.0 / rate).abs() < 1e-9)
+                .all(|alloc| (alloc.weight() - 1.0 / rate).abs() < 1e-9)
         );
     }
 }
 
 #[test]
 fn intervals_hold_the_true_value() {
-    // 95 % of them do, or a little less where there are few blocks.
+    // 95 % of the intervals hold the true value, or a little less where there are few blocks.
     const RUNS: usize = 100;
     const TRUE: f64 = (64 * 5000 + 5000 * 100) as f64;
     let _alone = alone();
@@ -126,7 +126,7 @@ fn intervals_hold_the_true_value() {
             .split_whitespace()
             .filter_map(|word| word.parse::<f64>().ok());
         let (low, high) = (numbers.next().unwrap(), numbers.next().unwrap());
-        // What little other threads may have allocated does not count.
+        // The little that other threads may have allocated does not count.
         held += usize::from((low..=high).contains(&TRUE));
         assert!(low < high && high - low < TRUE / 2.0, "{text}");
     }
@@ -146,7 +146,7 @@ fn several_rates_add_up() {
     let results = allocs::fetch().unwrap();
     let mine = results
         .iter()
-        .filter(|it| it.thread() == me && it.size() == 333);
+        .filter(|alloc| alloc.thread() == me && alloc.size() == 333);
     let (mut sum, mut variance) = (0.0, 0.0);
     for alloc in mine {
         let weight = alloc.weight();
@@ -173,6 +173,6 @@ fn by_default_it_is_by_bytes() {
     let results = allocs::fetch().unwrap();
     let large = results
         .iter()
-        .filter(|it| it.thread() == me && it.size() == 8 << 20);
+        .filter(|alloc| alloc.thread() == me && alloc.size() == 8 << 20);
     assert!((39..=40).contains(&large.count()));
 }

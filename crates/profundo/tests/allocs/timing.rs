@@ -30,7 +30,7 @@ fn they_print_and_pass_on() {
 fn waits_for_locks_are_counted() {
     static LOCK: Mutex<u32> = Mutex::new(0);
     assert_eq!(
-        profundo::lock_conflicts!(*LOCK.lock().unwrap() += 1).map(|it| it < 1000),
+        profundo::lock_conflicts!(*LOCK.lock().unwrap() += 1).map(|conflicts| conflicts < 1000),
         Some(true)
     );
     let conflicts = profundo::lock_conflicts!({

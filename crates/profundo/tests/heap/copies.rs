@@ -1,11 +1,11 @@
-//! The copy of the process: nobody sees it, and one is made at a time.
+//! The copy of the process is invisible to the program, and only one exists at a time.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use profundo::{Error, heap};
 
-use crate::{Folder, turn};
+use crate::{folder, turn};
 
 static ENDED: AtomicU32 = AtomicU32::new(0);
 
@@ -14,9 +14,9 @@ extern "C" fn count(_: libc::c_int) {
 }
 
 #[test]
-fn the_program_is_told_of_no_child() {
+fn the_program_is_notified_of_no_child() {
     let _turn = turn();
-    let folder = Folder::new();
+    let folder = folder();
     // SAFETY: the handler adds to an atomic.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -37,7 +37,7 @@ fn the_program_is_told_of_no_child() {
         });
         for _ in 0..5 {
             heap::options()
-                .to(folder.file("x.heapsnapshot"))
+                .to(folder.join("x.heapsnapshot"))
                 .take()
                 .unwrap();
         }
@@ -58,13 +58,13 @@ fn the_program_is_told_of_no_child() {
 #[test]
 fn two_at_once_are_one_and_a_refusal() {
     let _turn = turn();
-    let folder = Folder::new();
+    let folder = folder();
     let both = Barrier::new(2);
     let mut refused = 0;
     for _ in 0..5 {
         let take = |name| {
             both.wait();
-            heap::options().to(folder.file(name)).take()
+            heap::options().to(folder.join(name)).take()
         };
         let outcomes = std::thread::scope(|scope| {
             let other = scope.spawn(|| take("a.heapsnapshot"));
@@ -86,22 +86,23 @@ fn two_at_once_are_one_and_a_refusal() {
         folder
             .names()
             .iter()
-            .all(|it| it.ends_with(".heapsnapshot"))
+            .all(|name| name.ends_with(".heapsnapshot"))
     );
-    // Whether they meet is chance, so how often is not asked.
+    // Collisions are random, so their number is not checked.
     assert!(refused <= 5);
 }
 
 #[test]
 fn a_forked_child_takes_its_own() {
     let _turn = turn();
-    let folder = Folder::new();
-    let path = folder.file("child.heapsnapshot");
+    let folder = folder();
+    let path = folder.join("child.heapsnapshot");
     heap::options()
-        .to(folder.file("parent.heapsnapshot"))
+        .to(folder.join("parent.heapsnapshot"))
         .take()
         .unwrap();
-    // SAFETY: the child does what the test does and leaves by `_exit`. The other threads of the tests wait for their turn.
+    // SAFETY: the child does what the test does and leaves by `_exit`. The other threads of the
+    // tests wait for their turn.
     unsafe {
         let pid = libc::fork();
         if pid == 0 {

@@ -1,4 +1,4 @@
-//! A snapshot, read again.
+//! A snapshot, read back.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use profundo::heap;
 use serde_json::Value;
 
-use crate::Folder;
+use crate::folder;
 
 /// An object.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Node {
     pub name: String,
     pub id: u64,
     pub size: u64,
-    /// What it is called, and the row that it leads to.
+    /// The names of its references, and the rows that they lead to.
     pub edges: Vec<(String, usize)>,
 }
 
@@ -24,15 +24,15 @@ pub struct Node {
 pub struct Graph {
     pub nodes: Vec<Node>,
     rows: HashMap<u64, usize>,
-    /// The rows to which threads, data and other memory lead.
+    /// The rows referenced by threads, data and other memory.
     held: HashSet<usize>,
 }
 
 impl Graph {
-    /// What there is now.
+    /// A snapshot of the present heap.
     pub fn take() -> Self {
-        let folder = Folder::new();
-        let path = folder.file("x.heapsnapshot");
+        let folder = folder();
+        let path = folder.join("x.heapsnapshot");
         let snapshot = heap::options().to(&path).take().unwrap();
         let graph = Self::read(&path);
         assert_eq!(graph.nodes.len() as u64, snapshot.nodes());
@@ -46,12 +46,12 @@ impl Graph {
         let value: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         let numbers = |name: &str| -> Vec<u64> {
             let all = value[name].as_array().unwrap();
-            all.iter().map(|it| it.as_u64().unwrap()).collect()
+            all.iter().map(|number| number.as_u64().unwrap()).collect()
         };
         let texts = |value: &Value| -> Vec<String> {
             let all = value.as_array().unwrap();
             all.iter()
-                .map(|it| it.as_str().unwrap().to_owned())
+                .map(|text| text.as_str().unwrap().to_owned())
                 .collect()
         };
         let strings = texts(&value["strings"]);
@@ -85,7 +85,7 @@ impl Graph {
         graph
     }
 
-    /// The block at an address, which is given in a form in which it is none.
+    /// The block at an address, which is passed in a hidden form so that it is not a reference.
     #[track_caller]
     pub fn at(&self, hidden: Hidden) -> &Node {
         let row = self.rows.get(&hidden.address());
@@ -96,7 +96,7 @@ impl Graph {
         self.rows.contains_key(&hidden.address())
     }
 
-    /// To which blocks a block's words point, by their places in it.
+    /// The targets of a block's words, by the words' positions.
     #[track_caller]
     pub fn edges(&self, hidden: Hidden) -> Vec<(u64, u64)> {
         let edges = self.at(hidden).edges.iter();
@@ -108,7 +108,7 @@ impl Graph {
             .collect()
     }
 
-    /// All those to which one comes from a row.
+    /// All rows reachable from a row.
     pub fn reach(&self, from: usize) -> HashSet<usize> {
         let mut reached = HashSet::from([from]);
         let mut fresh = vec![from];
@@ -127,22 +127,22 @@ impl Graph {
         found.unwrap_or_else(|| panic!("no {name}"))
     }
 
-    /// Whether nobody leads to a block.
+    /// Whether a block is unreachable.
     pub fn is_lost(&self, hidden: Hidden) -> bool {
         !self.held.contains(&self.rows[&hidden.address()])
     }
 
-    /// Whether a block hangs right below `(Unreachable)`.
+    /// Whether a block is directly below `(Unreachable)`.
     pub fn is_head(&self, hidden: Hidden) -> bool {
         let row = self.rows[&hidden.address()];
         let unreachable = &self.nodes[self.row_named("(Unreachable)")];
         unreachable.edges.iter().any(|(_, to)| *to == row)
     }
 
-    /// The names of the roots that lead right to a block, with the words.
+    /// The names of the roots that refer directly to a block, with the words.
     pub fn roots_of(&self, hidden: Hidden) -> Vec<(String, String)> {
         let row = self.rows[&hidden.address()];
-        let roots = self.nodes.iter().filter(|it| it.kind == "synthetic");
+        let roots = self.nodes.iter().filter(|node| node.kind == "synthetic");
         roots
             .flat_map(|root| root.edges.iter().map(move |edge| (root, edge)))
             .filter(|(_, (_, to))| *to == row)
@@ -151,7 +151,7 @@ impl Graph {
     }
 }
 
-/// An address that no word of the program shows.
+/// An address in a form that no word of the program shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hidden(pub u64);
 
@@ -165,7 +165,7 @@ impl Hidden {
     }
 }
 
-/// Writes over what earlier calls have left on the stack.
+/// Overwrites what earlier calls have left on the stack.
 #[inline(never)]
 pub fn scrub() {
     let mut room = [0_u8; 128 << 10];

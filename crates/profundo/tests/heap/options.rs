@@ -1,19 +1,19 @@
-//! What can be chosen, and what is refused.
+//! Options of a snapshot, and refusals.
 
 use std::hint::black_box;
 
 use profundo::{Error, heap};
 
 use crate::graph::{Graph, Hidden};
-use crate::{Folder, turn};
+use crate::{folder, turn};
 
 #[test]
 fn text_is_left_out_unless_it_is_wanted() {
     let _turn = turn();
-    let folder = Folder::new();
+    let folder = folder();
     let text = black_box(format!("redact_{}", "this"));
     let at = Hidden::of(text.as_ptr());
-    let path = folder.file("a.heapsnapshot");
+    let path = folder.join("a.heapsnapshot");
     heap::options().to(&path).take().unwrap();
     assert!(
         !std::fs::read_to_string(&path)
@@ -31,8 +31,8 @@ fn text_is_left_out_unless_it_is_wanted() {
 #[test]
 fn every_object_can_count_as_one() {
     let _turn = turn();
-    let folder = Folder::new();
-    let path = folder.file("a.heapsnapshot");
+    let folder = folder();
+    let path = folder.join("a.heapsnapshot");
     heap::options().all_one(true).to(&path).take().unwrap();
     let graph = Graph::read(&path);
     assert!(graph.nodes.len() > 10);
@@ -42,30 +42,31 @@ fn every_object_can_count_as_one() {
 #[test]
 fn parts_are_made_one_file_later() {
     let _turn = turn();
-    let folder = Folder::new();
-    let prefix = folder.file("p");
+    let folder = folder();
+    let prefix = folder.join("p");
     let snapshot = heap::options().streaming(true).to(&prefix).take().unwrap();
     assert_eq!(
         folder.names(),
         ["p.edges", "p.metadata.json", "p.nodes", "p.strings"]
     );
-    let out = folder.file("out.heapsnapshot");
+    let out = folder.join("out.heapsnapshot");
     heap::assemble(&prefix, &out).unwrap();
     assert_eq!(Graph::read(&out).nodes.len() as u64, snapshot.nodes());
     heap::remove_parts(&prefix).unwrap();
     heap::remove_parts(&prefix).unwrap();
     assert_eq!(folder.names(), ["out.heapsnapshot"]);
-    // What is not whole is no snapshot, and what was there stays.
-    std::fs::write(folder.file("p.nodes"), [0; 10]).unwrap();
-    assert!(heap::assemble(&prefix, &out).is_err());
+    // An incomplete set of parts is no snapshot, and existing files stay.
+    std::fs::write(folder.join("p.nodes"), [0; 10]).unwrap();
+    let error = heap::assemble(&prefix, &out).unwrap_err();
+    assert!(error.to_string().contains("p."), "{error}");
     assert_eq!(Graph::read(&out).nodes.len() as u64, snapshot.nodes());
 }
 
 #[test]
-fn it_goes_where_it_is_told_to() {
+fn a_snapshot_goes_to_the_given_place() {
     let _turn = turn();
-    let folder = Folder::new();
-    let snapshot = heap::options().dir(&folder.0).take().unwrap();
+    let folder = folder();
+    let snapshot = heap::options().dir(folder.path()).take().unwrap();
     let name = snapshot.path().file_name().unwrap().to_str().unwrap();
     assert!(
         name.starts_with(&format!("{}_", std::process::id())),
@@ -87,18 +88,19 @@ fn it_goes_where_it_is_told_to() {
 #[test]
 fn what_cannot_be_written_leaves_nothing() {
     let _turn = turn();
-    let folder = Folder::new();
-    let inside = folder.file("none").join("x.heapsnapshot");
+    let folder = folder();
+    let inside = folder.join("none").join("x.heapsnapshot");
     let error = heap::options().to(&inside).take().unwrap_err();
     assert!(matches!(error, Error::Format(_)), "{error}");
     // A folder is in the way of the file, but not of its parts.
-    std::fs::create_dir_all(folder.file("y.heapsnapshot/z")).unwrap();
-    let error = heap::options().to(folder.file("y.heapsnapshot")).take();
-    assert!(error.is_err());
+    std::fs::create_dir_all(folder.join("y.heapsnapshot/z")).unwrap();
+    let error = heap::options().to(folder.join("y.heapsnapshot")).take();
+    let error = error.unwrap_err();
+    assert!(error.to_string().contains("y.heapsnapshot"), "{error}");
     assert_eq!(folder.names(), ["y.heapsnapshot"]);
-    // And it can be done after.
+    // It can be assembled later.
     heap::options()
-        .to(folder.file("x.heapsnapshot"))
+        .to(folder.join("x.heapsnapshot"))
         .take()
         .unwrap();
 }

@@ -1,4 +1,4 @@
-//! What is in the pages of the allocator's memory, and lines on what was allocated.
+//! The contents of the allocator's pages, and log lines on allocations.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use profundo::{allocs, heap};
 use serde_json::Value;
 
 use crate::graph::Hidden;
-use crate::{Folder, turn};
+use crate::{folder, turn};
 
 #[test]
 fn each_page_says_what_begins_in_it() {
     let _turn = turn();
-    let folder = Folder::new();
+    let folder = folder();
     let boxes: Vec<Box<[u64; 5]>> = black_box((0..2000).map(|at| Box::new([at; 5])).collect());
-    let path = heap::take_page_profile(folder.file("pages.json")).unwrap();
+    let path = heap::take_page_profile(folder.join("pages.json")).unwrap();
     assert_eq!(folder.names(), ["pages.json"]);
     let value: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let pages = value["pages"].as_array().unwrap();
@@ -29,20 +29,25 @@ fn each_page_says_what_begins_in_it() {
     let mut found = 0;
     let ours: std::collections::HashSet<u64> = boxes
         .iter()
-        .map(|it| Hidden::of(&raw const **it).address() / 4096 * 4096)
+        .map(|value| Hidden::of(&raw const **value).address() / 4096 * 4096)
         .collect();
     for page in pages.iter().filter(|page| ours.contains(&address(page))) {
         let objects = page["objects"].as_array().unwrap();
-        let boxes = objects.iter().filter(|it| *it == "Box<[u64; 5]>").count();
-        // Forty bytes and a head, by sixteens.
+        let boxes = objects
+            .iter()
+            .filter(|object| *object == "Box<[u64; 5]>")
+            .count();
+        // Forty bytes and a header, rounded up to 16.
         if boxes == objects.len() {
             assert_eq!(page["object_size"], 48);
         }
         found += boxes;
     }
-    // While other threads allocate, the account of their arenas may not end; ours does.
+    // While other threads allocate, the listing of their arenas may be incomplete; ours is
+    // complete.
     assert!(found >= 1990, "{found}");
-    assert!(heap::take_page_profile("/proc/nothing/x.json").is_err());
+    let error = heap::take_page_profile("/proc/nothing/x.json").unwrap_err();
+    assert!(error.to_string().contains("No such file"), "{error}");
     drop(boxes);
 }
 
@@ -54,6 +59,7 @@ fn lines_come_until_they_are_not_wanted() {
     allocs::enable_logging(false).unwrap();
     allocs::enable_logging(false).unwrap();
     let threads = std::fs::read_dir("/proc/self/task").unwrap();
-    let names = threads.filter_map(|it| std::fs::read_to_string(it.ok()?.path().join("comm")).ok());
+    let names =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
     assert!(!names.into_iter().any(|name| name.trim() == "profundo-log"));
 }

@@ -1,4 +1,4 @@
-//! Heaps whose graphs are known.
+//! Heaps with known graphs.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, LinkedList};
@@ -17,7 +17,7 @@ fn a_vec_of_boxes_refers_to_each_by_its_place() {
     let at = Hidden::of(boxes.as_ptr());
     let expected: Vec<_> = (0..)
         .step_by(8)
-        .zip(boxes.iter().map(|it| &raw const **it as u64))
+        .zip(boxes.iter().map(|value| &raw const **value as u64))
         .collect();
     assert_eq!(graph.edges(at), expected);
     let node = graph.at(at);
@@ -37,7 +37,7 @@ struct Knot {
     held: Box<u64>,
 }
 
-/// Two that hold each other, and where they are.
+/// Two knots that hold each other, and their addresses.
 #[inline(never)]
 fn knots() -> (Rc<Knot>, [Hidden; 2], [Hidden; 2]) {
     let knot = |number| {
@@ -69,7 +69,7 @@ fn a_cycle_of_rcs_is_there_as_long_as_somebody_has_it_and_lost_after() {
     let (first, both, held) = black_box(knots());
     let graph = Graph::take();
     let addresses = |graph: &Graph, at| -> Vec<u64> {
-        let mut all: Vec<_> = graph.edges(at).into_iter().map(|it| it.1).collect();
+        let mut all: Vec<_> = graph.edges(at).into_iter().map(|edge| edge.1).collect();
         all.sort_unstable();
         all
     };
@@ -84,20 +84,24 @@ fn a_cycle_of_rcs_is_there_as_long_as_somebody_has_it_and_lost_after() {
         assert_eq!(graph.at(both[own]).name, "Rc<heap::shapes::Knot>");
     }
     drop((first, graph));
-    // A few words that were left behind may hold some of them.
+    // A few stale words may hold some of them.
     let lost: Vec<_> = (0..50).map(|_| lost_knots()).collect();
     scrub();
     let graph = Graph::take();
     let mut count = 0;
     for (both, held) in lost {
-        assert!([both, held].iter().flatten().all(|&it| graph.has(it)));
-        if [both, held].iter().flatten().any(|&it| !graph.is_lost(it)) {
+        assert!([both, held].iter().flatten().all(|&value| graph.has(value)));
+        if [both, held]
+            .iter()
+            .flatten()
+            .any(|&value| !graph.is_lost(value))
+        {
             continue;
         }
         count += 1;
         let heads = both.iter().filter(|&&it| graph.is_head(it)).count();
         assert_eq!(heads, 1, "one of a ring is enough");
-        assert!(!held.iter().any(|&it| graph.is_head(it)));
+        assert!(!held.iter().any(|&value| graph.is_head(value)));
     }
     assert!(count >= 10, "{count} are lost");
 }
@@ -111,7 +115,7 @@ fn a_map_refers_to_what_it_has() {
         let to = node.edges.iter().map(|(_, to)| graph.nodes[*to].id);
         let to: std::collections::HashSet<u64> = to.collect();
         map.values()
-            .all(|it| to.contains(&(&raw const **it as u64)))
+            .all(|value| to.contains(&(&raw const **value as u64)))
     });
     let names: Vec<_> = tables.map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["HashMap<u32, Box<u64>>"]);
@@ -124,13 +128,13 @@ fn a_list_is_a_chain_in_both_directions() {
     let list: LinkedList<u64> = black_box((0..50).collect());
     let graph = Graph::take();
     let nodes: Vec<u64> = {
-        // An element lies in its node, which may begin before it.
-        let inside = list.iter().map(|it| &raw const *it as u64);
+        // An element is inside its node, which may start before it.
+        let inside = list.iter().map(|value| &raw const *value as u64);
         let begin = |at: u64| {
             let found = graph
                 .nodes
                 .iter()
-                .find(|it| (it.id..it.id + it.size).contains(&at));
+                .find(|node| (node.id..node.id + node.size).contains(&at));
             found.expect("it is in a block").id
         };
         inside.map(begin).collect()
@@ -139,7 +143,7 @@ fn a_list_is_a_chain_in_both_directions() {
         let mut to: Vec<u64> = graph
             .edges(Hidden(!node))
             .into_iter()
-            .map(|it| it.1)
+            .map(|edge| edge.1)
             .collect();
         let neighbours = [index.checked_sub(1), Some(index + 1)];
         let neighbours = neighbours.into_iter().flatten();
@@ -170,7 +174,7 @@ fn what_was_leaked_is_lost_with_all_that_it_held() {
     scrub();
     let graph = Graph::take();
     let lost = leaked.iter().filter(|&&it| graph.is_lost(it)).count();
-    // Some may still be in a word of the stack that nobody has written over.
+    // Some may still be in a stale word of the stack.
     assert!(lost >= leaked.len() / 2, "{lost} of {}", leaked.len());
     for pair in leaked.chunks(2).filter(|pair| graph.is_lost(pair[0])) {
         assert!(graph.is_head(pair[0]) && !graph.is_head(pair[1]));
@@ -183,17 +187,17 @@ fn what_was_leaked_is_lost_with_all_that_it_held() {
 fn what_only_another_threads_stack_holds_is_held_by_that_thread() {
     let _turn = turn();
     let (stop, stopped) = mpsc::channel::<()>();
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let thread = std::thread::Builder::new()
         .name("holder".into())
         .spawn(move || {
             let held = black_box([Box::new(1_u64), Box::new(2)]);
-            tell.send(Hidden::of(&raw const *held[1])).unwrap();
+            sender.send(Hidden::of(&raw const *held[1])).unwrap();
             let _ = stopped.recv();
             assert_eq!(*black_box(&held)[1], 2);
         });
-    let held = told.recv().unwrap();
-    // Until it waits.
+    let held = receiver.recv().unwrap();
+    // Until the thread waits.
     std::thread::sleep(std::time::Duration::from_millis(20));
     scrub();
     let graph = Graph::take();
@@ -207,7 +211,7 @@ fn what_only_another_threads_stack_holds_is_held_by_that_thread() {
     thread.unwrap().join().unwrap();
 }
 
-/// Takes a snapshot, and says whether the block there is lost.
+/// Takes a snapshot, and returns whether the block at this address is unreachable.
 #[cfg(target_arch = "x86_64")]
 extern "C" fn is_lost(hidden: u64) -> u64 {
     scrub();
@@ -223,11 +227,11 @@ fn leak_one() -> Hidden {
 #[test]
 fn what_only_a_register_of_the_caller_holds_is_not_lost() {
     let _turn = turn();
-    // The word is made of what hides it in the register, and stands nowhere else.
+    // The word is computed from the hidden one in the register, and is nowhere else.
     let ask = |hidden: Hidden, turned: u64| {
         let answer: u64;
-        // SAFETY: the registers are put back before the end, the stack is aligned for the call, and what that may change
-        // is said.
+        // SAFETY: the registers are put back before the end, the stack is aligned for the call, and
+        // clobbers are declared.
         unsafe {
             std::arch::asm!(
                 "push rbx",
@@ -249,16 +253,16 @@ fn what_only_a_register_of_the_caller_holds_is_not_lost() {
         }
         answer == 1
     };
-    // Some of them may still be in words that were left behind.
+    // Some of them may still be in stale words.
     let mut all: Vec<Hidden> = (0..50).map(|_| leak_one()).collect();
     scrub();
     let graph = Graph::take();
-    all.retain(|&it| graph.is_lost(it));
+    all.retain(|&value| graph.is_lost(value));
     assert!(all.len() >= 10, "{}", all.len());
-    // It has the addresses.
+    // The graph has the addresses.
     drop(graph);
     let some = all.iter().take(2);
-    let lost: Vec<Hidden> = some.copied().filter(|&it| ask(it, 0)).collect();
+    let lost: Vec<Hidden> = some.copied().filter(|&value| ask(value, 0)).collect();
     assert!(!lost.is_empty());
-    assert!(lost.iter().all(|&it| !ask(it, u64::MAX)));
+    assert!(lost.iter().all(|&value| !ask(value, u64::MAX)));
 }

@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use profundo::heap;
 
 use crate::graph::{Graph, Hidden};
-use crate::{Folder, turn};
+use crate::{folder, turn};
 
 const THREADS: u64 = 16;
-/// How many blocks come before a thread rests for a moment.
+/// The number of blocks before a thread rests for a moment.
 const AT_ONCE: u64 = if cfg!(debug_assertions) { 20 } else { 5000 };
-/// Without optimization each takes a hundred times as long.
-const SNAPSHOTS: usize = if cfg!(debug_assertions) { 15 } else { 200 };
+/// Without optimization each snapshot takes a hundred times as long.
+const SNAPSHOTS: usize = if cfg!(debug_assertions) { 3 } else { 50 };
+const MANY_SNAPSHOTS: usize = if cfg!(debug_assertions) { 15 } else { 200 };
 
-/// Blocks come, grow and go, on no more than a few dozen at a time.
+/// Allocates, grows and frees blocks, at most a few dozen at a time.
 fn storm(number: u64, stop: &AtomicBool) -> u64 {
     let mut kept: Vec<Vec<u64>> = Vec::new();
     let mut random = number;
@@ -33,7 +34,7 @@ fn storm(number: u64, stop: &AtomicBool) -> u64 {
         }
         round += 1;
         if round % AT_ONCE == 0 {
-            // Whoever takes the snapshots needs a CPU, too.
+            // The thread that takes the snapshots needs a CPU, too.
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
     }
@@ -42,26 +43,39 @@ fn storm(number: u64, stop: &AtomicBool) -> u64 {
 
 #[test]
 fn what_stays_is_in_each_snapshot_whatever_else_happens() {
+    take(SNAPSHOTS);
+}
+
+#[test]
+#[ignore = "long: some minutes of snapshots while many threads allocate"]
+fn what_stays_is_in_each_of_many_snapshots() {
+    take(MANY_SNAPSHOTS);
+}
+
+fn take(snapshots: usize) {
     let _turn = turn();
-    let folder = Folder::new();
+    let folder = folder();
     let boxes: Vec<Box<u64>> = black_box((0..100).map(Box::new).collect());
     let at = Hidden::of(boxes.as_ptr());
-    let expected: Vec<u64> = boxes.iter().map(|it| &raw const **it as u64).collect();
+    let expected: Vec<u64> = boxes
+        .iter()
+        .map(|value| &raw const **value as u64)
+        .collect();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for number in 0..THREADS {
             let stop = &stop;
             scope.spawn(move || black_box(storm(number, stop)));
         }
-        for round in 0..SNAPSHOTS {
-            let path = folder.file("x.heapsnapshot");
-            // An object without a reference to it would be an error.
+        for round in 0..snapshots {
+            let path = folder.join("x.heapsnapshot");
+            // A reference to a missing object would be an error.
             let snapshot = heap::options().to(&path).take().unwrap();
             assert_eq!(snapshot.missed(), 0);
             if round % 10 == 0 {
                 let graph = Graph::read(&path);
                 let edges = graph.edges(at);
-                assert!(edges.iter().map(|it| it.1).eq(expected.iter().copied()));
+                assert!(edges.iter().map(|edge| edge.1).eq(expected.iter().copied()));
                 assert!(!graph.is_lost(at));
             }
         }

@@ -1,4 +1,4 @@
-//! `bench!`: how often an expression runs, in which order, and what is said of it.
+//! `bench!`: the number of runs of an expression, their order, and the output.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use profundo::bench::{Options, black_box};
 use crate::alone::alone;
 
 #[test]
-fn an_expression_runs_as_often_as_it_is_told_to() {
+fn an_expression_runs_as_often_as_the_options_ask() {
     let _alone = alone();
     let count = Cell::new(0);
     let options = Options::new().number(7).repeat(3);
@@ -39,7 +39,7 @@ fn the_number_of_loops_is_found() {
         count.set(count.get() + 1);
         std::thread::sleep(Duration::from_millis(3));
     });
-    // 1, 2, 5 and 10 of them, or fewer where each takes longer, and one run more.
+    // 1, 2, 5 and 10 loops, or fewer where each takes longer, and one run more.
     let found = [(10, 28), (5, 13), (2, 5), (1, 2)];
     let loops = count.get();
     assert!(
@@ -67,7 +67,7 @@ fn candidates_run_in_turn() {
         sorted.sort_unstable();
         assert_eq!(sorted, b"abc", "{log}");
     }
-    let place = |round: &[u8], who| round.iter().position(|it| *it == who);
+    let place = |round: &[u8], who| round.iter().position(|candidate| *candidate == who);
     let before = rounds
         .iter()
         .filter(|round| place(round, b'a') < place(round, b'b'));
@@ -76,14 +76,14 @@ fn candidates_run_in_turn() {
 }
 
 #[test]
-fn what_takes_much_longer_is_told() {
+fn much_longer_candidates_are_reported() {
     let _alone = alone();
     let numbers: Vec<u64> = (0..20_000).collect();
     let options = Options::new().number(5).repeat(12);
     let two = bench!(
         options = options;
-        "all" => black_box(&numbers).iter().map(|it| black_box(*it)).sum::<u64>(),
-        "few" => black_box(&numbers[..200]).iter().map(|it| black_box(*it)).sum::<u64>(),
+        "all" => black_box(&numbers).iter().map(|number| black_box(*number)).sum::<u64>(),
+        "few" => black_box(&numbers[..200]).iter().map(|number| black_box(*number)).sum::<u64>(),
     );
     assert_eq!(two.fastest(), Some("few"));
     assert!(two.ratio("all", "few").unwrap().low > 5.0, "{two}");
@@ -93,7 +93,7 @@ fn what_takes_much_longer_is_told() {
     let json = String::from_utf8(json).unwrap();
     assert!(json.contains("\"subject\": \"rust\""), "{json}");
     assert!(json.contains("\"fastest\": \"few\""), "{json}");
-    // Where it was measured is in it, so that it can be compared with another day's.
+    // It has the machine, so that it can be compared with a later day's.
     assert!(!json.contains("\"cpus\": 0,"), "{json}");
     assert!(json.contains("\"kernel\": \""), "{json}");
 }

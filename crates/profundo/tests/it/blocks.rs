@@ -1,4 +1,4 @@
-//! A profile read word by word, as a viewer that knows Julia's layout would.
+//! A profile read word by word, as by a viewer that knows Julia's layout.
 
 use profundo::{
     Data, META_OFFSET_CPUCYCLECLOCK, META_OFFSET_SLEEPSTATE, META_OFFSET_TASKID,
@@ -50,7 +50,7 @@ pub fn my_number(data: &Data) -> u64 {
     threads.find(|thread| thread.tid == tid).unwrap().number
 }
 
-/// The samples of the calling thread. The others are those of tests that wait for their turn.
+/// The samples of the calling thread. The others are those of waiting tests.
 pub fn mine(data: &Data) -> Vec<Block> {
     let number = my_number(data);
     let mut blocks = blocks(&data.words());
@@ -58,8 +58,8 @@ pub fn mine(data: &Data) -> Vec<Block> {
     blocks
 }
 
-/// Asserts that at least four of five samples, and so many at least, have a function. On a loaded
-/// machine samples are few, and each counts for more time.
+/// Asserts that a function is in at least four of five samples, and in at least this many. On a
+/// loaded machine samples are few, and each counts for more time.
 #[track_caller]
 pub fn assert_mostly(function: &str, at_least: usize, blocks: &[Block], names: &Names) {
     let found = blocks

@@ -1,5 +1,4 @@
-//! The buffer: its size and delay, what happens when it is full, and reading or emptying it
-//! while it is written.
+//! The buffer: its size and delay, behaviour when full, and reading or clearing it during writes.
 
 use profundo::{
     Error, FetchOptions, capacity, clear, fetch, fetch_with, init, is_full, is_running, len,
@@ -41,7 +40,13 @@ fn wrong_settings_are_refused_and_change_nothing() {
     }
     let error = init!(delay = f64::NAN).unwrap_err();
     assert!(matches!(error, Error::DelayNotANumber(_)));
-    assert!(init!(n = 0).is_err() && init!(n = u64::MAX).is_err());
+    for words in [0, u64::MAX] {
+        let said = init!(n = words).unwrap_err().to_string();
+        assert!(
+            said.contains("is not possible; it must be from 1 to 2^40 words"),
+            "{words}: {said}"
+        );
+    }
     let error = profile!(init!(n = 1_000)).unwrap().unwrap_err();
     assert!(error.to_string().contains("while a profile is running"));
     assert_eq!(init!(), (10_000_000, 0.001));

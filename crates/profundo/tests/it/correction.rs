@@ -1,4 +1,4 @@
-//! The line correction: what a program that reloads code says about its lines is believed.
+//! The line correction: the lines of a program that reloads code are taken over.
 
 use std::collections::BTreeSet;
 

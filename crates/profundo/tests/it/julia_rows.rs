@@ -5,15 +5,15 @@ use std::io::Write;
 
 use profundo::*;
 
-/// A row: what it is called in Julia, and what it is here.
+/// A row: Julia's name, and ours.
 struct Row {
     julia: &'static str,
     code: &'static str,
-    /// Never called: that it compiles is the point.
+    /// Never called: it only has to compile.
     _compiled: fn(Given<'_>) -> Result<()>,
 }
 
-/// What the rows take for granted.
+/// The values that the rows assume.
 struct Given<'a> {
     data: Data,
     names: Names,
@@ -211,7 +211,7 @@ rows! {
     "`Profile.clear_malloc_data()`" => { clear_malloc_data() }
 }
 
-/// Spaces say nothing in Rust, and `stringify!` has its own.
+/// Spaces are insignificant in Rust, and `stringify!` adds its own.
 fn without_spaces(code: &str) -> String {
     code.split_whitespace().collect()
 }

@@ -48,7 +48,12 @@ fn words_are_read_and_made_again() {
     let data = data();
     assert_eq!((data.len(), data.has_meta()), (4, true));
     assert_eq!(data.words().as_slice(), WORDS);
-    let states: Vec<State> = data.profile().samples.iter().map(|it| it.state).collect();
+    let states: Vec<State> = data
+        .profile()
+        .samples
+        .iter()
+        .map(|sample| sample.state)
+        .collect();
     let expected = [
         State::Running,
         State::Sleeping,
@@ -87,10 +92,12 @@ fn what_is_not_a_profile_is_refused() {
         let error = Data::from_words(&WORDS[..cut]).unwrap_err();
         assert!(matches!(error, Error::NotAProfile { .. }), "{cut}: {error}");
     }
-    assert!(Data::from_words(&[5, 0]).is_err());
-    assert!(Data::from_words(&[1, 0, 0]).is_err());
+    for words in [&[5, 0][..], &[1, 0, 0]] {
+        let error = Data::from_words(words).unwrap_err();
+        assert!(matches!(error, Error::NotAProfile { .. }), "{error}");
+    }
     assert!(Data::from_words(&[]).unwrap().is_empty());
-    // A sample of no address is still a sample.
+    // A sample without addresses is still a sample.
     let empty_stack = Data::from_words(&[1, 0xa, 100, 1, 0, 0]).unwrap();
     assert_eq!(empty_stack.len(), 1);
 }
@@ -123,10 +130,17 @@ fn a_report_needs_metadata() {
     let stripped = data().strip_meta();
     let error = report().of(&stripped, &names()).to_text().unwrap_err();
     assert!(matches!(error, Error::MissingMetadata));
-    assert!(stripped.get_task_ids(None).is_err() && stripped.get_thread_ids(None).is_err());
-    // Nothing needs none.
+    let tasks = stripped.get_task_ids(None).unwrap_err();
+    let threads = stripped.get_thread_ids(None).unwrap_err();
+    assert!(matches!(tasks, Error::MissingMetadata), "{tasks}");
+    assert!(matches!(threads, Error::MissingMetadata), "{threads}");
+    // Empty data needs no names.
     let nothing = Data::from_words(&[]).unwrap().strip_meta();
-    assert!(report().of(&nothing, &names()).to_text().is_ok());
+    let shown = report().of(&nothing, &names()).to_text().unwrap();
+    assert_eq!(
+        shown.lines().next(),
+        Some("Overhead ╎ [+additional indent] Count File:Line  Function")
+    );
 }
 
 #[test]
@@ -155,7 +169,7 @@ fn flattening_invents_an_address_for_each_inlined_frame() {
         ("beta", 32)
     );
     assert_eq!(frames.len(), 6);
-    // A taken address is not invented.
+    // A used address is not invented again.
     let mut names = names();
     names.insert(u64::MAX - 1, vec![frame("taken", 1)]);
     let (flat, frames) = flatten(&data(), &names).unwrap();

@@ -1,32 +1,27 @@
-//! Names: found for this program's own addresses, asked about callers, saved and loaded.
-
-use std::path::PathBuf;
+//! Names: looked up for this program's own addresses, used in queries for callers, saved and
+//! loaded.
 
 use profundo::{
     Format, GroupBy, SortBy, callers, clear, flatten, load, names_of, print_to, profile, report,
     retrieve, save,
 };
+use profundo_testing::Folder;
 
 use crate::alone::{alone, on_each_engine};
 use crate::blocks::mine;
 use crate::work::{busy, early};
-
-fn scratch(name: &str) -> PathBuf {
-    let name = format!("profundo-{}-{name}.profundo", std::process::id());
-    std::env::temp_dir().join(name)
-}
 
 #[test]
 fn a_saved_profile_prints_the_same() {
     on_each_engine(|_| {
         profile!(early(80)).unwrap();
         let (data, names) = retrieve().unwrap();
-        let path = scratch("same");
+        let folder = Folder::new("lookup");
+        let path = folder.join("same.profundo");
         save(&path, &data, &names).unwrap();
         let loaded = load(&path);
-        std::fs::remove_file(&path).unwrap();
-        let (again, names_again) = loaded.unwrap();
-        assert_eq!(data.words(), again.words());
+        let (loaded_data, loaded_names) = loaded.unwrap();
+        assert_eq!(data.words(), loaded_data.words());
         let reports = [
             report(),
             report().c(true).combine(false),
@@ -36,18 +31,18 @@ fn a_saved_profile_prints_the_same() {
         ];
         for report in reports {
             let before = report.clone().of(&data, &names).width(150);
-            let after = report.of(&again, &names_again).width(150);
+            let after = report.of(&loaded_data, &loaded_names).width(150);
             assert_eq!(before.to_text().unwrap(), after.to_text().unwrap());
         }
         for block in mine(&data) {
             for ip in block.ips {
-                assert_eq!(names.get(ip), names_again.get(ip));
+                assert_eq!(names.get(ip), loaded_names.get(ip));
             }
         }
     });
 }
 
-/// An error says in one sentence what could not be done, with what, and why.
+/// Asserts that an error's one sentence has these parts: the action, its object, and the reason.
 fn assert_says(error: &profundo::Error, parts: [&str; 3]) {
     let text = error.to_string();
     let mut rest = text.as_str();
@@ -55,7 +50,7 @@ fn assert_says(error: &profundo::Error, parts: [&str; 3]) {
         let at = rest.find(part);
         rest = &rest[at.unwrap_or_else(|| panic!("{part:?} is missing: {text}"))..];
     }
-    // Whoever prints the causes too does not print them twice.
+    // A caller that prints the causes too does not print them twice.
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         assert!(!text.contains(&error.to_string()), "twice: {text}: {error}");
@@ -65,14 +60,14 @@ fn assert_says(error: &profundo::Error, parts: [&str; 3]) {
 
 #[test]
 fn a_file_that_is_not_a_profile_is_refused() {
-    let path = scratch("nonsense");
+    let folder = Folder::new("lookup");
+    let path = folder.join("nonsense.profundo");
     assert_says(
         &load(&path).unwrap_err(),
         ["cannot read", "nonsense", "No such file"],
     );
     std::fs::write(&path, "nonsense").unwrap();
     let refused = load(&path);
-    std::fs::remove_file(&path).unwrap();
     assert_says(
         &refused.unwrap_err(),
         ["cannot use", "nonsense", "not a profundo file"],
@@ -95,13 +90,13 @@ fn what_cannot_be_written_says_why() {
         ["cannot create", nowhere, "No such file"],
     );
     let bare = data.strip_meta();
-    let refused = save(scratch("bare"), &bare, &names).unwrap_err();
+    let folder = Folder::new("lookup");
+    let refused = save(folder.join("bare.profundo"), &bare, &names).unwrap_err();
     assert!(refused.to_string().contains("`add_fake_meta`"), "{refused}");
     let faked = bare.add_fake_meta(1, 7).unwrap();
-    let path = scratch("faked");
+    let path = folder.join("faked.profundo");
     save(&path, &faked, &names).unwrap();
     let loaded = load(&path);
-    std::fs::remove_file(&path).unwrap();
     assert_eq!(loaded.unwrap().0.words(), faked.words());
 }
 
@@ -144,10 +139,13 @@ fn callers_are_found_by_name_and_by_function() {
 }
 
 #[test]
-fn nobody_calls_in_an_empty_profile() {
+fn an_empty_profile_has_no_callers() {
     let _alone = alone();
     clear();
     assert!(callers("busy").ask().unwrap().is_empty());
     let question = callers("busy").linerange(1..=2);
-    assert!(question.ask().is_err(), "lines without a file");
+    assert_eq!(
+        question.ask().unwrap_err().to_string(),
+        "lines 1..=2 need a file"
+    );
 }

@@ -1,5 +1,5 @@
 //! `profile!` and `profile_walltime!`: the expression is the caller's own code, runs only if
-//! sampling does, and sampling ends when it is left.
+//! sampling does, and leaving it ends sampling.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,7 +28,7 @@ fn a_busy_loop_is_what_is_seen() {
         assert_mostly("work::busy", 3, &mine, &names);
         assert!(mine.iter().all(|block| block.state == 1));
         assert!(mine.is_sorted_by(|a, b| a.clock < b.clock) && mine[0].clock != 0);
-        // A sample may stand for several ticks; together they are the time that passed.
+        // A sample may stand for several ticks; together they are the elapsed time.
         let profile = data.profile();
         let nanos: u64 = profile.samples.iter().map(|sample| sample.weight.0).sum();
         assert!((150_000_000..400_000_000).contains(&nanos), "{nanos} ns");
@@ -94,9 +94,15 @@ fn sampling_ends_by_return_by_error_and_by_panic() {
     assert_eq!(returns(true).unwrap(), 1);
     assert!(!is_running());
     assert_eq!(returns(false).unwrap(), 2);
-    assert!(fails().is_err() && !is_running());
+    assert_eq!(
+        fails().unwrap_err().to_string(),
+        "invalid digit found in string"
+    );
+    assert!(!is_running());
     let panicked = catch_unwind(|| profile!(panics()).unwrap());
-    assert!(panicked.is_err() && !is_running());
+    let thrown = panicked.unwrap_err();
+    assert_eq!(thrown.downcast_ref(), Some(&"on purpose"));
+    assert!(!is_running());
     let broken = 'outside: {
         profile_walltime!({
             if is_running() {
@@ -116,7 +122,7 @@ fn a_nested_session_is_refused_and_its_expression_does_not_run() {
     let refused = profile!({
         let inner = profile!(ran.set(true));
         let wall = profile_walltime!(ran.set(true));
-        // The refused ones have not stopped this one.
+        // The refused sessions have not stopped this one.
         assert!(is_running());
         [inner, wall]
     });
@@ -126,7 +132,11 @@ fn a_nested_session_is_refused_and_its_expression_does_not_run() {
         assert!(error.to_string().contains("already running"), "{error}");
     }
     assert!(!ran.get() && !is_running());
-    assert!(profile_walltime!(profile!(()).is_err()).unwrap());
+    let inner = profile_walltime!(profile!(())).unwrap();
+    assert_eq!(
+        inner.unwrap_err().to_string(),
+        "a profile is already running in this process; sessions cannot be nested or concurrent"
+    );
 }
 
 #[test]
@@ -166,9 +176,17 @@ fn without_our_allocator_nothing_is_said_of_allocations() {
         !has_run && refused.to_string().contains("#[global_allocator]"),
         "{refused}"
     );
-    assert!(allocs::start(1.0).is_err() && !allocs::is_running());
-    assert!(allocs::here(|| has_run = true).is_err() && !has_run);
-    assert!(allocs::count().is_err() && allocs::peak().is_err());
+    let refusals = [
+        allocs::start(1.0).err(),
+        allocs::here(|| has_run = true).err(),
+        allocs::count().err(),
+        allocs::peak().err(),
+    ];
+    for refusal in refusals {
+        let said = refusal.unwrap().to_string();
+        assert!(said.contains("#[global_allocator]"), "{said}");
+    }
+    assert!(!allocs::is_running() && !has_run);
     let timed = profundo::timed!(vec![1]);
     assert_eq!(
         (timed.value, timed.allocations, timed.bytes),

@@ -1,7 +1,6 @@
 //! The library as a program uses it. Sessions are one per process, so the tests that run one
 //! wait for each other; what they assert is the shape of a profile, never a count of samples.
 
-mod again;
 mod alone;
 mod bench;
 mod blocks;
@@ -13,6 +12,7 @@ mod lookup;
 mod macros;
 mod peek;
 mod program;
+mod repeated;
 mod reports;
 mod tasks;
 mod threads;

@@ -8,9 +8,9 @@ use profundo::{get_peek_duration, peek, set_peek_duration, set_peek_report};
 use crate::program::{Program, ready, wait_for_the_end};
 use crate::work::busy;
 
-/// Where the report begins.
+/// The start of the report.
 const REPORT: &str = "Overhead ╎";
-/// What follows the report.
+/// The text after the report.
 const END: &str = "Quality:";
 
 pub fn waits_for_a_peek() {
@@ -33,7 +33,7 @@ fn an_idle_program_can_be_peeked_at_twice() {
     }
     let outcome = program.end();
     assert!(outcome.stderr.contains("0.2 second profile"));
-    // Where the idle program waits.
+    // The idle program's wait.
     assert!(outcome.stderr.contains("wait_for_the_end"));
     assert!(outcome.stdout.contains("1 passed"));
 }
@@ -65,7 +65,8 @@ fn a_busy_program_is_seen_at_work() {
     let report = &said[before.len()..];
     assert!(report.contains("(worker)"), "{report}");
     assert!(report.contains("work::busy"), "{report}");
-    // Finding the names of the stacks takes threads and time of ours: not in the program's profile.
+    // The lookup of names takes threads and CPU time of ours, which are not in the program's
+    // profile.
     assert!(!report.contains("(profundo"), "{report}");
     program.end();
 }
@@ -122,13 +123,21 @@ fn the_report_can_be_replaced() {
 #[test]
 fn wrong_durations_and_signals_are_refused() {
     for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {
-        assert!(set_peek_duration(seconds).is_err(), "{seconds}");
+        let said = set_peek_duration(seconds).unwrap_err().to_string();
+        assert!(
+            said.contains("is not possible; it must be more than 0 and at most 3600 seconds"),
+            "{seconds}: {said}"
+        );
     }
     let before = get_peek_duration();
     set_peek_duration(2.5).unwrap();
     assert!((get_peek_duration() - 2.5).abs() < 1e-6);
     set_peek_duration(before).unwrap();
     for signal in [0, 65, libc::SIGKILL, libc::SIGSEGV, libc::SIGTRAP] {
-        assert!(peek::install_for(signal).is_err(), "{signal}");
+        let said = peek::install_for(signal).unwrap_err().to_string();
+        assert!(
+            said.contains("cannot be used to peek; SIGUSR1 and SIGUSR2 can"),
+            "{signal}: {said}"
+        );
     }
 }

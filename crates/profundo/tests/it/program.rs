@@ -1,5 +1,5 @@
-//! Programs of their own, for what must not happen in the process of the other tests: this test
-//! binary is started again, and runs one function instead of its tests.
+//! Test programs, for cases that must not run in the process of the other tests: this test binary
+//! is started again, and runs one function instead of its tests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::alone::alone;
 
-/// Says which function to run.
+/// Names the function to run.
 const NAME: &str = "PROFUNDO_TEST_PROGRAM";
 
-/// No program takes this long.
+/// Longer than any program takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
@@ -43,7 +43,7 @@ pub struct Program {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// What a program has written.
+/// The output of a program.
 pub struct Outcome {
     pub stdout: String,
     pub stderr: String,
@@ -71,7 +71,7 @@ impl Program {
         }
     }
 
-    /// Waits until the program says on stdout that it is ready; see `ready`.
+    /// Waits until the program reports on stdout that it is ready; see `ready`.
     pub fn wait_until_ready(&mut self) {
         let mut line = String::new();
         while !line.contains("ready") {
@@ -87,8 +87,7 @@ impl Program {
         assert!(sent.unwrap().success());
     }
 
-    /// Waits until the program writes a line on stderr that contains this; gives what it wrote
-    /// so far.
+    /// Waits until the program writes a line on stderr with this text; returns the output so far.
     pub fn wait_for(&mut self, text: &str) -> &str {
         loop {
             let start = self.said.len();
@@ -100,9 +99,9 @@ impl Program {
         }
     }
 
-    /// Lets the program end, and sees to it that it ends well.
+    /// Lets the program end, and asserts that it ends well.
     pub fn end(mut self) -> Outcome {
-        // Whoever waits for us sees the end of its input.
+        // The program, if it waits for us, sees the end of its input.
         drop(self.stdin.take());
         let pid = self.child.id();
         let (done, is_done) = std::sync::mpsc::channel::<()>();
@@ -125,18 +124,18 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // A test that failed leaves nothing behind; a program that ended is no longer ours.
+        // A failed test leaves no process behind; a program that has ended is no longer ours.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// In a program: says that it is ready.
+/// In a program: reports that it is ready.
 pub fn ready() {
     std::io::stdout().write_all(b"ready\n").unwrap();
 }
 
-/// In a program: waits until the test has seen enough.
+/// In a program: waits for the test to end it.
 pub fn wait_for_the_end() {
     let mut nothing = Vec::new();
     std::io::stdin().read_to_end(&mut nothing).unwrap();

@@ -1,31 +1,15 @@
-//! Every report on a profile of this very program, and reports on nothing.
+//! Every report, on a profile of this very program and on an empty one.
 
 use profundo::model::Language;
 use profundo::{
     Data, Format, GroupBy, Names, Numbers, Recur, Report, SortBy, StackFrame, print, print_path,
     profile, report, retrieve,
 };
+use profundo_testing::Folder;
 
 use crate::alone::{alone, on_each_engine};
 use crate::blocks::my_number;
 use crate::work::{busy, deep};
-
-/// A file that is gone at the end.
-struct Scratch(std::path::PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let name = format!("profundo-{}-{name}", std::process::id());
-        Self(std::env::temp_dir().join(name))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // It may never have been made.
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
 
 #[test]
 fn every_kind_of_report_shows_something_and_can_go_to_a_file() {
@@ -46,9 +30,10 @@ fn every_kind_of_report_shows_something_and_can_go_to_a_file() {
         for (name, report) in reports {
             let text = report.to_text().unwrap();
             assert!(text.lines().count() > 4, "{name}: {text}");
-            let file = Scratch::new("report.txt");
-            report.write_path(&file.0).unwrap();
-            let written = std::fs::read_to_string(&file.0).unwrap();
+            let folder = Folder::new("reports");
+            let file = folder.join("report.txt");
+            report.write_path(&file).unwrap();
+            let written = std::fs::read_to_string(&file).unwrap();
             assert_eq!(
                 written.lines().count(),
                 text.lines().count(),
@@ -58,9 +43,10 @@ fn every_kind_of_report_shows_something_and_can_go_to_a_file() {
         let text = report().width(200).to_text().unwrap();
         assert!(text.contains("work::busy"), "{text}");
         assert!(text.contains("Utilization: "), "{text}");
-        let file = Scratch::new("print.txt");
-        print_path(&file.0).unwrap();
-        assert!(std::fs::metadata(&file.0).unwrap().len() > 100);
+        let folder = Folder::new("reports");
+        let file = folder.join("print.txt");
+        print_path(&file).unwrap();
+        assert!(std::fs::metadata(&file).unwrap().len() > 100);
         print().unwrap();
     });
 }
@@ -141,8 +127,15 @@ fn nothing_but_c_is_a_warning_too() {
 fn wrong_choices_are_refused_with_or_without_samples() {
     let _alone = alone();
     let wrong = report().format(Format::Flat).recur(Recur::Flat);
-    assert!(wrong.to_text().is_err());
-    assert!(report().noisefloor(f64::NAN).to_text().is_err());
+    assert_eq!(
+        wrong.to_text().unwrap_err().to_string(),
+        "format flat only knows recur off, not flat"
+    );
+    let wrong = report().noisefloor(f64::NAN);
+    assert_eq!(
+        wrong.to_text().unwrap_err().to_string(),
+        "noisefloor NaN is not a number of at least 0"
+    );
     let nowhere = report().write_path("/nowhere/at/all.txt").unwrap_err();
     assert!(nowhere.to_string().contains("/nowhere/at/all.txt"));
 }

@@ -1,4 +1,4 @@
-//! Tasks: wrapped futures are told apart on the thread that runs them.
+//! Tasks: wrapped futures are distinguished on the thread that runs them.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! Threads that nobody registers: those that start while a session runs are sampled from the
+//! Threads without registration: those that start while a session runs are sampled from their
 //! start, and shown with their names.
 
 use std::sync::Barrier;
@@ -58,18 +58,18 @@ fn two_threads_at_work_have_equal_shares() {
         let time_of = |name: &str| -> u64 {
             let samples = profile.samples.iter();
             samples
-                .filter(|it| {
-                    let thread = profile.threads.get(it.thread);
+                .filter(|sample| {
+                    let thread = profile.threads.get(sample.thread);
                     profile.strings.get(thread.name) == name
                 })
-                .map(|it| it.weight.0)
+                .map(|sample| sample.weight.0)
                 .sum()
         };
         let (left, right) = (time_of("left"), time_of("right"));
         assert!(left + right > 40_000_000, "{left} {right}");
         if profile.meta.engine != profundo::model::Engine::CpuTimer {
-            // CPU timers are looked at when the kernel ticks: on a busy machine a thread may not
-            // be running at any tick of its short life.
+            // CPU timers are checked at the kernel's ticks: on a busy machine a thread may not be
+            // running at any tick of its short life.
             assert!(left > 40_000_000 && right > 40_000_000, "{left} {right}");
             assert!(left < right * 4 && right < left * 4, "{left} {right}");
         }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use profundo::model::State;
 use profundo::{TaskExt, clear, load, profile_walltime, report, retrieve, save};
+use profundo_testing::Folder;
 
 use crate::alone::alone;
 use crate::blocks::{assert_mostly, blocks, mine};
@@ -26,10 +27,10 @@ fn a_busy_loop_is_seen_too() {
     let mine = mine(&data);
     assert_mostly("work::busy", 3, &mine, &names);
     assert!(blocks(&data.words()).iter().all(|block| block.state == 3));
-    let path = std::env::temp_dir().join(format!("profundo-wall-{}", std::process::id()));
+    let folder = Folder::new("wall");
+    let path = folder.join("wall.profundo");
     save(&path, &data, &names).unwrap();
     let loaded = load(&path);
-    std::fs::remove_file(&path).unwrap();
     assert_eq!(loaded.unwrap().0.words(), data.words());
 }
 
@@ -66,17 +67,18 @@ fn a_hundred_parked_tasks_are_seen_where_they_wait() {
         .filter(|block| block.thread == 32768)
         .cloned()
         .collect();
-    // A hundred of the few more that there are to choose from.
+    // At least 100 of slightly more samples.
     assert!(
         parked.len() * 10 > all.len() * 7,
         "{} of {}",
         parked.len(),
         all.len()
     );
-    // The future that the channel is made of. Our own function has been inlined, and a build with
-    // line tables alone calls it `{async_fn#0}`.
+    // The channel's inner future. Our own function has been inlined, and a build with line tables
+    // alone calls it `{async_fn#0}`.
     assert_mostly("poll_notified", 20, &parked, &names);
-    let distinct: std::collections::HashSet<u64> = parked.iter().map(|it| it.task).collect();
+    let distinct: std::collections::HashSet<u64> =
+        parked.iter().map(|sample| sample.task).collect();
     assert!(distinct.len() > 15, "{} of 100 were picked", distinct.len());
     let text = report().to_text().unwrap();
     assert!(!text.contains("Utilization"), "{text}");
@@ -117,7 +119,7 @@ fn a_task_that_moved_on_between_two_sessions_is_not_shown_where_it_was() {
         parked.contains("mpsc") && !parked.contains("[parked"),
         "{parked}"
     );
-    // Nobody looks now.
+    // The receiver does not poll now.
     begin.try_send(()).unwrap();
     poll();
     clear();
@@ -128,8 +130,7 @@ fn a_task_that_moved_on_between_two_sessions_is_not_shown_where_it_was() {
     drop(end);
 }
 
-// What each of these waits for is not the last thing that it does, or the compiler would make a
-// jump of the call.
+// The wait of each of these is not its last action, or the compiler would make it a tail call.
 
 #[inline(never)]
 fn receives(channel: &mpsc::Receiver<()>) -> bool {
@@ -197,7 +198,7 @@ fn blocked_threads_are_seen_where_they_block() {
         its.retain(|block| block.thread == thread.number);
         assert!(its.iter().all(|block| block.state == 3));
         assert_mostly(&format!("walltime::{name}"), 3, &its, &names);
-        let mut samples = profile.samples.iter().filter(|it| it.thread == id);
+        let mut samples = profile.samples.iter().filter(|sample| sample.thread == id);
         assert!(samples.any(|sample| sample.state == State::WallWaiting));
     }
 }

@@ -1,5 +1,5 @@
-//! What the samples of a thread stand for adds up to its CPU time, whatever clock it has and however often the
-//! period changes.
+//! The weights of a thread's samples add up to its CPU time, whatever clock it has and
+//! however often the period changes.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,14 +13,15 @@ use profundo::profile;
 use crate::alone::on_each_engine;
 use crate::work::{busy, cpu_time};
 
-/// A thread, and the nanoseconds of CPU time that it has run for in the session.
+/// A thread, and its nanoseconds of CPU time in the session.
 struct Ran {
     tid: i32,
     nanoseconds: u64,
 }
 
-/// Runs for so many milliseconds, `before` being the calling thread's CPU time when the session began. A virtual machine may
-/// stand still, which counts as time of the thread's and ends the first loop; the second one has ticks after that.
+/// Runs for this many milliseconds, `before` being the calling thread's CPU time when the session
+/// began. A stalled virtual machine counts as time of the thread and ends the first loop; the
+/// second one has ticks after that.
 fn run(milliseconds: u64, before: Duration) -> Ran {
     busy(milliseconds);
     busy(5);
@@ -35,13 +36,16 @@ fn run(milliseconds: u64, before: Duration) -> Ran {
 fn sampled(profile: &Profile, tid: i32) -> u64 {
     let mut threads = profile.threads.iter();
     let (thread, _) = threads.find(|(_, it)| it.tid == tid as u32).unwrap();
-    let its = profile.samples.iter().filter(|it| it.thread == thread);
-    its.map(|it| it.weight.0).sum()
+    let samples = profile
+        .samples
+        .iter()
+        .filter(|sample| sample.thread == thread);
+    samples.map(|sample| sample.weight.0).sum()
 }
 
 #[test]
 fn the_samples_of_each_thread_add_up_to_its_time() {
-    /// Two periods of the longest, and system time, which the kernel counts by its ticks.
+    /// Two of the longest periods, and system time, which the kernel counts by its ticks.
     const MOST: u64 = 5_000_000;
     on_each_engine(|_| {
         let (ready, go) = (Barrier::new(2), Barrier::new(2));
@@ -57,7 +61,7 @@ fn the_samples_of_each_thread_add_up_to_its_time() {
                 let newer = scope.spawn(|| run(1900, Duration::ZERO));
                 thread::sleep(Duration::from_millis(1200));
                 let newest = scope.spawn(|| run(300, Duration::ZERO));
-                [older, newer, newest].map(|it| it.join().unwrap())
+                [older, newer, newest].map(|thread| thread.join().unwrap())
             })
         })
         .unwrap();
@@ -74,7 +78,7 @@ fn the_samples_of_each_thread_add_up_to_its_time() {
     });
 }
 
-/// Runs for a while, exchanges bytes with another thread on the same CPU, and runs for a while again.
+/// Runs for a while, exchanges bytes with another thread on the same CPU, and runs again.
 fn run_and_exchange(mut stream: UnixStream, is_first: bool) -> Ran {
     const ROUNDS: u32 = 10_000;
     busy(150);
@@ -90,7 +94,7 @@ fn run_and_exchange(mut stream: UnixStream, is_first: bool) -> Ran {
     run(150, Duration::ZERO)
 }
 
-/// Has the calling thread, and those that it begins, run on the CPU that it is on.
+/// Pins the calling thread, and threads that it starts, to its present CPU.
 fn stay_here() {
     // SAFETY: the set is ours, and zero is a set without CPUs.
     unsafe {
@@ -102,38 +106,49 @@ fn stay_here() {
 
 #[test]
 fn the_samples_of_threads_that_change_their_clocks_add_up() {
-    /// As above, and a long tick of the kernel's, at which a timer runs out.
+    /// As the bound above, plus a long kernel tick, at which a timer expires.
     const MOST: u64 = 15_000_000;
+    /// A tick in which another process ran is counted for one of these threads: not in each run.
+    const TRIES: usize = 3;
     on_each_engine(|_| {
-        let ran = profile!({
-            let both = thread::spawn(|| {
-                stay_here();
-                let (ours, theirs) = UnixStream::pair().unwrap();
-                let other = thread::spawn(|| run_and_exchange(theirs, false));
-                [run_and_exchange(ours, true), other.join().unwrap()]
-            });
-            both.join().unwrap()
-        })
-        .unwrap();
-        let data = profundo::fetch().unwrap();
-        if data.profile().meta.engine == Engine::CpuTimer {
-            return;
+        let mut wrong = Vec::new();
+        for _ in 0..TRIES {
+            let ran = profile!({
+                let both = thread::spawn(|| {
+                    stay_here();
+                    let (ours, theirs) = UnixStream::pair().unwrap();
+                    let other = thread::spawn(|| run_and_exchange(theirs, false));
+                    [run_and_exchange(ours, true), other.join().unwrap()]
+                });
+                both.join().unwrap()
+            })
+            .unwrap();
+            let data = profundo::fetch().unwrap();
+            if data.profile().meta.engine == Engine::CpuTimer {
+                return;
+            }
+            let pairs = ran.map(|ran| (sampled(data.profile(), ran.tid), ran.nanoseconds));
+            let is_right = |&(sampled, ran): &(u64, u64)| sampled.abs_diff(ran) <= MOST;
+            if pairs.iter().all(is_right) {
+                return;
+            }
+            wrong.push(pairs);
+            profundo::clear();
         }
-        for Ran { tid, nanoseconds } in ran {
-            let sampled = sampled(data.profile(), tid);
-            let is_right = sampled.abs_diff(nanoseconds) <= MOST;
-            assert!(is_right, "{sampled} ns sampled of {nanoseconds}");
-        }
+        panic!("nanoseconds sampled, and those that the threads ran: {wrong:?}");
     });
 }
 
-/// The usual weights of a thread's samples, in the order of time: the medians of so many each.
+/// The usual weights of a thread's samples, in the order of time: medians of groups of this size.
 fn periods(profile: &Profile, tid: i32) -> Vec<u64> {
     const TOGETHER: usize = 20;
     let mut threads = profile.threads.iter();
     let (thread, _) = threads.find(|(_, it)| it.tid == tid as u32).unwrap();
-    let its = profile.samples.iter().filter(|it| it.thread == thread);
-    let weights: Vec<u64> = its.map(|it| it.weight.0).collect();
+    let samples = profile
+        .samples
+        .iter()
+        .filter(|sample| sample.thread == thread);
+    let weights: Vec<u64> = samples.map(|sample| sample.weight.0).collect();
     let median = |some: &[u64]| {
         let mut sorted = some.to_vec();
         sorted.sort_unstable();
@@ -158,7 +173,7 @@ fn the_period_changes_on_threads_that_begin_before_and_later() {
         for (name, Ran { tid, .. }) in ["here", "later"].into_iter().zip(ran) {
             let periods = periods(data.profile(), tid);
             let (least, most) = (periods.iter().min(), periods.iter().max());
-            // From a half to one and a half, in a dozen steps; some of them are missing on a busy machine.
+            // From 0.5 to 1.5, in a dozen steps; some are missing on a busy machine.
             let differ = least
                 .zip(most)
                 .is_some_and(|(least, most)| most * 2 > least * 3);

@@ -1,4 +1,4 @@
-//! Work to be sampled. It is measured in CPU time, so that a loaded machine changes nothing.
+//! Work to sample, measured in CPU time, so that a loaded machine changes nothing.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Runs for so many milliseconds of CPU time, nearly all of them in itself.
+/// Runs for this many milliseconds of CPU time, nearly all of them in itself.
 #[inline(never)]
 pub fn busy(milliseconds: u64) -> u64 {
     let until = cpu_time() + Duration::from_millis(milliseconds);
@@ -36,14 +36,14 @@ pub fn early(milliseconds: u64) -> u64 {
     black_box(busy(milliseconds)).wrapping_add(1)
 }
 
-/// As `busy`, under yet another name, and not with the same code: the compiler would make one
-/// function of two that are equal.
+/// As `busy`, under yet another name and with different code: the compiler would merge equal
+/// functions.
 #[inline(never)]
 pub fn late(milliseconds: u64) -> u64 {
     black_box(busy(milliseconds)).wrapping_mul(3)
 }
 
-/// `late` at the end of so many calls.
+/// `late` below this many calls.
 #[inline(never)]
 pub fn deep(depth: u32, milliseconds: u64) -> u64 {
     if depth == 0 {

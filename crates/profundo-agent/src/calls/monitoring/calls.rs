@@ -1,16 +1,18 @@
-//! Calls, as they are told of.
+//! Calls, as `sys.monitoring` reports them.
 
 use core::sync::atomic::{AtomicPtr, Ordering};
 use core::{ffi::c_void, ptr::null_mut};
 
+use profundo_cpython::objects::{c_function, method_descriptor, object};
 use profundo_probe::calls::Described;
 
 use super::{Event, argument, elsewhere, everywhere, with};
 use crate::calls::api::{Calls, Object};
-use crate::calls::describe::{self, word};
-use crate::calls::state::time;
+use crate::calls::describe;
+use crate::calls::state::{State, time};
+use crate::inject::word;
 
-/// What is told of calls.
+/// The events of calls.
 pub const EVENTS: [Event; 6] = [
     everywhere(c"PY_START", started),
     everywhere(c"PY_RESUME", resumed),
@@ -20,43 +22,43 @@ pub const EVENTS: [Event; 6] = [
     everywhere(c"PY_UNWIND", left),
 ];
 
-/// What is told of calls of functions of C's.
+/// The events of calls of C functions.
 pub const OF_BUILTINS: [Event; 3] = [
     everywhere(c"CALL", called),
     elsewhere(c"C_RETURN", returned),
     elsewhere(c"C_RAISE", returned),
 ];
 
-/// The object of an argument that is not there.
+/// The object that stands for a missing argument.
 pub static MISSING: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-/// The type of functions of C's that know their class.
+/// The type of C functions that know their class.
 pub static METHOD_WITH_CLASS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 /// `code, offset`.
 unsafe extern "C" fn started(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
-    // SAFETY: events of code are told with it.
+    // SAFETY: events of code are reported with it.
     unsafe {
-        with((count, 1), |state| {
+        with(count, 1, |state| {
             state.enter_code(argument(arguments, 0), false)
         })
     }
 }
 
-/// `code, offset`, and perhaps an exception.
+/// `code, offset`, and possibly an exception.
 unsafe extern "C" fn resumed(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: as above.
     unsafe {
-        with((count, 1), |state| {
+        with(count, 1, |state| {
             state.enter_code(argument(arguments, 0), true)
         })
     }
 }
 
-/// `code, offset`, and what comes out of it.
+/// `code, offset`, and the result.
 unsafe extern "C" fn left(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: as above.
     unsafe {
-        with((count, 1), |state| {
+        with(count, 1, |state| {
             let now = state.now();
             if let Some(stack) = state.stack() {
                 state.tree.leave(stack, argument(arguments, 0), now);
@@ -65,52 +67,64 @@ unsafe extern "C" fn left(_: Object, arguments: *const u64, count: usize, _: Obj
     }
 }
 
-/// A function of C's that is called: what it is known by.
+/// The object that identifies a called C function.
 #[derive(Clone, Copy)]
 enum Called {
     Function(u64),
     Method(u64),
 }
 
-/// `code, offset, function, first argument`. Classes and the like are not told of, as no profiler does.
+/// `code, offset, function, first argument`. Classes and the like are left out, as all profilers
+/// do.
 ///
 /// # Safety
-/// They are that.
+/// `arguments` are these four.
 #[inline]
 unsafe fn builtin(calls: &Calls, arguments: *const u64) -> Option<(u64, Called)> {
-    const TYPE: u64 = 8;
-    const METHOD: u64 = 16;
-    const DEFINITION: u64 = 40;
     // SAFETY: the caller vouches.
     unsafe {
         let function = argument(arguments, 2);
-        let of_type = word(function + TYPE);
+        let of_type = word(function + object::TYPE);
         if of_type == calls.method_type as u64 {
             let is_there = argument(arguments, 3) != MISSING.load(Ordering::Relaxed) as u64;
-            return is_there.then(|| (word(function + DEFINITION), Called::Method(function)));
+            return is_there.then(|| {
+                (
+                    word(function + method_descriptor::METHOD),
+                    Called::Method(function),
+                )
+            });
         }
         let is_function = of_type == calls.function_type as u64
             || of_type == METHOD_WITH_CLASS.load(Ordering::Relaxed) as u64;
-        is_function.then(|| (word(function + METHOD), Called::Function(function)))
+        is_function.then(|| {
+            (
+                word(function + c_function::METHOD),
+                Called::Function(function),
+            )
+        })
     }
 }
 
 unsafe extern "C" fn called(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
-    // SAFETY: calls are told with these.
+    // SAFETY: calls are reported with these.
     unsafe {
-        with((count, 4), |state| {
+        with(count, 4, |state| {
             let Some((key, called)) = builtin(state.calls, arguments) else {
                 return;
             };
             let Some(stack) = state.stack() else { return };
-            let (layout, calls, uses_cpu) = (state.layout, state.calls, state.uses_cpu());
-            let describe = |tell: &mut dyn FnMut(Described<'_>)| match called {
-                Called::Function(function) => describe::function(calls, &layout, function, tell),
-                Called::Method(method) => describe::method(method, tell),
+            let uses_cpu = state.uses_cpu();
+            let State {
+                tree,
+                calls,
+                layout,
+                ..
+            } = state;
+            let describe = |report: &mut dyn FnMut(Described<'_>)| match called {
+                Called::Function(function) => describe::function(calls, layout, function, report),
+                Called::Method(method) => describe::method(method, report),
             };
-            state
-                .tree
-                .enter(stack, (key, false), || time(uses_cpu), describe);
+            tree.enter(stack, key, false, || time(uses_cpu), describe);
         })
     }
 }
@@ -118,7 +132,7 @@ unsafe extern "C" fn called(_: Object, arguments: *const u64, count: usize, _: O
 unsafe extern "C" fn returned(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: as above.
     unsafe {
-        with((count, 4), |state| {
+        with(count, 4, |state| {
             let now = state.now();
             if let Some((key, _)) = builtin(state.calls, arguments)
                 && let Some(stack) = state.stack()

@@ -1,15 +1,18 @@
-//! Lines, as they are told of: only in the functions that are looked at, so that all others run as fast as ever.
+//! Lines, as `sys.monitoring` reports them: only in the chosen functions, so that all others run as
+//! fast as ever.
 
 use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
+
+use profundo_cpython::objects::int;
 
 use super::{Event, argument, attribute, elsewhere, everywhere, with};
 use crate::calls::api::{Calls, Object};
 use crate::calls::lines;
 use crate::calls::state::{State, state};
 
-/// What is told of lines.
+/// The events of lines.
 pub const EVENTS: [Event; 7] = [
     everywhere(c"PY_START", started),
     everywhere(c"PY_THROW", resumed),
@@ -20,17 +23,17 @@ pub const EVENTS: [Event; 7] = [
     elsewhere(c"LINE", line),
 ];
 
-/// Those that are asked for function by function.
+/// The events that are asked for function by function.
 const LOCAL: [&CStr; 4] = [c"PY_RESUME", c"PY_RETURN", c"PY_YIELD", c"LINE"];
 
-/// `sys.monitoring`'s function for that, our number there, and the events as one number; its answer that nothing more is to
-/// be told of a place.
+/// `sys.monitoring`'s function for that, our tool number, and the events as one number; the answer
+/// that disables further events of a place.
 static SET: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static TOOL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static WANTED: AtomicI64 = AtomicI64::new(0);
 static DISABLE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// Gets ready.
+/// Sets up the events of lines.
 ///
 /// # Safety
 /// The lock is held, and `module` is `sys.monitoring`.
@@ -63,10 +66,10 @@ pub unsafe fn begin(calls: &'static Calls, module: Object, tool: Object) -> Opti
     Some(())
 }
 
-/// Has the lines of a function told. The lock is held.
+/// Enables the line events of a function. The lock is held.
 ///
 /// # Safety
-/// It is a code object.
+/// `code` is a code object.
 unsafe fn ask_for(state: &mut State, code: u64) {
     let calls = state.calls;
     let nothing: Object = null_mut();
@@ -83,91 +86,94 @@ unsafe fn ask_for(state: &mut State, code: u64) {
     }
 }
 
-/// A function runs already.
+/// Notes that a function runs already.
 ///
 /// # Safety
-/// It is a code object, and the lock is held.
+/// `code` is a code object, and the lock is held.
 pub unsafe fn note_running(state: &mut State, code: u64) {
     // SAFETY: the caller vouches.
     unsafe {
-        if lines::is_looked_at(state, code) {
+        if lines::is_counted(state, code) {
             lines::begin(state, code);
             ask_for(state, code);
         }
     }
 }
 
-/// Nothing more is told of the place of this event.
+/// The answer that disables further events of this place.
 fn no_more() -> Object {
     DISABLE.load(Ordering::Relaxed)
 }
 
 /// `code, offset`.
 unsafe extern "C" fn started(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
-    // SAFETY: events of code are told with it, and with the lock held.
+    // SAFETY: events of code are reported with it, and with the lock held.
     unsafe {
         if count & (usize::MAX >> 1) == 0 {
-            return with((count, 1), |_| {});
+            return with(count, 1, |_| {});
         }
         let code = argument(arguments, 0);
-        let Some(own) = state() else { return no_more() };
-        let was_known = matches!(own.tree.looked(code), profundo_probe::calls::Looked::Yes);
-        if !lines::is_looked_at(own, code) {
+        let Some(state) = state() else {
+            return no_more();
+        };
+        let was_known = matches!(
+            state.tree.line_tracing(code),
+            profundo_probe::calls::LineTracing::Yes
+        );
+        if !lines::is_counted(state, code) {
             return no_more();
         }
-        lines::begin(own, code);
-        let is_once = own.is_once;
-        // Where it is told but once that a function begins, its lines may be known before.
+        lines::begin(state, code);
+        let is_once = state.is_once;
+        // Where the beginning of a function is reported only once, its lines may be known before.
         if !was_known || is_once {
-            ask_for(own, code);
+            ask_for(state, code);
         }
         match is_once {
             true => no_more(),
-            false => with((count, 1), |_| {}),
+            false => with(count, 1, |_| {}),
         }
     }
 }
 
-/// `code, offset`, and perhaps an exception.
+/// `code, offset`, and possibly an exception.
 unsafe extern "C" fn resumed(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: as above.
     unsafe {
-        with((count, 1), |state| {
+        with(count, 1, |state| {
             let code = argument(arguments, 0);
-            if matches!(state.tree.looked(code), profundo_probe::calls::Looked::Yes) {
+            if matches!(
+                state.tree.line_tracing(code),
+                profundo_probe::calls::LineTracing::Yes
+            ) {
                 lines::begin(state, code);
             }
         })
     }
 }
 
-/// `code, offset`, and what comes out of it.
+/// `code, offset`, and the result.
 unsafe extern "C" fn left(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: as above.
-    unsafe {
-        with((count, 1), |state| {
-            lines::end(state, argument(arguments, 0))
-        })
-    }
+    unsafe { with(count, 1, |state| lines::end(state, argument(arguments, 0))) }
 }
 
 /// A small number.
 ///
 /// # Safety
-/// It is an object that is a number below 2 to the 30, and not below 0.
+/// `object` is a number of Python's from 0 to 2 to the 30, without the end.
 #[inline]
 unsafe fn number(object: u64) -> u32 {
-    const DIGIT: u64 = 24;
     // SAFETY: the caller vouches: it has one digit.
-    unsafe { ((object + DIGIT) as *const u32).read() }
+    unsafe { ((object + int::DIGITS) as *const u32).read() }
 }
 
 /// `code, line`.
 unsafe extern "C" fn line(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: as above.
     unsafe {
-        let is_once = state().is_some_and(|it| it.is_once);
-        let answer = with((count, 2), |state| {
+        let is_once = state().is_some_and(|state| state.is_once);
+        let answer = with(count, 2, |state| {
             let number = number(argument(arguments, 1));
             lines::line(state, argument(arguments, 0), number);
         });

@@ -1,7 +1,7 @@
-//! From 3.12 on: what `sys.monitoring` calls for each event.
+//! From 3.12 on: the callbacks that `sys.monitoring` calls for each event.
 //!
-//! It takes any object that can be called. Ours are of a type that is called without a detour: what the interpreter finds in the
-//! object is the function itself.
+//! The interpreter takes any object that can be called. Ours are of a type that is called without a
+//! detour: what the interpreter finds in the object is the function itself.
 
 mod calls;
 mod lines;
@@ -18,7 +18,7 @@ use crate::inject::table;
 use calls::{METHOD_WITH_CLASS, MISSING};
 
 table! {
-    /// What is called besides.
+    /// The functions that make the type.
     Types {
         from_spec: c"PyType_FromSpec" as unsafe extern "C" fn(*mut Spec) -> Object,
         new: c"_PyObject_New" as unsafe extern "C" fn(Object) -> Object,
@@ -56,7 +56,7 @@ struct Member {
 
 type Call = unsafe extern "C" fn(Object, *const u64, usize, Object) -> Object;
 
-/// One of ours.
+/// A callback object of ours.
 #[repr(C)]
 struct Callback {
     references: u64,
@@ -73,11 +73,12 @@ const FLAGS: c_uint = 1 << 18 | 1 << 11 | 1 << 7;
 const SIZE: c_int = 19;
 const READ_ONLY: c_int = 1;
 
-/// An event, what it is called, and what it is told to.
+/// An event, its name, and its callback.
 struct Event {
     name: &'static CStr,
     call: Call,
-    /// Whether it is asked for wherever it happens. Else it is told of together with another one, or asked for function by function.
+    /// True if the event is enabled everywhere. Otherwise it comes with another event, or is
+    /// enabled function by function.
     is_everywhere: bool,
 }
 
@@ -97,10 +98,10 @@ const fn elsewhere(name: &'static CStr, call: Call) -> Event {
     }
 }
 
-/// The tools that nobody else is likely to be, in the order in which we would be one of them.
+/// Tool numbers that other tools are unlikely to take, in our order of preference.
 const TOOLS: [i64; 3] = [5, 4, 3];
 
-/// Sets all of it.
+/// Registers all callbacks.
 ///
 /// # Safety
 /// The lock is held.
@@ -184,7 +185,7 @@ unsafe fn set(calls: &'static Calls, types: &Types, module: Object, wanted: Want
     Some(())
 }
 
-/// Our type.
+/// Makes the type of the callbacks.
 unsafe fn new_type(types: &Types) -> Option<Object> {
     let place = core::mem::offset_of!(Callback, call) as isize;
     let end = Member {
@@ -230,7 +231,7 @@ unsafe fn new_type(types: &Types) -> Option<Object> {
     (!made.is_null()).then_some(made)
 }
 
-/// Calls what an object has by that name, with up to three arguments.
+/// Calls a method of an object by name, with up to three arguments.
 ///
 /// # Safety
 /// The lock is held.
@@ -254,7 +255,7 @@ unsafe fn call(calls: &Calls, object: Object, name: &CStr, arguments: &[Object])
     Some(())
 }
 
-/// Notes what runs already: those functions have been called once.
+/// Notes the functions that run already: each has been called once.
 ///
 /// # Safety
 /// The lock is held.
@@ -267,7 +268,8 @@ pub unsafe fn note_running(calls: &Calls, wanted: Wanted) {
     const DEEP: usize = 256;
     let mut codes = [0; DEEP];
     let mut count = 0;
-    // SAFETY: the lock is held; what is given to us is released, but code objects, which are kept.
+    // SAFETY: the lock is held; the references that we are given are released, except for code
+    // objects, which are kept.
     unsafe {
         let mut frame = (calls.frame)();
         let mut is_borrowed = true;
@@ -293,7 +295,7 @@ pub unsafe fn note_running(calls: &Calls, wanted: Wanted) {
     }
 }
 
-/// What an event is told with.
+/// An argument of an event.
 ///
 /// # Safety
 /// There are so many arguments.
@@ -303,16 +305,17 @@ unsafe fn argument(arguments: *const u64, index: usize) -> u64 {
     unsafe { arguments.add(index).read() }
 }
 
-/// What every callback answers. From 3.12 on, nobody counts the references to it.
+/// The result of every callback. From 3.12 on, it is immortal.
 #[inline]
 fn answer(calls: &Calls) -> Object {
     calls.none
 }
 
-/// Runs one callback, if it was called with as many arguments as the interpreter's own calls have: the program may call it, too.
+/// Runs one callback, if it has as many arguments as the interpreter passes: the program may call
+/// it, too.
 #[inline]
-unsafe fn with((count, least): (usize, usize), f: impl FnOnce(&mut State)) -> Object {
-    /// What a caller may say besides how many there are.
+unsafe fn with(count: usize, least: usize, f: impl FnOnce(&mut State)) -> Object {
+    /// A flag that a caller may set in the count.
     const OFFSET: usize = 1 << (usize::BITS - 1);
     // SAFETY: the interpreter calls with its lock held.
     match unsafe { state() } {

@@ -1,8 +1,9 @@
-//! The threads of the interpreter, their frames, and what the variables of these hold.
+//! The threads of the interpreter, their frames, and the objects that their variables hold.
 
 use core::ops::ControlFlow;
 
-use profundo_cpython::{Memory, Start, Step, walk};
+use profundo_cpython::objects::object;
+use profundo_cpython::{Memory, Start, Step, VariableNames, walk};
 use profundo_probe::sys;
 use profundo_wire::graph::EdgeKind;
 
@@ -12,8 +13,8 @@ use super::names::{self, Text};
 use super::pages::Pages;
 use super::rows::Row;
 use super::search::Search;
-use super::types::{TYPE, word};
 use crate::inject::api::Object;
+use crate::inject::word;
 
 /// Our own memory, read only where it is mapped.
 struct Checked;
@@ -34,14 +35,16 @@ struct Variable {
     name: Option<Text>,
 }
 
-/// Tells of every thread below the row of all threads.
-pub fn tell(search: &mut Search<'_, '_>, threads: Row) -> Result<(), Failure> {
+/// Reports every thread below the row of all threads.
+pub fn write_threads(search: &mut Search<'_, '_>, threads: Row) -> Result<(), Failure> {
     let mut states = Pages::new();
     let api = search.api;
     let mut failed = None;
-    api.threads.each(&mut Checked, api.runtime, |state, _| {
-        failed = failed.or(states.push(state).err());
-    });
+    api.layout
+        .threads
+        .each(&mut Checked, api.runtime, |state, _| {
+            failed = failed.or(states.push(state).err());
+        });
     if let Some(failure) = failed {
         return Err(failure);
     }
@@ -49,13 +52,13 @@ pub fn tell(search: &mut Search<'_, '_>, threads: Row) -> Result<(), Failure> {
     let link = search.text(c"thread")?;
     for &state in states.as_slice() {
         let row = search.place(kind, None)?;
-        search.tell_inner_edge(threads, row, EdgeKind::Internal, link);
-        tell_frames(search, state, row)?;
+        search.write_inner_edge(threads, row, EdgeKind::Internal, link);
+        write_frames(search, state, row)?;
     }
     Ok(())
 }
 
-fn tell_frames(search: &mut Search<'_, '_>, state: u64, thread: Row) -> Result<(), Failure> {
+fn write_frames(search: &mut Search<'_, '_>, state: u64, thread: Row) -> Result<(), Failure> {
     let api = search.api;
     let mut frames = Pages::new();
     let mut failed = None;
@@ -77,34 +80,30 @@ fn tell_frames(search: &mut Search<'_, '_>, state: u64, thread: Row) -> Result<(
     let kind = search.synthetic(c"(Frame)")?;
     let link = search.text(c"frame")?;
     for &(address, code) in frames.as_slice() {
-        if api.layout.minor < 11 {
+        if api.layout.has_frame_objects() {
             // A frame is an object there.
-            search.tell_root_edge(thread, address, EdgeKind::Internal, link)?;
+            search.write_root_edge(thread, address, EdgeKind::Internal, link)?;
             continue;
         }
         // SAFETY: a code object has its name there.
-        let name = unsafe { word(code + u64::from(api.layout.name)) } as Object;
+        let name = unsafe { word(code + u64::from(api.layout.code.name)) } as Object;
         let name = search.texts.of_object(search.out, api, name)?;
         let row = search.place(kind, name)?;
-        search.tell_inner_edge(thread, row, EdgeKind::Internal, link);
-        tell_new_frame(search, address, code, row)?;
+        search.write_inner_edge(thread, row, EdgeKind::Internal, link);
+        write_new_frame(search, address, code, row)?;
     }
     Ok(())
 }
 
 /// From 3.11 on.
-fn tell_new_frame(
+fn write_new_frame(
     search: &mut Search<'_, '_>,
     frame: u64,
     code: u64,
     row: Row,
 ) -> Result<(), Failure> {
-    let function = match search.api.layout.minor {
-        11 => 0,
-        _ => 16,
-    };
     // SAFETY: the frame is one.
-    let function = unsafe { word(frame + function) };
+    let function = unsafe { word(frame + u64::from(search.api.layout.frame.function)) };
     for index in 0..count_of_variables(search, code) {
         // SAFETY: the frame is one with that code, which has so many variables.
         match unsafe { variable(search, frame, code, index) }? {
@@ -112,29 +111,28 @@ fn tell_new_frame(
             Variable {
                 held,
                 name: Some(name),
-            } => search.tell_root_edge(row, held, EdgeKind::Named, name)?,
+            } => search.write_root_edge(row, held, EdgeKind::Named, name)?,
             Variable { held, name: None } => {
-                search.tell_root_edge(row, held, EdgeKind::Element, index as u32)?;
+                search.write_root_edge(row, held, EdgeKind::Element, index as u32)?;
             }
         }
     }
     for (held, name) in [(function, c"(function)"), (code, c"(code)")] {
         if held != 0 {
             let name = search.text(name)?;
-            search.tell_root_edge(row, held, EdgeKind::Internal, name)?;
+            search.write_root_edge(row, held, EdgeKind::Internal, name)?;
         }
     }
     Ok(())
 }
 
-/// From 3.11 on: how many variables a code object has.
+/// From 3.11 on: the number of variables of a code object.
 fn count_of_variables(search: &Search<'_, '_>, code: u64) -> u64 {
-    let count = match search.api.layout.minor {
-        11 => 76,
-        _ => 72,
-    };
-    // SAFETY: a code object has that field.
-    u64::from(unsafe { word(code + count) } as u32)
+    match search.api.layout.code.variable_names {
+        // SAFETY: a code object has that field.
+        VariableNames::One { count, .. } => unsafe { word(code + u64::from(count)) & 0xFFFF_FFFF },
+        VariableNames::Several(_) => 0,
+    }
 }
 
 /// From 3.11 on: a variable of a frame.
@@ -147,14 +145,18 @@ unsafe fn variable(
     code: u64,
     index: u64,
 ) -> Result<Variable, Failure> {
-    /// Of a code object: the tuple of the names.
-    const NAMES: u64 = 96;
-    const ITEMS: u64 = 24;
     let api = search.api;
+    let VariableNames::One { names, .. } = api.layout.code.variable_names else {
+        return Ok(Variable {
+            held: 0,
+            name: None,
+        });
+    };
     // SAFETY: the caller vouches; there are as many names.
     let (name, held) = unsafe {
-        let name = word(word(code + NAMES) + ITEMS + index * 8) as Object;
-        let held = word(frame + u64::from(api.layout.locals) + index * 8);
+        let names = word(code + u64::from(names));
+        let name = word(names + u64::from(api.layout.objects.tuple_items) + index * 8) as Object;
+        let held = word(frame + u64::from(api.layout.frame.locals) + index * 8);
         (name, held)
     };
     let name = match held {
@@ -164,33 +166,32 @@ unsafe fn variable(
     Ok(Variable { held, name })
 }
 
-/// From 3.11 on: notes what the variables are called of the frame that lies in a generator or a coroutine, or that a frame
-/// object stands for.
-pub fn know_inner_locals(
-    search: &mut Search<'_, '_>,
-    object: u64,
-    basic_size: u64,
-) -> Result<(), Failure> {
-    /// Where a frame object says where its frame is.
-    const FRAME: u64 = 24;
-    /// Before a generator's frame: the byte of its state, which is above 0 once there are no variables any more.
-    const STATE: u64 = 5;
+/// From 3.11 on: notes the names of the variables of the frame that lies in a generator or a
+/// coroutine, or that a frame object stands for.
+pub fn know_inner_locals(search: &mut Search<'_, '_>, object: u64) -> Result<(), Failure> {
     let api = search.api;
-    // SAFETY: an object of one of these types; a generator's size is counted up to the variables of its frame.
+    let (Some(frame_of_object), Some(generator)) = (
+        api.layout.objects.frame_of_object,
+        api.layout.objects.generator,
+    ) else {
+        return Ok(());
+    };
+    // SAFETY: an object of one of these types.
     let frame = unsafe {
-        if word(object + TYPE) == api.frame_type as u64 {
-            word(object + FRAME)
+        if word(object + object::TYPE) == api.frame_type as u64 {
+            word(object + u64::from(frame_of_object))
         } else {
-            let frame = object + basic_size - u64::from(api.layout.locals);
-            match ((frame - STATE) as *const i8).read() {
-                1.. => return Ok(()),
-                _ => frame,
+            let state = ((object + u64::from(generator.state)) as *const i8).read();
+            if state >= generator.ended {
+                return Ok(());
             }
+            object + u64::from(generator.frame)
         }
     };
-    // Nothing but a frame has a code object there.
-    let code = sys::read_word(frame + u64::from(api.layout.code));
-    let Some(code) = code.filter(|&it| sys::read_word(it + TYPE) == Some(api.code_type as u64))
+    // Only a frame has a code object there.
+    let code = sys::read_word(frame + u64::from(api.layout.frame.code));
+    let Some(code) =
+        code.filter(|&code| sys::read_word(code + object::TYPE) == Some(api.code_type as u64))
     else {
         return Ok(());
     };
@@ -212,26 +213,26 @@ pub fn know_inner_locals(
     Ok(())
 }
 
-/// Before 3.11: notes what a frame's variables are called.
+/// Before 3.11: notes the names of a frame's variables.
 pub fn know_locals(search: &mut Search<'_, '_>, frame: u64) -> Result<(), Failure> {
-    /// Of a code object: the tuples of names, in the order in which the variables lie in a frame.
-    const NAMES: [u64; 3] = [72, 88, 80];
-    const COUNT: u64 = 16;
-    const ITEMS: u64 = 24;
     let api = search.api;
-    let mut place = frame + u64::from(api.layout.locals);
+    let VariableNames::Several(tuples) = api.layout.code.variable_names else {
+        return Ok(());
+    };
+    let mut place = frame + u64::from(api.layout.frame.locals);
     // SAFETY: a frame has a code object, which has these tuples of names.
-    let code = unsafe { word(frame + u64::from(api.layout.code)) };
-    for tuple in NAMES {
+    let code = unsafe { word(frame + u64::from(api.layout.frame.code)) };
+    for place_of_names in tuples {
         // SAFETY: as above.
         let (names, count) = unsafe {
-            let names = word(code + tuple);
-            (names, word(names + COUNT))
+            let names = word(code + u64::from(place_of_names));
+            (names, word(names + object::SIZE))
         };
         for index in 0..count {
             // SAFETY: there are as many variables as names.
             let variable = unsafe {
-                let name = word(names + ITEMS + index * 8) as Object;
+                let name =
+                    word(names + u64::from(api.layout.objects.tuple_items) + index * 8) as Object;
                 let name = names::bytes_of(api, name)
                     .and_then(|_| search.texts.of_object(search.out, api, name).transpose())
                     .transpose()?;

@@ -1,9 +1,9 @@
-//! A copy of the process that goes through all objects and tells of them, while the program goes on.
+//! A copy of the process that goes through all objects and reports them, while the program goes on.
 //!
-//! The copy is made by the bare system call: none of the program's own preparations for a fork run. It is a child that
-//! no `wait` of the program's finds, and its end sends no signal. It has one thread, which holds the interpreter's lock, so
-//! the objects are as they are between two instructions of the interpreter, and stay so. Should it crash or hang, nobody
-//! but the command notices.
+//! The copy is made by the bare system call: none of the program's own preparations for a fork run.
+//! It is a child that no `wait` of the program's finds, and its end sends no signal. It has one
+//! thread, which holds the interpreter's lock, so the objects are as they are between two
+//! instructions of the interpreter, and stay so. Should it crash or hang, only the command notices.
 
 mod frames;
 mod holders;
@@ -27,18 +27,19 @@ use crate::memory;
 use outlet::Out;
 use search::Search;
 
-/// Why a search ends early: an error number, or a refusal.
+/// The reason why a search ends early: an error number, or a refusal.
 pub type Failure = c_int;
 
-/// The copy that was made last. The lock of the interpreter guards it.
+/// The process id of the last copy. The lock of the interpreter guards it.
 static LAST: AtomicI32 = AtomicI32::new(0);
 
-/// Makes the copy. Returns its process id, or an error number as a negative one.
+/// Makes the copy. Returns its process id, or a negative error number.
 pub fn copy(api: &'static Api, request: &Request) -> c_int {
     forget_last();
     // None of the program's handlers runs in the copy.
     let before = sys::set_signal_mask(u64::MAX);
-    // SAFETY: neither memory nor descriptors are shared, the stack is the copy's own, and no signal is sent at its end.
+    // SAFETY: neither memory nor descriptors are shared, the stack is the copy's own, and no signal
+    // is sent at its end.
     let made = unsafe { sys::call(libc::SYS_clone, [0; 6]) };
     if made != 0 {
         sys::set_signal_mask(before);
@@ -55,11 +56,12 @@ pub fn copy(api: &'static Api, request: &Request) -> c_int {
     }
 }
 
-/// Takes notice of the end of the last copy, should whoever had it made have been killed before.
+/// Reaps the last copy, in case the command that had it made was killed.
 fn forget_last() {
     let last = LAST.swap(0, Ordering::Relaxed);
     if last > 0 {
-        // Only children that send no signal at their end are looked at: never one of the program's own.
+        // Only children that send no signal at their end are reaped: never one of the program's
+        // own.
         let how = libc::__WCLONE as u32 as usize | libc::WNOHANG as usize;
         // SAFETY: nothing is written.
         unsafe { sys::call(libc::SYS_wait4, [last as usize, 0, how, 0, 0, 0]) };
@@ -73,7 +75,7 @@ fn exit(code: usize) -> ! {
     }
 }
 
-/// In the copy: goes through the objects, and tells of them.
+/// In the copy: goes through the objects, and reports them.
 fn serve(api: &'static Api, request: &Request) {
     settle(request.seconds.load(Ordering::Relaxed));
     memory::forget_in_copy();
@@ -92,10 +94,10 @@ fn serve(api: &'static Api, request: &Request) {
     out.finish();
 }
 
-/// Whoever reads from a pipe of the program's waits for everybody to close it.
+/// The reader of a pipe of the program's waits until every writer has closed it.
 fn close_files() {
     const ALL: usize = u32::MAX as usize;
-    /// Where the kernel has no call for all of them.
+    /// The highest descriptor that is closed where the kernel has no call for all of them.
     const MOST: usize = 4096;
     // SAFETY: the copy has descriptors of its own, and uses none of them.
     unsafe {
@@ -107,10 +109,10 @@ fn close_files() {
     }
 }
 
-/// Makes the process one that disturbs nobody: it ends by itself, dies of what it does wrong without a word, and is
-/// the first to go where memory is short.
+/// Keeps the process from disturbing others: it ends by itself, dies of an error without a core
+/// dump, and is the OOM killer's first choice.
 fn settle(seconds: u32) {
-    /// All but those below.
+    /// All signals but those below.
     const BLOCKED: u64 = u64::MAX;
     const DEADLY: [i32; 7] = [
         libc::SIGSEGV,
@@ -152,14 +154,16 @@ fn settle(seconds: u32) {
             [real, timer.as_ptr() as usize, 0, 0, 0, 0],
         );
     }
-    // If memory runs short it is the first to go.
-    tell_kernel(c"/proc/self/oom_score_adj", b"1000");
-    // Whoever is piped what a crash leaves is piped it whatever the limit says: then there is nothing in it.
-    tell_kernel(c"/proc/self/coredump_filter", b"0");
+    // The OOM killer's first choice.
+    write_to_kernel(c"/proc/self/oom_score_adj", b"1000");
+    // A program that gets core dumps by a pipe gets them whatever the limit says: then the dump is
+    // empty.
+    write_to_kernel(c"/proc/self/coredump_filter", b"0");
 }
 
-/// Writes to one of the kernel's files about this process. The descriptor stays, as the copy does not.
-fn tell_kernel(path: &CStr, text: &[u8]) {
+/// Writes to one of the kernel's files about this process. The descriptor is not closed, since the
+/// copy ends soon.
+fn write_to_kernel(path: &CStr, text: &[u8]) {
     let here = libc::AT_FDCWD as usize;
     let write = (libc::O_WRONLY | libc::O_CLOEXEC) as usize;
     // SAFETY: the path ends in a NUL, and the text is as long as is said.

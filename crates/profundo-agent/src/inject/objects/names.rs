@@ -1,4 +1,4 @@
-//! The texts that are told, each once, and how they are read out of the interpreter's objects.
+//! The recorded texts, each once, and how they are read out of the interpreter's objects.
 
 use core::ffi::{CStr, c_char};
 
@@ -10,30 +10,30 @@ use crate::inject::api::{Api, Object};
 /// The number of a text.
 pub type Text = u32;
 
-/// So much of a text is told.
+/// The longest part of a text that is recorded.
 pub const LONGEST: usize = 1024;
 
-/// What was told so far.
+/// The texts so far.
 #[derive(Debug)]
 pub struct Texts {
-    /// By the address of the object, or of the C string.
+    /// The numbers by the address of the object, or of the C string.
     known: Map,
-    told: u32,
+    count: u32,
 }
 
 impl Texts {
     pub fn new() -> Result<Self, Failure> {
         Ok(Self {
             known: Map::new()?,
-            told: 0,
+            count: 0,
         })
     }
 
-    /// Tells a text that nobody asks for again.
-    pub fn tell(&mut self, out: &mut Out<'_>, text: &[u8]) -> Text {
+    /// Records a text that is not looked up again.
+    pub fn write(&mut self, out: &mut Out<'_>, text: &[u8]) -> Text {
         out.put_text(text.get(..LONGEST).unwrap_or(text));
-        self.told += 1;
-        self.told - 1
+        self.count += 1;
+        self.count - 1
     }
 
     /// The text of a C string that stays where it is.
@@ -48,7 +48,7 @@ impl Texts {
         self.of(out, text.as_ptr() as u64, text.to_bytes())
     }
 
-    /// What an object that is a text holds.
+    /// The text that an object holds, if it is one.
     pub fn of_object(
         &mut self,
         out: &mut Out<'_>,
@@ -68,13 +68,13 @@ impl Texts {
         if let Some(known) = self.known.get(key) {
             return Ok(known);
         }
-        let text = self.tell(out, bytes);
+        let text = self.write(out, bytes);
         self.known.insert(key, text)?;
         Ok(text)
     }
 }
 
-/// What a text holds, in UTF-8. `None`: it cannot be said so.
+/// A text's contents in UTF-8. `None`: it cannot be encoded.
 pub fn bytes_of(api: &Api, object: Object) -> Option<&'static [u8]> {
     let mut length = 0;
     // SAFETY: the object is a text, which stays as it is.

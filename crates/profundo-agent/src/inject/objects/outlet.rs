@@ -1,4 +1,4 @@
-//! Where a copy puts what it has to tell: a piece of memory, which the command empties from outside.
+//! The output of a copy: a piece of memory, which the command empties from outside.
 
 use core::sync::atomic::Ordering;
 
@@ -9,13 +9,14 @@ use profundo_wire::graph::text_head;
 use super::pages::Pages;
 use crate::process;
 
-/// So many words are told at once.
+/// The size of a piece.
 const WORDS: usize = 1 << 17;
 
-/// So long nobody need come for a piece, in nanoseconds: then the command has been killed, and nobody wants it.
+/// The longest wait for the command to take a piece, in nanoseconds: after it, the command must
+/// have been killed.
 const LONGEST_WAIT: u64 = 20_000_000_000;
 
-/// The way out.
+/// The writer to the outlet.
 pub struct Out<'a> {
     outlet: &'a Outlet,
     piece: Pages<u64>,
@@ -23,13 +24,13 @@ pub struct Out<'a> {
 }
 
 impl<'a> Out<'a> {
-    /// Says where to look. `None`: there is no memory.
+    /// Publishes the address of the piece. `None`: there is no memory.
     pub fn new(outlet: &'a Outlet) -> Option<Self> {
         // SAFETY: zeros are words.
         let piece = unsafe { Pages::<u64>::zeros(WORDS) }.ok()?;
         outlet.filled.store(0, Ordering::Relaxed);
         let address = piece.as_slice().as_ptr() as u64;
-        // Release: it is mapped when it is known.
+        // Release: it is mapped when the address is seen.
         outlet.address.store(address, Ordering::Release);
         Some(Self {
             outlet,
@@ -38,7 +39,7 @@ impl<'a> Out<'a> {
         })
     }
 
-    /// Tells something, which is not longer than a piece. An item is never split.
+    /// Writes an item, which is not longer than a piece. An item is never split.
     pub fn put(&mut self, words: &[u64]) {
         self.make_room(words.len());
         let places = self.piece.as_mut_slice();
@@ -48,7 +49,7 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// Tells a text.
+    /// Writes a text.
     pub fn put_text(&mut self, text: &[u8]) {
         let words = text.len().div_ceil(8);
         self.make_room(1 + words);
@@ -67,7 +68,7 @@ impl<'a> Out<'a> {
         self.used += 1 + words;
     }
 
-    /// Says how far the search is.
+    /// Reports the progress of the search.
     pub fn progress(&self, objects: u64) {
         self.outlet.progress.store(objects, Ordering::Relaxed);
     }
@@ -92,9 +93,9 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// Tells the rest, and stays: the command may want to look at the memory, and ends the process.
+    /// Writes the rest, and stays: the command may look at the memory, and ends the process.
     pub fn finish(&mut self) {
-        /// It looks at all of the memory, at a gigabyte per second.
+        /// The command reads all of the memory, at a gigabyte per second.
         const LONGEST: u64 = 120_000_000_000;
         self.hand_over();
         let began = process::time(libc::CLOCK_MONOTONIC);
@@ -104,7 +105,7 @@ impl<'a> Out<'a> {
     }
 }
 
-/// The command is woken by nobody, so it looks often, and so do we.
+/// The command is not woken, so it polls often, and so do we.
 fn pause() {
     let time = libc::timespec {
         tv_sec: 0,

@@ -1,4 +1,4 @@
-//! Lists and a map in memory from the kernel: in the copy nothing is taken from anybody's allocator.
+//! Lists and a map in memory from the kernel: the copy uses no allocator.
 
 use core::marker::PhantomData;
 
@@ -6,7 +6,7 @@ use profundo_probe::sys;
 
 use super::Failure;
 
-/// A list that grows. Its memory is never given back, since the process ends soon.
+/// A list that grows. Its memory is never unmapped, since the process ends soon.
 #[derive(Debug)]
 pub struct Pages<T: Copy> {
     start: *mut T,
@@ -18,7 +18,7 @@ pub struct Pages<T: Copy> {
 const FIRST_BYTES: usize = 64 << 10;
 
 impl<T: Copy> Pages<T> {
-    /// An empty one.
+    /// An empty list.
     pub const fn new() -> Self {
         Self {
             start: core::ptr::null_mut(),
@@ -28,12 +28,12 @@ impl<T: Copy> Pages<T> {
         }
     }
 
-    /// How many items there are.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// All of them.
+    /// All items.
     pub fn as_slice(&self) -> &[T] {
         if self.start.is_null() {
             return &[];
@@ -42,7 +42,7 @@ impl<T: Copy> Pages<T> {
         unsafe { core::slice::from_raw_parts(self.start, self.length) }
     }
 
-    /// The same, to be changed.
+    /// All items, mutable.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         if self.start.is_null() {
             return &mut [];
@@ -51,17 +51,17 @@ impl<T: Copy> Pages<T> {
         unsafe { core::slice::from_raw_parts_mut(self.start, self.length) }
     }
 
-    /// One of them.
+    /// The item at an index.
     pub fn get(&self, index: usize) -> Option<T> {
         self.as_slice().get(index).copied()
     }
 
-    /// Takes all out.
+    /// Removes all items.
     pub fn clear(&mut self) {
         self.length = 0;
     }
 
-    /// Adds one.
+    /// Adds an item.
     pub fn push(&mut self, item: T) -> Result<(), Failure> {
         if self.length == self.room {
             self.grow()?;
@@ -72,10 +72,10 @@ impl<T: Copy> Pages<T> {
         Ok(())
     }
 
-    /// Has so many items, all of them zero, in place of those before.
+    /// A list of this many items, all of them zero.
     ///
     /// # Safety
-    /// All zero is a valid one.
+    /// All zero is a valid item.
     pub unsafe fn zeros(length: usize) -> Result<Self, Failure> {
         let start = map(length.saturating_mul(size_of::<T>()).max(1))?;
         Ok(Self {
@@ -86,10 +86,10 @@ impl<T: Copy> Pages<T> {
         })
     }
 
-    /// Gives the memory back.
+    /// Unmaps the memory.
     pub fn release(self) {
         let bytes = (self.room * size_of::<T>()).max(1);
-        // SAFETY: it was mapped by us, and nobody has it any more.
+        // SAFETY: it was mapped by us, and has no users any more.
         unsafe { sys::call(libc::SYS_munmap, [self.start as usize, bytes, 0, 0, 0, 0]) };
     }
 
@@ -133,13 +133,13 @@ fn map(bytes: usize) -> Result<*mut u8, Failure> {
 /// From addresses to numbers.
 #[derive(Debug)]
 pub struct Map {
-    /// Addresses and numbers; no address: free. A power of two.
+    /// Addresses and numbers; address 0: free. Its length is a power of two.
     slots: Pages<(u64, u32)>,
     used: usize,
 }
 
 impl Map {
-    /// An empty one.
+    /// An empty map.
     pub fn new() -> Result<Self, Failure> {
         Self::with_slots(1 << 12)
     }

@@ -1,34 +1,30 @@
-//! The collector's lists of objects, and the places where the graph begins.
+//! The collector's lists of objects, and the roots of the graph.
 
+use profundo_cpython::collector::{self, head};
+use profundo_cpython::objects::object;
 use profundo_probe::shared::refusal;
 use profundo_probe::sys;
 
 use super::Failure;
-use super::types::word;
 use crate::inject::api::Object;
+use crate::inject::word;
 
-/// Where the collector's records stand, by the first of its lists.
+/// The place of the collector's records, by the first of its lists.
 #[derive(Debug, Clone, Copy)]
 pub struct Lists {
     first: u64,
 }
 
-/// Of the collector's records, behind the first list: the other ones, a pointer to the first, the list of those that are
-/// never looked at, and whether it is at work; and before it, whether it may work by itself.
-const STEP: u64 = 24;
-const LISTS: u64 = 3;
-const POINTER: u64 = LISTS * STEP;
-const FROZEN: u64 = POINTER + 8;
-const COLLECTING: u64 = 176;
-const ENABLED_BEFORE: u64 = 12;
+/// The offset from the first list of the collector's records to what else is in them.
+const POINTER: u64 = collector::GENERATION_0 - collector::GENERATIONS;
+const PERMANENT: u64 = collector::PERMANENT - collector::GENERATIONS;
+const COLLECTING: u64 = collector::COLLECTING - collector::GENERATIONS;
+const ENABLED_BEFORE: u64 = collector::GENERATIONS - collector::ENABLED;
 
-/// Before an object that the collector knows.
-const HEAD: u64 = 16;
-
-/// A word near an address that is mapped; what is on another page may not be.
+/// A word near a mapped address; another page may not be mapped.
 ///
 /// # Safety
-/// `mapped` is.
+/// `mapped` is a mapped address.
 unsafe fn near(mapped: u64, address: u64) -> Option<u64> {
     const PAGE: u64 = 4096;
     match mapped / PAGE == address / PAGE {
@@ -45,18 +41,21 @@ impl Lists {
     /// The collector knows the object, and the lock is held.
     pub unsafe fn of(object: Object) -> Result<Self, Failure> {
         const MOST: u64 = 1 << 32;
-        let mut at = object as u64 - HEAD;
+        let begin = object as u64 - object::GC_HEAD;
+        let mut at = begin;
         for _ in 0..MOST {
-            // SAFETY: the caller vouches: a list of the collector's is a ring, and beside its head are its records.
+            // SAFETY: the caller vouches: a list of the collector's is a ring, and beside its head
+            // are its records.
             unsafe {
-                at = word(at) & !3;
-                if at == 0 {
+                at = word(at) & !head::TAGS;
+                // Once around, and no head looks like one of the records'.
+                if at == 0 || at == begin {
                     break;
                 }
-                for list in 0..=LISTS {
+                for list in 0..=collector::GENERATION_COUNT {
                     let first = match list {
-                        LISTS => at - FROZEN,
-                        list => at - list * STEP,
+                        collector::GENERATION_COUNT => at - PERMANENT,
+                        list => at - list * collector::GENERATION_BYTES,
                     };
                     let lists = Self { first };
                     if near(at, first + POINTER) == Some(first) && lists.are_rings() {
@@ -68,30 +67,30 @@ impl Lists {
         Err(refusal::UNKNOWN_LAYOUT)
     }
 
-    /// Whether each list comes back to its head. Neighbours of a list may have words that look like the records'.
+    /// True if each list comes back to its head. Neighbours of a list may have words that look like
+    /// the records'.
     fn are_rings(self) -> bool {
-        const PREVIOUS: u64 = 8;
         self.heads().all(|head| {
-            let next = sys::read_word(head).map(|next| next & !3);
-            let back = next.and_then(|next| sys::read_word(next + PREVIOUS));
-            back.is_some_and(|back| back & !3 == head)
+            let next = sys::read_word(head).map(|next| next & !head::TAGS);
+            let back = next.and_then(|next| sys::read_word(next + head::PREVIOUS));
+            back.is_some_and(|back| back & !head::TAGS == head)
         })
     }
 
     fn heads(self) -> impl Iterator<Item = u64> {
-        (0..=LISTS).map(move |list| match list {
-            LISTS => self.first + FROZEN,
-            list => self.first + list * STEP,
+        (0..=collector::GENERATION_COUNT).map(move |list| match list {
+            collector::GENERATION_COUNT => self.first + PERMANENT,
+            list => self.first + list * collector::GENERATION_BYTES,
         })
     }
 
-    /// Whether garbage is being collected just now: then the lists are not whole.
+    /// True if a garbage collection is running: then the lists are not whole.
     pub fn is_collecting(self) -> bool {
         // SAFETY: the records are there.
         (unsafe { word(self.first + COLLECTING) }) as u32 != 0
     }
 
-    /// Keeps it from ever beginning, in the copy.
+    /// Keeps the collector from ever beginning, in the copy.
     pub fn forbid(self) {
         // SAFETY: the records are there, and the lock is held.
         unsafe {
@@ -104,11 +103,11 @@ impl Lists {
     pub fn each(self, mut f: impl FnMut(u64) -> Result<(), Failure>) -> Result<(), Failure> {
         for head in self.heads() {
             // SAFETY: each list is a ring of heads of objects.
-            let mut at = unsafe { word(head) } & !3;
+            let mut at = unsafe { word(head) } & !head::TAGS;
             while at != head && at != 0 {
-                f(at + HEAD)?;
+                f(at + object::GC_HEAD)?;
                 // SAFETY: as above.
-                at = unsafe { word(at) } & !3;
+                at = unsafe { word(at) } & !head::TAGS;
             }
         }
         Ok(())

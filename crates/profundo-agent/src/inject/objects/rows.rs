@@ -1,19 +1,20 @@
-//! What was met, in the order in which it was met: objects, and places that are no objects.
+//! The rows, in the order in which they were met: objects, and places that are no objects.
 
 use super::Failure;
 use super::pages::{Map, Pages};
 
-/// The number of something that was met.
+/// The number of a row.
 pub type Row = u32;
 
 /// All rows.
 #[derive(Debug)]
 pub struct Rows {
-    /// Where each lies. What is no object has an odd number instead, twice that of its place.
+    /// The address of each row. A row that is no object has an odd number instead, twice that of
+    /// its place.
     addresses: Pages<u64>,
-    /// The type and the name of those.
+    /// The type and the name of the rows that are no objects.
     places: Pages<(u32, Option<u32>)>,
-    /// How many others hold it, as far as is known.
+    /// The number of known references to each row.
     holders: Pages<u32>,
     by_address: Map,
 }
@@ -32,20 +33,20 @@ impl Rows {
         self.addresses.len()
     }
 
-    /// Where the object of a row lies; 0 if it is none.
+    /// The address of a row's object; 0 if it is none.
     pub fn address(&self, row: Row) -> u64 {
         let address = self.addresses.get(row as usize).unwrap_or(0);
         if address & 1 == 0 { address } else { 0 }
     }
 
-    /// The type and the name of what is no object.
+    /// The type and the name of a row that is no object.
     pub fn place_at(&self, row: Row) -> Option<(u32, Option<u32>)> {
         let address = self.addresses.get(row as usize)?;
         let place = (address & 1 == 1).then_some((address >> 1) as usize)?;
         self.places.get(place)
     }
 
-    /// How many references to it were met.
+    /// The number of references to a row that were met.
     pub fn holders(&self, row: Row) -> u32 {
         self.holders.get(row as usize).unwrap_or(0)
     }
@@ -60,14 +61,14 @@ impl Rows {
         Ok(row)
     }
 
-    /// A row for something that is no object.
+    /// A row for a place that is no object.
     pub fn place(&mut self, kind: u32, name: Option<u32>) -> Result<Row, Failure> {
         let row = self.push((self.places.len() as u64) << 1 | 1)?;
         self.places.push((kind, name))?;
         Ok(row)
     }
 
-    /// One more holds it.
+    /// Counts one more reference to a row.
     pub fn hold(&mut self, row: Row) {
         if let Some(count) = self.holders.as_mut_slice().get_mut(row as usize) {
             *count = count.saturating_add(1);

@@ -1,11 +1,13 @@
-//! The search: from what the collector knows, and from the threads, to everything that can be come to.
+//! The search: from the collector's objects and from the threads to everything that can be reached.
 //!
-//! Rows are gone through in the order in which they were met, so no list of those that are still to be seen is needed.
-//! What holds each of them is counted: an object with more references than were met is held by somebody who cannot be
-//! asked, such as an extension's own variables.
+//! Rows are visited in the order in which they were met, so no list of those to visit is needed.
+//! The references to each row are counted: an object with more references than were met is held by
+//! a holder that cannot be asked, such as an extension's own variables.
 
 use core::ffi::CStr;
 
+use profundo_cpython::objects::{object, type_flag};
+use profundo_cpython::version;
 use profundo_probe::shared::{refusal, request_flag};
 use profundo_wire::graph::{EdgeKind, End, edge_words, node_words};
 
@@ -17,10 +19,11 @@ use super::outlet::Out;
 use super::pages::Pages;
 use super::roots::Lists;
 use super::rows::{Row, Rows};
-use super::types::{self, TYPE, Types, flag, word};
+use super::types::{self, Types};
 use crate::inject::api::{Api, Object};
+use crate::inject::word;
 
-/// After so many objects whoever waits is told that it goes on.
+/// The number of objects after which progress is reported.
 const OFTEN: usize = 1 << 14;
 
 /// A search that is under way.
@@ -31,18 +34,18 @@ pub struct Search<'a, 'o> {
     pub texts: Texts,
     pub types: Types,
     rows: Rows,
-    /// Whom the object that is gone through is known to hold.
+    /// The objects that the visited object is known to hold.
     pub known: Pages<Known>,
-    pub told: Pages<u64>,
-    /// Whom each row holds, one behind the other, and where those of each row begin.
+    pub visited: Pages<u64>,
+    /// The rows that each row holds, one behind the other, and where those of each row begin.
     held: Pages<Row>,
     begins: Pages<u64>,
-    /// Those that the graph begins with.
+    /// The roots of the graph.
     begun: Pages<Row>,
     edges: u64,
 }
 
-/// The first rows.
+/// The first rows, which are the places where the graph begins.
 struct Places {
     root: Row,
     modules: Row,
@@ -52,12 +55,15 @@ struct Places {
 }
 
 impl<'a, 'o> Search<'a, 'o> {
-    /// Tells of everything.
+    /// Searches everything.
     pub fn run(api: &'a Api, flags: u32, out: &'a mut Out<'o>) -> Result<End, Failure> {
         // SAFETY: the lock is held; the dictionary is borrowed.
         let modules = unsafe { (api.modules)() };
         if modules.is_null() {
             return Err(refusal::NOT_RUNNING);
+        }
+        if !version::COLLECTOR.holds(api.layout.minor) {
+            return Err(refusal::UNKNOWN_LAYOUT);
         }
         // SAFETY: that dictionary holds modules, so the collector knows it.
         let lists = unsafe { Lists::of(modules) }?;
@@ -74,7 +80,7 @@ impl<'a, 'o> Search<'a, 'o> {
             types: Types::new(api, asks)?,
             rows: Rows::new()?,
             known: Pages::new(),
-            told: Pages::new(),
+            visited: Pages::new(),
             held: Pages::new(),
             begins: Pages::new(),
             begun: Pages::new(),
@@ -93,8 +99,8 @@ impl<'a, 'o> Search<'a, 'o> {
         let mut seen = unsafe { Pages::<u8>::zeros(search.rows.len()) }?;
         let mut begun = core::mem::replace(&mut search.begun, Pages::new());
         search.spread(&mut seen, &mut begun)?;
-        search.tell_native(&places, &mut seen)?;
-        search.tell_garbage(&places, &mut seen)?;
+        search.write_native(&places, &mut seen)?;
+        search.write_garbage(&places, &mut seen)?;
         // SAFETY: the function counts, under the lock.
         let blocks = api.blocks.map_or(0, |blocks| unsafe { blocks() });
         Ok(End {
@@ -124,17 +130,17 @@ impl<'a, 'o> Search<'a, 'o> {
             (places.garbage, c"garbage"),
         ] {
             let name = self.text(name)?;
-            self.tell_inner_edge(places.root, place, EdgeKind::Internal, name);
+            self.write_inner_edge(places.root, place, EdgeKind::Internal, name);
         }
         let name = self.text(c"sys.modules")?;
-        self.tell_root_edge(places.modules, modules as u64, EdgeKind::Internal, name)?;
-        frames::tell(self, places.threads)?;
+        self.write_root_edge(places.modules, modules as u64, EdgeKind::Internal, name)?;
+        frames::write_threads(self, places.threads)?;
         Ok(places)
     }
 
-    /// Goes through all rows, and those that are met on the way.
+    /// Visits all rows, and those that are met on the way.
     fn go_through(&mut self) -> Result<(), Failure> {
-        /// So often it is said how far it is.
+        /// The number of rows between two reports of progress.
         const TURN: usize = 4096;
         let mut row = 0;
         while row < self.rows.len() {
@@ -144,7 +150,7 @@ impl<'a, 'o> Search<'a, 'o> {
                     let words = node_words(kind, name, 0, 0);
                     self.out.put(words.as_slice());
                 }
-                None => self.tell_object(row as Row, self.rows.address(row as Row))?,
+                None => self.write_object(row as Row, self.rows.address(row as Row))?,
             }
             row += 1;
             if row.is_multiple_of(TURN) {
@@ -154,29 +160,29 @@ impl<'a, 'o> Search<'a, 'o> {
         self.begins.push(self.held.len() as u64)
     }
 
-    fn tell_object(&mut self, row: Row, address: u64) -> Result<(), Failure> {
+    fn write_object(&mut self, row: Row, address: u64) -> Result<(), Failure> {
         let object = address as Object;
         // SAFETY: an object has a type.
-        let class = unsafe { word(address + TYPE) };
+        let class = unsafe { word(address + object::TYPE) };
         let (api, out) = (self.api, &mut *self.out);
         let kind = self.types.of(api, out, &mut self.texts, class)?;
         let name = self.own_name(object, &kind)?;
         let size = kind.size(api, object);
         let words = node_words(kind.number, name, address, size);
         self.out.put(words.as_slice());
-        self.tell_held(row, object, &kind)
+        self.write_held(row, object, &kind)
     }
 
-    /// What an object is called by itself: a function, a class, or a text that may be told.
+    /// The object's own name: that of a function or a class, or a text that may be recorded.
     fn own_name(&mut self, object: Object, kind: &types::Kind) -> Result<Option<Text>, Failure> {
         let (api, out) = (self.api, &mut *self.out);
-        if kind.flags & flag::TEXT != 0 {
+        if kind.flags & type_flag::TEXT != 0 {
             if self.flags & request_flag::REDACT != 0 {
                 return Ok(None);
             }
             return self.texts.of_object(out, api, object);
         }
-        if kind.flags & flag::CLASS != 0 {
+        if kind.flags & type_flag::CLASS != 0 {
             return self
                 .types
                 .class_name(api, out, &mut self.texts, object)
@@ -188,9 +194,9 @@ impl<'a, 'o> Search<'a, 'o> {
         }
     }
 
-    /// What has more references than were met, or is never to go, is held from elsewhere. Where it can be come to by
-    /// names as well, these say more: then it is only noted.
-    fn tell_native(&mut self, places: &Places, seen: &mut Pages<u8>) -> Result<(), Failure> {
+    /// Reports objects that are held from elsewhere: with more references than were met, or
+    /// immortal. Where one can be reached by names as well, these say more: then it is only noted.
+    fn write_native(&mut self, places: &Places, seen: &mut Pages<u8>) -> Result<(), Failure> {
         let name = self.text(c"native")?;
         let mut next = Pages::new();
         for row in 0..self.rows.len() as Row {
@@ -199,22 +205,21 @@ impl<'a, 'o> Search<'a, 'o> {
                 continue;
             }
             // SAFETY: an object has a count of references.
-            let count = unsafe { word(address) };
-            let (count, is_immortal) = match self.api.layout.minor {
-                ..12 => (count, false),
-                // The low half, which is negative for what never goes.
-                _ => (count & 0xFFFF_FFFF, count as i32 <= 0),
+            let count = unsafe { word(address + object::REFERENCES) };
+            let (count, is_immortal) = match self.api.layout.objects.has_immortal_objects {
+                true => (count & 0xFFFF_FFFF, count as i32 <= 0),
+                false => (count, false),
             };
             let is_held = is_immortal || count > u64::from(self.rows.holders(row));
             match seen.get(row as usize) {
                 Some(0) if is_held => {
-                    self.tell_inner_edge(places.native, row, EdgeKind::Internal, name);
+                    self.write_inner_edge(places.native, row, EdgeKind::Internal, name);
                     next.clear();
                     next.push(row)?;
                     self.spread(seen, &mut next)?;
                 }
                 Some(_) if is_held && !is_immortal => {
-                    self.tell_inner_edge(places.native, row, EdgeKind::Weak, name);
+                    self.write_inner_edge(places.native, row, EdgeKind::Weak, name);
                 }
                 _ => {}
             }
@@ -222,13 +227,13 @@ impl<'a, 'o> Search<'a, 'o> {
         Ok(())
     }
 
-    /// What cannot be come to from anywhere.
-    fn tell_garbage(&mut self, places: &Places, seen: &mut Pages<u8>) -> Result<(), Failure> {
+    /// Reports what cannot be reached from anywhere.
+    fn write_garbage(&mut self, places: &Places, seen: &mut Pages<u8>) -> Result<(), Failure> {
         let mut next = Pages::new();
         let name = self.text(c"garbage")?;
         for row in 0..self.rows.len() as Row {
             if self.rows.address(row) != 0 && seen.get(row as usize) == Some(0) {
-                self.tell_inner_edge(places.garbage, row, EdgeKind::Internal, name);
+                self.write_inner_edge(places.garbage, row, EdgeKind::Internal, name);
                 next.clear();
                 next.push(row)?;
                 self.spread(seen, &mut next)?;
@@ -237,13 +242,13 @@ impl<'a, 'o> Search<'a, 'o> {
         Ok(())
     }
 
-    /// Marks all that can be come to.
+    /// Marks all that can be reached.
     fn spread(&self, seen: &mut Pages<u8>, next: &mut Pages<Row>) -> Result<(), Failure> {
         let mut at = 0;
         while let Some(row) = next.get(at) {
             at += 1;
             if at.is_multiple_of(OFTEN) {
-                // Another number, so that whoever waits sees that it goes on.
+                // Another number, so that the command sees progress.
                 self.out.progress((self.rows.len() + at) as u64);
             }
             let Some(mark) = seen.as_mut_slice().get_mut(row as usize) else {
@@ -265,7 +270,7 @@ impl<'a, 'o> Search<'a, 'o> {
         Ok(())
     }
 
-    /// A type of something that is no object.
+    /// A type for places that are no objects.
     pub fn synthetic(&mut self, name: &'static CStr) -> Result<u32, Failure> {
         self.types.synthetic(self.out, &mut self.texts, name)
     }
@@ -275,19 +280,19 @@ impl<'a, 'o> Search<'a, 'o> {
         self.texts.of_ours(self.out, text)
     }
 
-    /// Something that is no object.
+    /// A row for a place that is no object.
     pub fn place(&mut self, kind: u32, name: Option<Text>) -> Result<Row, Failure> {
         self.rows.place(kind, name)
     }
 
-    /// An edge between rows that are known, which nobody counts.
-    pub fn tell_inner_edge(&mut self, from: Row, to: Row, kind: EdgeKind, name: u32) {
+    /// An edge between known rows that does not count as a reference.
+    pub fn write_inner_edge(&mut self, from: Row, to: Row, kind: EdgeKind, name: u32) {
         self.edges += 1;
         self.out.put(edge_words(kind, name, from, to).as_slice());
     }
 
-    /// An edge from a place where the graph begins to an object.
-    pub fn tell_root_edge(
+    /// An edge from a root to an object.
+    pub fn write_root_edge(
         &mut self,
         from: Row,
         object: u64,
@@ -297,12 +302,12 @@ impl<'a, 'o> Search<'a, 'o> {
         let to = self.rows.of(object)?;
         self.rows.hold(to);
         self.begun.push(to)?;
-        self.tell_inner_edge(from, to, kind, name);
+        self.write_inner_edge(from, to, kind, name);
         Ok(())
     }
 
     /// An edge from an object to another one.
-    pub fn tell_edge(
+    pub fn write_edge(
         &mut self,
         from: Row,
         object: u64,
@@ -314,7 +319,7 @@ impl<'a, 'o> Search<'a, 'o> {
             self.rows.hold(to);
             self.held.push(to)?;
         }
-        self.tell_inner_edge(from, to, kind, name);
+        self.write_inner_edge(from, to, kind, name);
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
 //! A heap that is known by construction: a module with a cache of sessions, each with a text and a
-//! list; two lists that hold each other; and what is weak.
+//! list; two lists that hold each other; and weak references.
 
 use profundo_model::graph::{Builder, Graph, Label, NodeId, Sink};
 
@@ -8,7 +8,7 @@ use crate::graph::{
     duplicates, paths, tree,
 };
 
-/// The heap with so many sessions, whose objects begin at address `base`.
+/// The heap with `count` sessions, whose objects begin at address `base`.
 fn sessions(heap: &mut Builder, count: u32, base: u64) {
     let synthetic = heap.node_kind("synthetic").unwrap();
     let dict = heap.node_kind("dict").unwrap();
@@ -41,7 +41,7 @@ fn sessions(heap: &mut Builder, count: u32, base: u64) {
         heap.edge(element, Label::Index(index), held, one).unwrap();
         heap.edge(property, named(user), one, name).unwrap();
         heap.edge(element, Label::Index(0), one, items).unwrap();
-        // A list that knows its session is dominated by it all the same.
+        // A list that refers to its session is dominated by it all the same.
         heap.edge(element, Label::Index(0), items, one).unwrap();
     }
     let lost = heap.node(list, empty, id(), 8).unwrap();
@@ -187,7 +187,7 @@ fn texts_that_are_there_twice_are_found_unless_they_are_hidden() {
 }
 
 #[test]
-fn what_came_and_what_went_is_told_by_id_and_by_type() {
+fn new_and_gone_objects_are_found_by_id_and_by_type() {
     let (before, now) = (heap(20, 0), heap(23, 0));
     let types = [Types::new(&before), Types::new(&now)];
     let found = difference((&before, &types[0]), (&now, &types[1]), 2);
@@ -205,7 +205,7 @@ fn what_came_and_what_went_is_told_by_id_and_by_type() {
         .map(|node| now.size(*node))
         .collect();
     assert_eq!(sizes, [200, 200]);
-    // Nothing is different from itself.
+    // Nothing differs from itself.
     let same = difference((&now, &types[1]), (&now, &types[1]), 2);
     assert_eq!((same.types.len(), same.largest_new.len()), (0, 0));
     // Another process.

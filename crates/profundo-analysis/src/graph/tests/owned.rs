@@ -1,10 +1,11 @@
-//! A heap of Python's that is known by construction: whose each container is, and by which expression it is reached.
+//! A Python heap that is known by construction: the owner of each container, and the expression for
+//! it.
 
 use profundo_model::graph::{Builder, Graph, Label, NodeId, Sink};
 
 use crate::graph::{Alive, Owners, expression};
 
-/// A heap in the making, by the words that a snapshot of Python has.
+/// A heap in the making, in the words of a Python snapshot.
 #[derive(Default)]
 struct Heap {
     heap: Builder,
@@ -25,7 +26,7 @@ impl Heap {
         self.heap.edge(kind, Label::Name(name), from, to).unwrap();
     }
 
-    /// An attribute, a variable, or what a root holds.
+    /// An attribute, a variable, or an object below a root.
     fn named(&mut self, from: NodeId, name: &str, kind: &str, of: &str) -> NodeId {
         let node = self.node(kind, of);
         self.edge("property", name, from, node);
@@ -54,7 +55,7 @@ impl Heap {
     }
 }
 
-/// What was found of an object.
+/// Checks the findings about an object.
 fn check(graph: &Graph, node: NodeId, phrase: Option<&str>, reached_by: Option<&str>) {
     let owners = Owners::new(graph, &Alive::new(graph));
     let found = owners.of(node).map(|owner| owners.phrase(owner));
@@ -148,7 +149,7 @@ fn nothing_is_said_of_what_nobody_is_known_to_own() {
     let weak = heap.node("object", "list");
     heap.edge("weak", "seen", app, weak);
     let graph = heap.heap.finish();
-    // Native code is no name that Python could ask for.
+    // Native code is no name that Python could use.
     let owners = Owners::new(&graph, &Alive::new(&graph));
     let phrase = owners.of(held).map(|owner| owners.phrase(owner));
     assert_eq!(phrase.as_deref(), Some("at <native code>"));
@@ -156,11 +157,11 @@ fn nothing_is_said_of_what_nobody_is_known_to_own() {
         expression(&graph, &owners.steps(&graph, held)).as_deref(),
         Some("<dict>")
     );
-    // No container.
+    // Not a container.
     assert_eq!(owners.of(number), None);
-    // What only a weak reference leads to has no owner and no way.
+    // An object with only weak references to it has no owner and no path.
     check(&graph, weak, None, None);
-    // A snapshot that is none of Python's has no owners at all.
+    // A snapshot of another language has no owners at all.
     let mut other = Heap::default();
     let root = other.node("synthetic", "");
     let dict = other.named(root, "x", "object", "dict");

@@ -1,40 +1,40 @@
-//! What was allocated, by what it holds: asked once for each stack.
+//! Allocations by their contents, found once for each stack.
 
 use profundo_model::{Profile, StackId};
 use rustc_hash::FxHashMap;
 
 use super::{HeapRow, Holding, Sum, Table};
-use crate::held::{Held, held, is_held_untold};
+use crate::held::{Held, held, needs_debug_info};
 
 /// Rows in the making.
 #[derive(Default)]
 pub(super) struct Types {
-    /// Of a stack: what it holds, and whether debug information would tell.
+    /// By stack, its contents, and whether debug information would reveal them.
     known: FxHashMap<StackId, (Held, bool)>,
     table: TypeTable,
-    untold: Sum,
+    needs_debug_info: Sum,
 }
 
 type TypeTable = Table<Held, Held>;
 
 impl Types {
     pub fn add(&mut self, profile: &Profile, stack: StackId, holding: &Holding) {
-        let (of, is_untold) = self.known.entry(stack).or_insert_with(|| {
+        let (of, is_unknown) = self.known.entry(stack).or_insert_with(|| {
             let held = held(profile, stack);
-            let is_untold = held.type_name.is_empty() && is_held_untold(profile, stack);
-            (held, is_untold)
+            let is_unknown = held.type_name.is_empty() && needs_debug_info(profile, stack);
+            (held, is_unknown)
         });
         self.table.add(of.clone(), of.clone(), holding);
-        if *is_untold {
-            self.untold += holding.allocated;
+        if *is_unknown {
+            self.needs_debug_info += holding.allocated;
         }
     }
 
-    /// Nothing if no type is known at all, and none would be.
+    /// Nothing if no type is known at all, and debug information would not help.
     pub fn sorted(self) -> (Vec<HeapRow<Held>>, Sum) {
         let rows = self.table.sorted();
         let is_known = rows.iter().any(|row| !row.of.type_name.is_empty());
         let rows = if is_known { rows } else { Vec::new() };
-        (rows, self.untold)
+        (rows, self.needs_debug_info)
     }
 }

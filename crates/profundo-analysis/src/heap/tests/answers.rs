@@ -1,4 +1,4 @@
-//! What small heaps add up to, to the byte.
+//! The sums of small heaps, to the byte.
 
 use profundo_model::{
     Amount, Copied, Domain, Measure, Moment, Nanos, Part, ProcessId, Sampling, Site,
@@ -7,8 +7,8 @@ use profundo_model::{
 use super::{Program, SECOND, line_of};
 use crate::{Filter, HeapOptions, Selection, allocations, keep_only, measured};
 
-/// Line 1: 1000 B for all the time, and 500 B from second 2 to 6. Line 2: 4000 B from second 4 to 8. Line 3: 300
-/// times 10 B that are gone at once.
+/// Line 1: 1000 B for all the time, and 500 B from second 2 to 6. Line 2: 4000 B from second 4
+/// to 8. Line 3: 300 times 10 B that are freed at once.
 fn program() -> Program {
     let mut program = Program::new(Sampling::All, 0);
     program.block(1, 1000, 0.0, None);
@@ -22,7 +22,7 @@ fn program() -> Program {
     program
 }
 
-/// The same as sums.
+/// The same program as sums.
 fn sums() -> Program {
     let mut program = Program::new(Sampling::All, 0);
     let amount = |count, bytes| Amount { count, bytes };
@@ -174,7 +174,7 @@ fn filters_hold_for_what_was_allocated() {
     let (blocks, sums) = (program(), sums());
     let late = Filter::default().from_seconds(2.0);
     assert_eq!(bytes(&blocks, &late), 500 + 4000 + 1000);
-    // Nobody knows when that was.
+    // Their time is unknown.
     assert_eq!(bytes(&sums, &late), 0);
     for program in [&blocks, &sums] {
         assert_eq!(bytes(program, &Filter::default().function("work")), 8500);
@@ -191,7 +191,7 @@ fn memory_can_be_asked_about_as_if_it_were_time() {
             let profile = measured(program.profile.clone(), Measure { part, counts });
             let all = Selection::new(&profile, &Filter::default());
             assert_eq!(all.weight(&profile), all.total(&profile));
-            // All were seen: shares are sure.
+            // All were sampled: shares are exact.
             let share = crate::shares(&profile, &all, crate::Shown::ALL)[0].own;
             assert!(all.weight(&profile) < 1000 || share.margin() < 0.05);
             all.weight(&profile)

@@ -1,4 +1,4 @@
-//! Eight programs, of which each does what is taken for a leak, and most leak nothing.
+//! Eight programs, each with the look of a leak, and most without one.
 
 use profundo_model::{Amount, Moment, Nanos, ProcessId, Sampling, Site};
 
@@ -17,7 +17,7 @@ fn leaks(program: &Program) -> Vec<(u32, Leak)> {
     found.leaks.iter().map(with_line).collect()
 }
 
-/// Much that is gone at once, on lines 8 and 9.
+/// Many temporary blocks, on lines 8 and 9.
 fn noise(program: &mut Program) {
     for step in 0..40_000 {
         let time = step as f64 * 10.0 / 40_000.0;
@@ -37,7 +37,7 @@ fn leak_of_one_percent(program: &mut Program) {
     }
 }
 
-/// A cache that has as much as it may hold after two seconds, and then lets the oldest go.
+/// A cache that is full after two seconds, and then drops the oldest.
 fn bounded_cache(program: &mut Program) {
     for step in 0..20_000 {
         let time = step as f64 * 10.0 / 20_000.0;
@@ -45,14 +45,14 @@ fn bounded_cache(program: &mut Program) {
     }
 }
 
-/// Tables that are made in the first second.
+/// Tables made in the first second.
 fn warm_up(program: &mut Program) {
     for step in 0..5_000 {
         program.block(3, 20_000, step as f64 / 5_000.0, None);
     }
 }
 
-/// Buffers that are lent and come back, with a few more at each rush.
+/// Buffers that are lent and returned, with a few more at each rush.
 fn pool(program: &mut Program) {
     for step in 0..400 {
         let time = 0.5 * (step as f64 / 400.0).powi(2);
@@ -81,7 +81,7 @@ fn sessions(program: &mut Program) {
     }
 }
 
-/// A table whose places are filled as they are asked for, in any order.
+/// A table whose places are filled on demand, in any order.
 fn lazy_table(program: &mut Program) {
     let mut filled = vec![false; 10_000];
     for step in 0..50_000 {
@@ -93,14 +93,14 @@ fn lazy_table(program: &mut Program) {
     }
 }
 
-/// It grows for six seconds, and then it has enough.
+/// It grows for six seconds, and then stops.
 fn plateau(program: &mut Program) {
     for step in 0..6_000 {
         program.block(10, 20_000, step as f64 / 1_000.0, None);
     }
 }
 
-/// The work is done a tenth of a second before the end, and then everything is given back.
+/// The work is done a tenth of a second before the end, and then everything is freed.
 fn given_back(program: &mut Program) {
     let done = 10 * SECOND - SECOND / 10;
     let blocks = &mut program.profile.heap.blocks;
@@ -169,7 +169,7 @@ fn a_leak_beside_all_that_looks_like_one() {
     assert!(leaks.len() <= 2, "{leaks:?}");
 }
 
-/// The same programs in exact sums: what a sampled heap of probability one adds up to, ten times a second.
+/// The same programs in exact sums: a sampled heap of probability one, ten times a second.
 fn exact(program: &mut Program) {
     let heap = &mut program.profile.heap;
     let mut blocks = std::mem::take(&mut heap.blocks);
@@ -213,7 +213,7 @@ fn exact(program: &mut Program) {
 }
 
 #[test]
-fn exact_sums_tell_it_too() {
+fn exact_sums_show_it_too() {
     let mut alarms = Vec::new();
     for (number, part) in PROGRAMS.iter().enumerate() {
         let mut program = Program::new(Sampling::All, number as u64);
@@ -236,7 +236,7 @@ fn what_runs_for_a_moment_or_keeps_a_little_does_not_leak() {
         program.block(1, 4_000_000, step as f64 * 0.01, None);
         program.block(2, 100, step as f64, None);
     }
-    // The last part of the work takes much.
+    // The last part of the work allocates much.
     for step in 0..200 {
         program.block(3, 400_000, 8.0 + step as f64 / 100.0, None);
     }

@@ -1,4 +1,4 @@
-//! Whether ranges hold the truth as often as they say: blocks are drawn a thousand times over.
+//! Whether ranges hold the truth at their rate: blocks are drawn a thousand times over.
 
 use profundo_model::Sampling;
 
@@ -8,12 +8,12 @@ use crate::heap::figure::Sum;
 const MEAN: u64 = 512 << 10;
 const DRAWS: u64 = 1000;
 
-/// How many of so many blocks are seen that have this chance each.
+/// The number of sampled blocks, of `blocks` with this probability each.
 fn seen(dice: &mut Dice, blocks: u64, chance: f64) -> u64 {
     if blocks <= 64 {
         return (0..blocks).filter(|_| dice.part() < chance).count() as u64;
     }
-    // From one that is seen to the next.
+    // From one sampled block to the next.
     let (mut at, mut count) = (0.0, 0);
     if chance >= 1.0 {
         return blocks;
@@ -27,7 +27,7 @@ fn seen(dice: &mut Dice, blocks: u64, chance: f64) -> u64 {
     }
 }
 
-/// How often the ranges of bytes and of counts hold the truth, and how far the mean is off.
+/// The rates at which the ranges of bytes and of counts hold the truth, and the bias of the mean.
 fn trial(sizes: &[(u64, u64)], seed: u64) -> (f64, f64, f64) {
     let sampling = Sampling::Bytes(MEAN);
     let mut dice = Dice::new(seed);
@@ -45,7 +45,7 @@ fn trial(sizes: &[(u64, u64)], seed: u64) -> (f64, f64, f64) {
             }
         }
         all += sum.weight();
-        // What was not seen at all is not shown.
+        // A sum without sampled blocks is not shown.
         if sum.seen() > 0 {
             shown += 1;
             let holds = |figure: crate::Figure, truth| (figure.low..=figure.high).contains(&truth);
@@ -104,7 +104,7 @@ fn what_was_all_seen_has_no_range() {
     sum.add_block(8, Sampling::All);
     assert!(sum.bytes().is_exact() && sum.count().is_exact());
     assert_eq!(sum.bytes().value, (64 << 20) + 8);
-    // A block that is certain to be seen tells nothing of small ones.
+    // A block that is certain to be sampled says nothing about small ones.
     let mut sum = Sum::default();
     sum.add_block(64 << 20, Sampling::Bytes(MEAN));
     let bytes = sum.bytes();
@@ -113,6 +113,6 @@ fn what_was_all_seen_has_no_range() {
     assert!(sum.count().is_exact());
     sum.add_block(8, Sampling::Bytes(MEAN));
     let bytes = sum.bytes();
-    // It is not less than what was seen.
+    // It is not less than the sampled blocks.
     assert!(bytes.low >= (64 << 20) + 8 && bytes.low < bytes.value && bytes.value < bytes.high);
 }

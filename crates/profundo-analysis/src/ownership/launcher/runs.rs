@@ -1,5 +1,5 @@
-//! Which programs ran a frame of `<string>`. Each process may have been given another text by `-c`, so one that only starts
-//! a library says nothing of the others.
+//! The programs that ran a frame of `<string>`. Each process may have been given another text by
+//! `-c`, so one that only starts a library proves nothing about the others.
 
 use profundo_model::{FrameId, ProcessId, Profile, StackId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,7 +16,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Whether all of them were given a text that only starts other code.
+    /// True if all programs were given a text that only starts other code.
     pub(super) fn only_start(self) -> bool {
         self.starts && !self.works && !self.without
     }
@@ -39,7 +39,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// `processes` says of each process whether the text that it was given only starts other code; `None`: it was
+    /// `processes` has for each process whether its text only starts other code; `None`: it was
     /// given none.
     pub(super) fn of(profile: &Profile, frames: &[usize], processes: &[Option<bool>]) -> Self {
         let mut all = Programs::default();
@@ -52,7 +52,7 @@ impl Runs {
         };
         // Where all processes are alike, the stacks need not be read.
         if processes.windows(2).any(|two| two[0] != two[1]) {
-            found.look_at_stacks(profile, frames, processes);
+            found.read_stacks(profile, frames, processes);
         }
         found
     }
@@ -61,10 +61,10 @@ impl Runs {
         self.frames.get(&frame).copied().unwrap_or(self.all)
     }
 
-    fn look_at_stacks(&mut self, profile: &Profile, frames: &[usize], processes: &[Option<bool>]) {
+    fn read_stacks(&mut self, profile: &Profile, frames: &[usize], processes: &[Option<bool>]) {
         let frames: FxHashSet<usize> = frames.iter().copied().collect();
         let is_text = |frame: &FrameId| frames.contains(&frame.index());
-        // Callers are stored before what they call.
+        // Callers are stored before their callees.
         let mut has_text: Vec<bool> = Vec::with_capacity(profile.stacks.len());
         for stack in profile.stacks.iter() {
             let below = (stack.parent).is_some_and(|parent| has_text[parent.index()]);
@@ -79,8 +79,13 @@ impl Runs {
             );
         }
         let samples = profile.samples.iter();
-        let samples = samples.map(|it| (it.stack, profile.threads.get(it.thread).process));
-        let sites = profile.heap.sites.iter().map(|it| (it.stack, it.process));
+        let samples =
+            samples.map(|sample| (sample.stack, profile.threads.get(sample.thread).process));
+        let sites = profile
+            .heap
+            .sites
+            .iter()
+            .map(|site| (site.stack, site.process));
         let mut seen: FxHashSet<(StackId, ProcessId)> = FxHashSet::default();
         let mut last = None;
         for (stack, process) in samples.chain(sites) {
@@ -90,7 +95,7 @@ impl Runs {
             last = Some((stack, process));
             let judged = processes.get(process.index()).copied().flatten();
             let stacks = std::iter::successors(Some(stack), |&id| profile.stacks.get(id).parent);
-            // What is below a stack that was met in this process was met as well.
+            // Stacks below one that was seen in this process were seen as well.
             for id in stacks.take_while(|&id| has_text[id.index()] && seen.insert((id, process))) {
                 let location = profile.locations.get(profile.stacks.get(id).location);
                 for frame in location.frames.iter().filter(|frame| is_text(frame)) {

@@ -1,7 +1,7 @@
 //! A child process that does nothing.
 //!
-//! It is made by the bare system call: nobody who wants to know of forks is told of this one. It has no signal to end
-//! by, so `wait` does not see it (but for one who asks for all there are, by `__WALL`), and no handler of the program is run for it.
+//! The copy is made by the bare system call, so fork handlers do not run. It ends without a signal,
+//! so `wait` does not see it (except with `__WALL`), and no handler of the program runs for it.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,15 @@ use libc::{c_int, c_long};
 
 use crate::error::{Error, Refusal};
 
-/// The child. It ends when this is dropped, when the thread that has made it ends, or after its time.
+/// The child. It ends when this is dropped, when the thread that has made it ends, or after its
+/// time.
 #[derive(Debug)]
 pub(super) struct Child {
     pid: libc::pid_t,
     pub(super) paused: Duration,
 }
 
-/// In the kernel's words, a signal's bit.
+/// The kernel's bit for a signal.
 fn bit(signal: c_int) -> u64 {
     1 << (signal - 1)
 }
@@ -24,14 +25,15 @@ fn bit(signal: c_int) -> u64 {
 impl Child {
     #[inline(never)]
     pub(super) fn make(limit: Duration) -> Result<Self, Error> {
-        // What a signal of the terminal's does is the program's affair, and not the copy's. The clocks' own signals do not come
-        // to the child, and must not wait here.
+        // Signals of the terminal are for the program, and not for the copy. The clocks' own
+        // signals do not come to the child, and must not be pending here.
         let clocks = bit(libc::SIGTRAP) | bit(libc::SIGURG);
         let faults = bit(libc::SIGSEGV) | bit(libc::SIGBUS) | bit(libc::SIGILL) | bit(libc::SIGFPE);
         let before = set_mask(!(clocks | faults));
         let began = Instant::now();
-        // SAFETY: without flags it is a fork: the child has a copy of this stack and goes on here. What it does until its end
-        // is in `idle`, which needs nothing of what other threads may have left half done.
+        // SAFETY: without flags it is a fork: the child has a copy of this stack and goes on here.
+        // It runs `idle` until its end, which needs nothing that other threads may have left half
+        // done.
         let pid = unsafe {
             let own = libc::getpid();
             let pid = libc::syscall(libc::SYS_clone, 0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
@@ -47,7 +49,7 @@ impl Child {
             Some(error) => Err(error),
             None => {
                 let pid = pid as libc::pid_t;
-                // Where memory runs out, the copy is the first to go. Not every system lets us say so.
+                // When memory runs out, the copy is killed first. Not every system permits this.
                 let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), "1000");
                 Ok(Self { pid, paused })
             }
@@ -61,7 +63,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // SAFETY: it is our child, and has its number until it was waited for, here.
+        // SAFETY: it is our child, and keeps its id until it is waited for, here.
         unsafe {
             libc::kill(self.pid, libc::SIGKILL);
             let mut status = 0;
@@ -72,10 +74,11 @@ impl Drop for Child {
     }
 }
 
-/// Sets the calling thread's mask; returns what it was. By the bare call, since libc keeps some signals to itself.
+/// Sets the calling thread's mask; returns the former one. By the bare call, since libc keeps some
+/// signals to itself.
 fn set_mask(mask: u64) -> u64 {
     let mut before = 0_u64;
-    // SAFETY: both sets are of the size that is said, and ours.
+    // SAFETY: both sets have the given size, and are ours.
     unsafe {
         libc::syscall(
             libc::SYS_rt_sigprocmask,
@@ -88,12 +91,13 @@ fn set_mask(mask: u64) -> u64 {
     before
 }
 
-/// What the child does.
+/// The child's code.
 ///
 /// # Safety
-/// It is the child of a bare clone by `parent`.
+/// The calling process is the child of a bare clone by `parent`.
 unsafe fn idle(parent: libc::pid_t, limit: Duration) -> ! {
-    // SAFETY: system calls on what lies on this stack; none of them uses anything that another thread may have held.
+    // SAFETY: system calls on data of this stack; none of them uses anything that another thread
+    // may have held.
     unsafe {
         set_mask(u64::MAX);
         libc::syscall(
@@ -101,7 +105,7 @@ unsafe fn idle(parent: libc::pid_t, limit: Duration) -> ! {
             libc::PR_SET_PDEATHSIG as c_long,
             libc::SIGKILL as c_long,
         );
-        // The parent may have gone before it was said.
+        // The parent may have ended before the call.
         if libc::syscall(libc::SYS_getppid) == c_long::from(parent) {
             let name = c"profundo-copy";
             libc::syscall(
@@ -109,7 +113,8 @@ unsafe fn idle(parent: libc::pid_t, limit: Duration) -> ! {
                 libc::PR_SET_NAME as c_long,
                 name.as_ptr() as c_long,
             );
-            // Whoever waits for the other end of a pipe of the program's must not wait for us. Older kernels do not know it.
+            // A reader at the other end of one of the program's pipes must not wait for us. Older
+            // kernels do not have the call.
             libc::syscall(libc::SYS_close_range, 0_u64, u64::from(u32::MAX), 0_u64);
             let time = libc::timespec {
                 tv_sec: limit.as_secs() as libc::time_t,
@@ -128,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_has_our_memory_and_nobody_who_waits_sees_it() {
+    fn the_copy_has_our_memory_and_no_wait_sees_it() {
         let mut word = std::hint::black_box(0x1234_5678_9ABC_u64);
         let child = Child::make(Duration::from_secs(60)).unwrap();
         let address = &raw const word as u64;
@@ -137,12 +142,12 @@ mod tests {
         let read = profundo_scan::read_memory(child.pid(), address, &mut bytes);
         assert_eq!((read, u64::from_ne_bytes(bytes)), (8, 0x1234_5678_9ABC));
         assert_eq!(std::hint::black_box(word), 1);
-        // SAFETY: it asks for children and changes nothing of this one's.
+        // SAFETY: it asks for children and changes nothing of this one.
         let found = unsafe { libc::waitpid(child.pid, std::ptr::null_mut(), libc::WNOHANG) };
         assert_eq!(found, -1, "it is none that is waited for");
         let fds = std::fs::read_dir(format!("/proc/{}/fd", child.pid));
         // Older kernels keep them open.
-        assert!(fds.is_ok());
+        fds.expect("the copy's descriptors");
         let pid = child.pid;
         drop(child);
         // SAFETY: signal 0 looks.

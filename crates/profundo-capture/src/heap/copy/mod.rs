@@ -1,13 +1,14 @@
-//! The process as it is at one instant: a copy of it that only waits, and whose memory is read from outside.
+//! The process at one instant: a copy that only waits, and whose memory is read from outside.
 //!
-//! The copy is a child process, which the kernel makes in the time that it takes to copy page tables; the program goes on at
-//! once, and pays a page fault for each page that it writes to first while the copy is there. In the child nothing runs but a
-//! few system calls: other threads may have held any lock. What it is read by is a normal thread here.
+//! The copy is a child process, which the kernel makes in the time that it takes to copy page
+//! tables; the program goes on at once, and pays a page fault for each page that it writes to first
+//! while the copy is there. The child makes only a few system calls: other threads may have held
+//! any lock. A normal thread here reads it.
 //!
-//! Registers of threads that run are not known; those of threads that wait are as far as the kernel tells of their call.
+//! The registers of running threads are unknown; those of waiting threads are known as far as the
+//! kernel reports their system call.
 
 mod child;
-mod headroom;
 mod read;
 mod sites;
 mod threads;
@@ -15,22 +16,26 @@ mod threads;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use profundo_linux::headroom::Lack;
 use profundo_scan::{Area, Memory, Range, areas, map_lines, may_point};
 
 use super::following::{Following, following};
 use crate::error::{Error, Refusal};
 use crate::{mapping, own_threads};
-use child::Child;
+
 pub use read::why;
 pub use sites::{Sites, sites};
 pub use threads::ThreadThen;
 
-/// How long a copy may be there.
+use child::Child;
+
+/// The longest life of a copy.
 const LIMIT: Duration = Duration::from_secs(300);
 /// More than any process has.
 const ALL: u64 = u64::MAX;
 
-/// The process whose memory is being copied; 0 for none. A forked child has its parent's, which means none.
+/// The process whose memory is being copied; 0 for none. A forked child has its parent's, which
+/// means none.
 static BUSY: AtomicU32 = AtomicU32::new(0);
 
 /// The right to make a copy, which one thread has at a time.
@@ -56,12 +61,12 @@ impl Drop for Turn {
     }
 }
 
-/// What of the process is not looked at, in bytes.
+/// The skipped memory of the process, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Skipped {
     /// Memory of devices.
     pub devices: u64,
-    /// What the program does not want its children to have (`MADV_DONTFORK`).
+    /// Memory that children do not inherit (`MADV_DONTFORK`).
     pub not_inherited: u64,
 }
 
@@ -71,23 +76,38 @@ pub struct Copied {
     following: &'static Following,
     memory: Memory,
     shared: Memory,
-    /// What there is outside of blocks, and blocks are in it, in the order of the addresses.
+    /// The memory outside of blocks and around them, ordered by address.
     pub areas: Vec<Area>,
     /// The threads, without our own.
     pub threads: Vec<ThreadThen>,
-    /// What is left out.
+    /// The skipped memory.
     pub skipped: Skipped,
-    /// For how long the thread that asked was in the call that makes the copy, and every thread that asked for memory
-    /// meanwhile waited at most.
+    /// The time of the call that makes the copy, in the thread that asked for it: the longest wait
+    /// of other threads that asked for memory meanwhile.
     pub paused: Duration,
-    // The child goes before its turn.
+    // The child is dropped before its turn.
     child: Child,
     _turn: Turn,
 }
 
 /// Copies the process. The program's allocator must follow all blocks.
 pub fn copy() -> Result<Copied, Error> {
-    copy_if(headroom::check)
+    copy_if(has_headroom)
+}
+
+fn has_headroom() -> Result<(), Error> {
+    match profundo_linux::headroom::lack(std::process::id()) {
+        Some(Lack {
+            needed,
+            available,
+            who,
+        }) => Err(Error::Headroom {
+            needed,
+            available,
+            who,
+        }),
+        None => Ok(()),
+    }
 }
 
 #[inline(never)]
@@ -96,14 +116,14 @@ fn copy_if(check: impl FnOnce() -> Result<(), Error>) -> Result<Copied, Error> {
     let following = following().ok_or(Error::NotFollowing)?;
     let turn = Turn::take()?;
     check()?;
-    let before = threads::look_at_all()?;
+    let before = threads::before_copy()?;
     let maps_before = std::fs::read("/proc/self/maps").map_err(refused(Refusal::Proc))?;
     let stack = profundo_probe::regs::here().sp;
     let child = Child::make(LIMIT)?;
     let pid = child.pid();
-    let threads = threads::those_that_waited(before, (stack, registers));
+    let threads = threads::those_that_waited(before, stack, registers);
     let maps = std::fs::read(format!("/proc/{pid}/maps")).map_err(refused(Refusal::Proc))?;
-    // Its memory is there, so if this cannot be read, nothing can: a process may forbid it.
+    // Its memory exists, so if this cannot be read, nothing can: a process may forbid it.
     if profundo_scan::read_memory(pid, stack, &mut [0; 8]) != 8 {
         return Err(Error::refused(Refusal::ReadCopy));
     }
@@ -115,7 +135,7 @@ fn copy_if(check: impl FnOnce() -> Result<(), Error>) -> Result<Copied, Error> {
             false => threads::stack_of(tid),
         })
         .collect();
-    let stacks: Vec<u64> = threads.iter().filter_map(|it| it.stack).collect();
+    let stacks: Vec<u64> = threads.iter().filter_map(|thread| thread.stack).collect();
     let mut areas = areas(&maps, &own_memory(following), &stacks, &[]);
     areas.retain(|area| !is_own_stack(area, &own_stacks));
     let until = Instant::now() + LIMIT;
@@ -136,7 +156,7 @@ fn refused(what: Refusal) -> impl Fn(std::io::Error) -> Error {
     move |source| Error::Refused { what, source }
 }
 
-/// Where our own memory is.
+/// The ranges of our own memory.
 fn own_memory(following: &Following) -> Vec<Range> {
     let mut own: Vec<Range> = mapping::listed().collect();
     (following.shadow).each_leaf(|at, bytes| own.push((at, at + bytes as u64)));
@@ -149,7 +169,7 @@ fn is_own_stack(area: &Area, own_stacks: &[u64]) -> bool {
     area.kind == profundo_scan::Kind::Stack && own_stacks.iter().any(inside)
 }
 
-/// What the program has and the copy has not, and what is not looked at.
+/// The program's memory that the copy lacks, and skipped memory.
 fn skipped(before: &[u8], copied: &[u8]) -> Skipped {
     let mut skipped = Skipped::default();
     let there: Vec<Range> = map_lines(copied)
@@ -192,9 +212,9 @@ mod tests {
         let turn = Turn::take().unwrap();
         assert!(matches!(Turn::take(), Err(Error::SnapshotGoingOn)));
         drop(turn);
-        assert!(Turn::take().is_ok());
-        // As in the child of a fork while a copy was there.
+        drop(Turn::take().unwrap());
+        // As in the child of a fork that came while a copy existed.
         BUSY.store(u32::MAX, Ordering::Relaxed);
-        assert!(Turn::take().is_ok());
+        drop(Turn::take().unwrap());
     }
 }

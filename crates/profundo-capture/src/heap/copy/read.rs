@@ -1,4 +1,4 @@
-//! What is read from a copy: the blocks that there were, and all words.
+//! Reading a copy: its blocks, and all words.
 
 use profundo_probe::heap::seen::each_seen;
 use profundo_scan::{Block, Blocks, Chunk, Freed, Range, Unread, chunks};
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::heap::following::{Whose, whose};
 
 impl Copied {
-    /// The blocks, by the numbers of their sites (0: none is known), and where blocks were that are free.
+    /// The blocks, by the numbers of their sites (0: unknown), and freed memory.
     pub fn blocks(&mut self) -> Result<(Blocks, Vec<Freed>), Error> {
         let shadow = &raw const *self.following.shadow as u64;
         let (mut blocks, mut freed) = (Vec::new(), Vec::new());
@@ -24,7 +24,7 @@ impl Copied {
                     size: seen.size,
                     whose,
                 }),
-                // Whatever is in it is no pointer of the program's.
+                // Its contents are no pointers of the program.
                 Some(Whose::Ours) => freed.push(hole(false)),
                 None => freed.push(hole(true)),
             }
@@ -33,10 +33,10 @@ impl Copied {
             return Err(why(self.memory.why_not()));
         }
         self.each_heap(&mut |_, chunks| {
-            let chunks = chunks.iter().filter(|it| it.is_free);
-            freed.extend(chunks.map(|it| Freed {
-                start: it.range.0,
-                end: it.range.1,
+            let chunks = chunks.iter().filter(|chunk| chunk.is_free);
+            freed.extend(chunks.map(|chunk| Freed {
+                start: chunk.range.0,
+                end: chunk.range.1,
                 is_doubtful: false,
             }));
         })?;
@@ -44,7 +44,8 @@ impl Copied {
         Ok((Blocks::new(blocks), freed))
     }
 
-    /// Runs `f` with each part of the memory of which glibc has an account, and with that.
+    /// Runs `f` with each part of the memory that glibc's own bookkeeping covers, and with its
+    /// chunks.
     pub fn each_heap(&mut self, f: &mut dyn FnMut(Range, &[Chunk])) -> Result<(), Error> {
         for area in &self.areas {
             if let Some(chunks) = chunks(&mut self.memory, area).map_err(why)? {
@@ -54,7 +55,7 @@ impl Copied {
         Ok(())
     }
 
-    /// Runs `f` with all that is there of a range, piece by piece.
+    /// Runs `f` with all resident memory of a range, piece by piece.
     pub fn each_piece(
         &mut self,
         range: Range,
@@ -67,13 +68,13 @@ impl Copied {
         }
     }
 
-    /// Fills `bytes` from an address on. `false`: not all of that is there.
+    /// Fills `bytes` from an address on; returns `false` if the memory is not resident.
     pub fn bytes(&self, address: u64, bytes: &mut [u8]) -> bool {
         profundo_scan::read_memory(self.child.pid(), address, bytes) == bytes.len()
     }
 }
 
-/// In our words.
+/// Converts the reason to our error.
 pub fn why(unread: Unread) -> Error {
     match unread {
         Unread::Long => Error::SnapshotLong,

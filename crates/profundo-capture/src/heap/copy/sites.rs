@@ -1,19 +1,20 @@
-//! Where blocks were asked for: stacks by their numbers, as a recording that can be named.
+//! The sites of blocks: stacks by their numbers, as a recording that can be named.
 
 use profundo_probe::MAX_DEPTH;
 use profundo_wire::recording::Recording;
 use profundo_wire::{End, Gil, PythonEnd, SampleHead, State};
 
 use super::Copied;
-use crate::global::{self, STATE};
 use crate::heap::following::following;
 use crate::heap::session::refresh_modules;
+use crate::probe;
+use crate::state::STATE;
 use crate::{proc, recording};
 
-/// The stacks on which blocks were asked for that an allocator follows.
+/// The allocating stacks of followed blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Sites {
-    /// How many there are: their numbers begin at 1.
+    /// The number of sites, which count from 1.
     pub count: u32,
     /// A sample for each, whose weight is its number.
     pub stacks: Recording,
@@ -58,7 +59,7 @@ pub fn sites(known: u32) -> Sites {
         words.extend(addresses);
     }
     let sessions = STATE.lock();
-    let threads = global::probe().map(|probe| recording::threads(probe, &sessions.totals));
+    let threads = probe::probe().map(|probe| recording::threads(probe, &sessions.totals));
     let stacks = Recording {
         chunks: vec![words],
         pid: std::process::id(),
@@ -75,7 +76,7 @@ pub fn sites(known: u32) -> Sites {
 }
 
 impl Copied {
-    /// Blocks for which there was no room to be followed.
+    /// Blocks that could not be followed for want of room.
     pub fn missed(&self) -> u64 {
         let missed = &self.following.missed;
         missed.load(std::sync::atomic::Ordering::Relaxed)

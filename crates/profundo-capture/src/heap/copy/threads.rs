@@ -1,4 +1,4 @@
-//! The stacks and registers of all threads at the moment of the copy, as far as they are known.
+//! The stacks and registers of all threads at the moment of the copy, as far as known.
 
 use std::collections::HashMap;
 
@@ -10,49 +10,53 @@ use crate::{proc, wall};
 /// A thread at the moment of the copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadThen {
-    /// The kernel's number of it.
+    /// The kernel's thread id.
     pub tid: u32,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its stack pointer; `None` if it was running.
     pub stack: Option<u64>,
-    /// Registers that are known, by name.
+    /// The known registers, by name.
     pub registers: Vec<(&'static str, u64)>,
 }
 
-/// What the kernel says of a thread that waits.
+/// The kernel's report about a waiting thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Waiting {
     text: String,
     turns: Option<u64>,
 }
 
-/// Those that are looked at before the copy is made.
+/// The threads as seen before the copy.
 pub(super) type Before = HashMap<u32, Option<Waiting>>;
 
-fn look(tid: u32) -> Option<Waiting> {
+fn waiting(tid: u32) -> Option<Waiting> {
     let turns = wall::turns(tid);
     let text = wall::read(tid, "syscall").ok()?;
     wall::parse(&text)?;
     Some(Waiting { text, turns })
 }
 
-/// Looks at all threads but our own.
-pub(super) fn look_at_all() -> Result<Before, Error> {
+/// The state of all threads but our own.
+pub(super) fn before_copy() -> Result<Before, Error> {
     Ok(proc::threads()?
         .into_iter()
-        .map(|tid| (tid, look(tid)))
+        .map(|tid| (tid, waiting(tid)))
         .collect())
 }
 
-/// Where the stack of a thread that waits ends.
+/// The end of a waiting thread's stack.
 pub(super) fn stack_of(tid: u32) -> Option<u64> {
-    wall::parse(&look(tid)?.text).map(|(_, sp, _)| sp)
+    wall::parse(&waiting(tid)?.text).map(|(_, sp, _)| sp)
 }
 
-/// All threads, of which those have waited that did so before and still do, and have not run in between. `own` is what the
-/// calling thread knows of itself.
-pub(super) fn those_that_waited(before: Before, own: (u64, Registers)) -> Vec<ThreadThen> {
+/// All threads. Those that waited before the copy, and still do without having run in between, have
+/// a stack pointer and registers. So has the calling thread: its own ones are given.
+pub(super) fn those_that_waited(
+    before: Before,
+    own_stack: u64,
+    own_registers: Registers,
+) -> Vec<ThreadThen> {
     let me = sys::thread_id();
     let mut threads: Vec<ThreadThen> = before
         .into_iter()
@@ -61,9 +65,11 @@ pub(super) fn those_that_waited(before: Before, own: (u64, Registers)) -> Vec<Th
             let end = name.iter().position(|&byte| byte == 0);
             let name = String::from_utf8_lossy(&name[..end.unwrap_or(name.len())]).into_owned();
             let (stack, registers) = if tid == me {
-                (Some(own.0), own.1.to_vec())
+                (Some(own_stack), own_registers.to_vec())
             } else {
-                match waited.filter(|it| it.turns.is_some() && look(tid).as_ref() == Some(it)) {
+                match waited.filter(|waited| {
+                    waited.turns.is_some() && waiting(tid).as_ref() == Some(waited)
+                }) {
                     Some(waited) => (
                         wall::parse(&waited.text).map(|(_, sp, _)| sp),
                         arguments(&waited.text),
@@ -103,14 +109,13 @@ fn arguments(text: &str) -> Vec<(&'static str, u64)> {
 /// Registers by name.
 pub(super) type Registers = [(&'static str, u64); KEPT];
 
-/// How many registers a function keeps for its caller.
+/// The number of callee-saved registers.
 #[cfg(target_arch = "x86_64")]
 const KEPT: usize = 6;
 #[cfg(target_arch = "aarch64")]
 const KEPT: usize = 12;
 
-/// The registers that a function keeps for its caller, as they are here: those of the callers that are not on the stack
-/// below yet.
+/// The callee-saved registers here: the callers' values that are not on the stack yet.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn kept_here() -> Registers {
@@ -139,7 +144,7 @@ pub(super) fn kept_here() -> Registers {
     ]
 }
 
-/// As above: x19 to x30.
+/// The callee-saved registers, x19 to x30.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 pub(super) fn kept_here() -> Registers {
@@ -171,7 +176,7 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn what_a_call_was_given_is_read() {
+    fn the_arguments_of_a_call_are_read() {
         let line = "202 0x7f0000000010 0x80 0x2 0x0 0x0 0xffffffff 0x7ffd00001000 0x7f1234\n";
         let [first, second, .., last] = &arguments(line)[..] else {
             panic!("six of them");
@@ -186,27 +191,34 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_has_a_stack_and_who_asks_has_registers() {
+    fn waiting_threads_have_stacks_and_the_caller_has_registers() {
         let (stop, stopped) = mpsc::channel::<()>();
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let thread = std::thread::spawn(move || {
-            tell.send((sys::thread_id(), &raw const tell as u64))
+            sender
+                .send((sys::thread_id(), &raw const sender as u64))
                 .unwrap();
             let _ = stopped.recv();
         });
-        let (tid, local) = told.recv().unwrap();
+        let (tid, local) = receiver.recv().unwrap();
         let began = Instant::now();
         let waits = loop {
-            let all = look_at_all().unwrap();
-            let threads = those_that_waited(all, (7, kept_here()));
-            let of = |tid| threads.iter().find(|it| it.tid == tid).unwrap().clone();
+            let all = before_copy().unwrap();
+            let threads = those_that_waited(all, 7, kept_here());
+            let of = |tid| {
+                threads
+                    .iter()
+                    .find(|thread| thread.tid == tid)
+                    .unwrap()
+                    .clone()
+            };
             let own = of(sys::thread_id());
             assert_eq!((own.stack, own.registers.len()), (Some(7), KEPT));
             if let Some(stack) = of(tid).stack {
                 break Some(stack);
             }
             if wall::turns(tid).is_none() || began.elapsed() > Duration::from_secs(60) {
-                // The kernel does not say whether it has run.
+                // The kernel does not report whether it has run.
                 break None;
             }
         };

@@ -1,4 +1,4 @@
-//! However many tasks come and go: what is kept is bounded, and what is kept is right.
+//! However many tasks come and go: the memory is bounded, and its contents are right.
 
 use super::*;
 
@@ -62,7 +62,7 @@ fn names_are_bounded_in_number_and_length() {
     let last = name_of(&registry, many - 1).expect("the newest is remembered");
     assert!(last.starts_with(&format!("{} üü", many - 1)) && last.ends_with("ü…"));
     assert!(last.len() > LONGEST_NAME - 4, "{} bytes", last.len());
-    // The memory of those that lost their name went with it.
+    // The memory of those that lost their name was freed, too.
     assert_eq!(registry.ended.len(), MOST_NAMES);
 }
 
@@ -159,7 +159,7 @@ fn a_task_that_moved_on_unseen_is_not_shown_where_it_parked_before() {
     let mut registry = Registry::default();
     let running = add(&mut registry, 1, "moves on");
     registry.park(1, &[1, 2], End::Root);
-    assert!(park_of(&registry, 1).is_some());
+    park_of(&registry, 1).expect("it parked");
     running.is_kept_park_old.store(true, Ordering::Relaxed);
     assert!(park_of(&registry, 1).is_none());
     registry.park(1, &[3], End::Root);

@@ -1,7 +1,8 @@
-//! `cargo profundo run|test|bench`: cargo builds with line tables and runs what it has built under `profundo run`.
+//! `cargo profundo run|test|bench`: cargo builds with line tables and runs what it has built under
+//! `profundo run`.
 //!
-//! Cargo itself starts the program: `profundo` is its runner. So folders, variables, features and the choice of the binary
-//! are those of cargo, and the exit code is the program's.
+//! Cargo itself starts the program: `profundo` is its runner. So folders, variables, features and
+//! the choice of the binary are those of cargo, and the exit code is the program's.
 
 mod packages;
 
@@ -34,7 +35,7 @@ Examples:
   profundo report lines        the source of what was recorded last
 ";
 
-/// Options of `profundo run`, and whether a value follows.
+/// Options of `profundo run`. True: a value follows.
 const OURS: [(&str, bool); 12] = [
     ("--wall", false),
     ("--memory", false),
@@ -80,7 +81,7 @@ fn refuse(why: &str) -> ExitCode {
     ExitCode::from(USAGE)
 }
 
-/// What was typed, told apart.
+/// The command line, split.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
     verb: String,
@@ -107,7 +108,7 @@ impl Asked {
         while let Some(word) = words.next() {
             let text = word.to_string_lossy().into_owned();
             let name = text.split('=').next().unwrap_or_default();
-            let known = OURS.iter().find(|(it, _)| *it == name);
+            let known = OURS.iter().find(|(option, _)| *option == name);
             match text.as_str() {
                 "--" => {
                     cargos.push(word);
@@ -171,7 +172,8 @@ impl Asked {
         if env::var_os(&tables).is_none() {
             command.env(tables, "line-tables-only");
         }
-        // Tests are run in the folder of their package, which is not where their recordings are looked for.
+        // Tests are run in the folder of their package, which is not where their recordings are
+        // looked for.
         if env::var_os("PROFUNDO_DIR").is_none()
             && let Some(root) = workspace()
             && !has_folder(&root)
@@ -184,11 +186,11 @@ impl Asked {
     /// The words that cargo puts before a program. It splits them at spaces.
     fn runner(&self, profundo: &Path, own_code: &[String]) -> Result<String, String> {
         let mut words = vec![profundo.as_os_str().to_owned(), "run".into()];
-        // A space would end the word, and `?` is any character.
+        // A space would end the word, and `?` matches any character.
         let own_code = own_code
             .iter()
-            .map(|it| it.replace(char::is_whitespace, "?"));
-        words.extend(own_code.map(|it| format!("--packages={it}").into()));
+            .map(|pattern| pattern.replace(char::is_whitespace, "?"));
+        words.extend(own_code.map(|pattern| format!("--packages={pattern}").into()));
         words.extend(self.ours.iter().cloned());
         words.push("--".into());
         let mut text = Vec::new();
@@ -218,7 +220,7 @@ fn cargo() -> OsString {
 
 /// The command beside us, or else the one in PATH.
 fn profundo() -> PathBuf {
-    let beside = env::current_exe().map(|it| it.with_file_name("profundo"));
+    let beside = env::current_exe().map(|path| path.with_file_name("profundo"));
     match beside {
         Ok(beside) if beside.is_file() => beside,
         _ => PathBuf::from("profundo"),
@@ -241,10 +243,11 @@ fn workspace() -> Option<PathBuf> {
     Some(Path::new(said.trim()).parent()?.to_owned())
 }
 
-/// Whether recordings have a folder already, here or upwards.
+/// True if recordings have a folder already, here or upwards.
 fn has_folder(root: &Path) -> bool {
     let here = env::current_dir().unwrap_or_else(|_| root.to_owned());
-    here.ancestors().any(|it| it.join(".profundo").is_dir())
+    here.ancestors()
+        .any(|folder| folder.join(".profundo").is_dir())
 }
 
 fn answer(command: &mut Command) -> Option<String> {
@@ -267,12 +270,12 @@ mod tests {
     }
 
     fn words(words: &[impl AsRef<OsStr>]) -> Vec<String> {
-        let text = words.iter().map(|it| it.as_ref().to_string_lossy());
-        text.map(|it| it.into_owned()).collect()
+        let text = words.iter().map(|word| word.as_ref().to_string_lossy());
+        text.map(|word| word.into_owned()).collect()
     }
 
     #[test]
-    fn options_go_to_whom_they_belong() {
+    fn options_go_to_their_program() {
         let typed = [
             "run",
             "--memory=exact",
@@ -318,11 +321,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_is_said() {
-        assert!(asked(&["build"]).is_err());
-        assert!(asked(&["run", "--rate"]).is_err());
+        let why = |words: &[&str]| asked(words).unwrap_err();
+        assert_eq!(why(&["build"]), "`build` is none of run, test and bench");
+        assert_eq!(why(&["run", "--rate"]), "`--rate` wants a value");
         assert_eq!(asked(&["run", "--help"]), Ok(None));
         assert_eq!(asked(&[]), Ok(None));
         let spaced = asked(&["run", "--output", "a b"]).unwrap().unwrap();
-        assert!(spaced.runner(Path::new("profundo"), &[]).is_err());
+        let why = spaced.runner(Path::new("profundo"), &[]).unwrap_err();
+        assert!(
+            why.starts_with("cargo takes no runner with spaces"),
+            "{why}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Which packages are the user's own, as cargo tells.
+//! The user's own packages, from `cargo metadata`.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{answer, cargo};
 
-/// Options of cargo's that say which packages are meant and where others come from, and whether a value follows.
+/// Options of cargo that choose packages and their sources. True: a value follows.
 const OF_METADATA: [(&str, bool); 5] = [
     ("--manifest-path", true),
     ("--config", true),
@@ -16,7 +16,8 @@ const OF_METADATA: [(&str, bool); 5] = [
     ("--frozen", false),
 ];
 
-/// Patterns of own code: the workspace, and packages beside it; not what lies in there and comes from a registry.
+/// Patterns of own code: the workspace, and packages beside it, without the packages in these
+/// folders that come from a registry.
 pub fn own_code(cargos: &[OsString]) -> Vec<String> {
     let mut command = Command::new(cargo());
     command.args(["metadata", "--format-version", "1"]);
@@ -24,7 +25,7 @@ pub fn own_code(cargos: &[OsString]) -> Vec<String> {
     while let Some(word) = words.next() {
         let text = word.to_string_lossy();
         let name = text.split('=').next().unwrap_or_default();
-        let Some((_, has_value)) = OF_METADATA.iter().find(|(it, _)| *it == name) else {
+        let Some((_, has_value)) = OF_METADATA.iter().find(|(option, _)| *option == name) else {
             continue;
         };
         command.arg(word);
@@ -32,9 +33,9 @@ pub fn own_code(cargos: &[OsString]) -> Vec<String> {
             command.args(words.next());
         }
     }
-    // What is wrong with the packages is said by cargo when it builds them.
-    let said = answer(&mut command).and_then(|it| serde_json::from_str(&it).ok());
-    said.map(|it| patterns(&it)).unwrap_or_default()
+    // Cargo reports errors in the packages when it builds them.
+    let said = answer(&mut command).and_then(|json| serde_json::from_str(&json).ok());
+    said.map(|metadata| patterns(&metadata)).unwrap_or_default()
 }
 
 fn patterns(metadata: &Value) -> Vec<String> {
@@ -45,23 +46,24 @@ fn patterns(metadata: &Value) -> Vec<String> {
     let is_below = |folder: &str, other: &str| {
         folder
             .strip_prefix(other)
-            .is_some_and(|it| it.is_empty() || it.starts_with('/'))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     let packages = metadata["packages"].as_array();
     let packages = packages.map(Vec::as_slice).unwrap_or_default();
     // Those with a source come from a registry or from git.
-    let (own, others): (Vec<&Value>, Vec<&Value>) =
-        packages.iter().partition(|it| it["source"].is_null());
+    let (own, others): (Vec<&Value>, Vec<&Value>) = packages
+        .iter()
+        .partition(|package| package["source"].is_null());
     let root = metadata["workspace_root"].as_str().map(str::to_owned);
     let mut found: Vec<String> = Vec::new();
     for folder in root.into_iter().chain(own.into_iter().filter_map(folder)) {
-        if !found.iter().any(|it| is_below(&folder, it)) {
+        if !found.iter().any(|known| is_below(&folder, known)) {
             found.push(folder);
         }
     }
     let others = others.into_iter().filter_map(folder);
-    let vendored = others.filter(|other| found.iter().any(|it| is_below(other, it)));
-    let vendored: Vec<String> = vendored.map(|it| format!("!{it}")).collect();
+    let vendored = others.filter(|other| found.iter().any(|known| is_below(other, known)));
+    let vendored: Vec<String> = vendored.map(|path| format!("!{path}")).collect();
     found.extend(vendored);
     found
 }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::machine::{Folder, Said};
+use crate::machine::{Folder, Outcome};
 
 fn log(folder: &Folder) -> String {
     fs::read_to_string(folder.path().join("log")).unwrap_or_default()
@@ -14,7 +14,7 @@ fn log(folder: &Folder) -> String {
 #[test]
 fn runs_and_what_is_done_around_them_are_counted() {
     let folder = Folder::new();
-    let said = folder.said(&[
+    let outcome = folder.run(&[
         "bench",
         "printf r >> log",
         "--runs",
@@ -28,20 +28,23 @@ fn runs_and_what_is_done_around_them_are_counted() {
         "--cleanup",
         "printf c >> log",
     ]);
-    said.succeeded();
+    outcome.succeeded();
     assert_eq!(log(&folder), format!("s{}c", "pr".repeat(5)));
     assert!(
-        said.out.starts_with("printf r >> log\n  mean ± σ "),
-        "{said:#?}"
+        outcome.out.starts_with("printf r >> log\n  mean ± σ "),
+        "{outcome:#?}"
     );
-    assert!(said.out.contains("3 runs, median"), "{said:#?}");
-    assert!(said.out.contains("The start of the shell, "), "{said:#?}");
+    assert!(outcome.out.contains("3 runs, median"), "{outcome:#?}");
+    assert!(
+        outcome.out.contains("The start of the shell, "),
+        "{outcome:#?}"
+    );
 }
 
 #[test]
 fn several_run_in_turn() {
     let folder = Folder::new();
-    let said = folder.said(&[
+    let outcome = folder.run(&[
         "bench",
         "printf a >> log",
         "printf b >> log",
@@ -52,7 +55,7 @@ fn several_run_in_turn() {
         "--prepare",
         "printf 2 >> log",
     ]);
-    said.succeeded();
+    outcome.succeeded();
     let log = log(&folder);
     assert_eq!(log.len(), 40);
     let rounds: Vec<&[u8]> = log.as_bytes().chunks(4).collect();
@@ -73,9 +76,9 @@ fn several_run_in_turn() {
 }
 
 #[test]
-fn a_slower_one_is_told() {
+fn a_slower_one_is_reported() {
     let folder = Folder::new();
-    let said = folder.said(&[
+    let outcome = folder.run(&[
         "bench",
         "-r8",
         "-N",
@@ -84,20 +87,23 @@ fn a_slower_one_is_told() {
         "--name",
         "quick",
     ]);
-    assert!(said.succeeded().out.contains("`quick` is "), "{said:#?}");
     assert!(
-        said.out.contains(" times faster than `sleep 0.1`."),
-        "{said:#?}"
+        outcome.succeeded().out.contains("`quick` is "),
+        "{outcome:#?}"
+    );
+    assert!(
+        outcome.out.contains(" times faster than `sleep 0.1`."),
+        "{outcome:#?}"
     );
     // Nothing is taken off where there is no shell.
-    assert!(!said.out.contains("shell"), "{said:#?}");
+    assert!(!outcome.out.contains("shell"), "{outcome:#?}");
 }
 
 #[test]
 fn times_are_those_of_the_command() {
     let folder = Folder::new();
     let ask = ["bench", "--json", "-r3", "--", "sleep", "0.2"];
-    let json: serde_json::Value = serde_json::from_str(&folder.said(&ask).succeeded().out).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&folder.run(&ask).succeeded().out).unwrap();
     let one = &json["candidates"][0];
     assert_eq!(
         (&one["text"], &json["subject"]),
@@ -106,16 +112,17 @@ fn times_are_those_of_the_command() {
     let best = one["best_seconds"].as_f64().unwrap();
     assert!((0.2..2.0).contains(&best), "{one}");
     assert!(one["user_seconds"].as_f64().unwrap() < 0.1, "{one}");
-    // By the clock of the process it took next to nothing; and work in a child that was waited for counts.
+    // By the clock of the process it took next to nothing; and work in a child that was waited for
+    // counts.
     let cpu = ["bench", "-p", "--json", "-r3", "--", "sleep", "0.2"];
-    let json: serde_json::Value = serde_json::from_str(&folder.said(&cpu).succeeded().out).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&folder.run(&cpu).succeeded().out).unwrap();
     assert!(
         json["candidates"][0]["best_seconds"].as_f64().unwrap() < 0.1,
         "{json}"
     );
     let work = "(i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done); true";
     let ask = ["bench", "--json", "-r3", work];
-    let json: serde_json::Value = serde_json::from_str(&folder.said(&ask).succeeded().out).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&folder.run(&ask).succeeded().out).unwrap();
     assert!(
         json["candidates"][0]["user_seconds"].as_f64().unwrap() > 0.005,
         "{json}"
@@ -126,39 +133,39 @@ fn times_are_those_of_the_command() {
 fn a_command_that_fails_is_an_error() {
     let folder = Folder::new();
     folder
-        .said(&["bench", "exit 3", "-r2"])
+        .run(&["bench", "exit 3", "-r2"])
         .refused(1, "`exit 3` ended with exit code 3");
     folder
-        .said(&["bench", "kill -9 $$", "-r2"])
+        .run(&["bench", "kill -9 $$", "-r2"])
         .refused(1, "was killed by signal 9");
     folder
-        .said(&["bench", "exit 3", "-r2", "--ignore-failure"])
+        .run(&["bench", "exit 3", "-r2", "--ignore-failure"])
         .succeeded();
     folder
-        .said(&["bench", "true", "-r2", "--prepare", "exit 1"])
+        .run(&["bench", "true", "-r2", "--prepare", "exit 1"])
         .refused(
             1,
             "`exit 1`, which is for `--prepare`, ended with exit code 1",
         );
     folder
-        .said(&["bench", "--", "./nothing-of-this-name"])
+        .run(&["bench", "--", "./nothing-of-this-name"])
         .refused(1, "there is no program ./nothing-of-this-name");
     // One command that was typed as if it were after `--`.
     folder
-        .said(&["bench", "sleep", "0.01"])
+        .run(&["bench", "sleep", "0.01"])
         .refused(1, "write `profundo bench -- sleep 0.01`");
 }
 
 #[test]
 fn output_is_thrown_away_unless_it_is_wanted() {
     let folder = Folder::new();
-    let said = folder.said(&["bench", "echo out; echo err >&2; cat", "-r2"]);
-    said.succeeded();
+    let outcome = folder.run(&["bench", "echo out; echo err >&2; cat", "-r2"]);
+    outcome.succeeded();
     assert!(
-        !said.out.contains("out\n") && said.err.is_empty(),
-        "{said:#?}"
+        !outcome.out.contains("out\n") && outcome.err.is_empty(),
+        "{outcome:#?}"
     );
-    let shown = folder.said(&["bench", "echo out; echo err >&2", "-r2", "--show-output"]);
+    let shown = folder.run(&["bench", "echo out; echo err >&2", "-r2", "--show-output"]);
     assert_eq!(
         shown.succeeded().out.matches("out\n").count(),
         2,
@@ -170,8 +177,7 @@ fn output_is_thrown_away_unless_it_is_wanted() {
 #[test]
 fn answers_are_compared() {
     let folder = Folder::new();
-    let check =
-        |one: &str, other: &str| folder.said(&["bench", "--check", "-r2", "-i", one, other]);
+    let check = |one: &str, other: &str| folder.run(&["bench", "--check", "-r2", "-i", one, other]);
     let same = check("echo x; exit 2", "echo x; exit 2");
     assert!(
         same.succeeded().out.contains("All of them give the same."),
@@ -191,21 +197,21 @@ fn answers_are_compared() {
     );
     assert!(!silent.out.contains("give the same"), "{silent:#?}");
     folder
-        .said(&["bench", "--check", "true"])
+        .run(&["bench", "--check", "true"])
         .refused(2, "there is only one");
 }
 
 #[test]
 fn shells_can_be_chosen() {
     let folder = Folder::new();
-    let said = folder.said(&["bench", "-S", "sh -e", "false; true", "-r2"]);
-    said.refused(1, "ended with exit code 1");
+    let outcome = folder.run(&["bench", "-S", "sh -e", "false; true", "-r2"]);
+    outcome.refused(1, "ended with exit code 1");
     // Without one, words are split as one would.
     folder
-        .said(&["bench", "-N", "test 'a b' = \"a b\"", "-r2"])
+        .run(&["bench", "-N", "test 'a b' = \"a b\"", "-r2"])
         .succeeded();
     folder
-        .said(&["bench", "--shell", "none", "false || true", "-r2"])
+        .run(&["bench", "--shell", "none", "false || true", "-r2"])
         .refused(1, "`false || true` ended with exit code 1");
 }
 
@@ -249,7 +255,7 @@ fn wrong_usage_is_one_sentence() {
             "2 statements and 3 interpreters",
         ),
     ] {
-        folder.said(words).refused(2, part);
+        folder.run(words).refused(2, part);
     }
     for words in [
         &["bench", "true", "-r", "0"][..],
@@ -261,12 +267,12 @@ fn wrong_usage_is_one_sentence() {
         &["bench", "true", "-v", "--json"],
         &["bench", "--python", "1", "--min-time", "0"],
     ] {
-        folder.said(words).refused_with_usage("profundo: ");
+        folder.run(words).refused_with_usage("profundo: ");
     }
 }
 
 /// Interrupts it once a run has ended.
-fn interrupted(folder: &Folder, words: &[&str], signal: i32) -> Said {
+fn interrupted(folder: &Folder, words: &[&str], signal: i32) -> Outcome {
     let child = folder
         .profundo(words)
         .stdout(Stdio::piped())
@@ -282,7 +288,7 @@ fn interrupted(folder: &Folder, words: &[&str], signal: i32) -> Said {
     }
     // SAFETY: sends a signal to a child of ours that has not been waited for.
     unsafe { libc::kill(child.id() as i32, signal) };
-    Said::of(child.wait_with_output().unwrap())
+    Outcome::of(child.wait_with_output().unwrap())
 }
 
 #[test]
@@ -296,14 +302,14 @@ fn what_was_measured_before_ctrl_c_is_printed() {
         "--save",
         "saved.json",
     ];
-    let said = interrupted(&folder, &words, libc::SIGINT);
-    assert_eq!(said.signal, Some(libc::SIGINT), "{said:#?}");
-    assert!(said.out.contains("mean ± σ"), "{said:#?}");
-    assert!(said.err.contains("is not saved"), "{said:#?}");
+    let outcome = interrupted(&folder, &words, libc::SIGINT);
+    assert_eq!(outcome.signal, Some(libc::SIGINT), "{outcome:#?}");
+    assert!(outcome.out.contains("mean ± σ"), "{outcome:#?}");
+    assert!(outcome.err.contains("is not saved"), "{outcome:#?}");
     // Nothing is left behind.
     let files: Vec<_> = fs::read_dir(folder.path())
         .unwrap()
-        .map(|it| it.unwrap().file_name())
+        .map(|entry| entry.unwrap().file_name())
         .collect();
     assert_eq!(files, ["log"]);
 }
@@ -320,15 +326,18 @@ fn what_was_measured_before_a_run_failed_is_printed() {
         "--cleanup",
         "printf c >> log",
     ];
-    let said = folder.said(&words);
-    assert_eq!(said.code, Some(1), "{said:#?}");
-    assert!(said.out.contains("2 runs, median"), "{said:#?}");
-    assert!(said.err.contains("ended with exit code 1"), "{said:#?}");
-    assert!(said.err.contains("is not saved"), "{said:#?}");
+    let outcome = folder.run(&words);
+    assert_eq!(outcome.code, Some(1), "{outcome:#?}");
+    assert!(outcome.out.contains("2 runs, median"), "{outcome:#?}");
+    assert!(
+        outcome.err.contains("ended with exit code 1"),
+        "{outcome:#?}"
+    );
+    assert!(outcome.err.contains("is not saved"), "{outcome:#?}");
     assert!(!folder.path().join("saved.json").exists());
     // What was set up is cleaned up all the same.
     assert_eq!(log(&folder), "rrrc");
-    let json = folder.said(&[&words[..], &["--json"]].concat());
+    let json = folder.run(&[&words[..], &["--json"]].concat());
     assert_eq!((json.code, json.out.as_str()), (Some(1), ""), "{json:#?}");
     assert_eq!(log(&folder), "rrrcrc");
 }
@@ -344,27 +353,28 @@ fn it_is_cleaned_up_after_ctrl_c() {
         "--cleanup",
         "sleep 0.1; printf c >> log",
     ];
-    let said = interrupted(&folder, &words, libc::SIGINT);
-    assert_eq!(said.signal, Some(libc::SIGINT), "{said:#?}");
-    assert!(log(&folder).ends_with("rc"), "{said:#?}");
+    let outcome = interrupted(&folder, &words, libc::SIGINT);
+    assert_eq!(outcome.signal, Some(libc::SIGINT), "{outcome:#?}");
+    assert!(log(&folder).ends_with("rc"), "{outcome:#?}");
 }
 
 #[test]
 fn what_fails_while_it_is_cleaned_up_is_said() {
     let folder = Folder::new();
-    let said = folder.said(&["bench", "true", "-r2", "--cleanup", "exit 5"]);
-    assert_eq!(said.code, Some(1), "{said:#?}");
+    let outcome = folder.run(&["bench", "true", "-r2", "--cleanup", "exit 5"]);
+    assert_eq!(outcome.code, Some(1), "{outcome:#?}");
     assert!(
-        said.err
+        outcome
+            .err
             .contains("is for `--cleanup`, ended with exit code 5"),
-        "{said:#?}"
+        "{outcome:#?}"
     );
-    let said = folder.said(&["bench", "exit 3", "-r2", "--cleanup", "exit 5"]);
-    assert_eq!(said.code, Some(1), "{said:#?}");
-    assert!(said.err.contains("`--cleanup`"), "{said:#?}");
+    let outcome = folder.run(&["bench", "exit 3", "-r2", "--cleanup", "exit 5"]);
+    assert_eq!(outcome.code, Some(1), "{outcome:#?}");
+    assert!(outcome.err.contains("`--cleanup`"), "{outcome:#?}");
     assert!(
-        said.err.contains("`exit 3` ended with exit code 3"),
-        "{said:#?}"
+        outcome.err.contains("`exit 3` ended with exit code 3"),
+        "{outcome:#?}"
     );
 }
 
@@ -372,19 +382,20 @@ fn what_fails_while_it_is_cleaned_up_is_said() {
 fn what_takes_no_longer_than_the_shell_has_no_ratio() {
     let folder = Folder::new();
     let words = ["bench", "-r30", "sleep 0.01", ":"];
-    let said = folder.said(&words);
-    said.succeeded();
-    assert!(!said.out.contains("times faster"), "{said:#?}");
+    let outcome = folder.run(&words);
+    outcome.succeeded();
+    assert!(!outcome.out.contains("times faster"), "{outcome:#?}");
     assert!(
-        said.out
+        outcome
+            .out
             .contains("`:` takes hardly more than the shell's own start"),
-        "{said:#?}"
+        "{outcome:#?}"
     );
     // Nor has it become slower.
     folder
-        .said(&["bench", "-r30", ":", "--save", "then.json"])
+        .run(&["bench", "-r30", ":", "--save", "then.json"])
         .succeeded();
-    let later = folder.said(&["bench", "-r30", ":", "--against", "then.json"]);
+    let later = folder.run(&["bench", "-r30", ":", "--against", "then.json"]);
     assert!(
         later
             .succeeded()
@@ -396,7 +407,7 @@ fn what_takes_no_longer_than_the_shell_has_no_ratio() {
 
 #[test]
 fn python_is_interrupted_too() {
-    let Some(python) = crate::machine::python() else {
+    let Some(python) = profundo_testing::python() else {
         return;
     };
     let folder = Folder::new();
@@ -413,8 +424,8 @@ fn python_is_interrupted_too() {
         "--python",
         statement,
     ];
-    let said = interrupted(&folder, &words, libc::SIGTERM);
-    assert_eq!(said.signal, Some(libc::SIGTERM), "{said:#?}");
-    assert!(said.out.starts_with("1 loop, best of "), "{said:#?}");
-    assert!(!said.err.contains("Traceback"), "{said:#?}");
+    let outcome = interrupted(&folder, &words, libc::SIGTERM);
+    assert_eq!(outcome.signal, Some(libc::SIGTERM), "{outcome:#?}");
+    assert!(outcome.out.starts_with("1 loop, best of "), "{outcome:#?}");
+    assert!(!outcome.err.contains("Traceback"), "{outcome:#?}");
 }

@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use crate::machine::{Folder, Said, python};
+use profundo_testing::python;
+
+use crate::machine::{Folder, Outcome};
 
 const SETUP: &str = "from fib import iterative, recursive, memoised, closed_form";
 
 /// `bench` of some of the functions, in a copy of the example's folder.
-fn compared(functions: &[&str], n: u32, more: &[&str]) -> Option<Said> {
+fn compared(functions: &[&str], n: u32, more: &[&str]) -> Option<Outcome> {
     let python = python()?;
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/fib/fib.py");
     let folder = Folder::new();
@@ -19,34 +21,41 @@ fn compared(functions: &[&str], n: u32, more: &[&str]) -> Option<Said> {
         words.extend(["--python".to_owned(), format!("{function}({n})")]);
     }
     words.extend(more.iter().map(|word| (*word).to_owned()));
-    Some(folder.said(&words))
+    Some(folder.run(&words))
 }
 
 #[test]
 fn all_four_agree_on_small_numbers() {
     let all = ["iterative", "recursive", "memoised", "closed_form"];
-    let Some(said) = compared(&all, 20, &["-n2", "-r8"]) else {
+    let Some(outcome) = compared(&all, 20, &["-n2", "-r8"]) else {
         return;
     };
     assert!(
-        said.succeeded().out.contains("All of them give the same."),
-        "{said:#?}"
+        outcome
+            .succeeded()
+            .out
+            .contains("All of them give the same."),
+        "{outcome:#?}"
     );
 }
 
 #[test]
 fn the_closed_form_is_the_fastest_and_wrong_past_70() {
     let three = ["iterative", "memoised", "closed_form"];
-    let Some(said) = compared(&three, 70, &["-n500", "-r20"]) else {
+    let Some(outcome) = compared(&three, 70, &["-n500", "-r20"]) else {
         return;
     };
     assert!(
-        said.succeeded()
+        outcome
+            .succeeded()
             .out
             .contains("`closed_form(70)` is the fastest: "),
-        "{said:#?}"
+        "{outcome:#?}"
     );
-    assert!(said.out.contains("All of them give the same."), "{said:#?}");
+    assert!(
+        outcome.out.contains("All of them give the same."),
+        "{outcome:#?}"
+    );
     let wrong = "`iterative(71)` gives 308061521170129, `closed_form(71)` gives 308061521170130";
     compared(&three, 71, &[]).unwrap().refused(1, wrong);
     // The page says what is so.

@@ -5,10 +5,10 @@ use std::fs;
 use crate::machine::Folder;
 
 /// Measures a command that sleeps for so long under a name.
-fn measured(folder: &Folder, sleep: &str, more: &[&str]) -> crate::machine::Said {
+fn measured(folder: &Folder, sleep: &str, more: &[&str]) -> crate::machine::Outcome {
     let mut words = vec!["bench", "-r8", "-N", sleep, "--name", "work"];
     words.extend(more);
-    folder.said(&words)
+    folder.run(&words)
 }
 
 #[test]
@@ -47,8 +47,8 @@ fn what_has_become_slower_is_code_3() {
     let json = measured(&folder, "sleep 0.2", &["--against", "then.json", "--json"]);
     assert_eq!(json.code, Some(3), "{json:#?}");
     assert!(json.err.contains("too slow"), "{json:#?}");
-    let told: serde_json::Value = serde_json::from_str(&json.out).unwrap();
-    assert_eq!(told["against"]["comparisons"][0]["too_slow"], true);
+    let report: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(report["against"]["comparisons"][0]["too_slow"], true);
     folder.file("printed.json", &json.out);
     let same = measured(
         &folder,
@@ -69,7 +69,7 @@ fn the_same_file_may_be_both() {
     assert_ne!(before, after);
     let left: Vec<_> = fs::read_dir(folder.path())
         .unwrap()
-        .map(|it| it.unwrap().file_name())
+        .map(|entry| entry.unwrap().file_name())
         .collect();
     assert_eq!(left, ["it.json"]);
 }
@@ -78,9 +78,9 @@ fn the_same_file_may_be_both() {
 fn what_cannot_be_read_or_written_is_said_before_anything_runs() {
     let folder = Folder::new();
     let ask = |more: &[&str]| {
-        let said = folder.said(&[&["bench", "printf r >> log", "-r2"], more].concat());
-        assert!(!folder.path().join("log").exists(), "{said:#?}");
-        said
+        let outcome = folder.run(&[&["bench", "printf r >> log", "-r2"], more].concat());
+        assert!(!folder.path().join("log").exists(), "{outcome:#?}");
+        outcome
     };
     ask(&["--against", "none.json"]).refused(1, "cannot read none.json");
     folder.file("odd.json", "{\"profundo\": {\"report\": \"flat\"}}");
@@ -120,7 +120,7 @@ fn what_was_measured_by_others_is_compared() {
     file("now.json", [1.5, 1.51, 1.52, 1.5, 1.53, 1.51]);
     let ask = |now: &str, then: &str| {
         let words = ["bench", "--measured", now, "--against", then];
-        folder.said(&words)
+        folder.run(&words)
     };
     let slower = ask("now.json", "then.json");
     assert_eq!(slower.code, Some(3), "{slower:#?}");
@@ -141,13 +141,11 @@ fn what_was_measured_by_others_is_compared() {
         "{faster:#?}"
     );
     ask("none.json", "then.json").refused(1, "cannot read none.json");
+    folder.run(&["bench", "--measured", "now.json"]).succeeded();
     folder
-        .said(&["bench", "--measured", "now.json"])
-        .succeeded();
-    folder
-        .said(&["bench", "--measured", "now.json", "true"])
+        .run(&["bench", "--measured", "now.json", "true"])
         .refused_with_usage("cannot be used with");
     folder
-        .said(&["bench", "true", "-r2", "--against", "then.json"])
+        .run(&["bench", "true", "-r2", "--against", "then.json"])
         .refused(1, "is of something else");
 }

@@ -6,35 +6,33 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::machine::{Folder, Said, python, skip};
+use profundo_testing::{python, pythons, skip};
+
+use crate::machine::{Folder, Outcome};
 
 /// `bench` of some statements by an interpreter.
-fn bench(folder: &Folder, python: &Path, words: &[&str]) -> Said {
+fn bench(folder: &Folder, python: &Path, words: &[&str]) -> Outcome {
     let with = format!("--with={}", python.display());
     let mut all = vec!["bench", &with];
     all.extend(words);
     // What is printed is printed without that, too.
     let mut command = folder.profundo(&all);
-    Said::of(command.env_remove("PYTHONUNBUFFERED").output().unwrap())
+    Outcome::of(command.env_remove("PYTHONUNBUFFERED").output().unwrap())
 }
 
-/// All versions that are here.
+/// All versions that are here, oldest first.
 fn versions() -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME").unwrap_or_default();
-    let folder = fs::read_dir(PathBuf::from(home).join(".pyenv/versions"));
-    let mut found: Vec<PathBuf> = folder
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("3."))
-        .map(|entry| entry.path().join("bin/python3"))
-        .filter(|path| path.exists())
+    let present = pythons().iter();
+    // The system's has a version that pyenv's have too.
+    let is_ours = |path: &PathBuf| !path.starts_with("/usr");
+    let found: Vec<PathBuf> = present
+        .map(|python| python.path.clone())
+        .filter(is_ours)
         .collect();
-    found.sort();
-    if found.is_empty() {
-        found.extend(python());
+    match found.is_empty() {
+        true => python().into_iter().collect(),
+        false => found,
     }
-    found
 }
 
 #[test]
@@ -52,19 +50,22 @@ fn loops_and_setups_are_as_many_as_timeits() {
             "--python",
             "log.write('x')\nlog.write(sys._getframe().f_code.co_name[0])\nlog.write(str(int(gc.isenabled())))",
         ];
-        let said = bench(&folder, python, &ask);
-        said.succeeded();
+        let outcome = bench(&folder, python, &ask);
+        outcome.succeeded();
         // Set up once for each run; in the loop nothing is called, and no garbage is collected.
         let run = format!("s{}", "xi0".repeat(7));
         let log = fs::read_to_string(folder.path().join("log")).unwrap();
         assert_eq!(log, run.repeat(3), "{}", python.display());
-        assert!(said.out.starts_with("7 loops, best of 3: "), "{said:#?}");
+        assert!(
+            outcome.out.starts_with("7 loops, best of 3: "),
+            "{outcome:#?}"
+        );
         let notebook = " per loop (mean ± std. dev. of 3 runs, 7 loops each)";
         assert!(
-            said.out.lines().nth(1).unwrap().ends_with(notebook),
-            "{said:#?}"
+            outcome.out.lines().nth(1).unwrap().ends_with(notebook),
+            "{outcome:#?}"
         );
-        assert_eq!(said.err, "");
+        assert_eq!(outcome.err, "");
     }
 }
 
@@ -92,25 +93,25 @@ fn the_loop_is_timeits() {
 fn the_number_of_loops_is_found_as_timeit_does() {
     let Some(python) = python() else { return };
     let folder = Folder::new();
-    let said = bench(
+    let outcome = bench(
         &folder,
         &python,
         &["-v", "-r2", "--python", "time.sleep(0.021)"],
     );
-    said.succeeded();
-    let steps: Vec<&str> = said
+    outcome.succeeded();
+    let steps: Vec<&str> = outcome
         .out
         .lines()
         .filter_map(|line| line.split_once(" -> ").map(|(loops, _)| loops))
         .collect();
     // 5 loops take 0.1 seconds and more, and 10 take 0.2; on a busy machine sooner.
-    assert!(steps.len() >= 3 && steps.len() <= 4, "{said:#?}");
+    assert!(steps.len() >= 3 && steps.len() <= 4, "{outcome:#?}");
     assert!(
         ["1 loop", "2 loops", "5 loops", "10 loops"].starts_with(&steps),
-        "{said:#?}"
+        "{outcome:#?}"
     );
-    assert!(said.out.contains("\n\nraw times: "), "{said:#?}");
-    assert!(said.out.contains("msec per loop"), "{said:#?}");
+    assert!(outcome.out.contains("\n\nraw times: "), "{outcome:#?}");
+    assert!(outcome.out.contains("msec per loop"), "{outcome:#?}");
     let more = bench(
         &folder,
         &python,
@@ -128,12 +129,12 @@ fn it_agrees_with_timeit() {
         let (_, text) = line.split_once("best of 60: ").unwrap();
         text.split(' ').next().unwrap().parse().unwrap()
     };
-    let said = bench(
+    let outcome = bench(
         &folder,
         &python,
         &["-n20", "-r60", "-uusec", "--python", statement],
     );
-    let ours = best(&said.succeeded().out);
+    let ours = best(&outcome.succeeded().out);
     let output = Command::new(&python)
         .args(["-m", "timeit", "-n20", "-r60", "-uusec", statement])
         .output()
@@ -176,14 +177,14 @@ fn an_error_is_shown_with_its_line() {
     for python in versions() {
         let folder = Folder::new();
         let failed = |words: &[&str], parts: &[&str]| {
-            let said = bench(&folder, &python, words);
-            assert_eq!(said.code, Some(1), "{said:#?}");
-            assert_eq!(said.out, "");
+            let outcome = bench(&folder, &python, words);
+            assert_eq!(outcome.code, Some(1), "{outcome:#?}");
+            assert_eq!(outcome.out, "");
             for part in parts {
-                assert!(said.err.contains(part), "{part} in {said:#?}");
+                assert!(outcome.err.contains(part), "{part} in {outcome:#?}");
             }
-            // Our own frames are nobody's business.
-            assert!(!said.err.contains("_profundo"), "{said:#?}");
+            // Our own frames do not appear.
+            assert!(!outcome.err.contains("_profundo"), "{outcome:#?}");
         };
         let line = "    missing + 1\n";
         failed(
@@ -211,10 +212,13 @@ fn what_was_measured_before_an_error_is_printed() {
     let folder = Folder::new();
     let statement = "names = globals(); names['n'] = names.get('n', 0) + 1; assert names['n'] < 3";
     let ask = ["-n1", "-r5", "--python", statement];
-    let said = bench(&folder, &python, &ask);
-    assert_eq!(said.code, Some(1), "{said:#?}");
-    assert!(said.out.starts_with("1 loop, best of 2: "), "{said:#?}");
-    assert!(said.err.contains("AssertionError"), "{said:#?}");
+    let outcome = bench(&folder, &python, &ask);
+    assert_eq!(outcome.code, Some(1), "{outcome:#?}");
+    assert!(
+        outcome.out.starts_with("1 loop, best of 2: "),
+        "{outcome:#?}"
+    );
+    assert!(outcome.err.contains("AssertionError"), "{outcome:#?}");
 }
 
 #[test]
@@ -232,10 +236,10 @@ fn an_interpreter_that_ends_is_one_sentence() {
     end("os.kill(os.getpid(), 9)").refused(1, "killed by signal 9");
     end("os.closerange(3, 100)").refused(1, "ended with exit code 1");
     folder
-        .said(&["bench", "--with", "/nowhere/python3", "--python", "1"])
+        .run(&["bench", "--with", "/nowhere/python3", "--python", "1"])
         .refused(1, "no interpreter /nowhere/python3");
     folder
-        .said(&["bench", "--with", "true", "--python", "1"])
+        .run(&["bench", "--with", "true", "--python", "1"])
         .refused(1, "no Python interpreter");
 }
 
@@ -243,7 +247,8 @@ fn an_interpreter_that_ends_is_one_sentence() {
 fn children_of_the_statement_do_no_harm() {
     let Some(python) = python() else { return };
     let folder = Folder::new();
-    // The child goes on in the loop, and must not answer in its parent's place; what is started holds nothing of ours.
+    // The child goes on in the loop, and must not answer in its parent's place; started programs
+    // inherit no descriptors of ours.
     for statement in ["os.fork()", "subprocess.Popen(['sleep', '0.1'])"] {
         let ask = [
             "-s",
@@ -253,12 +258,12 @@ fn children_of_the_statement_do_no_harm() {
             "--python",
             statement,
         ];
-        let said = bench(&folder, &python, &ask);
+        let outcome = bench(&folder, &python, &ask);
         assert!(
-            said.succeeded().out.starts_with("1 loop, best of 4: "),
-            "{said:#?}"
+            outcome.succeeded().out.starts_with("1 loop, best of 4: "),
+            "{outcome:#?}"
         );
-        assert_eq!(said.out.matches("best of").count(), 1);
+        assert_eq!(outcome.out.matches("best of").count(), 1);
     }
 }
 
@@ -266,7 +271,7 @@ fn children_of_the_statement_do_no_harm() {
 fn an_interpreter_ends_as_programs_do() {
     let Some(python) = python() else { return };
     let folder = Folder::new();
-    // A pool's processes are ended by who started them, at its exit.
+    // The processes of a pool are ended by the process that started them, at its exit.
     let setup = "import atexit, multiprocessing, os\nglobal pool\npool = multiprocessing.Pool(2)\n\
                  log = open('pids', 'a', 1)\nfor it in multiprocessing.active_children(): log.write('%d\\n' % it.pid)\n\
                  atexit.register(open('left', 'a', 1).write, 'left\\n')";
@@ -275,7 +280,7 @@ fn an_interpreter_ends_as_programs_do() {
     let words = [
         "bench", &with, "-n1", "-r1", "-s", setup, "--python", statement,
     ];
-    // Who is left over would keep a pipe open for ever.
+    // A leftover process would keep a pipe open for ever.
     let status = folder
         .profundo(&words)
         .stdout(Stdio::null())
@@ -310,10 +315,10 @@ fn an_interpreter_that_does_not_end_is_not_waited_for_for_ever() {
     let folder = Folder::new();
     let setup = "import threading\nthreading.Thread(target=threading.Event().wait).start()";
     let ask = ["-s", setup, "-n1", "-r1", "--python", "1"];
-    let said = bench(&folder, &python, &ask);
+    let outcome = bench(&folder, &python, &ask);
     assert!(
-        said.succeeded().out.starts_with("1 loop, best of 1: "),
-        "{said:#?}"
+        outcome.succeeded().out.starts_with("1 loop, best of 1: "),
+        "{outcome:#?}"
     );
 }
 
@@ -333,9 +338,15 @@ fn several_are_compared() {
         "-n20",
         "-r10",
     ];
-    let said = bench(&folder, &python, &ask);
-    assert!(said.succeeded().out.contains("\n`short` is "), "{said:#?}");
-    assert!(said.out.contains(" times faster than `long`."), "{said:#?}");
+    let outcome = bench(&folder, &python, &ask);
+    assert!(
+        outcome.succeeded().out.contains("\n`short` is "),
+        "{outcome:#?}"
+    );
+    assert!(
+        outcome.out.contains(" times faster than `long`."),
+        "{outcome:#?}"
+    );
     let json = bench(&folder, &python, &[&ask[..], &["--json"]].concat());
     let json: serde_json::Value = serde_json::from_str(&json.succeeded().out).unwrap();
     assert_eq!(json["fastest"], "short");
@@ -407,12 +418,12 @@ fn interpreters_are_compared() {
     };
     let folder = Folder::new();
     let second = format!("--with={}", last.display());
-    let said = bench(
+    let outcome = bench(
         &folder,
         first,
         &[&second, "-n9", "-r6", "--python", "1", "--json"],
     );
-    let json: serde_json::Value = serde_json::from_str(&said.succeeded().out).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&outcome.succeeded().out).unwrap();
     let by = |index: usize| json["candidates"][index]["by"].as_str().unwrap().to_owned();
     assert_ne!(by(0), by(1));
     assert_eq!(json["candidates"][1]["name"], last.display().to_string());

@@ -1,15 +1,20 @@
 //! Figures, against what the program says that it has taken.
 
-use super::{Told, Tree};
-use crate::machine::skip;
+use profundo_testing::skip;
+
+use super::{Figures, Tree};
 use crate::refused::{Refusing, has_perf};
 
-/// CPU time is the program's own, whoever else wants the CPUs; what comes on top is the start of processes.
+/// CPU time is the program's own, whatever the load of the machine; only the start of processes is
+/// added.
 #[track_caller]
-fn has_taken(told: &Told, seconds: f64) {
-    let cpu = told.cpu();
+fn has_taken(figures: &Figures, seconds: f64) {
+    let cpu = figures.cpu();
     let few = seconds * 0.97..seconds * 1.25 + 0.1;
-    assert!(few.contains(&cpu), "{cpu} in place of {seconds}: {told:?}");
+    assert!(
+        few.contains(&cpu),
+        "{cpu} in place of {seconds}: {figures:?}"
+    );
 }
 
 #[test]
@@ -21,26 +26,26 @@ fn what_is_waited_for_is_counted_once() {
         ("threads", 1.0, 4.0),
         ("exec", 1.0, 1.0),
     ] {
-        let told = tree.told(way, "40");
-        has_taken(&told, 0.4);
-        if let Some(found) = told.number("processes") {
+        let figures = tree.figures(way, "40");
+        has_taken(&figures, 0.4);
+        if let Some(found) = figures.number("processes") {
             assert_eq!(
-                (found, told.known("threads")),
+                (found, figures.known("threads")),
                 (processes, threads),
-                "{way}: {told:?}"
+                "{way}: {figures:?}"
             );
-            assert_eq!(told.known("still_running"), 0.0, "{way}: {told:?}");
+            assert_eq!(figures.known("still_running"), 0.0, "{way}: {figures:?}");
             // Both clocks are the kernel's, and differ by what interrupts and other machines take.
-            let unwaited = told.known("unwaited_seconds");
-            assert!(unwaited < 0.1, "{way}: {told:?}");
+            let unwaited = figures.known("unwaited_seconds");
+            assert!(unwaited < 0.1, "{way}: {figures:?}");
         }
-        assert!(told.known("real_seconds") > 0.1, "{way}: {told:?}");
-        assert_eq!(told.known("exit_code"), 0.0);
+        assert!(figures.known("real_seconds") > 0.1, "{way}: {figures:?}");
+        assert_eq!(figures.known("exit_code"), 0.0);
     }
 }
 
 #[test]
-fn what_nobody_waits_for_is_counted_too() {
+fn unwaited_processes_are_counted_too() {
     if !has_perf() {
         return;
     }
@@ -50,36 +55,43 @@ fn what_nobody_waits_for_is_counted_too() {
         ("ignored", 11.0, 0.0),
         ("left", 2.0, 1.0),
     ] {
-        let told = tree.told(way, "40");
-        has_taken(&told, 0.4);
-        assert!(told.known("unwaited_seconds") > 0.3, "{way}: {told:?}");
-        assert_eq!(told.known("processes"), processes, "{way}: {told:?}");
-        assert_eq!(told.known("still_running"), running, "{way}: {told:?}");
-        // The work is all in the program.
-        assert!(told.known("user_seconds") > 0.25, "{way}: {told:?}");
+        let figures = tree.figures(way, "40");
+        has_taken(&figures, 0.4);
         assert!(
-            told.0.contains("of processes that nobody waited for"),
-            "{told:?}"
+            figures.known("unwaited_seconds") > 0.3,
+            "{way}: {figures:?}"
+        );
+        assert_eq!(figures.known("processes"), processes, "{way}: {figures:?}");
+        assert_eq!(
+            figures.known("still_running"),
+            running,
+            "{way}: {figures:?}"
+        );
+        // The work is all in the program.
+        assert!(figures.known("user_seconds") > 0.25, "{way}: {figures:?}");
+        assert!(
+            figures.0.contains("of processes that nobody waited for"),
+            "{figures:?}"
         );
         assert_eq!(
-            told.0.contains("still ran at its end"),
+            figures.0.contains("still ran at its end"),
             running > 0.0,
-            "{told:?}"
+            "{figures:?}"
         );
     }
 }
 
 #[test]
-fn who_runs_on_is_counted_beside_many_that_end() {
+fn a_process_that_runs_on_is_counted_beside_many_that_end() {
     if !has_perf() {
         return;
     }
     let Some(tree) = Tree::new() else { return };
     // The counter has less of each process that ends than its parent's account.
-    let told = tree.told("many", "40");
-    // Which the kernel tells in ticks, of user and sys each.
-    assert!(told.known("unwaited_seconds") >= 0.37, "{told:?}");
-    assert!(told.0.contains("still ran at its end"), "{told:?}");
+    let figures = tree.figures("many", "40");
+    // The kernel counts in ticks, user and sys apart.
+    assert!(figures.known("unwaited_seconds") >= 0.37, "{figures:?}");
+    assert!(figures.0.contains("still ran at its end"), "{figures:?}");
 }
 
 #[test]
@@ -91,50 +103,53 @@ fn where_perf_is_refused_it_is_said_what_is_missing() {
     let program = tree.program.to_str().unwrap();
     let calls = [libc::SYS_perf_event_open];
     let words = ["time", "--json", "--", program, "double", "30"];
-    let told = Told(refusing.said(libc::EPERM, &calls, &words).err);
-    assert!(told.cpu() < 0.2, "{told:?}");
+    let figures = Figures(refusing.run(libc::EPERM, &calls, &words).err);
+    assert!(figures.cpu() < 0.2, "{figures:?}");
     for name in ["unwaited_seconds", "processes", "threads", "still_running"] {
-        assert_eq!(told.number(name), None, "{name}: {told:?}");
+        assert_eq!(figures.number(name), None, "{name}: {figures:?}");
     }
     let words = ["time", "--width", "200", "--", program, "waited", "30"];
-    let said = refusing.said(libc::EPERM, &calls, &words);
+    let outcome = refusing.run(libc::EPERM, &calls, &words);
     let why = "Note: processes that nobody waited for are missing in all figures: perf_event_open is refused \
                (operation not permitted): a seccomp filter forbids it";
-    assert!(said.err.contains(why), "{said:#?}");
+    assert!(outcome.err.contains(why), "{outcome:#?}");
     // And the three lines are three lines all the same.
     let words = ["time", "-p", "--", program, "waited", "30"];
-    let said = refusing.said(libc::EPERM, &calls, &words);
-    assert_eq!(said.err.lines().count(), 3, "{said:#?}");
+    let outcome = refusing.run(libc::EPERM, &calls, &words);
+    assert_eq!(outcome.err.lines().count(), 3, "{outcome:#?}");
 }
 
 #[test]
-fn the_kernels_part_is_told_apart() {
+fn the_kernels_part_is_reported_apart() {
     let Some(tree) = Tree::new() else { return };
-    let told = tree.told("kernel", "60");
-    let system = told.known("system_seconds");
-    assert!(system > told.cpu() * 0.5, "{told:?}");
-    assert!(told.0.contains("% of the CPU time is sys"), "{told:?}");
-    let told = tree.told("alone", "60");
-    let system = told.known("system_seconds");
-    assert!(system < told.cpu() * 0.3, "{told:?}");
+    let figures = tree.figures("kernel", "60");
+    let system = figures.known("system_seconds");
+    assert!(system > figures.cpu() * 0.5, "{figures:?}");
+    assert!(
+        figures.0.contains("% of the CPU time is sys"),
+        "{figures:?}"
+    );
+    let figures = tree.figures("alone", "60");
+    let system = figures.known("system_seconds");
+    assert!(system < figures.cpu() * 0.3, "{figures:?}");
 }
 
 #[test]
 fn memory_and_bytes_are_the_programs() {
     let Some(tree) = Tree::new() else { return };
-    let told = tree.told("memory", "100");
-    let peak = told.known("peak_resident_bytes");
+    let figures = tree.figures("memory", "100");
+    let peak = figures.known("peak_resident_bytes");
     let bytes = f64::from(100 << 20);
-    assert!((bytes..bytes * 1.1).contains(&peak), "{told:?}");
-    let faults = told.known("minor_faults");
-    assert!((25_600.0..26_600.0).contains(&faults), "{told:?}");
-    let told = tree.told("bytes", "30");
+    assert!((bytes..bytes * 1.1).contains(&peak), "{figures:?}");
+    let faults = figures.known("minor_faults");
+    assert!((25_600.0..26_600.0).contains(&faults), "{figures:?}");
+    let figures = tree.figures("bytes", "30");
     let bytes = f64::from(30 << 20);
     for name in ["read_bytes", "written_bytes"] {
         // The loader reads libraries, too.
         assert!(
-            (bytes..bytes + 2e6).contains(&told.known(name)),
-            "{name}: {told:?}"
+            (bytes..bytes + 2e6).contains(&figures.known(name)),
+            "{name}: {figures:?}"
         );
     }
 }
@@ -142,10 +157,10 @@ fn memory_and_bytes_are_the_programs() {
 #[test]
 fn a_small_program_is_small() {
     let Some(tree) = Tree::new() else { return };
-    let told = tree.told("alone", "0");
-    // It has no more than that, or less than can be told: not our own size.
-    assert!(told.known("peak_resident_bytes") < 6e6, "{told:?}");
-    assert!(told.known("minor_faults") < 1000.0, "{told:?}");
+    let figures = tree.figures("alone", "0");
+    // It has no more than that, or too little to be measured: not our own size.
+    assert!(figures.known("peak_resident_bytes") < 6e6, "{figures:?}");
+    assert!(figures.known("minor_faults") < 1000.0, "{figures:?}");
 }
 
 #[test]
@@ -153,27 +168,27 @@ fn waiting_is_no_work() {
     let Some(tree) = Tree::new() else { return };
     let program = tree.program.to_str().unwrap();
     let script = format!("sleep 0.4; {program} alone 5; sleep 0.3");
-    let said = tree
+    let outcome = tree
         .folder
-        .said(&["time", "--json", "--", "sh", "-c", &script]);
-    let told = Told(said.err);
-    assert!(told.known("real_seconds") >= 0.75, "{told:?}");
-    assert!(told.cpu() < 0.4, "{told:?}");
+        .run(&["time", "--json", "--", "sh", "-c", &script]);
+    let figures = Figures(outcome.err);
+    assert!(figures.known("real_seconds") >= 0.75, "{figures:?}");
+    assert!(figures.cpu() < 0.4, "{figures:?}");
     assert!(
-        told.0.contains("`profundo run --wall` shows where"),
-        "{told:?}"
+        figures.0.contains("`profundo run --wall` shows where"),
+        "{figures:?}"
     );
 }
 
 #[test]
-fn who_dies_of_a_signal_has_taken_what_it_has_taken() {
+fn a_program_that_dies_of_a_signal_has_its_figures() {
     let Some(tree) = Tree::new() else { return };
-    let said = tree.said(&["--json"], "killed", "30");
-    assert_eq!(said.signal, Some(libc::SIGKILL), "{said:#?}");
-    let told = Told(said.err);
-    has_taken(&told, 0.3);
-    assert_eq!(told.number("exit_code"), None);
-    assert_eq!(told.known("signal"), 9.0);
+    let outcome = tree.run(&["--json"], "killed", "30");
+    assert_eq!(outcome.signal, Some(libc::SIGKILL), "{outcome:#?}");
+    let figures = Figures(outcome.err);
+    has_taken(&figures, 0.3);
+    assert_eq!(figures.number("exit_code"), None);
+    assert_eq!(figures.known("signal"), 9.0);
 }
 
 #[test]
@@ -187,16 +202,16 @@ fn a_program_with_anothers_rights_is_counted_as_far_as_may_be() {
     std::fs::copy(&tree.program, &program).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).unwrap();
     let path = program.to_str().unwrap();
-    let plain = there.said(&["time", "--json", "--", path, "waited", "30"]);
-    let told = Told(plain.err);
-    if told.0.is_empty() {
+    let plain = there.run(&["time", "--json", "--", path, "waited", "30"]);
+    let figures = Figures(plain.err);
+    if figures.0.is_empty() {
         return skip("nobody may not run it");
     }
-    has_taken(&told, 0.3);
-    // Nobody's program becomes root's: the kernel stops counting for who may not look into it.
+    has_taken(&figures, 0.3);
+    // No user's program becomes root's: the kernel stops counting for users who may not examine it.
     for name in ["unwaited_seconds", "processes", "still_running"] {
-        assert_eq!(told.number(name), None, "{name}: {told:?}");
+        assert_eq!(figures.number(name), None, "{name}: {figures:?}");
     }
-    // What it has read is added to our own account when it is waited for.
-    assert!(told.number("read_bytes") > Some(0.0), "{told:?}");
+    // Its reads are added to our own account when it is reaped.
+    assert!(figures.number("read_bytes") > Some(0.0), "{figures:?}");
 }

@@ -1,22 +1,22 @@
-//! What is printed, and where to.
+//! The printed report, and its place.
 
 use std::fs;
 
-use super::{Told, Tree};
+use super::{Figures, Tree};
 use crate::machine::Folder;
 
 #[test]
 fn posix_wants_three_lines() {
     let Some(tree) = Tree::new() else { return };
-    let said = tree.said(&["-p"], "waited", "20");
-    said.succeeded();
-    let lines: Vec<Vec<&str>> = said
+    let outcome = tree.run(&["-p"], "waited", "20");
+    outcome.succeeded();
+    let lines: Vec<Vec<&str>> = outcome
         .err
         .lines()
         .map(|line| line.split(' ').collect())
         .collect();
     let [real, user, sys] = lines.as_slice() else {
-        panic!("{said:#?}")
+        panic!("{outcome:#?}")
     };
     let seconds = |line: &[&str], name: &str| {
         let [found, number] = line else {
@@ -30,17 +30,17 @@ fn posix_wants_three_lines() {
         seconds(user, "user"),
         seconds(sys, "sys"),
     );
-    assert!(real > 0.15 && user + sys > 0.19, "{said:#?}");
+    assert!(real > 0.15 && user + sys > 0.19, "{outcome:#?}");
     // The program's end is no line of theirs.
-    let said = tree.said(&["-p"], "killed", "1");
-    assert_eq!(said.err.lines().count(), 3, "{said:#?}");
+    let outcome = tree.run(&["-p"], "killed", "1");
+    assert_eq!(outcome.err.lines().count(), 3, "{outcome:#?}");
 }
 
 #[test]
 fn a_table_says_what_figures_mean() {
     let folder = Folder::new();
-    let said = folder.said(&["time", "--", "sh", "-c", "echo out; exit 3"]);
-    assert_eq!((said.code, said.out.as_str()), (Some(3), "out\n"));
+    let outcome = folder.run(&["time", "--", "sh", "-c", "echo out; exit 3"]);
+    assert_eq!((outcome.code, outcome.out.as_str()), (Some(3), "out\n"));
     for part in [
         "sh -c 'echo out; exit 3'\n",
         " ms   from its start to its end\n",
@@ -61,26 +61,28 @@ fn a_table_says_what_figures_mean() {
         "\nEnded with   exit code 3\n",
     ] {
         let part = part.replace("count them", "count those that were received");
-        assert!(said.err.contains(&part), "{part:?} in {}", said.err);
+        assert!(outcome.err.contains(&part), "{part:?} in {}", outcome.err);
     }
     assert!(
-        said.err.lines().all(|line| line.chars().count() <= 80),
+        outcome.err.lines().all(|line| line.chars().count() <= 80),
         "{}",
-        said.err
+        outcome.err
     );
-    assert!(!said.err.contains('\x1b'), "{said:#?}");
+    assert!(!outcome.err.contains('\x1b'), "{outcome:#?}");
 }
 
 #[test]
-fn several_runs_are_told_with_how_they_differ() {
+fn several_runs_are_reported_with_how_they_differ() {
     let Some(tree) = Tree::new() else { return };
-    let said = tree.said(&["--runs", "4", "--warmup", "1"], "alone", "5");
-    said.succeeded();
+    let outcome = tree.run(&["--runs", "4", "--warmup", "1"], "alone", "5");
+    outcome.succeeded();
     assert!(
-        said.err.starts_with("4 runs, after 1 run to warm up, of "),
-        "{said:#?}"
+        outcome
+            .err
+            .starts_with("4 runs, after 1 run to warm up, of "),
+        "{outcome:#?}"
     );
-    let user = said
+    let user = outcome
         .err
         .lines()
         .find(|line| line.starts_with("user "))
@@ -105,12 +107,17 @@ fn several_runs_are_told_with_how_they_differ() {
     let number = |text: &&str| text.parse::<f64>().unwrap();
     let (mean, least, most) = (number(mean), number(least), number(most));
     assert!(least <= mean && mean <= most && least > 30.0, "{user}");
-    let said = tree.said(&["--runs", "3", "--json"], "alone", "2");
-    assert_eq!(said.err.matches("\"exit_code\": 0").count(), 3, "{said:#?}");
+    let outcome = tree.run(&["--runs", "3", "--json"], "alone", "2");
+    assert_eq!(
+        outcome.err.matches("\"exit_code\": 0").count(),
+        3,
+        "{outcome:#?}"
+    );
     assert!(
-        said.err
+        outcome
+            .err
             .contains("{\"figure\": \"real_seconds\", \"runs\": 3, \"mean\": "),
-        "{said:#?}"
+        "{outcome:#?}"
     );
 }
 
@@ -118,34 +125,34 @@ fn several_runs_are_told_with_how_they_differ() {
 fn the_first_that_fails_is_how_a_series_ends() {
     let folder = Folder::new();
     let script = "echo x >> runs; test $(wc -l < runs) != 2 || exit 7";
-    let said = folder.said(&[
+    let outcome = folder.run(&[
         "time", "--runs", "3", "--width", "200", "--", "sh", "-c", script,
     ]);
-    assert_eq!(said.code, Some(7), "{said:#?}");
+    assert_eq!(outcome.code, Some(7), "{outcome:#?}");
     assert_eq!(
         fs::read_to_string(folder.path().join("runs")).unwrap(),
         "x\nx\nx\n"
     );
     let sentence = "1 of the 3 runs did not end with exit code 0 (the first of them: exit code 7)";
-    assert!(said.err.contains(sentence), "{said:#?}");
+    assert!(outcome.err.contains(sentence), "{outcome:#?}");
 }
 
 #[test]
-fn runs_before_one_that_cannot_start_are_told() {
+fn runs_before_one_that_cannot_start_are_reported() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
     let script = folder.file("once", "#!/bin/sh\ntest -e ran && rm -f \"$0\"\n: > ran\n");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let said = folder.said(&["time", "--runs", "4", "--", "./once"]);
-    assert!(said.err.starts_with("2 runs of ./once"), "{said:#?}");
-    assert_eq!(said.code, Some(127), "{said:#?}");
-    assert!(said.err.contains("profundo: "), "{said:#?}");
+    let outcome = folder.run(&["time", "--runs", "4", "--", "./once"]);
+    assert!(outcome.err.starts_with("2 runs of ./once"), "{outcome:#?}");
+    assert_eq!(outcome.code, Some(127), "{outcome:#?}");
+    assert!(outcome.err.contains("profundo: "), "{outcome:#?}");
 }
 
 #[test]
 fn a_file_takes_the_report() {
     let folder = Folder::new();
-    let said = folder.said(&[
+    let outcome = folder.run(&[
         "time",
         "-p",
         "-o",
@@ -155,31 +162,33 @@ fn a_file_takes_the_report() {
         "-c",
         "echo err >&2",
     ]);
-    assert_eq!(said.err, "err\n");
+    assert_eq!(outcome.err, "err\n");
     let read = || fs::read_to_string(folder.path().join("report")).unwrap();
     assert_eq!(read().lines().count(), 3);
     folder
-        .said(&["time", "-p", "-a", "-o", "report", "true"])
+        .run(&["time", "-p", "-a", "-o", "report", "true"])
         .succeeded();
     assert_eq!(read().lines().count(), 6);
     folder
-        .said(&["time", "--json", "-o", "report", "true"])
+        .run(&["time", "--json", "-o", "report", "true"])
         .succeeded();
-    let told = Told(read());
+    let figures = Figures(read());
     assert!(
-        told.0.starts_with("{\n") && told.0.ends_with("}\n"),
-        "{told:?}"
+        figures.0.starts_with("{\n") && figures.0.ends_with("}\n"),
+        "{figures:?}"
     );
     assert_eq!(
-        told.0.matches("\"report\": \"time\"").count(),
+        figures.0.matches("\"report\": \"time\"").count(),
         1,
-        "{told:?}"
+        "{figures:?}"
     );
     // A disk that is full is said, and the program has ended as it has.
-    let said = folder.said(&["time", "-o", "/dev/full", "sh", "-c", "exit 4"]);
-    assert_eq!(said.code, Some(4), "{said:#?}");
+    let outcome = folder.run(&["time", "-o", "/dev/full", "sh", "-c", "exit 4"]);
+    assert_eq!(outcome.code, Some(4), "{outcome:#?}");
     assert!(
-        said.err.starts_with("profundo: cannot write /dev/full: "),
-        "{said:#?}"
+        outcome
+            .err
+            .starts_with("profundo: cannot write /dev/full: "),
+        "{outcome:#?}"
     );
 }

@@ -4,15 +4,16 @@ use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 
-use crate::machine::{Folder, Said};
+use crate::machine::{Folder, Outcome};
 
-/// Runs a script as it is, and under `time`: all that comes out is the same. The report goes to a file.
+/// Runs a script as it is, and under `time`: all that comes out is the same. The report goes to a
+/// file.
 #[track_caller]
-fn same(script: &str) -> Said {
+fn same(script: &str) -> Outcome {
     let folder = Folder::new();
     let run = |command: &mut Command| {
         command.current_dir(folder.path()).stdin(Stdio::null());
-        Said::of(command.output().unwrap())
+        Outcome::of(command.output().unwrap())
     };
     let plain = run(Command::new("/bin/sh").args(["-c", script]));
     let ours = run(&mut folder.profundo(&["time", "-o", "report", "--", "/bin/sh", "-c", script]));
@@ -31,12 +32,18 @@ fn output_and_end_are_as_before() {
     same("echo out; echo err >&2; exit 0");
     same("cat; exit 3");
     same("exit 255");
-    same("env | grep -v '^_='; umask; ulimit -a; pwd; nice");
+    same("env | grep -v '^_=' | sort; umask; ulimit -a; pwd; nice");
     same("ls -l /proc/self/fd | awk '{print $9, $10, $11}' | grep -v /proc/ | grep -v pipe:");
     same("grep -E '^Sig(Blk|Ign)' /proc/self/status");
     same("yes | head -n 1");
-    for signal in ["TERM", "KILL", "SEGV", "INT", "PIPE"] {
-        assert!(same(&format!("kill -{signal} $$")).signal.is_some());
+    for (signal, number) in [
+        ("TERM", 15),
+        ("KILL", 9),
+        ("SEGV", 11),
+        ("INT", 2),
+        ("PIPE", 13),
+    ] {
+        assert_eq!(same(&format!("kill -{signal} $$")).signal, Some(number));
     }
 }
 
@@ -74,19 +81,19 @@ fn ignored_signals_and_closed_descriptors_stay_so() {
 fn the_standard_input_is_the_programs() {
     let folder = Folder::new();
     let file = folder.file("input", "one\ntwo\n");
-    let said = |words: &[&str], input: Stdio| {
+    let run = |words: &[&str], input: Stdio| {
         let mut command = folder.profundo(words);
-        Said::of(command.stdin(input).output().unwrap())
+        Outcome::of(command.stdin(input).output().unwrap())
     };
     let script = "read line; echo $line";
     let opened = || Stdio::from(std::fs::File::open(&file).unwrap());
-    let once = said(&["time", "--", "sh", "-c", script], opened());
+    let once = run(&["time", "--", "sh", "-c", script], opened());
     assert_eq!(once.out, "one\n");
     // Each of several runs reads it anew, those that warm up as well.
     let words = [
         "time", "--runs", "2", "--warmup", "1", "--", "sh", "-c", script,
     ];
-    assert_eq!(said(&words, opened()).out, "one\none\none\n");
+    assert_eq!(run(&words, opened()).out, "one\none\none\n");
 }
 
 #[test]
@@ -94,28 +101,26 @@ fn what_cannot_start_is_one_sentence() {
     let folder = Folder::new();
     folder.file("text", "not a program");
     folder
-        .said(&["time", "no-such-program"])
+        .run(&["time", "no-such-program"])
         .refused(127, "no program `no-such-program` is in PATH");
     folder
-        .said(&["time", "./text"])
+        .run(&["time", "./text"])
         .refused(126, "not executable");
     folder
-        .said(&["time", "-o", "none/report", "echo", "it runs"])
+        .run(&["time", "-o", "none/report", "echo", "it runs"])
         .refused(1, "nothing was run");
+    folder.run(&["time", "--runs", "0", "true"]).refused_usage();
     folder
-        .said(&["time", "--runs", "0", "true"])
+        .run(&["time", "-p", "--json", "true"])
         .refused_usage();
     folder
-        .said(&["time", "-p", "--json", "true"])
+        .run(&["time", "-p", "--runs", "2", "true"])
         .refused_usage();
-    folder
-        .said(&["time", "-p", "--runs", "2", "true"])
-        .refused_usage();
-    folder.said(&["time", "--append", "true"]).refused_usage();
-    folder.said::<&str>(&["time"]).refused_usage();
+    folder.run(&["time", "--append", "true"]).refused_usage();
+    folder.run::<&str>(&["time"]).refused_usage();
 }
 
-impl Said {
+impl Outcome {
     #[track_caller]
     fn refused_usage(&self) {
         assert_eq!(self.code, Some(2), "{self:#?}");
@@ -141,17 +146,17 @@ fn signals_sent_to_us_alone_reach_the_program() {
     unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
     let mut rest = String::new();
     out.read_to_string(&mut rest).unwrap();
-    let said = Said::of(child.wait_with_output().unwrap());
+    let outcome = Outcome::of(child.wait_with_output().unwrap());
     assert_eq!(
-        (rest.as_str(), said.code),
+        (rest.as_str(), outcome.code),
         ("got it\n", Some(9)),
-        "{said:#?}"
+        "{outcome:#?}"
     );
-    assert!(said.err.contains("exit code 9"), "{said:#?}");
+    assert!(outcome.err.contains("exit code 9"), "{outcome:#?}");
 }
 
 #[test]
-fn who_interrupts_a_series_ends_it() {
+fn an_interrupt_ends_a_series() {
     let folder = Folder::new();
     let script = "echo ready; exec sleep 20";
     let mut child = folder
@@ -171,6 +176,6 @@ fn who_interrupts_a_series_ends_it() {
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.signal(), Some(libc::SIGINT), "{output:?}");
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("no run was measured"), "{said}");
+    let outcome = String::from_utf8(output.stderr).unwrap();
+    assert!(outcome.contains("no run was measured"), "{outcome}");
 }

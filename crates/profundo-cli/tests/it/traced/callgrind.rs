@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use profundo_testing::skip;
 use serde_json::Value;
 
 use super::tools::{callgrind_annotate, printed};
 use super::{exported, saved};
-use crate::machine::skip;
+use crate::machine::Folder;
 
 /// The figures of functions by what `callgrind_annotate` calls them: `file:name`.
 fn annotated(program: &Path, file: &Path, inclusive: &str) -> BTreeMap<String, u64> {
@@ -28,22 +29,28 @@ fn annotated(program: &Path, file: &Path, inclusive: &str) -> BTreeMap<String, u
     .collect()
 }
 
+/// The JSON of `report trace`.
+fn trace_report(folder: &Folder) -> Value {
+    let json = folder.run(&["report", "app.profundo", "trace", "--json"]);
+    serde_json::from_str(&json.out).unwrap()
+}
+
 #[test]
-fn callgrind_annotate_finds_the_same_times_and_counts() {
+fn callgrind_annotate_finds_the_same_times() {
     let Some(program) = callgrind_annotate() else {
         return skip("callgrind_annotate is not installed (apt install valgrind)");
     };
     let (folder, _) = saved();
     let file = exported(&folder, "callgrind");
-    let json = folder.said(&["report", "app.profundo", "trace", "--json"]);
-    let json: Value = serde_json::from_str(&json.out).unwrap();
+    let json = trace_report(&folder);
     let functions = json["groups"][0]["functions"].as_array().unwrap();
     // Names that one file has twice go with their line.
     let name = |function: &Value| {
         let name = function["function"].as_str().unwrap();
         let file = function["file"].as_str();
-        let same =
-            |it: &&Value| it["function"] == function["function"] && it["file"] == function["file"];
+        let same = |other: &&Value| {
+            other["function"] == function["function"] && other["file"] == function["file"]
+        };
         match (file, functions.iter().filter(same).count()) {
             (None, _) => format!("???:<{name}>"),
             (Some(file), 1) => format!("{file}:{name}"),
@@ -60,7 +67,7 @@ fn callgrind_annotate_finds_the_same_times_and_counts() {
             .map(|function| (name(function), nanos(function, key)))
             .collect();
         let mut theirs = annotated(program, &file, option);
-        // The one that stands for who called the roots.
+        // The entry for the callers of the roots.
         let all = theirs.remove("???:<program>");
         let whole = nanos(&json["groups"][0]["all"], "self_seconds");
         assert!([None, Some(0), Some(whole)].contains(&all), "{all:?}");
@@ -68,8 +75,14 @@ fn callgrind_annotate_finds_the_same_times_and_counts() {
         theirs.retain(|_, figure| *figure > 0);
         assert_eq!(ours, theirs, "{option}");
     }
-    // How often each called each.
-    let text = std::fs::read_to_string(&file).unwrap();
+}
+
+#[test]
+fn calls_have_the_counts_of_the_report() {
+    let (folder, _) = saved();
+    let text = std::fs::read_to_string(exported(&folder, "callgrind")).unwrap();
+    let json = trace_report(&folder);
+    let functions = json["groups"][0]["functions"].as_array().unwrap();
     let mut theirs: Vec<u64> = (text.lines())
         .filter_map(|line| line.strip_prefix("calls="))
         .map(|line| line.split_once(' ').unwrap().0.parse().unwrap())
@@ -77,16 +90,17 @@ fn callgrind_annotate_finds_the_same_times_and_counts() {
     let mut ours: Vec<u64> = functions
         .iter()
         .flat_map(|function| function["callees"].as_array().unwrap())
-        .map(|it| it["calls"].as_u64().unwrap() + it["resumes"].as_u64().unwrap())
+        .map(|callee| callee["calls"].as_u64().unwrap() + callee["resumes"].as_u64().unwrap())
         .collect();
-    // `<module>` is called by nobody, and by others.
+    // `<module>` has no caller in some calls, and has one in others.
     let roots: u64 = functions
         .iter()
-        .map(|it| {
-            let count =
-                |it: &Value| it["calls"].as_u64().unwrap() + it["resumes"].as_u64().unwrap();
-            count(it)
-                - it["callers"]
+        .map(|function| {
+            let count = |callee: &Value| {
+                callee["calls"].as_u64().unwrap() + callee["resumes"].as_u64().unwrap()
+            };
+            count(function)
+                - function["callers"]
                     .as_array()
                     .unwrap()
                     .iter()

@@ -2,21 +2,22 @@
 
 use std::process::Command;
 
+use profundo_testing::skip;
+
 use super::tools::{printed, python_with};
 use super::{exported, saved};
-use crate::machine::skip;
 
 #[test]
 fn line_profiler_prints_the_table_that_we_print() {
     let (folder, _) = saved();
     let file = exported(&folder, "lprof");
-    let ours = folder.said(&["report", "app.profundo", "lines"]);
+    let ours = folder.run(&["report", "app.profundo", "lines"]);
     ours.succeeded();
     // What has no source is said in other words.
     let cut = |text: &str| {
         let functions = text
             .split("Total time: ")
-            .filter(|it| !it.contains("gone.py"));
+            .filter(|function| !function.contains("gone.py"));
         functions.collect::<Vec<_>>().join("Total time: ")
     };
     for version in ["4.0.3", "5.1.0"] {
@@ -42,12 +43,12 @@ fn line_profiler_prints_the_table_that_we_print() {
     assert_eq!(ours.out.matches("Total time: ").count(), 4, "{}", ours.out);
 }
 
-/// As it was written by version 3, and still is: a class by name, and two members.
+/// The format of version 3, which is still written: a class by name, and two members.
 #[test]
 fn the_file_is_one_that_any_version_loads() {
     let (folder, _) = saved();
     let file = exported(&folder, "lprof");
-    let Some(python) = crate::machine::python() else {
+    let Some(python) = profundo_testing::python() else {
         return;
     };
     let script = "import pickle, sys, types\n\

@@ -1,4 +1,5 @@
-//! A recording with much recursion, names that are odd, large counts and two threads, the same each time.
+//! A recording with much recursion, names that are odd, large counts and two threads, the same each
+//! time.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,8 @@ use profundo_model::{
     Sample, SampleKind, StackId, ThreadId,
 };
 
-/// Functions of three files and what is built in: file, first line, name. Names come twice, and so do lines.
+/// Functions of three files and what is built in: file, first line, name. Names come twice, and so
+/// do lines.
 const FUNCTIONS: [(&str, u32, &str); 14] = [
     ("/srv/app.py", 1, "<module>"),
     ("/srv/app.py", 4, "fib"),
@@ -25,7 +27,7 @@ const FUNCTIONS: [(&str, u32, &str); 14] = [
     ("/srv/漢字.py", 2, "漢字"),
 ];
 
-/// What is run, line by line. Its functions begin at lines 1, 6 and 14.
+/// The source of the program. Its functions begin at lines 1, 6 and 14.
 pub const SOURCE: &str = "\
 def add(a, b):
     total = a + b
@@ -122,7 +124,9 @@ fn thread_of(
                 0 => 0,
                 _ => random.below(functions.len() as u64) as usize,
             }];
-            let stack = profile.stacks.intern(open.last().map(|it| it.0), function);
+            let stack = profile
+                .stacks
+                .intern(open.last().map(|caller| caller.0), function);
             let call = places.entry(stack).or_insert_with(|| Call {
                 thread,
                 stack,

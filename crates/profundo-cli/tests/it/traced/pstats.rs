@@ -2,11 +2,12 @@
 
 use std::process::Command;
 
+use profundo_testing::skip;
+
 use super::tools::{printed, python_with, pythons};
 use super::{exported, saved};
-use crate::machine::skip;
 
-/// What is asked of both: the orders and restrictions as options of ours, and in Python.
+/// Orders and restrictions, as options of ours and in Python.
 const ASKED: [(&[&str], &str); 15] = [
     (&[], "s.sort_stats(-1).print_stats()"),
     (&["--sort=time"], "s.sort_stats('time').print_stats()"),
@@ -62,9 +63,9 @@ fn each_python_prints_the_table_that_we_print() {
                   \x20   print('<end>')\n";
     let ours = ASKED.map(|(options, _)| {
         let words = [&["report", "app.profundo", "pstats"], options].concat();
-        let said = folder.said(&words);
-        said.succeeded();
-        said.out
+        let outcome = folder.run(&words);
+        outcome.succeeded();
+        outcome.out
     });
     for python in &pythons {
         let mut command = Command::new(python);
@@ -79,7 +80,7 @@ fn each_python_prints_the_table_that_we_print() {
     }
 }
 
-/// What cProfile itself writes has the same shape: the same types at the same places.
+/// The file has the same types at the same places as one of cProfile.
 #[test]
 fn the_file_is_as_cprofile_writes_it() {
     let (folder, _) = saved();

@@ -7,23 +7,11 @@ use std::sync::OnceLock;
 
 /// Each CPython of this machine that is supported.
 pub fn pythons() -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME").unwrap_or_default();
-    let versions = fs::read_dir(Path::new(&home).join(".pyenv/versions"));
-    let found = versions.into_iter().flatten().flatten().filter(|entry| {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let minor = name.strip_prefix("3.").and_then(|it| it.split('.').next());
-        minor
-            .and_then(|it| it.parse().ok())
-            .is_some_and(|minor: u32| minor >= 8)
-    });
-    let found = found.map(|entry| entry.path().join("bin/python3"));
-    let mut found: Vec<PathBuf> = found.filter(|path| path.exists()).collect();
-    found.extend(Some(PathBuf::from("/usr/bin/python3")).filter(|path| path.exists()));
-    found.sort();
-    found
+    let present = profundo_testing::pythons().iter();
+    present.map(|python| python.path.clone()).collect()
 }
 
-/// What a program prints that ends well.
+/// The output of a program, which must succeed.
 #[track_caller]
 pub fn printed(command: &mut Command) -> String {
     let output = command.output().unwrap();
@@ -32,14 +20,15 @@ pub fn printed(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A Python of our own with packages from PyPI, made once and kept from run to run; or why there is none.
+/// A Python of our own with packages from PyPI, made once and kept from run to run; or why there is
+/// none.
 pub fn python_with(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
-    let python = crate::machine::python().ok_or("there is no Python")?;
+    let python = profundo_testing::python().ok_or("there is no Python")?;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("venv-{name}"));
     let ours = folder.join("bin/python");
     // Written last, so that what was broken off is done again.
     let done = folder.join("done");
-    if fs::read_to_string(&done).is_ok_and(|it| it == packages.join(" ")) {
+    if fs::read_to_string(&done).is_ok_and(|installed| installed == packages.join(" ")) {
         return Ok(ours);
     }
     let run = |command: &mut Command| {
@@ -72,7 +61,8 @@ pub fn callgrind_annotate() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
         let path = std::env::var_os("PATH")?;
-        let mut programs = std::env::split_paths(&path).map(|it| it.join("callgrind_annotate"));
+        let mut programs =
+            std::env::split_paths(&path).map(|folder| folder.join("callgrind_annotate"));
         programs.find(|program| program.is_file())
     });
     found.as_deref()

@@ -1,259 +1,83 @@
-//! Which calls are drawn, and where.
+//! A flame graph: the tree of calls, its widest calls chosen, each with its place.
 
 use std::cmp::Reverse;
 
 use profundo_analysis::palette::Hue;
-use profundo_analysis::{Estimate, Filter, Selection, effective_samples};
-use profundo_model::{Kind, Measure, SampleKind};
+use profundo_model::Kinds;
 
-use super::super::calls::{Callee, Calls};
+use super::super::calls::{Callee, Calls, Manner};
 use super::super::view::{Side, View};
-use super::super::{Counts, Weights, add, measured};
+use super::super::{Options, Order, Weights, add};
+use super::looks::{Owns, looks};
+use super::picture::{Frames, Lane, Node, Picture};
+use super::theme::Colour;
+use super::words::{self, Amounts};
+use super::{about, package};
 
-/// What a box is, by which it is coloured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Colour {
-    /// Code, or what stands where code is not known.
-    Of(Hue),
-    /// The interpreter's own code.
-    Runtime,
-    /// A process, a thread, or the whole.
-    Owner,
+/// The approximate limit of the bytes of boxes: what a browser opens at once.
+const MOST_BYTES: usize = 1_900_000;
+
+/// The frames of a view's callees.
+pub(super) struct Namer<'a> {
+    view: &'a View<'a>,
+    pub frames: Frames,
+    /// The packages, and by function the row of its package.
+    pub packages: Vec<String>,
+    of_function: Vec<u32>,
 }
 
-impl Colour {
-    /// In the order of the legend.
-    pub(super) const ALL: [Colour; 8] = [
-        Colour::Of(Hue::Python),
-        Colour::Of(Hue::Native),
-        Colour::Of(Hue::System),
-        Colour::Of(Hue::Waiting),
-        Colour::Of(Hue::Garbage),
-        Colour::Of(Hue::Unreadable),
-        Colour::Runtime,
-        Colour::Owner,
-    ];
-
-    /// The class in the style sheet.
-    pub(super) fn class(self) -> &'static str {
-        match self {
-            Self::Of(Hue::Python) => "p",
-            Self::Of(Hue::Native) => "n",
-            Self::Of(Hue::System) => "s",
-            Self::Of(Hue::Waiting) => "w",
-            Self::Of(Hue::Garbage) => "g",
-            Self::Of(Hue::Unreadable) => "x",
-            Self::Runtime => "r",
-            Self::Owner => "o",
-        }
-    }
-
-    /// The words in the legend.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Of(Hue::Unreadable) => "not readable or not sampled",
-            Self::Of(hue) => hue.name(),
-            Self::Runtime => "runtime",
-            Self::Owner => "processes and threads",
-        }
-    }
-}
-
-/// A call that is drawn.
-#[derive(Debug)]
-pub(super) struct Block {
-    pub name: String,
-    /// `path:line`, as far as it is known.
-    pub place: String,
-    pub colour: Colour,
-    /// 0 is the whole.
-    pub level: u32,
-    /// Where it begins, in weights from the left.
-    pub start: u64,
-    pub weight: u64,
-    pub own: u64,
-    pub count: u64,
-}
-
-/// See the module.
-#[derive(Debug)]
-pub(super) struct Layout {
-    /// In the order of a walk: a box stands before those that it called.
-    pub blocks: Vec<Block>,
-    pub total: u64,
-    pub count: u64,
-    /// How many samples were taken, or what is counted in their place. One sample may count as several.
-    pub taken: u64,
-    /// How many samples of equal weight tell as much as these.
-    samples: f64,
-    /// Whether there are too few samples for shares.
-    pub is_few: bool,
-    /// The colours that are somewhere in it.
-    pub colours: Vec<Colour>,
-    /// The weight of each kind of sample.
-    pub kinds: [u64; Kind::ALL.len()],
-    /// How many calls are not drawn, and the weight of those of them whose callers are.
-    pub pruned: (usize, u64),
-    pub levels: u32,
-    /// What the weights are of a heap, where they are no time.
-    pub measure: Option<Measure>,
-    /// Whether calls were counted, and their time measured.
-    pub is_traced: bool,
-}
-
-impl Layout {
-    pub(super) fn new(
-        view: &View<'_>,
-        calls: &Calls,
-        weights: Weights,
-        min_share: f64,
-        most_bytes: usize,
-    ) -> Self {
-        let totals = calls.totals();
-        let roots = (0..).zip(&calls.calls).filter(|(_, c)| c.parent.is_none());
-        let (mut total, mut count) = (0, 0);
-        for (root, _) in roots {
-            let (weight, samples): (u64, u64) = totals[root];
-            add(&mut total, weight);
-            add(&mut count, samples);
-        }
-        let profile = view.profile;
-        let counts = Counts::new(profile);
-        let each = profile.samples.iter().enumerate();
-        let each = each.map(|(row, sample)| weights.of(&counts, row, sample));
-        let all = Selection::new(profile, &Filter::default());
-        let measure = measured::of(profile);
-        let is_traced = profile.meta.kind == SampleKind::Traced;
-        let mut layout = Self {
-            blocks: Vec::new(),
-            total,
-            count,
-            taken: match measure.is_none() && !is_traced && profile.meta.settled.is_some() {
-                true => all.taken(profile),
-                false => count,
-            },
-            samples: match measured::of(profile) {
-                None if !profile.gathered.is_any() => effective_samples(each),
-                _ => all.mass(profile).effective_samples(),
-            },
-            is_few: all.is_few(profile),
-            colours: Vec::new(),
-            kinds: [0; Kind::ALL.len()],
-            pruned: (0, 0),
-            levels: 1,
-            measure,
-            is_traced,
-        };
-        let drawn = layout.choose(view, calls, &totals, min_share, most_bytes);
-        layout.place(view, calls, &totals, &drawn);
-        layout
-    }
-
-    /// The widest calls, as many as are wide enough and fit into the bytes. A caller is at least
-    /// as wide as what it calls and stands before it, so it is never missing.
-    fn choose(
-        &self,
-        view: &View<'_>,
-        calls: &Calls,
-        totals: &[(u64, u64)],
-        min_share: f64,
-        most_bytes: usize,
-    ) -> Vec<bool> {
-        let least = ((min_share * self.total as f64).ceil() as u64).max(1);
-        let mut order: Vec<usize> = (0..totals.len()).collect();
-        order.retain(|&call| totals[call].0 >= least);
-        order.sort_by_key(|&call| (Reverse(totals[call].0), call));
-        let mut drawn = vec![false; totals.len()];
-        let mut bytes = 0;
-        for call in order {
-            let (name, place) = words(view, calls, call as u32);
-            // The markup about the words, and the name once more in the box itself.
-            bytes += 260 + name.len() + place.len() + name.len().min(40);
-            if bytes > most_bytes {
-                break;
-            }
-            drawn[call] = true;
-        }
-        drawn
-    }
-
-    fn place(&mut self, view: &View<'_>, calls: &Calls, totals: &[(u64, u64)], drawn: &[bool]) {
-        // The widest first: it is what one looks for, and has the room for its name.
-        let (roots, children) = calls.children(|call| {
-            let name = words(view, calls, call).0;
-            (Reverse(totals[call as usize].0), name)
+impl<'a> Namer<'a> {
+    pub(super) fn new(view: &'a View<'a>) -> Self {
+        let mut packages: Vec<String> = vec![String::new()];
+        let of_function = view.functions.iter().map(|function| {
+            let name = match function.side {
+                Side::Kernel => "kernel".to_owned(),
+                _ => package::package(view.path(function.file)),
+            };
+            let row = packages.iter().position(|known| *known == name);
+            row.unwrap_or_else(|| {
+                packages.push(name);
+                packages.len() - 1
+            }) as u32
         });
-        self.blocks.push(Block {
-            name: "all".into(),
-            place: String::new(),
-            colour: Colour::Owner,
-            level: 0,
-            start: 0,
-            weight: self.total,
-            own: 0,
-            count: self.count,
-        });
-        // Calls that are to be placed: the next one last, each with where it begins.
-        let mut open: Vec<(u32, u32, u64)> = Vec::new();
-        let push = |open: &mut Vec<(u32, u32, u64)>, below: &[u32], level, mut start: u64| {
-            let first = open.len();
-            for &call in below {
-                open.push((call, level, start));
-                add(&mut start, totals[call as usize].0);
-            }
-            open[first..].reverse();
-        };
-        push(&mut open, &roots, 1, 0);
-        while let Some((call, level, start)) = open.pop() {
-            let (weight, count) = totals[call as usize];
-            let row = calls.calls[call as usize];
-            if !drawn[call as usize] {
-                let parent = row.parent;
-                if weight > 0 {
-                    self.pruned.0 += 1;
-                }
-                if parent.is_none_or(|parent| drawn[parent as usize]) {
-                    add(&mut self.pruned.1, weight);
-                }
-            } else {
-                let (name, place) = words(view, calls, call);
-                let colour = colour(view, row.callee);
-                if !self.colours.contains(&colour) {
-                    self.colours.push(colour);
-                }
-                self.levels = self.levels.max(level + 1);
-                self.blocks.push(Block {
-                    name,
-                    place,
-                    colour,
-                    level,
-                    start,
-                    weight,
-                    own: row.own,
-                    count: if self.is_traced { row.own_count } else { count },
-                });
-            }
-            push(&mut open, &children[call as usize], level + 1, start);
+        let of_function = of_function.collect();
+        Self {
+            view,
+            frames: Frames::default(),
+            packages,
+            of_function,
         }
     }
 
-    /// What the counts are of.
-    pub(super) fn counted(&self, count: u64) -> &'static str {
-        match (self.is_traced, count) {
-            (true, 1) => "call",
-            (true, _) => "calls",
-            (false, 1) => "sample",
-            (false, _) => "samples",
+    /// The name of a callee, before it is shortened.
+    pub(super) fn name<'b>(&'b self, calls: &'b Calls, callee: Callee) -> &'b str {
+        match callee {
+            Callee::Owner(owner) => &calls.owners[owner as usize],
+            Callee::System => "[system]",
+            Callee::Function { function, .. } => &self.view.functions[function as usize].name,
         }
     }
 
-    /// A weight as a share of the whole, and how sure it is.
-    pub(super) fn estimate(&self, weight: u64) -> Estimate {
-        let share = weight as f64 / self.total.max(1) as f64;
-        match self.is_traced {
-            true => Estimate::exact(share),
-            false => Estimate::new(share, self.samples),
+    /// The frame of a call.
+    pub(super) fn frame(&mut self, calls: &Calls, call: u32) -> u32 {
+        let callee = calls.calls[call as usize].callee;
+        let name = words::name(self.name(calls, callee));
+        let kind = colour(self.view, callee).class(&name);
+        match callee {
+            Callee::Function { function, .. } => {
+                let file = self.view.path(self.view.functions[function as usize].file);
+                let package = self.of_function[function as usize];
+                let lines = calls.lines(call);
+                self.frames.add(&name, file, lines, kind, package)
+            }
+            _ => self.frames.add(&name, "", (0, 0), kind, 0),
         }
+    }
+
+    /// The frame of a process, a thread, or the whole.
+    pub(super) fn owner(&mut self, name: &str) -> u32 {
+        let kind = Colour::Owner.class(name);
+        self.frames.add(&words::name(name), "", (0, 0), kind, 0)
     }
 }
 
@@ -274,22 +98,171 @@ fn colour(view: &View<'_>, callee: Callee) -> Colour {
     }
 }
 
-/// The name of a call, and where it is.
-fn words(view: &View<'_>, calls: &Calls, call: u32) -> (String, String) {
-    match calls.calls[call as usize].callee {
-        Callee::Owner(owner) => (calls.owners[owner as usize].clone(), String::new()),
-        Callee::System => ("[system]".into(), String::new()),
-        Callee::Function { function, .. } => {
-            let function = &view.functions[function as usize];
-            let mut place = view.path(function.file).to_owned();
-            if !place.is_empty() {
-                match calls.lines(call) {
-                    (0, _) => {}
-                    (first, last) if first == last => place.push_str(&format!(":{first}")),
-                    (first, last) => place.push_str(&format!(":{first}–{last}")),
-                }
-            }
-            (function.name.to_string(), place)
+/// The flame graph of the view.
+pub(super) fn picture(view: &View<'_>, options: &Options, weights: Weights) -> Picture {
+    let kinds = Kinds::of(view.profile);
+    let calls = Calls::new(view, &kinds, Manner::new(options, weights, true));
+    let totals = calls.totals();
+    let roots = (0..).zip(&calls.calls).filter(|(_, c)| c.parent.is_none());
+    let (mut total, mut count) = (0, 0);
+    for (root, _) in roots {
+        let (weight, samples): (u64, u64) = totals[root];
+        add(&mut total, weight);
+        add(&mut count, samples);
+    }
+    let amounts = about::amounts(view.profile, weights, total, count);
+    let mut namer = Namer::new(view);
+    let drawn = choose(&namer, &calls, &totals, options.min_share, total);
+    let (nodes, left_out) = place(&mut namer, &calls, &totals, &drawn, options.order, &amounts);
+    let mut owns = Owns::default();
+    for (call, row) in (0..).zip(&calls.calls) {
+        if row.own > 0 && drawn[call as usize] {
+            let frame = namer.frame(&calls, call);
+            owns.add(&namer.frames, frame, row.own);
         }
     }
+    let lane = Lane {
+        label: String::new(),
+        from: 0,
+        to: nodes.len(),
+        is_before: false,
+        folds_below: u32::MAX,
+    };
+    let mut lines = about::lines(view.profile, &amounts, weights, &kinds);
+    lines.extend(left_out.words(&amounts));
+    Picture {
+        title: about::title(view.profile, options),
+        lines,
+        is_icicle: options.icicle,
+        looks: looks(
+            &namer.frames,
+            &namer.packages,
+            &owns,
+            total,
+            options.colours,
+        ),
+        amounts,
+        frames: namer.frames,
+        nodes,
+        lanes: vec![lane],
+        span: total,
+        origin: 0,
+        is_timed: false,
+        before: Vec::new(),
+    }
+}
+
+/// Calls that are not in the picture.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    pub boxes: usize,
+    /// The weight of those whose callers are in the picture.
+    pub weight: u64,
+}
+
+impl LeftOut {
+    pub(super) fn words(self, amounts: &Amounts) -> Option<String> {
+        let (boxes, whole) = (self.boxes, about::whole(amounts.unit));
+        let share = words::percent(self.weight as f64 / amounts.total.max(1) as f64);
+        let plural = if boxes == 1 { "box" } else { "boxes" };
+        (boxes > 0).then(|| format!("{boxes} {plural} too narrow to draw ({share} of the {whole})"))
+    }
+}
+
+/// The widest calls that are wide enough and fit into the bytes. A caller is at least as wide
+/// as its callees and stands before them, so it is never missing.
+fn choose(
+    namer: &Namer<'_>,
+    calls: &Calls,
+    totals: &[(u64, u64)],
+    min_share: Option<f64>,
+    total: u64,
+) -> Vec<bool> {
+    /// The numbers of a box, and of its frame where that is a new one.
+    const NUMBERS: usize = 17;
+    let least = ((min_share.unwrap_or(0.0) * total as f64).ceil() as u64).max(1);
+    let mut order: Vec<usize> = (0..totals.len()).collect();
+    order.retain(|&call| totals[call].0 >= least);
+    order.sort_by_key(|&call| (Reverse(totals[call].0), call));
+    let mut drawn = vec![false; totals.len()];
+    let mut is_named = rustc_hash::FxHashSet::default();
+    let mut bytes = 0;
+    for call in order {
+        let callee = calls.calls[call].callee;
+        bytes += NUMBERS;
+        if is_named.insert(callee) {
+            bytes += namer.name(calls, callee).len().min(400) + 4;
+        }
+        if bytes > MOST_BYTES {
+            break;
+        }
+        drawn[call] = true;
+    }
+    drawn
+}
+
+fn place(
+    namer: &mut Namer<'_>,
+    calls: &Calls,
+    totals: &[(u64, u64)],
+    drawn: &[bool],
+    order: Order,
+    amounts: &Amounts,
+) -> (Vec<Node>, LeftOut) {
+    let mut left_out = LeftOut::default();
+    let (roots, children) = calls.children(|call| {
+        let name = namer.name(calls, calls.calls[call as usize].callee);
+        let weight = match order {
+            // The widest first: readers look for it, and it has room for its name.
+            Order::Widest => totals[call as usize].0,
+            Order::Name | Order::Time => 0,
+        };
+        (Reverse(weight), name.to_owned())
+    });
+    let mut nodes = vec![Node {
+        frame: namer.owner("all"),
+        width: amounts.total,
+        weight: amounts.total,
+        count: amounts.count,
+        ..Node::default()
+    }];
+    // Calls to be placed, with their starts: the next one last.
+    let mut open: Vec<(u32, u32, u64)> = Vec::new();
+    let push = |open: &mut Vec<(u32, u32, u64)>, below: &[u32], level, mut start: u64| {
+        let first = open.len();
+        for &call in below {
+            open.push((call, level, start));
+            add(&mut start, totals[call as usize].0);
+        }
+        open[first..].reverse();
+    };
+    push(&mut open, &roots, 1, 0);
+    while let Some((call, level, start)) = open.pop() {
+        let (weight, count) = totals[call as usize];
+        let row = calls.calls[call as usize];
+        if !drawn[call as usize] {
+            if weight > 0 {
+                left_out.boxes += 1;
+            }
+            if row.parent.is_none_or(|parent| drawn[parent as usize]) {
+                add(&mut left_out.weight, weight);
+            }
+        } else {
+            nodes.push(Node {
+                frame: namer.frame(calls, call),
+                level,
+                start,
+                width: weight,
+                weight,
+                own: row.own,
+                count: match amounts.is_traced {
+                    true => row.own_count,
+                    false => count,
+                },
+                class: 0,
+            });
+        }
+        push(&mut open, &children[call as usize], level + 1, start);
+    }
+    (nodes, left_out)
 }

@@ -1,45 +1,89 @@
 //! An interactive flame graph: one SVG file that needs nothing else.
 //!
-//! Each box is a call; it is as wide as its share of the time, and stands on its caller. The
+//! Each box is a call; it is as wide as its share of the time, and stands on its caller. In the
+//! order of time, it is as wide as the time that it took, in a lane for each thread. The widest
 //! boxes are drawn for a width of 1200, so that the file is a picture in any viewer. In a browser
-//! its script takes over: a click zooms, `/` or Ctrl-F searches, the width follows the window.
+//! its script takes over: it has the numbers of all boxes, and draws those that can be seen.
 //!
-//! What is too narrow is not drawn, and neither is what would make the file larger than a browser
-//! likes; how much that is stands in the picture. Where a sample was in a system call, its stack
-//! ends in a box `[system]`.
+//! ```text
+//! view ─▶ layout, timeline, difference ─▶ picture ─┬▶ svg (the widest boxes, the head)
+//!                                                  └▶ encode (all boxes) ─▶ script
+//! ```
+//!
+//! Boxes that would make the file too large for a browser are left out; the picture shows their
+//! share. Where a sample was in a system call, its stack ends in a box `[system]`.
 
+pub(super) mod about;
+mod difference;
+mod encode;
 mod layout;
+mod looks;
+mod package;
+mod picture;
 mod svg;
+mod theme;
+mod timeline;
+pub(super) mod words;
 
 use std::io::Write;
 
-use profundo_model::{Kinds, Profile};
+use profundo_model::{Profile, SampleKind};
 
-use super::calls::{Calls, Manner};
+use super::format::{Holds, Row, has};
 use super::view::View;
-use super::{Counts, Options, Weights, add};
+use super::{Format, Options, Order, Weights};
 use crate::Error;
-use layout::Layout;
 
-/// What is narrower is not drawn unless asked for: a quarter of a pixel.
-const MIN_SHARE: f64 = 0.0002;
+pub use difference::{Change, Difference, DifferenceNode, Unit, write_difference};
 
-/// About how many bytes of boxes are written at most.
-const MOST_BYTES: usize = 1_900_000;
+impl Format {
+    /// See [`flame`](self).
+    pub const FLAME: Self = Self(&Row {
+        name: "flame",
+        aliases: &["flamegraph", "svg"],
+        extensions: &["svg"],
+        about: "A picture for the browser",
+        file: "flame graph of profundo's",
+        holds: Holds::Samples,
+        has_title: true,
+        is_in_order: false,
+        has_memory_too: false,
+        misfit,
+        // The picture's own numbers: any other picture may be somebody's work.
+        is_start: |start| has(start, b"<svg ") && has(start, b" data-top=\""),
+        write: |profile, options, mut out| write(profile, options, &mut out),
+    });
+}
 
-/// Writes the picture. Boxes are as wide as their time, but as their counts where no sample says
-/// how much time it stands for, or where that is asked for.
+fn misfit(options: &Options) -> Option<&'static str> {
+    let has_owners = options.threads || options.processes || options.tasks;
+    match options.order {
+        Order::Time if options.bottom_up => Some(
+            "--layout time-order draws each stack from its root, and --inverted the other way round",
+        ),
+        Order::Time if options.measure.is_some() => {
+            Some("--layout time-order is about samples of time, and --of about memory")
+        }
+        Order::Time if options.weights.is_some() => {
+            Some("--layout time-order has the width of time; it takes no --weights")
+        }
+        Order::Time if has_owners => Some(
+            "--layout time-order has a lane for each thread; it takes no --threads, --processes or --tasks",
+        ),
+        _ => None,
+    }
+}
+
+/// Writes the picture. Boxes are as wide as their time, or as their counts if no sample has a
+/// weight, or on request.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
     let view = View::new(profile, options);
     let weights = Weights::or_time(options.weights, profile);
-    let kinds = Kinds::of(profile);
-    let calls = Calls::new(&view, &kinds, Manner::new(options, weights, true));
-    let min_share = options.min_share.unwrap_or(MIN_SHARE);
-    let mut layout = Layout::new(&view, &calls, weights, min_share, MOST_BYTES);
-    let counts = Counts::new(profile);
-    for (row, sample) in profile.samples.iter().enumerate() {
-        let sum = &mut layout.kinds[kinds.kind(sample) as usize];
-        add(sum, weights.of(&counts, row, sample));
-    }
-    svg::write(&view, &layout, weights, options, out).map_err(Error::Write)
+    let has_times = matches!(profile.meta.kind, SampleKind::Cpu | SampleKind::Wall);
+    let picture = match options.order {
+        Order::Time if !has_times => return Err(Error::NoOrder),
+        Order::Time => timeline::picture(&view, options, weights),
+        _ => layout::picture(&view, options, weights),
+    };
+    svg::write(&picture, out).map_err(Error::Write)
 }

@@ -1,188 +1,247 @@
-//! The picture as SVG: boxes with their words, the head above them, style and script.
+//! The picture as SVG: the widest boxes with their words, the head above them, the data for the
+//! script, style and script.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use profundo_analysis::palette::{Hue, Tint};
-use profundo_model::{Kind, SampleKind};
-
-use super::super::view::View;
-use super::super::{Options, Weights, measured, owner};
-use super::layout::{Block, Colour, Layout};
+use super::encode;
+use super::picture::{Lane, Picture, Rows};
+use super::theme::rules;
+use super::words::{amounts, escaped, fit, short, shortened, time};
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
+const SCRIPT: &[&str] = &[
+    include_str!("script/data.js"),
+    include_str!("script/words.js"),
+    include_str!("script/draw.js"),
+    include_str!("script/head.js"),
+    include_str!("script/keys.js"),
+];
 
-/// The width for which the picture is drawn; a browser's own width takes its place.
+/// The width for which the picture is drawn; a browser's own width replaces it.
 const WIDTH: f64 = 1200.0;
 /// The height of a row with the gap below it. The script knows these too.
 const ROW: u32 = 17;
-/// Where the boxes begin.
-const TOP: u32 = 124;
-/// The width of a letter and the space about a name.
+/// The width of a letter and the space around a name.
 const LETTER: f64 = 7.3;
 const MARGIN: f64 = 3.0;
-/// What is narrower has no border: it would be nothing else.
+/// The width below which a box has no border.
 const THIN: f64 = 4.0;
-/// Longer names end in the middle.
-const LONGEST_NAME: usize = 400;
+/// The most boxes that are drawn without the script, and their least width.
+const MOST_DRAWN: usize = 1_500;
+const LEAST_WIDTH: f64 = 0.25;
+/// The height of the time axis, of a lane's label, and of the gap below a lane.
+const AXIS: u32 = 20;
+const LABEL: u32 = 20;
+const GAP: u32 = 10;
 
-const HINT: &str = "Click a box to zoom · / or Ctrl-F to search names and files · Esc to go back";
+const HINT: &str =
+    "Click a box to zoom · arrows and Enter do too · / to search · Esc to go back · ? for more";
 
-pub(super) fn write(
-    view: &View<'_>,
-    layout: &Layout,
-    weights: Weights,
-    options: &Options,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let height = TOP + layout.levels * ROW + 8;
+pub(super) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
+    let rows = Rows::new(picture);
+    let head = head(picture);
+    let mut top = head.height;
+    let places: Vec<u32> = (picture.lanes.iter())
+        .map(|lane| {
+            let label = if lane.label.is_empty() { 0 } else { LABEL };
+            let place = top + axis_height(picture) + label;
+            top = place - axis_height(picture) + rows.height(lane) * ROW + GAP;
+            place
+        })
+        .collect();
+    let height = top + axis_height(picture);
+    let title = escaped(&shortened(&picture.title, 150));
     write!(
         out,
-        r#"<?xml version="1.0" encoding="UTF-8"?>
-<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" data-top="{TOP}" data-levels="{}" data-inverted="{}">
-"#,
-        layout.levels,
-        u8::from(options.icicle),
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" data-top=\"{}\" data-inverted=\"{}\">\n<title>{title}</title>\n",
+        head.height,
+        u8::from(picture.is_icicle),
     )?;
-    let (light, dark) = (colours(|tint| tint.light), colours(|tint| tint.dark));
-    write!(
-        out,
-        "<style><![CDATA[\n{STYLE}{light}\n@media (prefers-color-scheme:dark){{\n{dark}\n}}\n]]></style>\n"
+    let rules = rules(&picture.looks);
+    write!(out, "<style><![CDATA[\n{STYLE}{rules}]]></style>\n")?;
+    out.write_all(
+        b"<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n<g class=\"boxes\">\n",
     )?;
     let mut text = String::new();
-    for block in &layout.blocks {
-        text.clear();
-        self::block(&mut text, layout, weights, options.icicle, block);
-        out.write_all(text.as_bytes())?;
+    if picture.is_timed {
+        axis(&mut text, picture, head.height);
     }
+    for (lane, &place) in picture.lanes.iter().zip(&places) {
+        draw_lane(&mut text, picture, &rows, lane, place);
+    }
+    out.write_all(text.as_bytes())?;
     // Last, so that it lies over the boxes that are scrolled below it.
-    head(view, layout, weights, options, out)?;
-    write!(out, "<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n")
+    write!(out, "</g>\n{}", head.svg)?;
+    out.write_all(b"<script type=\"application/json\" class=\"data\"><![CDATA[\n")?;
+    encode::write(picture, out)?;
+    out.write_all(b"]]></script>\n<script><![CDATA[\n(async () => {\n'use strict';\n")?;
+    for part in SCRIPT {
+        // The browser paints and listens between the parts.
+        writeln!(out, "{part}await pause();")?;
+    }
+    out.write_all(b"})();\n]]></script>\n</svg>\n")
 }
 
-/// The rules for the boxes of each hue.
-fn colours(of: fn(Tint) -> &'static str) -> String {
-    let rule = |hue: Hue| format!(".{}{{fill:{}}}", Colour::Of(hue).class(), of(hue.tint()));
-    Hue::ALL.map(rule).concat()
+fn axis_height(picture: &Picture) -> u32 {
+    if picture.is_timed { AXIS } else { 0 }
 }
 
-fn head(
-    view: &View<'_>,
-    layout: &Layout,
-    weights: Weights,
-    options: &Options,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let title = match &options.title {
-        Some(title) => title.clone(),
-        None => owner::title(view.profile),
-    };
-    let title = escaped(&shortened(&title, 150));
-    let meta = &view.profile.meta;
-    let clock = match meta.kind {
-        SampleKind::Cpu => "CPU time",
-        SampleKind::Traced => "traced time",
-        SampleKind::Wall => "elapsed time of threads and tasks",
-        // It is said by its weights.
-        SampleKind::Heap(_) => "memory",
-    };
-    let measure = measured::of(view.profile);
-    let mut summary = match weights {
-        _ if let Some(measure) = measure => format!(
-            "{} {}",
-            measured::text(measure, layout.total),
-            measured::which(measure)
-        ),
-        Weights::Time => format!(
-            "{} of {clock} in {} {}",
-            time(layout.total),
-            layout.taken,
-            layout.counted(layout.taken)
-        ),
-        Weights::Samples => format!("{} {}", layout.count, layout.counted(layout.count)),
-    };
-    let mut separator = ": ";
-    // Who allocates is no kind of time.
-    for kind in Kind::ALL.into_iter().filter(|_| measure.is_none()) {
-        let weight = layout.kinds[kind as usize];
-        // A program without Python has no share of it.
-        if weight > 0 {
-            let share = weight as f64 / layout.total as f64;
-            let _ = write!(summary, "{separator}{} {}", kind.name(), percent(share));
-            separator = ", ";
-        }
-    }
-    let lost = meta.loss.lost();
-    if lost > 0 {
-        let _ = write!(summary, " · {lost} samples lost");
-    }
-    let (pruned, weight) = layout.pruned;
-    if pruned > 0 {
-        let _ = write!(
-            summary,
-            " · {pruned} {} too narrow to draw ({} of the {})",
-            if pruned == 1 { "box" } else { "boxes" },
-            percent(weight as f64 / layout.total.max(1) as f64),
-            measure.map_or("time", measured::whole)
+struct Head {
+    svg: String,
+    height: u32,
+}
+
+fn head(picture: &Picture) -> Head {
+    let title = escaped(&shortened(&picture.title, 150));
+    let mut svg = format!("<text class=\"title\" x=\"8\" y=\"22\">{title}</text>\n");
+    let mut y = 42;
+    for line in &picture.lines {
+        let _ = writeln!(
+            svg,
+            "<text class=\"line faint\" x=\"8\" y=\"{y}\">{}</text>",
+            escaped(line)
         );
+        y += 17;
     }
-    write!(
-        out,
-        "<title>{title}</title>\n<g class=\"head\"><rect width=\"100%\" height=\"{}\"/>\n<text class=\"title\" x=\"8\" y=\"22\">{title}</text>\n<text class=\"faint\" x=\"8\" y=\"42\">{summary}</text>\n<g class=\"legend\">",
-        TOP - 3
-    )?;
+    svg.push_str("<g class=\"legend\">");
     let mut x = 8.0;
-    for colour in Colour::ALL {
-        if !layout.colours.contains(&colour) {
-            continue;
+    let look = picture.looks.first();
+    for (row, words) in look.iter().flat_map(|look| &look.legend) {
+        let width = 17.0 + LETTER * words.chars().count() as f64 + 20.0;
+        if x > 8.0 && x + width > WIDTH {
+            x = 8.0;
+            y += 19;
         }
-        let words = colour.name();
-        write!(
-            out,
-            "<rect class=\"{}\" x=\"{x:.0}\" y=\"52\" width=\"12\" height=\"12\" rx=\"2\"/><text x=\"{:.0}\" y=\"62\">{words}</text>",
-            colour.class(),
-            x + 17.0
-        )?;
-        x += 17.0 + LETTER * words.chars().count() as f64 + 20.0;
+        let class = look.map(|look| look.fills.class(*row)).unwrap_or_default();
+        let _ = write!(
+            svg,
+            "<rect class=\"{class}\" x=\"{x:.0}\" y=\"{}\" width=\"12\" height=\"12\" rx=\"2\"/><text x=\"{:.0}\" y=\"{y}\">{}</text>",
+            y - 10,
+            x + 17.0,
+            escaped(words)
+        );
+        x += width;
     }
-    write!(
-        out,
-        "</g>\n<foreignObject class=\"tools\" x=\"8\" y=\"72\" width=\"100%\" height=\"28\"><div xmlns=\"http://www.w3.org/1999/xhtml\"><input type=\"search\" placeholder=\"Search\" aria-label=\"Search names and files\" spellcheck=\"false\"/><button class=\"clear\" type=\"button\">Clear</button><button class=\"reset\" type=\"button\" disabled=\"disabled\">Reset zoom</button><button class=\"flip\" type=\"button\">Flip</button><span class=\"matched\" role=\"status\"></span></div></foreignObject>\n<text class=\"details faint\" x=\"8\" y=\"116\">{HINT}</text></g>\n"
-    )
+    y += 12;
+    let button = |class: &str, words: &str, title: &str| {
+        format!("<button class=\"{class}\" type=\"button\" title=\"{title}\">{words}</button>")
+    };
+    let mut buttons = button("reset", "Reset zoom", "0") + &button("flip", "Flip", "i");
+    if picture.looks.len() > 1 {
+        buttons += &button("colours", "Colours", "c");
+    }
+    buttons += &(button("theme", "Dark", "d") + &button("keys", "?", "the keys"));
+    let _ = write!(
+        svg,
+        "</g>\n<foreignObject class=\"tools\" x=\"8\" y=\"{y}\" width=\"100%\" height=\"28\"><div xmlns=\"http://www.w3.org/1999/xhtml\"><input type=\"search\" placeholder=\"Search (/)\" aria-label=\"Search names and files\" spellcheck=\"false\"/>{buttons}<span class=\"matched\" role=\"status\"></span></div></foreignObject>\n<text class=\"static faint\" x=\"8\" y=\"{}\">In a browser, boxes can be zoomed and searched.</text><text class=\"details\" x=\"8\" y=\"{}\"></text><text class=\"details faint\" x=\"8\" y=\"{}\">{HINT}</text>\n",
+        y + 18,
+        y + 46,
+        y + 62,
+    );
+    // Without the script, there are no details.
+    let height = y + 74;
+    Head {
+        svg: format!(
+            "<g class=\"head\"><rect class=\"ground\" width=\"100%\" height=\"{}\"/>\n{svg}</g>\n<g class=\"help\"></g>\n",
+            height - 3
+        ),
+        height,
+    }
 }
 
-fn block(out: &mut String, layout: &Layout, weights: Weights, inverted: bool, block: &Block) {
-    let all = layout.total.max(1) as f64;
+/// Ticks at round times.
+fn axis(out: &mut String, picture: &Picture, top: u32) {
+    let span = picture.span.max(1) as f64;
+    let step = round_step(span / 10.0);
+    let origin = picture.origin as f64;
+    let mut at = (origin / step).ceil() * step;
+    while at <= origin + span {
+        let x = short((at - origin) / span * 100.0);
+        let words = match at > 0.0 {
+            true => time(at as u64),
+            false => "0".into(),
+        };
+        let _ = writeln!(
+            out,
+            "<g class=\"tick\"><line x1=\"{x}%\" x2=\"{x}%\" y1=\"{top}\" y2=\"100%\"/><text class=\"faint\" x=\"{x}%\" dx=\"3\" y=\"{}\">{words}</text></g>",
+            top + 12
+        );
+        at += step;
+    }
+}
+
+/// The least of 1, 2, 5, 10, … that is not below `step`.
+pub(super) fn round_step(step: f64) -> f64 {
+    let power = 10_f64.powf(step.max(1.0).log10().floor());
+    let found = [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power);
+    found
+        .into_iter()
+        .find(|&round| round >= step)
+        .unwrap_or(10.0 * power)
+}
+
+fn draw_lane(out: &mut String, picture: &Picture, rows: &Rows, lane: &Lane, place: u32) {
+    let span = picture.span.max(1) as f64;
+    if !lane.label.is_empty() {
+        let label = escaped(&shortened(&lane.label, 150));
+        let y = place - 6;
+        let _ = writeln!(out, "<text class=\"lane\" x=\"8\" y=\"{y}\">{label}</text>");
+    }
+    let height = rows.height(lane);
+    let wide = |&at: &usize| {
+        let width = picture.extent(lane, at).1 as f64 / span * WIDTH;
+        rows.of[at].is_some() && width >= LEAST_WIDTH
+    };
+    let mut chosen: Vec<usize> = (lane.from..lane.to).filter(wide).collect();
+    let most = MOST_DRAWN / picture.lanes.len().max(1);
+    if chosen.len() > most {
+        chosen.sort_by_key(|&at| (Reverse(picture.extent(lane, at).1), at));
+        chosen.truncate(most);
+        chosen.sort_unstable();
+    }
+    for at in chosen {
+        let row = rows.of[at].unwrap_or_default();
+        let row = match picture.is_icicle {
+            true => row,
+            false => height - 1 - row,
+        };
+        draw_box(out, picture, lane, at, rows.strips[at], place + row * ROW);
+    }
+}
+
+fn draw_box(out: &mut String, picture: &Picture, lane: &Lane, at: usize, strip: u32, y: u32) {
+    let span = picture.span.max(1) as f64;
+    let (start, width) = picture.extent(lane, at);
     // In millionths of the width, so that a zoom into the narrowest box is still exact.
-    let (x, width) = (
-        block.start as f64 / all * 100.0,
-        block.weight as f64 / all * 100.0,
-    );
-    let row = if inverted {
-        block.level
-    } else {
-        layout.levels - 1 - block.level
-    };
-    let y = TOP + row * ROW;
-    let name = shortened(&block.name, LONGEST_NAME);
-    let shade = match block.colour {
-        Colour::Of(Hue::Python | Hue::Native | Hue::System) | Colour::Runtime => shade(&name),
-        _ => 0,
-    };
-    let _ = write!(out, "<g class=\"b {}", block.colour.class());
-    if shade > 0 {
-        let _ = write!(out, " c{shade}");
+    let (x, width) = (start as f64 / span * 100.0, width as f64 / span * 100.0);
+    let node = &picture.nodes[at];
+    let look = picture.looks.first();
+    let class = look.map_or_else(String::new, |look| {
+        let row = look.classes.get(node.frame as usize).copied();
+        look.fills.class(row.unwrap_or(node.class))
+    });
+    let _ = write!(out, "<g class=\"b {class}");
+    if strip > 0 {
+        out.push_str(" strip");
     }
     if width / 100.0 * WIDTH < THIN {
         out.push_str(" thin");
     }
+    let name = match strip {
+        0 => picture.frames.name(node.frame).to_owned(),
+        strip => strip_name(picture, at, strip),
+    };
     let _ = write!(
         out,
         "\"><title>{}\n{}\n{}</title><rect x=\"{}%\" y=\"{y}\" width=\"{}%\" height=\"16\"/>",
         escaped(&name),
-        escaped(&block.place),
-        shares(layout, weights, block),
+        match strip {
+            0 => escaped(&picture.frames.place(node.frame)),
+            _ => String::new(),
+        },
+        amounts(picture, at),
         short(x),
         short(width),
     );
@@ -200,124 +259,29 @@ fn block(out: &mut String, layout: &Layout, weights: Weights, inverted: bool, bl
     out.push_str("</g>\n");
 }
 
-/// The share of a box, how sure that is, and what it stands for.
-fn shares(layout: &Layout, weights: Weights, block: &Block) -> String {
-    let estimate = layout.estimate(block.weight);
-    if layout.is_few && layout.measure.is_none() {
-        let (part, whole) = (block.count, layout.count);
-        return format!("{part} of {whole} {}", layout.counted(whole));
-    }
-    let mut text = percent(estimate.share);
-    if !estimate.is_exact() && !layout.is_few {
-        let _ = write!(
-            text,
-            " (95 %: {} to {})",
-            percent(estimate.interval.low),
-            percent(estimate.interval.high),
-        );
-    }
-    if let Some(measure) = layout.measure {
-        let _ = write!(text, ", {}", measured::text(measure, block.weight));
-    } else {
-        if weights == Weights::Time {
-            let _ = write!(text, ", {}", time(block.weight));
-        }
-        let _ = write!(text, ", {} {}", block.count, layout.counted(block.count));
-    }
-    if block.own > 0 && block.own < block.weight {
-        let own = block.own as f64 / layout.total.max(1) as f64;
-        let _ = write!(text, "; of its own {}", percent(own));
-    }
-    text
+/// The words on a strip.
+fn strip_name(picture: &Picture, at: usize, strip: u32) -> String {
+    let name = |at: usize| picture.frames.name(picture.nodes[at].frame);
+    let (first, last) = (name(at), name(at + strip as usize - 1));
+    format!("▸ {strip} calls with the same share: {first} … {last}")
 }
 
-fn percent(share: f64) -> String {
-    if share < 0.0995 && share > 0.0 {
-        format!("{:.2} %", share * 100.0)
-    } else {
-        format!("{:.1} %", share * 100.0)
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn time(nanoseconds: u64) -> String {
-    let seconds = nanoseconds as f64 / 1e9;
-    if seconds >= 100.0 {
-        format!("{seconds:.0} s")
-    } else if seconds >= 1.0 {
-        format!("{seconds:.2} s")
-    } else if seconds >= 1e-3 {
-        format!("{:.1} ms", seconds * 1e3)
-    } else {
-        format!("{:.1} µs", seconds * 1e6)
-    }
-}
-
-/// A number of per cent without the zeros that say nothing.
-fn short(number: f64) -> String {
-    let text = format!("{number:.6}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    text.to_owned()
-}
-
-/// One of four shades, always the same for a name, so that neighbours can be told apart.
-fn shade(name: &str) -> u32 {
-    let hash = (name.bytes()).fold(7_u32, |hash, byte| {
-        hash.wrapping_mul(31).wrapping_add(u32::from(byte))
-    });
-    (hash ^ hash >> 16) % 4
-}
-
-/// The longest tail of `a::b::c` that fits, else as much of the name as does; the script has the
-/// same rule.
-fn fit(name: &str, room: usize) -> String {
-    if name.chars().count() <= room {
-        return name.into();
-    }
-    let (mut depth, mut rest, mut last) = (0, name, ' ');
-    for (at, c) in name.char_indices() {
-        match c {
-            '<' => depth += 1,
-            '>' if last != '-' => depth -= 1,
-            ':' if depth == 0 && name[at + 1..].starts_with(':') => {
-                rest = &name[at + 2..];
-                if rest.chars().count() <= room {
-                    return rest.into();
-                }
-            }
-            _ => {}
-        }
-        last = c;
-    }
-    if room < 3 {
-        return String::new();
-    }
-    let start: String = rest.chars().take(room - 1).collect();
-    format!("{start}…")
-}
-
-fn shortened(name: &str, most: usize) -> String {
-    if name.chars().count() <= most {
-        return name.into();
-    }
-    let letters: Vec<char> = name.chars().collect();
-    let (start, end) = (&letters[..most / 2], &letters[letters.len() - most / 2..]);
-    start.iter().chain(['…'].iter()).chain(end).collect()
-}
-
-/// The text as XML holds it: some characters have no form in it at all.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\t' | '\n' | '\r' => out.push(' '),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
+    #[test]
+    fn ticks_are_at_round_times() {
+        let rows = [
+            (0.3, 1.0),
+            (1.0, 1.0),
+            (1.2, 2.0),
+            (3e8, 5e8),
+            (7e8, 1e9),
+            (2e9, 2e9),
+        ];
+        for (step, round) in rows {
+            assert!((round_step(step) / round - 1.0).abs() < 1e-9, "{step}");
         }
     }
-    out
 }

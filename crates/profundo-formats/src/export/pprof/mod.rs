@@ -1,20 +1,21 @@
-//! A gzipped `perftools.profiles.Profile`, as `go tool pprof` and what grew around it read it.
+//! A gzipped `perftools.profiles.Profile`, for `go tool pprof` and the tools around it.
 //!
 //! The message is written field by field by an encoder of sixty lines: the schema is frozen, and
 //! a tree of generated structures would hold the whole profile in memory once more, and bring
 //! five crates, to write three kinds of field.
 //!
-//! A sample is what the samples of one stack, thread, task and kind add up to, with two values:
-//! their count and their time; and four more where memory was recorded too, which Go's heap profiles have under the
-//! same names: the blocks and bytes that were allocated there, and those that were there at the end; and the
-//! bytes that were copied. One location has the lines of all functions that were inlined
-//! there. `system_name` is the name with its parameters where that is known, and otherwise empty:
-//! where it equals the name, pprof strips what stands in brackets, and `<module>` becomes nothing.
+//! A sample is the sum of the samples of one stack, thread, task and kind, with two values: their
+//! count and their time; and more where memory was recorded, too, under the names of Go's heap
+//! profiles: the allocated blocks and bytes, and those live at the end; and the copied bytes. One
+//! location has the lines of all functions that were inlined there. `system_name` is the name with
+//! its parameters where known, and otherwise empty: where it equals the name, pprof strips brackets
+//! with their contents, and `<module>` becomes nothing.
 
 mod proto;
 
-use std::io::Write;
+use std::io::{Read, Write};
 
+use flate2::read::GzDecoder;
 use flate2::{Compression, GzBuilder};
 use profundo_analysis::{has_allocations, heap_samples};
 use profundo_model::{
@@ -23,14 +24,34 @@ use profundo_model::{
 };
 use rustc_hash::FxHashMap;
 
+use super::Format;
+use super::format::{Holds, Row};
 use super::view::View;
 use super::{Counts, Options, Weights, add};
 use super::{measured, owner};
 use crate::Error;
 use proto::{Message, Strings};
 
-/// Writes the profile. Of the options, only those of what is shown and what weighs concern it:
-/// both weights are always there, and the one that is asked for is shown first.
+impl Format {
+    /// See [`pprof`](self).
+    pub const PPROF: Self = Self(&Row {
+        name: "pprof",
+        aliases: &["pb"],
+        extensions: &["pb.gz", "pprof", "pprof.gz"],
+        about: "Gzipped protobuf for `pprof` and everything that reads it",
+        file: "pprof file",
+        holds: Holds::Samples,
+        has_title: false,
+        is_in_order: false,
+        has_memory_too: true,
+        misfit,
+        is_start,
+        write: |profile, options, mut out| write(profile, options, &mut out),
+    });
+}
+
+/// Writes the profile. Of the options, only those of shown frames and weights concern it: both
+/// weights are always there, and the requested one is shown first.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
     let out = GzBuilder::new().write(out, Compression::default());
     let mut writer = Writer {
@@ -53,7 +74,36 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Resu
     Ok(())
 }
 
-/// What makes two samples one.
+/// Why options do not go with it.
+fn misfit(options: &Options) -> Option<&'static str> {
+    let is_unknown = |measure: Measure| {
+        matches!(measure.part, Part::Peak | Part::Temporary)
+            || measure.part == Part::Copied && measure.counts
+    };
+    if options.measure.is_some_and(is_unknown) {
+        Some(
+            "pprof has what was allocated, what was live at the end, and the bytes copied; other formats have --of peak and --of temporary too",
+        )
+    } else if options.merge.is_some() {
+        Some("pprof has functions and lines; it needs no --frames")
+    } else if options.processes || options.threads || options.tasks {
+        Some("pprof has labels for processes, threads and tasks; it needs no option for them")
+    } else if options.kinds {
+        Some("pprof has a label for the kind; it needs no --kinds")
+    } else {
+        None
+    }
+}
+
+/// Whether a file begins as a gzipped message whose first field is a type of value.
+fn is_start(start: &[u8]) -> bool {
+    let mut message = [0; 3];
+    start.starts_with(&[0x1f, 0x8b])
+        && GzDecoder::new(start).read_exact(&mut message).is_ok()
+        && matches!(message, [0x0a, 2..=32, 0x08])
+}
+
+/// The identity of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     node: u32,
@@ -64,10 +114,10 @@ struct Key {
     gil: Gil,
 }
 
-/// Its count, its time, and what it allocated and has kept.
+/// Its count, its time, and its allocated and live amounts.
 type Values = [u64; 2 + MEASURES.len()];
 
-/// In the order in which Go's heap profiles have them.
+/// In the order of Go's heap profiles.
 const MEASURES: [Measure; 5] = [
     measure(Part::Allocated, true),
     measure(Part::Allocated, false),
@@ -82,16 +132,16 @@ const fn measure(part: Part, counts: bool) -> Measure {
 
 struct Writer<'a, W: Write> {
     view: View<'a>,
-    /// What is told of the memory.
+    /// The measures of memory that are written.
     measures: &'static [Measure],
     strings: Strings,
-    /// The message that is being made, kept for its memory.
+    /// The message in the making, kept for its memory.
     message: Message,
     out: W,
 }
 
 impl<W: Write> Writer<'_, W> {
-    /// Hands the finished message over as `field` of the profile.
+    /// Writes the finished message as `field` of the profile.
     fn emit(&mut self, field: u32) -> Result<(), Error> {
         self.message
             .emit(field, &mut self.out)
@@ -112,7 +162,7 @@ impl<W: Write> Writer<'_, W> {
             SampleKind::Cpu => "cpu",
             SampleKind::Wall => "wall",
             SampleKind::Traced => "traced",
-            // Of which there is but one, which says what it is.
+            // The only type, which names the measure.
             SampleKind::Heap(_) => "memory",
         };
         let counted = match meta.kind {
@@ -175,7 +225,7 @@ impl<W: Write> Writer<'_, W> {
             let locations = self.view.spots_of(key.node);
             let locations = locations.map(|spot| u64::from(spot) + 1);
             self.message.packed(1, locations);
-            // Their numbers have a sign.
+            // Their numbers are signed.
             let most = i64::MAX.unsigned_abs();
             let values = values.into_iter().take(2 + self.measures.len());
             self.message.packed(2, values.map(|value| value.min(most)));
@@ -218,7 +268,7 @@ impl<W: Write> Writer<'_, W> {
         self.text_label("gil", gil);
     }
 
-    /// A label, where there is something to say.
+    /// A label, unless it is empty.
     fn text_label(&mut self, key: &str, text: &str) {
         if !text.is_empty() {
             let (key, text) = (self.strings.id(key), self.strings.id(text));
@@ -239,7 +289,7 @@ impl<W: Write> Writer<'_, W> {
         }
     }
 
-    /// Mappings, locations and functions, as far as a stack leads to them.
+    /// The mappings, locations and functions of stacks.
     fn places(&mut self) -> Result<(), Error> {
         let mut spots = vec![false; self.view.spots.len()];
         for node in &self.view.nodes {
@@ -280,7 +330,7 @@ impl<W: Write> Writer<'_, W> {
         functions: &mut [bool],
         mappings: &mut [Mapping],
     ) -> Result<(), Error> {
-        // The last spot is no location's: it stands for what is hidden.
+        // The last spot is no location's: it stands for hidden stacks.
         let location = (spot < self.view.profile.locations.len())
             .then(|| (self.view.profile.locations).get(LocationId(spot as u32)));
         self.message.number(1, spot as u64 + 1);
@@ -328,7 +378,7 @@ impl<W: Write> Writer<'_, W> {
         self.emit(3)
     }
 
-    /// What the reader should know besides the numbers.
+    /// Comments for the reader besides the numbers.
     fn about(&mut self) -> Result<(), Error> {
         let meta = &self.view.profile.meta;
         let mut comments = vec![format!(
@@ -360,7 +410,7 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-/// What is known of a mapping besides its row.
+/// The data of a mapping besides its row.
 #[derive(Debug, Clone, Default)]
 struct Mapping {
     is_used: bool,

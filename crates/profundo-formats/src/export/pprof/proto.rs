@@ -1,4 +1,4 @@
-//! As much of the protobuf wire format as a profile needs: numbers, bytes, packed numbers.
+//! The part of the protobuf wire format that a profile needs: numbers, bytes, packed numbers.
 //!
 //! ```text
 //! field = tag varint (number << 3 | type), then
@@ -6,7 +6,7 @@
 //!         type 2: length varint, bytes
 //! ```
 //!
-//! A field that is 0 is left out, which readers take for 0.
+//! A field of value 0 is left out, and readers assume 0.
 
 use std::io::{self, Write};
 
@@ -15,11 +15,11 @@ use rustc_hash::FxHashMap;
 const VARINT: u64 = 0;
 const BYTES: u64 = 2;
 
-/// A message that is being made.
+/// A message in the making.
 #[derive(Debug, Default)]
 pub(super) struct Message {
     bytes: Vec<u8>,
-    /// For the messages inside, so that their lengths are known.
+    /// The buffer for inner messages, whose lengths must be known first.
     inner: Vec<u8>,
 }
 
@@ -45,14 +45,14 @@ impl Message {
         framed(&mut self.bytes, field, &self.inner);
     }
 
-    /// Writes this as `field` of the message that `out` holds, and begins anew.
+    /// Writes this as `field` of the message in `out`, and starts anew.
     pub(super) fn emit(&mut self, field: u32, out: &mut impl Write) -> io::Result<()> {
         let written = bytes(field, &self.bytes, out);
         self.bytes.clear();
         written
     }
 
-    /// Writes the fields as they are: `out` holds the message itself.
+    /// Writes the bare fields: `out` holds the message itself.
     pub(super) fn finish(self, out: &mut impl Write) -> io::Result<()> {
         out.write_all(&self.bytes)
     }

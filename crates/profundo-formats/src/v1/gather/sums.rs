@@ -1,8 +1,8 @@
-//! Rows of samples that are alike, as one thread adds them up.
+//! Rows of equal samples, added up by one thread.
 //!
-//! Samples of a thread, task, stack and state are one row, however far apart they are. Those in system calls and in waits
-//! are one only within a stretch of time, because what a program reads and writes is shared out to them by their times. The
-//! stretches become longer as rows become many.
+//! Samples of a thread, task, stack and state are one row, however far apart they are. Those in
+//! system calls and in waits are one only within a stretch of time, because the program's traffic
+//! is shared out to them by their times. The stretches become longer as rows become many.
 
 use profundo_analysis::Worth;
 use profundo_model::{Gathered, Many, Meta, Nanos, Sample, State, Taken, TaskId, ThreadId};
@@ -13,22 +13,22 @@ use super::super::read::Decoder;
 use super::super::sample::Row as Read;
 use super::table::{self, First, Table};
 
-/// How many samples a stretch has whose order is kept.
+/// The number of samples in a stretch whose order is kept.
 pub(super) const STRETCH: u64 = 16_384;
 
 /// The first stretches of time, in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
-/// From so many rows of stretches of time on they are twice as long.
+/// The number of timed rows at which the length of stretches doubles.
 const MOST: usize = if cfg!(test) { 1 << 10 } else { 1 << 17 };
 
-/// How often their length doubles at most: then one is as long as a year.
+/// The most doublings: then a stretch is as long as a year.
 const LONGEST: u32 = 25;
 
-/// The stretch of what has none.
+/// The stretch of samples without one.
 const ANY: u64 = u64::MAX;
 
-/// What samples have in common besides their stack, in the file's ids.
+/// The common properties of samples besides their stack, in the file's ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Context {
     thread: u32,
@@ -44,7 +44,7 @@ impl Context {
     }
 }
 
-/// What samples of one row have in common: their context, by number, their stack, and the stretch of time.
+/// The key of a row: the context, by number, the stack, and the stretch of time.
 type Key = (u32, u32, u64);
 
 #[derive(Debug, Clone, Copy)]
@@ -69,20 +69,20 @@ struct At {
 pub(super) struct Sums {
     contexts: Vec<Context>,
     numbers: FxHashMap<Context, u32>,
-    /// By thread, the number of the context that was met last. Threads take turns, and seldom change theirs.
+    /// By thread, the number of its last context. Threads take turns, and seldom change theirs.
     recent: Vec<Option<(Context, u32)>>,
     /// By context, the time of its last sample.
     last: Vec<u64>,
-    /// What has no stretch of time.
+    /// The rows without a stretch of time.
     table: Table,
     timed: FxHashMap<Key, Row>,
-    /// How long stretches of time are, as a power of two of seconds.
+    /// The length of stretches, as a power of two of seconds.
     doublings: u32,
     taken: Vec<At>,
     pub(super) samples: u64,
 }
 
-/// Whether such a sample may have been taken where bytes are read and written.
+/// True if a sample in this state may have been taken in a call that reads or writes.
 fn is_timed(state: State) -> bool {
     matches!(state, State::System | State::Sleeping | State::WallWaiting)
 }
@@ -102,8 +102,8 @@ impl Sums {
         }
     }
 
-    /// Adds the sample that has this `number` in the file, in a part of the recording (below 8). `None` where a reader
-    /// would have to say something about it.
+    /// Adds the sample with this `number` in the file, in a part of the recording (below 8). `None`
+    /// where a reader would have to warn about it.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -122,7 +122,7 @@ impl Sums {
             how: part << 5 | (read.state << 2 | read.gil) as u32,
         });
         let (stack, time) = (read.stack as u32, read.time);
-        // It must weigh something.
+        // The weight must not be 0.
         let weight = read.weight.max(1);
         let first = || First {
             number,
@@ -195,7 +195,7 @@ impl Sums {
         })
     }
 
-    /// Makes stretches of time twice as long.
+    /// Doubles the length of stretches.
     fn lengthen(&mut self) {
         self.doublings += 1;
         let longer = |(context, stack, when): Key| match when {
@@ -211,7 +211,8 @@ impl Sums {
         }
     }
 
-    /// All rows of it, and the samples as they were taken, where contexts have these numbers.
+    /// Adds all rows, and the samples as they were taken, to those of other threads; contexts have
+    /// these numbers.
     fn give(self, numbers: &[u32], rows: &mut FxHashMap<Key, Row>, taken: &mut Vec<At>) {
         let Self { table, last, .. } = self;
         let untimed = table.rows().map(|row| Row {
@@ -237,7 +238,7 @@ impl Sums {
         }));
     }
 
-    /// The rows of what all threads have added up, in the order in which they were met, with the profile's ids.
+    /// The rows of all threads together, in the order of first appearance, with the profile's ids.
     pub(super) fn rows(mut all: Vec<Self>, decoder: &Decoder) -> (Vec<Sample>, Gathered) {
         let longest = all.iter().map(|sums| sums.doublings).max();
         let (mut rows, mut taken) = (FxHashMap::default(), Vec::new());
@@ -246,7 +247,10 @@ impl Sums {
             while Some(sums.doublings) < longest {
                 sums.lengthen();
             }
-            let numbers = sums.contexts.iter().map(|&it| contexts.number(it));
+            let numbers = sums
+                .contexts
+                .iter()
+                .map(|&context| contexts.number(context));
             let numbers: Vec<u32> = numbers.collect();
             sums.give(&numbers, &mut rows, &mut taken);
         }

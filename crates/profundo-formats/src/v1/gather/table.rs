@@ -1,20 +1,20 @@
 //! Rows that samples of one stack and of one context are added to.
 //!
-//! Adding a sample to its row takes as long as fetching the row, so a row is half a cache line, and it lies where its
-//! key says. What is not wanted for each sample stands beside.
+//! Adding a sample to its row takes as long as fetching the row, so a row is half a cache line, and
+//! its key determines its place. Data not needed for each sample is kept separately.
 
-/// What a row adds up to. Its key is 0 where there is none.
+/// The sums of a row. Its key is 0 where there is none.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
     key: u64,
     weight: u64,
     squares: f64,
     samples: u32,
-    /// How much higher the sum of their counts is.
+    /// The excess of the sum of their counts.
     more: u32,
 }
 
-/// What is known of a row besides.
+/// The further data of a row.
 #[derive(Debug, Clone, Copy, Default)]
 struct Beside {
     first: First,
@@ -29,7 +29,7 @@ pub(super) struct First {
     pub(super) clock: u64,
 }
 
-/// What one sample adds to a row.
+/// The contribution of one sample to a row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Worth {
     pub(super) weight: u64,
@@ -38,7 +38,7 @@ pub(super) struct Worth {
     pub(super) is_merged: bool,
 }
 
-/// A row: what stands for its context and its stack, and its sums.
+/// A row: the numbers of its context and its stack, and its sums.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Whole {
     pub(super) context: u32,
@@ -73,7 +73,7 @@ impl Table {
         }
     }
 
-    /// Where a row is, or would be.
+    /// The place of a row, existing or new.
     #[inline]
     fn place(&self, key: u64) -> usize {
         let mask = self.cells.len() - 1;

@@ -1,4 +1,4 @@
-//! What is gathered adds up to what single samples add up to.
+//! Gathered samples have the sums of single ones.
 
 use std::io::Cursor;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::{Warning, header, read, write};
 const PERIOD: u64 = 1_000_000;
 const ALL: Range<Nanos> = Nanos(0)..Nanos(u64::MAX);
 
-/// Numbers that look random.
+/// Pseudo-random numbers.
 fn dice(state: &mut u64, bound: u64) -> u64 {
     *state = state
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -22,7 +22,7 @@ fn dice(state: &mut u64, bound: u64) -> u64 {
     (*state >> 33) % bound
 }
 
-/// Samples of three threads in forty stacks, as a recorder takes them.
+/// Samples of three threads in forty stacks, like a recorder's.
 fn made_up(samples: u64) -> Profile {
     let mut profile = Profile::default();
     profile.meta.kind = SampleKind::Cpu;
@@ -67,7 +67,7 @@ fn made_up(samples: u64) -> Profile {
             ..Sample::default()
         });
     }
-    let used: u64 = profile.samples.iter().map(|it| it.weight.0).sum();
+    let used: u64 = profile.samples.iter().map(|sample| sample.weight.0).sum();
     profile.processes[0].user = Some(Nanos(used));
     profile.processes[0].system = Some(Nanos(used / 50));
     profile
@@ -84,7 +84,7 @@ fn file_of(profile: &Profile) -> Vec<u8> {
     file
 }
 
-/// Asserts that both answer alike.
+/// Asserts that both give the same answers.
 fn assert_same(single: &Profile, gathered: &Profile, filter: &Filter) {
     assert!(gathered.gathered.is_any());
     assert!(gathered.samples.len() < single.samples.len() / 10);
@@ -109,7 +109,7 @@ fn assert_same(single: &Profile, gathered: &Profile, filter: &Filter) {
         assert_eq!(place, other.place);
         assert_eq!(own_amount.samples, other.own_amount.samples);
         assert_eq!(total_amount.samples, other.total_amount.samples);
-        // What is rounded off a sample is not what is rounded off a row.
+        // Rounding differs between single samples and rows.
         assert!(is_near(
             total_amount.weight as f64,
             other.total_amount.weight as f64
@@ -134,7 +134,7 @@ fn assert_same(single: &Profile, gathered: &Profile, filter: &Filter) {
             (other.thread, other.amount.samples)
         );
         assert!(is_near(one.amount.squares, other.amount.squares));
-        // Each sample's count is rounded, and scaled samples are not there to be counted again.
+        // Each sample's count is rounded, and scaled samples cannot be counted again.
         let (count, again) = (one.amount.count as f64, other.amount.count as f64);
         assert!((count - again).abs() < 0.02 * count, "{count} and {again}");
         let (one, other) = (one.amount.split, other.amount.split);
@@ -158,7 +158,7 @@ fn rows_answer_as_their_samples_do() {
         selection
             .stacks(profile)
             .iter()
-            .map(|it| (it.stack, it.weight, it.count))
+            .map(|stack| (stack.stack, stack.weight, stack.count))
             .collect()
     };
     assert_eq!(
@@ -168,7 +168,8 @@ fn rows_answer_as_their_samples_do() {
     );
     settle(&mut single);
     settle(&mut rows);
-    assert!(rows.meta.settled.is_some());
+    assert_eq!(rows.meta.settled, single.meta.settled);
+    rows.meta.settled.expect("the weights were settled");
     assert_same(&single, &rows, &Filter::default());
     assert_same(&single, &rows, &Filter::default().thread("2"));
     assert_same(&single, &rows, &Filter::default().function("function_3"));
@@ -176,14 +177,14 @@ fn rows_answer_as_their_samples_do() {
         let groups = groups(profile, &Filter::default(), GroupBy::Task);
         groups
             .iter()
-            .map(|it| (it.task, it.selection.taken(profile)))
+            .map(|group| (group.task, group.selection.taken(profile)))
             .collect()
     };
     assert_eq!(numbers(&single), numbers(&rows));
 }
 
 #[test]
-fn a_stretch_of_time_is_told_apart() {
+fn a_stretch_of_time_is_kept_apart() {
     let profile = made_up(60_000);
     let file = file_of(&profile);
     let within = Nanos(4_000_000_123)..Nanos(9_000_000_456);

@@ -15,7 +15,7 @@ use super::super::sample::{LastSeen, each};
 use super::sums::{STRETCH, Sums};
 use crate::Damage;
 
-/// How many rows the tables had before a batch.
+/// The numbers of rows in the tables before a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     threads: usize,
@@ -65,10 +65,10 @@ impl Job {
     }
 }
 
-/// What one thread has found.
+/// The findings of one thread.
 struct Found {
     sums: Sums,
-    /// By the place of each batch, the number of its first sample and how many it has.
+    /// By the offset of each batch, the number of its first sample and its number of samples.
     batches: Vec<(usize, u64, u64)>,
 }
 
@@ -78,12 +78,12 @@ pub(super) struct Workers<'scope> {
     used: Receiver<Vec<u8>>,
     is_odd: Arc<AtomicBool>,
     threads: Vec<ScopedJoinHandle<'scope, Option<Found>>>,
-    /// What was known of the recording at the first batch.
+    /// The facts about the recording at the first batch.
     meta: Option<Arc<Meta>>,
 }
 
 impl<'scope> Workers<'scope> {
-    /// Begins so many. `None` where no thread is to be had.
+    /// Starts `count` threads. `None` where there is no thread.
     pub(super) fn begin(
         scope: &'scope Scope<'scope, '_>,
         count: usize,
@@ -101,7 +101,7 @@ impl<'scope> Workers<'scope> {
             let work = move || {
                 let found = run(&receiver, &give_back, within, apart);
                 if found.is_none() {
-                    // Only a hint for the one that reads, who asks for what was found in the end.
+                    // Only a hint for the reading thread, which checks the findings in the end.
                     is_odd.store(true, Ordering::Relaxed);
                 }
                 found
@@ -122,7 +122,7 @@ impl<'scope> Workers<'scope> {
         })
     }
 
-    /// Hands a batch to one of them. False where something was odd before.
+    /// Passes a batch to one of them. False where an irregularity was found before.
     pub(super) fn give(&mut self, job: Job) -> bool {
         if self.meta.is_none() {
             self.meta = Some(Arc::clone(&job.meta));
@@ -135,12 +135,12 @@ impl<'scope> Workers<'scope> {
         self.used.try_recv().unwrap_or_default()
     }
 
-    /// What was known of the recording at the first batch.
+    /// The facts about the recording at the first batch.
     pub(super) fn meta(&self) -> Option<Arc<Meta>> {
         self.meta.clone()
     }
 
-    /// What each of them has found. `None` where something was odd.
+    /// The findings of all threads. `None` at an irregularity.
     pub(super) fn finish(self) -> Option<Vec<Sums>> {
         drop(self.jobs);
         let found: Vec<Option<Found>> = (self.threads.into_iter())
@@ -178,7 +178,7 @@ fn run(
         batches: Vec::new(),
     };
     loop {
-        // The lock is let go of before the batch is looked at.
+        // The lock is released before the batch is decoded.
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return Some(found) };
         let chunk = job.head.with(job.offset, &job.head_bytes, &job.stored);
@@ -195,7 +195,7 @@ fn run(
         let (tasks, stacks, strings) = (tasks as u64, stacks as u64, strings as u64);
         each(&columns, threads, &mut last_seen, |row| {
             let is_known = row.task < tasks && row.stack < stacks && row.file < strings;
-            // The reader of single samples knows what is wrong.
+            // The reader of single samples knows the problem.
             let odd = Damage::Number;
             if !is_known {
                 return Err(odd);
@@ -207,7 +207,7 @@ fn run(
             added.ok_or(odd)
         })
         .ok()?;
-        // Whoever reads may be through.
+        // The reader may have finished.
         let _ = give_back.send(job.stored);
     }
 }

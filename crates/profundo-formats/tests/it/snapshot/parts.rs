@@ -1,4 +1,4 @@
-//! The part files and their assembly, with the cases of those who invented them.
+//! The part files and their assembly, with the cases of their inventors.
 
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,12 @@ use profundo_formats::heapsnapshot::{
     Counts, Options, Parts, assemble, assemble_and_remove, remove_parts,
 };
 use profundo_model::graph::{Label, NodeId, Sink};
+use profundo_testing::Folder;
 
-use super::{Folder, json, numbers};
+use super::{json, numbers};
 
 /// Root, a table that holds a string twice, in `kinds` kinds of objects.
-fn told(prefix: &Path, options: Options, kinds: usize) {
+fn write_parts(prefix: &Path, options: Options, kinds: usize) {
     let mut parts = Parts::create(prefix, options).unwrap();
     let synthetic = parts.node_kind("synthetic").unwrap();
     let string = parts.node_kind("string").unwrap();
@@ -20,7 +21,7 @@ fn told(prefix: &Path, options: Options, kinds: usize) {
     let element = parts.edge_kind("element").unwrap();
     let root = parts.name(b"").unwrap();
     let to_table = Label::Name(parts.name(b"table").unwrap());
-    // Both lead to an object that is not told yet.
+    // Both lead to an object that has not come yet.
     parts
         .edge(element, Label::Index(7), NodeId(1), NodeId(2))
         .unwrap();
@@ -53,12 +54,12 @@ const PLAIN: Options = Options {
 };
 
 #[test]
-fn what_was_told_is_in_the_file() {
-    let folder = Folder::new("told");
-    let (prefix, out) = (folder.path("p"), folder.path("p.heapsnapshot"));
-    told(&prefix, PLAIN, 1);
-    assert_eq!(fs::metadata(folder.path("p.nodes")).unwrap().len(), 3 * 34);
-    assert_eq!(fs::metadata(folder.path("p.edges")).unwrap().len(), 3 * 25);
+fn what_the_parts_have_is_in_the_file() {
+    let folder = Folder::new("parts");
+    let (prefix, out) = (folder.join("p"), folder.join("p.heapsnapshot"));
+    write_parts(&prefix, PLAIN, 1);
+    assert_eq!(fs::metadata(folder.join("p.nodes")).unwrap().len(), 3 * 34);
+    assert_eq!(fs::metadata(folder.join("p.edges")).unwrap().len(), 3 * 25);
     let counts = assemble_and_remove(&prefix, &out).unwrap();
     assert_eq!(
         counts,
@@ -100,9 +101,9 @@ fn what_was_told_is_in_the_file() {
 #[test]
 fn tables_stand_in_the_order_that_chrome_wants() {
     let folder = Folder::new("order");
-    told(&folder.path("p"), PLAIN, 1);
-    assemble(folder.path("p"), folder.path("out")).unwrap();
-    let text = fs::read_to_string(folder.path("out")).unwrap();
+    write_parts(&folder.join("p"), PLAIN, 1);
+    assemble(folder.join("p"), folder.join("out")).unwrap();
+    let text = fs::read_to_string(folder.join("out")).unwrap();
     let places: Vec<usize> = [
         "\"snapshot\"",
         "\"nodes\":[",
@@ -122,12 +123,12 @@ fn tables_stand_in_the_order_that_chrome_wants() {
 #[test]
 fn more_kinds_than_a_byte_can_count_make_both_files_wide() {
     let folder = Folder::new("wide");
-    let (prefix, out) = (folder.path("p"), folder.path("out"));
-    told(&prefix, PLAIN, 254);
-    assert_eq!(fs::metadata(folder.path("p.nodes")).unwrap().len(), 3 * 34);
-    told(&prefix, PLAIN, 300);
-    assert_eq!(fs::metadata(folder.path("p.nodes")).unwrap().len(), 3 * 37);
-    assert_eq!(fs::metadata(folder.path("p.edges")).unwrap().len(), 3 * 28);
+    let (prefix, out) = (folder.join("p"), folder.join("out"));
+    write_parts(&prefix, PLAIN, 254);
+    assert_eq!(fs::metadata(folder.join("p.nodes")).unwrap().len(), 3 * 34);
+    write_parts(&prefix, PLAIN, 300);
+    assert_eq!(fs::metadata(folder.join("p.nodes")).unwrap().len(), 3 * 37);
+    assert_eq!(fs::metadata(folder.join("p.edges")).unwrap().len(), 3 * 28);
     assemble(&prefix, &out).unwrap();
     let file = json(&out);
     assert_eq!(
@@ -144,11 +145,11 @@ fn contents_are_hidden_and_sizes_are_one_when_asked() {
         all_one: true,
         ..Options::default()
     };
-    told(&folder.path("p"), options, 1);
-    assemble(folder.path("p"), folder.path("out")).unwrap();
-    let text = fs::read_to_string(folder.path("out")).unwrap();
+    write_parts(&folder.join("p"), options, 1);
+    assemble(folder.join("p"), folder.join("out")).unwrap();
+    let text = fs::read_to_string(folder.join("out")).unwrap();
     assert!(!text.contains("the secret"), "{text}");
-    let file = json(&folder.path("out"));
+    let file = json(&folder.join("out"));
     let nodes = numbers(&file["nodes"]);
     assert_eq!(file["strings"][nodes[15] as usize], "<redacted>");
     assert_eq!([nodes[3], nodes[10], nodes[17]], [1, 1, 1]);
@@ -159,10 +160,10 @@ fn contents_are_hidden_and_sizes_are_one_when_asked() {
 fn only_the_owner_reads_any_of_the_files() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new("private");
-    told(&folder.path("p"), PLAIN, 300);
-    assemble(folder.path("p"), folder.path("out")).unwrap();
+    write_parts(&folder.join("p"), PLAIN, 300);
+    assemble(folder.join("p"), folder.join("out")).unwrap();
     for name in folder.names() {
-        let mode = fs::metadata(folder.path(&name))
+        let mode = fs::metadata(folder.join(&name))
             .unwrap()
             .permissions()
             .mode();
@@ -173,26 +174,27 @@ fn only_the_owner_reads_any_of_the_files() {
 #[test]
 fn parts_that_are_not_finished_leave_nothing() {
     let folder = Folder::new("dropped");
-    let mut parts = Parts::create(folder.path("p"), PLAIN).unwrap();
+    let mut parts = Parts::create(folder.join("p"), PLAIN).unwrap();
     parts.name(b"something").unwrap();
     assert_eq!(folder.names().len(), 3);
     drop(parts);
     assert_eq!(folder.names(), [""; 0]);
-    // Neither does one that cannot begin.
-    assert!(Parts::create(folder.path("no/folder/p"), PLAIN).is_err());
+    // Neither does one that cannot start.
+    let error = Parts::create(folder.join("no/folder/p"), PLAIN).unwrap_err();
+    assert!(error.to_string().contains("no/folder/p"), "{error}");
 }
 
 #[test]
 fn removing_parts_twice_is_no_error() {
     let folder = Folder::new("twice");
-    told(&folder.path("p"), PLAIN, 1);
-    fs::remove_file(folder.path("p.edges")).unwrap();
-    remove_parts(&folder.path("p")).unwrap();
-    remove_parts(&folder.path("p")).unwrap();
+    write_parts(&folder.join("p"), PLAIN, 1);
+    fs::remove_file(folder.join("p.edges")).unwrap();
+    remove_parts(&folder.join("p")).unwrap();
+    remove_parts(&folder.join("p")).unwrap();
     assert_eq!(folder.names(), [""; 0]);
 }
 
-/// Part files as another writer makes them: two nodes and one edge, with kinds of one byte or four.
+/// Part files of another writer: two nodes and one edge, with kinds of one byte or four.
 fn synthetic(folder: &Folder, is_wide: bool, edge_to: u64, strings: &[u8]) {
     let kind = |kind: u32| match is_wide {
         true => kind.to_ne_bytes().to_vec(),
@@ -207,12 +209,12 @@ fn synthetic(folder: &Folder, is_wide: bool, edge_to: u64, strings: &[u8]) {
         bytes
     };
     let preamble = r#"{"snapshot":{"meta":{"node_fields":["type","name","id","self_size","edge_count","trace_node_id","detachedness"]},"node_count":2,"edge_count":1,"trace_function_count":0}}"#;
-    fs::write(folder.path("s.metadata.json"), preamble).unwrap();
+    fs::write(folder.join("s.metadata.json"), preamble).unwrap();
     let mut nodes = row(0, &[0, 100, 8, 0], &[0]);
     nodes.extend(row(1, &[1, 200, 16, 0], &[0]));
-    fs::write(folder.path("s.nodes"), nodes).unwrap();
-    fs::write(folder.path("s.edges"), row(3, &[5, 0, edge_to], &[])).unwrap();
-    fs::write(folder.path("s.strings"), strings).unwrap();
+    fs::write(folder.join("s.nodes"), nodes).unwrap();
+    fs::write(folder.join("s.edges"), row(3, &[5, 0, edge_to], &[])).unwrap();
+    fs::write(folder.join("s.strings"), strings).unwrap();
 }
 
 fn strings(texts: &[&[u8]]) -> Vec<u8> {
@@ -234,9 +236,9 @@ fn parts_of_other_writers_are_assembled() {
             1,
             &strings(&[b"root \"quoted\"", b"bad \xff"]),
         );
-        let counts = assemble(folder.path("s"), folder.path("out")).unwrap();
+        let counts = assemble(folder.join("s"), folder.join("out")).unwrap();
         assert_eq!((counts.nodes, counts.edges, counts.strings), (2, 1, 2));
-        let file = json(&folder.path("out"));
+        let file = json(&folder.join("out"));
         assert_eq!(
             numbers(&file["nodes"]),
             [0, 0, 100, 8, 1, 0, 0, 1, 1, 200, 16, 0, 0, 0]
@@ -247,16 +249,16 @@ fn parts_of_other_writers_are_assembled() {
     }
 }
 
-/// What cannot be assembled says why, and leaves what was there.
+/// A failed assembly gives the reason, and leaves the former file.
 fn refused(folder: &Folder, why: &str) {
-    let out = folder.path("out");
+    let out = folder.join("out");
     for existing in [None, Some("what was there")] {
         match existing {
             Some(text) => fs::write(&out, text).unwrap(),
             None => drop(fs::remove_file(&out)),
         }
         let before = folder.names();
-        let error = assemble(folder.path("s"), &out).unwrap_err();
+        let error = assemble(folder.join("s"), &out).unwrap_err();
         let said = error.to_string();
         assert!(said.contains(why), "{said}");
         assert_eq!(folder.names(), before);
@@ -281,16 +283,16 @@ fn what_cannot_be_assembled_leaves_what_was_there() {
     synthetic(&folder, false, 1, &strings(&[b""]));
     refused(&folder, "truncated strings file");
     synthetic(&folder, false, 1, &good);
-    let nodes = fs::read(folder.path("s.nodes")).unwrap();
-    fs::write(folder.path("s.nodes"), &nodes[..nodes.len() - 1]).unwrap();
+    let nodes = fs::read(folder.join("s.nodes")).unwrap();
+    fs::write(folder.join("s.nodes"), &nodes[..nodes.len() - 1]).unwrap();
     refused(&folder, "s.nodes is not as long");
     for name in ["s.nodes", "s.edges", "s.strings", "s.metadata.json"] {
         synthetic(&folder, true, 1, &good);
-        fs::remove_file(folder.path(name)).unwrap();
+        fs::remove_file(folder.join(name)).unwrap();
         refused(&folder, "cannot read");
     }
     synthetic(&folder, true, 1, &good);
-    fs::write(folder.path("s.metadata.json"), "{}").unwrap();
+    fs::write(folder.join("s.metadata.json"), "{}").unwrap();
     refused(&folder, "s.metadata.json has no counts");
 }
 
@@ -302,8 +304,8 @@ fn a_full_disk_is_an_error() {
         return;
     }
     let folder = Folder::new("full");
-    told(&folder.path("p"), PLAIN, 1);
-    let error = assemble(folder.path("p"), full).unwrap_err();
+    write_parts(&folder.join("p"), PLAIN, 1);
+    let error = assemble(folder.join("p"), full).unwrap_err();
     assert!(
         matches!(
             error,

@@ -1,4 +1,4 @@
-//! What is read: whatever we wrote, what others write in other orders, and nothing of what is broken.
+//! The reader: everything that we wrote, other writers' orders, and nothing of a broken file.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,11 +6,10 @@ use std::fs;
 use profundo_formats::heapsnapshot::{Options, Parts, assemble, read, read_file};
 use profundo_formats::{Error, heapsnapshot};
 use profundo_model::graph::{Builder, Graph, Label, NodeId, Sink};
+use profundo_testing::Folder;
 use proptest::prelude::*;
 
-use super::Folder;
-
-/// All that a graph says, as text.
+/// The contents of a graph as text.
 fn dump(graph: &Graph) -> String {
     let mut text = String::new();
     for node in graph.nodes() {
@@ -30,7 +29,7 @@ fn dump(graph: &Graph) -> String {
     text
 }
 
-/// V8's form: fewer fields, another order, tables before the texts, and fields that nobody knows.
+/// V8's form: fewer fields, another order, tables before the texts, and unknown fields.
 const OTHERS: &str = r#" {"snapshot" : {"title":"x","meta":{"node_fields":["id","edge_count","new \"field\"","self_size","name","type"],
 "node_types":["number","number",{"a":[1]},"number","string",["hidden","string"]],
 "edge_fields":["to_node","type","name_or_index","more"],"edge_types":["node",["element","property"],"string_or_number","number"]},
@@ -50,7 +49,7 @@ const OTHERS_SAY: &str = "0 \"hidden\" \"\" 1 0\n  property \"\" -> 1\n1 \"hidde
 #[test]
 fn fields_are_found_by_what_the_snapshot_says_of_them() {
     assert_eq!(dump(&read(OTHERS.as_bytes()).unwrap()), OTHERS_SAY);
-    // A mark of UTF-8 in front, as some editors write it.
+    // A byte order mark of UTF-8 in front, as some editors write it.
     let marked = format!("\u{feff}{OTHERS}");
     assert_eq!(dump(&read(marked.as_bytes()).unwrap()), OTHERS_SAY);
 }
@@ -82,7 +81,7 @@ fn a_snapshot_that_was_cut_says_so_wherever_it_was() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn what_cannot_be_is_an_error() {
     let cases = [
         (
             "\"node_count\":3",
@@ -148,28 +147,28 @@ fn what_cannot_be_is_told() {
 fn a_preamble_that_claims_too_much_costs_nothing() {
     let broken = OTHERS.replacen("\"node_count\":3", "\"node_count\":9999999999999", 1);
     let folder = Folder::new("claims");
-    let path = folder.path("a");
+    let path = folder.join("a");
     fs::write(&path, broken).unwrap();
     let error = read_file(&path).unwrap_err();
     assert!(matches!(error, Error::Content { .. }), "{error}");
 }
 
-/// One thing that is told.
+/// One item of a heap.
 #[derive(Debug, Clone)]
-enum Told {
+enum Item {
     Node(u8, String, u64, u64),
     Edge(u8, bool, u64, u32, u32),
 }
 
-fn tell<S: Sink>(sink: &mut S, told: &[Told], nodes: u32) -> Result<(), S::Error> {
+fn pass<S: Sink>(sink: &mut S, items: &[Item], nodes: u32) -> Result<(), S::Error> {
     let root = sink.node_kind("synthetic")?;
     let holds = sink.edge_kind("property")?;
     let name = sink.name(b"a name")?;
     sink.node(root, name, 0, 0)?;
     let mut row = 0;
-    for told in told {
-        match told {
-            Told::Node(kind, text, id, size) => {
+    for item in items {
+        match item {
+            Item::Node(kind, text, id, size) => {
                 row += 1;
                 // References come before and after the objects that they lead to.
                 sink.edge(holds, Label::Name(name), NodeId(0), NodeId(row))?;
@@ -177,7 +176,7 @@ fn tell<S: Sink>(sink: &mut S, told: &[Told], nodes: u32) -> Result<(), S::Error
                 let text = sink.content(text.as_bytes())?;
                 sink.node(kind, text, *id, *size)?;
             }
-            Told::Edge(kind, is_index, number, from, to) => {
+            Item::Edge(kind, is_index, number, from, to) => {
                 let (kind, label) = match is_index {
                     true => ("element".to_owned(), Label::Index(*number)),
                     false => (format!("edge {kind}"), Label::Name(name)),
@@ -190,9 +189,9 @@ fn tell<S: Sink>(sink: &mut S, told: &[Told], nodes: u32) -> Result<(), S::Error
     Ok(())
 }
 
-fn anything_told() -> impl Strategy<Value = Vec<Told>> {
+fn any_items() -> impl Strategy<Value = Vec<Item>> {
     let node = (any::<u8>(), any::<String>(), any::<u64>(), any::<u64>())
-        .prop_map(|(kind, text, id, size)| Told::Node(kind, text, id, size));
+        .prop_map(|(kind, text, id, size)| Item::Node(kind, text, id, size));
     let edge = (
         0_u8..5,
         any::<bool>(),
@@ -201,25 +200,25 @@ fn anything_told() -> impl Strategy<Value = Vec<Told>> {
         any::<u32>(),
     )
         .prop_map(|(kind, is_index, number, from, to)| {
-            Told::Edge(kind, is_index, number, from, to)
+            Item::Edge(kind, is_index, number, from, to)
         });
     prop::collection::vec(prop_oneof![node, edge], 0..60)
 }
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(told in anything_told()) {
-        let nodes = 1 + told.iter().filter(|told| matches!(told, Told::Node(..))).count() as u32;
+    fn what_is_written_is_read_again(items in any_items()) {
+        let nodes = 1 + items.iter().filter(|item| matches!(item, Item::Node(..))).count() as u32;
         let folder = Folder::new("again");
         let options = Options { redact: false, all_one: false };
-        let mut parts = Parts::create(folder.path("p"), options).unwrap();
-        tell(&mut parts, &told, nodes).unwrap();
+        let mut parts = Parts::create(folder.join("p"), options).unwrap();
+        pass(&mut parts, &items, nodes).unwrap();
         parts.finish().unwrap();
-        assemble(folder.path("p"), folder.path("out")).unwrap();
+        assemble(folder.join("p"), folder.join("out")).unwrap();
         let mut held = Builder::default();
-        tell(&mut held, &told, nodes).unwrap();
-        let again = read_file(folder.path("out")).unwrap();
-        prop_assert_eq!(dump(&again), dump(&held.finish()));
+        pass(&mut held, &items, nodes).unwrap();
+        let read = read_file(folder.join("out")).unwrap();
+        prop_assert_eq!(dump(&read), dump(&held.finish()));
     }
 
     #[test]
@@ -239,7 +238,7 @@ fn a_snapshot_is_known_by_how_it_begins() {
     assert!(!heapsnapshot::is_heapsnapshot(b"PROFUNDO\0\0\0\0"));
 }
 
-/// The corpus of the fuzz target, and whatever it once found.
+/// The corpus of the fuzz target, with its earlier findings.
 #[test]
 fn the_fuzz_corpus_does_no_harm() {
     use profundo_analysis::graph::{Alive, Types, by_type, dominators, duplicates};

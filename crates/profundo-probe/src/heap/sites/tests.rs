@@ -1,4 +1,4 @@
-//! Numbers of stacks, and what the file says of them.
+//! Numbers of stacks, and the contents of the file.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::boxed::Box;
@@ -91,14 +91,18 @@ impl Process {
         unsafe { core::slice::from_raw_parts(self.stacks.add(window * WINDOW_WORDS), WINDOW_WORDS) }
     }
 
-    /// What the file says: each number's native frames and words of Python's, and how many words that takes.
-    fn told(&self) -> (HashMap<u32, Stack>, usize) {
-        let mut told = HashMap::new();
+    /// The contents of the file: each number's native frames and Python's words, and the number of
+    /// words that they take.
+    fn written(&self) -> (HashMap<u32, Stack>, usize) {
+        let mut written = HashMap::new();
         let mut used = 0;
         for words in (0..WINDOWS).map(|window| self.window(window)) {
             let mut at = 0;
             let (mut frames, mut python): Stack = Stack::default();
-            while let Some(first) = words.get(at).filter(|it| **it >> 56 != entry_kind::NOTHING) {
+            while let Some(first) = words
+                .get(at)
+                .filter(|word| **word >> 56 != entry_kind::NOTHING)
+            {
                 let length = (first & 0xFFFF_FFFF) as usize;
                 match first >> 56 {
                     entry_kind::END => break,
@@ -113,14 +117,14 @@ impl Process {
                         let kept = python.len() - usize::from(new.kept[1]);
                         python.splice(..kept, new_python.iter().copied());
                         let turned = python.iter().map(|word| from_root(*word, frames.len()));
-                        told.insert(new.number, (frames.clone(), turned.collect()));
+                        written.insert(new.number, (frames.clone(), turned.collect()));
                     }
                 }
                 at += length;
             }
             used += at;
         }
-        (told, used)
+        (written, used)
     }
 }
 
@@ -136,7 +140,7 @@ fn a_stack_keeps_its_number_and_the_file_says_which_it_is() {
     };
     // Callers in common, other leaves, other depths, and now and then another pen.
     for turn in 0..20_000_u64 {
-        let callers = (0..40 + turn % 7).map(|it| 1000 + it);
+        let callers = (0..40 + turn % 7).map(|caller| 1000 + caller);
         let frames: Vec<u64> = [turn].into_iter().chain(callers.rev()).collect();
         let place = frames.len() as u16 - 3;
         let python = [7 << 32 | turn, entry(place), 9 << 32 | 1, entry(place + 1)];
@@ -147,9 +151,9 @@ fn a_stack_keeps_its_number_and_the_file_says_which_it_is() {
         assert_eq!(process.number(0, &frames, python), Some(number));
         expected.insert(number, (frames, python.to_vec()));
     }
-    let (told, words) = process.told();
-    assert!(told == expected, "stacks differ");
-    // A stack costs what is new in it, and not all of its frames.
+    let (written, words) = process.written();
+    assert!(written == expected, "stacks differ");
+    // A stack costs its new frames, and not all of them.
     assert!(words < 20_000 * 25, "{words} words");
 }
 
@@ -163,9 +167,9 @@ fn records_stand_between_stacks_as_they_are() {
         process.sites.write_records(means, &records).unwrap();
     }
     process.number(0, &[4, 2, 3], &[]).unwrap();
-    let (told, _) = process.told();
+    let (written, _) = process.written();
     assert_eq!(
-        (&told[&1].0[..], &told[&2].0[..]),
+        (&written[&1].0[..], &written[&2].0[..]),
         (&[1, 2, 3][..], &[4, 2, 3][..])
     );
     let too_much = [0; WINDOW_WORDS];
@@ -192,23 +196,25 @@ fn nothing_is_written_but_to_windows_that_were_given() {
     for window in 2..WINDOWS {
         assert!(process.window(window).iter().all(|word| *word == 0));
     }
-    // More room, and it goes on. What was told is whole.
+    // With more room it goes on. The written entries are whole.
     process.header.stacks.give(9);
-    assert!(process.number(0, &[numbers, 7, 8], &[]).is_some());
-    let (told, _) = process.told();
-    assert_eq!(told.len() as u64, numbers + 1);
+    process
+        .number(0, &[numbers, 7, 8], &[])
+        .expect("there is room again");
+    let (written, _) = process.written();
+    assert_eq!(written.len() as u64, numbers + 1);
 }
 
 #[test]
-fn nobody_waits_for_a_pen_that_another_has() {
+fn a_pen_that_another_has_is_not_waited_for() {
     let process = Process::new(8);
     let means = process.means(0);
     let pen = || process.sites.pens.take(means, 100);
-    // Its thread never comes back.
+    // Its thread never returns.
     std::mem::forget(pen().unwrap());
     assert_eq!(process.number(0, &[1, 2], &[]), Some(1));
     let mut held: Vec<_> = (0..6).map(|_| pen().unwrap()).collect();
-    assert!(pen().is_ok());
+    drop(pen().unwrap());
     held.extend(pen());
     assert_eq!(pen().err(), Some(NotWritten::Full));
     drop(held);
@@ -216,7 +222,7 @@ fn nobody_waits_for_a_pen_that_another_has() {
 }
 
 #[test]
-fn stacks_of_several_threads_are_all_told() {
+fn stacks_of_several_threads_are_all_written() {
     const THREADS: u64 = 4;
     const STACKS: u64 = 3000;
     let process = Process::new(WINDOWS);
@@ -233,19 +239,19 @@ fn stacks_of_several_threads_are_all_told() {
                     }
                 };
                 let stacks = (0..STACKS).map(own);
-                let number = |it| (it, process.number(0, &[it, 5, 6], &[]).unwrap());
+                let number = |leaf| (leaf, process.number(0, &[leaf, 5, 6], &[]).unwrap());
                 stacks.map(number).collect::<Vec<_>>()
             })
         });
         let threads: Vec<_> = threads.collect();
         threads
             .into_iter()
-            .flat_map(|it| it.join().unwrap())
+            .flat_map(|thread| thread.join().unwrap())
             .collect()
     });
-    let (told, _) = process.told();
+    let (written, _) = process.written();
     for (leaf, number) in numbers {
-        assert_eq!(told[&number].0, [leaf, 5, 6]);
+        assert_eq!(written[&number].0, [leaf, 5, 6]);
     }
 }
 

@@ -1,17 +1,17 @@
-//! What the code objects of the interpreter's frames say.
+//! The contents of code objects of the interpreter's frames.
 //!
-//! The same functions are met again and again on one stack, so what tells a code object from others at its address is
-//! looked at once for all frames of a stack, and kept once for all stacks.
+//! A stack has the same functions again and again, so the words that distinguish a code object from
+//! others at its address are checked once for all frames of a stack, and kept once for all stacks.
 
 use core::cell::Cell;
 
 use super::super::log::Read;
 
-/// How many code objects are kept.
+/// The number of code objects kept.
 const CODES: usize = 1 << 13;
-/// How many words of each.
+/// The number of words of each.
 const WORDS: usize = 8;
-/// How many are found again by their address: those that were met last. A power of two.
+/// The number of code objects found by address: the latest ones. A power of two.
 const PLACES: usize = 1 << 10;
 
 /// The code objects. All zero is none.
@@ -19,12 +19,12 @@ const PLACES: usize = 1 << 10;
 #[repr(C)]
 pub(super) struct Checks {
     codes: [Cell<Code>; CODES],
-    /// In which look each one was found to say what it said, counted from 1.
+    /// The lookup in which each was last found unchanged, counted from 1.
     seen: [Cell<u64>; CODES],
-    look: Cell<u64>,
+    lookup: Cell<u64>,
     used: Cell<usize>,
     places: [Cell<u32>; PLACES],
-    /// What the walk has read of the code object that it is at.
+    /// The walk's reads of the present code object.
     new: [Cell<Read>; WORDS],
     count: Cell<usize>,
 }
@@ -37,15 +37,15 @@ struct Code {
 }
 
 impl Checks {
-    /// Begins a walk.
+    /// Starts a walk.
     pub(super) fn begin(&self) {
         self.count.set(0);
     }
 
-    /// From now on everything may have changed.
+    /// Starts a lookup: everything may have changed.
     #[inline]
-    pub(super) fn begin_look(&self) {
-        self.look.set(self.look.get() + 1);
+    pub(super) fn begin_lookup(&self) {
+        self.lookup.set(self.lookup.get() + 1);
     }
 
     pub(super) fn forget(&self) {
@@ -75,7 +75,8 @@ impl Checks {
         true
     }
 
-    /// The number of the code object whose words were noted; 0 if there were none. `None`: there is no room.
+    /// The number of the code object whose words were noted; 0 if there were none. `None`: there is
+    /// no room.
     pub(super) fn number(&self) -> Option<u32> {
         let count = self.count.replace(0);
         let new = self.new.get(..count)?;
@@ -110,42 +111,42 @@ impl Checks {
         Some(code.get())
     }
 
-    /// What a code object said.
+    /// The words of a code object.
     pub(super) fn reads(&self, number: u32) -> impl Iterator<Item = Read> {
         let code = self.get(number);
         let count = code.map_or(0, |code| code.count);
         code.into_iter().flat_map(|code| code.reads).take(count)
     }
 
-    /// Notes that a code object was seen in this look. Returns whether it was before.
+    /// Notes that a code object was checked in this lookup. Returns whether it was so before.
     pub(super) fn see(&self, number: u32) -> bool {
         let seen = self.seen.get((number as usize).wrapping_sub(1));
-        seen.is_some_and(|seen| seen.replace(self.look.get()) == self.look.get())
+        seen.is_some_and(|seen| seen.replace(self.lookup.get()) == self.lookup.get())
     }
 
-    /// Whether a code object says what it said.
+    /// Whether a code object is unchanged.
     ///
     /// # Safety
-    /// A living frame has it, if it is there at all.
+    /// A living frame refers to it, if it is there at all.
     #[inline]
     pub(super) unsafe fn holds(&self, number: u32) -> bool {
         let index = (number as usize).wrapping_sub(1);
         let (Some(code), Some(seen)) = (self.codes.get(index), self.seen.get(index)) else {
             return number == 0;
         };
-        if seen.get() == self.look.get() {
+        if seen.get() == self.lookup.get() {
             return true;
         }
-        // SAFETY: nobody else has the cell, and it is not written to here.
+        // SAFETY: the cell has no other user, and it is not written to here.
         let code = unsafe { &*code.as_ptr() };
         let reads = code.reads.get(..code.count).unwrap_or_default();
-        // In the order of the walk, so each can be read if those before it are what they were.
-        // SAFETY: the caller vouches.
+        // In the order of the walk, so each can be read if those before it are unchanged. SAFETY:
+        // the caller vouches.
         let holds = reads
             .iter()
             .all(|read| unsafe { (read.address as *const u64).read_unaligned() == read.word });
         if holds {
-            seen.set(self.look.get());
+            seen.set(self.lookup.get());
         }
         holds
     }

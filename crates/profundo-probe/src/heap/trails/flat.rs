@@ -1,13 +1,15 @@
-//! Stacks that come again and again: all words that their walks read, one behind another.
+//! Frequent stacks: all words that their walks read, one behind another.
 //!
-//! Words in a row are compared faster than those of nodes that lead to each other, but each stack has its own.
+//! Words in a row are compared faster than those of nodes that lead to each other, but each stack
+//! has its own.
 
 use core::cell::Cell;
 
 use super::super::log::Read;
 use super::{Kept, Trails};
 
-/// How many words there are of all such stacks of a thread. When there is no more room, they begin anew.
+/// The number of words of all frequent stacks of a thread. When they are used up, all are
+/// forgotten.
 const WORDS: usize = 1 << 16;
 
 #[derive(Debug)]
@@ -15,7 +17,7 @@ const WORDS: usize = 1 << 16;
 pub(super) struct Flats {
     reads: [Cell<Read>; WORDS],
     used: Cell<usize>,
-    /// How often they have begun anew.
+    /// The number of times they were forgotten.
     turn: Cell<u32>,
 }
 
@@ -41,13 +43,13 @@ impl Flats {
 }
 
 impl Trails {
-    /// Whether these words are those of its stack still.
+    /// Whether these words are still those of its stack.
     #[inline]
     pub(in super::super) fn is_flat(&self, flat: Flat) -> bool {
         flat.count != 0 && flat.turn == self.flats.turn.get()
     }
 
-    /// Whether the words of a stack are what they were, if they are kept.
+    /// Whether the words of a stack are unchanged, if they are kept.
     ///
     /// # Safety
     /// As for [`Trails::are_same`].
@@ -66,15 +68,15 @@ impl Trails {
         })
     }
 
-    /// Keeps the words of a stack in a row, which are what they were. In the order in which they were looked at: where
-    /// those before are what they were, each can be read.
+    /// Keeps the words of an unchanged stack in a row, in the order of comparison: where those
+    /// before are unchanged, each can be read.
     #[cold]
     #[inline(never)]
     pub(in super::super) fn flatten(&self, kept: Kept) -> Flat {
         if let Some(flat) = self.try_to_flatten(kept) {
             return flat;
         }
-        // There is no room: it begins anew, which makes those invalid that there are.
+        // There is no room: start anew, which makes the present ones invalid.
         self.flats.forget();
         self.try_to_flatten(kept).unwrap_or_default()
     }

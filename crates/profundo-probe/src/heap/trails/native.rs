@@ -4,7 +4,7 @@ use profundo_unwind::{Arrival, Observer, Way};
 
 use super::{Number, Part, Read, ReadLog, Trails, place_of};
 
-/// A frame, in the state in which a walk has come to it.
+/// A frame, in the state in which a walk has reached it.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct NativeNode {
@@ -12,32 +12,32 @@ pub(super) struct NativeNode {
     sp: u64,
     /// The frame pointer, which counts where it is used.
     fp: u64,
-    /// Where that of the caller was read; 0: it is the same.
+    /// The place of the caller's frame pointer; 0: it is the same.
     slot: u64,
-    /// Where the return address lies, and what it is.
+    /// The place of the return address, and its value.
     return_at: u64,
     returns_to: u64,
     /// The caller; 0: this is the root.
     parent: Number,
-    /// How many frames there are from here to the root.
+    /// The number of frames from here to the root.
     depth: u32,
     uses_fp: bool,
-    /// Whether it counts here or further out, before another one is read.
+    /// Whether the frame pointer is used here or further out, before another one is read.
     needs_fp: bool,
 }
 
-/// A frame of the walk that is under way.
+/// A frame of the present walk.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct NativeStep {
     arrival: Arrival,
     way: Way,
-    /// Where the frame pointer was read, and how many reads were noted before.
+    /// The read of the frame pointer, and the number of reads noted before.
     frame_pointer: Read,
     reads_from: u32,
 }
 
-/// Has a walk take over what is known, and keeps what is not.
+/// Lets a walk take over known frames, and keeps new ones.
 #[derive(Debug)]
 pub(crate) struct Sharing<'a, O> {
     pub(crate) inner: &'a mut O,
@@ -62,7 +62,7 @@ impl<O: Observer> Observer for Sharing<'_, O> {
         let mut node = trails.native.at(number)?;
         let count = node.depth as usize;
         let Some(out) = out.get_mut(..count) else {
-            // It ends in the middle, as the room does.
+            // It ends in the middle, where the room ends.
             trails.native.rest.set(0);
             trails.begin_native_step(arrival, log);
             return None;
@@ -111,7 +111,7 @@ impl Trails {
         });
     }
 
-    /// The walk comes to a frame. Returns the node that it goes on as, if there is one.
+    /// The walk reaches a frame. Returns the node that it continues like, if there is one.
     ///
     /// # Safety
     /// The calling thread's own stack is walked.
@@ -136,11 +136,12 @@ impl Trails {
         None
     }
 
-    /// Whether all frames from this one on are what they were, if it has this frame pointer; if not, where the first lies that
-    /// is not.
+    /// Whether all frames from this one on are unchanged, if it has this frame pointer; if not, the
+    /// place of the first changed one.
     ///
     /// # Safety
-    /// It is a frame on the calling thread's own stack, which is mapped as long as the thread is there.
+    /// The node is a frame on the calling thread's own stack, which is mapped as long as the thread
+    /// is there.
     #[inline]
     unsafe fn native_holds(&self, number: Number, mut fp: u64) -> Result<(), u64> {
         // SAFETY: nodes are made of walks that have read these words on the thread's own stack.
@@ -159,7 +160,8 @@ impl Trails {
                     return Err(node.sp);
                 }
             }
-            // The state of the next step: it would be at the same place, as all before it was the same.
+            // The state of the next step: its place is the same, as everything before it is
+            // unchanged.
             if load(node.return_at) != node.returns_to {
                 return Err(node.sp);
             }
@@ -176,7 +178,8 @@ impl Trails {
         self.native.at(number).is_some_and(|node| node.needs_fp)
     }
 
-    /// As `native_holds`, of a stack whose other words are what they were, so that the first frame pointer is too.
+    /// As `native_holds`, for a stack whose other words are unchanged, so that the first frame
+    /// pointer is, too.
     ///
     /// # Safety
     /// The node is one of the calling thread's.
@@ -187,8 +190,8 @@ impl Trails {
         number == 0 || unsafe { self.native_holds(number, fp) }.is_ok()
     }
 
-    /// All words that were read of the frames from this one on. Where they use a frame pointer that was read before, that is
-    /// the caller's business.
+    /// All words read of the frames from this one on. If they use a frame pointer that was read
+    /// before, that is left to the caller.
     pub(super) fn native_words(&self, number: Number) -> impl Iterator<Item = Read> {
         let (mut next, mut slot) = (number, 0);
         let words = core::iter::from_fn(move || {
@@ -210,7 +213,7 @@ impl Trails {
         words.flatten()
     }
 
-    /// How many frames of the walk were taken over.
+    /// The addresses of the frames that the walk has taken over.
     #[cfg(test)]
     pub(super) fn native_rest(&self) -> impl Iterator<Item = u64> {
         let mut next = self.native.rest.get();
@@ -221,8 +224,8 @@ impl Trails {
         })
     }
 
-    /// What of the native frames is to be kept, whose reads these are, and where the frame pointer was read that the
-    /// innermost node is found by, if it was.
+    /// The part of the native frames to be kept, whose reads these are, and the read of the frame
+    /// pointer that the innermost node is found by, if there is one.
     pub(super) fn native_part(&self, from: usize, to: usize) -> (Part, Option<Read>) {
         let steps = &self.native;
         let none = Part {
@@ -236,7 +239,7 @@ impl Trails {
         let all = steps.count.get();
         let is_node = |at: &usize| {
             let step = steps.step(*at);
-            step.is_some_and(|it| it.arrival.is_plain && !matches!(it.way, Way::Other))
+            step.is_some_and(|step| step.arrival.is_plain && !matches!(step.way, Way::Other))
         };
         let nodes = (0..all).rev().take_while(is_node).count();
         let Some(first) = steps.step(all - nodes).filter(|_| nodes > 0) else {
@@ -253,7 +256,7 @@ impl Trails {
         for step in (all - nodes..all).rev().filter_map(|at| steps.step(at)) {
             needs_fp = step.way.needs_frame_pointer(needs_fp);
         }
-        // If it is that of the first frame, the log says so.
+        // If it is that of the first frame, the log has it.
         let frame_pointer = first.frame_pointer;
         let is_read = needs_fp && frame_pointer.address != 0;
         (part, is_read.then_some(frame_pointer))
@@ -269,7 +272,7 @@ impl Trails {
             return_at: 0,
             returns_to: 0,
             parent: 0,
-            // Where a return address is 0 there is no frame.
+            // A return address of 0 is no frame.
             depth: u32::from(ip != 0),
             uses_fp: false,
             needs_fp: false,

@@ -2,16 +2,18 @@
 
 pub(crate) use profundo_cpython::Arrival;
 
+use core::cell::Cell;
+
 use super::{Number, Part, Read, ReadLog, Trails, place_of};
 
-/// What the walk makes of the frame that it has come to.
+/// The walk's result for a frame.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct Met {
     /// The frame and its code object.
     pub(crate) address: u64,
     pub(crate) code: u64,
-    /// The flags of that.
+    /// The flags of the code object.
     pub(crate) flags: u32,
     has_word: bool,
     has_entry: bool,
@@ -20,19 +22,19 @@ pub(crate) struct Met {
 }
 
 impl Met {
-    /// The words that are told of it, without native frames' places.
+    /// The words for it, without the places of native frames.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         let word = self.has_word.then_some(self.word);
         word.into_iter().chain(self.has_entry.then_some(self.entry))
     }
 
-    /// The word of a frame, if it is one of the program's.
+    /// The word of a frame, if it is the program's.
     pub(crate) fn frame(&self) -> Option<u64> {
         self.has_word.then_some(self.word)
     }
 }
 
-/// A frame, in the state in which a walk has come to it.
+/// A frame, in the state in which a walk has reached it.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct PythonNode {
@@ -41,20 +43,20 @@ pub(super) struct PythonNode {
     begins_run: bool,
 }
 
-/// What a frame hangs on.
+/// The links of a frame.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct PythonLink {
-    /// What the walk has read of it.
+    /// The walk's reads of it.
     first: u32,
     count: u32,
-    /// What its code object says: a number of [`super::Checks`].
+    /// Its code object: a number of [`super::Checks`].
     check: u32,
     /// The next one; 0: none, the walk is at its end.
     parent: Number,
 }
 
-/// A frame of the walk that is under way.
+/// A frame of the present walk.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct PythonStep {
@@ -79,7 +81,7 @@ impl Trails {
         self.end_step(log);
         self.python.is_whole.set(is_whole);
         if !is_whole {
-            // There will be no nodes that say what was read of code objects. All frames come before.
+            // There will be no nodes for the reads of code objects. All frames come before.
             let steps = (0..self.python.count.get()).map_while(|at| self.python.step(at));
             for read in steps.flat_map(|step| self.checks.reads(step.check)) {
                 log.note(read.address, read.word);
@@ -88,10 +90,10 @@ impl Trails {
         self.python_end.set(log.count());
     }
 
-    /// Notes a word that a code object says.
+    /// Notes a word of a code object.
     #[inline]
     pub(crate) fn note_code(&self, address: u64, word: u64, log: &ReadLog) {
-        // Of a frame that will be no node the log has everything.
+        // For a frame that becomes no node, the log has everything.
         let step = self.python.count.get().wrapping_sub(1);
         let is_node = self.python.steps.get(step);
         if !is_node.is_some_and(|step| step.get().arrival.is_whole) {
@@ -101,7 +103,7 @@ impl Trails {
         }
     }
 
-    /// The walk goes on from the frame that it came to last.
+    /// The walk goes on from the last frame.
     fn end_step(&self, log: &ReadLog) {
         match self.checks.number() {
             Some(0) => {}
@@ -110,15 +112,15 @@ impl Trails {
         }
     }
 
-    /// How many reads the walk of the interpreter's frames has made.
+    /// The number of reads of the walk of the interpreter's frames.
     pub(super) fn python_reads(&self) -> usize {
         self.python_end.get()
     }
 
-    /// The walk comes to a frame. Returns whether it and all that come after it are known.
+    /// The walk reaches a frame. Returns whether it and all frames after it are known.
     ///
     /// # Safety
-    /// It is a frame of the calling thread, which is at a call.
+    /// The frame is the calling thread's, which is at a call.
     #[inline]
     pub(crate) unsafe fn arrive_python(&self, arrival: Arrival, log: &ReadLog) -> bool {
         self.end_step(log);
@@ -128,7 +130,7 @@ impl Trails {
             self.python.passed.set(0);
         } else if passed == 0 && arrival.is_whole {
             let number = self.python.places.get(place_of(address, arrival.record));
-            let number = number.map_or(0, |it| it.get());
+            let number = number.map_or(0, |number| number.get());
             // SAFETY: the caller vouches.
             if number != 0 && unsafe { self.is_python_rest(number, &arrival) } {
                 self.python.rest.set(number);
@@ -171,18 +173,18 @@ impl Trails {
         }
     }
 
-    /// Whether all frames from this one on are what they were; if not, the first that is not.
+    /// Whether all frames from this one on are unchanged; if not, the first changed one.
     ///
     /// # Safety
-    /// The walk would come to it now.
+    /// The walk would reach it now.
     #[inline]
     pub(in super::super) unsafe fn python_holds(&self, mut number: Number) -> Result<(), u64> {
         while let Some(index) = (number as usize).checked_sub(1)
-            && let Some(link) = self.links.get(index).map(|it| it.get())
+            && let Some(link) = self.links.get(index).map(|link| link.get())
         {
-            // In the order of the walk: where the words before are what they were, this one is where the walk would
-            // read it now.
-            // SAFETY: the caller vouches for the first one; the rest follow.
+            // In the order of the walk: if the words before are unchanged, the walk would read this
+            // one at the same address. SAFETY: the caller vouches for the first one; the rest
+            // follow.
             if !unsafe { self.are_same(link.first, link.count) && self.checks.holds(link.check) } {
                 return Err(self.python.get(number).map_or(0, |node| node.met.address));
             }
@@ -191,10 +193,11 @@ impl Trails {
         Ok(())
     }
 
-    /// All words that were read of the frames from this one on, which are what they were: of each code object once.
+    /// All words read of the frames from this one on, which are unchanged: of each code object
+    /// once.
     pub(super) fn python_words(&self, number: Number) -> impl Iterator<Item = Read> {
         let mut next = number;
-        self.checks.begin_look();
+        self.checks.begin_lookup();
         let links = core::iter::from_fn(move || {
             let link = self.links.get((next as usize).checked_sub(1)?)?.get();
             next = link.parent;
@@ -206,14 +209,11 @@ impl Trails {
                 true => 0,
                 false => link.check,
             };
-            reads
-                .iter()
-                .map(|it| it.get())
-                .chain(self.checks.reads(check))
+            reads.iter().map(Cell::get).chain(self.checks.reads(check))
         })
     }
 
-    /// What the walk has met at its last frame: the program's code there.
+    /// The program's code at the last frame of the walk.
     pub(crate) fn meet_frame(&self, word: u64, code: u64, flags: u32) {
         self.python.change_step(|step| {
             (step.met.word, step.met.has_word) = (word, true);
@@ -227,7 +227,7 @@ impl Trails {
             .change_step(|step| (step.met.entry, step.met.has_entry) = (word, true));
     }
 
-    /// The frames that were found to be known.
+    /// The frames found to be known.
     pub(crate) fn python_rest(&self) -> impl Iterator<Item = Met> {
         let mut next = self.python.rest.get();
         core::iter::from_fn(move || {
@@ -237,7 +237,7 @@ impl Trails {
         })
     }
 
-    /// What of the interpreter's frames is to be kept, of which there are so many reads.
+    /// The part of the interpreter's frames to be kept, given the number of their reads.
     pub(super) fn python_part(&self, end: usize) -> Part {
         let steps = &self.python;
         let none = Part {
@@ -249,7 +249,7 @@ impl Trails {
             return none;
         }
         let all = steps.count.get();
-        let are_nodes = |at: &usize| steps.step(*at).is_some_and(|it| it.arrival.is_whole);
+        let are_nodes = |at: &usize| steps.step(*at).is_some_and(|step| step.arrival.is_whole);
         let nodes = (0..all).rev().take_while(are_nodes).count();
         if nodes == 0 && steps.rest.get() == 0 {
             return none;

@@ -1,4 +1,4 @@
-//! Walks that take over what is known find what walks find that know nothing.
+//! Walks with known frames give the same as walks without.
 
 use std::boxed::Box;
 use std::collections::HashMap;
@@ -26,9 +26,9 @@ impl Random {
 struct Thread {
     known: Box<Known>,
     room: KnownRoom,
-    /// The numbers of stacks, by what they are.
+    /// The numbers of stacks, by their contents.
     sites: HashMap<Vec<u64>, u32>,
-    /// How many were known again, and how many were walked.
+    /// The number of lookups with a known stack, and the number of walks.
     met: usize,
     walked: usize,
 }
@@ -45,10 +45,11 @@ impl Thread {
         }
     }
 
-    /// Counts one more block: `whole` is its stack, and `walk` walks it with what is known.
+    /// Counts one more block: `whole` is its stack, and `walk` walks it with the thread's
+    /// knowledge.
     ///
     /// # Safety
-    /// What the walk reads can be read.
+    /// All reads of the walk are valid.
     unsafe fn count(
         &mut self,
         (beginning, besides): (Beginning, Besides),

@@ -20,9 +20,9 @@ const PERIOD: u64 = 100_000;
 const CHUNKS: usize = 4096;
 const CHUNK_BYTES: usize = 65536;
 
-/// Says it to the parent.
+/// Prints a line, for the parent.
 #[expect(clippy::print_stdout, reason = "a program that only this test runs")]
-pub fn say(line: &str) {
+pub fn print(line: &str) {
     println!("{line}");
 }
 
@@ -39,7 +39,7 @@ struct Library(*mut c_void);
 impl Library {
     fn open(path: &Path) -> Self {
         let name = CString::new(path.to_str().unwrap()).unwrap();
-        // SAFETY: loading an interpreter runs no code that minds.
+        // SAFETY: loading an interpreter runs no code that objects.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
         assert!(!handle.is_null(), "{path:?}");
         Self(handle)
@@ -63,7 +63,7 @@ impl Library {
     }
 }
 
-/// Runs the stress in this process for so many seconds, and prints what became of it.
+/// Runs the stress in this process for `seconds`, and prints the result.
 pub fn main(library: &Path, minor: u8, seconds: f64) {
     let thread = std::thread::Builder::new()
         .stack_size(1 << 30)
@@ -98,7 +98,7 @@ impl Sampler {
                 0,
             )
         };
-        // SAFETY: the mapping is as long as the chunks, and nobody else's.
+        // SAFETY: the mapping is as long as the chunks, and has no other user.
         let buffer = unsafe { Buffer::new(words.cast(), zeroed(CHUNKS), 1 << 40, false, 1) };
         let buffer: &'static Buffer = Box::leak(Box::new(buffer));
         let mut modules = Modules::default();
@@ -168,12 +168,12 @@ impl Sampler {
         self.ring.header.enabled.store(enabled, Ordering::SeqCst);
     }
 
-    /// Hands all chunks over, and empties them.
+    /// Passes on all chunks, and empties them.
     fn drain(&self, verify: &mut Verify) {
         // The last handlers are done soon.
         std::thread::sleep(std::time::Duration::from_millis(5));
         let chunks = 0..self.buffer.claims().touched();
-        // A thread may meet a code object that another one has told, in a later chunk.
+        // A thread may use a code object that another one has recorded, in a later chunk.
         for index in chunks.clone() {
             self.buffer.read_chunk(index, |words| verify.codes(words));
         }
@@ -208,7 +208,7 @@ fn stress(path: &Path, minor: u8, seconds: f64) {
     );
     std::fs::remove_file(&edges).unwrap();
     if !clock::start(sampler.probe, PERIOD) {
-        say("skipped: perf_event_open is not permitted");
+        print("skipped: perf_event_open is not permitted");
         return;
     }
     let mut left = seconds;
@@ -228,7 +228,7 @@ fn stress(path: &Path, minor: u8, seconds: f64) {
     );
     verify.report();
     let Tally { samples, .. } = verify.tally;
-    say(&format!(
+    print(&format!(
         "{samples} samples, {} cycles each (median {}), {} full, {} reentrant, {} code objects",
         cycles / handled.max(1),
         clock::median(),
@@ -237,7 +237,7 @@ fn stress(path: &Path, minor: u8, seconds: f64) {
         sampler.interpreter.codes.given(),
     ));
 
-    // Deep recursion: bounded time, and a stack that says it was cut.
+    // Deep recursion: bounded time, and a stack marked as cut.
     let stress = std::mem::take(&mut verify.tally);
     sampler.enable(true);
     let before = (
@@ -252,11 +252,11 @@ fn stress(path: &Path, minor: u8, seconds: f64) {
         counters.handled.load(Ordering::SeqCst),
     );
     let each = (after.0 - before.0) / (after.1 - before.1).max(1);
-    say(&format!(
+    print(&format!(
         "deep: {} samples, {} cut, {each} cycles each",
         verify.tally.samples, verify.tally.python_truncated
     ));
-    // Threads go on and on, and the interpreter ends.
+    // Threads run on while the interpreter ends.
     library.run("threading.Thread(target=mix, args=(time.monotonic() + 9,), daemon=True).start()");
     sampler.enable(true);
     // SAFETY: the functions take nothing, and this thread holds the lock.
@@ -271,11 +271,11 @@ fn stress(path: &Path, minor: u8, seconds: f64) {
     sampler.enable(false);
     let recursion = std::mem::take(&mut verify.tally);
     sampler.drain(&mut verify);
-    say(&format!("end: {} samples", verify.tally.samples));
+    print(&format!("end: {} samples", verify.tally.samples));
     let is_known = |name: &String| name.starts_with("Thread-");
     assert!(verify.names.iter().all(is_known), "{:?}", verify.names);
     assert!(!verify.names.is_empty());
-    say(&format!(
+    print(&format!(
         "result {} {} {} {} {} {} {} {} {}",
         stress.samples,
         stress.impossible,
@@ -283,7 +283,7 @@ fn stress(path: &Path, minor: u8, seconds: f64) {
         stress.native_broken,
         stress.homeless,
         stress.misplaced,
-        stress.untold,
+        stress.missing,
         recursion.samples,
         recursion.python_truncated,
     ));

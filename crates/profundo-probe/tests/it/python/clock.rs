@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use profundo_probe::{Event, Probe, SystemCall};
 use profundo_wire::State;
 
-/// How many handlers took how long, in steps of so many cycles.
+/// The number of handlers by duration, in steps of some cycles.
 static TOOK: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 const STEP: u64 = 64;
 
-/// What half of the handlers took at most since the last time, in cycles.
+/// The median duration of the handlers since the last call, in cycles.
 pub fn median() -> u64 {
     let counts: Vec<u64> = TOOK
         .iter()
@@ -31,8 +31,8 @@ extern "C" fn on_trap(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_voi
         weight: 1,
         state: State::Running,
         tag: 0,
-        // As a thread's own timer, which needs no command to open it.
-        system_call: SystemCall::Tell,
+        // Like a thread's own timer, which needs no command to open it.
+        system_call: SystemCall::Check,
         only_if_wanted: false,
     };
     let began = profundo_probe::clock::now();
@@ -65,7 +65,7 @@ struct Attributes {
     config3: u64,
 }
 
-/// Samples the calling thread, and each one that it starts, every so many nanoseconds of its CPU
+/// Samples the calling thread, and each one that it starts, each `period` nanoseconds of its CPU
 /// time. False: not permitted here.
 pub fn start(probe: &'static Probe, period: u64) -> bool {
     const SOFTWARE: u32 = 1;

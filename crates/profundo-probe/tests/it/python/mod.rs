@@ -1,43 +1,28 @@
-//! The handler on threads of a living interpreter, ten thousand times a second, while it does all
-//! that moves its stacks. Each stack must be one that the program can have.
+//! The handler on threads of a living interpreter, ten thousand times a second, while it does
+//! everything that moves its stacks. Each stack must be one that the program can have.
 //!
 //! For each version a child process runs this test's executable again, loads the interpreter's
-//! library and works in there. `PROFUNDO_PYTHON_SECONDS` says for how long; a soak takes minutes.
+//! library and works in there, for `PROFUNDO_PYTHON_SECONDS`; a soak takes minutes.
 
 mod child;
 mod clock;
 mod modules;
 mod verify;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
+
+use profundo_testing::{pyenv_folders, skip};
 
 const LIBRARY: &str = "PROFUNDO_TEST_PYTHON_LIBRARY";
 const SECONDS: &str = "PROFUNDO_PYTHON_SECONDS";
 
 fn library(minor: u8) -> Option<PathBuf> {
-    let versions = PathBuf::from(std::env::var_os("HOME")?).join(".pyenv/versions");
     let name = format!("lib/libpython3.{minor}.so.1.0");
-    let mut found: Vec<PathBuf> = std::fs::read_dir(versions)
-        .ok()?
-        .flatten()
-        .map(|version| version.path().join(&name))
-        .filter(|path| path.exists())
-        .collect();
-    found.sort();
-    found.pop()
-}
-
-fn skip(why: &str) {
-    if let Some(path) = std::env::var_os("PROFUNDO_SKIP_FILE") {
-        let file = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path);
-        writeln!(file.unwrap(), "skipped: {why}").unwrap();
-    }
+    let folders = pyenv_folders().into_iter();
+    let mut found = folders.map(|(_, folder)| folder.join(&name));
+    found.rfind(|path| path.exists())
 }
 
 fn seconds() -> f64 {
@@ -45,7 +30,7 @@ fn seconds() -> f64 {
     seconds.and_then(|text| text.parse().ok()).unwrap_or(1.0)
 }
 
-/// The child: nothing in an ordinary run.
+/// The child: does nothing in an ordinary run.
 #[test]
 fn inside() {
     if let Some(library) = std::env::var_os(LIBRARY) {
@@ -97,7 +82,7 @@ fn check(minor: u8) {
         native_broken,
         homeless,
         misplaced,
-        untold,
+        missing,
         deep,
         cut,
     ] = result[..]
@@ -109,8 +94,8 @@ fn check(minor: u8) {
     assert!(python_broken <= 2.0 + samples * 0.001, "{text}");
     assert!(native_broken <= 2.0 + samples * 0.002, "{text}");
     assert!(homeless <= 2.0 + samples * 0.001, "{text}");
-    assert!(misplaced == 0.0 && untold == 0.0, "{text}");
-    // It takes a while to get deep.
+    assert!(misplaced == 0.0 && missing == 0.0, "{text}");
+    // Deep recursion takes a while.
     assert!(cut > deep * 0.8 && deep > 20.0, "{text}");
 }
 

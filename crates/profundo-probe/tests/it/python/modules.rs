@@ -1,4 +1,4 @@
-//! The modules of this process as an agent has them from the command.
+//! The modules of this process, listed as the command does for an agent.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -7,7 +7,7 @@ use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
 use profundo_probe::shared::{ForeignModule, LISTED, Ring};
 use profundo_unwind::{Table, compile_eh_frame};
 
-/// The lists that were published, and the tables they lead to.
+/// The published lists, and their tables.
 #[derive(Debug, Default)]
 pub struct Modules {
     files: HashMap<String, Vec<u8>>,
@@ -18,7 +18,7 @@ pub struct Modules {
 struct Mapped {
     start: u64,
     end: u64,
-    /// What is added to the file's addresses.
+    /// The load bias.
     bias: u64,
     path: String,
 }
@@ -80,7 +80,7 @@ impl Modules {
                     .unwrap_or_default(),
             ));
             let table = table.as_ref();
-            // SAFETY: nobody reads the list that is not active.
+            // SAFETY: the inactive list is not read.
             unsafe {
                 *place.get() = ForeignModule {
                     start: mapped.start,
@@ -97,7 +97,7 @@ impl Modules {
         listings.active.store(next, Ordering::SeqCst);
     }
 
-    /// Where the symbols lie whose name begins so, in the file that a path contains this of.
+    /// The ranges of the symbols with this prefix, in the file whose path contains `file`.
     pub fn symbols(&mut self, file: &str, prefix: &str) -> Vec<(u64, u64)> {
         let mapped = self.mapped();
         let mapped = mapped

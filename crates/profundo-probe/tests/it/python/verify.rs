@@ -1,17 +1,17 @@
-//! Whether each stack is one that the program can have.
+//! Checks that each stack is one that the program can have.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
-use super::child::say;
+use super::child::print;
 use profundo_cpython::lines::position;
 use profundo_probe::shared::Header;
 use profundo_wire::{End, Gil, PythonEnd, PythonWord, Reader, Record};
 
-/// Who calls, from which line, and who is called.
+/// A caller, its line, and the callee.
 type Edge = (String, i32, String);
 
-/// What a code record said.
+/// The contents of a code record.
 struct Code {
     minor: u8,
     who: String,
@@ -19,25 +19,26 @@ struct Code {
     lines: Vec<u8>,
 }
 
-/// How many of each.
+/// The numbers of samples.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub samples: u64,
-    /// With frames of the interpreter's.
+    /// Samples with frames of the interpreter.
     pub python: u64,
-    /// With two neighbours of which one does not call the other.
+    /// Samples with two neighbours of which one does not call the other.
     pub impossible: u64,
     pub python_broken: u64,
     pub python_truncated: u64,
     pub native_broken: u64,
-    /// With a run of the loop whose native frame was not found though the native stack is whole.
+    /// Samples with a run of the loop whose native frame was not found though the native stack is
+    /// whole.
     pub homeless: u64,
-    /// With an entry that names a native frame outside of the loop.
+    /// Samples with an entry that names a native frame outside of the loop.
     pub misplaced: u64,
-    /// With fewer runs than the native stack has frames of the loop, the leaf not counted.
+    /// Samples with fewer runs than the native stack has frames of the loop, the leaf not counted.
     pub unclaimed: u64,
-    /// With a code object that was not told.
-    pub untold: u64,
+    /// Samples with an unrecorded code object.
+    pub missing: u64,
     pub tasks: u64,
     pub held: u64,
 }
@@ -47,13 +48,13 @@ pub struct Verify {
     codes: HashMap<u32, Code>,
     loops: Vec<(u64, u64)>,
     wrong: HashMap<String, u64>,
-    /// What threads are called.
+    /// The names of threads.
     pub names: HashSet<String>,
     pub tally: Tally,
 }
 
-/// Whether a call is one that no observation shows: of what the garbage collector calls at any
-/// line, of the program itself, and of a thread that is only just beginning.
+/// Whether a call is one that no observation shows: a call by the garbage collector at any line, of
+/// the program itself, or of a thread that is only just starting.
 fn is_unobserved(caller: &str, callee: &str) -> bool {
     const ANYWHERE: [&str; 3] = ["_remove", "__del__", "_commit_removals"];
     let is_threading = |who: &str| who.contains("/threading.py\t");
@@ -102,20 +103,11 @@ impl Verify {
             let text = |text: profundo_wire::Text<'_>| text.characters().collect::<String>();
             let code = match record.unwrap() {
                 Record::Code(code) => code,
-                Record::ThreadName(told) => {
-                    self.names.insert(text(told.name));
+                Record::ThreadName(thread) => {
+                    self.names.insert(text(thread.name));
                     continue;
                 }
-                Record::TaskName(_)
-                | Record::Again(_)
-                | Record::Wait(_)
-                | Record::Traffic(_)
-                | Record::Call(_)
-                | Record::Opened(_)
-                | Record::Block(_)
-                | Record::Freed(_)
-                | Record::Site(_)
-                | Record::Sample { .. } => continue,
+                _ => continue,
             };
             let kept = Code {
                 minor: code.head.minor,
@@ -127,7 +119,7 @@ impl Verify {
         }
     }
 
-    /// Looks at the samples of a chunk.
+    /// Checks the samples of a chunk.
     pub fn samples(&mut self, words: &[u64]) {
         for record in Reader::new(words) {
             if let Record::Sample {
@@ -157,7 +149,7 @@ impl Verify {
         for word in python {
             if let PythonWord::Frame { code, offset, .. } = PythonWord::from_word(*word) {
                 let Some(code) = self.codes.get(&code) else {
-                    self.tally.untold += 1;
+                    self.tally.missing += 1;
                     return;
                 };
                 leaf_offset.get_or_insert(offset);
@@ -165,7 +157,7 @@ impl Verify {
                 frames.push((&code.who, at.and_then(|at| at.line)));
             }
         }
-        // A generator or a coroutine is made by a call that nobody can trace.
+        // A generator or a coroutine is made by a call that cannot be traced.
         let is_entering = leaf_offset.is_some_and(|offset| offset < 8);
         let mut wrong = None;
         for (index, pair) in frames.windows(2).enumerate() {
@@ -199,7 +191,7 @@ impl Verify {
         }
     }
 
-    /// Whether each run of the loop has its native frame, and the other way round.
+    /// Checks that each run of the loop has its native frame, and the other way round.
     fn entries(&mut self, native: &[u64], python: &[u64]) {
         let (mut named, mut homeless, mut misplaced) = (0, false, false);
         for word in python {
@@ -218,13 +210,13 @@ impl Verify {
         self.tally.unclaimed += u64::from(named < loops);
     }
 
-    /// Says what was found.
+    /// Prints the findings.
     pub fn report(&self) {
-        say(&format!("{:?}", self.tally));
+        print(&format!("{:?}", self.tally));
         let mut wrong: Vec<_> = self.wrong.iter().collect();
         wrong.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         for (what, count) in wrong.iter().take(25) {
-            say(&format!("  {count} {what}"));
+            print(&format!("  {count} {what}"));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Code without a row: a restorer, a jump to no code, a stub, start-up code, assembly, or code that
-//! was generated and keeps frame pointers. Each is told by what it does, and a return address
-//! counts only if it looks like one.
+//! was generated and keeps frame pointers. Each is recognised by its instructions, and a return
+//! address counts only if it looks like one.
 
 use super::calls::{call_before, is_stub};
 use super::{Regs, arrive, read, signal_context};
@@ -10,10 +10,11 @@ use crate::{End, Memory, Rbx};
 /// Code without a row is taken for a function of at most this many bytes.
 const MAX_BARE: u64 = 4096;
 
-/// `mov rax, 15; syscall`: what a handler returns to, where it has no unwind information (musl).
+/// `mov rax, 15; syscall`: the instructions that a handler returns to, where they have no unwind
+/// information (musl).
 const RESTORER: u64 = 0x0f00_0000_0fc0_c748;
 
-/// Moves a frame without a row to its caller. `code` tells what an address lies in.
+/// Moves a frame without a row to its caller. `code` classifies an address.
 #[cold]
 pub(crate) fn step_without_row(
     frame: &mut Frame<'_>,
@@ -42,9 +43,9 @@ pub(crate) fn step_without_row(
     by_frame_pointer(frame, depth, here, &code, memory)
 }
 
-/// What the frame does next is to give its stack back and to return: so do the trampolines through
-/// which CPython calls functions for `perf`, without frame pointers. The instructions say exactly
-/// where the return address lies.
+/// The next instructions release the frame's stack and return, as in the trampolines through which
+/// CPython calls functions for `perf`, without frame pointers. The instructions say exactly where
+/// the return address lies.
 fn by_return(
     frame: &mut Frame<'_>,
     next: u64,
@@ -53,14 +54,14 @@ fn by_return(
 ) -> Result<bool, Stop> {
     const RET: u8 = 0xc3;
     const POP_RBP: u8 = 0x5d;
-    /// `add rsp, …`, of which the last byte says how much.
+    /// `add rsp, …`; its last byte is the amount.
     const ADD_RSP: [u8; 3] = [0x48, 0x83, 0xc4];
     let bytes = next.to_le_bytes();
     let mut rest = bytes.as_slice();
     let mut sp = frame.regs.sp;
     let mut fp = frame.regs.fp;
     let mut fp_known = frame.fp_known;
-    // `ret` alone is in `by_call`'s hands, which looks whether anybody has called.
+    // `ret` alone is left to `by_call`, which checks for a call.
     if rest.first() == Some(&RET) {
         return Ok(false);
     }
@@ -119,7 +120,8 @@ fn by_call(
     Ok(false)
 }
 
-/// The frame may have been entered by a call through a pointer, or of code that jumped on to it.
+/// The frame may have been entered by a call through a pointer, or by a jump from a called
+/// function.
 fn by_any_call(
     frame: &mut Frame<'_>,
     code: &impl Fn(u64) -> Code,
@@ -165,7 +167,7 @@ fn by_frame_pointer(
     };
     let plausible = match code(caller.wrapping_sub(1)) {
         Code::Row => true,
-        // Generated code calls its like, and the builtins that it was linked with; they call back.
+        // Generated code calls its like and the builtins that it was linked with; they call back.
         Code::Module => here != Code::Row,
         Code::Unknown => {
             let grows = callers_fp == 0 || callers_fp > fp;

@@ -1,11 +1,11 @@
-//! A return address is believed if the code before it is a call, and most if that call leads to
-//! where the walk comes from. This is as much of x86 as that takes.
+//! A return address is believed if the code before it is a call, and most if that call leads to the
+//! code that the walk comes from. No more of x86 is decoded than that takes.
 
 use super::plus;
 use crate::Memory;
 use crate::regs::Call;
 
-/// `endbr64`, with which code begins that may be jumped to.
+/// `endbr64`, at the start of code that may be jumped to.
 const ENDBR64: u64 = 0xfa1e_0ff3;
 /// The first two bytes of `jmp *there(rip)`, all that a linkage stub does.
 const JUMP: u64 = 0x25ff;
@@ -39,7 +39,7 @@ fn stub_slot(address: u64, memory: &mut impl Memory) -> Option<u64> {
     (word & 0xffff == JUMP).then(|| plus(at.wrapping_add(6), (word >> 16) as i32))
 }
 
-/// Whether the code at an address is a linkage stub, which leaves the stack alone.
+/// True if the code at an address is a linkage stub, which leaves the stack alone.
 pub(super) fn is_stub(address: u64, memory: &mut impl Memory) -> bool {
     stub_slot(address, memory).is_some()
 }

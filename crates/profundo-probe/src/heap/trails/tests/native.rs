@@ -9,7 +9,7 @@ use super::*;
 use crate::heap::{ReadLog, Sharing};
 
 const BASE: u64 = 0x40_0000;
-/// How long a function is. Its kind is its number.
+/// The length of a function. Its kind is its number.
 const SIZE: u64 = 0x20;
 const KINDS: usize = 4;
 const WORDS: usize = 1 << 11;
@@ -36,7 +36,7 @@ fn rows() -> [Row; KINDS + 2] {
     ]
 }
 
-/// Reads the stack, and notes what it reads.
+/// Reads the stack, and notes the reads.
 struct Own<'a>(Option<&'a ReadLog>);
 
 impl Memory for Own<'_> {
@@ -65,7 +65,7 @@ impl Memory for Own<'_> {
     }
 }
 
-/// Counts the frames that were walked, and looks at where they are said to lie.
+/// Counts the walked frames, and checks their places.
 #[derive(Default)]
 struct Seen {
     frames: Vec<(usize, u64, u64, u64)>,
@@ -83,12 +83,12 @@ impl Observer for Seen {
     }
 }
 
-/// A stack, and the frames that it is made of.
+/// A stack, and its frames.
 struct Stack {
     words: Box<[u64]>,
     registers: Regs,
-    /// Of each function that was called: its kind, where its return address lies, and the frame pointer of who
-    /// has called it.
+    /// For each called function: its kind, the place of its return address, and its caller's frame
+    /// pointer.
     calls: Vec<(usize, usize, u64)>,
 }
 
@@ -117,7 +117,7 @@ impl Stack {
         self.words[at] = std::hint::black_box(word);
     }
 
-    /// The function that runs calls another one, which saves what it needs.
+    /// The running function calls another one, which saves its registers.
     fn call(&mut self, kind: usize, random: &mut Random) {
         let fp = self.registers.fp;
         self.push(self.registers.ip);
@@ -127,7 +127,7 @@ impl Stack {
             1 => {
                 self.push(fp);
                 self.registers.fp = self.registers.sp;
-                // As many as it likes: where the stack pointer is says nothing of the frame pointer.
+                // Any number: the stack pointer says nothing about the frame pointer.
                 for _ in 0..random.below(4) {
                     self.push(random.below(3) as u64);
                 }
@@ -154,8 +154,8 @@ impl Stack {
         };
     }
 
-    /// The stack is as if one of the functions had made its call elsewhere, and all that it called had come to the same
-    /// places again.
+    /// Changes the stack as if one of the functions had made its call elsewhere, and all its
+    /// callees had the same places again.
     fn change_one(&mut self, random: &mut Random) {
         let Some(&(_, at, _)) = self.calls.get(random.below(self.calls.len().max(1))) else {
             return;
@@ -196,7 +196,7 @@ impl Stack {
         out[..depth].to_vec()
     }
 
-    /// A block is allocated. Returns how many frames were walked for it.
+    /// Allocates a block; returns the number of frames walked for it.
     fn count(&self, thread: &mut Thread) -> usize {
         let mut plain = Seen::default();
         let whole = self.walk(None, &mut plain);
@@ -222,7 +222,7 @@ impl Stack {
     }
 }
 
-/// How many frames had to be walked.
+/// The number of frames that had to be walked.
 fn known_frames(thread: &Thread, seen: Seen) -> usize {
     let rest = thread.known.trails.native_rest().count();
     seen.frames.len() + 1 - rest.min(seen.frames.len() + 1)
@@ -275,8 +275,8 @@ fn a_return_address_in_the_middle_makes_another_stack() {
             stack.words[at] = std::hint::black_box(stack.words[at] ^ 8);
             stack.count(&mut thread);
         }
-        // The frames beyond it are taken over the first time. Then both stacks are known again, in the end by their
-        // words in a row.
+        // The frames beyond it are taken over the first time. Then both stacks are known again, in
+        // the end by their words in a row.
         assert_eq!((thread.walked, thread.met, thread.sites.len()), (2, 40, 2));
     }
 }
@@ -290,7 +290,8 @@ fn a_frame_pointer_that_the_innermost_frame_has_saved_makes_another_stack() {
         stack.call(kind, &mut random);
     }
     stack.count(&mut thread);
-    // The caller's frame goes up to that of its own caller, and the return address that was there still is.
+    // The caller's frame goes up to that of its own caller, and the return address that was there
+    // still is.
     let [_, (_, further, _), _, (_, innermost, _)] = stack.calls[..] else {
         panic!("there are four");
     };

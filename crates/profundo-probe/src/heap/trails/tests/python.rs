@@ -8,7 +8,7 @@ use super::*;
 use crate::heap::{ReadLog, Trails};
 
 const TYPE: u64 = 0xC0DE;
-/// Words of a frame, of a code object, and how many there are of each.
+/// The words of a frame and of a code object, and their numbers.
 const FRAME: usize = 16;
 const CODE: usize = 64;
 const FRAMES: usize = 60;
@@ -17,11 +17,12 @@ const CODES: usize = 6;
 /// The numbers of code objects.
 type Numbers = HashMap<CodeKey, u64>;
 
-/// An interpreter's memory: a thread's state, its frames, records on its C stack, code objects and line tables.
+/// An interpreter's memory: a thread's state, its frames, records on its C stack, code objects and
+/// line tables.
 struct Interpreter {
     layout: &'static Layout,
     words: Box<[u64]>,
-    /// Of each frame: whether it is the first of its run.
+    /// For each frame, whether it is the first of its run.
     frames: Vec<bool>,
     numbers: Numbers,
 }
@@ -33,7 +34,7 @@ const OBJECTS: usize = DATA + FRAMES * FRAME;
 const TABLES: usize = OBJECTS + CODES * CODE;
 const ALL: usize = TABLES + CODES * 8;
 
-/// Reads it, and takes over what is known.
+/// Reads it, and takes over known frames.
 struct Own<'a>(Option<(&'a Trails, &'a ReadLog)>, bool);
 
 impl Memory for Own<'_> {
@@ -80,10 +81,10 @@ impl Interpreter {
             let at = OBJECTS + CODE * code;
             new.put(at, 8, TYPE);
             new.put(at, 16, 8);
-            new.put(at, new.layout.name, 0x4_0000);
-            new.put(at, new.layout.lines, new.address(TABLES + 8 * code));
-            new.put_half(at, new.layout.first_line, 10 * code as u32);
-            new.put_half(at, new.layout.instructions - 16, 1);
+            new.put(at, new.layout.code.name, 0x4_0000);
+            new.put(at, new.layout.code.lines, new.address(TABLES + 8 * code));
+            new.put_half(at, new.layout.code.first_line, 10 * code as u32);
+            new.put_half(at, new.layout.code.instructions - 16, 1);
         }
         new
     }
@@ -110,9 +111,9 @@ impl Interpreter {
 
     fn set_instruction(&mut self, frame: usize, unit: u64) {
         let at = DATA + FRAME * frame;
-        let code = self.words[at + usize::from(self.layout.code) / 8];
-        let instruction = code + u64::from(self.layout.instructions) + 2 * unit;
-        self.put(at, self.layout.instruction, instruction);
+        let code = self.words[at + usize::from(self.layout.frame.code) / 8];
+        let instruction = code + u64::from(self.layout.code.instructions) + 2 * unit;
+        self.put(at, self.layout.frame.instruction, instruction);
     }
 
     fn call(&mut self, code: usize, is_first: bool) {
@@ -125,7 +126,11 @@ impl Interpreter {
         for word in &mut self.words[at..at + FRAME] {
             *word = 0;
         }
-        self.put(at, self.layout.code, self.address(OBJECTS + CODE * code));
+        self.put(
+            at,
+            self.layout.frame.code,
+            self.address(OBJECTS + CODE * code),
+        );
         let is_first = is_first || number == 0;
         self.frames.push(is_first);
         let mut previous = caller;
@@ -134,17 +139,17 @@ impl Interpreter {
             _ if is_first => {
                 // A frame without code, on the C stack.
                 let shim = RECORDS + 16 * number;
-                self.put_byte(shim, self.layout.owner, 3);
-                self.put(shim, self.layout.previous, caller);
+                self.put_byte(shim, self.layout.frame.owner, 3);
+                self.put(shim, self.layout.frame.previous, caller);
                 previous = self.address(shim);
             }
             _ => {}
         }
-        self.put(at, self.layout.previous, previous);
+        self.put(at, self.layout.frame.previous, previous);
         self.set_instruction(number, 2);
     }
 
-    /// Where the state says that the frames are.
+    /// Writes the frames' address into the state.
     fn link(&mut self) {
         let top = match self.frames.len() {
             0 => 0,
@@ -162,7 +167,8 @@ impl Interpreter {
                 previous,
                 ..
             } => {
-                // One for each run, of which only the newest says where its frames are, and one of the thread's own.
+                // One for each run, of which only the newest has the address of its frames, and one
+                // of the thread's own.
                 let mut last = self.address(RECORDS - 16);
                 self.put(RECORDS - 16, frame, top);
                 for number in 0..self.frames.len() {
@@ -262,8 +268,8 @@ fn walks_find_the_same_with_what_is_known() {
                 }
                 6..11 => drop(python.frames.pop()),
                 11..14 if depth > 0 => {
-                    // Mostly the innermost frame goes on; now and then it is as if another one had, and all behind it had
-                    // come to the same places again.
+                    // Mostly the innermost frame goes on; now and then it is as if another one had,
+                    // and all behind it had the same places again.
                     let back = [0, random.below(depth)][random.below(2)];
                     let unit = 2 + random.below(3) as u64;
                     python.set_instruction(depth - 1 - back, unit);
@@ -272,7 +278,7 @@ fn walks_find_the_same_with_what_is_known() {
                     // There is another code object at the same place.
                     let code = OBJECTS + CODE * random.below(CODES);
                     let line = 100 + random.below(3) as u32;
-                    python.put_half(code, python.layout.first_line, line);
+                    python.put_half(code, python.layout.code.first_line, line);
                 }
                 _ => {}
             }
@@ -307,7 +313,7 @@ fn another_function_at_the_same_place_makes_another_stack() {
     }
     python.count(&mut thread);
     let code = OBJECTS + CODE * 3;
-    python.put_half(code, python.layout.first_line, 77);
+    python.put_half(code, python.layout.code.first_line, 77);
     python.count(&mut thread);
     assert_eq!((thread.walked, thread.met, thread.sites.len()), (2, 0, 2));
 }
@@ -323,6 +329,6 @@ fn only_new_frames_are_walked() {
     python.call(1, false);
     python.count(&mut thread);
     let taken_over = thread.known.trails.python_rest().count();
-    // Shims are frames too. The one that was the innermost is so no more.
+    // Shims are frames, too. The former innermost one is not the innermost any more.
     assert_eq!(taken_over, 40 + 8 - 1);
 }

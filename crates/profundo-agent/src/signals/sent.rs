@@ -1,0 +1,42 @@
+//! The signal that the clocks send, and the flag that there are handlers for it.
+
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use profundo_probe::hidden::{self, ASKED, bit};
+
+/// The signal that timers and the command's descriptors send; 0 if the program uses all possible
+/// ones.
+static SENT: AtomicI32 = AtomicI32::new(0);
+
+/// The signal that timers and the command's descriptors send; 0: there is none.
+pub fn sent() -> i32 {
+    SENT.load(Ordering::Acquire)
+}
+
+/// Uses the first signal that may be hidden.
+pub fn choose() {
+    SENT.store(first_hidden(), Ordering::Release);
+}
+
+fn first_hidden() -> i32 {
+    let hidden = hidden::hidden();
+    let free = ASKED.into_iter().find(|&signal| hidden & bit(signal) != 0);
+    free.unwrap_or(0)
+}
+
+/// From here on the clocks send no signal.
+pub fn send_nothing() {
+    SENT.store(0, Ordering::Release);
+}
+
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+
+/// True if our handler is there.
+pub fn is_installed() -> bool {
+    INSTALLED.load(Ordering::Acquire)
+}
+
+/// Sets whether our handler is installed.
+pub fn set_installed(is_installed: bool) {
+    INSTALLED.store(is_installed, Ordering::Release);
+}

@@ -1,0 +1,62 @@
+//! Signals of our clocks that are pending for the calling thread, because it blocks them or waits
+//! for them.
+
+use core::ffi::c_int;
+use core::mem::MaybeUninit;
+
+use libc::{siginfo_t, timespec};
+use profundo_probe::hidden::{ASKED, bit};
+use profundo_probe::{sys, urgent};
+
+use crate::signals::sent::is_installed;
+
+/// True if a signal that was waited for comes from a clock of ours.
+///
+/// # Safety
+/// `info` was filled in by the kernel.
+pub unsafe fn is_clock(signal: c_int, info: *const siginfo_t) -> bool {
+    match signal {
+        // SAFETY: the caller vouches.
+        _ if ASKED.contains(&signal) => unsafe { urgent::is_clock(signal, info) },
+        // SAFETY: the caller vouches.
+        libc::SIGTRAP => unsafe { profundo_probe::traps::is_clock(info) },
+        _ => false,
+    }
+}
+
+/// Takes back our signals that are pending for the calling thread, which blocks them.
+pub fn take_back(signal: c_int) {
+    if is_installed() {
+        is_anothers_waiting(signal);
+    }
+}
+
+/// True if one of [`ASKED`] is pending that no clock has sent. Those of clocks are removed.
+pub fn is_anothers_waiting(signal: c_int) -> bool {
+    /// Each clock may have one pending for the thread, and one for the process.
+    const MOST: usize = 4;
+    const SET_BYTES: usize = 8;
+    let wanted = bit(signal);
+    let at_once = timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    for _ in 0..MOST {
+        let mut info = MaybeUninit::<siginfo_t>::zeroed();
+        // SAFETY: all places are ours; a signal that is sent back goes to this very process.
+        unsafe {
+            let (set, time) = (&raw const wanted as usize, &raw const at_once as usize);
+            let place = info.as_mut_ptr() as usize;
+            let taken = [set, place, time, SET_BYTES, 0, 0];
+            let came = sys::call(libc::SYS_rt_sigtimedwait, taken);
+            if came != signal as isize {
+                return false;
+            }
+            if !is_clock(signal, info.as_ptr()) {
+                urgent::send_again(signal, info.as_ptr());
+                return true;
+            }
+        }
+    }
+    false
+}

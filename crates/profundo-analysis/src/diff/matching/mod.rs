@@ -1,0 +1,7 @@
+//! Which function and which line of one side is which of the other.
+
+mod functions;
+mod lines;
+
+pub(super) use functions::{Matching, Pairing};
+pub(super) use lines::LineMap;

@@ -1,0 +1,145 @@
+//! The line of source that a sample's time belongs to.
+//!
+//! The innermost line of the reader's own comes first, one in Python before others; then lines of
+//! libraries, the line that only starts one, and that of an importer.
+
+use profundo_model::{FileId, FrameId, Language, Profile, StackId};
+
+use crate::ownership::Ownership;
+use crate::shown::{Libraries, Shown};
+use crate::{Pattern, Place, pattern};
+
+/// The lines that are looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LinesOptions {
+    /// The shown frames. Where libraries are shown, their lines have time of their own; where they
+    /// are folded, only where no line of the reader's own is on the stack; where they are hidden,
+    /// never.
+    pub shown: Shown,
+    /// Only lines of these files, where there are any. A sample is then its innermost such line's.
+    pub files: Vec<Pattern>,
+}
+
+/// The rank of a line that only starts libraries, among those that may have a sample's time.
+const LAUNCHER: usize = 4;
+/// The rank of an importer's line. The line with the import says more.
+const IMPORTER: usize = 5;
+
+/// Finds the line that a sample's time belongs to.
+pub(crate) struct Finder<'a> {
+    profile: &'a Profile,
+    owners: Ownership<'a>,
+    libraries: Libraries,
+    /// By frame, whether its line is looked at.
+    looked_at: Vec<bool>,
+    /// By frame, whether it belongs to Python's own importer.
+    imports: Vec<bool>,
+    /// The frames of the last stack whose lines are looked at, innermost first.
+    pub(crate) on_stack: Vec<FrameId>,
+    /// The innermost place of the last stack that is not plumbing.
+    pub(crate) leaf: Option<Place>,
+    /// The line that only started the last stack, where no other is the reader's own.
+    pub(crate) launcher: Option<FrameId>,
+}
+
+impl<'a> Finder<'a> {
+    pub(crate) fn new(profile: &'a Profile, options: &LinesOptions) -> Self {
+        let files = (!options.files.is_empty()).then(|| pattern::files(profile, &options.files));
+        let sieve = crate::shown::Sieve::new(
+            profile,
+            Shown {
+                libraries: Libraries::Shown,
+                ..options.shown
+            },
+        );
+        let looked_at = (profile.frames.iter().enumerate())
+            .map(|(index, frame)| {
+                frame.line > 0
+                    && frame.file != FileId(0)
+                    && !matches!(frame.language, Language::Synthetic | Language::Runtime)
+                    && !sieve.hides(Place::Frame(FrameId::from_index(index)))
+                    && files.as_ref().is_none_or(|files| files[frame.file.index()])
+            })
+            .collect();
+        Self {
+            profile,
+            owners: Ownership::new(profile),
+            // Files requested by name count, whatever their owner.
+            libraries: if files.is_some() {
+                Libraries::Shown
+            } else {
+                options.shown.libraries
+            },
+            looked_at,
+            imports: (profile.frames.iter())
+                .map(|frame| is_importer(profile.strings.get(profile.files.get(frame.file).path)))
+                .collect(),
+            on_stack: Vec::new(),
+            leaf: None,
+            launcher: None,
+        }
+    }
+
+    /// Whether a frame is of Python, or of a module compiled by Cython.
+    fn is_like_python(&self, frame: FrameId) -> bool {
+        let row = self.profile.frames.get(frame);
+        let cython = || matches!(file_ending(self.profile, row.file), "pyx" | "pxd" | "pxi");
+        row.language == Language::Python || cython()
+    }
+
+    /// The frame whose line owns the samples of a stack.
+    pub(crate) fn find(&mut self, stack: StackId) -> Option<FrameId> {
+        self.on_stack.clear();
+        self.leaf = None;
+        self.launcher = None;
+        // The innermost own line in Python, the innermost own line in another language, the same
+        // for libraries, their launcher, and their importer.
+        let mut best: [Option<FrameId>; 6] = [None; 6];
+        for location in self.profile.stacks.locations(stack) {
+            for place in crate::place::places(self.profile, location).rev() {
+                let Place::Frame(frame) = place else {
+                    self.leaf = self.leaf.or(Some(place));
+                    continue;
+                };
+                let language = self.profile.frames.get(frame).language;
+                if language != Language::Runtime {
+                    self.leaf = self.leaf.or(Some(place));
+                }
+                if !self.looked_at[frame.index()] {
+                    continue;
+                }
+                let is_library =
+                    self.libraries != Libraries::Shown && self.owners.is_library(place, location);
+                if is_library && self.libraries == Libraries::Hidden {
+                    continue;
+                }
+                self.on_stack.push(frame);
+                let class = match () {
+                    () if is_library && self.owners.is_launcher(frame) => LAUNCHER,
+                    () if is_library && self.imports[frame.index()] => IMPORTER,
+                    () => 2 * usize::from(is_library) + usize::from(!self.is_like_python(frame)),
+                };
+                best[class] = best[class].or(Some(frame));
+            }
+        }
+        if best[0].or(best[1]).is_none() {
+            self.launcher = best[LAUNCHER];
+        }
+        best.into_iter().flatten().next()
+    }
+}
+
+/// Whether a file is the part of Python's library that imports modules.
+fn is_importer(path: &str) -> bool {
+    path.starts_with("<frozen importlib.")
+        || path.ends_with("/importlib/__init__.py")
+        || path.ends_with("/importlib/_bootstrap.py")
+        || path.ends_with("/importlib/_bootstrap_external.py")
+        || path == "<frozen zipimport>"
+}
+
+/// The ending of a file's name.
+fn file_ending(profile: &Profile, file: FileId) -> &str {
+    let path = profile.strings.get(profile.files.get(file).path);
+    path.rsplit_once('.').map_or("", |(_, ending)| ending)
+}

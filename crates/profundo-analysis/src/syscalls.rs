@@ -1,0 +1,281 @@
+//! The time in system calls, by call and by the line that makes it.
+//!
+//! How long a call waited is measured. How long it ran on a CPU is sampled. The call itself is read
+//! off the stack: the kernel's own function where the kernel is in it, or else the C library's, or
+//! the kind of the wait. How often a call was made, and how often it failed, no sample tells.
+
+mod names;
+
+use profundo_model::{
+    LocationId, LocationKind, Profile, Role, Sample, StackId, State, StringId, Wait,
+};
+use rustc_hash::FxHashMap;
+
+use crate::io::bare;
+use crate::own_line::OwnLines;
+use crate::{Place, Selection, Shown};
+
+/// The time in system calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SyscallAmount {
+    /// The waiting time in nanoseconds.
+    pub waited: u64,
+    /// The time on a CPU in nanoseconds.
+    pub cpu: u64,
+    /// The number of samples taken in them.
+    pub samples: u64,
+}
+
+impl SyscallAmount {
+    /// All of the time.
+    pub fn time(&self) -> u64 {
+        self.waited.saturating_add(self.cpu)
+    }
+}
+
+impl std::ops::AddAssign for SyscallAmount {
+    fn add_assign(&mut self, more: Self) {
+        self.waited = self.waited.saturating_add(more.waited);
+        self.cpu = self.cpu.saturating_add(more.cpu);
+        self.samples = self.samples.saturating_add(more.samples);
+    }
+}
+
+/// The time in a system call, or in the calls of one kind that a line makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyscallRow {
+    /// The call, such as `read`, or the kind of the wait where the call is unknown. `None`: nothing
+    /// is known of it, or it was no call but a page fault.
+    pub call: Option<String>,
+    /// The reader's own innermost line; a library's, where there is none.
+    pub at: Option<Place>,
+    /// The time.
+    pub amount: SyscallAmount,
+}
+
+/// The system calls of a selection, the longest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Syscalls {
+    /// By call.
+    pub calls: Vec<SyscallRow>,
+    /// By call and line.
+    pub lines: Vec<SyscallRow>,
+    /// The total.
+    pub total: SyscallAmount,
+}
+
+/// The time of a selection in system calls.
+pub fn syscalls(profile: &Profile, selection: &Selection, shown: Shown) -> Syscalls {
+    let own = OwnLines::new(profile, shown);
+    let mut known: FxHashMap<(StackId, bool), Option<Option<&str>>> = FxHashMap::default();
+    let mut places: FxHashMap<StackId, Option<Place>> = FxHashMap::default();
+    let mut calls: FxHashMap<Option<&str>, SyscallAmount> = FxHashMap::default();
+    let mut lines: FxHashMap<(Option<&str>, Option<Place>), SyscallAmount> = FxHashMap::default();
+    let mut total = SyscallAmount::default();
+    selection.each(profile, |row, sample: &Sample| {
+        let waits = match sample.state {
+            State::WallWaiting | State::Sleeping => true,
+            State::System => false,
+            _ => return,
+        };
+        let call = known.entry((sample.stack, waits));
+        let Some(call) = *call.or_insert_with(|| match waits {
+            true => waiting(profile, sample.stack),
+            false => Some(named(profile, sample.stack)),
+        }) else {
+            return;
+        };
+        let mut amount = SyscallAmount {
+            samples: profile.samples_of_row(row as usize),
+            ..SyscallAmount::default()
+        };
+        match waits {
+            true => amount.waited = sample.weight.0,
+            false => amount.cpu = sample.weight.0,
+        }
+        let at = *(places.entry(sample.stack)).or_insert_with(|| own.of(sample.stack));
+        total += amount;
+        *calls.entry(call).or_default() += amount;
+        *lines.entry((call, at)).or_default() += amount;
+    });
+    let row = |call: Option<&str>, at, amount| SyscallRow {
+        call: call.map(str::to_owned),
+        at,
+        amount,
+    };
+    Syscalls {
+        calls: sorted(
+            calls
+                .into_iter()
+                .map(|(call, amount)| row(call, None, amount)),
+        ),
+        lines: sorted((lines.into_iter()).map(|((call, at), amount)| row(call, at, amount))),
+        total,
+    }
+}
+
+fn sorted(rows: impl Iterator<Item = SyscallRow>) -> Vec<SyscallRow> {
+    let mut rows: Vec<SyscallRow> = rows.collect();
+    rows.sort_by(|a, b| {
+        let times = b.amount.time().cmp(&a.amount.time());
+        times.then_with(|| (&a.call, a.at).cmp(&(&b.call, b.at)))
+    });
+    rows
+}
+
+/// The call that a thread waits in. The outer `None`: it waits outside of any, for memory or a CPU.
+fn waiting(profile: &Profile, stack: StackId) -> Option<Option<&str>> {
+    let innermost = profile.stacks.locations(stack).next()?;
+    let kind = profile.locations.get(innermost).kind;
+    let LocationKind::Wait { wait, frame } = kind else {
+        return Some(named(profile, stack));
+    };
+    match wait {
+        Wait::Cpu | Wait::Fault => None,
+        // Locks, joins and CPython's own lock are waited for in one call.
+        Wait::Gil | Wait::Lock | Wait::Thread => Some(Some("futex")),
+        Wait::Other => Some(Some(wait.what_of(profile.function_name(frame)))),
+        _ => Some(named(profile, stack).or(Some(wait.name()))),
+    }
+}
+
+/// The call by its functions near the end of a stack: the kernel's, or else the C library's.
+fn named(profile: &Profile, stack: StackId) -> Option<&str> {
+    /// The deepest stack of the kernel's.
+    const MOST: usize = 64;
+    let mut by_kernel = None;
+    for location in profile.stacks.locations(stack).take(MOST) {
+        match owner(profile, location) {
+            Owner::Kernel => by_kernel = entry(profile, location).or(by_kernel),
+            Owner::Wait => {}
+            Owner::Library if by_kernel.is_none() => {
+                let name = bare(innermost(profile, location)?);
+                match names::is_call(name) {
+                    true => return Some(name),
+                    false if PASSING_ON.contains(&name) => continue,
+                    false => break,
+                }
+            }
+            Owner::Library | Owner::Other => break,
+        }
+    }
+    by_kernel
+}
+
+/// Functions of C libraries that make any call that they are given.
+const PASSING_ON: [&str; 6] = [
+    "syscall",
+    "syscall_cancel",
+    "syscall_cancel_arch",
+    "syscall_cancel_arch_end",
+    "internal_syscall_cancel",
+    "restore_rt",
+];
+
+/// The owner of a frame near the end of a stack.
+enum Owner {
+    Kernel,
+    Library,
+    Wait,
+    Other,
+}
+
+fn owner(profile: &Profile, location: LocationId) -> Owner {
+    let location = profile.locations.get(location);
+    if matches!(location.kind, LocationKind::Wait { .. }) {
+        return Owner::Wait;
+    }
+    let Some(module) = location.module.map(|module| profile.modules.get(module)) else {
+        return Owner::Other;
+    };
+    match profile.strings.get(module.path) {
+        "[kernel]" => Owner::Kernel,
+        _ if module.role == Role::System => Owner::Library,
+        _ => Owner::Other,
+    }
+}
+
+/// The call whose entry a function of the kernel is: `__x64_sys_read` is that of `read`.
+fn entry(profile: &Profile, location: LocationId) -> Option<&str> {
+    let name = innermost(profile, location)?;
+    let starts = ["__x64_sys_", "__arm64_sys_", "__se_sys_", "__ia32_sys_"];
+    starts.iter().find_map(|start| name.strip_prefix(start))
+}
+
+fn innermost(profile: &Profile, location: LocationId) -> Option<&str> {
+    let frame = profile.locations.get(location).frames.first()?;
+    let name = profile.frames.get(*frame).function;
+    (name != StringId::default()).then(|| profile.strings.get(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use profundo_model::{Avma, CodeAddress, FrameKey, Nanos};
+
+    use super::*;
+    use crate::Filter;
+
+    #[test]
+    fn time_is_by_call_and_by_line() {
+        let mut profile = Profile::from_folded("main 4\nmain 1").unwrap();
+        let it = &mut profile;
+        let mut next = 0;
+        let mut native = |it: &mut Profile, function, path: &str| {
+            next += 16;
+            let module = it.hand_made_module(path);
+            let kind = LocationKind::Code(CodeAddress::Instruction(Avma(next)));
+            let key = FrameKey {
+                function,
+                ..FrameKey::default()
+            };
+            it.hand_made_location(kind, Some(module), &[key])
+        };
+        let libc = "/usr/lib/libc.so.6";
+        let read = native(it, "__GI___libc_read", libc);
+        let passing = native(it, "__syscall_cancel_arch", libc);
+        let own_kernel = native(it, "vfs_write", "[kernel]");
+        let entry = native(it, "__x64_sys_pwrite64", "[kernel]");
+        let [one, two] = [1, 2].map(|line| it.hand_made_python("/home/me/app.py", "f", line, true));
+        let wait = |it: &mut Profile, wait: Wait, what| {
+            let name = wait.frame_name(what);
+            let key = FrameKey {
+                function: &name,
+                ..FrameKey::default()
+            };
+            let frame = it.frame(key);
+            it.hand_made_location(LocationKind::Wait { frame, wait }, None, &[key])
+        };
+        let reads = wait(it, Wait::Read, "/tmp/a");
+        let mounts = wait(it, Wait::Other, "mount");
+        let fault = wait(it, Wait::Fault, "");
+        let rows = [
+            (vec![one, read, passing, reads], State::WallWaiting, 5),
+            (vec![two, read], State::System, 2),
+            (vec![two, entry, own_kernel], State::System, 3),
+            (vec![one, mounts], State::WallWaiting, 7),
+            (vec![one, fault], State::WallWaiting, 100),
+        ];
+        for (sample, (path, state, weight)) in rows.into_iter().enumerate() {
+            let stack = profile.hand_made_stack(&path);
+            let sample = &mut profile.samples[sample];
+            (sample.stack, sample.state, sample.weight) = (stack, state, Nanos(weight));
+        }
+        let selection = Selection::new(&profile, &Filter::default());
+        let found = syscalls(&profile, &selection, Shown::COMMAND);
+        let calls: Vec<_> = (found.calls.iter())
+            .map(|row| {
+                (
+                    row.call.as_deref().unwrap(),
+                    row.amount.waited,
+                    row.amount.cpu,
+                )
+            })
+            .collect();
+        // A wait for memory is no call.
+        assert_eq!(calls, [("mount", 7, 0), ("read", 5, 2), ("pwrite64", 0, 3)]);
+        assert_eq!(found.lines.len(), 4);
+        assert_eq!((found.total.time(), found.total.samples), (17, 4));
+        let whole: u64 = found.lines.iter().map(|row| row.amount.time()).sum();
+        assert_eq!(whole, found.total.time());
+    }
+}

@@ -1,0 +1,43 @@
+//! The weight of a sample in shares, and what it adds to their variance.
+
+use profundo_model::{Engine, Meta, Profile, Sample, SampleKind, State};
+
+/// The square of a weight, for the variance of a share. A long wait is measured and not sampled:
+/// such a sample is as good as many.
+pub(crate) fn square(meta: &Meta, state: State, weight: u64) -> f64 {
+    /// Shorter waits are sampled.
+    const LONG: u64 = 10_000_000;
+    let is_measured = state == State::WallWaiting && meta.engine != Engine::Wall;
+    let each = match is_measured {
+        true => weight.min(LONG),
+        false => weight,
+    };
+    weight as f64 * each as f64
+}
+
+/// The contribution of a sample to the squares of weights, for the variance of a share.
+pub(crate) fn square_of(profile: &Profile, sample: &Sample) -> f64 {
+    let weight = weight_of(profile, sample);
+    match profile.meta.kind {
+        SampleKind::Heap(measure) => {
+            let unit = crate::heap::unit(&profile.heap, measure);
+            return weight as f64 * weight.min(unit) as f64;
+        }
+        // It was measured.
+        SampleKind::Traced => return 0.0,
+        SampleKind::Cpu | SampleKind::Wall => {}
+    }
+    if profile.is_counted(sample.stack) {
+        return 0.0;
+    }
+    square(&profile.meta, sample.state, weight)
+}
+
+/// The weight of a sample in shares. Hand-made samples may have no weight; they still have to
+/// count. Traced calls may have taken no time.
+pub(crate) fn weight_of(profile: &Profile, sample: &Sample) -> u64 {
+    match profile.meta.kind {
+        SampleKind::Traced => sample.weight.0,
+        _ => sample.weight.0.max(1),
+    }
+}

@@ -1,0 +1,144 @@
+//! A layered layout of a directed graph, after Sugiyama: callers above their callees.
+//!
+//! 1. Edges that close a cycle are turned ([`cycles`]).
+//! 2. Each node gets a rank below all of its callers ([`ranks`]).
+//! 3. An edge over several ranks gets a *bend* in each rank between ([`layers`]). A label is a bend
+//!    as wide as its text, in a rank of its own.
+//! 4. Nodes and bends of a rank are put in an order with few crossings ([`order`]).
+//! 5. They get their places from left to right, after Brandes and Köpf ([`place`]).
+//! 6. Edges are drawn through their bends ([`route`]).
+//!
+//! An edge cannot run through a node. Each rank is a band, and a bend has a place in it like a
+//! node. Within a band, edges run vertically at their bends. Between bands, where there are no
+//! nodes, they are curves whose control points lie between the bands as well.
+
+mod cycles;
+mod layers;
+mod order;
+mod place;
+mod ranks;
+mod route;
+
+#[cfg(test)]
+mod tests;
+
+use cycles::{Downward, Walk};
+
+/// A point of the picture, from the left and from the top.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Point {
+    pub x: f64,
+    pub y: f64,
+}
+
+/// A width and a height.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Size {
+    pub width: f64,
+    pub height: f64,
+}
+
+/// A rectangle by its upper left corner.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Rect {
+    pub x: f64,
+    pub y: f64,
+    pub width: f64,
+    pub height: f64,
+}
+
+impl Rect {
+    pub(crate) fn right(self) -> f64 {
+        self.x + self.width
+    }
+
+    pub(crate) fn bottom(self) -> f64 {
+        self.y + self.height
+    }
+
+    pub(crate) fn centre(self) -> f64 {
+        self.x + self.width / 2.0
+    }
+}
+
+/// An edge to be drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Link {
+    pub from: u32,
+    pub to: u32,
+    /// The heavier an edge, the more it is worth to keep it short.
+    pub weight: f64,
+    /// The size of its label, if it has one.
+    pub label: Option<Size>,
+}
+
+/// A part of an edge's line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Step {
+    Line(Point),
+    /// Two control points, and the end.
+    Curve(Point, Point, Point),
+}
+
+/// The line of an edge. It has no steps if it was left out of a graph that has too many long ones.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Route {
+    pub start: Point,
+    pub steps: Vec<Step>,
+    /// The tip of the arrow. The line ends before it.
+    pub tip: Point,
+    pub label: Option<Rect>,
+}
+
+/// The layout: a rectangle for each node, and a line for each edge.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Layout {
+    pub nodes: Vec<Rect>,
+    pub routes: Vec<Route>,
+    pub size: Size,
+}
+
+/// With more bends than this, the heaviest edges are drawn: a layout takes less than a second.
+const MOST_BENDS: usize = 60_000;
+
+/// The length of an arrow.
+pub(crate) const ARROW: f64 = 8.0;
+
+/// Lays out a graph. An edge names its nodes by their rows in `sizes`.
+pub(crate) fn layout(sizes: &[Size], links: &[Link]) -> Layout {
+    let nodes = sizes.len();
+    let mut edges = cycles::without_cycles(nodes, links, Walk::Deep);
+    let mut ranks = ranks::ranks(nodes, &edges);
+    if bends(&edges, &ranks) > MOST_BENDS {
+        // In a large cycle, a deep walk makes as many ranks as there are functions.
+        edges = cycles::without_cycles(nodes, links, Walk::Broad);
+        ranks = ranks::ranks(nodes, &edges);
+        keep_affordable(&mut edges, &ranks);
+    }
+    let mut graph = layers::Layered::new(sizes, links, &edges, &ranks);
+    order::reduce_crossings(&mut graph);
+    let xs = place::place(&graph);
+    route::route(sizes, links, &edges, &graph, &xs)
+}
+
+/// The number of bends: the work grows with it.
+fn bends(edges: &[Downward], ranks: &[u32]) -> usize {
+    edges.iter().map(|edge| edge.bends(ranks)).sum()
+}
+
+/// Leaves out light and long edges, where all would have too many bends together.
+fn keep_affordable(edges: &mut Vec<Downward>, ranks: &[u32]) {
+    if bends(edges, ranks) <= MOST_BENDS {
+        return;
+    }
+    let worth = |edge: &Downward| edge.weight / (edge.bends(ranks) + 1) as f64;
+    edges.sort_by(|a, b| worth(b).total_cmp(&worth(a)).then(a.link.cmp(&b.link)));
+    let mut left = MOST_BENDS;
+    edges.retain(|edge| match left.checked_sub(edge.bends(ranks)) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    });
+}

@@ -1,0 +1,87 @@
+//! Signals that arrive while a thread is borrowed. They are held, and delivered unchanged when it
+//! resumes.
+
+use std::mem::MaybeUninit;
+use std::time::Duration;
+
+use profundo_process::reading::{Held, Stop};
+
+use super::ptrace::request;
+
+/// The held signals, in their order.
+#[derive(Default)]
+pub(super) struct HeldSignals(Vec<(i32, libc::siginfo_t)>);
+
+impl std::fmt::Debug for HeldSignals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list()
+            .entries(self.0.iter().map(|held| held.0))
+            .finish()
+    }
+}
+
+impl HeldSignals {
+    /// Holds a signal that is about to be delivered. `false`: the signal is a fault of our own
+    /// call.
+    pub(super) fn keep(&mut self, tid: i32, signal: i32) -> bool {
+        const MISTAKES: [i32; 5] = [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGILL,
+            libc::SIGFPE,
+            libc::SIGSYS,
+        ];
+        /// From this number on each signal is queued; of the others only one is pending at a time.
+        const FIRST_OF_REAL_TIME: i32 = 32;
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        let read = request(tid, libc::PTRACE_GETSIGINFO, 0, info.as_mut_ptr() as usize);
+        // SAFETY: zeros are one, and the kernel has filled it in.
+        let info = unsafe { info.assume_init() };
+        if MISTAKES.contains(&signal) && (read.is_err() || info.si_code > 0) {
+            return false;
+        }
+        let waits = self.0.iter().any(|&(kept, _)| kept == signal);
+        if signal >= FIRST_OF_REAL_TIME || !waits {
+            self.0.push((signal, info));
+        }
+        true
+    }
+
+    /// Sends all held signals again.
+    pub(super) fn send(&self, held: &Held) {
+        for &(signal, _) in &self.0 {
+            let (pid, tid) = (i64::from(held.pid()), i64::from(held.tid()));
+            // SAFETY: a signal that the program was sent before.
+            unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, i64::from(signal)) };
+        }
+    }
+
+    /// Delivers all held signals to a thread that is about to resume with `signal`. Returns the
+    /// signal that it resumes with.
+    pub(super) fn hand_over(&mut self, held: &Held, mut signal: i32) -> i32 {
+        /// A running handler may delay the next one for longer.
+        const PATIENCE: Duration = Duration::from_millis(20);
+        self.send(held);
+        let tid = held.tid();
+        while !self.0.is_empty() {
+            if request(tid, libc::PTRACE_CONT, 0, signal as usize).is_err() {
+                return 0;
+            }
+            let mut stop = held.wait_for_stop(PATIENCE);
+            if stop.is_none() {
+                let _ = request(tid, libc::PTRACE_INTERRUPT, 0, 0);
+                stop = held.wait_for_stop(PATIENCE * 50);
+                self.0.clear();
+            }
+            let Some(Stop::Held { signal: next }) = stop else {
+                return 0;
+            };
+            signal = next;
+            if let Some(index) = self.0.iter().position(|&(kept, _)| kept == next) {
+                let (_, mut info) = self.0.remove(index);
+                let _ = request(tid, libc::PTRACE_SETSIGINFO, 0, (&raw mut info) as usize);
+            }
+        }
+        signal
+    }
+}

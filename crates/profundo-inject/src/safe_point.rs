@@ -1,0 +1,328 @@
+//! Safe points: the places where threads of a program may be borrowed. A thread inside the memory
+//! allocator or the loader is not borrowed, because our call needs them too and it may hold their
+//! locks.
+
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use profundo_linux::proc;
+use profundo_process::copied_stack::modules;
+use profundo_process::modules::{
+    Elf, Loaded, MappingHistory, ModuleList, Store, cache_folder, open_module,
+};
+use profundo_process::reading::{Held, Interpreter, PageMemory};
+use profundo_session::Directory;
+use profundo_unwind::{Memory, Modules, walk_with_registers};
+
+use super::Refused;
+
+/// The longest time to make the tables for walking the program's stacks.
+const TABLES: Duration = Duration::from_secs(20);
+
+/// A program's code, by what it permits.
+#[derive(Debug)]
+pub(super) struct Places {
+    pid: u32,
+    /// The directory of the store's files.
+    _directory: Directory,
+    store: Store,
+    list: ModuleList,
+    memory: PageMemory,
+    /// The ranges of code that must not be interrupted.
+    forbidden: Vec<(u64, u64)>,
+    /// The ranges of the interpreter's loop: frames further out do not matter.
+    evaluation: Vec<(u64, u64)>,
+}
+
+/// The loader's functions.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LoaderFunctions {
+    pub(super) open: u64,
+    pub(super) error: u64,
+}
+
+/// The addresses of two instructions in the program.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Instructions {
+    /// A system call, followed by a return.
+    pub(super) call: u64,
+    /// The system call that ends a signal handler.
+    pub(super) back: u64,
+}
+
+/// The length of the instruction `syscall`.
+pub(super) const SYSCALL: u64 = 2;
+
+const CALL: [u8; 3] = [0x0f, 0x05, 0xc3];
+const BACK: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+
+impl Instructions {
+    /// Whether one of the two system calls ends at this address.
+    pub(super) fn are_before(self, place: u64) -> bool {
+        place == self.call + SYSCALL || place == self.back + BACK.len() as u64
+    }
+
+    /// Whether both are still there.
+    pub(super) fn are_there(self, pid: u32) -> bool {
+        let is = |place: u64, code: &[u8]| {
+            let mut found = [0; BACK.len()];
+            let found = found.get_mut(..code.len()).unwrap_or_default();
+            profundo_linux::sys::read_memory(pid, place, found) == code.len() && *found == *code
+        };
+        is(self.call, &CALL) && is(self.back, &BACK)
+    }
+}
+
+impl Places {
+    pub(super) fn of(pid: u32) -> Result<Self, Refused> {
+        let directory = Directory::create(None).map_err(|_| Refused::NoMemory)?;
+        let cache = cache_folder(None);
+        let store = Store::create(directory.path(), cache.as_deref());
+        let mut store = store.map_err(|_| Refused::NoMemory)?;
+        let mut list = ModuleList::default();
+        let maps = proc::read(pid, "maps");
+        list.refresh(pid, &maps, 0, &MappingHistory::default(), &mut store);
+        let began = Instant::now();
+        while list.loaded().iter().any(Loaded::is_being_compiled) && began.elapsed() < TABLES {
+            std::thread::sleep(Duration::from_millis(1));
+            store.collect();
+        }
+        let mut places = Self {
+            pid,
+            _directory: directory,
+            store,
+            evaluation: list.evaluation(),
+            list,
+            memory: PageMemory::default(),
+            forbidden: Vec::new(),
+        };
+        places.forbidden = places.find_forbidden();
+        Ok(places)
+    }
+
+    /// Whether a held thread may be borrowed.
+    pub(super) fn may_borrow(&mut self, held: &Held) -> bool {
+        const DEEPEST: usize = 512;
+        if held.has_signal() {
+            return false;
+        }
+        let mut frames = [0; DEEPEST];
+        self.memory.begin_anew(self.pid);
+        let modules = modules(&self.list, &self.store);
+        let registers = &held.registers;
+        let (count, end) = walk_with_registers(
+            registers.place,
+            &registers.general,
+            &Modules::new(&modules),
+            &mut Stack(&mut self.memory),
+            &mut frames,
+        );
+        let frames = frames.get(..count).unwrap_or_default();
+        // All but the first are return addresses.
+        let addresses = frames.iter().enumerate();
+        let addresses = addresses.map(|(index, address)| address - u64::from(index > 0));
+        let is_in = |ranges: &[(u64, u64)], address: u64| {
+            ranges
+                .iter()
+                .any(|&(start, end)| (start..end).contains(&address))
+        };
+        for address in addresses {
+            if is_in(&self.evaluation, address) {
+                return true;
+            }
+            if is_in(&self.forbidden, address) {
+                return false;
+            }
+        }
+        matches!(end, profundo_unwind::End::Root)
+    }
+
+    /// The loader's functions.
+    pub(super) fn loader(&self) -> Option<LoaderFunctions> {
+        let mut found = LoaderFunctions::default();
+        for module in self
+            .list
+            .loaded()
+            .iter()
+            .filter(|module| is_c_library(module))
+        {
+            each_function(self.pid, module, |name, start, _| match name {
+                b"dlopen" => found.open = start,
+                b"dlerror" => found.error = start,
+                _ => {}
+            });
+        }
+        (found.open != 0 && found.error != 0).then_some(found)
+    }
+
+    /// The instructions that borrowed threads need.
+    pub(super) fn instructions(&self) -> Option<Instructions> {
+        Some(Instructions {
+            call: self.code(&CALL)?,
+            back: self.code(&BACK)?,
+        })
+    }
+
+    fn code(&self, wanted: &[u8]) -> Option<u64> {
+        let modules = self.list.loaded().iter();
+        // The C library has all of them; other files may have other bytes there.
+        let ranges = modules
+            .filter(|module| is_c_library(module))
+            .flat_map(|module| &module.ranges);
+        ranges.into_iter().find_map(|&(start, end, _)| {
+            let length = (end - start).min(4 << 20) as usize;
+            let mut code = vec![0; length];
+            let read = profundo_linux::sys::read_memory(self.pid, start, &mut code);
+            let code = code.get(..read)?;
+            let at = code
+                .windows(wanted.len())
+                .position(|window| window == wanted)?;
+            Some(start + at as u64)
+        })
+    }
+
+    /// The address of a symbol in a module whose file name begins with `module`.
+    pub(super) fn symbol(&self, module: &str, wanted: &str) -> Option<u64> {
+        let mut found = None;
+        for loaded in self.list.loaded() {
+            let name = loaded.info.path.rsplit('/').next().unwrap_or_default();
+            if name.starts_with(module) {
+                each_function(self.pid, loaded, |name, start, _| {
+                    if name == wanted.as_bytes() {
+                        found = Some(start);
+                    }
+                });
+            }
+        }
+        found
+    }
+
+    /// The minor version of the interpreter, if it is known.
+    pub(super) fn minor(&mut self) -> Option<u8> {
+        let found = Interpreter::find(self.pid, &self.list, &mut self.memory)?;
+        Some(found.ok()?.layout.minor)
+    }
+
+    fn find_forbidden(&self) -> Vec<(u64, u64)> {
+        /// Allocator libraries, the loader, and our own.
+        const LIBRARIES: [&str; 7] = [
+            "ld-",
+            "ld.so",
+            "libjemalloc",
+            "libmimalloc",
+            "libtcmalloc",
+            "libprofundo-agent-",
+            "memfd:libprofundo-agent-",
+        ];
+        let mut forbidden = Vec::new();
+        for module in self.list.loaded() {
+            let name = module.info.path.rsplit('/').next().unwrap_or_default();
+            if LIBRARIES.iter().any(|library| name.starts_with(library)) {
+                forbidden.push((module.info.start, module.info.end));
+            } else if is_c_library(module) {
+                self.forbid_in_c_library(module, &mut forbidden);
+            } else if !module
+                .file
+                .as_ref()
+                .is_none_or(|file| file.compiled().evaluation.is_empty())
+            {
+                each_function(self.pid, module, |name, start, end| {
+                    if name.starts_with(b"Py_AddPending") || name.starts_with(b"Py_MakePending") {
+                        forbidden.push((start, end));
+                    }
+                });
+            }
+        }
+        forbidden
+    }
+
+    /// The allocator's code lies between the first and the last of its functions, private ones
+    /// included.
+    fn forbid_in_c_library(&self, module: &Loaded, forbidden: &mut Vec<(u64, u64)>) {
+        const ALLOCATOR: [&[u8]; 12] = [
+            b"malloc",
+            b"free",
+            b"calloc",
+            b"realloc",
+            b"memalign",
+            b"aligned_alloc",
+            b"posix_memalign",
+            b"valloc",
+            b"pvalloc",
+            b"malloc_trim",
+            b"malloc_usable_size",
+            b"mallinfo",
+        ];
+        const OTHERS: [&[u8]; 16] = [
+            b"fork",
+            b"vfork",
+            b"_Fork",
+            b"pthread_create",
+            b"pthread_join",
+            b"pthread_exit",
+            b"pthread_getattr_np",
+            b"exit",
+            b"__cxa_finalize",
+            b"__run_exit_handlers",
+            b"dlopen",
+            b"dlsym",
+            b"dlclose",
+            b"dl_iterate_phdr",
+            b"__libc_dlopen_mode",
+            b"_dl_addr",
+        ];
+        /// Longer than any C library's allocator.
+        const MOST: u64 = 128 << 10;
+        let (mut first, mut last) = (u64::MAX, 0);
+        each_function(self.pid, module, |name, start, end| {
+            if ALLOCATOR.contains(&name) {
+                (first, last) = (first.min(start), last.max(end));
+                forbidden.push((start, end));
+            } else if OTHERS.contains(&name) {
+                forbidden.push((start, end));
+            }
+        });
+        if last > first && last - first < MOST {
+            forbidden.push((first, last));
+        }
+    }
+}
+
+/// glibc's files, of old versions too, and musl's.
+fn is_c_library(module: &Loaded) -> bool {
+    let name = module.info.path.rsplit('/').next().unwrap_or_default();
+    [
+        "libc.so",
+        "libc-2",
+        "libdl.so",
+        "libdl-2",
+        "libpthread",
+        "ld-musl",
+        "libc.musl",
+    ]
+    .iter()
+    .any(|prefix| name.starts_with(prefix))
+}
+
+fn each_function(pid: u32, module: &Loaded, mut f: impl FnMut(&[u8], u64, u64)) {
+    let Some(elf) = open_module(pid, module) else {
+        return;
+    };
+    let elf: Elf<File> = elf;
+    elf.functions_and_data(&elf.sections(), |symbol| {
+        let start = symbol.address.wrapping_add(module.info.bias);
+        f(symbol.name, start, start + symbol.size.max(1));
+    });
+}
+
+/// The memory of the process, read word by word.
+struct Stack<'a>(&'a mut PageMemory);
+
+impl Memory for Stack<'_> {
+    fn read(&mut self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.0
+            .copy(address, &mut bytes)
+            .then(|| u64::from_le_bytes(bytes))
+    }
+}

@@ -1,0 +1,138 @@
+//! The steps that both ways into a program take: borrowing a thread, mapping memory by it, writing
+//! to the program's memory.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use profundo_linux::proc;
+use profundo_process::reading::{NotHeld, Stopper};
+
+use super::borrowed::{Borrowed, Failed};
+use super::program::Program;
+use super::refused::Refused;
+use super::safe_point::{Instructions, Places};
+
+/// Borrows one of a process's threads. Returns it with the time of the borrowing.
+pub(super) fn borrow(
+    pid: u32,
+    program: &Program,
+    instructions: Instructions,
+    places: &mut Places,
+) -> Result<(Borrowed, Instant), Refused> {
+    const PATIENCE: Duration = Duration::from_secs(5);
+    const PAUSE: Duration = Duration::from_millis(1);
+    let mut stopper = Stopper::default();
+    stopper.has_some_patience = true;
+    let began = Instant::now();
+    loop {
+        if let Some(why) = program.is_another(pid) {
+            return Err(why);
+        }
+        // The first thread comes last: it gets the signals of the process unless it is held.
+        let mut threads = proc::threads(pid);
+        threads.sort_by_key(|&tid| tid == pid);
+        for tid in threads {
+            if let Some(why) = program.is_another(pid) {
+                return Err(why);
+            }
+            let held = match stopper.hold_in_any_state(pid, tid) {
+                Ok(held) => held,
+                Err(NotHeld::Refused) => return Err(why_not_held(pid)),
+                Err(_) => continue,
+            };
+            let since = Instant::now();
+            // Checked again: a held thread does not execute another program.
+            if let Some(why) = program.is_another(pid) {
+                return Err(why);
+            }
+            if places.may_borrow(&held) && instructions.are_there(pid) {
+                let thread = Borrowed::take(held, instructions).map_err(Refused::System)?;
+                return Ok((thread, since));
+            }
+        }
+        if began.elapsed() > PATIENCE {
+            return Err(match proc::stat(pid) {
+                Some(stat) if !stat.has_ended() => Refused::NeverSafe,
+                _ => Refused::Gone,
+            });
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+pub(super) fn why_not_held(pid: u32) -> Refused {
+    let reason = match proc::is_traced(pid) {
+        true => "a debugger has it",
+        false => "its threads cannot be held (ptrace is refused)",
+    };
+    Refused::Machine(profundo_permits::Gap {
+        why: format!("process {pid} cannot be asked: {reason}"),
+        mend: None,
+    })
+}
+
+/// Maps memory in the program.
+pub(super) fn map(thread: &mut Borrowed, bytes: u64) -> Result<u64, Refused> {
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
+    let place = thread.system(libc::SYS_mmap, [0, bytes, protection, flags, u64::MAX, 0])?;
+    if place < 0 {
+        return Err(failed(place));
+    }
+    Ok(place as u64)
+}
+
+pub(super) fn failed(answer: i64) -> Refused {
+    Refused::System(io::Error::from_raw_os_error(-answer as i32))
+}
+
+impl From<Failed> for Refused {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::System(error) if error.raw_os_error() == Some(libc::ESRCH) => Self::Gone,
+            Failed::System(error) => Self::System(error),
+            Failed::Late => Self::Hangs,
+        }
+    }
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+/// Writes to another process.
+pub(super) fn write_memory(pid: u32, address: u64, bytes: &[u8]) -> io::Result<()> {
+    let local = libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: address as *mut libc::c_void,
+        iov_len: bytes.len(),
+    };
+    // SAFETY: the local part is only read; the remote one is checked by the kernel.
+    let written = unsafe { libc::process_vm_writev(pid as i32, &local, 1, &remote, 1, 0) };
+    match usize::try_from(written) {
+        Ok(written) if written == bytes.len() => Ok(()),
+        Ok(_) => Err(io::ErrorKind::WriteZero.into()),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether the process restricts its system calls, and more than we are restricted ourselves, as in
+/// a container.
+pub(super) fn has_more_filters(pid: u32) -> bool {
+    let filters = |pid: u32| -> u64 {
+        let status = proc::read(pid, "status");
+        let status = String::from_utf8_lossy(&status);
+        let field = |name: &str| -> Option<u64> {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim().parse().ok()
+        };
+        let mode = field("Seccomp:").unwrap_or(0);
+        field("Seccomp_filters:").unwrap_or(u64::from(mode == 2)) + u64::from(mode == 1)
+    };
+    filters(pid) > filters(std::process::id())
+}

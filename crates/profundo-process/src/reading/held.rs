@@ -1,0 +1,487 @@
+//! Holding one running thread for a moment, as a debugger does, and resuming it.
+//!
+//! After each holding the thread is detached, so its signals are delivered as usual, a debugger may
+//! attach, and if we are killed the kernel resumes it. A blocked thread must not be held: see
+//! [`activity`](super::activity). If it blocks in the instant between, in a system call that would
+//! return `EINTR`, the call is restarted.
+
+use std::time::{Duration, Instant};
+
+use profundo_unwind::{General, Regs};
+
+use super::blocked::{Activity, ActivityReader};
+use super::wake::wake_cost;
+
+/// The time that a thread gets to stop. It ran a moment ago, so mostly it stops at once; but it may
+/// have to wait for a CPU.
+const PATIENCE: Duration = Duration::from_micros(1500);
+/// The patience where a failed reading is not repeated soon.
+const SOME_PATIENCE: Duration = Duration::from_millis(50);
+/// The patience where every thread is to be read once.
+const LONG_PATIENCE: Duration = Duration::from_millis(300);
+
+/// Holds threads, and resumes all of them.
+#[derive(Debug, Default)]
+pub struct Stopper {
+    activities: ActivityReader,
+    /// Threads that were asked to stop and have not done so yet, and when they were last seen
+    /// running.
+    late: Vec<(i32, Instant)>,
+    /// The time for which threads that stopped too late were held, at most, in nanoseconds.
+    held_late: u64,
+    /// Whether to wait for a thread that has to wait for a CPU.
+    pub is_patient: bool,
+    /// Whether to wait for it for a while.
+    pub has_some_patience: bool,
+    /// A process that is reaped elsewhere.
+    pub child: Option<i32>,
+}
+
+/// The reason why a thread is not held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotHeld {
+    /// It is blocked, and can be read without holding it.
+    Blocked,
+    /// It has stopped at the end of a system call.
+    Calling,
+    /// It has ended.
+    Gone,
+    /// It did not stop in time.
+    Late,
+    /// The kernel does not permit it, or a debugger has it.
+    Refused,
+}
+
+/// A held thread. It resumes when this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    pid: u32,
+    tid: i32,
+    /// A signal that was about to be delivered.
+    signal: i32,
+    /// The time at which it was last seen running.
+    since: Instant,
+    /// Whether it has stopped at the end of a system call.
+    is_after_a_call: bool,
+    /// The contents of its registers.
+    pub registers: Registers,
+}
+
+/// The registers of a held thread.
+#[derive(Debug, Clone)]
+pub struct Registers {
+    /// The instruction, stack and frame pointers.
+    pub place: Regs,
+    /// The general registers.
+    pub general: General,
+    /// The vector registers.
+    pub all: [u64; 48],
+}
+
+impl Stopper {
+    /// Holds a running thread.
+    pub fn hold(&mut self, pid: u32, tid: u32) -> Result<Held, NotHeld> {
+        self.resume_late_threads();
+        if self.is_late(tid as i32) {
+            return Err(NotHeld::Late);
+        }
+        match self.activities.read(pid, tid) {
+            Activity::Running => {}
+            Activity::Blocked(_) => return Err(NotHeld::Blocked),
+            Activity::Ended => return Err(NotHeld::Gone),
+            Activity::Hidden => return Err(NotHeld::Refused),
+        }
+        self.hold_any(pid, tid, false)
+    }
+
+    /// Holds a thread in any state. Its wait goes on afterwards.
+    pub fn hold_in_any_state(&mut self, pid: u32, tid: u32) -> Result<Held, NotHeld> {
+        self.hold_any(pid, tid, true)
+    }
+
+    fn hold_any(&mut self, pid: u32, tid: u32, may_have_waited: bool) -> Result<Held, NotHeld> {
+        let id = tid as i32;
+        // Measured on the first call, while no thread is held.
+        wake_cost();
+        // A thread that has not stopped yet is traced by us already.
+        self.resume_late_threads();
+        if self.is_late(id) {
+            return Err(NotHeld::Late);
+        }
+        if request(libc::PTRACE_SEIZE, id, 0, 0).is_err() {
+            return Err(match profundo_linux::sys::is_alive(tid) {
+                true => NotHeld::Refused,
+                false => NotHeld::Gone,
+            });
+        }
+        if request(libc::PTRACE_INTERRUPT, id, 0, 0).is_err() {
+            return Err(NotHeld::Gone);
+        }
+        let (signal, since) = match self.wait(id) {
+            Ok((Stop::Held { signal }, since)) => (signal, since),
+            Ok((Stop::Gone, _)) => return Err(NotHeld::Gone),
+            Err(running) => {
+                self.late.push((id, running));
+                return Err(NotHeld::Late);
+            }
+        };
+        // From here on the thread resumes when `held` is dropped.
+        let mut held = Held {
+            pid,
+            tid: id,
+            signal,
+            since,
+            is_after_a_call: false,
+            registers: Registers {
+                place: Regs {
+                    ip: 0,
+                    sp: 0,
+                    fp: 0,
+                },
+                general: General([0; 16]),
+                all: [0; 48],
+            },
+        };
+        match held.read_registers(may_have_waited) {
+            true => Ok(held),
+            false => Err(NotHeld::Gone),
+        }
+    }
+
+    /// Waits until the thread has stopped. Returns when it was last seen running, also if it does
+    /// not stop in time.
+    fn wait(&self, tid: i32) -> Result<(Stop, Instant), Instant> {
+        /// The number of tries without giving up the CPU: the thread takes some microseconds to
+        /// stop.
+        const SPINS: u32 = 200;
+        /// The thread waits for a CPU, so it may use ours.
+        const PAUSE: Duration = Duration::from_micros(100);
+        let patience = match (self.is_patient, self.has_some_patience) {
+            (true, _) => LONG_PATIENCE,
+            (false, true) => SOME_PATIENCE,
+            (false, false) => PATIENCE,
+        };
+        let mut polls = 0;
+        let mut began = None;
+        let mut running = Instant::now();
+        loop {
+            let now = Instant::now();
+            if let Some(stop) = stop_of(tid, self.child) {
+                return Ok((stop, running));
+            }
+            running = now;
+            polls += 1;
+            if polls < SPINS {
+                std::hint::spin_loop();
+                continue;
+            }
+            let began = *began.get_or_insert_with(Instant::now);
+            match began.elapsed() {
+                waited if waited > patience => return Err(running),
+                waited if waited > PATIENCE => std::thread::sleep(PAUSE),
+                _ => std::thread::yield_now(),
+            }
+        }
+    }
+
+    /// Resumes threads that stopped too late. Returns whether some have still to stop.
+    pub fn resume_late_threads(&mut self) -> bool {
+        let child = self.child;
+        let held = &mut self.held_late;
+        self.late.retain_mut(|(tid, running)| {
+            let now = Instant::now();
+            match stop_of(*tid, child) {
+                None => {
+                    *running = now;
+                    true
+                }
+                Some(Stop::Gone) => false,
+                Some(Stop::Held { signal }) => {
+                    *held += running.elapsed().as_nanos() as u64;
+                    let _ = request(libc::PTRACE_DETACH, *tid, 0, signal as usize);
+                    false
+                }
+            }
+        });
+        !self.late.is_empty()
+    }
+
+    fn is_late(&self, tid: i32) -> bool {
+        self.late.iter().any(|&(late, _)| late == tid)
+    }
+
+    /// The time for which threads that stopped too late to be read were held since the last call,
+    /// at most, in nanoseconds. They stopped at an unknown instant after they were last seen
+    /// running.
+    pub fn take_held_late(&mut self) -> u64 {
+        std::mem::take(&mut self.held_late)
+    }
+}
+
+impl Drop for Stopper {
+    fn drop(&mut self) {
+        /// A thread that stops later resumes when this process ends, which may take a while.
+        const LONGEST: Duration = Duration::from_millis(200);
+        let began = Instant::now();
+        while self.resume_late_threads() && began.elapsed() < LONGEST {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Held {
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The thread.
+    pub fn tid(&self) -> i32 {
+        self.tid
+    }
+
+    /// Whether it has stopped at the end of a system call.
+    pub fn is_after_a_call(&self) -> bool {
+        self.is_after_a_call
+    }
+
+    /// Whether it was stopped by a signal of its own, which is delivered when it resumes.
+    pub fn has_signal(&self) -> bool {
+        self.signal != 0
+    }
+
+    /// Waits for the next stop of the thread, which was resumed in between. `None`: it has not
+    /// stopped in time.
+    pub fn wait_for_stop(&self, patience: Duration) -> Option<Stop> {
+        wait_for_stop(self.tid, patience)
+    }
+
+    /// Sets the signal that is delivered when the thread resumes, after another stop.
+    pub fn set_signal(&mut self, signal: i32) {
+        self.signal = signal;
+    }
+
+    /// Resumes the thread. Returns the time for which it was kept from running, in nanoseconds.
+    pub fn resume(self) -> u64 {
+        // Read before it resumes: the thread may take our CPU.
+        self.since.elapsed().as_nanos() as u64 + wake_cost()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = request(libc::PTRACE_DETACH, self.tid, 0, self.signal as usize);
+    }
+}
+
+/// The stop of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// The thread is held.
+    Held {
+        /// The signal that is about to be delivered, or 0.
+        signal: i32,
+    },
+    /// The thread has ended.
+    Gone,
+}
+
+/// Waits until a traced thread stops. `None`: it has not stopped in time.
+pub fn wait_for_stop(tid: i32, patience: Duration) -> Option<Stop> {
+    /// It mostly stops within some microseconds.
+    const SPINS: u32 = 2000;
+    const PAUSE: Duration = Duration::from_micros(50);
+    let began = Instant::now();
+    let mut polls = 0;
+    loop {
+        match stop_of(tid, None) {
+            Some(stop) => return Some(stop),
+            None if polls < SPINS => std::hint::spin_loop(),
+            None if began.elapsed() > patience => return None,
+            None => std::thread::sleep(PAUSE),
+        }
+        polls += 1;
+    }
+}
+
+/// The stop of a thread, if it has stopped. The child's end is left to the code that reaps it.
+fn stop_of(tid: i32, child: Option<i32>) -> Option<Stop> {
+    if child == Some(tid) && has_ended(tid) {
+        return Some(Stop::Gone);
+    }
+    let mut status = 0;
+    // SAFETY: `status` is ours to write.
+    let found = unsafe { libc::waitpid(tid, &mut status, libc::__WALL | libc::WNOHANG) };
+    match found {
+        0 => None,
+        found if found < 0 => Some(Stop::Gone),
+        _ if !libc::WIFSTOPPED(status) => Some(Stop::Gone),
+        // Our interrupt and a clone have an event above the signal; any other stop is that of a
+        // signal to be delivered.
+        _ if status >> 16 != 0 => Some(Stop::Held { signal: 0 }),
+        _ => Some(Stop::Held {
+            signal: libc::WSTOPSIG(status),
+        }),
+    }
+}
+
+fn has_ended(tid: i32) -> bool {
+    // SAFETY: a zeroed structure is a valid one to be filled in.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    // SAFETY: the structure is a place of ours; its fields are those of SIGCHLD.
+    unsafe {
+        let asked = libc::waitid(libc::P_PID, tid as libc::id_t, &mut info, how);
+        asked == 0 && info.si_pid() != 0
+    }
+}
+
+fn request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> std::io::Result<()> {
+    // SAFETY: callers pass addresses only for requests that fill in what they own.
+    let done = unsafe { libc::ptrace(request, tid, address, data) };
+    match done {
+        -1 => Err(std::io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Held {
+    fn read_registers(&mut self, may_have_waited: bool) -> bool {
+        // SAFETY: zeroed registers are registers.
+        let (mut regs, mut vectors): (libc::user_regs_struct, libc::user_fpregs_struct) =
+            unsafe { std::mem::zeroed() };
+        let place = &raw mut regs as usize;
+        if request(libc::PTRACE_GETREGS, self.tid, 0, place).is_err() {
+            return false;
+        }
+        let place = &raw mut vectors as usize;
+        let _ = request(libc::PTRACE_GETFPREGS, self.tid, 0, place);
+        self.is_after_a_call = regs.orig_rax as i64 >= 0;
+        self.restart_call(&mut regs, may_have_waited);
+        self.registers.general = General([
+            regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
+            regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15,
+        ]);
+        self.registers.place = Regs {
+            ip: regs.rip,
+            sp: regs.rsp,
+            fp: regs.rbp,
+        };
+        let Registers { general, all, .. } = &mut self.registers;
+        let (words, halves) = all.split_at_mut(general.0.len());
+        words.copy_from_slice(&general.0);
+        for (pair, [a, b, c, d]) in halves
+            .chunks_exact_mut(2)
+            .zip(vectors.xmm_space.as_chunks().0.iter().copied())
+        {
+            let join = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+            pair.copy_from_slice(&[join(a, b), join(c, d)]);
+        }
+        true
+    }
+
+    /// A few system calls do not continue after a stop, but return `EINTR`. We have the kernel
+    /// restart this one unless a signal of the program's own arrives. If the thread may have waited
+    /// for long, and for a limited time, the restart would reset that time, so its call returns
+    /// `EINTR`, as after any stop.
+    fn restart_call(&self, regs: &mut libc::user_regs_struct, may_have_waited: bool) {
+        /// The result by which the kernel restarts a call unless a signal has a handler.
+        const RESTART: i64 = -514;
+        let is_interrupted =
+            regs.orig_rax as i64 >= 0 && regs.rax as i64 == -i64::from(libc::EINTR);
+        if !is_interrupted || self.signal != 0 || (may_have_waited && has_limit(regs)) {
+            return;
+        }
+        regs.rax = RESTART as u64;
+        let place = std::ptr::from_mut(regs) as usize;
+        let _ = request(libc::PTRACE_SETREGS, self.tid, 0, place);
+    }
+}
+
+/// Whether a system call that returns `EINTR` after a stop waits for a limited time.
+#[cfg(target_arch = "x86_64")]
+fn has_limit(regs: &libc::user_regs_struct) -> bool {
+    match regs.orig_rax as i64 {
+        libc::SYS_epoll_wait | libc::SYS_epoll_pwait => regs.r10 as i32 >= 0,
+        libc::SYS_epoll_pwait2 | libc::SYS_semtimedop => regs.r10 != 0,
+        libc::SYS_rt_sigtimedwait => regs.rdx != 0,
+        _ => false,
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Held {
+    /// Registers are laid out differently here: no thread is held.
+    fn read_registers(&mut self, _: bool) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use profundo_linux::proc;
+    use profundo_testing::wait_until;
+    use std::process::{Child, Command, Stdio};
+
+    /// It ends by itself if the test fails.
+    fn spinner() -> Child {
+        Command::new("sh")
+            .args([
+                "-c",
+                "i=0; while [ $i -lt 100000000 ]; do i=$((i + 1)); done",
+            ])
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    #[test]
+    fn a_thread_is_held_and_goes_on() {
+        let mut child = spinner();
+        let pid = child.id();
+        let mut stopper = Stopper::default();
+        stopper.has_some_patience = true;
+        let mut held = 0;
+        for _ in 0..200 {
+            match stopper.hold(pid, pid) {
+                Ok(thread) => {
+                    let place = thread.registers.place;
+                    assert!(place.ip != 0 && place.sp != 0);
+                    let state = proc::stat(pid).unwrap().state;
+                    assert_eq!(state, b't');
+                    held += 1;
+                }
+                Err(NotHeld::Late | NotHeld::Blocked) => {}
+                Err(why) => panic!("{why:?}"),
+            }
+        }
+        assert!(held > 0);
+        // On a busy machine it may stop only now.
+        wait_until("late stops", || !stopper.resume_late_threads());
+        drop(stopper);
+        assert!(!proc::is_traced(pid));
+        let before = proc::thread_cpu(pid, pid).unwrap();
+        wait_until("the thread to go on", || {
+            proc::thread_cpu(pid, pid).unwrap() != before
+        });
+        child.kill().unwrap();
+        let _ = child.wait();
+        assert_eq!(Stopper::default().hold(pid, pid).err(), Some(NotHeld::Gone));
+    }
+
+    #[test]
+    fn a_sleeper_is_left_alone() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id();
+        wait_until("a sleep", || proc::stat(pid).unwrap().state == b'S');
+        // It may still be starting; then it sleeps.
+        let mut stopper = Stopper::default();
+        wait_until("a sleeper that is left alone", || {
+            stopper.hold(pid, pid).err() == Some(NotHeld::Blocked)
+        });
+        child.kill().unwrap();
+        let _ = child.wait();
+    }
+}

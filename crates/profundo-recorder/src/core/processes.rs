@@ -1,0 +1,219 @@
+//! The processes that are recorded: the living programs, new processes that are not yet classified,
+//! and what is kept of ended ones for their children.
+//!
+//! A process may run several programs, one after the other (exec). Each program has a key, which is
+//! its number in the recording.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::Ordering;
+
+use profundo_linux::proc;
+use profundo_linux::sys;
+use profundo_process::modules::ModuleList;
+use profundo_session::RingMap;
+
+use crate::program::{Program, Way};
+
+/// The kernel's numbers of a thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ThreadId {
+    /// Its process.
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+}
+
+/// A new process. It is not known yet how it can be sampled.
+#[derive(Debug, Clone)]
+pub(crate) struct Newcomer {
+    /// The program that forked it, or that it ran before.
+    pub(crate) parent: u32,
+    /// Its command, as far as the kernel has reported it.
+    pub(crate) command: String,
+    /// The time at which it began to run the command, on the monotonic clock.
+    pub(crate) began: u64,
+    /// The time of its end, according to the kernel.
+    pub(crate) ended: Option<u64>,
+    /// The time at which it executed a program, on the monotonic clock; 0 if it has not.
+    pub(crate) executed: u64,
+    /// Whether its program's file was examined.
+    pub(crate) is_examined: bool,
+    /// Whether it has inherited its parent's clocks.
+    pub(crate) inherits_clocks: bool,
+    /// The time at which the recorder first saw it, on the monotonic clock.
+    pub(crate) seen: u64,
+}
+
+/// The modules of a program that has ended.
+#[derive(Debug)]
+struct EndedModules {
+    pid: u32,
+    started: u64,
+    modules: ModuleList,
+}
+
+/// The recorded processes.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    /// The living programs, by their keys.
+    pub(crate) programs: BTreeMap<u32, Program>,
+    /// The last key in use.
+    pub(crate) last_key: u32,
+    /// The programs of the known rings, by the rings' numbers. 0: an agent was refused.
+    pub(crate) by_ring: HashMap<usize, u32>,
+    /// The last program of each process, ended ones included, for their children.
+    pub(crate) last_of: HashMap<u32, u32>,
+    /// The time of that program's beginning, in cycles.
+    pub(crate) last_began: HashMap<u32, u64>,
+    /// New processes that are not classified yet.
+    pub(crate) newcomers: HashMap<u32, Newcomer>,
+    /// User and system time of processes when they executed another program.
+    pub(crate) times_at_exec: HashMap<u32, (u64, u64)>,
+    /// The modules of recently ended programs.
+    ended_modules: VecDeque<EndedModules>,
+    /// The first process.
+    pub(crate) root: Option<u32>,
+    /// The time at which the first process ended, while its parent had not yet reported how.
+    root_gone: Option<u64>,
+    /// The process whose clocks are opened before it is recorded.
+    pub(crate) aimed: Option<u32>,
+    /// Its descendants before that, as pairs of child and parent.
+    pub(crate) children_before: Option<Vec<(u32, u32)>>,
+}
+
+impl Processes {
+    /// A key for a new program.
+    pub(crate) fn next_key(&mut self) -> u32 {
+        self.last_key += 1;
+        self.last_key
+    }
+
+    /// The keys of the living programs.
+    pub(crate) fn keys(&self) -> Vec<u32> {
+        self.programs.keys().copied().collect()
+    }
+
+    /// The keys of the living programs that meet a condition.
+    pub(crate) fn keys_of(&self, condition: impl Fn(&Program) -> bool) -> Vec<u32> {
+        let programs = self.programs.values().filter(|program| condition(program));
+        programs.map(|program| program.key).collect()
+    }
+
+    /// The living program of a process, if it is recorded.
+    pub(crate) fn program_of(&self, pid: u32) -> Option<u32> {
+        let key = *self.last_of.get(&pid)?;
+        self.programs.contains_key(&key).then_some(key)
+    }
+
+    /// The living program of a process.
+    pub(crate) fn program_mut(&mut self, pid: u32) -> Option<&mut Program> {
+        let key = self.last_of.get(&pid)?;
+        self.programs.get_mut(key)
+    }
+
+    /// The number of a thread, while it is known.
+    pub(crate) fn number_of(&self, key: u32, tid: u32) -> Option<u32> {
+        match &self.programs.get(&key)?.way {
+            Way::Agent(agent) => agent.number_of(tid),
+            Way::Outside(outside) => outside.known_number(tid),
+        }
+    }
+
+    /// Whether an agent has already reported what the kernel reports now: a program of this process
+    /// began at that time, in cycles, or later. It may have ended by now.
+    pub(crate) fn has_begun_since(&self, pid: u32, cycles: u64) -> bool {
+        let began = self.last_began.get(&pid);
+        began.is_some_and(|&began| began >= cycles)
+    }
+
+    /// Enters a new process that is not classified yet.
+    pub(crate) fn expect(&mut self, pid: u32, parent: u32, command: String, began: u64) {
+        let inherits_clocks = match self.programs.get(&parent) {
+            Some(program) => matches!(program.way, Way::Outside(_)),
+            None => false,
+        };
+        let newcomer = Newcomer {
+            parent,
+            command,
+            began,
+            ended: None,
+            executed: 0,
+            is_examined: false,
+            inherits_clocks,
+            seen: sys::nanoseconds(libc::CLOCK_MONOTONIC),
+        };
+        self.newcomers.insert(pid, newcomer);
+    }
+
+    /// Whether a living process is sampled from outside.
+    pub(crate) fn is_sampled_outside(&self, pid: u32) -> bool {
+        let of_pid = self.program_of(pid).and_then(|key| self.programs.get(&key));
+        of_pid.is_some_and(|program| {
+            let ended = sys::which_ended(program.pidfd.iter());
+            matches!(program.way, Way::Outside(_)) && ended == [false]
+        })
+    }
+
+    /// The modules of the process that forked the one with this ring: the child begins with the
+    /// same.
+    pub(crate) fn modules_of_parent(&self, map: &RingMap) -> ModuleList {
+        let header = &map.ring().header;
+        let ring = header.parent_ring.load(Ordering::Relaxed) as usize;
+        let parent = self
+            .by_ring
+            .get(&ring)
+            .and_then(|key| self.programs.get(key));
+        let pid = header.parent.load(Ordering::Relaxed);
+        if let Some(parent) = parent.filter(|parent| parent.pid == pid) {
+            return parent.modules.clone();
+        }
+        // The parent ended before its child was handled.
+        let started = header.started.load(Ordering::Relaxed);
+        let mut ended = self.ended_modules.iter().rev();
+        let parent = ended.find(|ended| ended.pid == pid && ended.started <= started);
+        parent.map_or_else(ModuleList::default, |ended| ended.modules.clone())
+    }
+
+    /// Keeps the modules of an ended program, for children that are handled later.
+    pub(crate) fn keep_modules(&mut self, program: &mut Program) {
+        /// The number of processes that may begin and end between two turns.
+        const KEPT: usize = 256;
+        self.ended_modules.push_back(EndedModules {
+            pid: program.pid,
+            started: program.started,
+            modules: std::mem::take(&mut program.modules),
+        });
+        if self.ended_modules.len() > KEPT {
+            self.ended_modules.pop_front();
+        }
+    }
+
+    /// Forgets ended processes beyond the number needed as parents.
+    pub(crate) fn forget_ended(&mut self) {
+        const MANY: usize = 1 << 16;
+        if self.last_of.len() <= MANY {
+            return;
+        }
+        let programs = &self.programs;
+        self.last_of.retain(|_, key| programs.contains_key(key));
+        let last_of = &self.last_of;
+        self.last_began.retain(|pid, _| last_of.contains_key(pid));
+    }
+
+    /// Whether the program is the caller's child and was reaped, so that the caller is about to
+    /// report how it ended.
+    pub(crate) fn is_waited_for(&mut self, key: u32) -> bool {
+        /// After this time the caller is not expected to.
+        const LONG: u64 = 100_000_000;
+        let Some(program) = self.programs.get(&key) else {
+            return false;
+        };
+        if Some(program.pid) != self.root || program.how.is_some() {
+            return false;
+        }
+        if proc::stat(program.pid).is_some_and(|stat| stat.has_ended()) {
+            return false;
+        }
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        now.saturating_sub(*self.root_gone.get_or_insert(now)) < LONG
+    }
+}

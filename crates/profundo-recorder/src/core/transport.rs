@@ -1,0 +1,90 @@
+//! The memory that programs share with the recorder: the session's directory, the rings, the unwind
+//! tables, and the words drained last.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use profundo_linux::clock::Scale;
+use profundo_linux::sys;
+use profundo_process::modules::Store;
+use profundo_session::{Directory, Rings};
+
+use super::open_files::OpenFiles;
+use crate::agent::Words;
+
+/// The shared memory.
+pub(crate) struct Transport {
+    pub(crate) rings: Rings,
+    pub(crate) store: Store,
+    pub(crate) directory: Arc<Directory>,
+    /// The doorbell's count when rings were drained last.
+    pub(crate) bell: u32,
+    /// The words being drained; their memory is reused.
+    pub(crate) words: Words,
+    /// The largest number of words from one ring in this turn.
+    pub(crate) words_drained: usize,
+    /// The rings of processes that never said hello, with the time when that was first seen.
+    pub(crate) silent: HashMap<usize, u64>,
+    /// Names the files of system calls, while those are recorded.
+    pub(crate) open_files: Option<OpenFiles>,
+}
+
+impl Transport {
+    /// Transport over a directory whose files exist.
+    pub(crate) fn new(rings: Rings, store: Store, directory: Arc<Directory>) -> Self {
+        Self {
+            rings,
+            store,
+            directory,
+            bell: 0,
+            words: Words::default(),
+            words_drained: 0,
+            silent: HashMap::new(),
+            open_files: None,
+        }
+    }
+
+    /// Gives rings to processes that wait for one.
+    pub(crate) fn provide(&mut self) {
+        self.rings.provide(self.directory.control());
+    }
+
+    /// Whether a process has a ring.
+    pub(crate) fn has_ring(&self, pid: u32) -> bool {
+        self.rings.has(pid, self.directory.control())
+    }
+
+    /// Recycles rings whose processes ended before they said hello.
+    pub(crate) fn recycle_silent(
+        &mut self,
+        now: u64,
+        by_ring: &mut HashMap<usize, u32>,
+        scale: &Scale,
+    ) {
+        let control = self.directory.control();
+        for (index, _) in self.rings.taken(control) {
+            let entry = control.rings.get(index);
+            let pid = entry.map_or(0, |entry| entry.pid.load(Ordering::Relaxed));
+            let is_unowned = match by_ring.get(&index) {
+                None => true,
+                // Refused: the ring stays until its process is gone.
+                Some(0) => !sys::is_alive(pid),
+                Some(_) => false,
+            };
+            if !is_unowned || (pid != 0 && sys::is_alive(pid)) {
+                self.silent.remove(&index);
+                continue;
+            }
+            /// The time after which a ring is recycled, in nanoseconds: its process may be between
+            /// two steps.
+            const DOUBT: u64 = 500_000_000;
+            let since = *self.silent.entry(index).or_insert(now);
+            if scale.nanoseconds(now.saturating_sub(since)) >= DOUBT {
+                self.silent.remove(&index);
+                by_ring.remove(&index);
+                self.rings.recycle(index, control);
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Names for the addresses of a recording, and what follows from them: which frames are plumbing.
+
+use std::collections::BTreeSet;
+
+use profundo_console::progress::Progress;
+use profundo_model::{LocationKind, Profile, Role};
+use profundo_symbols::Symbolizer;
+
+use crate::{missing_files, process_roots, unnamed_jit_code};
+
+/// With fewer samples, threads cost more than they save.
+const FEW: usize = 300;
+
+/// Names all unnamed addresses, in a recording of this many samples.
+pub fn complete(profile: &mut Profile, samples: usize) {
+    let is_unnamed = profile.locations.iter().any(|(_, location)| {
+        matches!(location.kind, LocationKind::Code(_)) && location.frames.is_empty()
+    });
+    if is_unnamed {
+        let _progress = Progress::start("looking up names");
+        // The debug information of the interpreter and of the C library is large, and reading it
+        // may take longer than what was recorded. Their functions have names without it, and their
+        // lines are of no interest.
+        let mut symbolizer = Symbolizer::new()
+            .with_symbols_only(of_the_runtime(profile))
+            .with_other_roots(process_roots::of(profile))
+            .with_cache(profundo_process::modules::user_cache());
+        if samples < FEW {
+            symbolizer = symbolizer.with_threads(1);
+        }
+        symbolizer.name_profile(profile);
+    }
+    profile.name_reasons();
+    profile.mark_runtime();
+    unnamed_jit_code::note(profile);
+    missing_files::note(profile);
+}
+
+/// The modules whose lines are of no interest.
+pub fn of_the_runtime(profile: &Profile) -> BTreeSet<String> {
+    profile
+        .modules
+        .iter()
+        .filter(|(_, module)| module.role != Role::Ordinary)
+        .map(|(_, module)| profile.strings.get(module.path).to_owned())
+        .collect()
+}

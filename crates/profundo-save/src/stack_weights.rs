@@ -1,0 +1,27 @@
+//! The weight of each stack: the lines of the heaviest ones are kept.
+
+use profundo_model::Profile;
+
+/// Adds the samples' weights to their stacks. A byte counts as a nanosecond: a gigabyte allocated
+/// matters about as much as a second.
+pub fn add_samples(weights: &mut Vec<u64>, profile: &Profile) {
+    weights.resize(profile.stacks.len(), 0);
+    for sample in &profile.samples {
+        weights[sample.stack.index()] += sample.weight.0.max(1);
+    }
+    let heap = &profile.heap;
+    for block in &heap.blocks {
+        let weight = &mut weights[block.stack.index()];
+        let bytes = heap.sampling.weight_of(block) * block.size as f64;
+        *weight = weight.saturating_add(bytes as u64);
+    }
+}
+
+/// Adds the weights of exact sums, which stay in the profile while it grows.
+pub fn add_sums(weights: &mut Vec<u64>, profile: &Profile) {
+    weights.resize(profile.stacks.len(), 0);
+    for site in &profile.heap.sites {
+        let weight = &mut weights[site.stack.index()];
+        *weight = weight.saturating_add(site.allocated.bytes);
+    }
+}

@@ -1,0 +1,173 @@
+//! The counts of calls that a process wrote, read by the command when the process has ended.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use profundo_linux::map::SharedMap;
+use profundo_probe::shared::{
+    CALLS_FILE, CallsFile, FUNCTIONS, FunctionRow, LINES, MAGIC, NODES, NodeRow, TEXT, call_clock,
+    function_kind, node_flag,
+};
+use profundo_wire::traced::{
+    CountedBy, TracedCalls, TracedFunction, TracedKind, TracedLines, TracedNode, TracedPlace,
+};
+
+/// The counts of calls of a process.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// The calls of its interpreter.
+    pub interpreter: Option<TracedCalls>,
+    /// The calls of a native program's threads.
+    pub native: Vec<TracedCalls>,
+}
+
+/// Takes the call files of the process with this ring, as far as they exist. The next process with
+/// this ring makes its own.
+pub fn take_calls(directory: &Path, ring: usize) -> Counted {
+    let first = format!("{CALLS_FILE}{ring}");
+    let take = |path: PathBuf| {
+        let calls = read(&path);
+        let _ = fs::remove_file(&path);
+        calls
+    };
+    let is_part = |name: &str| {
+        let part = name
+            .strip_prefix(&first)
+            .and_then(|rest| rest.strip_prefix('.'));
+        part.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut parts: Vec<PathBuf> = files
+        .filter(|file| file.file_name().to_str().is_some_and(is_part))
+        .map(|file| file.path())
+        .collect();
+    parts.sort();
+    Counted {
+        interpreter: take(directory.join(&first)),
+        native: parts.into_iter().filter_map(take).collect(),
+    }
+}
+
+fn read(path: &Path) -> Option<TracedCalls> {
+    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+    let map = SharedMap::new(&file, CallsFile::BYTES).ok()?;
+    // SAFETY: it is made of atomics. Rows without memory are never touched.
+    let calls: &CallsFile = unsafe { map.as_ref() };
+    let header = &calls.header;
+    if header.magic.load(Ordering::Acquire) != MAGIC {
+        return None;
+    }
+    // Acquire pairs with the agent's release: this many rows are whole.
+    let count = |number: &AtomicU32, most| (number.load(Ordering::Acquire) as usize).min(most);
+    let functions = count(&header.functions, FUNCTIONS);
+    let nodes = count(&header.nodes, NODES);
+    let text = count(&header.text, TEXT);
+    let is = |number: &AtomicU32, value| number.load(Ordering::Relaxed) == value;
+    let functions = calls.functions.get(..functions)?.iter();
+    let nodes = calls.nodes.get(1..nodes)?.iter();
+    let counted_by = match is(&header.clock, call_clock::NONE) {
+        true => CountedBy::Beginnings,
+        false => CountedBy::Ends,
+    };
+    Some(TracedCalls {
+        counted_by,
+        is_cpu: is(&header.clock, call_clock::CPU),
+        cost: header
+            .cost
+            .each_ref()
+            .map(|both| both.each_ref().map(|count| count.load(Ordering::Relaxed))),
+        has_line_times: is(&header.has_line_times, 1),
+        functions: functions.map(|row| function(calls, row, text)).collect(),
+        nodes: nodes
+            .map(node)
+            .map(|node| TracedNode {
+                total: if counted_by.is_timed() { node.total } else { 0 },
+                ..node
+            })
+            .collect(),
+        uncounted: header.uncounted.load(Ordering::Relaxed),
+        unlooked: header.unlooked.load(Ordering::Relaxed),
+        unmatched: header.unmatched.load(Ordering::Relaxed),
+        is_closed: is(&header.is_closed, 1),
+        is_replaced: is(&header.is_replaced, 1),
+    })
+}
+
+fn function(calls: &CallsFile, row: &FunctionRow, end: usize) -> TracedFunction {
+    let text = |[start, length]: &[AtomicU32; 2]| {
+        let start = start.load(Ordering::Relaxed) as usize;
+        let last = start + length.load(Ordering::Relaxed) as usize;
+        let bytes = calls.text.get(start..last.min(end)).unwrap_or_default();
+        let bytes: Vec<u8> = bytes
+            .iter()
+            .map(|byte| byte.load(Ordering::Relaxed))
+            .collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    TracedFunction {
+        kind: match row.kind.load(Ordering::Relaxed) {
+            function_kind::BUILTIN => TracedKind::Builtin,
+            function_kind::NATIVE => TracedKind::Native,
+            _ => TracedKind::Python,
+        },
+        line: row.line.load(Ordering::Relaxed),
+        name: text(&row.name),
+        qualified: text(&row.qualified),
+        file: text(&row.file),
+        address: (row.kind.load(Ordering::Relaxed) == function_kind::NATIVE)
+            .then(|| row.address.load(Ordering::Relaxed)),
+        lines: lines(calls, row),
+    }
+}
+
+fn lines(calls: &CallsFile, row: &FunctionRow) -> Option<TracedLines> {
+    // Acquire pairs with the agent's release: the rest is there.
+    let count = row.lines[2].load(Ordering::Acquire) as usize;
+    let [first, start, _] = row
+        .lines
+        .each_ref()
+        .map(|field| field.load(Ordering::Relaxed));
+    let start = start as usize;
+    let known = (calls.header.lines.load(Ordering::Relaxed) as usize).min(LINES);
+    if count == 0 || start + count > known {
+        return None;
+    }
+    let rows = calls.lines.get(start..start + count)?.iter();
+    Some(TracedLines {
+        first,
+        is_marked: row.is_marked.load(Ordering::Relaxed) != 0,
+        rows: rows
+            .map(|row| [&row.hits, &row.time].map(|count| count.load(Ordering::Relaxed)))
+            .collect(),
+    })
+}
+
+fn node(row: &NodeRow) -> TracedNode {
+    let flags = row.flags.load(Ordering::Relaxed);
+    let number = row.function.load(Ordering::Relaxed);
+    let has = |flag| flags & flag != 0;
+    let place = if has(node_flag::THREAD) {
+        TracedPlace::Thread {
+            tid: number,
+            name: row.name.load(Ordering::Relaxed).checked_sub(1),
+        }
+    } else if has(node_flag::ANYWHERE) {
+        TracedPlace::Anywhere(number)
+    } else if has(node_flag::FOLDED) {
+        TracedPlace::Called {
+            function: number,
+            is_recursive: has(node_flag::RECURSIVE),
+            is_repeated: has(node_flag::REPEATED),
+        }
+    } else {
+        TracedPlace::Function(number)
+    };
+    TracedNode {
+        parent: row.parent.load(Ordering::Relaxed),
+        place,
+        calls: row.calls.load(Ordering::Relaxed),
+        resumes: row.resumes.load(Ordering::Relaxed),
+        total: row.total.load(Ordering::Relaxed),
+    }
+}

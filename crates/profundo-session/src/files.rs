@@ -1,0 +1,71 @@
+//! The files of a session's directory: their names, and how they are made and removed.
+
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use profundo_linux::map::allocate;
+use profundo_probe::shared::{STACKS_FILE, SUMS_FILE, file};
+
+/// The file of the programs' keys in the recording, by ring, for a recovery after the command was
+/// killed. Agents do not read it.
+pub const KEYS: &str = "keys";
+
+/// The file that names the recording: see `remains`.
+pub const RECORDING: &str = "recording";
+
+/// The start of a directory's name, before its user, its command and a number.
+pub(super) const PREFIX: &str = "profundo-";
+
+/// A new file of zeros with its memory allocated.
+pub fn make_file(path: &Path, bytes: usize) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    allocate(&file, 0, bytes)?;
+    Ok(file)
+}
+
+/// The free bytes of the file system.
+pub fn free_bytes(directory: &Path) -> u64 {
+    let Ok(path) = CString::new(directory.as_os_str().as_bytes()) else {
+        return 0;
+    };
+    let mut facts = MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: the path is a C string, and the facts are written to a place for them.
+    match unsafe { libc::statvfs(path.as_ptr(), facts.as_mut_ptr()) } {
+        0 => {
+            // SAFETY: it was filled in.
+            let facts = unsafe { facts.assume_init() };
+            facts.f_bavail.saturating_mul(facts.f_frsize)
+        }
+        _ => 0,
+    }
+}
+
+/// Removes a session's directory, and in it only what is a session's.
+pub fn remove(path: &Path) {
+    let Ok(entries) = fs::read_dir(path) else {
+        return;
+    };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_ours = [file::CONTROL, file::TABLES, KEYS, RECORDING].contains(&name.as_ref())
+            || name.starts_with(file::RING)
+            || name.starts_with(SUMS_FILE)
+            || name.starts_with(STACKS_FILE);
+        if is_ours {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    // The directory stays if it has other files.
+    let _ = fs::remove_dir(path);
+}
