@@ -9,7 +9,9 @@
 mod calls;
 mod shares;
 
-use profundo_model::{Bytes, LocationKind, Profile, Sample, StackId, State, StringId};
+use profundo_model::{
+    Bytes, LocationKind, Nanos, Profile, Sample, StackId, State, StringId, ThreadId,
+};
 use rustc_hash::FxHashMap;
 
 use self::calls::Calls;
@@ -195,17 +197,17 @@ fn waited_for(profile: &Profile, stack: StackId) -> Option<&str> {
     }
 }
 
-/// Whether unattributed bytes belong to a selection.
-struct Admits {
-    threads: Vec<profundo_model::ThreadId>,
+/// Whether what the kernel has counted of a thread belongs to a selection.
+pub(crate) struct Admits {
+    threads: Vec<ThreadId>,
     from: u64,
     to: u64,
-    /// Bytes have no stack and no task.
+    /// The counts have no stack and no task.
     is_possible: bool,
 }
 
 impl Admits {
-    fn new(selection: &Selection, filter: &Filter) -> Self {
+    pub(crate) fn new(selection: &Selection, filter: &Filter) -> Self {
         let mut threads = selection.threads().to_vec();
         threads.sort_unstable();
         Self {
@@ -221,9 +223,14 @@ impl Admits {
     }
 
     fn traffic(&self, traffic: &profundo_model::Traffic) -> bool {
+        self.count(traffic.thread, traffic.to)
+    }
+
+    /// Whether a thread's count of the interval that ends then belongs to it.
+    pub(crate) fn count(&self, thread: ThreadId, to: Nanos) -> bool {
         self.is_possible
-            && (self.from..self.to).contains(&traffic.to.0)
-            && self.threads.binary_search(&traffic.thread).is_ok()
+            && (self.from..self.to).contains(&to.0)
+            && self.threads.binary_search(&thread).is_ok()
     }
 }
 

@@ -130,7 +130,7 @@ pub use settle::settle;
 pub use shares::{FunctionShare, line_shares, shares};
 pub use shown::{Hidden, Libraries, Shown, each_innermost_place, each_shown_stack, shown_stack};
 pub use spread::Spread;
-pub use syscalls::{SyscallAmount, SyscallRow, Syscalls, syscalls};
+pub use syscalls::{CallsRange, SyscallAmount, SyscallRow, Syscalls, error_name, syscalls};
 pub use totals::{
     CommandTotal, ProcessTotal, ProgramTotal, ThreadTotal, Totals, command_name, totals,
 };

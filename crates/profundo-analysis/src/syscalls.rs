@@ -2,8 +2,13 @@
 //!
 //! How long a call waited is measured. How long it ran on a CPU is sampled. The call itself is read
 //! off the stack: the kernel's own function where the kernel is in it, or else the C library's, or
-//! the kind of the wait. How often a call was made, and how often it failed, no sample tells.
+//! the kind of the wait. How often a call was made, and how often it failed, no sample tells: it is
+//! the kernel's count, where that was recorded. Such a count has no line: it is divided by the
+//! stacks of some of the calls.
 
+mod counts;
+mod errors;
+mod lines;
 mod names;
 
 use profundo_model::{
@@ -13,9 +18,14 @@ use rustc_hash::FxHashMap;
 
 use crate::io::bare;
 use crate::own_line::OwnLines;
-use crate::{Place, Selection, Shown};
+use crate::{Filter, Place, Selection, Shown};
 
-/// The time in system calls.
+use counts::Counts;
+use lines::Lines;
+
+pub use errors::error_name;
+
+/// The time in system calls, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SyscallAmount {
     /// The waiting time in nanoseconds.
@@ -24,6 +34,10 @@ pub struct SyscallAmount {
     pub cpu: u64,
     /// The number of samples taken in them.
     pub samples: u64,
+    /// The number of calls, where the kernel has counted them.
+    pub calls: u64,
+    /// The number of those that failed.
+    pub failed: u64,
 }
 
 impl SyscallAmount {
@@ -38,6 +52,8 @@ impl std::ops::AddAssign for SyscallAmount {
         self.waited = self.waited.saturating_add(more.waited);
         self.cpu = self.cpu.saturating_add(more.cpu);
         self.samples = self.samples.saturating_add(more.samples);
+        self.calls = self.calls.saturating_add(more.calls);
+        self.failed = self.failed.saturating_add(more.failed);
     }
 }
 
@@ -51,6 +67,20 @@ pub struct SyscallRow {
     pub at: Option<Place>,
     /// The time.
     pub amount: SyscallAmount,
+    /// Of a line: the number of calls is an estimate from so many sampled ones, and the true number
+    /// is within this of it (95 %). `None` where no call was sampled.
+    pub range: Option<CallsRange>,
+    /// The errors of the calls that failed, by number, and how many had each: most first.
+    pub errors: Vec<(u32, u64)>,
+}
+
+/// The support of an estimated number of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallsRange {
+    /// The calls that were sampled.
+    pub samples: u64,
+    /// Half of the range of the number (95 %).
+    pub calls: u64,
 }
 
 /// The system calls of a selection, the longest first.
@@ -62,10 +92,20 @@ pub struct Syscalls {
     pub lines: Vec<SyscallRow>,
     /// The total.
     pub total: SyscallAmount,
+    /// Whether calls were counted, for this selection.
+    pub is_counted: bool,
+    /// Whether some of them were sampled, so that lines have a number of calls.
+    pub is_sampled: bool,
 }
 
-/// The time of a selection in system calls.
-pub fn syscalls(profile: &Profile, selection: &Selection, shown: Shown) -> Syscalls {
+/// The time of a selection, which `filter` made, in system calls; and their number.
+pub fn syscalls(
+    profile: &Profile,
+    selection: &Selection,
+    filter: &Filter,
+    shown: Shown,
+) -> Syscalls {
+    let counts = Counts::new(profile, selection, filter);
     let own = OwnLines::new(profile, shown);
     let mut known: FxHashMap<(StackId, bool), Option<Option<&str>>> = FxHashMap::default();
     let mut places: FxHashMap<StackId, Option<Place>> = FxHashMap::default();
@@ -79,9 +119,12 @@ pub fn syscalls(profile: &Profile, selection: &Selection, shown: Shown) -> Sysca
             _ => return,
         };
         let call = known.entry((sample.stack, waits));
-        let Some(call) = *call.or_insert_with(|| match waits {
-            true => waiting(profile, sample.stack),
-            false => Some(named(profile, sample.stack)),
+        let Some(call) = *call.or_insert_with(|| {
+            let call = match waits {
+                true => waiting(profile, sample.stack),
+                false => Some(named(profile, sample.stack)),
+            };
+            call.map(|call| call.map(|call| counts.name_of(call)))
         }) else {
             return;
         };
@@ -98,27 +141,60 @@ pub fn syscalls(profile: &Profile, selection: &Selection, shown: Shown) -> Sysca
         *calls.entry(call).or_default() += amount;
         *lines.entry((call, at)).or_default() += amount;
     });
-    let row = |call: Option<&str>, at, amount| SyscallRow {
+    for (call, amount) in counts.amounts() {
+        total += amount;
+        *calls.entry(Some(call)).or_default() += amount;
+    }
+    let row = |call: Option<&str>, at: Option<Place>, amount| SyscallRow {
         call: call.map(str::to_owned),
         at,
         amount,
+        range: None,
+        errors: Vec::new(),
+    };
+    let with_errors = |(call, amount): (Option<&str>, _)| SyscallRow {
+        errors: call.map(|call| counts.errors_of(call)).unwrap_or_default(),
+        ..row(call, None, amount)
+    };
+    let admits = counts.admits();
+    let sampled = profile.syscalls.iter().filter(|row| !row.is_exact());
+    let sampled = sampled.filter(|row| admits.count(row.thread, row.to));
+    let mut by_line = Lines::default();
+    for row in sampled {
+        let Some(stack) = row.stack else { continue };
+        let call = named(profile, stack).map(|call| counts.name_of(call));
+        let at = *(places.entry(stack)).or_insert_with(|| own.of(stack));
+        by_line.add(call, at, row);
+    }
+    let is_sampled = !by_line.is_empty();
+    let mut ranges = FxHashMap::default();
+    if is_sampled {
+        for (call, amount) in counts.amounts() {
+            for (at, estimate, range) in by_line.divide(call, amount) {
+                *lines.entry((Some(call), at)).or_default() += estimate;
+                ranges.insert((Some(call), at), range);
+            }
+        }
+    }
+    let line = |((call, at), amount): ((Option<&str>, _), _)| SyscallRow {
+        range: ranges.get(&(call, at)).copied().flatten(),
+        ..row(call, at, amount)
     };
     Syscalls {
-        calls: sorted(
-            calls
-                .into_iter()
-                .map(|(call, amount)| row(call, None, amount)),
-        ),
-        lines: sorted((lines.into_iter()).map(|((call, at), amount)| row(call, at, amount))),
+        calls: sorted(calls.into_iter().map(with_errors)),
+        lines: sorted(lines.into_iter().map(line)),
         total,
+        is_counted: counts.is_any(),
+        is_sampled,
     }
 }
 
 fn sorted(rows: impl Iterator<Item = SyscallRow>) -> Vec<SyscallRow> {
     let mut rows: Vec<SyscallRow> = rows.collect();
     rows.sort_by(|a, b| {
-        let times = b.amount.time().cmp(&a.amount.time());
-        times.then_with(|| (&a.call, a.at).cmp(&(&b.call, b.at)))
+        let key = |row: &SyscallRow| (row.amount.time(), row.amount.calls);
+        let most = key(b).cmp(&key(a));
+        most.then_with(|| (&a.call, a.at).cmp(&(&b.call, b.at)))
     });
     rows
 }
@@ -210,7 +286,7 @@ fn innermost(profile: &Profile, location: LocationId) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use profundo_model::{Avma, CodeAddress, FrameKey, Nanos};
+    use profundo_model::{Avma, CodeAddress, FrameKey, Nanos, SyscallCount, ThreadId};
 
     use super::*;
     use crate::Filter;
@@ -261,7 +337,7 @@ mod tests {
             (sample.stack, sample.state, sample.weight) = (stack, state, Nanos(weight));
         }
         let selection = Selection::new(&profile, &Filter::default());
-        let found = syscalls(&profile, &selection, Shown::COMMAND);
+        let found = syscalls(&profile, &selection, &Filter::default(), Shown::COMMAND);
         let calls: Vec<_> = (found.calls.iter())
             .map(|row| {
                 (
@@ -277,5 +353,62 @@ mod tests {
         assert_eq!((found.total.time(), found.total.samples), (17, 4));
         let whole: u64 = found.lines.iter().map(|row| row.amount.time()).sum();
         assert_eq!(whole, found.total.time());
+        assert!(!found.is_counted);
+    }
+
+    #[test]
+    fn counts_and_errors_are_by_call() {
+        let mut profile = Profile::from_folded("main 4").unwrap();
+        let mut next = 0;
+        let mut function = |it: &mut Profile, function: &str| {
+            next += 16;
+            let module = it.hand_made_module("/usr/lib/libc.so.6");
+            let kind = LocationKind::Code(CodeAddress::Instruction(Avma(next)));
+            let key = FrameKey {
+                function,
+                ..FrameKey::default()
+            };
+            it.hand_made_location(kind, Some(module), &[key])
+        };
+        let stat = function(&mut profile, "stat64");
+        profile.samples[0].stack = profile.hand_made_stack(&[stat]);
+        profile.samples[0].state = State::System;
+        let count = |it: &mut Profile, call: &str, error, count, to| {
+            let call = it.strings.intern(call);
+            it.syscalls.push(SyscallCount {
+                thread: ThreadId(0),
+                to: Nanos(to),
+                call,
+                error,
+                count,
+                ..SyscallCount::default()
+            });
+        };
+        count(&mut profile, "newfstatat", 0, 10, 1);
+        count(&mut profile, "newfstatat", 2, 3, 1);
+        count(&mut profile, "newfstatat", 2, 4, 2);
+        count(&mut profile, "newfstatat", 13, 1, 2);
+        count(&mut profile, "read", 11, 5, 2);
+        let of = |filter: &Filter| {
+            let selection = Selection::new(&profile, filter);
+            syscalls(&profile, &selection, filter, Shown::COMMAND)
+        };
+        let found = of(&Filter::default());
+        assert!(found.is_counted);
+        let rows: Vec<_> = (found.calls.iter())
+            .map(|row| {
+                let amount = row.amount;
+                (row.call.as_deref().unwrap(), amount.calls, amount.failed, amount.cpu > 0)
+            })
+            .collect();
+        // The C library's function is the call that it makes.
+        assert_eq!(rows, [("newfstatat", 18, 8, true), ("read", 5, 5, false)]);
+        assert_eq!(found.calls[0].errors, [(2, 7), (13, 1)]);
+        assert_eq!((found.total.calls, found.total.failed), (23, 13));
+        let late = of(&Filter {
+            from: Some(Nanos(2)),
+            ..Filter::default()
+        });
+        assert_eq!((late.total.calls, late.total.failed), (10, 10));
     }
 }

@@ -41,7 +41,8 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         period: recording.period(),
         engine: EngineChoice::Around,
         follow: !recording.no_children,
-        wall: recording.wall.then_some(profundo_recorder::WALL_TICK),
+        wall: (recording.has_waits()).then_some(profundo_recorder::WALL_TICK),
+        syscalls: recording.syscalls,
         memory: recording.memory(),
         energy: recording
             .energy

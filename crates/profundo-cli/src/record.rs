@@ -130,7 +130,8 @@ pub fn with_options(
         period: options.period(),
         engine: options.engine,
         follow: options.follows(),
-        wall: options.wall.then_some(profundo_recorder::WALL_TICK),
+        wall: (options.has_waits()).then_some(profundo_recorder::WALL_TICK),
+        syscalls: options.syscalls,
         energy: options
             .energy
             .then(|| profundo_linux::energy::POWERCAP.into()),

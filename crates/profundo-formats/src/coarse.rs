@@ -9,10 +9,11 @@
 
 mod blocks;
 mod gauges;
+mod syscalls;
 
 use profundo_model::{
-    Block, Gauge, Gil, Heap, Nanos, Sample, Sampling, StackId, State, StringId, TaskId, ThreadId,
-    Traffic,
+    Block, Gauge, Gil, Heap, Nanos, Sample, Sampling, StackId, State, StringId, SyscallCount, TaskId,
+    ThreadId, Traffic,
 };
 use rustc_hash::FxHashMap;
 
@@ -43,6 +44,7 @@ pub(crate) struct Coarse {
     since: Option<Nanos>,
     /// The traffic of each thread in its present stretch.
     traffic: FxHashMap<ThreadId, Traffic>,
+    syscalls: syscalls::Sums,
     gauges: Extremes,
     blocks: Thinned,
     /// The sampling of blocks.
@@ -63,6 +65,7 @@ impl Coarse {
             samples: Vec::new(),
             since: None,
             traffic: FxHashMap::default(),
+            syscalls: syscalls::Sums::default(),
             gauges: Extremes::default(),
             blocks: Thinned::default(),
             sampling: Sampling::None,
@@ -189,6 +192,23 @@ impl Coarse {
         let mut rows: Vec<Traffic> = self.traffic.drain().map(|(_, row)| row).collect();
         rows.sort_by_key(|row| (row.from, row.thread));
         rows.into_iter()
+    }
+
+    /// Passes on counts of system calls. To be called after [`Self::pass`].
+    pub(crate) fn pass_syscalls(
+        &mut self,
+        rows: impl Iterator<Item = SyscallCount>,
+        ready: &mut Vec<SyscallCount>,
+    ) {
+        match self.stretch {
+            0 => ready.extend(rows),
+            stretch => rows.for_each(|row| self.syscalls.pass(row, stretch, ready)),
+        }
+    }
+
+    /// The counts of unfinished stretches, at the end.
+    pub(crate) fn end_syscalls(&mut self) -> Vec<SyscallCount> {
+        self.syscalls.end()
     }
 
     /// Passes on the processes' gauges. To be called after [`Self::pass`].

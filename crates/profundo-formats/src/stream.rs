@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use profundo_model::{Gauge, Growing, Meta, Profile, Sample, Traffic};
+use profundo_model::{Gauge, Growing, Meta, Profile, Sample, SyscallCount, Traffic};
 
 use crate::coarse::Coarse;
 use crate::current::{self, Stream};
@@ -41,6 +41,8 @@ pub struct StreamWriter<W: Write> {
     ready: Vec<Sample>,
     /// Traffic to be written, merged like samples.
     traffic: Vec<Traffic>,
+    /// Counts of system calls to be written, merged like samples.
+    syscalls: Vec<SyscallCount>,
     /// Gauges to be written.
     gauges: Vec<Gauge>,
 }
@@ -54,6 +56,7 @@ impl<W: Write> StreamWriter<W> {
             coarse: Coarse::new(u64::MAX),
             ready: Vec::new(),
             traffic: Vec::new(),
+            syscalls: Vec::new(),
             gauges: Vec::new(),
         })
     }
@@ -114,6 +117,7 @@ impl<W: Write> StreamWriter<W> {
         self.ready.extend(self.coarse.end());
         self.write_ready(profile)?;
         self.traffic.extend(self.coarse.end_traffic());
+        self.syscalls.extend(self.coarse.end_syscalls());
         self.gauges.extend(self.coarse.end_gauges());
         self.write_rows(profile, 1)?;
         self.write_heap(profile)?;
@@ -129,6 +133,8 @@ impl<W: Write> StreamWriter<W> {
             .pass(self.stream.size(), samples, &mut self.ready);
         let traffic = profile.traffic.drain(..);
         self.coarse.pass_traffic(traffic, &mut self.traffic);
+        let syscalls = profile.syscalls.drain(..);
+        self.coarse.pass_syscalls(syscalls, &mut self.syscalls);
         let gauges = profile.heap.gauges.drain(..);
         self.coarse.pass_gauges(gauges, &mut self.gauges);
     }
@@ -150,6 +156,10 @@ impl<W: Write> StreamWriter<W> {
         if self.traffic.len() >= worth {
             let rows = std::mem::take(&mut self.traffic);
             self.stream.traffic(profile, &rows)?;
+        }
+        if self.syscalls.len() >= worth {
+            let rows = std::mem::take(&mut self.syscalls);
+            self.stream.syscalls(profile, &rows)?;
         }
         if self.gauges.len() >= worth {
             let rows = std::mem::take(&mut self.gauges);

@@ -26,6 +26,7 @@ mod read;
 mod sample;
 mod source_file;
 mod stream;
+mod syscalls;
 mod traced;
 mod traffic;
 mod write;

@@ -16,3 +16,7 @@ pub mod perf;
 pub mod proc;
 pub mod random;
 pub mod sys;
+mod syscall_names;
+pub mod tracefs;
+
+pub use syscall_names::syscall_name;

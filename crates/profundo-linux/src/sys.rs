@@ -234,6 +234,12 @@ pub fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// Our group id.
+pub fn group() -> u32 {
+    // SAFETY: a call that cannot fail.
+    unsafe { libc::getegid() }
+}
+
 /// A limit of this process: soft and hard.
 pub fn limit(resource: u32) -> Option<(u64, u64)> {
     let mut limit = libc::rlimit {

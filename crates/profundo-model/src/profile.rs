@@ -6,7 +6,7 @@ use crate::{
     File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Gathered, Growing, Heap,
     Language, LocationId, LocationKind, LocationTable, Meta, ModuleTable, Origin, Process, Sample,
     SampleKind, SourceFile, SourceLines, StackTable, StringTable, TaskTable, ThreadTable, Traced,
-    Traffic,
+    SyscallCount, Traffic,
 };
 
 /// A profile.
@@ -42,6 +42,8 @@ pub struct Profile {
     pub growing: Growing,
     /// Bytes that threads have read and written, where recorded, in the order of arrival.
     pub traffic: Vec<Traffic>,
+    /// How often threads have made system calls, where counted, in the order of arrival.
+    pub syscalls: Vec<SyscallCount>,
     /// Allocations, where recorded.
     pub heap: Heap,
     /// Calls and lines, where each of them was counted.

@@ -16,6 +16,7 @@ mod python;
 mod room;
 mod settings;
 mod symbol_files;
+mod syscalls;
 mod target;
 mod traffic;
 mod unrelated_process;
@@ -31,6 +32,7 @@ pub use python::first_library as first_python_library;
 pub use python::unread as python_unread;
 pub use room::no_room;
 pub use symbol_files::files_of;
+pub use syscalls::refused as syscalls_refused;
 pub use traffic::{refused as traffic_refused, try_counts as try_traffic};
 
 use settings::Settings;

@@ -14,7 +14,7 @@ use super::gap::{Finding, Gap, Verdict, error_text};
 use super::perf::{Part, explain};
 use super::settings::{Settings, capability};
 use super::unrelated_process::UnrelatedProcess;
-use super::{energy, files, gauge, process, python, room, traffic};
+use super::{energy, files, gauge, process, python, room, syscalls, traffic};
 
 /// A period at which no clock fires during a test.
 const NEVER: u64 = 1_000_000_000;
@@ -25,6 +25,7 @@ pub(super) fn findings(settings: &Settings) -> Vec<Finding> {
         system_time(),
         kernel_time(settings),
         waits(settings),
+        syscalls::check(settings),
         energy::check(settings),
         traffic::check(),
         gauge::check(),

@@ -22,7 +22,8 @@ impl Event {
     /// True for a tick of a clock that runs with the thread, so that its ticks add up to the
     /// thread's time.
     pub(crate) fn is_tick(&self) -> bool {
-        self.system_call != SystemCall::Counted && !self.only_if_wanted
+        let runs_with_it = matches!(self.system_call, SystemCall::Never | SystemCall::Check);
+        runs_with_it && !self.only_if_wanted
     }
 }
 
@@ -37,4 +38,6 @@ pub enum SystemCall {
     /// question: the sample stands for it, and without any it is not taken. It includes page
     /// faults, which the registers would not show.
     Counted,
+    /// It has just returned from one, and is sampled for that: no time has passed.
+    Returned,
 }

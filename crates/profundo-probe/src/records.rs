@@ -65,6 +65,9 @@ pub struct ThreadRecord {
     pub pace: AtomicU32,
     /// 1 while the thread's task clock ticks. Written by the thread.
     pub has_ticked: AtomicU32,
+    /// The system calls that a sample of them stands for; 0 if they are not sampled. Written by the
+    /// command.
+    pub calls_period: AtomicU64,
 }
 
 impl ThreadRecord {
@@ -137,7 +140,8 @@ impl ThreadRecord {
             figure.store(0, Ordering::Relaxed);
         }
         self.clock.store(0, Ordering::Relaxed);
-        for figure in [&self.period, &self.skipped, &self.recorded_for] {
+        let periods = [&self.period, &self.calls_period];
+        for figure in [&self.skipped, &self.recorded_for].into_iter().chain(periods) {
             figure.store(0, Ordering::Relaxed);
         }
         self.pace.store(pace::TICKS, Ordering::Relaxed);

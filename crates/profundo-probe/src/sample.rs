@@ -180,7 +180,7 @@ impl Probe {
             } else if event.is_tick() {
                 // The interrupted code was about to record an allocation, or another tick.
                 slot.owe(event.weight);
-            } else {
+            } else if event.system_call != SystemCall::Returned {
                 self.counters.reentrant.fetch_add(1, Ordering::Relaxed);
             }
             return;
@@ -221,6 +221,12 @@ impl Probe {
                 if event.state == State::Running && regs::is_syscall_at(registers.ip) {
                     event.state = State::System;
                 }
+            }
+            // A signal that was blocked meanwhile comes later, at another place.
+            SystemCall::Returned if !regs::is_behind_syscall(registers.ip) => return,
+            SystemCall::Returned => {
+                let error = regs::error_of(&general);
+                event.weight = SampleHead::weight_of_calls(event.weight, error);
             }
             // `weigh` has asked.
             SystemCall::Counted if self.recorder.is_some() => {}
@@ -467,7 +473,7 @@ impl Slot {
         match event.system_call {
             SystemCall::Never => true,
             SystemCall::Check => self.clock.is_timed(),
-            SystemCall::Counted => false,
+            SystemCall::Counted | SystemCall::Returned => false,
         }
     }
 

@@ -19,6 +19,14 @@ pub fn tag(tid: u32) -> u64 {
     PERF_TAG | u64::from(tid)
 }
 
+/// The bit that tells a thread's system calls from its clock. No thread has so high a number.
+const CALLS: u64 = 1 << 31;
+
+/// The `sig_data` of the event that samples a thread's system calls.
+pub fn tag_of_calls(tid: u32) -> u64 {
+    tag(tid) | CALLS
+}
+
 /// Our handler.
 pub(crate) fn handler() -> usize {
     on_trap as *const () as usize
@@ -49,11 +57,16 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
     let Some(probe) = probe.filter(|probe| probe.knows_this_thread()) else {
         return;
     };
+    // SAFETY: the kernel's argument; the offset is that of `si_perf_data`.
+    let (state, system_call) = match unsafe { word_at(info, 24) } & CALLS {
+        0 => (State::Running, SystemCall::Never),
+        _ => (State::Returning, SystemCall::Returned),
+    };
     let event = Event {
         weight: 0,
-        state: State::Running,
+        state,
         tag: 0,
-        system_call: SystemCall::Never,
+        system_call,
         only_if_wanted: false,
     };
     // SAFETY: this is a handler, and `context` is the kernel's.
@@ -63,7 +76,8 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
 /// Takes back our SIGTRAPs pending for the calling thread, which blocks them. Returns false if one
 /// is pending that is not ours; it stays pending.
 pub fn take_back() -> bool {
-    /// There is one clock a thread, and one signal for the whole process may be pending.
+    /// A thread has one, whichever of its events has sent it, and one for the whole process may be
+    /// pending.
     const MOST: usize = 4;
     const SET_BYTES: usize = 8;
     let set = 1_u64 << (libc::SIGTRAP - 1);

@@ -50,6 +50,7 @@ pub(crate) fn weigh(
         SystemCall::Counted if record.has_ticked.load(Ordering::Relaxed) != 0 => {
             weigh_system_time(event, slot, record, recorder);
         }
+        SystemCall::Returned => event.weight = record.calls_period.load(Ordering::Relaxed),
         SystemCall::Counted => {
             event.system_call = SystemCall::Check;
             event.state = State::Running;

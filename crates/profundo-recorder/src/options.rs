@@ -115,6 +115,8 @@ pub struct Options {
     pub energy: Option<PathBuf>,
     /// Whether the traffic of threads is recorded as well.
     pub traffic: bool,
+    /// Whether system calls and their errors are counted.
+    pub syscalls: bool,
     /// Whether interpreters record their garbage collections.
     pub collections: bool,
     /// The calls that interpreters count.
@@ -143,6 +145,7 @@ impl Default for Options {
             wall: None,
             energy: None,
             traffic: true,
+            syscalls: false,
             collections: false,
             calls: None,
             memory: None,

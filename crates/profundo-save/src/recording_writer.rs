@@ -213,6 +213,7 @@ impl RecordingWriter {
             let profile = self.ingest.profile_mut();
             profile.samples.clear();
             profile.traffic.clear();
+            profile.syscalls.clear();
             profile.heap.taken += profile.heap.blocks.len() as u64;
             profile.heap.blocks.clear();
             profile.heap.ends.clear();

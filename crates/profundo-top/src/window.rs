@@ -126,6 +126,7 @@ impl Window {
         profile.samples = samples;
         // It is not used here.
         profile.traffic.clear();
+        profile.syscalls.clear();
         let oldest = (self.now / SECOND).saturating_sub(LONGEST_WINDOW);
         while (self.seconds.front()).is_some_and(|&(second, _)| second < oldest) {
             self.seconds.pop_front();

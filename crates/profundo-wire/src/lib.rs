@@ -21,7 +21,7 @@
 //! that a thread or a task has in the interpreter: see [`ThreadName`] and [`TaskName`]; what it
 //! takes to walk a sample's stack again: see [`Rewalk`]; what a blocked thread waits for: see
 //! [`Wait`]; what a thread has read and written: see [`Traffic`]; what a system call was on: see
-//! [`Call`] and [`Opened`]; and what was allocated and freed: see [`Block`], [`Freed`] and
+//! [`Call`] and [`Opened`]; how often system calls were made: see [`Syscalls`]; and what was allocated and freed: see [`Block`], [`Freed`] and
 //! [`Site`]. All but the sample have their length in the low half of word 0, and a reader skips
 //! those of an unknown kind. The byte `python` of word 0 holds the state of the interpreter's lock
 //! in its low two bits and why the walk of its stack ended in the next three; the one above these
@@ -50,6 +50,7 @@ mod reader;
 pub mod recording;
 mod rewalk;
 mod sample;
+mod syscalls;
 pub mod traced;
 mod traffic;
 mod wait;
@@ -65,6 +66,7 @@ pub use python::{Gil, PythonEnd, PythonWord, python_task, python_task_code};
 pub use reader::{Error, Reader, Record};
 pub use rewalk::{REWALK_HEAD_WORDS, Rewalk, RewalkHead};
 pub use sample::{End, SAMPLE_HEAD_WORDS, SampleHead, State};
+pub use syscalls::{Syscalls, SyscallsHead};
 pub use traffic::{TRAFFIC_WORDS, Traffic};
 pub use wait::{Wait, WaitKind, wait_words};
 

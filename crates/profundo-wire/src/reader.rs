@@ -9,6 +9,7 @@ use crate::name::{
 };
 use crate::rewalk::{KIND_REWALK, REWALK_HEAD_WORDS, Rewalk, RewalkHead};
 use crate::sample::{KIND_SAMPLE, SAMPLE_HEAD_WORDS, SampleHead};
+use crate::syscalls::{KIND_SYSCALLS, Syscalls};
 use crate::traffic::{KIND_TRAFFIC, Traffic};
 use crate::wait::{KIND_WAIT, Wait};
 
@@ -63,6 +64,8 @@ pub enum Record<'a> {
     Wait(Wait<'a>),
     /// The bytes that a thread has read and written.
     Traffic(Traffic),
+    /// How often a thread has made a system call.
+    Syscalls(Syscalls<'a>),
     /// The descriptor of the preceding sample's system call.
     Call(Call),
     /// The file or other object behind a descriptor.
@@ -159,6 +162,10 @@ fn other(words: &[u64]) -> Result<Option<Record<'_>>, ()> {
         }
         Some(KIND_WAIT) => Ok(Some(Record::Wait(Wait::from_words(words).ok_or(())?))),
         Some(KIND_TRAFFIC) => Ok(Some(Record::Traffic(Traffic::from_words(words).ok_or(())?))),
+        Some(KIND_SYSCALLS) => {
+            let syscalls = Syscalls::from_words(words).ok_or(())?;
+            Ok(Some(Record::Syscalls(syscalls)))
+        }
         Some(KIND_CALL) => Ok(Some(Record::Call(Call::from_words(words).ok_or(())?))),
         Some(KIND_OPENED) => Ok(Some(Record::Opened(Opened::from_words(words).ok_or(())?))),
         Some(KIND_BLOCK) => Ok(Some(Record::Block(Block::from_words(words).ok_or(())?))),

@@ -5,6 +5,10 @@ use crate::python::{Gil, PythonEnd};
 /// Words before the addresses.
 pub const SAMPLE_HEAD_WORDS: usize = 5;
 
+/// The place of a call's error in the weight, above the number of calls.
+const ERROR_SHIFT: u32 = 48;
+const MOST_CALLS: u64 = (1 << ERROR_SHIFT) - 1;
+
 /// The record kind in the top byte of word 0.
 pub(crate) const KIND_SAMPLE: u64 = 1;
 
@@ -22,6 +26,8 @@ pub enum State {
     WallWaiting = 4,
     /// In an allocator: the first address is the return address of that call.
     Allocating = 5,
+    /// Back from a system call, one of many: see [`SampleHead::returned`].
+    Returning = 6,
 }
 
 /// The reason why the walk of the native stack ended.
@@ -65,7 +71,7 @@ pub struct SampleHead {
     pub gil: Gil,
     /// The raw cycle counter.
     pub clock: u64,
-    /// The nanoseconds that the sample stands for.
+    /// The nanoseconds that the sample stands for; [`State::Returning`] has calls and an error.
     pub weight: u64,
     /// The task's number; 0 for the thread's own root task.
     pub task: u64,
@@ -92,6 +98,18 @@ impl SampleHead {
             self.task,
             u64::from(self.thread) << 32 | u64::from(self.tid),
         ]
+    }
+
+    /// The weight of a sample behind a system call: the calls that it stands for, and the error of
+    /// this one, 0 for none.
+    pub fn weight_of_calls(calls: u64, error: u32) -> u64 {
+        u64::from(error) << ERROR_SHIFT | calls.min(MOST_CALLS)
+    }
+
+    /// The calls that a sample behind a system call stands for, and the error of this one.
+    pub fn returned(&self) -> (u64, u32) {
+        let calls = self.weight & MOST_CALLS;
+        (calls, (self.weight >> ERROR_SHIFT) as u32)
     }
 
     /// Reads the words back; `None` if word 0 is not that of a sample.
@@ -124,6 +142,7 @@ impl State {
             Self::WallRunning,
             Self::WallWaiting,
             Self::Allocating,
+            Self::Returning,
         ]
         .into_iter()
         .find(|state| *state as u8 == code)

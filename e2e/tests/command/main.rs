@@ -37,6 +37,7 @@ mod processes;
 mod python;
 mod signals;
 mod surroundings;
+mod syscalls;
 mod threads;
 mod tools;
 mod trace_messages;

@@ -3,7 +3,7 @@
 
 use profundo_model::{
     Block, Call, Copied, Gathered, Line, Many, Moment, Nanos, Profile, Sample, Site, StringId,
-    Taken, TaskId, Traffic,
+    SyscallCount, Taken, TaskId, Traffic,
 };
 
 use super::Rows;
@@ -20,6 +20,15 @@ pub(super) fn add(profile: &mut Profile, input: &Profile, rows: &Rows, sites: &m
         ..*row
     });
     profile.traffic.extend(traffic);
+    let syscalls = input.syscalls.iter().map(|row| SyscallCount {
+        thread: rows.thread(row.thread),
+        from: rows.time(row.from),
+        to: rows.time(row.to),
+        call: rows.maps.strings[row.call.index()],
+        stack: row.stack.map(|stack| rows.maps.stacks[stack.index()]),
+        ..*row
+    });
+    profile.syscalls.extend(syscalls);
     add_heap(profile, input, rows, sites);
     let calls = input.traced.calls.iter().map(|call| Call {
         thread: rows.thread(call.thread),

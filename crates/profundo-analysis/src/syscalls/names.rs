@@ -6,6 +6,88 @@ pub(super) fn is_call(name: &str) -> bool {
     CALLS.binary_search(&name).is_ok()
 }
 
+/// The calls by which a C library's function of this name is carried out, if there are others than
+/// the one of its name. Which one it is depends on the library and the machine.
+pub(super) fn calls_of(name: &str) -> &'static [&'static str] {
+    match CARRIED_OUT_BY.binary_search_by_key(&name, |(name, _)| name) {
+        Ok(at) => CARRIED_OUT_BY[at].1,
+        Err(_) => &[],
+    }
+}
+
+/// In the order of the alphabet.
+#[rustfmt::skip]
+const CARRIED_OUT_BY: [(&str, &[&str]); 68] = [
+    ("accept", &["accept4"]),
+    ("access", &["faccessat", "faccessat2"]),
+    ("chmod", &["fchmodat", "fchmodat2"]),
+    ("chown", &["fchownat"]),
+    ("creat", &["openat", "open"]),
+    ("dup2", &["dup3"]),
+    ("epoll_create", &["epoll_create1"]),
+    ("epoll_wait", &["epoll_pwait"]),
+    ("eventfd", &["eventfd2"]),
+    ("fork", &["clone"]),
+    ("fstat", &["newfstatat"]),
+    ("fstat64", &["fstat", "newfstatat"]),
+    ("fstatat", &["newfstatat"]),
+    ("fstatat64", &["newfstatat"]),
+    ("ftruncate64", &["ftruncate"]),
+    ("futimesat", &["utimensat"]),
+    ("fxstat", &["fstat", "newfstatat"]),
+    ("getdents", &["getdents64"]),
+    ("getrlimit", &["prlimit64"]),
+    ("inotify_init", &["inotify_init1"]),
+    ("lchown", &["fchownat"]),
+    ("link", &["linkat"]),
+    ("lseek64", &["lseek"]),
+    ("lstat", &["newfstatat"]),
+    ("lstat64", &["lstat", "newfstatat"]),
+    ("lxstat", &["lstat", "newfstatat"]),
+    ("mkdir", &["mkdirat"]),
+    ("mknod", &["mknodat"]),
+    ("mmap64", &["mmap"]),
+    ("nanosleep", &["clock_nanosleep"]),
+    ("open", &["openat"]),
+    ("open64", &["openat", "open"]),
+    ("openat64", &["openat"]),
+    ("pause", &["ppoll"]),
+    ("pipe", &["pipe2"]),
+    ("poll", &["ppoll"]),
+    ("posix_fadvise", &["fadvise64"]),
+    ("posix_fallocate", &["fallocate"]),
+    ("pread", &["pread64"]),
+    ("preadv64", &["preadv"]),
+    ("preadv64v2", &["preadv2"]),
+    ("pwrite", &["pwrite64"]),
+    ("pwritev64", &["pwritev"]),
+    ("pwritev64v2", &["pwritev2"]),
+    ("readlink", &["readlinkat"]),
+    ("recv", &["recvfrom"]),
+    ("rename", &["renameat", "renameat2"]),
+    ("rmdir", &["unlinkat"]),
+    ("select", &["pselect6"]),
+    ("send", &["sendto"]),
+    ("sendfile64", &["sendfile"]),
+    ("setrlimit", &["prlimit64"]),
+    ("signalfd", &["signalfd4"]),
+    ("sigsuspend", &["rt_sigsuspend"]),
+    ("sigtimedwait", &["rt_sigtimedwait"]),
+    ("sleep", &["clock_nanosleep", "nanosleep"]),
+    ("stat", &["newfstatat"]),
+    ("stat64", &["stat", "newfstatat"]),
+    ("symlink", &["symlinkat"]),
+    ("truncate64", &["truncate"]),
+    ("unlink", &["unlinkat"]),
+    ("usleep", &["clock_nanosleep", "nanosleep"]),
+    ("utime", &["utimensat"]),
+    ("utimes", &["utimensat"]),
+    ("vfork", &["clone"]),
+    ("wait", &["wait4"]),
+    ("waitpid", &["wait4"]),
+    ("xstat", &["stat", "newfstatat"]),
+];
+
 /// In the order of the alphabet.
 #[rustfmt::skip]
 const CALLS: [&str; 389] = [
@@ -78,6 +160,11 @@ mod tests {
         for name in ["read", "openat", "futex", "pread", "write"] {
             assert!(is_call(name), "{name}");
         }
+        assert!(CARRIED_OUT_BY.is_sorted_by_key(|(name, _)| name));
+        let made = CARRIED_OUT_BY.iter().flat_map(|(_, calls)| calls.iter());
+        assert!(made.into_iter().all(|call| is_call(call)));
+        assert_eq!(calls_of("waitpid"), ["wait4"]);
+        assert!(calls_of("read").is_empty());
         assert!(!is_call("memcpy") && !is_call("malloc") && !is_call(""));
     }
 }

@@ -47,6 +47,9 @@ pub struct Recording {
     /// Record where threads wait, too, and for how long; and what they read and write
     #[arg(long)]
     pub wall: bool,
+    /// Count each system call and its errors, and record where threads wait, too
+    #[arg(long)]
+    pub syscalls: bool,
     /// Count the energy that the machine uses meanwhile, and estimate what of it is the program's
     #[arg(long)]
     pub energy: bool,
@@ -124,6 +127,9 @@ pub struct Attached {
     /// Record where threads wait, too, and for how long; and what they read and write
     #[arg(long)]
     pub wall: bool,
+    /// Count each system call and its errors, and record where threads wait, too
+    #[arg(long)]
+    pub syscalls: bool,
     /// Count the energy that the machine uses meanwhile, and estimate what of it is the program's
     #[arg(long)]
     pub energy: bool,
@@ -156,6 +162,11 @@ impl Attached {
         self.memory.then_some(SAMPLED)
     }
 
+    /// True if waits are recorded.
+    pub fn has_waits(&self) -> bool {
+        self.wall || self.syscalls
+    }
+
     /// The time between two samples in nanoseconds.
     pub fn period(&self) -> u64 {
         period_of(self.rate)
@@ -171,6 +182,7 @@ impl Recording {
             rate: 10.0,
             duration: None,
             wall: false,
+            syscalls: false,
             energy: false,
             memory: Some(MemoryChoice::Exact),
             memory_sample: None,
@@ -194,6 +206,11 @@ impl Recording {
         }
         self.wall |= matches!(what, What::Io | What::Syscalls);
         self
+    }
+
+    /// True if waits are recorded.
+    pub fn has_waits(&self) -> bool {
+        self.wall || self.syscalls
     }
 
     /// True if processes that the program starts are recorded too.

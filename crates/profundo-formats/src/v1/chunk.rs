@@ -42,6 +42,7 @@ pub(super) const SOURCE_FILES: Kind = *b"SRCF";
 pub(super) const CODES: Kind = *b"CODE";
 pub(super) const MAPPINGS: Kind = *b"MAPS";
 pub(super) const TRAFFIC: Kind = *b"TRAF";
+pub(super) const SYSCALLS: Kind = *b"SYSC";
 pub(super) const HEAP: Kind = *b"HEAP";
 pub(super) const BLOCKS: Kind = *b"BLCK";
 pub(super) const ENDS: Kind = *b"FREE";

@@ -12,7 +12,8 @@ use super::code::value_of;
 use super::column::Columns;
 use super::sample::LastSeen;
 use super::{
-    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, traced, traffic,
+    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, syscalls, traced,
+    traffic,
 };
 use crate::{Damage, Error, Warning};
 
@@ -142,6 +143,7 @@ impl Decoder {
             chunk::SOURCES => (self.sources, name::sources::decode),
             chunk::SOURCE_FILES => (self.source_files, source_file::decode),
             chunk::TRAFFIC => (self.profile.traffic.len(), traffic::decode),
+            chunk::SYSCALLS => (self.profile.syscalls.len(), syscalls::decode),
             chunk::HEAP => (0, heap::sampling::decode),
             chunk::BLOCKS => (self.profile.heap.blocks.len(), heap::blocks::decode),
             chunk::COPIES => (self.profile.heap.copies.len(), heap::copies::decode),
@@ -185,6 +187,7 @@ impl Decoder {
             let has_ids = ![
                 chunk::SAMPLES,
                 chunk::TRAFFIC,
+                chunk::SYSCALLS,
                 chunk::BLOCKS,
                 chunk::COPIES,
                 chunk::ENDS,

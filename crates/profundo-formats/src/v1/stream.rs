@@ -8,7 +8,8 @@ use std::io::Write;
 use std::ops::Range;
 
 use profundo_model::{
-    Block, FrameId, Gauge, Meta, Module, Process, Profile, Sample, Site, Task, Thread, Traffic,
+    Block, FrameId, Gauge, Meta, Module, Process, Profile, Sample, Site, SyscallCount, Task,
+    Thread, Traffic,
 };
 
 use super::chunk::{self, Kind};
@@ -73,6 +74,17 @@ impl<W: Write> Stream<W> {
     /// Appends the traffic of threads.
     pub(crate) fn traffic(&mut self, profile: &Profile, rows: &[Traffic]) -> Result<(), Error> {
         self.encoder.traffic(profile, rows)?;
+        self.remember(profile);
+        Ok(())
+    }
+
+    /// Appends counts of system calls.
+    pub(crate) fn syscalls(
+        &mut self,
+        profile: &Profile,
+        rows: &[SyscallCount],
+    ) -> Result<(), Error> {
+        self.encoder.syscalls(profile, rows)?;
         self.remember(profile);
         Ok(())
     }

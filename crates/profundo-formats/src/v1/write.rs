@@ -5,14 +5,16 @@ use std::io::Write;
 use std::ops::Range;
 
 use profundo_model::{
-    Block, Gauge, Growing, LocationKind, Meta, Profile, Sample, Sampling, Tracing, Traffic,
+    Block, Gauge, Growing, LocationKind, Meta, Profile, Sample, Sampling, SyscallCount, Tracing,
+    Traffic,
 };
 
 use super::chunk::{self, ChunkWriter, Kind};
 use super::column::Payload;
 use super::sample::LastSeen;
 use super::{
-    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, traced, traffic,
+    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, syscalls, traced,
+    traffic,
 };
 use crate::Error;
 
@@ -34,6 +36,7 @@ pub(crate) fn write(profile: &Profile, out: &mut dyn Write, offset: usize) -> Re
         encoder.samples(profile, batch)?;
     }
     encoder.traffic(profile, &profile.traffic)?;
+    encoder.syscalls(profile, &profile.syscalls)?;
     encoder.heap(profile, &profile.heap.blocks)?;
     encoder.gauges(profile, &profile.heap.gauges)?;
     encoder.the_rest(profile)?;
@@ -57,6 +60,7 @@ pub(super) struct Written {
     pub(super) codes: usize,
     pub(super) mappings: usize,
     pub(super) traffic: usize,
+    pub(super) syscalls: usize,
     pub(super) sampling: Sampling,
     pub(super) blocks: usize,
     pub(super) copies: usize,
@@ -87,6 +91,7 @@ impl Default for Written {
             codes: 0,
             mappings: 0,
             traffic: 0,
+            syscalls: 0,
             sampling: Sampling::None,
             blocks: 0,
             copies: 0,
@@ -151,6 +156,30 @@ impl<W: Write> Encoder<W> {
             let payload = traffic::encode(part, self.written.traffic);
             self.out.write(chunk::TRAFFIC, payload.as_bytes())?;
             self.written.traffic += part.len();
+        }
+        Ok(())
+    }
+
+    /// Counts of system calls, behind the rows that they need.
+    pub(super) fn syscalls(
+        &mut self,
+        profile: &Profile,
+        rows: &[SyscallCount],
+    ) -> Result<(), Error> {
+        for part in rows.chunks(ROWS) {
+            let (mut threads, mut strings) = (Need::default(), Need::default());
+            let mut stacks = Need::default();
+            for row in part {
+                threads.row(row.thread.index());
+                strings.row(row.call.index());
+                row.stack.iter().for_each(|stack| stacks.row(stack.index()));
+            }
+            self.strings(profile, strings.0)?;
+            self.threads(profile, threads.0)?;
+            self.stacks(profile, stacks.0)?;
+            let payload = syscalls::encode(part, self.written.syscalls);
+            self.out.write(chunk::SYSCALLS, payload.as_bytes())?;
+            self.written.syscalls += part.len();
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ pub fn dump(profile: &Profile) -> String {
         source_files,
         growing,
         traffic,
+        syscalls,
         heap,
         traced,
         samples,
@@ -54,6 +55,7 @@ pub fn dump(profile: &Profile) -> String {
     table(&mut out, "code", growing.codes.iter());
     table(&mut out, "mapping", growing.mappings.iter());
     table(&mut out, "traffic", traffic.iter());
+    table(&mut out, "system calls", syscalls.iter());
     if heap.sampling != profundo_model::Sampling::None {
         writeln!(out, "{:?}", heap.sampling).unwrap();
     }

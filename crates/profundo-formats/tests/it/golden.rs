@@ -60,6 +60,10 @@ fn the_writer_writes_as_ever() {
     );
     // `full-gauges` is from the time when the bytes in use could not be unknown.
     same_bytes("full-in-use-joins", &crate::write(&crate::small::gauged()));
+    same_bytes(
+        "full-syscalls",
+        &crate::write(&crate::small::with_syscalls()),
+    );
     same_bytes("full-traced-joins", &crate::write(&crate::small::traced()));
     same_bytes(
         "full-source-files-joins",

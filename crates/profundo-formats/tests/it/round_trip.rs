@@ -32,6 +32,7 @@ fn every_field_comes_back() {
     check(&Profile::default());
     check(&small::small());
     check(&small::gauged());
+    check(&small::with_syscalls());
     check(&small::traced());
     check(&Profile::from_folded("main;work 3\nmain;idle 1").unwrap());
 }

@@ -360,6 +360,30 @@ pub fn reading() -> Profile {
     profile
 }
 
+/// The small profile, with counts of its threads' system calls.
+pub fn with_syscalls() -> Profile {
+    let mut profile = small();
+    let read = profile.strings.intern("read");
+    let row = |number: u64| SyscallCount {
+        thread: ThreadId(number as u32 % 2),
+        from: Nanos(number * 1_000_000_000),
+        to: Nanos(number * 1_100_000_000),
+        call: read,
+        error: number as u32 % 3 * 11,
+        count: u64::MAX >> (number * 9),
+        ..SyscallCount::default()
+    };
+    profile.syscalls = (0..4).map(row).collect();
+    let stack = profile.samples.last().map(|sample| sample.stack);
+    profile.syscalls.push(SyscallCount {
+        call: StringId::default(),
+        stack,
+        samples: 3,
+        ..row(4)
+    });
+    profile
+}
+
 /// The small profile, with memory of its processes.
 pub fn gauged() -> Profile {
     let mut profile = small();

@@ -18,6 +18,7 @@ fn streamed(whole: &Profile, parts: usize) -> Vec<u8> {
     let mut growing = whole.clone();
     growing.samples.clear();
     growing.traffic.clear();
+    growing.syscalls.clear();
     growing.heap.gauges.clear();
     growing.sources = Default::default();
     growing.meta.notes.clear();

@@ -41,6 +41,7 @@ impl Ingest {
         let profile = &mut self.profile;
         profile.samples.clear();
         profile.traffic.clear();
+        profile.syscalls.clear();
         // Their numbers stay in use.
         let sites = std::mem::take(&mut profile.heap.sites);
         let empty = |site: Site| Site {

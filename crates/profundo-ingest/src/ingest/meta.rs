@@ -44,7 +44,7 @@ pub(super) fn state(state: profundo_wire::State) -> State {
         profundo_wire::State::System => State::System,
         profundo_wire::State::WallRunning => State::WallRunning,
         profundo_wire::State::WallWaiting => State::WallWaiting,
-        profundo_wire::State::Allocating => State::Running,
+        profundo_wire::State::Allocating | profundo_wire::State::Returning => State::Running,
     }
 }
 

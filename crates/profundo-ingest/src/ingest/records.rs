@@ -3,7 +3,8 @@
 use profundo_model::{LocationId, Loss, Nanos, Profile, Sample, StackId, StringId};
 use profundo_wire::recording::Event;
 use profundo_wire::{
-    Call, End, PythonEnd, Reader, Record, SampleHead, State, TaskName, ThreadName, Traffic, Wait,
+    Call, End, PythonEnd, Reader, Record, SampleHead, State, Syscalls, TaskName, ThreadName, Traffic,
+    Wait,
 };
 
 use super::Ingest;
@@ -26,6 +27,7 @@ impl Ingest {
                 Ok(Record::ThreadName(record)) => self.thread_name(process, &record),
                 Ok(Record::TaskName(record)) => self.task_name(process, &record),
                 Ok(Record::Traffic(record)) => self.traffic(process, record),
+                Ok(Record::Syscalls(record)) => self.syscalls(process, &record),
                 Ok(Record::Opened(record)) => {
                     let (program, _) = self.programs.get(process, &mut self.profile);
                     program.files.open(&mut self.profile, &record);
@@ -91,6 +93,18 @@ impl Ingest {
         }
     }
 
+    fn syscalls(&mut self, process: u32, record: &Syscalls<'_>) {
+        let head = record.head;
+        let (program, shared) = self.programs.get(process, &mut self.profile);
+        program.adopt(&self.profile, head.thread, head.tid);
+        let (profile, numbers) = (&mut self.profile, &mut shared.numbers);
+        let thread = (program.threads).thread(profile, numbers, head.thread, head.tid);
+        if !self.clock.is_before(head.from) {
+            let call = self.profile.strings.intern(&record.call());
+            self.readings.add_syscalls(thread, call, head);
+        }
+    }
+
     /// The last sample was in a system call on a file.
     fn call(&mut self, process: u32, call: &Call) {
         let (program, _) = self.programs.get(process, &mut self.profile);
@@ -143,7 +157,8 @@ impl Ingest {
                 program.stacks.task_name(task)
             });
         let is_allocation = head.state == State::Allocating;
-        if !is_allocation {
+        let is_call = head.state == State::Returning;
+        if !is_allocation && !is_call {
             count_cut(head, &mut profile.meta.loss);
         }
         let sample = Sample {
@@ -160,6 +175,7 @@ impl Ingest {
         match is_allocation {
             true => self.samples.allocating = Some(sample),
             false if self.clock.is_before(head.clock) => {}
+            false if is_call => self.readings.add_sampled_call(thread, stack, head),
             false => self.samples.push(sample),
         }
         if program.generates {

@@ -1,5 +1,6 @@
 //! The kernel's perf events, opened on other processes.
 
+mod call_clock;
 mod clock;
 mod instructions;
 mod mapping;
@@ -9,20 +10,23 @@ mod ring;
 mod sampler;
 mod sideband;
 mod switches;
+mod syscalls;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use perf_event_open_sys::bindings::perf_event_attr;
 
+pub use call_clock::CallClock;
 pub use clock::{Signal, TaskClock, may_trap, send_to_thread, task_clock};
 pub use instructions::Instructions;
 pub use mapping::Mapping;
 pub use native_calls::FunctionCounters;
-pub use record::{Record, Sample};
+pub use record::{Record, Returned, Sample};
 pub use sampler::{Counter, Gathered, Sampled, Sampler, kernel_is_permitted};
 pub use sideband::SideBand;
 pub use switches::Switches;
+pub use syscalls::{Begins, SyscallExits, Uncounted};
 
 /// The requests that perf events take, as `_IO('$', n)` and `_IOW('$', n, u64)`.
 mod request {
@@ -30,6 +34,7 @@ mod request {
     pub(super) const DISABLE: u64 = 0x2401;
     pub(super) const PERIOD: u64 = 0x4008_2404;
     pub(super) const SET_OUTPUT: u64 = 0x2405;
+    pub(super) const FILTER: u64 = 0x4008_2406;
 }
 
 /// Opens an event.
@@ -64,8 +69,8 @@ fn control(event: &OwnedFd, request: u64, argument: usize) -> io::Result<()> {
     }
 }
 
-fn set_period(event: &OwnedFd, nanoseconds: u64) {
-    let period = &raw const nanoseconds as usize;
+fn set_period(event: &OwnedFd, period: u64) {
+    let period = &raw const period as usize;
     // Where it fails the clock goes on as before; weights are then off by the difference.
     let _ = control(event, request::PERIOD, period);
 }

@@ -191,6 +191,69 @@ pub fn switch(kind: u32, misc: u16, body: &[u8]) -> Option<Switch> {
     })
 }
 
+/// A system call that has returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Returned {
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// The number of the call.
+    pub number: i64,
+    /// Its result.
+    pub result: i64,
+    /// The address of the program's next instruction; 0 where it is not known.
+    pub next: u64,
+    /// Whether a 32-bit program has made it: its calls have other numbers.
+    pub is_of_32_bits: bool,
+}
+
+impl Returned {
+    /// The error of its result; 0 for none.
+    pub fn error(&self) -> u32 {
+        match self.result {
+            result @ -4095..=-1 => result.unsigned_abs() as u32,
+            _ => 0,
+        }
+    }
+}
+
+/// Parses a call that has returned: `TID | RAW | REGS_USER`, the latter with one register.
+pub fn returned(kind: u32, body: &[u8]) -> Option<Returned> {
+    const ABI_32: u64 = 1;
+    if kind != SAMPLE {
+        return None;
+    }
+    let mut at = Cursor(body);
+    let (pid, tid) = (at.u32()?, at.u32()?);
+    let size = at.u32()? as usize;
+    let mut raw = Cursor(at.bytes(size)?);
+    let _common = raw.u64()?;
+    let (number, result) = (raw.u64()? as i64, raw.u64()? as i64);
+    let abi = at.u64()?;
+    let next = match abi {
+        0 => 0,
+        _ => at.u64()?,
+    };
+    Some(Returned {
+        pid,
+        tid,
+        number,
+        result,
+        next,
+        is_of_32_bits: abi == ABI_32,
+    })
+}
+
+/// The number of records that were lost, according to this one.
+pub fn lost(kind: u32, body: &[u8]) -> u64 {
+    let mut at = Cursor(body);
+    match (kind, at.u64(), at.u64()) {
+        (LOST, Some(_), Some(count)) => count,
+        _ => 0,
+    }
+}
+
 /// The registers that are asked for, as bits of the kernel's numbers: all but the segments.
 pub const REGISTERS: u64 = 0x00FF_01FF;
 
@@ -324,9 +387,30 @@ mod tests {
                 let _ = (sample(misc, body, false), sample(misc, body, true));
                 for kind in 0..20 {
                     let _ = (side(kind, misc, body), switch(kind, misc, body));
+                    let _ = (returned(kind, body), lost(kind, body));
                 }
             }
         });
+    }
+
+    #[test]
+    fn a_call_that_has_returned() {
+        let mut body = bytes(&[7 << 32 | 5]);
+        body.extend(28_u32.to_le_bytes());
+        body.extend(bytes(&[99, 257, -2_i64 as u64]));
+        body.extend([0; 4]);
+        body.extend(bytes(&[2, 0x7f00]));
+        let call = returned(SAMPLE, &body).unwrap();
+        assert_eq!((call.pid, call.tid, call.number), (5, 7, 257));
+        assert_eq!((call.error(), call.next, call.is_of_32_bits), (2, 0x7f00, false));
+        let with = |result| Returned { result, ..call };
+        let errors = [0, 5, -1, -4095, -4096, i64::MIN].map(|result| with(result).error());
+        assert_eq!(errors, [0, 0, 1, 4095, 0, 0]);
+        assert!(returned(LOST, &body).is_none());
+        assert_eq!(lost(LOST, &bytes(&[1, 12])), 12);
+        for cut in 0..body.len() {
+            assert!(returned(SAMPLE, &body[..cut]).is_none());
+        }
     }
 
     #[test]

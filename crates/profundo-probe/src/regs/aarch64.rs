@@ -52,6 +52,19 @@ pub fn is_syscall_at(ip: u64) -> bool {
     copied >= 4 && code[..4] == SVC_0 || copied == 8 && code[4..] == SVC_0
 }
 
+/// Whether the instruction before this one is a system call.
+pub fn is_behind_syscall(ip: u64) -> bool {
+    const SVC_0: [u8; 4] = [0x01, 0x00, 0x00, 0xd4];
+    let mut code = [0u8; 4];
+    sys::copy_checked(ip.wrapping_sub(4), &mut code) == code.len() && code == SVC_0
+}
+
+/// The error of the system call that a thread has just returned from: unknown, because the first
+/// register is not kept.
+pub fn error_of(_: &General) -> u32 {
+    0
+}
+
 /// The descriptor of a system call: unknown, because the result has replaced it.
 pub fn descriptor(_: &Regs, _: &General) -> Option<u32> {
     None

@@ -82,6 +82,18 @@ pub fn is_syscall_at(ip: u64) -> bool {
     copied >= 2 && code[..2] == SYSCALL || copied == 4 && code[2..] == SYSCALL
 }
 
+/// Whether the instruction before this one is a system call.
+pub fn is_behind_syscall(ip: u64) -> bool {
+    const SYSCALL: [u8; 2] = [0x0f, 0x05];
+    let mut code = [0u8; 2];
+    sys::copy_checked(ip.wrapping_sub(2), &mut code) == code.len() && code == SYSCALL
+}
+
+/// The error of the system call that a thread has just returned from; 0 for none.
+pub fn error_of(general: &General) -> u32 {
+    super::error_in(general.0[0])
+}
+
 /// The descriptor of the system call that a thread has just returned from, if it had one.
 ///
 /// The `syscall` instruction leaves the address behind it in `rcx`, and keeps the first argument. A

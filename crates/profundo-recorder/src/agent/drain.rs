@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use profundo_probe::shared::CHUNKS;
 use profundo_session::{Directory, SumsMap};
-use profundo_wire::{Reader, Record};
+use profundo_wire::{Reader, Record, State};
 
 use super::{Agent, Words};
 
@@ -75,6 +75,10 @@ impl Agent {
                 _ => continue,
             };
             first = first.min(head.clock);
+            // It stands for calls, not for time.
+            if head.state == State::Returning {
+                continue;
+            }
             let index = (head.thread as usize).wrapping_sub(1);
             let at = match last.filter(|&at| self.is_thread(at, index)) {
                 Some(at) => Some(at),

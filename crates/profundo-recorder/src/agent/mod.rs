@@ -1,6 +1,7 @@
 //! A process with an agent: its ring is drained, and its threads get clocks.
 
 mod blocking;
+mod call_clocks;
 mod clocks;
 mod drain;
 mod signal;
@@ -17,6 +18,7 @@ use profundo_probe::shared::{COMMAND_BYTES, Header, Ring, start_kind};
 use profundo_session::{RingMap, SumsMap};
 use profundo_wire::recording::LossCounts;
 
+pub(crate) use call_clocks::CallRates;
 pub(crate) use words::Words;
 
 use threads::Thread;
@@ -217,6 +219,9 @@ impl Agent {
                 Some(clock) => clock.disable(),
                 None => {}
             }
+            if !running {
+                thread.calls.close();
+            }
             let cpu = thread.cpu_now(self.pid, record);
             if running {
                 thread.alive.go(now);
@@ -238,6 +243,7 @@ impl Agent {
     pub(crate) fn close_clocks(&mut self) {
         for thread in &mut self.threads {
             thread.clock = None;
+            thread.calls.close();
         }
     }
 

@@ -95,6 +95,7 @@ impl Agent {
         let map = Arc::clone(&self.map);
         let mut threads = std::mem::take(&mut self.threads);
         for thread in &mut threads {
+            thread.calls.close();
             let Some(clock) = thread.clock.take() else {
                 continue;
             };
@@ -123,6 +124,9 @@ impl Agent {
         if is_wanted != self.is_silent {
             self.is_silent = is_wanted;
             for thread in &mut self.threads {
+                if is_wanted {
+                    thread.calls.close();
+                }
                 let Some(clock) = &thread.clock else { continue };
                 if is_wanted {
                     clock.disable();

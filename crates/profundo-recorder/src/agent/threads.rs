@@ -14,6 +14,7 @@ use profundo_probe::random::PeriodDraw;
 use profundo_wire::recording::{Event, ThreadInfo};
 
 use super::blocking::{Checked, Rests, blocking_sample, suspicious};
+use super::call_clocks::ThreadCalls;
 use super::{Agent, ClockPlan};
 
 /// A thread of the process.
@@ -23,6 +24,8 @@ pub(super) struct Thread {
     pub(super) tid: u32,
     pub(super) name: [u8; 16],
     pub(super) clock: Option<TaskClock>,
+    /// The clock that samples its system calls.
+    pub(super) calls: ThreadCalls,
     /// CPU time, where no clock counts it, and the time that the thread was alive.
     pub(super) cpu: Account,
     pub(super) alive: Account,
@@ -69,6 +72,7 @@ impl Agent {
                 tid,
                 name: [0; 16],
                 clock: None,
+                calls: ThreadCalls::default(),
                 cpu: Account::default(),
                 alive: Account::default(),
                 samples: 0,

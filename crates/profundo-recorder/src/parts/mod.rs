@@ -13,6 +13,7 @@ mod generated;
 mod naming;
 mod native_calls;
 mod special;
+mod syscalls;
 mod traffic;
 mod unreachable;
 mod wall;
@@ -34,6 +35,7 @@ use gauge::Gauge;
 use generated::Generated;
 use native_calls::Tallies;
 use special::Special;
+use syscalls::Syscalls;
 use unreachable::Unreachable;
 use wall::Wall;
 
@@ -138,6 +140,7 @@ pub(crate) struct Parts {
     allocations: Allocations,
     pub(crate) special: Special,
     calls: Calls,
+    pub(crate) syscalls: Syscalls,
     tallies: Tallies,
     unreachable: Unreachable,
     gauge: Gauge,
@@ -153,6 +156,7 @@ impl Parts {
             allocations: Allocations::default(),
             special: Special::default(),
             calls: Calls,
+            syscalls: Syscalls::default(),
             tallies: Tallies::default(),
             unreachable: Unreachable,
             gauge: Gauge::new(options),
@@ -162,7 +166,7 @@ impl Parts {
 
     /// All parts, in the order in which they are called. Programs that wait for an answer
     /// (`tallies`, `unreachable`) come before readings that take time (`gauge`).
-    pub(crate) fn all(&mut self) -> [&mut dyn Part; 9] {
+    pub(crate) fn all(&mut self) -> [&mut dyn Part; 10] {
         [
             &mut self.wall,
             &mut self.generated,
@@ -171,6 +175,7 @@ impl Parts {
             &mut self.calls,
             &mut self.tallies,
             &mut self.unreachable,
+            &mut self.syscalls,
             &mut self.gauge,
             &mut self.energy,
         ]

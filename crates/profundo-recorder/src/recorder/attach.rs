@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use profundo_linux::perf::Begins;
 use profundo_linux::proc;
 use profundo_linux::sys;
 use profundo_permits::{Gap, may_be_read, perf_refused};
@@ -87,6 +88,7 @@ impl Recorder {
         }
         self.core.running = running;
         self.parts.wall.watch(&mut self.core, pid, &tids);
+        self.parts.syscalls.watch(&mut self.core, &tids, Begins::Later);
         let now = profundo_probe::clock::now();
         if running {
             self.parts.energy.resume(&mut self.core);

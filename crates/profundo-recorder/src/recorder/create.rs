@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use profundo_linux::account::Account;
 use profundo_linux::clock::Scale;
-use profundo_linux::perf::{SideBand, Signal, TaskClock};
+use profundo_linux::perf::{Begins, SideBand, Signal, TaskClock};
 use profundo_linux::sys;
 use profundo_permits::{may_be_read, perf_refused, without_proc};
 use profundo_probe::shared::{
@@ -148,6 +148,8 @@ impl Recorder {
             self.parts.energy.resume(&mut self.core);
         }
         self.parts.wall.watch(&mut self.core, pid, &[pid]);
+        let begins = Begins::AtExec;
+        self.parts.syscalls.watch(&mut self.core, &[pid], begins);
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         self.core.processes.expect(pid, 0, String::new(), now);
         Ok(())

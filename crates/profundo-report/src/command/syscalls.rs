@@ -1,9 +1,11 @@
-//! The time in system calls: by call, and by the line that makes it.
+//! The time in system calls, their number and their errors: by call, and by the line that makes
+//! it.
 
 use std::io;
 
 use profundo_analysis::{
-    Selection, SyscallAmount, SyscallRow, Syscalls as Answer, Whole, syscalls as answer,
+    Selection, SyscallAmount, SyscallRow, Syscalls as Answer, Whole, error_name,
+    syscalls as answer,
 };
 use profundo_model::{Profile, State};
 
@@ -48,6 +50,11 @@ impl Syscalls {
         self.limit = rows;
         self
     }
+
+    fn answer(&self, profile: &Profile, selection: &Selection) -> Answer {
+        let choices = &self.options.choices;
+        answer(profile, selection, &choices.filter, choices.shown)
+    }
 }
 
 impl View for Syscalls {
@@ -68,13 +75,18 @@ impl View for Syscalls {
         if write_empty(page, &self.options.choices, selection)? {
             return Ok(());
         }
-        let found = answer(profile, selection, self.options.choices.shown);
+        let found = self.answer(profile, selection);
         let names = Names::of_places(profile, found.lines.iter().filter_map(|row| row.at));
         crate::quality::write_grave(page, self.options.quality, &[Whole::Threads])?;
-        let calls = calls(|_, line, row| push_call(line, row));
-        write_table(page, &calls, &found.calls, self.limit)?;
+        let is_counted = found.is_counted;
+        let calls = calls(is_counted, |_, line, row| {
+            push_call(line, row);
+            push_errors(line, row);
+        });
+        write_table(page, &calls, &found.calls, self.limit, is_counted)?;
         page.plain("")?;
-        let lines = lines(profile, |_, line, row| {
+        let is_sampled = found.is_sampled;
+        let lines = lines(profile, is_sampled, |_, line, row| {
             push_call(line, row);
             let Some(at) = row.at else { return };
             line.push("  ", Style::PLAIN);
@@ -85,32 +97,37 @@ impl View for Syscalls {
             }
             line.push(names.function(at), Style::PLAIN);
         });
-        write_table(page, &lines, &found.lines, self.limit)?;
+        write_table(page, &lines, &found.lines, self.limit, is_sampled)?;
         page.plain("")?;
         let mut line = Line::default();
-        total().push_row(page, &mut line, &found.total);
+        total(is_counted).push_row(page, &mut line, &found.total);
         line.push("in all", BOLD);
         line.truncate(page.columns);
         page.line(&mut line)?;
-        let text = match has_waits(profile) {
-            true => {
-                " how long calls waited is measured, how long they ran is sampled. How often they \
-                 were made, and how often they failed, is not recorded: that takes the kernel's \
-                 tracepoints (`perf trace -s`, `strace -c`)."
-            }
+        let times = match has_waits(profile) {
+            true => "how long calls waited is measured, how long they ran is sampled.",
             false => {
-                " only time on a CPU was recorded, and that is sampled: `--wall` records waits too. \
-                 How often calls were made, and how often they failed, is not recorded: that takes \
-                 the kernel's tracepoints (`perf trace -s`, `strace -c`)."
+                "only time on a CPU was recorded, and that is sampled: `--wall` records waits too."
             }
         };
-        page.marked("Calls:", Color::Cyan, text)?;
+        let counts = match (is_counted, profile.syscalls.is_empty()) {
+            (true, _) if is_sampled => {
+                "How often they were made, and how often they failed, is the kernel's count. Which \
+                 lines made them is sampled: 95 % of the numbers are within their ±."
+            }
+            (true, _) => "How often they were made, and how often they failed, is the kernel's count.",
+            (false, true) => {
+                "How often they were made, and how often they failed, is recorded with `--syscalls`."
+            }
+            (false, false) => "They were counted by thread and by second, so not for this selection.",
+        };
+        page.marked("Calls:", Color::Cyan, &format!(" {times} {counts}"))?;
         page.plain("")?;
         write_end(page, &self.options.choices, selection, self.options.quality)
     }
 
     fn members(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
-        let found = answer(profile, selection, self.options.choices.shown);
+        let found = self.answer(profile, selection);
         members(json, profile, &found);
     }
 }
@@ -122,14 +139,15 @@ fn has_waits(profile: &Profile) -> bool {
 
 fn members(json: &mut Json<'_>, profile: &Profile, found: &Answer) {
     json.is("has_waits", has_waits(profile));
-    total().members(json, &found.total);
-    let calls = calls(undrawn);
+    json.is("is_counted", found.is_counted);
+    total(found.is_counted).members(json, &found.total);
+    let calls = calls(found.is_counted, undrawn);
     json.array("calls", |json| {
         for row in &found.calls {
-            json.row("", |json| calls.members(json, row));
+            json.object("", |json| calls.members(json, row));
         }
     });
-    let lines = lines(profile, undrawn);
+    let lines = lines(profile, found.is_sampled, undrawn);
     json.array("lines", |json| {
         for row in &found.lines {
             json.object("", |json| lines.members(json, row));
@@ -144,11 +162,20 @@ fn push_call(line: &mut Line, row: &SyscallRow) {
     }
 }
 
+/// The errors of a row's calls, and how many had each.
+fn push_errors(line: &mut Line, row: &SyscallRow) {
+    for (number, (error, count)) in row.errors.iter().enumerate() {
+        let before = if number == 0 { "  " } else { ", " };
+        line.push_fmt(format_args!("{before}{} {count}", error_name(*error)), GRAY);
+    }
+}
+
 fn write_table(
     page: &mut Page<'_>,
     table: &Table<'_, SyscallRow>,
     rows: &[SyscallRow],
     limit: usize,
+    is_counted: bool,
 ) -> io::Result<()> {
     let mut line = Line::default();
     table.push_titles(&mut line);
@@ -163,12 +190,36 @@ fn write_table(
     if !rest.is_empty() {
         let mut sum = SyscallAmount::default();
         rest.iter().for_each(|row| sum += row.amount);
-        total().push_row(page, &mut line, &sum);
+        total(is_counted).push_row(page, &mut line, &sum);
         line.push_fmt(format_args!("{} more", rest.len()), GRAY);
         line.truncate(page.columns);
         page.line(&mut line)?;
     }
     Ok(())
+}
+
+/// The numbers of calls, where they were counted.
+fn numbers<'a, R: 'a>(
+    is_counted: bool,
+    amount: fn(&R) -> &SyscallAmount,
+) -> Vec<Column<'a, R>> {
+    let number = |title, number: fn(&SyscallAmount) -> u64, name| {
+        let column = Column::right(title, NUMBER).when(is_counted);
+        let column = column.text(move |row: &R| {
+            let text = match number(amount(row)) {
+                0 => String::new(),
+                number => number.to_string(),
+            };
+            (text, Style::PLAIN)
+        });
+        column.member(name, "number?", move |json, key, row| {
+            json.number_or_null(key, is_counted.then(|| number(amount(row))));
+        })
+    };
+    vec![
+        number("Calls", |amount| amount.calls, "calls"),
+        number("Failed", |amount| amount.failed, "failed_calls"),
+    ]
 }
 
 fn amounts<'a, R: 'a>(amount: fn(&R) -> &SyscallAmount) -> Vec<Column<'a, R>> {
@@ -197,24 +248,48 @@ fn amounts<'a, R: 'a>(amount: fn(&R) -> &SyscallAmount) -> Vec<Column<'a, R>> {
 }
 
 /// The columns of what all of it adds up to.
-fn total<'a>() -> Table<'a, SyscallAmount> {
-    Table::new("syscall_amount", amounts(|amount| amount))
+fn total<'a>(is_counted: bool) -> Table<'a, SyscallAmount> {
+    let mut columns = numbers(is_counted, |amount| amount);
+    columns.extend(amounts(|amount| amount));
+    Table::new("syscall_amount", columns)
 }
 
 /// The table of calls.
-fn calls<'a>(draw: impl Fn(&mut Page<'_>, &mut Line, &SyscallRow) + 'a) -> Table<'a, SyscallRow> {
+fn calls<'a>(
+    is_counted: bool,
+    draw: impl Fn(&mut Page<'_>, &mut Line, &SyscallRow) + 'a,
+) -> Table<'a, SyscallRow> {
     let call = Column::titled("System calls").last().draw(draw);
     let call = call.member("call", "text?", |json, key, row: &SyscallRow| {
         json.text_or_null(key, row.call.as_deref().unwrap_or_default());
     });
+    let call = call.member("errors", "[syscall_error]", |json, key, row| {
+        json.array(key, |json| {
+            for error in &row.errors {
+                json.row("", |json| errors().members(json, error));
+            }
+        });
+    });
     let mut columns = vec![call];
+    columns.extend(numbers(is_counted, |row: &SyscallRow| &row.amount));
     columns.extend(amounts(|row: &SyscallRow| &row.amount));
     Table::new("syscall", columns)
+}
+
+/// The errors of a call, in JSON.
+fn errors<'a>() -> Table<'a, (u32, u64)> {
+    let error = Column::json_only();
+    let error = error.member("error", "text", |json, key, row: &(u32, u64)| {
+        json.text(key, &error_name(row.0));
+    });
+    let error = error.member("calls", "number", |json, key, row| json.number(key, row.1));
+    Table::new("syscall_error", vec![error])
 }
 
 /// The table of lines.
 fn lines<'a>(
     profile: &'a Profile,
+    is_sampled: bool,
     draw: impl Fn(&mut Page<'_>, &mut Line, &SyscallRow) + 'a,
 ) -> Table<'a, SyscallRow> {
     let at = Column::titled("Lines that make them").last().draw(draw);
@@ -227,7 +302,22 @@ fn lines<'a>(
     let at = at.member("call", "text?", |json, key, row: &SyscallRow| {
         json.text_or_null(key, row.call.as_deref().unwrap_or_default());
     });
+    let range = Column::right("±", NUMBER).when(is_sampled);
+    let range = range.text(|row: &SyscallRow| {
+        let text = row.range.map(|range| range.calls.to_string());
+        (text.unwrap_or_default(), Style::PLAIN)
+    });
+    let range = range.member("calls_plus_minus", "number?", |json, key, row| {
+        json.number_or_null(key, row.range.map(|range| range.calls));
+    });
+    let range = range.member("sampled_calls", "number?", |json, key, row| {
+        json.number_or_null(key, row.range.map(|range| range.samples));
+    });
     let mut columns = vec![at];
+    let mut numbers = numbers(is_sampled, |row: &SyscallRow| &row.amount).into_iter();
+    columns.extend(numbers.next());
+    columns.push(range);
+    columns.extend(numbers);
     columns.extend(amounts(|row: &SyscallRow| &row.amount));
     Table::new("syscall_line", columns)
 }
@@ -236,8 +326,9 @@ fn lines<'a>(
 pub(super) fn schemas() -> Vec<(&'static str, Vec<String>)> {
     let profile = Profile::default();
     vec![
-        total().schema(),
-        calls(undrawn).schema(),
-        lines(&profile, undrawn).schema(),
+        total(true).schema(),
+        errors().schema(),
+        calls(true, undrawn).schema(),
+        lines(&profile, true, undrawn).schema(),
     ]
 }

@@ -21,7 +21,7 @@ Usage: cargo profundo run   [OPTIONS] [CARGO OPTIONS] [-- ARGS]
        cargo profundo bench [OPTIONS] [CARGO OPTIONS] [-- ARGS]
 
 Options (those of `profundo run`):
-      --wall, --memory[=exact], --energy, --only-mine, --no-children, --no-config
+      --wall, --syscalls, --memory[=exact], --energy, --only-mine, --no-children, --no-config
       --rate HZ, --duration SECONDS, --output FILE, --format WHAT, --limit COUNT
       --mine GLOB      code there is yours, or with a `!` a library's; your workspace's is anyway
       --dev            `run` without optimization; otherwise it builds with --release
@@ -36,8 +36,9 @@ Examples:
 ";
 
 /// Options of `profundo run`. True: a value follows.
-const OURS: [(&str, bool); 12] = [
+const OURS: [(&str, bool); 13] = [
     ("--wall", false),
+    ("--syscalls", false),
     ("--memory", false),
     ("--energy", false),
     ("--only-mine", false),

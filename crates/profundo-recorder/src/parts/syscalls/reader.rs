@@ -1,0 +1,193 @@
+//! A thread that adds up the calls as they come: a busy program fills the kernel's rings in less
+//! than the time between two turns.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use profundo_linux::perf::{Returned, SyscallExits};
+
+/// The calls of one kind, with one result, from one place of a thread's code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Kind {
+    pub(super) tid: u32,
+    pub(super) number: i64,
+    pub(super) is_of_32_bits: bool,
+    /// The error; 0 for none.
+    pub(super) error: u32,
+    /// The address of the next instruction.
+    pub(super) next: u64,
+}
+
+/// The number of calls of each kind.
+pub(super) type Counts = HashMap<Kind, u64>;
+
+/// The calls of each process since they were last taken.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    pub(super) by_process: HashMap<u32, Counts>,
+    /// The calls that were not counted, because they came too fast.
+    pub(super) lost: u64,
+}
+
+impl Sums {
+    pub(super) fn add(&mut self, call: &Returned) {
+        /// The number of a call that the kernel has forgotten: a return from a signal handler.
+        const FORGOTTEN: i64 = -1;
+        // A thread that has ended has no numbers.
+        if call.number == FORGOTTEN || call.tid == 0 || call.tid as i32 == -1 {
+            return;
+        }
+        let kind = Kind {
+            tid: call.tid,
+            number: call.number,
+            is_of_32_bits: call.is_of_32_bits,
+            error: call.error(),
+            next: call.next,
+        };
+        *(self.by_process.entry(call.pid).or_default())
+            .entry(kind)
+            .or_default() += 1;
+    }
+}
+
+/// The events, and the sums so far.
+#[derive(Debug)]
+struct Shared {
+    exits: SyscallExits,
+    sums: Sums,
+}
+
+impl Shared {
+    fn read(&mut self) {
+        let Self { exits, sums } = self;
+        sums.lost += exits.read(|call| sums.add(&call));
+    }
+}
+
+/// Reads the events. The thread ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Reader {
+    shared: Arc<Mutex<Shared>>,
+    end: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Reader {
+    pub(super) fn start(exits: SyscallExits) -> io::Result<Self> {
+        // SAFETY: a call without pointers.
+        let end = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if end < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made, and nothing else owns it.
+        let end = unsafe { OwnedFd::from_raw_fd(end) };
+        let ended = end.try_clone()?;
+        let descriptors: Vec<i32> = exits.descriptors().collect();
+        let sums = Sums::default();
+        let shared = Arc::new(Mutex::new(Shared { exits, sums }));
+        let theirs = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("profundo".into())
+            .spawn(move || watch(&theirs, &descriptors, &ended))?;
+        Ok(Self {
+            shared,
+            end,
+            thread: Some(thread),
+        })
+    }
+
+    /// Goes on with counting, or stops.
+    pub(super) fn set_running(&self, running: bool) {
+        lock(&self.shared).exits.set_running(running);
+    }
+
+    /// All calls up to now that were not taken before.
+    pub(super) fn take(&self) -> Sums {
+        let mut shared = lock(&self.shared);
+        shared.read();
+        std::mem::take(&mut shared.sums)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let one = 1_u64;
+        // SAFETY: eight bytes of ours to a descriptor of ours.
+        unsafe { libc::write(self.end.as_raw_fd(), (&raw const one).cast(), 8) };
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn watch(shared: &Mutex<Shared>, descriptors: &[i32], end: &OwnedFd) {
+    let entry = |fd| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let ours = std::iter::once(end.as_raw_fd());
+    let all = ours.chain(descriptors.iter().copied());
+    let mut polls: Vec<libc::pollfd> = all.map(entry).collect();
+    loop {
+        // SAFETY: the entries are valid and as many as said.
+        let found = unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, -1) };
+        if found < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return;
+        }
+        if polls.first().is_none_or(|end| end.revents != 0) {
+            return;
+        }
+        for poll in &mut polls {
+            // All watched processes have ended; the descriptor would stay readable.
+            if poll.revents & !libc::POLLIN != 0 {
+                poll.fd = -1;
+            }
+        }
+        lock(shared).read();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_added_up_by_their_kind() {
+        let call = Returned {
+            pid: 5,
+            tid: 7,
+            number: 0,
+            result: 10,
+            next: 0x1000,
+            is_of_32_bits: false,
+        };
+        let mut sums = Sums::default();
+        // How much was read does not matter.
+        let calls = [
+            call,
+            Returned { result: 3, ..call },
+            Returned { result: -11, ..call },
+            Returned { pid: 6, ..call },
+            Returned { number: -1, ..call },
+            Returned { tid: 0, ..call },
+        ];
+        calls.iter().for_each(|call| sums.add(call));
+        let counts = |pid| {
+            let mut counts: Vec<(u32, u64)> = (sums.by_process[&pid].iter())
+                .map(|(kind, count)| (kind.error, *count))
+                .collect();
+            counts.sort_unstable();
+            counts
+        };
+        assert_eq!(counts(5), [(0, 2), (11, 1)]);
+        assert_eq!(counts(6), [(0, 1)]);
+    }
+}

@@ -1,0 +1,155 @@
+//! System calls and their errors are counted: as many as the program is known to make, and as many
+//! as `strace` counts.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use profundo_testing::{profundo, skip};
+use serde_json::Value;
+
+use crate::program::{Program, alone, number};
+use crate::targets::{c, pythons_for, scratch, source};
+
+/// Calls of each kind, and failed ones by their error.
+type Counts = BTreeMap<String, (u64, BTreeMap<String, u64>)>;
+
+/// The calls that the loader makes to load our library: it opens, reads, maps and closes it.
+const LOADING: u64 = 25;
+
+/// The report on system calls, with these options.
+fn report(file: &Path, options: &[&str]) -> Value {
+    let mut command = Command::new(profundo());
+    let command = command.arg("report").arg(file).args(["syscalls", "--json"]);
+    let output = command.args(options).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn counts_of(report: &Value) -> Counts {
+    let rows = report["calls"].as_array().unwrap().iter();
+    let counted = rows.filter(|row| row["calls"].as_u64().is_some_and(|calls| calls > 0));
+    let of = |row: &Value| {
+        let errors = row["errors"].as_array().unwrap().iter();
+        let errors = errors.map(|error| {
+            let name = error["error"].as_str().unwrap().to_owned();
+            (name, error["calls"].as_u64().unwrap())
+        });
+        let call = row["call"].as_str().unwrap().to_owned();
+        (call, (row["calls"].as_u64().unwrap(), errors.collect()))
+    };
+    counted.map(of).collect()
+}
+
+/// The recording's counts. `None`: this machine does not permit them.
+fn recorded(program: &Program) -> Option<(Value, Counts)> {
+    let file = scratch().join(format!("syscalls-{}.profundo", number()));
+    let mut command = program.command(Some(&file));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let report = report(&file, &[]);
+    if report["is_counted"] == false {
+        let warnings = report["recording"]["warnings"].to_string();
+        assert!(warnings.contains("system calls are not counted"), "{report:#}");
+        skip("this machine does not permit counting system calls");
+        return None;
+    }
+    Some((report, counts_of(&report_of_all(&file))))
+}
+
+fn report_of_all(file: &Path) -> Value {
+    report(file, &["--limit", "1000"])
+}
+
+fn failed(counts: &Counts, call: &str, error: &str) -> u64 {
+    let errors = counts.get(call).map(|(_, errors)| errors);
+    errors.and_then(|errors| errors.get(error)).copied().unwrap_or(0)
+}
+
+#[test]
+fn calls_of_a_c_program_are_counted() {
+    let target = c("known_syscalls.c", &["-pthread"]);
+    let _alone = alone();
+    let program = Program::new(&target).options(&["--syscalls"]);
+    let Some((report, counts)) = recorded(&program) else {
+        return;
+    };
+    for (call, error, known) in [
+        ("close", "EBADF", 30_000 + 700),
+        ("read", "EAGAIN", 2000),
+        ("openat", "ENOENT", 500),
+        ("lseek", "ESPIPE", 400),
+    ] {
+        let found = failed(&counts, call, error);
+        // The loader looks for files that are not there.
+        let more = if error == "ENOENT" { LOADING } else { 0 };
+        assert!((known..=known + more).contains(&found), "{call}: {found}: {report:#}");
+    }
+    assert_eq!(counts["getpgid"], (1000, BTreeMap::new()), "{report:#}");
+    let calls: u64 = counts.values().map(|(calls, _)| calls).sum();
+    assert_eq!(report["calls"].as_u64().unwrap_or(calls), calls);
+}
+
+#[test]
+fn calls_of_a_python_program_are_counted() {
+    for python in pythons_for("known_syscalls.py") {
+        let target = source("known_syscalls.py");
+        let _alone = alone();
+        let program = Program::new(&python.path)
+            .with(&[target.as_os_str()])
+            .options(&["--syscalls"]);
+        let Some((report, counts)) = recorded(&program) else {
+            return;
+        };
+        let stats: u64 = ["newfstatat", "stat"]
+            .map(|call| failed(&counts, call, "ENOENT"))
+            .into_iter()
+            .sum();
+        // The interpreter looks for its modules.
+        assert!((2000..2400).contains(&stats), "{stats}: {report:#}");
+        assert_eq!(counts["fsync"].0, 1000, "{report:#}");
+        assert_eq!(failed(&counts, "fsync", "EBADF"), 1000, "{report:#}");
+        assert_eq!(counts["getpgid"].0, 1500, "{report:#}");
+    }
+}
+
+#[test]
+fn strace_counts_the_same() {
+    let has_strace = Command::new("strace").arg("-V").stdout(Stdio::null()).status();
+    if !has_strace.is_ok_and(|status| status.success()) {
+        return skip("there is no strace");
+    }
+    let target = c("known_syscalls.c", &["-pthread"]);
+    let _alone = alone();
+    let program = Program::new(&target).options(&["--syscalls"]);
+    let Some((report, counts)) = recorded(&program) else {
+        return;
+    };
+    let output = Command::new("strace").args(["-f", "-c"]).arg(&target).output();
+    let table = String::from_utf8(output.unwrap().stderr).unwrap();
+    let theirs = strace_counts(&table);
+    assert!(theirs.len() > 10, "{table}");
+    for (call, (calls, errors)) in theirs {
+        // Waiting for a thread or a child may take one call more.
+        let more = if call == "futex" { 3 } else { LOADING };
+        let known = calls..=calls + more;
+        let found = counts.get(&call).map_or(0, |(calls, _)| *calls);
+        assert!(known.contains(&found), "{call}: {found}: {table} {report:#}");
+        let failed: u64 = counts.get(&call).map_or(0, |(_, errors)| errors.values().sum());
+        let known = errors..=errors + more;
+        assert!(known.contains(&failed), "{call}: {failed} failed: {table} {report:#}");
+    }
+}
+
+/// The numbers of calls and of errors in a table of `strace -c`.
+fn strace_counts(table: &str) -> BTreeMap<String, (u64, u64)> {
+    let rows = table.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |at: usize| words.get(at)?.parse::<u64>().ok();
+        words.first()?.parse::<f64>().ok()?;
+        let call = (*words.last()?).to_owned();
+        let errors = if words.len() == 6 { number(4)? } else { 0 };
+        (call != "total").then_some((call, (number(3)?, errors)))
+    });
+    rows.collect()
+}
