@@ -92,6 +92,8 @@ pub struct Syscalls {
     pub lines: Vec<SyscallRow>,
     /// The total.
     pub total: SyscallAmount,
+    /// The part of the total's calls of which no line is known, because none was sampled.
+    pub unplaced: SyscallAmount,
     /// Whether calls were counted, for this selection.
     pub is_counted: bool,
     /// Whether some of them were sampled, so that lines have a number of calls.
@@ -167,23 +169,28 @@ pub fn syscalls(
         by_line.add(call, at, row);
     }
     let is_sampled = !by_line.is_empty();
-    let mut ranges = FxHashMap::default();
+    let (mut ranges, mut unplaced) = (FxHashMap::default(), SyscallAmount::default());
     if is_sampled {
         for (call, amount) in counts.amounts() {
-            for (at, estimate, range) in by_line.divide(call, amount) {
+            let parts = by_line.divide(call, amount);
+            if parts.is_empty() {
+                unplaced += amount;
+            }
+            for (at, estimate, range) in parts {
                 *lines.entry((Some(call), at)).or_default() += estimate;
                 ranges.insert((Some(call), at), range);
             }
         }
     }
     let line = |((call, at), amount): ((Option<&str>, _), _)| SyscallRow {
-        range: ranges.get(&(call, at)).copied().flatten(),
+        range: ranges.get(&(call, at)).copied(),
         ..row(call, at, amount)
     };
     Syscalls {
         calls: sorted(calls.into_iter().map(with_errors)),
         lines: sorted(lines.into_iter().map(line)),
         total,
+        unplaced,
         is_counted: counts.is_any(),
         is_sampled,
     }
@@ -398,7 +405,12 @@ mod tests {
         let rows: Vec<_> = (found.calls.iter())
             .map(|row| {
                 let amount = row.amount;
-                (row.call.as_deref().unwrap(), amount.calls, amount.failed, amount.cpu > 0)
+                (
+                    row.call.as_deref().unwrap(),
+                    amount.calls,
+                    amount.failed,
+                    amount.cpu > 0,
+                )
             })
             .collect();
         // The C library's function is the call that it makes.

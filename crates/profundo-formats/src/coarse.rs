@@ -12,8 +12,8 @@ mod gauges;
 mod syscalls;
 
 use profundo_model::{
-    Block, Gauge, Gil, Heap, Nanos, Sample, Sampling, StackId, State, StringId, SyscallCount, TaskId,
-    ThreadId, Traffic,
+    Block, Gauge, Gil, Heap, Nanos, Sample, Sampling, StackId, State, StringId, SyscallCount,
+    TaskId, ThreadId, Traffic,
 };
 use rustc_hash::FxHashMap;
 

@@ -2,8 +2,7 @@
 //! recording's.
 
 use profundo_model::{
-    Bytes, Gauge, ProcessId, Profile, StackId, StringId, SyscallCount, ThreadId,
-    Traffic,
+    Bytes, Gauge, ProcessId, Profile, StackId, StringId, SyscallCount, ThreadId, Traffic,
 };
 use profundo_wire::{SampleHead, SyscallsHead, recording};
 
@@ -37,12 +36,7 @@ impl Readings {
     }
 
     /// Adds a call of a thread that was sampled.
-    pub(crate) fn add_sampled_call(
-        &mut self,
-        thread: ThreadId,
-        stack: StackId,
-        head: &SampleHead,
-    ) {
+    pub(crate) fn add_sampled_call(&mut self, thread: ThreadId, stack: StackId, head: &SampleHead) {
         self.sampled_calls.push((thread, stack, *head));
     }
 

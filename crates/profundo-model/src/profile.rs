@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::{
     File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Gathered, Growing, Heap,
     Language, LocationId, LocationKind, LocationTable, Meta, ModuleTable, Origin, Process, Sample,
-    SampleKind, SourceFile, SourceLines, StackTable, StringTable, TaskTable, ThreadTable, Traced,
-    SyscallCount, Traffic,
+    SampleKind, SourceFile, SourceLines, StackTable, StringTable, SyscallCount, TaskTable,
+    ThreadTable, Traced, Traffic,
 };
 
 /// A profile.

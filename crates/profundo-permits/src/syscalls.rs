@@ -106,7 +106,10 @@ mod tests {
             ..ordinary()
         };
         let closed = of(&inside, libc::EPERM);
-        assert!(closed.contains("docker run --cap-add SYS_ADMIN"), "{closed}");
+        assert!(
+            closed.contains("docker run --cap-add SYS_ADMIN"),
+            "{closed}"
+        );
     }
 
     #[test]
@@ -114,6 +117,9 @@ mod tests {
         assert!(of(&ordinary(), libc::ENODEV).contains("CONFIG_FTRACE_SYSCALLS"));
         let event = Uncounted::Event(io::Error::from_raw_os_error(libc::EACCES));
         let refused = explained(&ordinary(), &event).to_string();
-        assert!(refused.contains("perf_event_paranoid is 2, and 1 or less"), "{refused}");
+        assert!(
+            refused.contains("perf_event_paranoid is 2, and 1 or less"),
+            "{refused}"
+        );
     }
 }

@@ -141,7 +141,10 @@ impl ThreadRecord {
         }
         self.clock.store(0, Ordering::Relaxed);
         let periods = [&self.period, &self.calls_period];
-        for figure in [&self.skipped, &self.recorded_for].into_iter().chain(periods) {
+        for figure in [&self.skipped, &self.recorded_for]
+            .into_iter()
+            .chain(periods)
+        {
             figure.store(0, Ordering::Relaxed);
         }
         self.pace.store(pace::TICKS, Ordering::Relaxed);

@@ -17,26 +17,26 @@ type Counts = BTreeMap<String, (u64, BTreeMap<String, u64>)>;
 /// The calls that the loader makes to load our library: it opens, reads, maps and closes it.
 const LOADING: u64 = 25;
 
-/// The report on system calls, with these options.
-fn report(file: &Path, options: &[&str]) -> Value {
+/// The report on system calls.
+fn report(file: &Path) -> Value {
     let mut command = Command::new(profundo());
     let command = command.arg("report").arg(file).args(["syscalls", "--json"]);
-    let output = command.args(options).output().unwrap();
+    let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 fn counts_of(report: &Value) -> Counts {
     let rows = report["calls"].as_array().unwrap().iter();
-    let counted = rows.filter(|row| row["calls"].as_u64().is_some_and(|calls| calls > 0));
+    let counted = rows.filter(|row| row["count"].as_u64().is_some_and(|calls| calls > 0));
     let of = |row: &Value| {
         let errors = row["errors"].as_array().unwrap().iter();
         let errors = errors.map(|error| {
             let name = error["error"].as_str().unwrap().to_owned();
-            (name, error["calls"].as_u64().unwrap())
+            (name, error["count"].as_u64().unwrap())
         });
         let call = row["call"].as_str().unwrap().to_owned();
-        (call, (row["calls"].as_u64().unwrap(), errors.collect()))
+        (call, (row["count"].as_u64().unwrap(), errors.collect()))
     };
     counted.map(of).collect()
 }
@@ -47,23 +47,26 @@ fn recorded(program: &Program) -> Option<(Value, Counts)> {
     let mut command = program.command(Some(&file));
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let report = report(&file, &[]);
+    let report = report(&file);
     if report["is_counted"] == false {
         let warnings = report["recording"]["warnings"].to_string();
-        assert!(warnings.contains("system calls are not counted"), "{report:#}");
+        assert!(
+            warnings.contains("system calls are not counted"),
+            "{report:#}"
+        );
         skip("this machine does not permit counting system calls");
         return None;
     }
-    Some((report, counts_of(&report_of_all(&file))))
-}
-
-fn report_of_all(file: &Path) -> Value {
-    report(file, &["--limit", "1000"])
+    let counts = counts_of(&report);
+    Some((report, counts))
 }
 
 fn failed(counts: &Counts, call: &str, error: &str) -> u64 {
     let errors = counts.get(call).map(|(_, errors)| errors);
-    errors.and_then(|errors| errors.get(error)).copied().unwrap_or(0)
+    errors
+        .and_then(|errors| errors.get(error))
+        .copied()
+        .unwrap_or(0)
 }
 
 #[test]
@@ -83,11 +86,14 @@ fn calls_of_a_c_program_are_counted() {
         let found = failed(&counts, call, error);
         // The loader looks for files that are not there.
         let more = if error == "ENOENT" { LOADING } else { 0 };
-        assert!((known..=known + more).contains(&found), "{call}: {found}: {report:#}");
+        assert!(
+            (known..=known + more).contains(&found),
+            "{call}: {found}: {report:#}"
+        );
     }
     assert_eq!(counts["getpgid"], (1000, BTreeMap::new()), "{report:#}");
     let calls: u64 = counts.values().map(|(calls, _)| calls).sum();
-    assert_eq!(report["calls"].as_u64().unwrap_or(calls), calls);
+    assert_eq!(report["count"], calls, "{report:#}");
 }
 
 #[test]
@@ -114,8 +120,61 @@ fn calls_of_a_python_program_are_counted() {
 }
 
 #[test]
+fn lines_have_their_part_of_the_calls() {
+    const ROUNDS: f64 = 100_000.0;
+    for python in pythons_for("known_syscall_lines.py") {
+        let target = source("known_syscall_lines.py");
+        let text = std::fs::read_to_string(&target).unwrap();
+        let text: Vec<&str> = text.lines().collect();
+        let _alone = alone();
+        let program = Program::new(&python.path)
+            .with(&[target.as_os_str()])
+            .options(&["--syscalls"]);
+        let Some((report, counts)) = recorded(&program) else {
+            return;
+        };
+        let pgids = counts["getpgid"].0 as f64;
+        assert_eq!(pgids, ROUNDS, "{report:#}");
+        let lines = report["lines"].as_array().unwrap();
+        let sum = |of: &dyn Fn(&Value) -> bool, member: &str| -> f64 {
+            let rows = lines.iter().filter(|row| of(row));
+            rows.filter_map(|row| row[member].as_f64()).sum()
+        };
+        for (name, known, failed) in [
+            (" # often", 3.0 * ROUNDS, 3.0 * ROUNDS),
+            (" # seldom", ROUNDS, ROUNDS),
+            (" # works", ROUNDS, 0.0),
+        ] {
+            let is_line = |row: &Value| {
+                let line = row["at"]["line"].as_u64().unwrap_or(0) as usize;
+                row["at"]["file"] == target.to_str().unwrap()
+                    && line > 0
+                    && text[line - 1].ends_with(name)
+            };
+            let found = sum(&is_line, "count");
+            let range = sum(&is_line, "count_plus_minus").max(known / 50.0);
+            // Twice the range: one run in ten thousand is further off.
+            let what = format!(
+                "{:?}: {name}: {found} ± {range}: {report:#}",
+                python.version
+            );
+            assert!((found - known).abs() <= 2.0 * range, "{what}");
+            assert!(sum(&is_line, "sampled_calls") >= 20.0, "{what}");
+            let found = sum(&is_line, "failed_count");
+            assert!(
+                (found - failed).abs() <= 2.0 * range,
+                "{found} failed: {what}"
+            );
+        }
+    }
+}
+
+#[test]
 fn strace_counts_the_same() {
-    let has_strace = Command::new("strace").arg("-V").stdout(Stdio::null()).status();
+    let has_strace = Command::new("strace")
+        .arg("-V")
+        .stdout(Stdio::null())
+        .status();
     if !has_strace.is_ok_and(|status| status.success()) {
         return skip("there is no strace");
     }
@@ -125,7 +184,10 @@ fn strace_counts_the_same() {
     let Some((report, counts)) = recorded(&program) else {
         return;
     };
-    let output = Command::new("strace").args(["-f", "-c"]).arg(&target).output();
+    let output = Command::new("strace")
+        .args(["-f", "-c"])
+        .arg(&target)
+        .output();
     let table = String::from_utf8(output.unwrap().stderr).unwrap();
     let theirs = strace_counts(&table);
     assert!(theirs.len() > 10, "{table}");
@@ -134,10 +196,18 @@ fn strace_counts_the_same() {
         let more = if call == "futex" { 3 } else { LOADING };
         let known = calls..=calls + more;
         let found = counts.get(&call).map_or(0, |(calls, _)| *calls);
-        assert!(known.contains(&found), "{call}: {found}: {table} {report:#}");
-        let failed: u64 = counts.get(&call).map_or(0, |(_, errors)| errors.values().sum());
+        assert!(
+            known.contains(&found),
+            "{call}: {found}: {table} {report:#}"
+        );
+        let failed: u64 = counts
+            .get(&call)
+            .map_or(0, |(_, errors)| errors.values().sum());
         let known = errors..=errors + more;
-        assert!(known.contains(&failed), "{call}: {failed} failed: {table} {report:#}");
+        assert!(
+            known.contains(&failed),
+            "{call}: {failed} failed: {table} {report:#}"
+        );
     }
 }
 

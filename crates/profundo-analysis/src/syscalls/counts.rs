@@ -46,7 +46,9 @@ impl<'a> Counts<'a> {
             return call;
         }
         let made = calls_of(call).iter().copied();
-        made.into_iter().find(|name| is_counted(name)).unwrap_or(call)
+        made.into_iter()
+            .find(|name| is_counted(name))
+            .unwrap_or(call)
     }
 
     /// The number of calls, and of failed ones.

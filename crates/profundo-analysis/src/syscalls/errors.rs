@@ -6,7 +6,10 @@ use std::borrow::Cow;
 pub fn error_name(error: u32) -> Cow<'static, str> {
     let known = (error as usize).checked_sub(1).and_then(|at| NAMES.get(at));
     let own = || OWN.iter().find(|(number, _)| *number == error);
-    match known.filter(|name| !name.is_empty()).or_else(|| own().map(|(_, name)| name)) {
+    match known
+        .filter(|name| !name.is_empty())
+        .or_else(|| own().map(|(_, name)| name))
+    {
         Some(name) => Cow::Borrowed(name),
         None => Cow::Owned(format!("error {error}")),
     }
@@ -49,11 +52,19 @@ mod tests {
 
     #[test]
     fn errors_have_names() {
-        let known = [(2, "ENOENT"), (11, "EAGAIN"), (110, "ETIMEDOUT"), (133, "EHWPOISON")];
+        let known = [
+            (2, "ENOENT"),
+            (11, "EAGAIN"),
+            (110, "ETIMEDOUT"),
+            (133, "EHWPOISON"),
+        ];
         for (error, name) in known {
             assert_eq!(error_name(error), name);
         }
         assert_eq!(error_name(512), "ERESTARTSYS");
-        assert_eq!((error_name(0), error_name(41)), ("error 0".into(), "error 41".into()));
+        assert_eq!(
+            (error_name(0), error_name(41)),
+            ("error 0".into(), "error 41".into())
+        );
     }
 }

@@ -32,14 +32,14 @@ impl<'a> Lines<'a> {
         line.samples += row.samples;
     }
 
-    /// Divides the amount of a call by its lines. Without a sample all of it is at no line.
+    /// Divides the amount of a call by its lines. Nothing, if none of its calls was sampled.
     pub(super) fn divide(
         &self,
         call: &str,
         amount: SyscallAmount,
-    ) -> Vec<(Option<Place>, SyscallAmount, Option<CallsRange>)> {
+    ) -> Vec<(Option<Place>, SyscallAmount, CallsRange)> {
         let Some(lines) = self.0.get(call) else {
-            return vec![(None, amount, None)];
+            return Vec::new();
         };
         let sum = |number: fn(&Sampled) -> f64| lines.values().map(number).sum::<f64>();
         let (calls, failed) = (sum(|line| line.calls), sum(|line| line.failed));
@@ -47,17 +47,21 @@ impl<'a> Lines<'a> {
         let part = |whole: u64, share: f64| (whole as f64 * share).round() as u64;
         let estimate = |(at, line): (&Option<Place>, &Sampled)| {
             let share = line.calls / calls;
-            let of_failed = if failed > 0.0 { line.failed / failed } else { share };
+            let of_failed = if failed > 0.0 {
+                line.failed / failed
+            } else {
+                share
+            };
             let estimate = SyscallAmount {
                 calls: part(amount.calls, share),
                 failed: part(amount.failed, of_failed),
                 ..SyscallAmount::default()
             };
-            let spread = CallsRange {
+            let range = CallsRange {
                 samples: line.samples,
                 calls: part(amount.calls, half_range(share, samples)),
             };
-            (*at, estimate, Some(spread))
+            (*at, estimate, range)
         };
         lines.iter().map(estimate).collect()
     }
@@ -74,6 +78,8 @@ fn half_range(share: f64, samples: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use profundo_model::FrameId;
+
     use super::*;
 
     #[test]
@@ -85,12 +91,7 @@ mod tests {
             samples: 1,
             ..SyscallCount::default()
         };
-        let at = |line| {
-            Some(Place {
-                line,
-                ..crate::Place::default()
-            })
-        };
+        let at = |frame| Some(Place::Frame(FrameId(frame)));
         for _ in 0..300 {
             lines.add(Some("read"), at(1), &row(10, 0));
         }
@@ -109,10 +110,10 @@ mod tests {
             .map(|(_, amount, _)| (amount.calls, amount.failed))
             .collect();
         assert_eq!(numbers, [(6000, 0), (2000, 1990)]);
-        let spread = found[0].2.unwrap();
-        assert_eq!(spread.samples, 300);
-        assert!((300..380).contains(&spread.calls), "{spread:?}");
-        assert_eq!(lines.divide("write", amount), [(None, amount, None)]);
+        let range = found[0].2;
+        assert_eq!(range.samples, 300);
+        assert!((300..380).contains(&range.calls), "{range:?}");
+        assert!(lines.divide("write", amount).is_empty());
     }
 
     #[test]

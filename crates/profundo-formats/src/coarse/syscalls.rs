@@ -13,12 +13,7 @@ type Key = (ThreadId, StringId, u32, Option<StackId>);
 
 impl Sums {
     /// Adds a row; one of an earlier stretch is passed on to `ready`.
-    pub(super) fn pass(
-        &mut self,
-        row: SyscallCount,
-        stretch: u64,
-        ready: &mut Vec<SyscallCount>,
-    ) {
+    pub(super) fn pass(&mut self, row: SyscallCount, stretch: u64, ready: &mut Vec<SyscallCount>) {
         let number = |row: &SyscallCount| row.to.0 / stretch;
         match self.0.entry((row.thread, row.call, row.error, row.stack)) {
             Entry::Vacant(place) => drop(place.insert(row)),

@@ -4,7 +4,7 @@ use profundo_model::{
     Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, Fingerprint,
     FrameId, FrameKey, Gauge, Gil, Language, Line, LocationKind, Loss, Meta, Module, Nanos, Origin,
     OriginId, Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind,
-    SourceFile, StackId, State, Task, Thread, ThreadId, Traffic, Wait,
+    SourceFile, StackId, State, StringId, SyscallCount, Task, Thread, ThreadId, Traffic, Wait,
 };
 
 /// The small profile, for a machine that counts its energy.

@@ -30,6 +30,8 @@ fn streamed(whole: &Profile, parts: usize) -> Vec<u8> {
     let each = whole.samples.len().div_ceil(parts);
     let traffic = whole.traffic.len().div_ceil(parts).max(1);
     let mut traffic = whole.traffic.chunks(traffic);
+    let syscalls = whole.syscalls.len().div_ceil(parts).max(1);
+    let mut syscalls = whole.syscalls.chunks(syscalls);
     let gauges = whole.heap.gauges.len().div_ceil(parts).max(1);
     let mut gauges = whole.heap.gauges.chunks(gauges);
     for part in whole.samples.chunks(each) {
@@ -37,17 +39,20 @@ fn streamed(whole: &Profile, parts: usize) -> Vec<u8> {
         growing
             .traffic
             .extend_from_slice(traffic.next().unwrap_or_default());
+        let syscalls = syscalls.next().unwrap_or_default();
+        growing.syscalls.extend_from_slice(syscalls);
         let gauges = gauges.next().unwrap_or_default();
         growing.heap.gauges.extend_from_slice(gauges);
         file.flush(&mut growing).unwrap();
         assert!(growing.samples.is_empty() && growing.traffic.is_empty());
-        assert!(growing.heap.gauges.is_empty());
+        assert!(growing.heap.gauges.is_empty() && growing.syscalls.is_empty());
         growing.meta.duration.0 += 1;
         file.update(&growing).unwrap();
     }
     let mut done = Profile {
         samples: Vec::new(),
         traffic: Vec::new(),
+        syscalls: Vec::new(),
         heap: Default::default(),
         ..whole.clone()
     };
@@ -65,7 +70,8 @@ fn what_was_streamed_is_what_there_was() {
         .iter_mut()
         .step_by(7)
         .for_each(|sample| sample.file = file);
-    for whole in [small::small(), reading, small::traced()] {
+    let called = small::with_syscalls();
+    for whole in [small::small(), reading, called, small::traced()] {
         let file = streamed(&whole, 7);
         let (again, warnings) = read(&file).unwrap();
         assert_eq!(warnings, []);

@@ -3,8 +3,8 @@
 use profundo_model::{LocationId, Loss, Nanos, Profile, Sample, StackId, StringId};
 use profundo_wire::recording::Event;
 use profundo_wire::{
-    Call, End, PythonEnd, Reader, Record, SampleHead, State, Syscalls, TaskName, ThreadName, Traffic,
-    Wait,
+    Call, End, PythonEnd, Reader, Record, SampleHead, State, Syscalls, TaskName, ThreadName,
+    Traffic, Wait,
 };
 
 use super::Ingest;

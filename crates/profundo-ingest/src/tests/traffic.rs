@@ -3,8 +3,8 @@
 use profundo_model::{Bytes, Nanos, Profile, Sample};
 use profundo_wire::recording::{Engine, Event, Finish, Instant, ProcessInfo, Start};
 use profundo_wire::{
-    Call, CodeHead, End, Gil, PythonEnd, PythonWord, SampleHead, State, TextKind, Traffic,
-    opened_words,
+    Call, CodeHead, End, Gil, PythonEnd, PythonWord, SampleHead, State, SyscallsHead, TextKind,
+    Traffic, opened_words,
 };
 
 use crate::Ingest;
@@ -224,4 +224,54 @@ fn ever_new_files_do_not_fill_the_memory() {
     // And `descriptor 3`, which is a name too.
     assert_eq!(named, 4095 + 1);
     assert_eq!(files.last(), Some(&"/tmp/0"));
+}
+
+#[test]
+fn calls_are_counted_and_sampled() {
+    let mut ingest = begun(&[1]);
+    let head = SyscallsHead {
+        thread: 1,
+        tid: 71,
+        from: 1100,
+        to: 1200,
+        error: 11,
+        count: 500,
+    };
+    let sampled = SampleHead {
+        state: State::Returning,
+        end: End::Root,
+        frames: 1,
+        python: 0,
+        python_end: PythonEnd::Whole,
+        gil: Gil::None,
+        clock: 1150,
+        weight: SampleHead::weight_of_calls(90, 2),
+        task: 0,
+        thread: 1,
+        tid: 71,
+    };
+    let sampled = [&sampled.to_words()[..], &[0x10]].concat();
+    let before = SyscallsHead { from: 900, ..head };
+    let words = [
+        head.to_words("read"),
+        sampled,
+        // From before the recording.
+        before.to_words("read"),
+    ];
+    feed(&mut ingest, 1, &words);
+    let profile = finish(ingest);
+    // It is no sample of time.
+    assert!(profile.samples.is_empty());
+    let [counted, sampled] = profile.syscalls[..] else {
+        panic!("{:?}", profile.syscalls);
+    };
+    assert_eq!(profile.strings.get(counted.call), "read");
+    assert_eq!((counted.from, counted.to), (Nanos(100), Nanos(200)));
+    assert_eq!(
+        (counted.error, counted.count, counted.stack),
+        (11, 500, None)
+    );
+    assert_eq!((sampled.error, sampled.count, sampled.samples), (2, 90, 1));
+    assert_eq!(sampled.to, Nanos(150));
+    assert!(sampled.stack.is_some() && !sampled.is_exact());
 }

@@ -402,7 +402,10 @@ mod tests {
         body.extend(bytes(&[2, 0x7f00]));
         let call = returned(SAMPLE, &body).unwrap();
         assert_eq!((call.pid, call.tid, call.number), (5, 7, 257));
-        assert_eq!((call.error(), call.next, call.is_of_32_bits), (2, 0x7f00, false));
+        assert_eq!(
+            (call.error(), call.next, call.is_of_32_bits),
+            (2, 0x7f00, false)
+        );
         let with = |result| Returned { result, ..call };
         let errors = [0, 5, -1, -4095, -4096, i64::MIN].map(|result| with(result).error());
         assert_eq!(errors, [0, 0, 1, 4095, 0, 0]);

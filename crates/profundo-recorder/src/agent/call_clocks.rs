@@ -14,7 +14,7 @@ use profundo_linux::random::Random;
 use super::signal::is_same_program;
 use super::{Agent, ClockPlan};
 
-/// The number of calls between two samples of a thread about which nothing is known yet.
+/// The number of calls between two samples of a thread about which nothing is known yet: a prime.
 const FIRST: u64 = 499;
 /// The number of samples of a thread in a second, about.
 const RATE: u64 = 200;
@@ -46,9 +46,10 @@ impl Agent {
         let tables = self.header().tables.load(Ordering::Relaxed);
         for thread in &mut self.threads {
             let calls = &mut thread.calls;
-            let Some(record) = map.record(thread.index).filter(|record| {
-                calls.clock.is_none() && !calls.is_refused && !record.has_ended()
-            }) else {
+            let Some(record) = map
+                .record(thread.index)
+                .filter(|record| calls.clock.is_none() && !calls.is_refused && !record.has_ended())
+            else {
                 continue;
             };
             let clock = match CallClock::open(thread.tid, tracepoint, FIRST) {
@@ -71,7 +72,7 @@ impl Agent {
     }
 
     /// Has each clock tick about as often, however many calls its thread makes. The numbers are
-    /// drawn, so that no loop of the program is in step with them.
+    /// drawn, and primes: so a loop of the program is met at each of its calls alike.
     pub(crate) fn vary_call_clocks(&mut self, rates: &CallRates, random: &mut Random) {
         for thread in &mut self.threads {
             let Some(clock) = &thread.calls.clock else {
@@ -82,9 +83,31 @@ impl Agent {
             };
             let rate = rates.get(&thread.tid).copied().unwrap_or(0);
             let mean = (rate / RATE).max(1);
-            let every = mean - mean / 4 + random.below(mean / 2 + 1);
+            let every = prime_from(mean - mean / 4 + random.below(mean / 2 + 1));
             record.calls_period.store(every, Ordering::Relaxed);
             clock.set_every(every);
         }
+    }
+}
+
+/// The first prime from a number on; 1 stays 1.
+fn prime_from(number: u64) -> u64 {
+    /// Divisors beyond this are as long as no loop is.
+    const MOST: u64 = 1000;
+    let is_prime = |number: &u64| {
+        let divisors = 2..=MOST.min(number.isqrt());
+        divisors.into_iter().all(|divisor| number % divisor != 0)
+    };
+    (number..).find(is_prime).unwrap_or(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prime_from;
+
+    #[test]
+    fn numbers_of_calls_are_primes() {
+        let of = [1, 2, 4, 8, 90, 499, 500, 5000].map(prime_from);
+        assert_eq!(of, [1, 2, 5, 11, 97, 499, 503, 5003]);
     }
 }

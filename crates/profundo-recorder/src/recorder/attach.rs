@@ -88,7 +88,9 @@ impl Recorder {
         }
         self.core.running = running;
         self.parts.wall.watch(&mut self.core, pid, &tids);
-        self.parts.syscalls.watch(&mut self.core, &tids, Begins::Later);
+        self.parts
+            .syscalls
+            .watch(&mut self.core, &tids, Begins::Later);
         let now = profundo_probe::clock::now();
         if running {
             self.parts.energy.resume(&mut self.core);

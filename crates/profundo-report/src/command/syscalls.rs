@@ -4,8 +4,7 @@
 use std::io;
 
 use profundo_analysis::{
-    Selection, SyscallAmount, SyscallRow, Syscalls as Answer, Whole, error_name,
-    syscalls as answer,
+    Selection, SyscallAmount, SyscallRow, Syscalls as Answer, Whole, error_name, syscalls as answer,
 };
 use profundo_model::{Profile, State};
 
@@ -20,6 +19,8 @@ use crate::table::{Column, Table, undrawn};
 
 /// The name of time in a call that is not known.
 const NO_CALL: &str = "[page fault, or call not known]";
+/// The name of calls of which none was sampled.
+const NO_LINE: &str = "[calls of which no line is known]";
 /// The width of a number.
 const NUMBER: usize = 9;
 
@@ -98,6 +99,16 @@ impl View for Syscalls {
             line.push(names.function(at), Style::PLAIN);
         });
         write_table(page, &lines, &found.lines, self.limit, is_sampled)?;
+        if found.unplaced.calls > 0 {
+            let row = SyscallRow {
+                call: Some(NO_LINE.to_owned()),
+                at: None,
+                amount: found.unplaced,
+                range: None,
+                errors: Vec::new(),
+            };
+            write_row(page, &lines, &row)?;
+        }
         page.plain("")?;
         let mut line = Line::default();
         total(is_counted).push_row(page, &mut line, &found.total);
@@ -115,11 +126,15 @@ impl View for Syscalls {
                 "How often they were made, and how often they failed, is the kernel's count. Which \
                  lines made them is sampled: 95 % of the numbers are within their ±."
             }
-            (true, _) => "How often they were made, and how often they failed, is the kernel's count.",
+            (true, _) => {
+                "How often they were made, and how often they failed, is the kernel's count."
+            }
             (false, true) => {
                 "How often they were made, and how often they failed, is recorded with `--syscalls`."
             }
-            (false, false) => "They were counted by thread and by second, so not for this selection.",
+            (false, false) => {
+                "They were counted by thread and by second, so not for this selection."
+            }
         };
         page.marked("Calls:", Color::Cyan, &format!(" {times} {counts}"))?;
         page.plain("")?;
@@ -140,6 +155,8 @@ fn has_waits(profile: &Profile) -> bool {
 fn members(json: &mut Json<'_>, profile: &Profile, found: &Answer) {
     json.is("has_waits", has_waits(profile));
     json.is("is_counted", found.is_counted);
+    let unplaced = found.is_sampled.then_some(found.unplaced.calls);
+    json.number_or_null("calls_without_line", unplaced);
     total(found.is_counted).members(json, &found.total);
     let calls = calls(found.is_counted, undrawn);
     json.array("calls", |json| {
@@ -170,6 +187,17 @@ fn push_errors(line: &mut Line, row: &SyscallRow) {
     }
 }
 
+fn write_row(
+    page: &mut Page<'_>,
+    table: &Table<'_, SyscallRow>,
+    row: &SyscallRow,
+) -> io::Result<()> {
+    let mut line = Line::default();
+    table.push_row(page, &mut line, row);
+    line.truncate(page.columns);
+    page.line(&mut line)
+}
+
 fn write_table(
     page: &mut Page<'_>,
     table: &Table<'_, SyscallRow>,
@@ -182,9 +210,7 @@ fn write_table(
     line.truncate(page.columns);
     page.line(&mut line)?;
     for row in rows.iter().take(limit) {
-        table.push_row(page, &mut line, row);
-        line.truncate(page.columns);
-        page.line(&mut line)?;
+        write_row(page, table, row)?;
     }
     let rest = rows.get(limit..).unwrap_or_default();
     if !rest.is_empty() {
@@ -199,10 +225,7 @@ fn write_table(
 }
 
 /// The numbers of calls, where they were counted.
-fn numbers<'a, R: 'a>(
-    is_counted: bool,
-    amount: fn(&R) -> &SyscallAmount,
-) -> Vec<Column<'a, R>> {
+fn numbers<'a, R: 'a>(is_counted: bool, amount: fn(&R) -> &SyscallAmount) -> Vec<Column<'a, R>> {
     let number = |title, number: fn(&SyscallAmount) -> u64, name| {
         let column = Column::right(title, NUMBER).when(is_counted);
         let column = column.text(move |row: &R| {
@@ -217,8 +240,8 @@ fn numbers<'a, R: 'a>(
         })
     };
     vec![
-        number("Calls", |amount| amount.calls, "calls"),
-        number("Failed", |amount| amount.failed, "failed_calls"),
+        number("Calls", |amount| amount.calls, "count"),
+        number("Failed", |amount| amount.failed, "failed_count"),
     ]
 }
 
@@ -282,7 +305,7 @@ fn errors<'a>() -> Table<'a, (u32, u64)> {
     let error = error.member("error", "text", |json, key, row: &(u32, u64)| {
         json.text(key, &error_name(row.0));
     });
-    let error = error.member("calls", "number", |json, key, row| json.number(key, row.1));
+    let error = error.member("count", "number", |json, key, row| json.number(key, row.1));
     Table::new("syscall_error", vec![error])
 }
 
@@ -307,7 +330,7 @@ fn lines<'a>(
         let text = row.range.map(|range| range.calls.to_string());
         (text.unwrap_or_default(), Style::PLAIN)
     });
-    let range = range.member("calls_plus_minus", "number?", |json, key, row| {
+    let range = range.member("count_plus_minus", "number?", |json, key, row| {
         json.number_or_null(key, row.range.map(|range| range.calls));
     });
     let range = range.member("sampled_calls", "number?", |json, key, row| {

@@ -36,8 +36,10 @@ impl Sums {
     pub(super) fn add(&mut self, call: &Returned) {
         /// The number of a call that the kernel has forgotten: a return from a signal handler.
         const FORGOTTEN: i64 = -1;
+        // The thread that a call has started returns from it as well, with 0.
+        let is_new = call.result == 0 && STARTS.contains(&call.number) && !call.is_of_32_bits;
         // A thread that has ended has no numbers.
-        if call.number == FORGOTTEN || call.tid == 0 || call.tid as i32 == -1 {
+        if is_new || call.number == FORGOTTEN || call.tid == 0 || call.tid as i32 == -1 {
             return;
         }
         let kind = Kind {
@@ -52,6 +54,18 @@ impl Sums {
             .or_default() += 1;
     }
 }
+
+/// The calls that start threads and processes.
+#[cfg(target_arch = "x86_64")]
+const STARTS: [i64; 4] = [
+    libc::SYS_clone,
+    libc::SYS_clone3,
+    libc::SYS_fork,
+    libc::SYS_vfork,
+];
+/// The calls that start threads and processes.
+#[cfg(not(target_arch = "x86_64"))]
+const STARTS: [i64; 2] = [libc::SYS_clone, libc::SYS_clone3];
 
 /// The events, and the sums so far.
 #[derive(Debug)]
@@ -174,10 +188,18 @@ mod tests {
         let calls = [
             call,
             Returned { result: 3, ..call },
-            Returned { result: -11, ..call },
+            Returned {
+                result: -11,
+                ..call
+            },
             Returned { pid: 6, ..call },
             Returned { number: -1, ..call },
             Returned { tid: 0, ..call },
+            Returned {
+                number: libc::SYS_clone,
+                result: 0,
+                ..call
+            },
         ];
         calls.iter().for_each(|call| sums.add(call));
         let counts = |pid| {
