@@ -79,6 +79,6 @@ pub use stack::{Stack, StackTable};
 pub use string::StringTable;
 pub use task::{Task, TaskTable};
 pub use thread::{Process, ProcessEnd, Thread, ThreadTable};
-pub use traced::{Call, Callers, Clock, Line, Traced, Tracing};
+pub use traced::{Call, Callers, Clock, ExceptionEnd, Exceptions, Line, Traced, Tracing};
 pub use traffic::{Bytes, Traffic};
 pub use wait::Wait;
