@@ -663,22 +663,19 @@ fn next(recording: &Path, profile: &Profile) -> Vec<NextStep> {
             },
         ];
     }
-    let exceptions = report("exceptions", "the lines that raise and catch exceptions");
     if profile.samples.is_empty() && !traced.lines.is_empty() {
         let mut steps = vec![
             report("lines", "how often each line ran"),
             export("lprof", "a file for line_profiler"),
         ];
         if !traced.exceptions.is_empty() {
-            steps.push(exceptions);
+            let shows = "the lines that raise and catch exceptions";
+            steps.push(report("exceptions", shows));
         }
         return steps;
     }
     if traced.tracing == Tracing::Exceptions {
-        return match traced.exceptions.is_empty() {
-            true => Vec::new(),
-            false => vec![exceptions],
-        };
+        return Vec::new();
     }
     // An empty count has no other report.
     if profile.samples.is_empty() && traced.is_empty() && traced.tracing != Tracing::Unknown {

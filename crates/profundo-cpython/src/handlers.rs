@@ -15,6 +15,8 @@ struct Opcodes {
     /// The instruction that compares an exception with the types of a clause.
     matches: u8,
     matching: Matching,
+    /// The same for a clause of groups.
+    matches_group: Option<u8>,
     /// The instructions at which a generator is paused.
     pauses: [u8; 2],
     entry: Entry,
@@ -34,8 +36,13 @@ enum Matching {
 /// The beginning of a handler.
 #[derive(Debug, Clone, Copy)]
 enum Entry {
-    /// The target of an instruction: that of `try`, those of `with` and of `async with`.
-    Setup { finally: u8, with: [u8; 2] },
+    /// The target of an instruction: that of `try` and of `async for`, whose handler is
+    /// `end_async_for`, or those of `with` and of `async with`.
+    Setup {
+        finally: u8,
+        with: [u8; 2],
+        end_async_for: u8,
+    },
     /// An instruction of its own; handlers of the compiler's own begin with `copy`, or with
     /// `intrinsic` and an argument, and always raise on.
     Push {
@@ -48,6 +55,7 @@ enum Entry {
 const SETUP: Entry = Entry::Setup {
     finally: 122,
     with: [143, 154],
+    end_async_for: 54,
 };
 
 const PYTHON_3_8: Opcodes = Opcodes {
@@ -57,6 +65,7 @@ const PYTHON_3_8: Opcodes = Opcodes {
     raise_on: 88,
     matches: 107,
     matching: Matching::Compares(10),
+    matches_group: None,
     pauses: [86, 72],
     entry: SETUP,
 };
@@ -76,6 +85,7 @@ const PYTHON_3_10: Opcodes = Opcodes {
 const PYTHON_3_11: Opcodes = Opcodes {
     matches: 36,
     matching: Matching::Checks,
+    matches_group: Some(37),
     pauses: [86, 123],
     entry: Entry::Push {
         push: 35,
@@ -102,6 +112,7 @@ const PYTHON_3_13: Opcodes = Opcodes {
     raise_on: 102,
     matches: 7,
     matching: Matching::Checks,
+    matches_group: Some(6),
     pauses: [118, 104],
     entry: Entry::Push {
         push: 33,
@@ -218,14 +229,22 @@ impl<'a> Handlers<'a> {
         })
     }
 
-    /// The `with` whose handler is at an offset, before 3.11.
-    pub fn with_of(&self, handler: u32) -> Option<u32> {
-        let Entry::Setup { with, .. } = self.opcodes.entry else {
+    /// The `with` or the `async for` whose handler is at an offset, before 3.11.
+    pub fn statement_of(&self, handler: u32) -> Option<u32> {
+        let Entry::Setup {
+            finally,
+            with,
+            end_async_for,
+        } = self.opcodes.entry
+        else {
             return None;
         };
+        let is_for = self.opcode(handler) == Some(end_async_for);
         let mut all = self.from(0);
         let found = all.find(|instruction| {
-            with.contains(&instruction.opcode) && self.relative(*instruction) == handler
+            let is_setup =
+                with.contains(&instruction.opcode) || is_for && instruction.opcode == finally;
+            is_setup && self.relative(*instruction) == handler
         });
         found.map(|instruction| instruction.offset)
     }
@@ -285,15 +304,32 @@ impl<'a> Handlers<'a> {
         }
     }
 
-    /// Whether the handler at an offset has more than one clause.
-    pub fn has_clauses(&self, handler: u32) -> bool {
+    /// The instruction that compares an exception with the first clause of a handler, or the one
+    /// that raises it on.
+    fn first_match(&self, handler: u32) -> Option<Instruction> {
         /// A clause names few types.
         const LONGEST: usize = 64;
+        let Opcodes {
+            matches,
+            matches_group,
+            raise_on,
+            ..
+        } = *self.opcodes;
         let mut near = self.from(handler).take(LONGEST);
-        let first = near.find(|instruction| {
-            instruction.opcode == self.opcodes.matches
-                || instruction.opcode == self.opcodes.raise_on
-        });
+        near.find(|Instruction { opcode, .. }| {
+            [matches, raise_on].contains(opcode) || Some(*opcode) == matches_group
+        })
+    }
+
+    /// Whether the handler at an offset is one of groups: `except*`.
+    pub fn is_of_groups(&self, handler: u32) -> bool {
+        let first = self.first_match(handler);
+        first.is_some_and(|first| Some(first.opcode) == self.opcodes.matches_group)
+    }
+
+    /// Whether the handler at an offset has more than one clause.
+    pub fn has_clauses(&self, handler: u32) -> bool {
+        let first = self.first_match(handler);
         let next = first
             .filter(|first| first.opcode == self.opcodes.matches)
             .and_then(|first| self.mismatch(first));

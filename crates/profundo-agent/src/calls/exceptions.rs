@@ -36,6 +36,8 @@ pub mod note {
     pub const HIDDEN: u8 = 4;
     /// A handler with several clauses.
     pub const CLAUSES: u8 = 8;
+    /// A handler of groups, `except*`.
+    pub const GROUPS: u8 = 16;
 }
 
 /// Marks in the first half of a site's key: its place as a handler, a line in place of an
@@ -144,11 +146,15 @@ unsafe fn raise(state: &mut State, at: Site, exception: u64, is_named: bool) {
 /// # Safety
 /// As for [`arrive`].
 pub unsafe fn raise_on(state: &mut State, place: Place, exception: u64, traceback: u64) {
+    let (group, of_group) = core::mem::take(&mut state.group);
+    if group != 0 && group != exception && traceback == of_group {
+        // What a handler of groups has left over is a new one, with the same traceback.
+        return state.tree.becomes(group, exception);
+    }
     match state.tree.course(exception) {
         Course::Underway => {}
         Course::Ended => state.tree.goes_on(exception),
-        // The rest of a group of exceptions. One without a traceback arrives in the caller.
-        // SAFETY: the caller vouches.
+        // One without a traceback arrives in the caller. SAFETY: the caller vouches.
         Course::Unknown => unsafe {
             if traceback != 0
                 && traceback != state.calls.none as u64
@@ -350,8 +356,9 @@ unsafe fn add_handler(state: &mut State, (code, offset): Place) -> Option<Site> 
         with_handlers(state, code, |handlers| {
             let flag = |is_set, flag| if is_set { flag } else { 0 };
             notes = flag(handlers.is_hidden(offset), note::HIDDEN)
-                | flag(handlers.has_clauses(offset), note::CLAUSES);
-            at = handlers.with_of(offset).unwrap_or(offset);
+                | flag(handlers.has_clauses(offset), note::CLAUSES)
+                | flag(handlers.is_of_groups(offset), note::GROUPS);
+            at = handlers.statement_of(offset).unwrap_or(offset);
         });
         let line = line_at(state, code, at);
         add(state, (HANDLER | offset, code), line, notes)

@@ -85,6 +85,8 @@ pub struct State {
     pub has_line_times: bool,
     /// True if it only matters which lines run at all.
     pub is_once: bool,
+    /// The exception that a handler of groups has got last, and its traceback.
+    pub group: (u64, u64),
     uses_cpu: bool,
     /// True if the program itself has begun: before that, the interpreter looks for the code to
     /// run.
@@ -181,6 +183,7 @@ pub fn begin(number: u32, calls: &'static Calls, layout: &Layout, wanted: Wanted
             has_exceptions: wanted.has_exceptions,
             has_line_times: wanted.has_line_times,
             is_once: wanted.is_once,
+            group: (0, 0),
             uses_cpu: wanted.uses_cpu,
             has_begun: false,
             entries,

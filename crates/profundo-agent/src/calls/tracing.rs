@@ -9,7 +9,7 @@ use profundo_cpython::objects::{bytes, object};
 use profundo_cpython::{Blocks, Profiler};
 use profundo_probe::calls::{Course, End, Pile, Site};
 
-use super::exceptions::{Arrival, Arrived, arrive, catch, leave, line, running};
+use super::exceptions::{Arrival, Arrived, arrive, catch, leave, line, note, running};
 use super::state::State;
 use crate::inject::word;
 
@@ -19,6 +19,8 @@ use crate::inject::word;
 struct Handled {
     frame: u64,
     exception: u64,
+    /// 1 if the handler is one of groups, `except*`.
+    is_of_groups: u64,
 }
 
 /// The exceptions of a thread. All zero is none.
@@ -31,8 +33,8 @@ pub struct Frames {
     leaving: Handled,
     /// True right after a frame has ended by an exception.
     has_ended: bool,
-    /// The exception that was taken to be raised on then, and the handler that had it.
-    guess: Option<(u64, Site)>,
+    /// The exception that was taken to be raised on then, and the line that had caught it.
+    guess: Option<(Handled, Site)>,
 }
 
 impl Frames {
@@ -73,26 +75,36 @@ pub unsafe fn exception(state: &mut State, fields: &Profiler, frame: u64, code: 
             goes_on: frames.has_ended,
         };
         let before = state.tree.course(exception);
+        let guess = frames.guess.take().filter(|(other, _)| {
+            frames.has_ended
+                && other.exception != exception
+                && before != Course::Underway
+                && state.tree.course(other.exception) == Course::Underway
+        });
+        if let Some((other, site)) = guess {
+            match other.is_of_groups {
+                // It was another one that was raised on.
+                0 => state.tree.ends(other.exception, End::Caught(site)),
+                // What the handler has left over is a new one.
+                _ => state.tree.becomes(other.exception, exception),
+            }
+        }
         if arrive(state, (code, offset), arrival) == Arrived::Consumed {
             return;
         }
-        let guess = frames.guess.take();
-        if let Some((other, site)) = guess
-            && frames.has_ended
-            && other != exception
-            && before != Course::Underway
-            && state.tree.course(other) == Course::Underway
-        {
-            // It was another one that was raised on.
-            state.tree.ends(other, End::Caught(site));
-        }
+
         frames.has_ended = false;
         frames.leaving = Handled::default();
-        let handled = Handled { frame, exception };
+        let mut handled = Handled {
+            frame,
+            exception,
+            is_of_groups: 0,
+        };
         match handler(fields, frame, code, offset) {
             None => frames.leaving = handled,
             Some(at) => {
-                if catch(state, (code, at), exception).is_some() {
+                if let Some(site) = catch(state, (code, at), exception) {
+                    handled.is_of_groups = u64::from(site.notes & note::GROUPS != 0);
                     frames.handled.push(handled, state.tree.memory());
                 }
             }
@@ -110,14 +122,15 @@ pub unsafe fn end(state: &mut State, frame: u64, result: u64) {
     frames.has_ended = result == 0;
     if result == 0 {
         frames.guess = None;
-        let exception = match frames.leaving.frame == frame {
-            true => Some(frames.leaving.exception),
-            false => frames.top(frame).map(|handled| handled.exception),
+        let last = match frames.leaving.frame == frame {
+            true => Some(frames.leaving),
+            false => frames.top(frame),
         };
-        if let Some(exception) = exception {
+        if let Some(last) = last {
+            let exception = last.exception;
             if frames.leaving.frame != frame {
                 let catcher = state.tree.catcher(exception);
-                frames.guess = catcher.map(|site| (exception, site));
+                frames.guess = catcher.map(|site| (last, site));
                 state.tree.goes_on(exception);
             }
             // SAFETY: the caller vouches.

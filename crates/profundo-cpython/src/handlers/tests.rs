@@ -96,11 +96,23 @@ fn a_with_is_found_by_its_handler() {
         let handlers = Handlers::new(sample.minor, &code).unwrap();
         let offsets = (0..code.len() as u32).step_by(2);
         let found: BTreeSet<u32> = offsets
-            .filter_map(|offset| handlers.with_of(offset))
+            .filter_map(|offset| handlers.statement_of(offset))
             .map(|with| sample.line(with))
             .collect();
         assert!(found.iter().eq(&[13]), "{found:?}");
     }
+}
+
+/// The first instructions of `except* ValueError` in 3.12, and of `except ValueError`.
+#[test]
+fn groups_have_other_clauses() {
+    let groups = [
+        35, 0, 120, 1, 103, 0, 99, 2, 116, 0, 37, 0, 120, 1, 129, 5, 119, 0,
+    ];
+    let plain = [35, 0, 116, 0, 36, 0, 114, 1, 119, 0];
+    let is_of_groups = |code: &[u8]| Handlers::new(12, code).unwrap().is_of_groups(0);
+    assert!(is_of_groups(&groups));
+    assert!(!is_of_groups(&plain));
 }
 
 #[test]
@@ -143,7 +155,7 @@ fn anything_may_be_code() {
             assert!(count <= 150);
             for at in 0..=code.len() as u32 {
                 let _ = (handlers.raises(at), handlers.has_clauses(at));
-                let _ = (handlers.is_hidden(at), handlers.with_of(at));
+                let _ = (handlers.is_hidden(at), handlers.statement_of(at));
             }
             let _ = handler_in(&code, 8);
         }

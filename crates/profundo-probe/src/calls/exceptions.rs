@@ -209,9 +209,14 @@ impl<M: Memory> Tree<M> {
             return self.count(|header| &header.uncounted_exceptions);
         };
         self.add(row, 1);
+        self.keep(exception, row);
+    }
+
+    /// Keeps an exception that is on its way.
+    fn keep(&mut self, exception: u64, raised: u32) {
         let new = Known {
             exception,
-            raised: row,
+            raised,
             end: 0,
         };
         let turn = self.exceptions.turn;
@@ -292,6 +297,18 @@ impl<M: Memory> Tree<M> {
         {
             self.add(row, -1);
         }
+    }
+
+    /// An exception that is raised on is another object from now on.
+    pub fn becomes(&mut self, exception: u64, other: u64) {
+        self.goes_on(exception);
+        self.ignore(other);
+        let Some(known) = self.exceptions.find(exception) else {
+            return;
+        };
+        let raised = known.raised;
+        known.exception = 0;
+        self.keep(other, raised);
     }
 
     /// The line that has caught an exception.

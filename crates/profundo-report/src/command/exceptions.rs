@@ -101,7 +101,7 @@ impl Sums {
         let mut parts = Vec::new();
         for (count, what) in [
             (self.caught, "caught"),
-            (self.left, "left its thread or the program"),
+            (self.left, "left the program or a thread"),
             (self.unseen, "without an end that was seen"),
         ] {
             if count > 0 {
@@ -190,8 +190,8 @@ impl View for Exceptions {
 /// The width of a number.
 const COUNT: usize = 9;
 /// The end of what nothing caught.
-const LEFT: &str = "[nothing: it left its thread or the program]";
-const UNSEEN: &str = "[not seen: C code dropped it, or the program ended]";
+const LEFT: &str = "[nothing: left the program or a thread]";
+const UNSEEN: &str = "[not seen: dropped by C code, or the program ended]";
 
 /// The table of these rows; `at` has the words of a line.
 fn table<'a>(

@@ -80,12 +80,14 @@ unsafe extern "C" fn handled(_: Object, arguments: *const u64, count: usize, _: 
     // SAFETY: as above.
     unsafe {
         with(count, 3, |state| {
-            let (place, exception, _) = three(arguments);
+            let (place, exception, traceback) = three(arguments);
             let catcher = exceptions::catch(state, place, exception);
-            if catcher.is_some_and(|catcher| catcher.notes & note::CLAUSES != 0)
-                && exceptions::asks_first(state, place.0)
-            {
+            let notes = catcher.map_or(0, |catcher| catcher.notes);
+            if notes & note::CLAUSES != 0 && exceptions::asks_first(state, place.0) {
                 ASKED.ask_for(state.calls, place.0);
+            }
+            if notes & note::GROUPS != 0 {
+                state.group = (exception, traceback);
             }
         })
     }

@@ -14,6 +14,7 @@ use profundo_wire::recording::Event;
 use super::naming::name_of;
 use super::{Leaving, Part, Sink};
 use crate::core::Core;
+use crate::options::Calls;
 use crate::program::Program;
 
 use counters::{Accounts, Known};
