@@ -136,7 +136,8 @@ pub use totals::{
 };
 pub use traced::{
     Begun, CallLabel, CallTable, CallsBetween, Counted, CountedFunction, CountedLine,
-    LinesOfFunction, calls_by_sample, time_lines, traced, traced_lines,
+    LinesOfFunction, RaisedExceptions, calls_by_sample, time_lines, traced, traced_exceptions,
+    traced_lines,
 };
 pub use transform::{Operation, Transform, TransformError, Transforms, transform, transforms};
 pub use tree::{Node, NodeId, Recur, Tree, TreeOptions, tree};

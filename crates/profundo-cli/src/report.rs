@@ -15,9 +15,9 @@ use profundo_model::{
     Clock, Engine, Language, ProcessEnd, Profile, SampleKind, State, StringId, Tracing,
 };
 use profundo_report::{
-    Allocs, Annotate, Callers, Choices, CountedLines, Format, Functions, Hidden, Io, Lines,
-    Listing, Look, Memory, MemoryLines, Neighbours, NextStep, Only, Spread, Stacks, Statprof,
-    Summary, Syscalls, Trace, View, When,
+    Allocs, Annotate, Callers, Choices, CountedLines, Exceptions, Format, Functions, Hidden, Io,
+    Lines, Listing, Look, Memory, MemoryLines, Neighbours, NextStep, Only, Spread, Stacks,
+    Statprof, Summary, Syscalls, Trace, View, When,
 };
 
 use crate::input::Input;
@@ -254,6 +254,9 @@ impl<'a> Shape<'a> {
             options::refuse(&why);
         }
         match self.what {
+            What::Summary if profile.traced.tracing == Tracing::Exceptions => {
+                write_view!(self.exceptions().next(next(recording, profile)))
+            }
             What::Summary if is_untimed(profile) => {
                 let trace = self.trace(Trace::new());
                 write_view!(trace.next(next(recording, profile)))
@@ -283,6 +286,9 @@ impl<'a> Shape<'a> {
                 write_view!(trace.next(self.next(recording, profile)))
             }
             What::Pstats => write_view!(self.trace(Trace::pstats())),
+            What::Exceptions => {
+                write_view!(self.exceptions().next(self.next(recording, profile)))
+            }
             What::Spread => write_view!(self.spread()),
             What::Statprof => write_view!(Statprof::new()),
             What::Stacks => write_view!(Stacks::new()),
@@ -390,6 +396,13 @@ impl<'a> Shape<'a> {
         match shape.limit {
             Some(limit) => lines.limit(limit),
             None => lines,
+        }
+    }
+
+    fn exceptions(&self) -> Exceptions {
+        match self.view.shape.limit {
+            Some(limit) => Exceptions::new().limit(limit),
+            None => Exceptions::new(),
         }
     }
 
@@ -651,10 +664,18 @@ fn next(recording: &Path, profile: &Profile) -> Vec<NextStep> {
         ];
     }
     if profile.samples.is_empty() && !traced.lines.is_empty() {
-        return vec![
+        let mut steps = vec![
             report("lines", "how often each line ran"),
             export("lprof", "a file for line_profiler"),
         ];
+        if !traced.exceptions.is_empty() {
+            let shows = "the lines that raise and catch exceptions";
+            steps.push(report("exceptions", shows));
+        }
+        return steps;
+    }
+    if traced.tracing == Tracing::Exceptions {
+        return Vec::new();
     }
     // An empty count has no other report.
     if profile.samples.is_empty() && traced.is_empty() && traced.tracing != Tracing::Unknown {

@@ -11,7 +11,7 @@ use profundo_recorder::{Calls, EngineChoice, Lines, LinesOf, Options};
 use profundo_save::trace_request::{TraceRequest, has_interpreter};
 
 use crate::open::Samples;
-use crate::options::Trace;
+use crate::options::{Trace, What};
 use crate::record::{self, Plan, ProbedFunctions, Schedule};
 use crate::report::{Shape, Stream};
 use crate::{agent_file, open, options};
@@ -29,6 +29,9 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
         ));
     }
     let shape = Shape::new(options.what(), None, &options.view).first();
+    // Where lines are printed first.
+    let has_second = options.exceptions && !options.lines.is_empty() && options.format.is_none();
+    let exceptions = has_second.then(|| Shape::new(What::Exceptions, None, &options.view));
     let functions = match options.functions.is_empty() {
         true => None,
         false => Some(ProbedFunctions::find(
@@ -43,6 +46,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             builtins: !options.no_builtins,
             cpu: options.cpu,
             lines: lines(options),
+            exceptions: options.exceptions,
         }),
         // Samples are taken only for lines whose times are found by sampling.
         paused: !options.cheap,
@@ -64,7 +68,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             schedule: Schedule::new(None, None::<Duration>),
             functions: functions.as_ref(),
             request: Some(TraceRequest::new(options.tracing(), &options.lines)),
-            counts_instructions: options.lines.is_empty(),
+            counts_instructions: options.lines.is_empty() && !options.exceptions,
             wait_all: false,
             mine: &options.view.filters.own_code.rules(),
             labels: options.labels.clone(),
@@ -76,6 +80,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
     let shown = open::open_without_warnings(&recorded.path, Samples::Each).and_then(|profile| {
         if functions.is_none() && is_out_of_sight(&profile) {
             stderr::note(match options.lines.is_empty() {
+                true if options.exceptions => ONLY_PYTHON,
                 true => HOW_CALLS,
                 false => HOW_LINES,
             });
@@ -85,7 +90,11 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
         {
             stderr::note(&instructions(counted));
         }
-        shape.print(&profile, &recorded.path, Stream::Error)
+        shape.print(&profile, &recorded.path, Stream::Error)?;
+        match exceptions {
+            Some(shape) => shape.print(&profile, &recorded.path, Stream::Error),
+            None => Ok(()),
+        }
     });
     if let Err(error) = shown
         && !stderr::is_broken_pipe(&error)
@@ -106,6 +115,10 @@ const HOW_LINES: &str = "\
 no line was counted: either no function fits, or the program is not Python's, and has no counters of lines, or is linked statically. It \
 has them if it is built by rustc with -Cinstrument-coverage, by clang with -fprofile-instr-generate -fcoverage-mapping, or by gcc with \
 --coverage";
+
+/// The reason why a native program's exceptions are not counted.
+const ONLY_PYTHON: &str = "\
+no exception was counted: this is not a Python program, and only Python's exceptions are counted";
 
 /// Parts of the notes that say why nothing was counted.
 const WHYS: [&str; 2] = ["were not counted", "compiler's counters"];

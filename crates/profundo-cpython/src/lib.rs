@@ -26,6 +26,7 @@ extern crate std;
 mod code;
 mod dict;
 mod gil;
+pub mod handlers;
 mod layout;
 mod linecache;
 pub mod lines;
@@ -46,7 +47,7 @@ pub use code::{CodeKey, CodeShape, TextShape, code_key, code_shape, text};
 pub use dict::{Entries, ManagedAttributes, keys_table, managed_attributes, value_at};
 pub use gil::{is_collecting, is_holder, is_in_lock, is_in_shared_lock};
 pub use layout::{
-    Attributes, Beginnings, Chain, CodeObject, Collecting, DEBUG_WORDS, EvaluationLoop,
+    Attributes, Beginnings, Blocks, Chain, CodeObject, Collecting, DEBUG_WORDS, EvaluationLoop,
     GeneratorObject, Gil, InterpreterFrame, KeysTable, Layout, Objects, Profiler, Refusal, Switch,
     ThreadList, ThreadState, VariableNames, collector, layout_from_debug_offsets, objects,
 };

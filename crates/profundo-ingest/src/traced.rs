@@ -7,11 +7,13 @@
 mod costs;
 
 use profundo_model::{
-    Call, Callers, Clock, Frame, FrameId, Language, Line, LocationId, LocationKind, Nanos,
-    ProcessId, Profile, Sample, SampleKind, StackId, TaskId, ThreadId, Tracing,
+    Call, Callers, Clock, ExceptionEnd, Exceptions, Frame, FrameId, Language, Line, LocationId,
+    LocationKind, Nanos, ProcessId, Profile, Sample, SampleKind, StackId, TaskId, ThreadId,
+    Tracing,
 };
 use profundo_wire::traced::{
-    TracedCalls, TracedFunction, TracedKind, TracedLines, TracedNode, TracedPlace,
+    TracedCalls, TracedEnd, TracedFunction, TracedKind, TracedLine, TracedLines, TracedNode,
+    TracedPlace,
 };
 
 use crate::clock::Clock as Cycles;
@@ -31,6 +33,7 @@ pub(crate) struct Tables<'a> {
 pub(crate) fn take_in(mut tables: Tables<'_>, calls: &TracedCalls, cycles: Cycles) {
     let process = tables.threads.process();
     take_in_lines(tables.profile, process, calls, cycles);
+    take_in_exceptions(tables.profile, process, calls);
     // Where only lines were traced, there may be samples.
     let is_thread = |node: &TracedNode| matches!(node.place, TracedPlace::Thread { .. });
     if calls.nodes.iter().all(is_thread) {
@@ -218,6 +221,36 @@ fn take_in_lines(profile: &mut Profile, process: ProcessId, calls: &TracedCalls,
                 },
             });
         }
+    }
+}
+
+/// Takes in exceptions.
+fn take_in_exceptions(profile: &mut Profile, process: ProcessId, calls: &TracedCalls) {
+    let place = |profile: &mut Profile, at: TracedLine| {
+        let function = calls.functions.get(at.function as usize)?;
+        let line = at.line;
+        let frame = frame(profile, function);
+        Some(profile.frames.intern(Frame { line, ..frame }))
+    };
+    for row in &calls.exceptions {
+        let end = match row.end {
+            TracedEnd::Caught(at) => place(profile, at).map(ExceptionEnd::Caught),
+            TracedEnd::Left => Some(ExceptionEnd::Left),
+            TracedEnd::Unseen => Some(ExceptionEnd::Unseen),
+        };
+        let of_type = calls.functions.get(row.of_type as usize);
+        let raised = place(profile, row.raised);
+        let (Some(end), Some(of_type), Some(raised)) = (end, of_type, raised) else {
+            continue;
+        };
+        let of_type = profile.strings.intern(&of_type.name);
+        profile.traced.exceptions.push(Exceptions {
+            process,
+            of_type,
+            raised,
+            end,
+            count: row.count,
+        });
     }
 }
 

@@ -81,6 +81,6 @@ pub use string::StringTable;
 pub use syscalls::SyscallCount;
 pub use task::{Task, TaskTable};
 pub use thread::{Process, ProcessEnd, Thread, ThreadTable};
-pub use traced::{Call, Callers, Clock, Line, Traced, Tracing};
+pub use traced::{Call, Callers, Clock, ExceptionEnd, Exceptions, Line, Traced, Tracing};
 pub use traffic::{Bytes, Traffic};
 pub use wait::Wait;

@@ -1,9 +1,9 @@
-//! Calls and lines, each of them counted.
+//! Calls, lines and exceptions, each of them counted.
 //!
 //! A [`Call`] is a function in one place of the tree of calls: below its callers. Its own time is a
 //! sample of the profile as well, so that all reports of time are reports of traced time, too.
 
-use crate::{FrameId, Nanos, ProcessId, StackId, ThreadId};
+use crate::{FrameId, Nanos, ProcessId, StackId, StringId, ThreadId};
 
 /// The clock that measured calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -31,6 +31,8 @@ pub enum Tracing {
     SampledLines,
     /// The lines that ran at all.
     LinesOnce,
+    /// Exceptions: the lines that raised and caught them.
+    Exceptions,
 }
 
 impl Tracing {
@@ -93,7 +95,34 @@ pub struct Line {
     pub time: Nanos,
 }
 
-/// The traced calls and lines.
+/// The end of exceptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ExceptionEnd {
+    /// None was seen: C code dropped them, or they were on their way when the program ended.
+    #[default]
+    Unseen,
+    /// A handler on this line caught them.
+    Caught(FrameId),
+    /// They left the last function of a thread or of the program.
+    Left,
+}
+
+/// Exceptions of one type, raised by one line, with one end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Exceptions {
+    /// The process.
+    pub process: ProcessId,
+    /// The name of their type.
+    pub of_type: StringId,
+    /// The function that raised them, at that line.
+    pub raised: FrameId,
+    /// Their end.
+    pub end: ExceptionEnd,
+    /// Their number.
+    pub count: u64,
+}
+
+/// The traced calls, lines and exceptions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Traced {
     /// The kind of tracing.
@@ -104,11 +133,13 @@ pub struct Traced {
     pub calls: Vec<Call>,
     /// The lines that ran, of the functions whose lines were traced.
     pub lines: Vec<Line>,
+    /// The exceptions that were raised.
+    pub exceptions: Vec<Exceptions>,
 }
 
 impl Traced {
     /// Whether nothing was traced.
     pub fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.lines.is_empty()
+        self.calls.is_empty() && self.lines.is_empty() && self.exceptions.is_empty()
     }
 }

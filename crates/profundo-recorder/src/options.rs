@@ -69,6 +69,15 @@ pub struct Calls {
     pub cpu: bool,
     /// Counts lines instead of calls.
     pub lines: Option<Lines>,
+    /// Counts exceptions instead of calls; lines may be counted as well.
+    pub exceptions: bool,
+}
+
+impl Calls {
+    /// Whether native programs are asked for what they count.
+    pub(crate) fn is_native(&self) -> bool {
+        !self.exceptions || self.lines.is_some()
+    }
 }
 
 /// The lines that are counted.

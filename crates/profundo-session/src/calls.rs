@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use profundo_linux::map::SharedMap;
 use profundo_probe::shared::{
-    CALLS_FILE, CallsFile, FUNCTIONS, FunctionRow, LINES, MAGIC, NODES, NodeRow, TEXT, call_clock,
-    function_kind, node_flag,
+    CALLS_FILE, CallsFile, EXCEPTION_SITES, EXCEPTIONS, ExceptionRow, FUNCTIONS, FunctionRow,
+    LINES, MAGIC, NODES, NodeRow, TEXT, call_clock, exception_end, function_kind, node_flag,
 };
 use profundo_wire::traced::{
-    CountedBy, TracedCalls, TracedFunction, TracedKind, TracedLines, TracedNode, TracedPlace,
+    CountedBy, TracedCalls, TracedEnd, TracedExceptions, TracedFunction, TracedKind, TracedLine,
+    TracedLines, TracedNode, TracedPlace,
 };
 
 /// The counts of calls of a process.
@@ -86,6 +87,9 @@ fn read(path: &Path) -> Option<TracedCalls> {
                 ..node
             })
             .collect(),
+        exceptions: exceptions(calls),
+        uncounted_exceptions: header.uncounted_exceptions.load(Ordering::Relaxed),
+        forgotten_exceptions: header.forgotten_exceptions.load(Ordering::Relaxed),
         uncounted: header.uncounted.load(Ordering::Relaxed),
         unlooked: header.unlooked.load(Ordering::Relaxed),
         unmatched: header.unmatched.load(Ordering::Relaxed),
@@ -141,6 +145,71 @@ fn lines(calls: &CallsFile, row: &FunctionRow) -> Option<TracedLines> {
             .map(|row| [&row.hits, &row.time].map(|count| count.load(Ordering::Relaxed)))
             .collect(),
     })
+}
+
+/// The exceptions by their ends. Those that have none are a row of their own.
+fn exceptions(calls: &CallsFile) -> Vec<TracedExceptions> {
+    let header = &calls.header;
+    // Acquire pairs with the agent's release: this many rows are whole.
+    let count = |number: &AtomicU32, most| (number.load(Ordering::Acquire) as usize).min(most);
+    let sites = count(&header.sites, EXCEPTION_SITES);
+    let rows = count(&header.exceptions, EXCEPTIONS);
+    let rows = calls.exceptions.get(..rows).unwrap_or_default();
+    let number = |field: &AtomicU32| field.load(Ordering::Relaxed);
+    let line = |site: u32| {
+        let row = calls.sites.get(..sites)?.get(site as usize)?;
+        Some(TracedLine {
+            function: number(&row.function),
+            line: number(&row.line),
+        })
+    };
+    let mut unseen: Vec<u64> = (rows.iter())
+        .map(|row| row.count.load(Ordering::Relaxed))
+        .collect();
+    let mut found = Vec::new();
+    for row in rows
+        .iter()
+        .filter(|row| number(&row.end) != exception_end::NONE)
+    {
+        let count = row.count.load(Ordering::Relaxed);
+        let base = number(&row.raised) as usize;
+        let Some((base, left)) = rows.get(base).zip(unseen.get_mut(base)) else {
+            continue;
+        };
+        let count = count.min(*left);
+        let end = match number(&row.end) {
+            exception_end::CAUGHT => line(number(&row.caught)).map(TracedEnd::Caught),
+            _ => Some(TracedEnd::Left),
+        };
+        if let Some((raised, end)) = line(number(&base.raised)).zip(end)
+            && count > 0
+        {
+            *left -= count;
+            found.push(exceptions_of(base, raised, end, count));
+        }
+    }
+    for (row, count) in rows.iter().zip(unseen).filter(|(_, count)| *count > 0) {
+        if number(&row.end) == exception_end::NONE
+            && let Some(raised) = line(number(&row.raised))
+        {
+            found.push(exceptions_of(row, raised, TracedEnd::Unseen, count));
+        }
+    }
+    found
+}
+
+fn exceptions_of(
+    row: &ExceptionRow,
+    raised: TracedLine,
+    end: TracedEnd,
+    count: u64,
+) -> TracedExceptions {
+    TracedExceptions {
+        of_type: row.of_type.load(Ordering::Relaxed),
+        raised,
+        end,
+        count,
+    }
 }
 
 fn node(row: &NodeRow) -> TracedNode {

@@ -110,6 +110,39 @@ impl CountedBy {
     }
 }
 
+/// A line of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TracedLine {
+    /// The function, by its row.
+    pub function: u32,
+    /// The line.
+    pub line: u32,
+}
+
+/// The end of exceptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TracedEnd {
+    /// A line caught them.
+    Caught(TracedLine),
+    /// They left the last function of a thread or of the program.
+    Left,
+    /// None was seen.
+    Unseen,
+}
+
+/// Exceptions of one type, raised by one line, with one end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TracedExceptions {
+    /// The row whose name is that of their type.
+    pub of_type: u32,
+    /// The line that raised them.
+    pub raised: TracedLine,
+    /// Their end.
+    pub end: TracedEnd,
+    /// Their number.
+    pub count: u64,
+}
+
 /// The traced calls of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TracedCalls {
@@ -126,6 +159,12 @@ pub struct TracedCalls {
     pub functions: Vec<TracedFunction>,
     /// The nodes. The first has no parent and is left out: rows count from 1.
     pub nodes: Vec<TracedNode>,
+    /// The exceptions.
+    pub exceptions: Vec<TracedExceptions>,
+    /// Exceptions that were not counted, for want of room.
+    pub uncounted_exceptions: u64,
+    /// Exceptions that were on their way and forgotten, for want of room.
+    pub forgotten_exceptions: u64,
     /// Calls that are not in the tree, for want of room.
     pub uncounted: u64,
     /// Functions whose lines were not traced, for want of room.

@@ -19,7 +19,7 @@ pub fn text(bytes: &[u8]) -> String {
 }
 
 /// Runs a program as it is and traced; both must print the same and end alike.
-fn traced(python: &Path, options: &[&str], words: &[&str]) -> (PathBuf, Output) {
+pub fn traced(python: &Path, options: &[&str], words: &[&str]) -> (PathBuf, Output) {
     let recording = scratch().join("calls.profundo");
     let script = source(words[0]);
     let plain = run(Command::new(python).arg(&script).args(&words[1..]));

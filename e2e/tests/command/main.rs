@@ -20,6 +20,7 @@ mod collections;
 mod container_owners;
 mod counters;
 mod ends;
+mod exceptions;
 mod execs;
 mod executables;
 mod gauges;

@@ -123,7 +123,7 @@ unsafe fn find_within(state: &mut State, code: u64, depth: u32) {
 ///
 /// # Safety
 /// `code` is a code object, which outlives the ranges.
-unsafe fn ranges<'a>(state: &State, code: u64) -> (Ranges<'a>, i32) {
+pub(super) unsafe fn ranges<'a>(state: &State, code: u64) -> (Ranges<'a>, i32) {
     let layout = &state.layout;
     // SAFETY: the caller vouches: its table is an object of bytes.
     let (table, first) = unsafe {

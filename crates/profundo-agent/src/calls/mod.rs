@@ -11,6 +11,7 @@
 mod api;
 mod cost;
 mod describe;
+mod exceptions;
 mod frames;
 mod lines;
 mod monitoring;
@@ -19,6 +20,7 @@ mod path;
 mod profile;
 mod select;
 mod state;
+mod tracing;
 
 use core::sync::atomic::Ordering;
 
@@ -127,6 +129,7 @@ fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
         has_lines: has(trace_flag::LINES),
         has_line_times: has(trace_flag::LINE_TIMES),
         is_once: has(trace_flag::LINES_ONCE),
+        has_exceptions: has(trace_flag::EXCEPTIONS),
     };
     if how.has_lines {
         select::begin();
@@ -135,9 +138,9 @@ fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
     state::begin(number, calls, &api.layout, how).ok_or(-libc::ENOMEM)?;
     // SAFETY: the lock is held; callbacks find everything set up from now on.
     unsafe {
-        let measure = match how.has_lines {
-            true => None,
-            false => cost::Measure::begin(calls),
+        let measure = match how.has_calls() {
+            true => cost::Measure::begin(calls),
+            false => None,
         };
         let begun = match api.layout.profiler {
             Some(fields) => profile::begin(api, fields, calls, how),

@@ -16,12 +16,14 @@ use super::api::{Calls, Object};
 use super::describe;
 use super::frames;
 use super::state::{State, Wanted, state};
+use super::tracing;
 use crate::inject::{Api, There, word};
 use crate::symbols::{self, Scope};
 
 /// The events of a profile function.
 mod event {
     pub const CALL: i32 = 0;
+    pub const EXCEPTION: i32 = 1;
     pub const LINE: i32 = 2;
     pub const RETURN: i32 = 3;
     pub const C_CALL: i32 = 4;
@@ -49,9 +51,9 @@ pub unsafe fn begin(
     // SAFETY: the caller vouches.
     unsafe {
         let thread = (calls.thread)();
-        let how = match wanted.has_lines {
-            true => How::Traces,
-            false => How::Profiles,
+        let how = match wanted.has_calls() {
+            true => How::Profiles,
+            false => How::Traces,
         };
         if word(thread + how.functions_at(fields)) != 0 {
             return Err(refusal::HAS_PROFILER);
@@ -62,7 +64,9 @@ pub unsafe fn begin(
         match how {
             How::Profiles => {}
             How::Traces => {
-                super::lines::offer(calls, |_, _| {});
+                if wanted.has_lines {
+                    super::lines::offer(calls, |_, _| {});
+                }
                 trace_here().ok_or(refusal::NO_INTERPRETER)?;
             }
         }
@@ -381,7 +385,7 @@ pub unsafe fn note_running(api: &Api, calls: &Calls) {
         unsafe {
             match how {
                 How::Profiles => state.enter_code(code, false),
-                How::Traces if super::lines::is_counted(state, code) => {
+                How::Traces if state.has_lines && super::lines::is_counted(state, code) => {
                     super::lines::begin(state, code);
                 }
                 How::Traces => {}
@@ -454,27 +458,39 @@ unsafe fn enter_function(state: &mut State, function: u64) {
     );
 }
 
-/// The trace function: called by the interpreter where lines are counted.
-unsafe extern "C" fn traced(_: Object, frame: u64, what: c_int, _: Object) -> c_int {
+/// The trace function: called by the interpreter where lines or exceptions are counted.
+unsafe extern "C" fn traced(_: Object, frame: u64, what: c_int, argument: Object) -> c_int {
     // SAFETY: the interpreter calls with its lock held.
     let Some(state) = (unsafe { state() }) else {
+        return 0;
+    };
+    let Some(fields) = state.layout.profiler else {
         return 0;
     };
     // SAFETY: frames arrive as frame objects.
     unsafe {
         let code = code_of(&state.layout, frame);
-        match what {
-            event::CALL if super::lines::is_counted(state, code) => {
-                super::lines::begin(state, code);
-            }
-            event::LINE => {
-                if let Some(fields) = state.layout.profiler {
-                    let line = ((frame + u64::from(fields.line)) as *const u32).read();
-                    super::lines::line(state, code, line);
+        let line = || ((frame + u64::from(fields.line)) as *const u32).read();
+        if state.has_exceptions {
+            match what {
+                event::CALL => tracing::begin(state),
+                event::EXCEPTION => {
+                    tracing::exception(state, fields, frame, code, argument as u64);
                 }
+                event::LINE => tracing::begin_line(state, frame, code, line()),
+                event::RETURN => tracing::end(state, frame, argument as u64),
+                _ => {}
             }
-            event::RETURN => super::lines::end(state, code),
-            _ => {}
+        }
+        if state.has_lines {
+            match what {
+                event::CALL if super::lines::is_counted(state, code) => {
+                    super::lines::begin(state, code);
+                }
+                event::LINE => super::lines::line(state, code, line()),
+                event::RETURN => super::lines::end(state, code),
+                _ => {}
+            }
         }
     }
     0

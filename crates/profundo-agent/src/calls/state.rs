@@ -12,6 +12,7 @@ use profundo_probe::shared::{CALLS_FILE, CallsFile, CallsHeader, call_clock};
 use profundo_probe::{clock, regs, sys};
 
 use super::api::{Calls, Object};
+use super::tracing::Frames;
 use super::{describe, frames};
 use crate::{files, left, process, session};
 
@@ -62,6 +63,7 @@ struct Entry {
     is_there: AtomicU32,
     stack: UnsafeCell<Stack>,
     runs: UnsafeCell<Pile<Run>>,
+    exceptions: UnsafeCell<Frames>,
     /// The part of the stack on which we evaluate frames: the first address, and the length; 0: not
     /// known yet.
     part: Cell<(u64, u64)>,
@@ -75,10 +77,16 @@ pub struct State {
     pub layout: Layout,
     /// True if C functions count.
     pub has_builtins: bool,
+    /// True if lines are counted.
+    pub has_lines: bool,
+    /// True if exceptions are counted.
+    pub has_exceptions: bool,
     /// True if the times of lines are wanted.
     pub has_line_times: bool,
     /// True if it only matters which lines run at all.
     pub is_once: bool,
+    /// The exception that a handler of groups has got last, and its traceback.
+    pub group: (u64, u64),
     uses_cpu: bool,
     /// True if the program itself has begun: before that, the interpreter looks for the code to
     /// run.
@@ -132,6 +140,15 @@ pub struct Wanted {
     pub has_line_times: bool,
     /// True if it only matters which lines run at all.
     pub is_once: bool,
+    /// True if exceptions are counted, and no calls.
+    pub has_exceptions: bool,
+}
+
+impl Wanted {
+    /// True if calls are counted.
+    pub fn has_calls(&self) -> bool {
+        !self.has_lines && !self.has_exceptions
+    }
 }
 
 /// Makes the file, and the state that fills it.
@@ -141,7 +158,10 @@ pub fn begin(number: u32, calls: &'static Calls, layout: &Layout, wanted: Wanted
         number: AtomicU32::new(number),
     };
     // SAFETY: it was made for this, and stays mapped.
-    let tree = unsafe { Tree::new(file, memory) }?;
+    let mut tree = unsafe { Tree::new(file, memory) }?;
+    if wanted.has_exceptions {
+        tree.begin_exceptions()?;
+    }
     let clock = match wanted.uses_cpu {
         true => call_clock::CPU,
         false => call_clock::WALL,
@@ -159,8 +179,11 @@ pub fn begin(number: u32, calls: &'static Calls, layout: &Layout, wanted: Wanted
             calls,
             layout: *layout,
             has_builtins: wanted.has_builtins,
+            has_lines: wanted.has_lines,
+            has_exceptions: wanted.has_exceptions,
             has_line_times: wanted.has_line_times,
             is_once: wanted.is_once,
+            group: (0, 0),
             uses_cpu: wanted.uses_cpu,
             has_begun: false,
             entries,
@@ -216,6 +239,24 @@ impl State {
     pub fn runs<'a>(&mut self) -> Option<&'a mut Pile<Run>> {
         // SAFETY: as above.
         unsafe { Some(&mut *(*self.current_entry()?).runs.get()) }
+    }
+
+    /// The exceptions of the calling thread.
+    #[inline]
+    pub fn frames<'a>(&mut self) -> Option<&'a mut Frames> {
+        // SAFETY: as above.
+        unsafe { Some(&mut *(*self.current_entry()?).exceptions.get()) }
+    }
+
+    /// True if the program itself has begun.
+    #[inline]
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// The program itself has begun.
+    pub fn begins(&mut self) {
+        self.has_begun = true;
     }
 
     /// True if we may evaluate frames this far down the calling thread's stack.
@@ -284,6 +325,8 @@ impl State {
             let (stack, runs) = unsafe { (&mut *entry.stack.get(), &mut *entry.runs.get()) };
             stack.empty();
             self.tree.drop_lines(runs);
+            // SAFETY: as above.
+            unsafe { (*entry.exceptions.get()).empty() };
             entry.part.set((0, 0));
             self.tree.begin_thread(stack, sys::thread_id());
             let set_name = |name: &[u8]| self.tree.name_thread(stack, name);

@@ -1,9 +1,9 @@
-//! What an input recorded: samples, traffic, allocations, traced calls and lines. The rows are
+//! What an input recorded: samples, traffic, allocations, traced calls, lines and exceptions. The rows are
 //! appended, with the ids and the times of the merged profile.
 
 use profundo_model::{
-    Block, Call, Copied, Gathered, Line, Many, Moment, Nanos, Profile, Sample, Site, StringId,
-    SyscallCount, Taken, TaskId, Traffic,
+    Block, Call, Copied, ExceptionEnd, Exceptions, Gathered, Line, Many, Moment, Nanos, Profile,
+    Sample, Site, StringId, SyscallCount, Taken, TaskId, Traffic,
 };
 
 use super::Rows;
@@ -42,6 +42,17 @@ pub(super) fn add(profile: &mut Profile, input: &Profile, rows: &Rows, sites: &m
         ..*line
     });
     profile.traced.lines.extend(lines);
+    let exceptions = input.traced.exceptions.iter().map(|row| Exceptions {
+        process: rows.process(row.process),
+        of_type: rows.maps.strings[row.of_type.index()],
+        raised: rows.maps.frames[row.raised.index()],
+        end: match row.end {
+            ExceptionEnd::Caught(frame) => ExceptionEnd::Caught(rows.maps.frames[frame.index()]),
+            end => end,
+        },
+        ..*row
+    });
+    profile.traced.exceptions.extend(exceptions);
 }
 
 fn add_samples(profile: &mut Profile, input: &Profile, rows: &Rows) {

@@ -281,6 +281,7 @@ fn kind_words(meta: &Meta, tracing: Tracing, clock: Clock) -> &'static str {
         (_, Tracing::Lines, _) => "lines that were counted and timed",
         (_, Tracing::SampledLines, _) => "lines that were counted and sampled",
         (_, Tracing::LinesOnce, _) => "lines that ran at all",
+        (_, Tracing::Exceptions, _) => "exceptions",
         (SampleKind::Traced, _, Clock::Wall) => "calls by the wall clock",
         (SampleKind::Traced, _, Clock::Cpu) => "calls by CPU time",
         (SampleKind::Traced, _, Clock::None) | (_, Tracing::Calls, Clock::None) => {

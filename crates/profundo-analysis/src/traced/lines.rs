@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use profundo_model::{FileId, FrameId, Line, Profile, StringId};
+use profundo_model::{FileId, FrameId, Line, ProcessId, Profile, StringId};
 use rustc_hash::FxHashMap;
 
 use crate::transform::{By, matching_frames};
@@ -78,13 +78,20 @@ pub fn traced_lines(profile: &Profile, filter: &Filter) -> Vec<LinesOfFunction> 
 
 /// Whether lines pass.
 pub(super) fn line_filter(profile: &Profile, filter: &Filter) -> impl Fn(&Line) -> bool + use<> {
+    let passes = place_filter(profile, filter);
+    move |line| passes(line.process, line.frame)
+}
+
+/// Whether what was counted at a line of a process passes.
+pub(super) fn place_filter(
+    profile: &Profile,
+    filter: &Filter,
+) -> impl Fn(ProcessId, FrameId) -> bool + use<> {
     let is_known = filter.is_timeless();
     let frames = meant(profile, filter);
     let processes = admit::processes(profile, filter);
-    move |line| {
-        is_known
-            && frames[line.frame.index()]
-            && processes.get(line.process.index()).copied().unwrap_or(true)
+    move |process, frame| {
+        is_known && frames[frame.index()] && processes.get(process.index()).copied().unwrap_or(true)
     }
 }
 

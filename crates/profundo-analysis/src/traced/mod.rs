@@ -8,6 +8,7 @@
 //! A function is its file, its first line and its name. Two pieces of code that agree in these are
 //! one function.
 
+mod exceptions;
 mod label;
 mod lines;
 mod numbers;
@@ -16,6 +17,7 @@ mod sampled;
 use profundo_model::{Call, Callers, Profile, SampleKind, StackId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+pub use exceptions::{RaisedExceptions, traced_exceptions};
 pub use label::CallLabel;
 pub use lines::{CountedLine, LinesOfFunction, traced_lines};
 pub use sampled::time_lines;
@@ -257,12 +259,14 @@ pub fn calls_by_sample(profile: &Profile) -> Option<Vec<u64>> {
     Some(keys.map(|key| calls.remove(&key).unwrap_or(0)).collect())
 }
 
-/// Keeps only the calls and the lines that pass.
+/// Keeps only the calls, the lines and the exceptions that pass.
 pub(crate) fn keep_only(profile: &mut Profile, selection: &Selection, filter: &Filter) {
     let calls = selected(profile, selection).copied().collect();
     let passes = lines::line_filter(profile, filter);
     profile.traced.calls = calls;
     profile.traced.lines.retain(|line| passes(line));
+    let passes = lines::place_filter(profile, filter);
+    (profile.traced.exceptions).retain(|row| passes(row.process, row.raised));
 }
 
 /// The selected calls: those whose own time is among the selected samples.

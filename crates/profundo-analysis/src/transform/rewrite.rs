@@ -131,9 +131,9 @@ fn move_all(profile: &mut Profile, recorded: &StackTable, stacks: &[StackId]) {
     }
 }
 
-/// Counted lines have no stack: those of functions that were taken away are left out.
+/// Counted lines and exceptions have no stack: those of functions that were taken away are left out.
 fn keep_lines(profile: &mut Profile, transforms: &Transforms) {
-    if profile.traced.lines.is_empty() {
+    if profile.traced.lines.is_empty() && profile.traced.exceptions.is_empty() {
         return;
     }
     let mut stays = vec![true; profile.frames.len()];
@@ -159,4 +159,5 @@ fn keep_lines(profile: &mut Profile, transforms: &Transforms) {
         only(step.expression.as_slice(), by, is_meant);
     }
     (profile.traced.lines).retain(|line| stays[line.frame.index()]);
+    (profile.traced.exceptions).retain(|row| stays[row.raised.index()]);
 }

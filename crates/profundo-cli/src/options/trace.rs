@@ -15,6 +15,7 @@ Examples:
   profundo trace --no-builtins app.py         only Python's own functions: cheaper
   profundo trace --lines app.py               each line, as line_profiler prints them
   profundo trace --lines --once app.py        which lines ran, and which did not
+  profundo trace --exceptions app.py          each exception, by the lines that raise and catch it
   profundo trace -o app.profundo -- app.py    and `profundo report` for other views
   profundo trace -- ./prog                    if built with -finstrument-functions or for coverage
   profundo trace --functions 'parse_*' -- ./prog    by the kernel, without times
@@ -49,9 +50,13 @@ pub struct Trace {
     /// on
     #[arg(long, requires = "lines", conflicts_with = "cheap")]
     pub once: bool,
+    /// Count exceptions instead of calls: the lines that raise them, and the lines that catch them
+    /// (Python); with --lines both
+    #[arg(long)]
+    pub exceptions: bool,
     /// Count only calls of the program's own functions whose name fits, by the kernel: without
     /// times, for programs as they are (native ones; needs root)
-    #[arg(long, value_name = "GLOB", conflicts_with_all = ["lines", "cpu", "no_builtins"])]
+    #[arg(long, value_name = "GLOB", conflicts_with_all = ["lines", "cpu", "no_builtins", "exceptions"])]
     pub functions: Vec<String>,
     /// Measure the CPU time of each thread: what waits takes none
     #[arg(long)]
@@ -75,6 +80,7 @@ pub struct Trace {
 impl Trace {
     pub fn tracing(&self) -> Tracing {
         match (self.lines.is_empty(), self.once, self.cheap) {
+            (true, ..) if self.exceptions => Tracing::Exceptions,
             (true, ..) => Tracing::Calls,
             (_, true, _) => Tracing::LinesOnce,
             (_, _, true) => Tracing::SampledLines,
@@ -85,6 +91,7 @@ impl Trace {
     /// The report that is printed at the end.
     pub fn what(&self) -> What {
         self.format.unwrap_or(match self.lines.is_empty() {
+            true if self.exceptions => What::Exceptions,
             true => What::Trace,
             false => What::Lines,
         })
@@ -118,6 +125,11 @@ impl Trace {
                 order.words()
             ));
         }
+        if self.exceptions
+            && let Some(why) = self.misfit_of_exceptions(what)
+        {
+            return Some(why);
+        }
         if self.lines.is_empty() {
             return None;
         }
@@ -138,7 +150,8 @@ impl Trace {
                 "`{name}` is about calls, and --lines counts lines instead: one of them at a time"
             ));
         }
-        if what != What::Lines && !self.cheap {
+        let is_of_exceptions = self.exceptions && what == What::Exceptions;
+        if what != What::Lines && !self.cheap && !is_of_exceptions {
             return Some(format!(
                 "`{name}` is about samples or calls, and --lines counts lines instead: --format lines"
             ));
@@ -147,6 +160,27 @@ impl Trace {
         Some(format!(
             "`--{option}` is about samples, and --lines counts each run of a line"
         ))
+    }
+
+    /// Why options do not go together with `--exceptions`.
+    fn misfit_of_exceptions(&self, what: What) -> Option<String> {
+        if self.no_builtins {
+            return Some(
+                "--no-builtins is about calls, and --exceptions counts exceptions instead".into(),
+            );
+        }
+        if !self.lines.is_empty() {
+            return None;
+        }
+        if self.cpu {
+            return Some("--cpu chooses a clock, and --exceptions measures nothing".into());
+        }
+        (what != What::Exceptions).then(|| {
+            let name = what.name();
+            format!(
+                "`{name}` is about calls or lines, and --exceptions counts exceptions instead: --format exceptions"
+            )
+        })
     }
 
     /// The word behind `--lines` that was meant for it, but is the program as it stands: a program

@@ -51,6 +51,8 @@ pub enum What {
     Trace,
     /// The same in the words of Python's cProfile and pstats
     Pstats,
+    /// The exceptions that were raised, where `profundo trace --exceptions` has counted them
+    Exceptions,
     /// The least, median and most time of each function over merged recordings
     #[value(alias = "imbalance")]
     Spread,
@@ -81,6 +83,7 @@ impl What {
             Self::MemoryLines => "memory-lines",
             Self::Trace => "trace",
             Self::Pstats => "pstats",
+            Self::Exceptions => "exceptions",
             Self::Spread => "spread",
             Self::Statprof => "statprof",
             Self::Stacks => "stacks",
@@ -99,7 +102,9 @@ impl What {
 
     /// True for reports on the time of samples or calls.
     pub fn is_of_time(self) -> bool {
-        !self.is_of_calls() && !self.is_of_memory() && !matches!(self, Self::Io | Self::Syscalls)
+        !self.is_of_calls()
+            && !self.is_of_memory()
+            && !matches!(self, Self::Io | Self::Syscalls | Self::Exceptions)
     }
 
     /// True for reports on memory alone.
@@ -358,8 +363,8 @@ type Fit = (&'static str, fn(&ShapeOptions) -> bool, &'static [What]);
 
 const FITS: [Fit; 19] = {
     use What::{
-        Allocs, Annotate, Flat, Functions, Io, Lines, Memory, MemoryLines, Pstats, Spread, Summary,
-        Syscalls, Trace, Tree,
+        Allocs, Annotate, Exceptions, Flat, Functions, Io, Lines, Memory, MemoryLines, Pstats,
+        Spread, Summary, Syscalls, Trace, Tree,
     };
     [
         (
@@ -376,6 +381,7 @@ const FITS: [Fit; 19] = {
                 MemoryLines,
                 Trace,
                 Pstats,
+                Exceptions,
                 Annotate,
                 Spread,
             ],

@@ -18,7 +18,7 @@ pub use code::{CodeObject, VariableNames};
 pub use debug_offsets::{DEBUG_WORDS, Refusal, layout_from_debug_offsets};
 pub use frame::{Chain, InterpreterFrame};
 use objects::FunctionObject;
-pub use profiler::{Beginnings, Profiler, Switch};
+pub use profiler::{Beginnings, Blocks, Profiler, Switch};
 pub(crate) use threads::Thread;
 pub use threads::{ThreadList, ThreadState};
 

@@ -158,6 +158,20 @@ pub mod cell {
     pub const CONTENTS: u64 = 16;
 }
 
+/// `PyBaseExceptionObject`, from 3.12 on.
+pub mod exception {
+    /// `traceback`.
+    pub const TRACEBACK: u64 = 40;
+}
+
+/// `PyTracebackObject`.
+pub mod traceback {
+    /// `tb_next`: the frame that was called.
+    pub const NEXT: u64 = 16;
+    /// `tb_frame`.
+    pub const FRAME: u64 = 24;
+}
+
 /// `PyWeakReference`.
 pub mod weak_reference {
     /// `wr_object`.

@@ -23,6 +23,10 @@ pub struct Profiler {
     /// The instructions that say whether a frame has run before. `None`: it has if the number of
     /// its instruction is not negative.
     pub beginnings: Option<Beginnings>,
+    /// The blocks of a frame that runs, which name its handlers of exceptions.
+    pub blocks: Option<Blocks>,
+    /// In a code object, the table of handlers (`co_exceptiontable`), where there are no blocks.
+    pub handlers: Option<u16>,
 }
 
 impl Profiler {
@@ -55,6 +59,26 @@ pub struct Beginnings {
 /// In a thread's state of 3.11, `cframe`: the record on the C stack.
 pub(super) const RECORD_3_11: u16 = 56;
 
+/// The blocks of a frame object: `f_blockstack`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blocks {
+    /// Their number, in 32 bits: `f_iblock`.
+    pub count: u16,
+    /// The first one. Each has three numbers of 32 bits: its kind, its handler, a level.
+    pub first: u16,
+    /// The bytes for which a handler counts as one.
+    pub unit: u32,
+}
+
+impl Blocks {
+    /// The size of a block.
+    pub const BYTES: u64 = 12;
+    /// The most blocks of a frame.
+    pub const MOST: u32 = 20;
+    /// The kind of a block with a handler: `SETUP_FINALLY`.
+    pub const HAS_HANDLER: u32 = 122;
+}
+
 pub(super) const PYTHON_3_8: Profiler = Profiler {
     functions: 56,
     tracing: 44,
@@ -64,6 +88,12 @@ pub(super) const PYTHON_3_8: Profiler = Profiler {
     has_static_interpreter: false,
     line: 108,
     beginnings: None,
+    blocks: Some(Blocks {
+        count: 112,
+        first: 120,
+        unit: 1,
+    }),
+    handlers: None,
 };
 
 pub(super) const PYTHON_3_9: Profiler = Profiler {
@@ -75,6 +105,11 @@ pub(super) const PYTHON_3_10: Profiler = Profiler {
     switch: Switch::Record(48),
     counts_tracing_threads: false,
     line: 100,
+    blocks: Some(Blocks {
+        count: 104,
+        first: 112,
+        unit: 2,
+    }),
     ..PYTHON_3_9
 };
 
@@ -87,5 +122,7 @@ pub(super) const PYTHON_3_11: Profiler = Profiler {
         resume: [151, 150],
         return_generator: 75,
     }),
+    blocks: None,
+    handlers: Some(40),
     ..PYTHON_3_10
 };

@@ -55,6 +55,7 @@ pub(super) const GAUGES: Kind = *b"GAUG";
 pub(super) const TRACED: Kind = *b"TRCD";
 pub(super) const CALLS: Kind = *b"CALL";
 pub(super) const LINES: Kind = *b"LINE";
+pub(super) const EXCEPTIONS: Kind = *b"EXCN";
 pub(super) const SAMPLES: Kind = *b"SAMP";
 pub(super) const END: Kind = *b"END.";
 

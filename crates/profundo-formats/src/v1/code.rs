@@ -24,6 +24,7 @@ pub(super) const TRACINGS: &[Tracing] = &[
     Tracing::Lines,
     Tracing::SampledLines,
     Tracing::LinesOnce,
+    Tracing::Exceptions,
 ];
 
 pub(super) const LANGUAGES: &[Language] = &[

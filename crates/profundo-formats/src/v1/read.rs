@@ -156,6 +156,10 @@ impl Decoder {
             chunk::TRACED => (0, traced::about::decode),
             chunk::CALLS => (self.profile.traced.calls.len(), traced::calls::decode),
             chunk::LINES => (self.profile.traced.lines.len(), traced::lines::decode),
+            chunk::EXCEPTIONS => (
+                self.profile.traced.exceptions.len(),
+                traced::exceptions::decode,
+            ),
             chunk::SAMPLES => (self.profile.samples.len(), sample::decode),
             // Existing rows.
             chunk::MODULES_AGAIN => (self.profile.modules.len(), place::modules::decode),

@@ -1,6 +1,8 @@
-//! `TRCD`, `CALL` and `LINE`: the kind of tracing, the call tree, and lines.
+//! `TRCD`, `CALL`, `LINE` and `EXCN`: the kind of tracing, the call tree, lines, and exceptions.
 
-use profundo_model::{Call, Callers, Line, Nanos, ProcessId, ThreadId, Traced};
+use profundo_model::{
+    Call, Callers, ExceptionEnd, Exceptions, FrameId, Line, Nanos, ProcessId, ThreadId, Traced,
+};
 
 use super::code::{CLOCKS, TRACINGS};
 use super::column::{Columns, Payload};
@@ -166,5 +168,71 @@ pub(super) mod lines {
         }
         let place = process.finish().and(frame.finish()).and(first.finish());
         place.and(hits.finish()).and(time.finish())
+    }
+}
+
+/// Exceptions.
+pub(super) mod exceptions {
+    use super::*;
+
+    const PROCESS: u8 = 1;
+    const TYPE: u8 = 2;
+    const RAISED: u8 = 3;
+    const END: u8 = 4;
+    const CAUGHT: u8 = 5;
+    const COUNT: u8 = 6;
+
+    const UNSEEN: u64 = 0;
+    const IS_CAUGHT: u64 = 1;
+    const LEFT: u64 = 2;
+
+    fn code(end: ExceptionEnd) -> (u64, FrameId) {
+        match end {
+            ExceptionEnd::Unseen => (UNSEEN, FrameId(0)),
+            ExceptionEnd::Caught(frame) => (IS_CAUGHT, frame),
+            ExceptionEnd::Left => (LEFT, FrameId(0)),
+        }
+    }
+
+    pub(in crate::v1) fn encode(rows: &[Exceptions], first: usize) -> Payload {
+        let mut payload = Payload::new(first, rows.len());
+        let rows = || rows.iter();
+        payload.plain(PROCESS, rows().map(|row| u64::from(row.process.0)));
+        payload.plain(TYPE, rows().map(|row| u64::from(row.of_type.0)));
+        payload.delta(RAISED, rows().map(|row| u64::from(row.raised.0)));
+        payload.sparse(END, rows().map(|row| code(row.end).0));
+        payload.delta(CAUGHT, rows().map(|row| u64::from(code(row.end).1.0)));
+        payload.plain(COUNT, rows().map(|row| row.count));
+        payload
+    }
+
+    pub(in crate::v1) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Damage> {
+        let (mut process, mut of_type) = (columns.need(PROCESS)?, columns.need(TYPE)?);
+        let (mut raised, mut end) = (columns.need(RAISED)?, columns.get(END));
+        let (mut caught, mut count) = (columns.need(CAUGHT)?, columns.need(COUNT)?);
+        for _ in 0..columns.rows {
+            let process = ProcessId::from_index(decoder.process(process.plain()?)?);
+            let of_type = decoder.string(of_type.plain()?)?;
+            let raised = decoder.frame(raised.delta()?)?;
+            let (kind, frame) = (end.plain()?, caught.delta()?);
+            let end = match kind {
+                IS_CAUGHT => ExceptionEnd::Caught(decoder.frame(frame)?),
+                LEFT => ExceptionEnd::Left,
+                // A later version may know more ends.
+                _ => ExceptionEnd::Unseen,
+            };
+            decoder.profile.traced.exceptions.push(Exceptions {
+                process,
+                of_type,
+                raised,
+                end,
+                count: count.plain()?,
+            });
+        }
+        let place = process.finish().and(of_type.finish()).and(raised.finish());
+        place
+            .and(end.finish())
+            .and(caught.finish())
+            .and(count.finish())
     }
 }

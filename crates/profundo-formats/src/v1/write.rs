@@ -355,7 +355,7 @@ impl<W: Write> Encoder<W> {
         self.traced(profile)
     }
 
-    /// Calls and lines, behind the rows that they need.
+    /// Calls, lines and exceptions, behind the rows that they need.
     fn traced(&mut self, profile: &Profile) -> Result<(), Error> {
         let traced = &profile.traced;
         if traced.is_empty() && traced.tracing == Tracing::Unknown {
@@ -370,6 +370,10 @@ impl<W: Write> Encoder<W> {
         for (number, part) in traced.lines.chunks(ROWS).enumerate() {
             let payload = traced::lines::encode(part, number * ROWS);
             self.out.write(chunk::LINES, payload.as_bytes())?;
+        }
+        for (number, part) in traced.exceptions.chunks(ROWS).enumerate() {
+            let payload = traced::exceptions::encode(part, number * ROWS);
+            self.out.write(chunk::EXCEPTIONS, payload.as_bytes())?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Damage to a whole file: every cut and every changed byte of a small one.
 
 use profundo_formats::{Damage, Error, Warning, read};
-use profundo_model::{FileId, Profile};
+use profundo_model::{ExceptionEnd, FileId, Profile};
 
 use crate::{raw, small, write};
 
@@ -38,6 +38,14 @@ fn walk(profile: &Profile) {
     for line in &profile.traced.lines {
         assert!(line.process.index() < profile.processes.len());
         profile.file_path(line.frame);
+    }
+    for row in &profile.traced.exceptions {
+        assert!(row.process.index() < profile.processes.len());
+        profile.file_path(row.raised);
+        profile.strings.get(row.of_type);
+        if let ExceptionEnd::Caught(frame) = row.end {
+            profile.file_path(frame);
+        }
     }
     assert!(profile.files.get(FileId(0)) == profundo_model::File::default());
 }
@@ -86,7 +94,12 @@ fn every_cut_gives_the_samples_before_it() {
 
 #[test]
 fn every_changed_byte_is_noticed() {
-    for whole in [small::small(), small::gauged(), small::traced()] {
+    for whole in [
+        small::small(),
+        small::gauged(),
+        small::traced(),
+        small::with_exceptions(),
+    ] {
         check_changed_bytes(&whole);
     }
 }
@@ -133,7 +146,12 @@ fn what_follows_the_end_is_left_out() {
 /// Changed bytes with a right checksum: only a hostile or a broken writer makes them.
 #[test]
 fn changed_payloads_with_right_checksums_do_no_harm() {
-    for whole in [small::small(), small::gauged(), small::traced()] {
+    for whole in [
+        small::small(),
+        small::gauged(),
+        small::traced(),
+        small::with_exceptions(),
+    ] {
         check_changed_payloads(write(&whole));
     }
 }

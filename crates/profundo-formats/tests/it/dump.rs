@@ -70,6 +70,7 @@ pub fn dump(profile: &Profile) -> String {
     }
     table(&mut out, "call", traced.calls.iter());
     table(&mut out, "line", traced.lines.iter());
+    table(&mut out, "exceptions", traced.exceptions.iter());
     table(&mut out, "sample", samples.iter());
     out
 }

@@ -81,6 +81,10 @@ fn the_writer_writes_as_ever() {
         "full-own-code-joins",
         &crate::write(&crate::small::with_own_code()),
     );
+    same_bytes(
+        "full-exceptions",
+        &crate::write(&crate::small::with_exceptions()),
+    );
     same_bytes("full-merged", &crate::write(&crate::small::merged()));
     let (whole, cut) = crate::stream::small();
     same_bytes("streamed-joins", &whole);

@@ -4,11 +4,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use profundo_model::{
-    Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, File, FileId,
-    Fingerprint, Frame, FrameId, Gauge, Gil, Language, Line, LocationId, LocationKind, Loss, Meta,
-    Module, ModuleId, Nanos, Origin, OriginId, Process, ProcessEnd, ProcessId, Profile, Reason,
-    Role, Sample, SampleKind, SourceFile, StackId, State, StringId, Task, TaskId, Thread, ThreadId,
-    Tracing, Traffic, Wait,
+    Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, ExceptionEnd,
+    Exceptions, File, FileId, Fingerprint, Frame, FrameId, Gauge, Gil, Language, Line, LocationId,
+    LocationKind, Loss, Meta, Module, ModuleId, Nanos, Origin, OriginId, Process, ProcessEnd,
+    ProcessId, Profile, Reason, Role, Sample, SampleKind, SourceFile, StackId, State, StringId,
+    Task, TaskId, Thread, ThreadId, Tracing, Traffic, Wait,
 };
 
 use crate::dump::dump;
@@ -34,6 +34,7 @@ fn every_field_comes_back() {
     check(&small::gauged());
     check(&small::with_syscalls());
     check(&small::traced());
+    check(&small::with_exceptions());
     check(&Profile::from_folded("main;work 3\nmain;idle 1").unwrap());
 }
 
@@ -450,6 +451,20 @@ fn traced_from(profile: &mut Profile, calls: &[Row], lines: &[Row]) {
             time: Nanos(row[2]),
         });
     }
+    let strings = profile.strings.len();
+    for row in lines.iter().filter(|_| processes > 0 && frames > 0) {
+        profile.traced.exceptions.push(Exceptions {
+            process: ProcessId(pick(row[2], processes)),
+            of_type: StringId(pick(row[1], strings)),
+            raised: FrameId(pick(row[0], frames)),
+            end: match row[4] % 3 {
+                0 => ExceptionEnd::Caught(FrameId(pick(row[6], frames))),
+                1 => ExceptionEnd::Left,
+                _ => ExceptionEnd::Unseen,
+            },
+            count: row[7],
+        });
+    }
     // Without traced calls, the clock is not kept.
     if !profile.traced.is_empty() {
         profile.traced.tracing = [
@@ -458,7 +473,8 @@ fn traced_from(profile: &mut Profile, calls: &[Row], lines: &[Row]) {
             Tracing::Lines,
             Tracing::SampledLines,
             Tracing::LinesOnce,
-        ][lines.len() % 5];
+            Tracing::Exceptions,
+        ][lines.len() % 6];
         profile.traced.clock = [Clock::Wall, Clock::Cpu, Clock::None][lines.len() % 3];
     }
 }

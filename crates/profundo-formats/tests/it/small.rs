@@ -1,10 +1,11 @@
 //! A small profile in which every field of every table has a value.
 
 use profundo_model::{
-    Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, Fingerprint,
-    FrameId, FrameKey, Gauge, Gil, Language, Line, LocationKind, Loss, Meta, Module, Nanos, Origin,
-    OriginId, Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind,
-    SourceFile, StackId, State, StringId, SyscallCount, Task, Thread, ThreadId, Traffic, Wait,
+    Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, ExceptionEnd,
+    Exceptions, Fingerprint, FrameId, FrameKey, Gauge, Gil, Language, Line, LocationKind, Loss,
+    Meta, Module, Nanos, Origin, OriginId, Process, ProcessEnd, ProcessId, Profile, Reason, Role,
+    Sample, SampleKind, SourceFile, StackId, State, StringId, SyscallCount, Task, Thread, ThreadId,
+    Tracing, Traffic, Wait,
 };
 
 /// The small profile, for a machine that counts its energy.
@@ -122,6 +123,28 @@ pub fn traced() -> Profile {
             first,
             hits,
             time: Nanos(time),
+        });
+    }
+    profile
+}
+
+/// The small profile, with exceptions.
+pub fn with_exceptions() -> Profile {
+    let mut profile = small();
+    profile.traced.tracing = Tracing::Exceptions;
+    let of_type = profile.strings.intern("KeyError");
+    let ends = [
+        (2, ExceptionEnd::Caught(FrameId(1)), 7),
+        (2, ExceptionEnd::Left, 1),
+        (0, ExceptionEnd::Unseen, u64::MAX),
+    ];
+    for (raised, end, count) in ends {
+        profile.traced.exceptions.push(Exceptions {
+            process: ProcessId(0),
+            of_type,
+            raised: FrameId(raised),
+            end,
+            count,
         });
     }
     profile

@@ -45,6 +45,18 @@ fn notes(calls: &TracedCalls) -> Vec<String> {
             calls.unlooked
         ));
     }
+    if calls.uncounted_exceptions > 0 {
+        notes.push(format!(
+            "{} exceptions are not counted, or have no end: there was no room for so many lines and types",
+            calls.uncounted_exceptions
+        ));
+    }
+    if calls.forgotten_exceptions > 0 {
+        notes.push(format!(
+            "{} exceptions have no end, or count twice: so many were on their way at once",
+            calls.forgotten_exceptions
+        ));
+    }
     if calls.unmatched > 0 {
         notes.push(format!(
             "{} did not fit the beginnings of calls, as where {} switch stacks: counts are right, and times of these functions are not",

@@ -5,6 +5,7 @@
 //! remembers the child that was called last, a table knows all others, and only a function that is
 //! new in its place takes time.
 
+mod exceptions;
 mod index;
 mod lines;
 mod native;
@@ -15,6 +16,7 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
+pub use exceptions::{Course, End, Site};
 pub use lines::{LineTracing, Run};
 pub use native::EndlessCall;
 pub use pile::Pile;

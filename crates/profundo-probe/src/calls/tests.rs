@@ -1,5 +1,7 @@
 //! Random programs, counted by the tree and by a plain list of their actions.
 
+mod exceptions;
+
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::boxed::Box;
 use std::collections::HashMap;

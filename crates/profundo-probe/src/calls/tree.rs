@@ -3,10 +3,12 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::exceptions::{self, Exceptions};
 use super::index::Index;
 use super::stack::{Open, Stack};
 use crate::shared::{
-    CallsFile, FUNCTIONS, FunctionRow, LINES, LineRow, MAGIC, NODES, NodeRow, TEXT, grow, node_flag,
+    CallsFile, EXCEPTION_SITES, FUNCTIONS, FunctionRow, LINES, LineRow, MAGIC, NODES, NodeRow,
+    SiteRow, TEXT, grow, node_flag,
 };
 
 /// The source of memory.
@@ -52,8 +54,13 @@ pub(super) enum Part {
     Functions,
     Nodes,
     Lines,
+    Sites,
+    Exceptions,
     Text,
 }
+
+/// The number of parts.
+const PARTS: usize = Part::Text as usize + 1;
 
 /// The size of a piece.
 const PIECE: usize = 64 << 10;
@@ -69,14 +76,15 @@ const OF_THREADS: u32 = u32::MAX - 1;
 #[derive(Debug)]
 pub struct Tree<M> {
     file: NonNull<CallsFile>,
-    memory: M,
+    pub(super) memory: M,
     pub(super) children: Index,
     functions: Index,
+    pub(super) exceptions: Exceptions,
     hints: NonNull<Hint>,
     /// The allocated bytes of each part.
-    filled: [usize; 4],
+    filled: [usize; PARTS],
     /// Whether allocating each part has failed.
-    is_full: [bool; 4],
+    is_full: [bool; PARTS],
     is_folding: bool,
 }
 
@@ -93,9 +101,10 @@ impl<M: Memory> Tree<M> {
             memory,
             children: Index::new(),
             functions: Index::new(),
+            exceptions: Exceptions::new(),
             hints,
-            filled: [0; 4],
-            is_full: [false; 4],
+            filled: [0; PARTS],
+            is_full: [false; PARTS],
             is_folding: false,
         };
         if tree.begin().is_none() {
@@ -139,6 +148,8 @@ impl<M: Memory> Tree<M> {
             ),
             Part::Nodes => (CallsFile::NODES_AT, NODES * size_of::<NodeRow>()),
             Part::Lines => (CallsFile::LINES_AT, LINES * size_of::<LineRow>()),
+            Part::Sites => (CallsFile::SITES_AT, exceptions::SITES_BYTES),
+            Part::Exceptions => (CallsFile::EXCEPTIONS_AT, exceptions::ROWS_BYTES),
             Part::Text => (CallsFile::TEXT_AT, TEXT),
         };
         let Some(filled) = self.filled.get_mut(part as usize) else {
@@ -354,10 +365,15 @@ impl<M: Memory> Tree<M> {
         Some(node)
     }
 
+    /// The number of the row of a key, if it is known.
+    pub(super) fn function_number(&self, key: u64) -> Option<u32> {
+        Some(self.functions.find(0, key)? - 1)
+    }
+
     /// The row of a key, if it is known.
     #[inline]
     pub(super) fn known<'a>(&self, key: u64) -> Option<&'a FunctionRow> {
-        let number = self.functions.find(0, key)? - 1;
+        let number = self.function_number(key)?;
         self.file().functions.get(number as usize)
     }
 
@@ -496,15 +512,17 @@ impl<M: Memory> Tree<M> {
             return false;
         };
         self.hints = hints.cast();
-        self.filled = [0; 4];
-        self.is_full = [false; 4];
+        self.filled = [0; PARTS];
+        self.is_full = [false; PARTS];
         self.is_folding = false;
         let functions = old.header.functions.load(Ordering::Relaxed) as usize;
         let text = old.header.text.load(Ordering::Relaxed) as usize;
         let lines = old.header.lines.load(Ordering::Relaxed) as usize;
+        let sites = old.header.sites.load(Ordering::Relaxed) as usize;
         if !self.has_room(Part::Functions, functions * size_of::<FunctionRow>())
             || !self.has_room(Part::Text, text)
             || !self.has_room(Part::Lines, lines * size_of::<LineRow>())
+            || !self.has_room(Part::Sites, sites * size_of::<SiteRow>())
         {
             return false;
         }
@@ -514,6 +532,9 @@ impl<M: Memory> Tree<M> {
             let from = (&raw const old.functions).cast::<FunctionRow>();
             let to = (&raw mut (*new.as_ptr()).functions).cast::<FunctionRow>();
             to.copy_from_nonoverlapping(from, functions.min(FUNCTIONS));
+            let from = (&raw const old.sites).cast::<SiteRow>();
+            let to = (&raw mut (*new.as_ptr()).sites).cast::<SiteRow>();
+            to.copy_from_nonoverlapping(from, sites.min(EXCEPTION_SITES));
             let from = (&raw const old.text).cast::<u8>();
             let to = (&raw mut (*new.as_ptr()).text).cast::<u8>();
             to.copy_from_nonoverlapping(from, text.min(TEXT));
@@ -526,7 +547,11 @@ impl<M: Memory> Tree<M> {
         copy(&header.functions, &old.header.functions);
         copy(&header.text, &old.header.text);
         copy(&header.lines, &old.header.lines);
+        copy(&header.sites, &old.header.sites);
         copy(&header.has_line_times, &old.header.has_line_times);
+        copy(&header.has_exceptions, &old.header.has_exceptions);
+        // Exceptions that are on their way were raised by the parent.
+        self.drop_exceptions();
         let costs = header.cost.iter().flatten();
         for (to, from) in costs.zip(old.header.cost.iter().flatten()) {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -562,6 +587,7 @@ impl<M: Memory> Tree<M> {
         for number in [&header.uncounted, &header.unmatched] {
             number.store(0, Ordering::Relaxed);
         }
+        self.forget_exceptions();
         true
     }
 

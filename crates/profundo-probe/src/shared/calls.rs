@@ -23,6 +23,12 @@ pub const TEXT: usize = 32 << 20;
 /// The largest number of traced lines.
 pub const LINES: usize = 1 << 20;
 
+/// The largest number of lines that raise or catch exceptions.
+pub const EXCEPTION_SITES: usize = 1 << 17;
+
+/// The largest number of rows of exceptions.
+pub const EXCEPTIONS: usize = 1 << 17;
+
 /// The length of the list of functions whose lines are traced.
 pub const LINES_LIST: usize = 64 << 10;
 
@@ -60,6 +66,16 @@ pub struct CallsHeader {
     pub is_closed: AtomicU32,
     /// One if another profiler has replaced ours in a thread.
     pub is_replaced: AtomicU32,
+    /// The number of lines that raise or catch exceptions.
+    pub sites: AtomicU32,
+    /// The number of rows of exceptions.
+    pub exceptions: AtomicU32,
+    /// 1 if exceptions are counted, else 0.
+    pub has_exceptions: AtomicU32,
+    /// Exceptions that were not counted, for want of room.
+    pub uncounted_exceptions: AtomicU64,
+    /// Exceptions whose beginning was forgotten while they were on their way, for want of room.
+    pub forgotten_exceptions: AtomicU64,
     /// The reason why there is nothing: a [`super::refusal`], or an error of the system.
     pub refused: AtomicU32,
 }
@@ -84,6 +100,8 @@ pub mod function_kind {
     pub const NATIVE: u32 = 2;
     /// No function: the interpreter's name of a thread.
     pub const THREAD: u32 = 3;
+    /// No function: the name of a type of exceptions.
+    pub const EXCEPTION: u32 = 4;
 }
 
 /// A function. Texts are given by their start and their length.
@@ -155,6 +173,42 @@ pub struct NodeRow {
     pub total: AtomicU64,
 }
 
+/// A line that raises or catches exceptions.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct SiteRow {
+    /// The row of its function.
+    pub function: AtomicU32,
+    /// The line.
+    pub line: AtomicU32,
+}
+
+/// The values of [`ExceptionRow::end`].
+pub mod exception_end {
+    /// None: the row counts all exceptions of a type that a line has raised.
+    pub const NONE: u32 = 0;
+    /// A line caught them.
+    pub const CAUGHT: u32 = 1;
+    /// They left the last function of a thread or of the program.
+    pub const LEFT: u32 = 2;
+}
+
+/// Exceptions of one type and one line that have one end.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct ExceptionRow {
+    /// The row of the line that raised them.
+    pub raised: AtomicU32,
+    /// The row of functions that has the name of their type.
+    pub of_type: AtomicU32,
+    /// The row of the line that caught them.
+    pub caught: AtomicU32,
+    /// An [`exception_end`].
+    pub end: AtomicU32,
+    /// Their number.
+    pub count: AtomicU64,
+}
+
 /// The mapped file. Most of it is not allocated.
 #[derive(Debug)]
 #[repr(C)]
@@ -167,6 +221,10 @@ pub struct CallsFile {
     pub nodes: [NodeRow; NODES],
     /// The lines.
     pub lines: [LineRow; LINES],
+    /// The lines that raise or catch exceptions.
+    pub sites: [SiteRow; EXCEPTION_SITES],
+    /// The exceptions.
+    pub exceptions: [ExceptionRow; EXCEPTIONS],
     /// The texts.
     pub text: [core::sync::atomic::AtomicU8; TEXT],
 }
@@ -180,6 +238,10 @@ impl CallsFile {
     pub const NODES_AT: usize = offset_of!(Self, nodes);
     /// The offset of the lines.
     pub const LINES_AT: usize = offset_of!(Self, lines);
+    /// The offset of the lines of exceptions.
+    pub const SITES_AT: usize = offset_of!(Self, sites);
+    /// The offset of the exceptions.
+    pub const EXCEPTIONS_AT: usize = offset_of!(Self, exceptions);
     /// The offset of the texts.
     pub const TEXT_AT: usize = offset_of!(Self, text);
 }

@@ -39,6 +39,8 @@ pub mod trace_flag {
     pub const LINE_TIMES: u32 = 16;
     /// Only whether lines run at all: after its first run, a line is not traced any more.
     pub const LINES_ONCE: u32 = 32;
+    /// Exceptions: the lines that raise and catch them.
+    pub const EXCEPTIONS: u32 = 64;
 }
 
 /// The states of a [`RingEntry`].

@@ -53,8 +53,9 @@ mod stacks;
 mod sums;
 
 pub use calls::{
-    CALLS_FILE, CallsFile, CallsHeader, FUNCTIONS, FunctionRow, LINES, LINES_LIST, LineRow, NODES,
-    NodeRow, TEXT, call_clock, function_kind, node_flag,
+    CALLS_FILE, CallsFile, CallsHeader, EXCEPTION_SITES, EXCEPTIONS, ExceptionRow, FUNCTIONS,
+    FunctionRow, LINES, LINES_LIST, LineRow, NODES, NodeRow, SiteRow, TEXT, call_clock,
+    exception_end, function_kind, node_flag,
 };
 pub use collections::{Collections, KEPT};
 pub use control::{

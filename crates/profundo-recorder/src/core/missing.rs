@@ -44,6 +44,7 @@ impl Core {
             let more = starved.wrapping_sub(self.emitted.starved);
             self.emitted.starved = starved;
             let lost = match &self.options.calls {
+                Some(calls) if calls.exceptions => Lost::Exceptions,
                 Some(calls) if calls.lines.is_some() => Lost::Lines,
                 Some(_) => Lost::Calls,
                 None if self.can_sample_outside() => Lost::Moments,
@@ -112,6 +113,7 @@ enum Lost {
     Samples,
     Calls,
     Lines,
+    Exceptions,
 }
 
 /// The note about processes without a ring.
@@ -132,6 +134,7 @@ fn starved_note(count: u32, lost: Lost, are_allocations: bool) -> String {
         Lost::Samples => format!("{began}, and {were} not sampled{and_allocations}"),
         Lost::Calls => format!("{began}: {their} calls were not counted"),
         Lost::Lines => format!("{began}: {their} lines were not counted"),
+        Lost::Exceptions => format!("{began}: {their} exceptions were not counted"),
     }
 }
 

@@ -20,14 +20,18 @@ pub(crate) struct Calls;
 
 impl Part for Calls {
     fn ended(&mut self, core: &mut Core, program: &mut Program, _: Leaving, sink: &mut Sink<'_>) {
-        if core.options.calls.is_none() {
+        let Some(options) = &core.options.calls else {
             return;
-        }
+        };
+        let what = match options.exceptions {
+            true => "exceptions",
+            false => "calls",
+        };
         let Some(agent) = program.agent() else { return };
         let refused = agent.header().calls_refused.load(Ordering::Relaxed);
         if refused != 0 {
             let (name, pid, why) = (name_of(&program.command), program.pid, why_of(refused));
-            let note = format!("the calls of {name} ({pid}) were not counted: {why}");
+            let note = format!("the {what} of {name} ({pid}) were not counted: {why}");
             sink(Event::Note(note));
         }
         let has_interpreter = agent.header().python.load(Ordering::Relaxed) != 0;
@@ -36,13 +40,13 @@ impl Part for Calls {
         let too_old = version.filter(|version| version.is_too_old());
         if let (0, None, Some(version)) = (refused, &counted.interpreter, too_old) {
             sink(Event::Note(format!(
-                "the calls of {} ({}) were not counted: it is Python {version}, and 3.{OLDEST} is the oldest whose calls and lines are counted",
+                "the {what} of {} ({}) were not counted: it is Python {version}, and 3.{OLDEST} is the oldest whose {what} are counted",
                 name_of(&program.command),
                 program.pid
             )));
         } else if refused == 0 && has_interpreter && counted.interpreter.is_none() {
             sink(Event::Note(format!(
-                "{} ({}) has an interpreter in it that never began, or could not be entered as it did: none of its calls were counted",
+                "{} ({}) has an interpreter in it that never began, or could not be entered as it did: none of its {what} were counted",
                 name_of(&program.command),
                 program.pid
             )));

@@ -244,7 +244,9 @@ fn choose(options: &Options, notes: &mut Vec<String>) -> Result<Engine, Error> {
 fn flags_of(calls: &Calls) -> u32 {
     let flag = |is_set, flag| if is_set { flag } else { 0 };
     let times = calls.lines.as_ref().is_some_and(|lines| lines.times);
-    flag(calls.lines.is_none(), trace_flag::CALLS)
+    let has_calls = calls.lines.is_none() && !calls.exceptions;
+    flag(has_calls, trace_flag::CALLS)
+        | flag(calls.exceptions, trace_flag::EXCEPTIONS)
         | flag(calls.lines.is_some(), trace_flag::LINES)
         | flag(times, trace_flag::LINE_TIMES)
         | flag(

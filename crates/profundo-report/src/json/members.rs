@@ -68,7 +68,10 @@ fn recording_members(json: &mut Json<'_>, profile: &Profile, selection: &Selecti
     // Where every call or line was counted, nothing has sampled.
     let tracing = profile.traced.tracing;
     let is_counted = meta.kind == SampleKind::Traced
-        || matches!(tracing, Tracing::Lines | Tracing::LinesOnce)
+        || matches!(
+            tracing,
+            Tracing::Lines | Tracing::LinesOnce | Tracing::Exceptions
+        )
         || tracing == Tracing::Calls && profile.samples.is_empty();
     let engine = match is_counted {
         true => "none",

@@ -7,9 +7,9 @@ use std::path::Path;
 use profundo_analysis::measured;
 use profundo_model::{Measure, Profile};
 use profundo_report::{
-    Allocs, Callers, Check, Checklist, Choices, CountedLines, Filter, Format, Functions, GroupBy,
-    Io, Lines, Mark, Memory, MemoryLines, Mend, Report, Spread, Stacks, Statprof, Summary,
-    Syscalls, Trace, View,
+    Allocs, Callers, Check, Checklist, Choices, CountedLines, Exceptions, Filter, Format,
+    Functions, GroupBy, Io, Lines, Mark, Memory, MemoryLines, Mend, Report, Spread, Stacks,
+    Statprof, Summary, Syscalls, Trace, View,
 };
 use serde_json::Value;
 
@@ -148,6 +148,7 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
         Allocs::new().choices(choices()).json(profile),
         MemoryLines::new().choices(choices()).json(profile),
         Trace::new().choices(choices()).json(profile),
+        Exceptions::new().choices(choices()).json(profile),
         CountedLines::new().choices(choices()).json(profile),
         Trace::new()
             .choices(choices())

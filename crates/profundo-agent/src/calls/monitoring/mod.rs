@@ -4,12 +4,14 @@
 //! detour: what the interpreter finds in the object is the function itself.
 
 mod calls;
+mod exceptions;
 mod lines;
 
-use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 
+use profundo_cpython::objects::int;
 use profundo_probe::shared::refusal;
 
 use super::api::{Calls, Object, attribute};
@@ -134,30 +136,79 @@ unsafe fn set(calls: &'static Calls, types: &Types, module: Object, wanted: Want
         }
         MISSING.store(missing, Ordering::Relaxed);
         let of_type = new_type(types)?;
-        let tool = TOOLS.into_iter().find_map(|tool| {
+        let register = |several: &[&[Event]]| {
+            let tool = take_tool(calls, module)?;
+            let all = register(calls, types, of_type, module, tool, several)?;
+            Some((tool, all))
+        };
+        let enable = |(tool, all): (Object, c_long)| {
+            let all = (calls.new_number)(all);
+            call(calls, module, c"set_events", &[tool, all])?;
+            (calls.release)(all);
+            Some(())
+        };
+        if wanted.has_lines {
+            let registered = register(&[&lines::EVENTS])?;
+            lines::begin(calls, module, registered.0)?;
+            enable(registered)?;
+        } else if wanted.has_calls() {
+            let builtins: &[Event] = match wanted.has_builtins {
+                true => &calls::OF_BUILTINS,
+                false => &[],
+            };
+            enable(register(&[&calls::EVENTS, builtins])?)?;
+        }
+        // By a number of their own, since some of the events are the same.
+        if wanted.has_exceptions {
+            let registered = register(&[&exceptions::EVENTS])?;
+            exceptions::begin(calls, module, registered.0)?;
+            enable(registered)?;
+        }
+    }
+    Some(())
+}
+
+/// Takes a tool number.
+///
+/// # Safety
+/// The lock is held, and `module` is `sys.monitoring`.
+unsafe fn take_tool(calls: &Calls, module: Object) -> Option<Object> {
+    TOOLS.into_iter().find_map(|tool| {
+        // SAFETY: the caller vouches.
+        unsafe {
             let number = (calls.new_number)(tool);
             let name = (calls.new_text)(c"profundo".as_ptr());
             let taken = call(calls, module, c"use_tool_id", &[number, name]);
             (calls.release)(name);
-            match taken {
-                Some(()) => Some(number),
-                None => {
-                    (calls.release)(number);
-                    None
-                }
+            if taken.is_none() {
+                (calls.release)(number);
             }
-        })?;
+            taken.map(|()| number)
+        }
+    })
+}
+
+/// Registers callbacks for a tool number. Returns the events that are enabled everywhere, as one
+/// number.
+///
+/// # Safety
+/// The lock is held, and `module` is `sys.monitoring`.
+unsafe fn register(
+    calls: &Calls,
+    types: &Types,
+    of_type: Object,
+    module: Object,
+    tool: Object,
+    several: &[&[Event]],
+) -> Option<c_long> {
+    // SAFETY: the caller vouches.
+    unsafe {
         let events = attribute(calls, module, c"events");
         if events.is_null() {
             return None;
         }
         let mut all = 0;
-        let several: [&[Event]; 2] = match (wanted.has_lines, wanted.has_builtins) {
-            (true, _) => [&lines::EVENTS, &[]],
-            (false, true) => [&calls::EVENTS, &calls::OF_BUILTINS],
-            (false, false) => [&calls::EVENTS, &[]],
-        };
-        for event in several.into_iter().flatten() {
+        for event in several.iter().copied().flatten() {
             let number = attribute(calls, events, event.name);
             if number.is_null() {
                 return None;
@@ -174,15 +225,9 @@ unsafe fn set(calls: &'static Calls, types: &Types, module: Object, wanted: Want
             (calls.release)(ours);
             (calls.release)(number);
         }
-        if wanted.has_lines {
-            lines::begin(calls, module, tool)?;
-        }
-        let all = (calls.new_number)(all);
-        call(calls, module, c"set_events", &[tool, all])?;
-        (calls.release)(all);
         (calls.release)(events);
+        Some(all)
     }
-    Some(())
 }
 
 /// Makes the type of the callbacks.
@@ -264,6 +309,9 @@ pub unsafe fn note_running(calls: &Calls, wanted: Wanted) {
     let Some(types) = (unsafe { Types::find() }) else {
         return;
     };
+    if !wanted.has_lines && !wanted.has_calls() {
+        return;
+    }
     /// Deeper than anything is when the interpreter begins.
     const DEEP: usize = 256;
     let mut codes = [0; DEEP];
@@ -293,6 +341,98 @@ pub unsafe fn note_running(calls: &Calls, wanted: Wanted) {
             }
         }
     }
+}
+
+/// Events that are asked for function by function.
+struct Local {
+    /// `sys.monitoring.set_local_events`, our tool number, and the events as one number.
+    set: AtomicPtr<c_void>,
+    tool: AtomicPtr<c_void>,
+    events: AtomicI64,
+    /// The answer that disables further events of a place.
+    disable: AtomicPtr<c_void>,
+}
+
+impl Local {
+    const fn new() -> Self {
+        Self {
+            set: AtomicPtr::new(null_mut()),
+            tool: AtomicPtr::new(null_mut()),
+            events: AtomicI64::new(0),
+            disable: AtomicPtr::new(null_mut()),
+        }
+    }
+
+    /// # Safety
+    /// The lock is held, and `module` is `sys.monitoring`.
+    unsafe fn begin(
+        &self,
+        calls: &Calls,
+        module: Object,
+        tool: Object,
+        names: &[&CStr],
+    ) -> Option<()> {
+        // SAFETY: the caller vouches; what is kept stays.
+        unsafe {
+            let set = attribute(calls, module, c"set_local_events");
+            let disable = attribute(calls, module, c"DISABLE");
+            let events = attribute(calls, module, c"events");
+            if set.is_null() || disable.is_null() || events.is_null() {
+                return None;
+            }
+            let mut all = 0;
+            for name in names {
+                let number = attribute(calls, events, name);
+                if number.is_null() {
+                    return None;
+                }
+                all |= (calls.number)(number);
+                (calls.release)(number);
+            }
+            (calls.release)(events);
+            (calls.retain)(tool);
+            self.tool.store(tool, Ordering::Relaxed);
+            self.events.store(all, Ordering::Relaxed);
+            self.disable.store(disable, Ordering::Relaxed);
+            self.set.store(set, Ordering::Release);
+        }
+        Some(())
+    }
+
+    /// Enables the events for a function.
+    ///
+    /// # Safety
+    /// The lock is held, and `code` is a code object.
+    unsafe fn ask_for(&self, calls: &Calls, code: u64) {
+        let nothing: Object = null_mut();
+        let set = self.set.load(Ordering::Acquire);
+        let tool = self.tool.load(Ordering::Relaxed);
+        // SAFETY: the caller vouches. The list of arguments ends with a null pointer.
+        unsafe {
+            let events = (calls.new_number)(self.events.load(Ordering::Relaxed));
+            let answer = (calls.call)(set, tool, code as Object, events, nothing);
+            match answer.is_null() {
+                true => calls.drop_error(),
+                false => (calls.release)(answer),
+            }
+            (calls.release)(events);
+        }
+    }
+
+    /// The answer that disables further events of this place.
+    fn no_more(&self) -> Object {
+        self.disable.load(Ordering::Relaxed)
+    }
+}
+
+/// A small number.
+///
+/// # Safety
+/// `object` is a number of Python's from 0 to 2 to the 30, without the end.
+#[inline]
+unsafe fn number(object: u64) -> u32 {
+    // SAFETY: the caller vouches: it has one digit.
+    unsafe { ((object + int::DIGITS) as *const u32).read() }
 }
 
 /// An argument of an event.
