@@ -7,7 +7,8 @@
 use profundo_model::{FileId, Kind, Kinds, Profile, Sample, StackId, StringId};
 use rustc_hash::FxHashMap;
 
-use crate::{Place, Shown, each_innermost_place};
+use crate::waits::idle_threads;
+use crate::{Filter, Place, Selection, Shown, each_innermost_place};
 
 /// The wanted sizes, in nanoseconds. `None`: such that some hundred columns or fewer show all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +39,17 @@ pub struct Heatmap {
     pub covered: (u64, u64),
     /// The time that was counted and has no sample, so no place in time.
     pub uncovered: u64,
+    /// The threads that only waited for work, whose waits are in no cell.
+    pub idle: Option<Idle>,
+}
+
+/// Threads that only waited for work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Idle {
+    /// Their number.
+    pub threads: usize,
+    /// The time that they waited.
+    pub waiting: u64,
 }
 
 /// A cell.
@@ -45,7 +57,8 @@ pub struct Heatmap {
 pub struct Cell {
     /// The time on a CPU, of all threads.
     pub busy: u64,
-    /// The time that threads waited, where that was sampled.
+    /// The time that threads waited, where that was sampled. Threads that only waited for work are
+    /// not in it.
     pub waiting: u64,
     /// The number of samples that end in it.
     pub samples: u64,
@@ -90,6 +103,9 @@ impl Grid {
 }
 
 /// The heatmap of all samples of the profile. `None`: no sample has a place in time.
+///
+/// Threads of a pool that only wait for work would hide all waits that matter, so their waits are
+/// left out and added up beside.
 pub fn heatmap(profile: &Profile, grid: Grid, shown: impl Into<Shown>) -> Option<Heatmap> {
     let is_counted = |sample: &&Sample| profile.is_counted(sample.stack);
     let (counted, timed): (Vec<&Sample>, Vec<&Sample>) =
@@ -116,17 +132,21 @@ pub fn heatmap(profile: &Profile, grid: Grid, shown: impl Into<Shown>) -> Option
         cells: vec![Cell::default(); columns * rows],
         covered: (from, to),
         uncovered,
+        idle: None,
     };
-    let places = Places::new(
-        profile,
-        timed.iter().map(|sample| sample.stack),
-        shown.into(),
-    );
+    let shown = shown.into();
+    let places = Places::new(profile, timed.iter().map(|sample| sample.stack), shown);
+    let idle = idle_threads(profile, &Selection::new(profile, &Filter::default()), shown);
     let kinds = Kinds::of(profile);
     // By cell, function, and whether it waited.
     let mut by_function: FxHashMap<(u32, u32, bool), u64> = FxHashMap::default();
     for sample in timed {
         let is_waiting = kinds.kind(sample) == Kind::Waiting;
+        if is_waiting && idle.contains(&sample.thread) {
+            let sum = map.idle.get_or_insert_default();
+            (sum.threads, sum.waiting) = (idle.len(), sum.waiting.saturating_add(sample.weight.0));
+            continue;
+        }
         let (to, weight) = (sample.time.0, sample.weight.0);
         let function = places.of(sample.stack);
         let last = map.cell_at(to);

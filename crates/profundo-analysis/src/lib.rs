@@ -58,6 +58,7 @@ mod nearest;
 mod origin_spread;
 mod own_line;
 mod ownership;
+mod package;
 pub mod palette;
 mod pattern;
 mod place;
@@ -109,7 +110,7 @@ pub use heap::{
     heap_samples, is_recorded, keep_only, measured, memory_by_line, unattributed,
 };
 pub use heap::{Growth, ProcessMemory, Use, gauges};
-pub use heatmap::{Cell, Grid, Heatmap, Pause, heatmap};
+pub use heatmap::{Cell, Grid, Heatmap, Idle, Pause, heatmap};
 pub use held::{Held, Named, held, holds_text, needs_debug_info};
 pub use interval::{Estimate, Few, Interval, Mass, effective_samples};
 pub use io::{Io, IoAmount, IoRow, io};
@@ -122,6 +123,7 @@ pub use missing::{Cause, Missing, Whole, missing, missing_of, unread};
 pub use nearest::nearest;
 pub use origin_spread::{FunctionInOrigins, OriginSpread, OriginTimes, origin_spread};
 pub use ownership::{Ownership, Rules, is_library_file};
+pub use package::{library, package};
 pub use pattern::Pattern;
 pub use place::Place;
 pub use quality::{Quality, Uncounted, cpu_used, quality};

@@ -99,6 +99,22 @@ pub fn waits(profile: &Profile, selection: &Selection, shown: Shown) -> Vec<Wait
     rows
 }
 
+/// The threads that only waited for work, as [`waits`] has them in its last row.
+pub(crate) fn idle_threads(
+    profile: &Profile,
+    selection: &Selection,
+    shown: Shown,
+) -> FxHashSet<ThreadId> {
+    let lines = OwnLines::new(profile, shown);
+    let mut known: FxHashMap<StackId, Findings> = FxHashMap::default();
+    let mut findings = |stack| {
+        *known
+            .entry(stack)
+            .or_insert_with(|| find(profile, &lines, stack))
+    };
+    idle(profile, selection, &mut findings)
+}
+
 impl Sum {
     fn row(self, (is_idle, wait, what, at): Key) -> WaitRow {
         let (at, wait) = match is_idle {

@@ -62,7 +62,7 @@ pub fn diff(options: &Diff) -> Result<ExitCode> {
         .collect();
     let (compared_before, compared_after) = compared.split_at(before.len());
     let choices = Options {
-        by: options.rows(),
+        by: options.by.clone(),
         shown: shown(options),
         per: options.scale(),
         ..Options::default()
@@ -76,6 +76,7 @@ pub fn diff(options: &Diff) -> Result<ExitCode> {
         .width(options.paper.width)
         .colors(options.paper.color.unwrap_or(When::Auto));
     let filter = options.filters.filter(options.until.to);
+    let passing = filter.to_string();
     let report = profundo_report::Diff::new(&comparison, compared_before, compared_after)
         .filter(Choices::command().filter(filter).words())
         .limit(options.limit.unwrap_or(20))
@@ -92,7 +93,12 @@ pub fn diff(options: &Diff) -> Result<ExitCode> {
     }
     if let Some(path) = &options.output {
         let tree = compare_stacks(&sides[0], &sides[1], &choices).map_err(why)?;
-        draw(options, &report, &tree, &sides, &all, path)?;
+        let drawing = export::Options {
+            filter: passing,
+            only_mine: options.filters.only_mine,
+            ..export::Options::default()
+        };
+        draw(options, &drawing, &report, &tree, &sides, &all, path)?;
     }
     Ok(match report.fails() {
         true => ExitCode::from(GROWN),
@@ -201,6 +207,7 @@ fn plain(error: profundo_report::Error) -> anyhow::Error {
 /// Writes the picture.
 fn draw(
     options: &Diff,
+    drawing: &export::Options,
     report: &profundo_report::Diff<'_>,
     tree: &StackTree,
     sides: &[Vec<&Profile>; 2],
@@ -230,7 +237,7 @@ fn draw(
     let text = output::Text::create(path, kind, inputs, options.force)?;
     text.write(|out: &mut dyn Write| {
         let mut buffer = Vec::new();
-        flame::write_difference(&difference, &export::Options::default(), &mut buffer)?;
+        flame::write_difference(&difference, drawing, &mut buffer)?;
         out.write_all(&buffer)?;
         Ok(())
     })?;

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use profundo_analysis::has_allocations;
@@ -11,19 +12,18 @@ use profundo_formats::export::{Format, Options, Order, Weights, to_path};
 use profundo_model::{Profile, SampleKind};
 
 use crate::input::{Input, Part, Wanted};
-use crate::options::{self, Export, Flame, Heatmap, Measuring};
+use crate::options::{self, Export, Flame, Head, Heatmap, Measuring};
 use crate::recordings::{Other, newest_with};
 use crate::report::is_untimed;
 
 pub fn export(options: &Export) -> Result<ExitCode> {
     let (format, until) = options.format().unwrap_or_else(|why| options::refuse(&why));
-    let recording = options.recording.as_deref();
     write(&Job {
         format,
-        input: Input::new(recording, &options.filters, until, &options.measuring),
-        output: options.output.as_deref(),
-        force: options.force,
-        options: &options.options(),
+        head: &options.head,
+        until,
+        measuring: &options.measuring,
+        options: options.options(),
         by_graphviz: false,
     })
 }
@@ -32,14 +32,12 @@ pub fn flame(options: &Flame) -> Result<ExitCode> {
     if let Some(why) = options.misfit() {
         options::refuse(&why);
     }
-    let recording = options.recording.as_deref();
-    let until = options.until.to;
     write(&Job {
         format: Format::FLAME,
-        input: Input::new(recording, &options.filters, until, &options.measuring),
-        output: options.output.as_deref(),
-        force: options.force,
-        options: &options.options(),
+        head: &options.head,
+        until: options.until.to,
+        measuring: &options.measuring,
+        options: options.options(),
         by_graphviz: false,
     })
 }
@@ -48,26 +46,24 @@ pub fn heatmap(options: &Heatmap) -> Result<ExitCode> {
     if let Some(why) = options.misfit() {
         options::refuse(&why);
     }
-    let recording = options.recording.as_deref();
-    let of_time = Measuring::default();
     write(&Job {
         format: Format::HEATMAP,
-        input: Input::new(recording, &options.filters, options.until.to, &of_time),
-        output: options.output.as_deref(),
-        force: options.force,
+        head: &options.head,
+        until: options.until.to,
+        measuring: &Measuring::default(),
+        options: options.options(),
         by_graphviz: false,
-        options: &options.options(),
     })
 }
 
 /// An export, as the verbs ask for it.
 pub struct Job<'a> {
     pub format: Format,
-    pub input: Input<'a>,
-    /// The file to write; `None` is one beside the recording.
-    pub output: Option<&'a Path>,
-    pub force: bool,
-    pub options: &'a Options,
+    pub head: &'a Head,
+    /// The end of the time that counts.
+    pub until: Option<Duration>,
+    pub measuring: &'a Measuring,
+    pub options: Options,
     /// Whether Graphviz lays a graph out.
     pub by_graphviz: bool,
 }
@@ -76,17 +72,19 @@ pub struct Job<'a> {
 pub fn write(job: &Job<'_>) -> Result<ExitCode> {
     let Job {
         format,
-        input,
-        options,
+        head,
+        ref options,
         ..
     } = *job;
+    let recording = head.recording.as_deref();
+    let input = Input::new(recording, &head.filters, job.until, job.measuring);
     if let Some(why) = format.misfit(options) {
         options::refuse(&why);
     }
     let file = &input.path()?;
     let beside = beside(file, format);
-    let output = job.output.unwrap_or(&beside);
-    output::check(output, output::Kind::Export(format), &[file], job.force)?;
+    let output = head.output.as_deref().unwrap_or(&beside);
+    output::check(output, output::Kind::Export(format), &[file], head.force)?;
     let wanted = Wanted {
         holds: format.holds(),
         is_in_order: format.is_in_order() || options.order == Order::Time,
@@ -107,6 +105,10 @@ pub fn write(job: &Job<'_>) -> Result<ExitCode> {
         had_any,
         filter,
     } = input.part(profile, wanted)?;
+    let options = &Options {
+        filter: filter.clone(),
+        ..options.clone()
+    };
     match job.by_graphviz {
         true => crate::graph::by_graphviz(&profile, options, output)?,
         false => to_path(&profile, Some(format), options, output)?,

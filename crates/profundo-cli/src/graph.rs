@@ -10,21 +10,18 @@ use profundo_formats::export::{Format, Options, write};
 use profundo_model::Profile;
 
 use crate::export::{self, Job};
-use crate::input::Input;
-use crate::options::{Graph, LayoutEngine};
+use crate::options::{self, Graph, LayoutEngine};
 
 pub fn graph(options: &Graph) -> Result<ExitCode> {
-    let recording = options.recording.as_deref();
-    let until = options.until.to;
     if let Some(why) = options.misfit() {
-        crate::options::refuse(&why);
+        options::refuse(&why);
     }
     export::write(&Job {
         format: options.format(),
-        input: Input::new(recording, &options.filters, until, &options.measuring),
-        output: options.output.as_deref(),
-        force: options.force,
-        options: &options.options(),
+        head: &options.head,
+        until: options.until.to,
+        measuring: &options.measuring,
+        options: options.options(),
         by_graphviz: options.engine == Some(LayoutEngine::Dot),
     })
 }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::GraphBy;
 use crate::Place;
+use crate::package::{library, module_file, package, python_module, rust_module};
 use crate::palette::Hue;
 
 /// A node before anything is added up.
@@ -80,9 +81,10 @@ impl<'a> Units<'a> {
             }),
             (Place::Unknown, by) => {
                 let module = self.profile.locations.get(location).module;
-                let name = match (module_name(self.profile, module), by) {
+                let name = match (module_file(self.profile, module), by) {
                     ("", _) => "[unknown]".into(),
                     (name, GraphBy::Function) => format!("[unknown in {name}]"),
+                    (_, GraphBy::Package) => one_line(library(self.profile, module)),
                     (name, _) => one_line(name),
                 };
                 self.add_group(Unit {
@@ -156,21 +158,12 @@ fn group(profile: &Profile, id: FrameId, module: Option<ModuleId>, by: GraphBy) 
         // What a thread waits for is no code.
         (_, Language::Synthetic) => function.to_owned(),
         (GraphBy::File, _) => short_path(profile, frame.file),
-        (GraphBy::Module, Language::Python) => python_module(profile, frame.file),
-        (_, Language::Python) => {
-            let module = python_module(profile, frame.file);
-            let package = module.split('.').next().unwrap_or_default();
-            package.to_owned()
-        }
+        (GraphBy::Module, Language::Python) => python_module(path),
         (GraphBy::Module, Language::Rust) => rust_module(function),
-        (_, Language::Rust) => {
-            let module = rust_module(function);
-            let package = module.split("::").next().unwrap_or_default();
-            package.to_owned()
-        }
+        (GraphBy::Package, _) => package(profile, frame, module),
         _ => String::new(),
     };
-    let name = match (name.as_str(), module_name(profile, module)) {
+    let name = match (name.as_str(), module_file(profile, module)) {
         ("", "") => match path.rsplit('/').next().unwrap_or_default() {
             "" => "[unknown]".to_owned(),
             file => file.to_owned(),
@@ -219,101 +212,7 @@ fn short_path(profile: &Profile, id: FileId) -> String {
     format!("{prefix}{separator}{rest}")
 }
 
-/// The dotted name of a Python file: `json.decoder`, `numpy.linalg`, or `app` for a script.
-fn python_module(profile: &Profile, id: FileId) -> String {
-    let file = profile.files.get(id);
-    let path = profile.strings.get(file.path);
-    // Modules that are a part of the interpreter.
-    let frozen = path.strip_prefix("<frozen ");
-    if let Some(module) = frozen.and_then(|rest| rest.strip_suffix('>')) {
-        return module.to_owned();
-    }
-    let inside = ["/site-packages/", "/dist-packages/"]
-        .iter()
-        .find_map(|folder| path.split_once(folder).map(|(_, inside)| inside))
-        .or_else(|| after_library(path))
-        .unwrap_or_else(|| path.rsplit('/').next().unwrap_or(path));
-    let bare = inside.strip_suffix(".py").unwrap_or(inside);
-    let bare = bare.strip_suffix("/__init__").unwrap_or(bare);
-    if bare == "__init__" || bare == "__main__" {
-        // Of a package whose root is unknown, its folder has the name.
-        let mut folders = path.rsplit('/').skip(1);
-        return folders.next().unwrap_or(bare).to_owned();
-    }
-    bare.replace('/', ".")
-}
-
-/// The path inside of Python's own library.
-fn after_library(path: &str) -> Option<&str> {
-    let (_, after) = path.split_once("/lib/python")?;
-    after.split_once('/').map(|(_, inside)| inside)
-}
-
-/// The path of a Rust function without its own name: `app::parser` for `app::parser::parse`, and
-/// for a method the module of its type.
-fn rust_module(function: &str) -> String {
-    let bare = crate::function_names::without_instance(function);
-    let bare = bare.trim_start_matches('<').trim_start_matches(['&', '*']);
-    let end = bare.find([' ', '>', '(', '[']).unwrap_or(bare.len());
-    let mut parts: Vec<&str> = bare[..end].split("::").collect();
-    // Types have capitals; the closures and methods of a type are in its module.
-    let first_type = (parts.iter()).position(|part| {
-        let first = part.chars().next();
-        first.is_none_or(|letter| letter.is_uppercase() || letter == '{')
-    });
-    parts.truncate(first_type.unwrap_or(parts.len() - 1).max(1));
-    match bare.contains("::") {
-        true => parts.join("::"),
-        false => String::new(),
-    }
-}
-
-/// The name of a module's file; empty where unknown.
-fn module_name(profile: &Profile, module: Option<ModuleId>) -> &str {
-    let path = module.map_or("", |id| profile.strings.get(profile.modules.get(id).path));
-    let file = path.rsplit('/').next().unwrap_or_default();
-    file.trim_matches(['[', ']'])
-}
-
 /// The name without characters that would end a line.
 fn one_line(name: &str) -> String {
     name.replace(char::is_control, " ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rust_functions_have_modules() {
-        for (function, module) in [
-            ("app::parser::parse", "app::parser"),
-            ("app::main", "app"),
-            ("app::main::{closure#0}", "app::main"),
-            ("<app::lexer::Token as core::fmt::Debug>::fmt", "app::lexer"),
-            ("alloc::vec::Vec<T>::push", "alloc::vec"),
-            ("main", ""),
-        ] {
-            assert_eq!(rust_module(function), module, "{function}");
-        }
-    }
-
-    #[test]
-    fn python_files_have_modules() {
-        for (path, module) in [
-            ("/v/lib/python3.12/json/decoder.py", "json.decoder"),
-            ("/v/lib/python3.12/json/__init__.py", "json"),
-            (
-                "/v/lib/python3.12/site-packages/numpy/linalg/x.py",
-                "numpy.linalg.x",
-            ),
-            ("<frozen importlib._bootstrap>", "importlib._bootstrap"),
-            ("/home/me/app.py", "app"),
-            ("/home/me/tool/__main__.py", "tool"),
-        ] {
-            let mut profile = Profile::default();
-            let file = profile.file(path, "", path);
-            assert_eq!(python_module(&profile, file), module, "{path}");
-        }
-    }
 }

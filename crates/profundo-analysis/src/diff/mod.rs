@@ -7,7 +7,9 @@
 //! the test is a change; the rest is chance, as far as these recordings can say.
 
 mod code;
+mod draft;
 mod factor;
+mod joint;
 mod matching;
 mod measure;
 mod scale;
@@ -98,22 +100,28 @@ pub enum By {
 }
 
 impl By {
+    /// All, by their names in options.
+    pub const CHOICES: [(&'static str, Self); 12] = [
+        ("function", Self::Function),
+        ("line", Self::Line),
+        ("stack", Self::Stack),
+        ("type", Self::Type),
+        ("thread", Self::Thread),
+        ("process", Self::Process),
+        ("task", Self::Task),
+        ("kind", Self::Kind),
+        ("wait", Self::Wait),
+        ("io", Self::Io),
+        ("calls", Self::Calls),
+        ("hits", Self::Hits),
+    ];
+
     /// The name in options and in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Function => "function",
-            Self::Line => "line",
-            Self::Stack => "stack",
-            Self::Type => "type",
-            Self::Thread => "thread",
-            Self::Process => "process",
-            Self::Task => "task",
-            Self::Kind => "kind",
-            Self::Wait => "wait",
-            Self::Io => "io",
-            Self::Calls => "calls",
-            Self::Hits => "hits",
-        }
+        let mut choices = Self::CHOICES.iter();
+        choices
+            .find(|(_, by)| *by == self)
+            .map_or("", |(name, _)| name)
     }
 }
 
@@ -319,8 +327,8 @@ pub fn compare(
     for &by in &by {
         measure::check(by, &prepared.profiles)?;
     }
-    let mut drafts: Vec<table::Draft> = (by.iter())
-        .map(|&by| table::Draft::new(&mut prepared, by))
+    let mut drafts: Vec<draft::Draft> = (by.iter())
+        .map(|&by| draft::Draft::new(&mut prepared, by))
         .collect();
     let runs = [before.len(), after.len()];
     let is_single = runs == [1, 1];
@@ -370,7 +378,7 @@ fn between(factors: &[Factor], before: usize) -> Factor {
         [single] => *single,
         several => {
             let (before, after) = several.split_at(before);
-            let (before, after) = (table::mean_factor(before), table::mean_factor(after));
+            let (before, after) = (draft::mean_factor(before), draft::mean_factor(after));
             Factor {
                 value: after.value / before.value,
                 variance: before.variance + after.variance,

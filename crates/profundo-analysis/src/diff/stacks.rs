@@ -2,9 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::draft::{Draft, mean_factor};
 use super::factor::Factor;
 use super::measure::Scaled;
-use super::table::{Change, Draft, Subject, mean_factor};
+use super::table::{Change, Subject};
 use super::test::{self, Cell, Runs, difference};
 use super::{Difference, Prepared, Scale, Unit};
 use crate::amount::Amount;

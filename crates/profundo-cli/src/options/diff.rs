@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use profundo_analysis::diff::{By, Per};
 use profundo_console::options::Paper;
+use profundo_console::options::choices::one_of;
 use profundo_console::options::values::{count, percent_more};
 
 use super::filters::Until;
@@ -22,35 +23,6 @@ Examples:
 
 Exit codes: 0, changed or not; 3 if `--fail-above` is exceeded beyond chance; 2 for wrong usage; 1 for
 another failure; 4 if nothing passes the filter.";
-
-/// A value of `--by`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Rows {
-    /// By function
-    Function,
-    /// By line of source
-    Line,
-    /// By call path
-    Stack,
-    /// By type of allocated memory
-    Type,
-    /// By thread, by its name
-    Thread,
-    /// By program
-    Process,
-    /// By task, by its name
-    Task,
-    /// Python, native code, the system, waiting
-    Kind,
-    /// By what was waited for, and where
-    Wait,
-    /// By file, socket or pipe: bytes
-    Io,
-    /// By function: how often it was called
-    Calls,
-    /// By line: how often it ran
-    Hits,
-}
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -71,13 +43,13 @@ pub struct Diff {
     /// several with commas [default: functions and lines, and what was counted]
     #[arg(
         long,
-        value_enum,
         value_name = "ROWS",
+        value_parser = one_of(By::CHOICES),
         value_delimiter = ',',
         hide_possible_values = true,
         help_heading = "The comparison"
     )]
-    pub by: Vec<Rows>,
+    pub by: Vec<By>,
     /// The scale: run, seconds, calls, or a function as the work done [default: run where both
     /// programs ran to their end, else seconds]
     #[arg(long, value_name = "SCALE", help_heading = "The comparison")]
@@ -141,25 +113,6 @@ impl Diff {
                     "`-o -` prints the picture in place of the report, which --json, --limit and --by are about".to_owned()
                 })
             })
-    }
-
-    /// The rows, in the words of the analysis.
-    pub fn rows(&self) -> Vec<By> {
-        let rows = self.by.iter().map(|rows| match rows {
-            Rows::Function => By::Function,
-            Rows::Line => By::Line,
-            Rows::Stack => By::Stack,
-            Rows::Type => By::Type,
-            Rows::Thread => By::Thread,
-            Rows::Process => By::Process,
-            Rows::Task => By::Task,
-            Rows::Kind => By::Kind,
-            Rows::Wait => By::Wait,
-            Rows::Io => By::Io,
-            Rows::Calls => By::Calls,
-            Rows::Hits => By::Hits,
-        });
-        rows.collect()
     }
 
     /// The scale.

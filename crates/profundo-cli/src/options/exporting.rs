@@ -1,18 +1,16 @@
 //! Options of `export` and `flame`. Each format takes some of them. The others are refused, since
 //! an option that changes nothing misleads.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Command, ValueEnum};
-use clap_complete::engine::ArgValueCompleter;
 use profundo_console::options::values::{percent, seconds};
 use profundo_formats::export::{Colours, Format, Merge, Options, Order, Weights, listed};
 
-use super::filters::{Filters, OnlyUntil, Until};
+use super::filters::{OnlyUntil, Until};
+use super::head::Head;
 use super::measuring::Measuring;
-use crate::completing;
 
 /// The formats of `export`: pictures have commands of their own.
 fn export_formats() -> impl Iterator<Item = Format> {
@@ -147,27 +145,15 @@ pub struct Drawing {
     /// Put each task below its stacks
     #[arg(long)]
     pub tasks: bool,
-    /// What it is called [default: the command line]
-    #[arg(long, value_name = "TEXT")]
-    pub title: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct Export {
-    /// The recording; `@2` is the one before the newest [default: the newest]
-    #[arg(add = ArgValueCompleter::new(completing::recordings), value_name = "FILE")]
-    pub recording: Option<PathBuf>,
     /// The format
     #[arg(long, value_name = "FORMAT", value_parser = ToParser, required = true)]
     pub to: Vec<To>,
-    /// Where to write it; `-` is the standard output
-    #[arg(short, long, value_name = "OUT")]
-    pub output: Option<PathBuf>,
-    /// Replace a file of another kind, too
-    #[arg(long)]
-    pub force: bool,
     #[command(flatten)]
-    pub filters: Filters,
+    pub head: Head,
     #[command(flatten)]
     pub until: OnlyUntil,
     #[command(flatten)]
@@ -181,17 +167,8 @@ pub struct Export {
 
 #[derive(Debug, Args)]
 pub struct Flame {
-    /// The recording; `@2` is the one before the newest [default: the newest]
-    #[arg(add = ArgValueCompleter::new(completing::recordings), value_name = "FILE")]
-    pub recording: Option<PathBuf>,
-    /// Where to write it; `-` is the standard output
-    #[arg(short, long, value_name = "OUT")]
-    pub output: Option<PathBuf>,
-    /// Replace a file of another kind, too
-    #[arg(long)]
-    pub force: bool,
     #[command(flatten)]
-    pub filters: Filters,
+    pub head: Head,
     #[command(flatten)]
     pub until: Until,
     #[command(flatten)]
@@ -234,17 +211,8 @@ pub struct Flame {
 
 #[derive(Debug, Args)]
 pub struct Heatmap {
-    /// The recording; `@2` is the one before the newest [default: the newest]
-    #[arg(add = ArgValueCompleter::new(completing::recordings), value_name = "FILE")]
-    pub recording: Option<PathBuf>,
-    /// Where to write it; `-` is the standard output
-    #[arg(short, long, value_name = "OUT")]
-    pub output: Option<PathBuf>,
-    /// Replace a file of another kind, too
-    #[arg(long)]
-    pub force: bool,
     #[command(flatten)]
-    pub filters: Filters,
+    pub head: Head,
     #[command(flatten)]
     pub until: Until,
     /// The time of a column, in seconds [default: by the recording's length: 1, 10, 60 or 3600]
@@ -256,9 +224,6 @@ pub struct Heatmap {
     /// Draw the time that threads waited, in place of their time on a CPU
     #[arg(long, help_heading = "The file")]
     pub waiting: bool,
-    /// What it is called [default: the command line]
-    #[arg(long, value_name = "TEXT", help_heading = "The file")]
-    pub title: Option<String>,
 }
 
 impl Heatmap {
@@ -267,7 +232,7 @@ impl Heatmap {
         let is_zero = |time: Option<Duration>| time.is_some_and(|time| time.is_zero());
         let is_row_longer =
             matches!((self.column, self.row), (Some(column), Some(row)) if row > column);
-        (self.filters.misfit(self.until.to))
+        (self.head.filters.misfit(self.until.to))
             .or_else(|| {
                 let has_zero = is_zero(self.column) || is_zero(self.row);
                 has_zero.then(|| "--column and --row take more than 0 seconds".into())
@@ -276,7 +241,7 @@ impl Heatmap {
                 is_row_longer.then(|| "a --row is a part of a --column, so it is not longer".into())
             })
             .or_else(|| {
-                (self.filters.only_mine)
+                (self.head.filters.only_mine)
                     .then(|| "a heatmap shows time, and no frames of libraries to hide; --function and --file choose what counts".into())
             })
     }
@@ -285,12 +250,10 @@ impl Heatmap {
     pub fn options(&self) -> Options {
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Options {
-            include_runtime: self.filters.c,
-            title: self.title.clone(),
             column: self.column.map(nanoseconds),
             row: self.row.map(nanoseconds),
             waiting: self.waiting,
-            ..Options::default()
+            ..self.head.options()
         }
     }
 }
@@ -302,7 +265,7 @@ impl Export {
             Ok(format) => format,
             Err(why) => return Some(why),
         };
-        (self.filters.misfit(until))
+        (self.head.filters.misfit(until))
             .or_else(|| self.measuring.misfit().map(str::to_owned))
             .or_else(|| format.misfit(&self.options()))
     }
@@ -333,7 +296,7 @@ impl Export {
         Options {
             kinds: self.kinds,
             measure: self.measuring.measure(),
-            ..self.drawing.options(&self.filters)
+            ..self.drawing.options(&self.head)
         }
     }
 }
@@ -341,7 +304,7 @@ impl Export {
 impl Flame {
     /// Why these options do not go together, if they do not.
     pub fn misfit(&self) -> Option<String> {
-        (self.filters.misfit(self.until.to))
+        (self.head.filters.misfit(self.until.to))
             .or_else(|| self.measuring.misfit().map(str::to_owned))
             .or_else(|| self.layout_misfit())
             .or_else(|| Format::FLAME.misfit(&self.options()))
@@ -392,16 +355,14 @@ impl Flame {
             },
             measure: self.measuring.measure(),
             min_share: self.min_share,
-            ..self.drawing.options(&self.filters)
+            ..self.drawing.options(&self.head)
         }
     }
 }
 
 impl Drawing {
-    fn options(&self, filters: &Filters) -> Options {
+    fn options(&self, head: &Head) -> Options {
         Options {
-            include_runtime: filters.c,
-            only_mine: filters.only_mine,
             weights: self.weights.map(|weights| match weights {
                 WeightsChoice::Samples => Weights::Samples,
                 WeightsChoice::Time => Weights::Time,
@@ -413,8 +374,7 @@ impl Drawing {
             processes: self.processes,
             threads: self.threads,
             tasks: self.tasks,
-            title: self.title.clone(),
-            ..Options::default()
+            ..head.options()
         }
     }
 }

@@ -1,16 +1,15 @@
 //! Options of `graph`: the picture of who calls whom, and the square map.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use clap_complete::engine::ArgValueCompleter;
 use profundo_console::options::values::percent;
 use profundo_formats::export::graph::{GraphBy, GraphOptions};
 use profundo_formats::export::{Format, Options};
 
-use super::filters::{Filters, Until};
+use super::filters::Until;
+use super::head::Head;
 use super::measuring::Measuring;
-use crate::completing;
 
 /// The meaning of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -37,18 +36,8 @@ pub enum LayoutEngine {
 
 #[derive(Debug, Args)]
 pub struct Graph {
-    /// The recording; `@2` is the one before the newest [default: the newest]
-    #[arg(add = ArgValueCompleter::new(completing::recordings), value_name = "FILE")]
-    pub recording: Option<PathBuf>,
-    /// Where to write it: a picture (.svg) or a text for Graphviz (.dot); `-` is the standard
-    /// output
-    #[arg(short, long, value_name = "OUT")]
-    pub output: Option<PathBuf>,
-    /// Replace a file of another kind, too
-    #[arg(long)]
-    pub force: bool,
     #[command(flatten)]
-    pub filters: Filters,
+    pub head: Head,
     #[command(flatten)]
     pub until: Until,
     #[command(flatten)]
@@ -75,7 +64,8 @@ pub struct Graph {
     /// Draw no arrow with a smaller share, in percent [default: 0.1]
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true, help_heading = "The file")]
     pub edge_share: Option<f64>,
-    /// What lays it out: own, or dot of Graphviz [default: own]
+    /// What lays it out: own, or dot of Graphviz [default: own]; an output that ends in .dot is a text
+    /// for Graphviz instead
     #[arg(
         long,
         value_enum,
@@ -84,21 +74,23 @@ pub struct Graph {
         help_heading = "The file"
     )]
     pub engine: Option<LayoutEngine>,
-    /// What it is called [default: the command line]
-    #[arg(long, value_name = "TEXT", help_heading = "The file")]
-    pub title: Option<String>,
 }
 
 impl Graph {
     /// Why these options do not go together, if they do not.
     pub fn misfit(&self) -> Option<String> {
-        let dot = self.output.as_deref().is_some_and(is_dot);
+        let dot = self.head.output.as_deref().is_some_and(is_dot);
         let is_other = |output: &Path| {
             let ending = output.extension().and_then(|ending| ending.to_str());
             let known = ending.is_none_or(|ending| ending.eq_ignore_ascii_case("svg"));
             !known && !is_dot(output) && !output.starts_with("/dev") && !output.starts_with("/proc")
         };
-        if let Some(output) = self.output.as_deref().filter(|output| is_other(output)) {
+        if let Some(output) = self
+            .head
+            .output
+            .as_deref()
+            .filter(|output| is_other(output))
+        {
             return Some(format!(
                 "`graph` writes a picture (.svg) or a text for Graphviz (.dot), and {} ends otherwise",
                 output.display()
@@ -110,7 +102,7 @@ impl Graph {
             );
         }
         if !self.square {
-            return (self.filters.misfit(self.until.to))
+            return (self.head.filters.misfit(self.until.to))
                 .or_else(|| self.measuring.misfit().map(str::to_owned));
         }
         let foreign = [
@@ -128,12 +120,13 @@ impl Graph {
         if dot {
             return Some("the square map is a picture: name a file that ends in .svg".into());
         }
-        (self.filters.misfit(self.until.to)).or_else(|| self.measuring.misfit().map(str::to_owned))
+        (self.head.filters.misfit(self.until.to))
+            .or_else(|| self.measuring.misfit().map(str::to_owned))
     }
 
     /// The kind of file that is asked for.
     pub fn format(&self) -> Format {
-        match &self.output {
+        match &self.head.output {
             _ if self.square => Format::SQUARE,
             Some(output) if is_dot(output) => Format::DOT,
             _ => Format::GRAPH,
@@ -143,11 +136,8 @@ impl Graph {
     /// The options in the words of the library.
     pub fn options(&self) -> Options {
         Options {
-            include_runtime: self.filters.c,
-            only_mine: self.filters.only_mine,
             measure: self.measuring.measure(),
             min_share: self.min_share,
-            title: self.title.clone(),
             graph: GraphOptions {
                 by: match self.by {
                     None | Some(Boxes::Function) => GraphBy::Function,
@@ -158,7 +148,7 @@ impl Graph {
                 nodes: self.nodes.map(|nodes| nodes as usize),
                 edge_share: self.edge_share,
             },
-            ..Options::default()
+            ..self.head.options()
         }
     }
 }

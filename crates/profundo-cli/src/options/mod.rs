@@ -6,6 +6,7 @@ mod exporting;
 mod filters;
 mod gc_log;
 mod graph;
+mod head;
 mod heap;
 pub mod help;
 mod listing;
@@ -37,6 +38,7 @@ pub use exporting::{Export, Flame, Heatmap};
 pub use filters::{Filters, NO_GIL};
 pub use gc_log::GcLog;
 pub use graph::{Graph, LayoutEngine};
+pub use head::Head;
 pub use heap::{Assemble, Heap};
 pub use listing::List;
 pub use measuring::Measuring;
@@ -312,11 +314,11 @@ impl Arguments {
     pub fn set(&mut self, options: Vec<String>, mine: usize) {
         match &mut self.verb {
             Verb::Report(report) => report.view.filters.own_code.set = mine,
-            Verb::Export(export) => export.filters.own_code.set = mine,
-            Verb::Flame(flame) => flame.filters.own_code.set = mine,
+            Verb::Export(export) => export.head.filters.own_code.set = mine,
+            Verb::Flame(flame) => flame.head.filters.own_code.set = mine,
             Verb::Diff(diff) => diff.filters.own_code.set = mine,
-            Verb::Graph(graph) => graph.filters.own_code.set = mine,
-            Verb::Heatmap(heatmap) => heatmap.filters.own_code.set = mine,
+            Verb::Graph(graph) => graph.head.filters.own_code.set = mine,
+            Verb::Heatmap(heatmap) => heatmap.head.filters.own_code.set = mine,
             _ => {}
         }
         let view = match &mut self.verb {

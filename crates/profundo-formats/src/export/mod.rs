@@ -36,6 +36,7 @@ pub mod collapsed;
 pub mod flame;
 mod format;
 pub mod graph;
+mod head;
 pub mod heatmap;
 mod json;
 pub mod lprof;
@@ -170,6 +171,25 @@ pub struct Options {
     pub row: Option<u64>,
     /// Show the time that threads waited in a heatmap, in place of their time on a CPU.
     pub waiting: bool,
+    /// The filter in words, where the profile has only what passes one. Pictures show it.
+    pub filter: String,
+}
+
+impl Options {
+    /// What is not in a picture by the reader's own choice, as a line of its head.
+    fn passing(&self) -> Option<String> {
+        let filter = match &self.filter[..] {
+            "" => None,
+            filter => Some(format!("Only what passes the filter: {filter}")),
+        };
+        match (filter, self.only_mine) {
+            (filter, false) => filter,
+            (None, true) => {
+                Some("Without frames of libraries: their time is that of their callers".into())
+            }
+            (Some(filter), true) => Some(format!("{filter} · without frames of libraries")),
+        }
+    }
 }
 
 /// The order of boxes with one caller.

@@ -39,6 +39,9 @@ pub(crate) struct Function<'a> {
     pub signature: &'a str,
     pub file: FileId,
     pub side: Side,
+    /// One of its frames, if it has a name.
+    pub frame: Option<Frame>,
+    pub module: Option<ModuleId>,
 }
 
 /// A shown level of a stack.
@@ -95,6 +98,8 @@ impl<'a> View<'a> {
                 signature: "",
                 file: FileId(0),
                 side: Side::Runtime,
+                frame: None,
+                module: None,
             }),
             line: 0,
             column: 0,
@@ -300,6 +305,8 @@ impl<'a> Naming<'a> {
                 Language::JavaScript | Language::Julia | Language::Generated => Side::Generated,
                 _ => Side::Native,
             },
+            frame: Some(*frame),
+            module,
         });
         self.named.insert(key, row);
         row
@@ -315,6 +322,8 @@ impl<'a> Naming<'a> {
             signature: "",
             file: FileId(0),
             side: side_of(reason),
+            frame: None,
+            module: None,
         });
         self.reasons.insert(name, row);
         row
@@ -335,6 +344,8 @@ impl<'a> Naming<'a> {
             } else {
                 Side::Native
             },
+            frame: None,
+            module,
         });
         self.unknown.insert(module, row);
         row

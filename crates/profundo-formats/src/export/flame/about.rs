@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use profundo_analysis::{Filter, Selection, effective_samples, quality};
 use profundo_model::{Engine, Kind, Kinds, Profile, SampleKind};
 
+use super::super::text::{date, percent, time};
 use super::super::{Counts, Options, Weights, add, measured, owner};
-use super::words::{Amounts, Unit, date, percent, time};
+use super::words::{Amounts, Unit};
 
 /// The title: the command, unless another is wanted.
 pub(in crate::export) fn title(profile: &Profile, options: &Options) -> String {
@@ -51,16 +52,19 @@ pub(super) fn whole(unit: Unit) -> &'static str {
     }
 }
 
-/// The lines below the title: the amount by kind, then the quality of the recording.
+/// The lines below the title: the amount by kind, what passes the filter, then the quality of the
+/// recording.
 pub(super) fn lines(
     profile: &Profile,
+    options: &Options,
     amounts: &Amounts,
     weights: Weights,
     kinds: &Kinds,
 ) -> Vec<String> {
     vec![
         summary(profile, amounts, weights, kinds),
-        recorded(profile, amounts.is_traced, amounts.is_few),
+        options.passing().unwrap_or_default(),
+        recorded_and_sure(profile, amounts),
     ]
     .into_iter()
     .filter(|line| !line.is_empty())
@@ -120,7 +124,21 @@ fn summary(profile: &Profile, amounts: &Amounts, weights: Weights, kinds: &Kinds
 }
 
 /// When it was recorded and how, what is lost, and how sure shares are.
-pub(in crate::export) fn recorded(profile: &Profile, is_traced: bool, is_few: bool) -> String {
+fn recorded_and_sure(profile: &Profile, amounts: &Amounts) -> String {
+    let mut parts = recorded(profile);
+    let is_sampled = measured::of(profile).is_none() && !amounts.is_traced;
+    let quality = quality(profile, &Selection::new(profile, &Filter::default()));
+    match quality.margin {
+        _ if !is_sampled => {}
+        Some(margin) => parts.push(format!("shares are ± {:.1} points (95 %)", margin * 100.0)),
+        None if amounts.is_few => parts.push("too few samples for shares".into()),
+        None => {}
+    }
+    parts.join(" · ")
+}
+
+/// When it was recorded and how, and what is lost.
+pub(in crate::export) fn recorded(profile: &Profile) -> Vec<String> {
     let meta = &profile.meta;
     let mut parts = Vec::new();
     if meta.started_at_unix > 0 {
@@ -136,11 +154,11 @@ pub(in crate::export) fn recorded(profile: &Profile, is_traced: bool, is_few: bo
             )),
             _ => {}
         }
-        return parts.join(" · ");
+        return parts;
     }
-    if is_traced {
+    if meta.kind == SampleKind::Traced {
         parts.push("every call was counted".into());
-        return parts.join(" · ");
+        return parts;
     }
     let quality = quality(profile, &Selection::new(profile, &Filter::default()));
     if let Some(period) = quality.period.filter(|_| meta.engine != Engine::Unknown) {
@@ -159,10 +177,5 @@ pub(in crate::export) fn recorded(profile: &Profile, is_traced: bool, is_few: bo
             parts.push(format!("{count} {how}"));
         }
     }
-    if let Some(margin) = quality.margin {
-        parts.push(format!("shares are ± {:.1} points (95 %)", margin * 100.0));
-    } else if is_few {
-        parts.push("too few samples for shares".into());
-    }
-    parts.join(" · ")
+    parts
 }

@@ -79,7 +79,7 @@ pub enum Change {
     Unclear,
 }
 
-/// Writes the picture. Of the options, the title and the direction count.
+/// Writes the picture. Of the options, the title, the direction, and what passes count.
 pub fn write_difference(
     difference: &Difference,
     options: &Options,
@@ -125,10 +125,8 @@ fn picture(difference: &Difference, options: &Options) -> Picture {
     };
     let lane = |is_before: bool, which: &str, name: &str, amount: u64| Lane {
         label: format!("{which}: {name}: {}", unit.text(amount)),
-        from: 0,
-        to: placed.nodes.len(),
         is_before,
-        folds_below: u32::MAX,
+        ..Lane::of(0..placed.nodes.len())
     };
     let lanes = vec![
         lane(false, "after", &difference.after, after),
@@ -136,6 +134,7 @@ fn picture(difference: &Difference, options: &Options) -> Picture {
     ];
     let mut lines = vec![difference.subtitle.clone()];
     lines.retain(|line| !line.is_empty());
+    lines.extend(options.passing());
     if left_out > 0 {
         lines.push(format!("{left_out} calls are too narrow to draw"));
     }

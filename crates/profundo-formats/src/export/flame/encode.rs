@@ -18,8 +18,8 @@
 use std::io::{self, Write};
 
 use super::super::json;
+use super::super::text::plain;
 use super::picture::{FOLDED, Node, Picture};
-use super::words::plain;
 
 /// The resolution: the whole is divided into so many parts at most.
 const PARTS: f64 = (1_u64 << 30) as f64;

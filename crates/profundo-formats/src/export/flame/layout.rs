@@ -3,16 +3,18 @@
 use std::cmp::Reverse;
 
 use profundo_analysis::palette::Hue;
+use profundo_analysis::{library, package};
 use profundo_model::Kinds;
 
 use super::super::calls::{Callee, Calls, Manner};
+use super::super::text::percent;
 use super::super::view::{Side, View};
 use super::super::{Options, Order, Weights, add};
+use super::about;
 use super::looks::{Owns, looks};
 use super::picture::{Frames, Lane, Node, Picture};
 use super::theme::Colour;
 use super::words::{self, Amounts};
-use super::{about, package};
 
 /// The approximate limit of the bytes of boxes: what a browser opens at once.
 const MOST_BYTES: usize = 1_900_000;
@@ -30,9 +32,10 @@ impl<'a> Namer<'a> {
     pub(super) fn new(view: &'a View<'a>) -> Self {
         let mut packages: Vec<String> = vec![String::new()];
         let of_function = view.functions.iter().map(|function| {
-            let name = match function.side {
-                Side::Kernel => "kernel".to_owned(),
-                _ => package::package(view.path(function.file)),
+            let name = match (function.side, &function.frame) {
+                (Side::Kernel, _) => "kernel".to_owned(),
+                (_, Some(frame)) => package(view.profile, frame, function.module),
+                (_, None) => library(view.profile, function.module).to_owned(),
             };
             let row = packages.iter().position(|known| *known == name);
             row.unwrap_or_else(|| {
@@ -79,6 +82,42 @@ impl<'a> Namer<'a> {
         let kind = Colour::Owner.class(name);
         self.frames.add(&words::name(name), "", (0, 0), kind, 0)
     }
+
+    /// The picture of what was laid out.
+    pub(super) fn picture(
+        self,
+        options: &Options,
+        amounts: Amounts,
+        owns: &Owns,
+        drawing: Drawing,
+    ) -> Picture {
+        let (frames, colours) = (&self.frames, options.colours);
+        Picture {
+            title: about::title(self.view.profile, options),
+            lines: drawing.lines,
+            is_icicle: options.icicle,
+            looks: looks(frames, &self.packages, owns, amounts.total, colours),
+            amounts,
+            frames: self.frames,
+            nodes: drawing.nodes,
+            lanes: drawing.lanes,
+            span: drawing.span,
+            origin: drawing.origin,
+            is_timed: drawing.is_timed,
+            before: Vec::new(),
+        }
+    }
+}
+
+/// Boxes with their places, and the words above them: the fields of [`Picture`] of these names.
+#[derive(Debug)]
+pub(super) struct Drawing {
+    pub lines: Vec<String>,
+    pub nodes: Vec<Node>,
+    pub lanes: Vec<Lane>,
+    pub span: u64,
+    pub origin: u64,
+    pub is_timed: bool,
 }
 
 fn colour(view: &View<'_>, callee: Callee) -> Colour {
@@ -121,35 +160,17 @@ pub(super) fn picture(view: &View<'_>, options: &Options, weights: Weights) -> P
             owns.add(&namer.frames, frame, row.own);
         }
     }
-    let lane = Lane {
-        label: String::new(),
-        from: 0,
-        to: nodes.len(),
-        is_before: false,
-        folds_below: u32::MAX,
-    };
-    let mut lines = about::lines(view.profile, &amounts, weights, &kinds);
+    let mut lines = about::lines(view.profile, options, &amounts, weights, &kinds);
     lines.extend(left_out.words(&amounts));
-    Picture {
-        title: about::title(view.profile, options),
+    let drawing = Drawing {
         lines,
-        is_icicle: options.icicle,
-        looks: looks(
-            &namer.frames,
-            &namer.packages,
-            &owns,
-            total,
-            options.colours,
-        ),
-        amounts,
-        frames: namer.frames,
+        lanes: vec![Lane::of(0..nodes.len())],
         nodes,
-        lanes: vec![lane],
         span: total,
         origin: 0,
         is_timed: false,
-        before: Vec::new(),
-    }
+    };
+    namer.picture(options, amounts, &owns, drawing)
 }
 
 /// Calls that are not in the picture.
@@ -163,7 +184,7 @@ pub(super) struct LeftOut {
 impl LeftOut {
     pub(super) fn words(self, amounts: &Amounts) -> Option<String> {
         let (boxes, whole) = (self.boxes, about::whole(amounts.unit));
-        let share = words::percent(self.weight as f64 / amounts.total.max(1) as f64);
+        let share = percent(self.weight as f64 / amounts.total.max(1) as f64);
         let plural = if boxes == 1 { "box" } else { "boxes" };
         (boxes > 0).then(|| format!("{boxes} {plural} too narrow to draw ({share} of the {whole})"))
     }

@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::super::Colours;
+use super::super::text::{percent, shortened};
 use super::picture::{Frame, Frames};
 use super::theme::{Colour, Fills, GROUPS, HEAT, Look, SHADES};
-use super::words::{percent, shortened};
 
 /// Time of their own, by function, package and file.
 #[derive(Debug, Default)]

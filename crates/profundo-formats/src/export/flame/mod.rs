@@ -18,7 +18,6 @@ mod difference;
 mod encode;
 mod layout;
 mod looks;
-mod package;
 mod picture;
 mod svg;
 mod theme;

@@ -74,6 +74,19 @@ pub(super) struct Lane {
     pub folds_below: u32,
 }
 
+impl Lane {
+    /// A lane without words, which folds wherever it can.
+    pub(super) fn of(nodes: std::ops::Range<usize>) -> Self {
+        Self {
+            label: String::new(),
+            from: nodes.start,
+            to: nodes.end,
+            is_before: false,
+            folds_below: u32::MAX,
+        }
+    }
+}
+
 /// What boxes show: a function at lines of a file, and its colours.
 #[derive(Debug, Default)]
 pub(super) struct Frames {

@@ -5,10 +5,12 @@ use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use super::super::head::{Head as Words, LETTER};
+use super::super::text::{escaped, shortened, time};
 use super::encode;
 use super::picture::{Lane, Picture, Rows};
 use super::theme::rules;
-use super::words::{amounts, escaped, fit, short, shortened, time};
+use super::words::{amounts, fit, short};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &[&str] = &[
@@ -23,8 +25,7 @@ const SCRIPT: &[&str] = &[
 const WIDTH: f64 = 1200.0;
 /// The height of a row with the gap below it. The script knows these too.
 const ROW: u32 = 17;
-/// The width of a letter and the space around a name.
-const LETTER: f64 = 7.3;
+/// The space around a name.
 const MARGIN: f64 = 3.0;
 /// The width below which a box has no border.
 const THIN: f64 = 4.0;
@@ -52,7 +53,7 @@ pub(super) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
         })
         .collect();
     let height = top + axis_height(picture);
-    let title = escaped(&shortened(&picture.title, 150));
+    let title = escaped(&shortened(&picture.title, 400));
     write!(
         out,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" data-top=\"{}\" data-inverted=\"{}\">\n<title>{title}</title>\n",
@@ -94,17 +95,11 @@ struct Head {
 }
 
 fn head(picture: &Picture) -> Head {
-    let title = escaped(&shortened(&picture.title, 150));
-    let mut svg = format!("<text class=\"title\" x=\"8\" y=\"22\">{title}</text>\n");
-    let mut y = 42;
+    let mut head = Words::new(&picture.title, 8.0, WIDTH);
     for line in &picture.lines {
-        let _ = writeln!(
-            svg,
-            "<text class=\"line faint\" x=\"8\" y=\"{y}\">{}</text>",
-            escaped(line)
-        );
-        y += 17;
+        head.line(line);
     }
+    let Words { mut svg, mut y, .. } = head;
     svg.push_str("<g class=\"legend\">");
     let mut x = 8.0;
     let look = picture.looks.first();

@@ -8,13 +8,14 @@ use std::cmp::Reverse;
 use profundo_model::{Kind, Kinds, Profile, ThreadId};
 
 use super::super::calls::{Calls, Manner};
+use super::super::text::{percent, time};
 use super::super::view::View;
 use super::super::{Counts, Options, Weights, add, owner};
 use super::about;
-use super::layout::Namer;
-use super::looks::{Owns, looks};
+use super::layout::{Drawing, Namer};
+use super::looks::Owns;
 use super::picture::{Lane, Node, Picture};
-use super::words::{Amounts, percent, time};
+use super::words::Amounts;
 
 /// The most threads with a lane: the busiest.
 const MOST_LANES: usize = 24;
@@ -98,7 +99,7 @@ pub(super) fn picture(view: &View<'_>, options: &Options, weights: Weights) -> P
         total: total.saturating_add(uncovered),
         ..amounts.clone()
     };
-    let mut lines = about::lines(profile, &whole, weights, &kinds);
+    let mut lines = about::lines(profile, options, &whole, weights, &kinds);
     if uncovered > 0 {
         lines.push(format!(
             "{} of CPU time has no sample, so no place in time, and is not drawn",
@@ -121,26 +122,15 @@ pub(super) fn picture(view: &View<'_>, options: &Options, weights: Weights) -> P
             "{narrow} {plural} too short to draw; --from and --to choose a shorter time"
         ));
     }
-    Picture {
-        title: about::title(profile, options),
+    let drawing = Drawing {
         lines,
-        is_icicle: options.icicle,
-        looks: looks(
-            &namer.frames,
-            &namer.packages,
-            &owns,
-            total,
-            options.colours,
-        ),
-        amounts,
-        frames: namer.frames,
         nodes,
         lanes,
         span,
         origin,
         is_timed: true,
-        before: Vec::new(),
-    }
+    };
+    namer.picture(options, amounts, &owns, drawing)
 }
 
 /// The threads with samples, the busiest first, and the weight that has no place in time.
@@ -202,11 +192,8 @@ fn lanes(
         });
         stack_up(namer, calls, runs, origin, &mut nodes);
         lanes.push(Lane {
-            label: String::new(),
-            from,
-            to: nodes.len(),
-            is_before: false,
             folds_below: common(&nodes[from..]),
+            ..Lane::of(from..nodes.len())
         });
     }
     (nodes, lanes)

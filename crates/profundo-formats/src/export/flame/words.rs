@@ -6,6 +6,7 @@ use profundo_analysis::Estimate;
 use profundo_model::{Measure, Part};
 
 use super::super::measured;
+use super::super::text::{cells, cut, percent, shortened, time};
 use super::picture::{Node, Picture};
 
 /// Longer names are cut in the middle.
@@ -172,54 +173,9 @@ pub(super) fn compared(unit: Unit, before: u64, after: u64) -> String {
     text
 }
 
-pub(in crate::export) fn percent(share: f64) -> String {
-    if share < 0.0995 && share > 0.0 {
-        format!("{:.2} %", share * 100.0)
-    } else {
-        format!("{:.1} %", share * 100.0)
-    }
-}
-
-pub(in crate::export) fn time(nanoseconds: u64) -> String {
-    let seconds = nanoseconds as f64 / 1e9;
-    if seconds >= 100.0 {
-        format!("{seconds:.0} s")
-    } else if seconds >= 1.0 || nanoseconds == 0 {
-        format!("{seconds:.2} s")
-    } else if seconds >= 1e-3 {
-        format!("{:.1} ms", seconds * 1e3)
-    } else {
-        format!("{:.1} µs", seconds * 1e6)
-    }
-}
-
 /// A name as it is drawn and kept.
 pub(super) fn name(text: &str) -> String {
     shortened(text, LONGEST_NAME)
-}
-
-/// The text without its middle, where it is too long.
-pub(in crate::export) fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.into();
-    }
-    let letters: Vec<char> = text.chars().collect();
-    let (start, end) = (&letters[..most / 2], &letters[letters.len() - most / 2..]);
-    start.iter().chain(['…'].iter()).chain(end).collect()
-}
-
-/// The width of a letter in cells: letters of East Asia and pictures take two.
-fn cells_of(letter: char) -> usize {
-    match u32::from(letter) {
-        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 => 2,
-        0xf900..=0xfaff | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 => 2,
-        0x1f300..=0x1faff | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    }
-}
-
-fn cells(text: &str) -> usize {
-    text.chars().map(cells_of).sum()
 }
 
 /// The longest tail of `a::b::c` that fits, else as much of the name as does.
@@ -245,38 +201,7 @@ pub(super) fn fit(name: &str, room: usize) -> String {
     if room < 3 {
         return String::new();
     }
-    let mut left = room - 1;
-    let start = rest.chars().take_while(|&letter| {
-        let fits = cells_of(letter) <= left;
-        left = left.saturating_sub(cells_of(letter));
-        fits
-    });
-    format!("{}…", start.collect::<String>())
-}
-
-/// The text in XML: some characters have no form in it at all.
-pub(in crate::export) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c => out.push(plain(c)),
-        }
-    }
-    out
-}
-
-/// The character, or what stands for it where XML has none.
-pub(in crate::export) fn plain(c: char) -> char {
-    match c {
-        '\t' | '\n' | '\r' => ' ',
-        '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
-        c if c.is_control() => '\u{fffd}',
-        c => c,
-    }
+    cut(rest, room)
 }
 
 /// A number without trailing zeros.
@@ -286,43 +211,9 @@ pub(super) fn short(number: f64) -> String {
     text.to_owned()
 }
 
-/// A day and a time of day in UTC, to the minute.
-pub(in crate::export) fn date(nanoseconds_since_1970: u64) -> String {
-    let minutes = nanoseconds_since_1970 / 60_000_000_000;
-    let (days, minute) = (minutes / 1440, minutes % 1440);
-    // Years of 400 repeat; they begin in March, so that the leap day is the last one.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year + u64::from(month <= 2);
-    format!(
-        "{year}-{month:02}-{day:02} {:02}:{:02} UTC",
-        minute / 60,
-        minute % 60
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        let rows = [
-            (0, "1970-01-01 00:00 UTC"),
-            (951_782_340, "2000-02-28 23:59 UTC"),
-            (951_782_400, "2000-02-29 00:00 UTC"),
-            (1_798_761_599, "2026-12-31 23:59 UTC"),
-            (4_107_542_400, "2100-03-01 00:00 UTC"),
-        ];
-        for (seconds, text) in rows {
-            assert_eq!(date(seconds * 1_000_000_000), text, "{seconds}");
-        }
-    }
 
     #[test]
     fn a_label_is_the_tail_of_a_path_that_fits() {

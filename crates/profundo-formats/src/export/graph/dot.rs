@@ -11,13 +11,9 @@ pub(super) fn write(source: &Source, out: &mut impl Write) -> io::Result<()> {
     let graph = &source.graph;
     write!(out, "{DOT_START}")?;
     writeln!(out, "digraph calls {{")?;
-    let label = [
-        source.title.clone(),
-        source.summary(),
-        source.coverage(0),
-        source.quality(),
-    ];
-    let label: Vec<String> = label.iter().map(|line| quoted(line)).collect();
+    let mut label = vec![quoted(&source.title)];
+    let lines = source.lines(0).into_iter().filter(|line| !line.is_empty());
+    label.extend(lines.map(|line| quoted(&line)));
     writeln!(
         out,
         "  graph [label=\"{}\\l\", labelloc=t, labeljust=l, fontname=\"monospace\", fontsize=12];",

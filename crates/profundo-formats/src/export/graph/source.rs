@@ -25,6 +25,8 @@ pub(super) struct Source {
     pub graph: CallGraph,
     pub title: String,
     options: CallGraphOptions,
+    /// What is not in the graph by the reader's own choice.
+    passing: Option<String>,
     unit: Unit,
     quality: Quality,
     taken: u64,
@@ -55,6 +57,7 @@ impl Source {
             (SampleKind::Traced, _) => Unit::Time("traced time"),
             _ => Unit::Time("CPU time"),
         };
+        let passing = options.passing();
         let options = CallGraphOptions {
             shown: Shown {
                 hidden: match options.include_runtime {
@@ -75,14 +78,26 @@ impl Source {
             graph: call_graph(profile, &selection, &options),
             title,
             options,
+            passing,
             unit,
             quality: quality(profile, &selection),
             taken: selection.taken(profile),
         }
     }
 
+    /// The lines below the title.
+    pub(super) fn lines(&self, undrawn: usize) -> Vec<String> {
+        let passing = self.passing.clone().unwrap_or_default();
+        vec![
+            self.summary(),
+            passing,
+            self.coverage(undrawn),
+            self.quality(),
+        ]
+    }
+
     /// The whole, and its kinds of time.
-    pub(super) fn summary(&self) -> String {
+    fn summary(&self) -> String {
         let whole = self.graph.whole;
         let mut text = match self.unit {
             Unit::Time(clock) if self.graph.is_counted => {
@@ -113,7 +128,7 @@ impl Source {
     }
 
     /// The part that is drawn, and the part that is not.
-    pub(super) fn coverage(&self, undrawn: usize) -> String {
+    fn coverage(&self, undrawn: usize) -> String {
         let graph = &self.graph;
         let by = self.options.by;
         if graph.nodes.is_empty() {
@@ -168,7 +183,7 @@ impl Source {
     }
 
     /// How far the figures can be trusted.
-    pub(super) fn quality(&self) -> String {
+    fn quality(&self) -> String {
         if self.graph.is_counted || self.unit == Unit::Calls {
             return "Every call was counted: no share is an estimate".into();
         }

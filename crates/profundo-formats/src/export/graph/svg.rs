@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use profundo_analysis::CallNode;
 use profundo_analysis::palette::{Hue, Tint};
 
+use super::super::head::{Head, LETTER};
 use super::super::text::{escaped, shortened};
 use super::layout::{Layout, Link, Point, Rect, Route, Size, Step, layout};
 use super::source::Source;
@@ -13,13 +14,11 @@ use super::source::Source;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// The top of the graph, below the head.
-const TOP: f64 = 150.0;
 const MARGIN: f64 = 16.0;
 /// The width that the head needs.
-const LEAST_WIDTH: f64 = 900.0;
+const LEAST_WIDTH: f64 = 1200.0;
 /// The width of a letter, in parts of the size of the font.
-const LETTER: f64 = 0.61;
+const PART: f64 = 0.61;
 /// The sizes of fonts: of names without own share and with the largest one, and of all else.
 const SMALLEST: f64 = 11.0;
 const LARGEST: f64 = 22.0;
@@ -48,7 +47,7 @@ impl Card {
         let name = shortened(&node.name, NAME);
         let place = shortened(Source::short_place(&Source::place(node)), PLACE);
         let figures = source.figures(node);
-        let width = |text: &str, font: f64| text.chars().count() as f64 * font * LETTER;
+        let width = |text: &str, font: f64| text.chars().count() as f64 * font * PART;
         let widest = width(&name, font)
             .max(width(&place, SMALL))
             .max(width(&figures, SMALLEST));
@@ -83,7 +82,7 @@ pub(super) fn write(source: &Source, out: &mut impl Write) -> io::Result<()> {
             to: edge.callee as u32,
             weight: edge.amount.weight.max(1) as f64,
             label: label.as_ref().map(|text| Size {
-                width: text.chars().count() as f64 * SMALL * LETTER + 4.0,
+                width: text.chars().count() as f64 * SMALL * PART + 4.0,
                 height: SMALL + 3.0,
             }),
         })
@@ -92,18 +91,19 @@ pub(super) fn write(source: &Source, out: &mut impl Write) -> io::Result<()> {
     let undrawn = drawn.routes.iter().filter(|route| route.steps.is_empty());
     let undrawn = undrawn.count();
     let width = (drawn.size.width + 2.0 * MARGIN).max(LEAST_WIDTH).ceil();
-    let height = (TOP + drawn.size.height + MARGIN).ceil();
+    let (head, top) = head(source, undrawn, width);
+    let height = (top + drawn.size.height + MARGIN).ceil();
     write!(
         out,
         r#"<?xml version="1.0" encoding="UTF-8"?>
-<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" data-graph="{}" data-top="{TOP}">
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" data-graph="{}" data-top="{top}">
 "#,
         graph.nodes.len()
     )?;
     let (light, dark) = (colours(|tint| tint.light), colours(|tint| tint.dark));
     write!(
         out,
-        "<style><![CDATA[\n{STYLE}{light}\n@media (prefers-color-scheme:dark){{\n{dark}\n}}\n]]></style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n<g class=\"graph\" transform=\"translate({MARGIN} {TOP})\" data-width=\"{:.0}\" data-height=\"{:.0}\">\n",
+        "<style><![CDATA[\n{STYLE}{light}\n@media (prefers-color-scheme:dark){{\n{dark}\n}}\n]]></style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n<g class=\"graph\" transform=\"translate({MARGIN} {top})\" data-width=\"{:.0}\" data-height=\"{:.0}\">\n",
         drawn.size.width, drawn.size.height
     )?;
     // The heaviest arrows last, so that they lie over the others.
@@ -113,8 +113,7 @@ pub(super) fn write(source: &Source, out: &mut impl Write) -> io::Result<()> {
     for (row, card) in cards.iter().enumerate() {
         box_of(out, source, row, card, drawn.nodes[row])?;
     }
-    writeln!(out, "</g>")?;
-    head(source, undrawn, out)?;
+    writeln!(out, "</g>\n{head}")?;
     write!(out, "<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n")
 }
 
@@ -280,38 +279,39 @@ fn box_of(
     out.write_all(text.as_bytes())
 }
 
-fn head(source: &Source, undrawn: usize, out: &mut impl Write) -> io::Result<()> {
-    let title = escaped(&shortened(&source.title, 110));
-    write!(
-        out,
-        "<title>{title}</title>\n<g class=\"head\"><rect class=\"back\" width=\"100%\" height=\"{}\"/>\n<text class=\"title\" x=\"{MARGIN}\" y=\"24\">{title}</text>\n",
-        TOP - 8.0
-    )?;
-    let lines = [source.summary(), source.coverage(undrawn), source.quality()];
-    for (line, y) in lines.iter().zip([44, 61, 78]) {
-        writeln!(
-            out,
-            "<text class=\"faint\" x=\"{MARGIN}\" y=\"{y}\">{}</text>",
-            escaped(line)
-        )?;
+/// The head and its height.
+fn head(source: &Source, undrawn: usize, width: f64) -> (String, f64) {
+    let mut words = Head::new(&source.title, MARGIN, width.min(LEAST_WIDTH));
+    for line in source.lines(undrawn) {
+        words.line(&line);
     }
-    write!(out, "<g class=\"legend\">")?;
+    let (title, y) = (escaped(&shortened(&source.title, 400)), words.y + 8);
+    let mut text = String::from("<g class=\"legend\">");
     let mut x = MARGIN;
     for hue in Hue::ALL {
         if !source.graph.nodes.iter().any(|node| node.hue == Some(hue)) {
             continue;
         }
-        write!(
-            out,
-            "<rect class=\"{}\" x=\"{x:.0}\" y=\"92\" width=\"4\" height=\"13\" rx=\"1\"/><text x=\"{:.0}\" y=\"103\">{}</text>",
+        let _ = write!(
+            text,
+            "<rect class=\"{}\" x=\"{x:.0}\" y=\"{}\" width=\"4\" height=\"13\" rx=\"1\"/><text x=\"{:.0}\" y=\"{y}\">{}</text>",
             class(Some(hue)),
+            y - 11,
             x + 9.0,
             hue.name()
-        )?;
-        x += 9.0 + 7.3 * hue.name().chars().count() as f64 + 16.0;
+        );
+        x += 9.0 + LETTER * hue.name().chars().count() as f64 + 16.0;
     }
-    write!(
-        out,
-        "<text x=\"{x:.0}\" y=\"103\">name: the larger, the more of its own · colour and width: share with callees · dashed: over functions left out</text></g>\n<text class=\"details faint\" x=\"{MARGIN}\" y=\"126\">{HINT}</text></g>\n"
-    )
+    let _ = write!(
+        text,
+        "<text x=\"{x:.0}\" y=\"{y}\">name: the larger, the more of its own · colour and width: share with callees · dashed: over functions left out</text></g>\n<text class=\"details faint\" x=\"{MARGIN}\" y=\"{}\">{HINT}</text></g>",
+        y + 23
+    );
+    let top = y + 47;
+    let text = format!(
+        "<title>{title}</title>\n<g class=\"head\"><rect class=\"back\" width=\"100%\" height=\"{}\"/>\n{}{text}",
+        top - 8,
+        words.svg
+    );
+    (text, f64::from(top))
 }

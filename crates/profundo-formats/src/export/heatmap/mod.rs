@@ -7,12 +7,13 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use profundo_analysis::{Cell, Filter, Grid, Heatmap, Place, Selection, Shown, heatmap};
+use profundo_analysis::{Cell, Grid, Heatmap, Place, Shown, heatmap};
 use profundo_model::{Profile, SampleKind};
 
 use super::flame::about;
-use super::flame::words::{escaped, percent, plain, shortened, time};
 use super::format::{Format, Holds, Row, has};
+use super::head::{Head, LETTER};
+use super::text::{escaped, percent, plain, plural, shortened, time};
 use super::{Options, json};
 use crate::Error;
 
@@ -97,13 +98,16 @@ struct Picture<'a> {
     most: u64,
     /// The top of the cells.
     top: f64,
-    lines: Vec<String>,
+    head: Head,
 }
 
 impl<'a> Picture<'a> {
     fn new(profile: &'a Profile, map: &'a Heatmap, options: &'a Options) -> Self {
         let room = WIDTH - LEFT - RIGHT;
-        let lines = lines(profile, map, options.waiting);
+        let mut head = Head::new(&about::title(profile, options), 8.0, WIDTH);
+        for line in lines(profile, map, options) {
+            head.line(&line);
+        }
         let amounts = map.cells.iter().map(|cell| amount(cell, options.waiting));
         Self {
             profile,
@@ -112,8 +116,8 @@ impl<'a> Picture<'a> {
             across: (room / map.columns as f64).min(WIDEST),
             up: HEIGHT / map.rows as f64,
             most: amounts.max().unwrap_or(0),
-            top: 64.0 + 17.0 * lines.len() as f64,
-            lines,
+            top: f64::from(head.y) + 22.0,
+            head,
         }
     }
 
@@ -126,22 +130,16 @@ impl<'a> Picture<'a> {
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let (top, bottom) = (self.top, self.top + HEIGHT);
         let height = bottom + 76.0;
-        let title = escaped(&shortened(&about::title(self.profile, self.options), 150));
+        let title = escaped(&shortened(&about::title(self.profile, self.options), 400));
         write!(
             out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" data-heatmap=\"1\">\n<title>{title}</title>\n<style><![CDATA[\n{STYLE}{}]]></style>\n",
             rules()
         )?;
         let mut text = format!(
-            "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n<text class=\"title\" x=\"8\" y=\"22\">{title}</text>\n"
+            "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n{}",
+            self.head.svg
         );
-        for (line, y) in self.lines.iter().zip((0..).map(|row| 42 + 17 * row)) {
-            let _ = writeln!(
-                text,
-                "<text class=\"faint\" x=\"8\" y=\"{y}\">{}</text>",
-                escaped(line)
-            );
-        }
         self.legend(&mut text, top - 14.0);
         self.cells(&mut text);
         self.axes(&mut text);
@@ -203,7 +201,7 @@ impl<'a> Picture<'a> {
             text,
             "<text x=\"8\" y=\"{y}\">Time {what} in {cell}: 0</text>"
         );
-        let mut x = 8.0 + 7.3 * (13.0 + what.len() as f64 + cell.len() as f64);
+        let mut x = 8.0 + LETTER * (13.0 + what.len() as f64 + cell.len() as f64);
         for shade in 1..=SHADES.len() {
             let _ = write!(
                 text,
@@ -359,7 +357,7 @@ fn rules() -> String {
 }
 
 /// The lines below the title.
-fn lines(profile: &Profile, map: &Heatmap, is_waiting: bool) -> Vec<String> {
+fn lines(profile: &Profile, map: &Heatmap, options: &Options) -> Vec<String> {
     let sum = |of: fn(&Cell) -> u64| map.cells.iter().map(of).fold(0, u64::saturating_add);
     let (busy, waiting) = (sum(|cell| cell.busy), sum(|cell| cell.waiting));
     let samples = sum(|cell| cell.samples);
@@ -373,16 +371,26 @@ fn lines(profile: &Profile, map: &Heatmap, is_waiting: bool) -> Vec<String> {
         time(map.column),
         time(map.row)
     );
-    let is_few = Selection::new(profile, &Filter::default()).is_few(profile);
-    let mut lines = vec![first, about::recorded(profile, false, is_few)];
-    lines.retain(|line| !line.is_empty());
+    let mut lines = vec![first];
+    lines.extend(options.passing());
+    let recorded = about::recorded(profile);
+    if !recorded.is_empty() {
+        lines.push(recorded.join(" · "));
+    }
+    if let Some(idle) = map.idle {
+        lines.push(format!(
+            "Without idle threads: {} only waited for work, {} in all",
+            plural(idle.threads as u64, "thread"),
+            time(idle.waiting)
+        ));
+    }
     if map.uncovered > 0 {
         lines.push(format!(
             "{} of CPU time has no sample, so no place in time, and is not drawn",
             time(map.uncovered)
         ));
     }
-    if is_waiting {
+    if options.waiting {
         return lines;
     }
     let (pauses, (from, to)) = (map.pauses(), map.covered);

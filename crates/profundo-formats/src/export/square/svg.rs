@@ -7,6 +7,7 @@ use profundo_analysis::palette::{Hue, Tint};
 use profundo_analysis::{Estimate, Filter, Selection};
 use profundo_model::SampleKind;
 
+use super::super::head::{Head, LETTER};
 use super::super::text::{escaped, percent, plural, shortened, time};
 use super::super::view::View;
 use super::super::{Options, Weights, measured, owner};
@@ -15,10 +16,9 @@ use super::layout::{HEIGHT, Map, Tile, WIDTH};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// The top of the map, below the head.
-const TOP: f64 = 116.0;
 const MARGIN: f64 = 8.0;
-const LETTER: f64 = 6.7;
+/// The width of a letter in a box.
+const SMALL_LETTER: f64 = 6.7;
 /// The number of shades by depth.
 const DEPTHS: u32 = 4;
 const HINT: &str = "Point at a box for its figures · click it to enlarge it · Esc to go back · what is free in a box is its own";
@@ -31,7 +31,8 @@ pub(super) fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let figures = Figures::new(view, map, weights);
-    let (width, height) = (WIDTH + 2.0 * MARGIN, HEIGHT + TOP + MARGIN);
+    let (head, top) = head(view, map, &figures, options);
+    let (width, height) = (WIDTH + 2.0 * MARGIN, HEIGHT + top + MARGIN);
     write!(
         out,
         r#"<?xml version="1.0" encoding="UTF-8"?>
@@ -44,10 +45,9 @@ pub(super) fn write(
         out,
         "<style><![CDATA[\n{STYLE}{light}\n@media (prefers-color-scheme:dark){{\n{dark}\n}}\n]]></style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n"
     )?;
-    head(view, map, &figures, options, out)?;
     writeln!(
         out,
-        "<svg class=\"map\" x=\"{MARGIN}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\">"
+        "{head}<svg class=\"map\" x=\"{MARGIN}\" y=\"{top}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\">"
     )?;
     for tile in &map.tiles {
         tile_of(out, map, &figures, tile)?;
@@ -105,7 +105,7 @@ fn tile_of(
         area.width,
         area.height
     );
-    let letters = ((area.width - 6.0) / LETTER).max(0.0) as usize;
+    let letters = ((area.width - 6.0) / SMALL_LETTER).max(0.0) as usize;
     let room = if tile.has_callees { 29.0 } else { 14.0 };
     if letters >= 3 && area.height >= room {
         let name = fitting(&name, letters);
@@ -234,15 +234,8 @@ impl<'a> Figures<'a> {
     }
 }
 
-fn head(
-    view: &View<'_>,
-    map: &Map<'_>,
-    figures: &Figures<'_>,
-    options: &Options,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let title = (options.title.clone()).unwrap_or_else(|| owner::title(view.profile));
-    let title = escaped(&shortened(&title, 130));
+/// The head and its height.
+fn head(view: &View<'_>, map: &Map<'_>, figures: &Figures<'_>, options: &Options) -> (String, f64) {
     let mut summary = match map.tiles.is_empty() {
         true => "There is nothing to draw: no samples were taken".into(),
         false => figures.summary(),
@@ -262,11 +255,13 @@ fn head(
     if figures.is_few {
         summary.push_str(" · these are too few samples for shares");
     }
-    write!(
-        out,
-        "<title>{title}</title>\n<text class=\"title\" x=\"{MARGIN}\" y=\"24\">{title}</text>\n<text class=\"faint\" x=\"{MARGIN}\" y=\"44\">{}</text>\n",
-        escaped(&summary)
-    )?;
+    let title = (options.title.clone()).unwrap_or_else(|| owner::title(view.profile));
+    let mut words = Head::new(&title, MARGIN, WIDTH + 2.0 * MARGIN);
+    words.line(&summary);
+    words.line(&options.passing().unwrap_or_default());
+    let title = escaped(&shortened(&title, 400));
+    let mut text = format!("<title>{title}</title>\n{}", words.svg);
+    let y = words.y + 5;
     let mut x = MARGIN;
     let hues = Hue::ALL.map(|hue| match hue {
         Hue::Unreadable => "not readable or not sampled",
@@ -278,15 +273,18 @@ fn head(
         if !tiles.any(|tile| map.class(tile.content) == class) {
             continue;
         }
-        write!(
-            out,
-            "<rect class=\"{class}\" x=\"{x:.0}\" y=\"56\" width=\"12\" height=\"12\" rx=\"2\"/><text x=\"{:.0}\" y=\"66\">{name}</text>",
+        let _ = write!(
+            text,
+            "<rect class=\"{class}\" x=\"{x:.0}\" y=\"{}\" width=\"12\" height=\"12\" rx=\"2\"/><text x=\"{:.0}\" y=\"{y}\">{name}</text>",
+            y - 10,
             x + 17.0
-        )?;
-        x += 17.0 + 7.3 * name.chars().count() as f64 + 18.0;
+        );
+        x += 17.0 + LETTER * name.chars().count() as f64 + 18.0;
     }
-    write!(
-        out,
-        "\n<text class=\"details faint\" x=\"{MARGIN}\" y=\"94\">{HINT}</text>\n"
-    )
+    let _ = writeln!(
+        text,
+        "\n<text class=\"details faint\" x=\"{MARGIN}\" y=\"{}\">{HINT}</text>",
+        y + 28
+    );
+    (text, f64::from(y + 50))
 }

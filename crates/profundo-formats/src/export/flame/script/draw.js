@@ -19,7 +19,8 @@ svg.removeAttribute('viewBox');
 svg.setAttribute('width', '100%');
 svg.classList.add('live');
 // The browser would show it as a tooltip over everything.
-document.title = title ? title.textContent : '';
+const wholeTitle = title ? title.textContent : '';
+document.title = wholeTitle;
 if (title) title.remove();
 (() => {
   const probe = element('text', { y: -100 }, 'M'.repeat(50));

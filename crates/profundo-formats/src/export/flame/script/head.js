@@ -2,9 +2,12 @@
 const head = find('.head'), tools = find('.tools'), field = find('input'), matched = find('.matched');
 const [nameLine, amountLine] = svg.querySelectorAll('.details');
 const titleLine = find('.head .title'), legend = find('.legend'), help = find('.help');
-const lines = Array.from(svg.querySelectorAll('.line'), (node) => ({ node, words: node.textContent }));
-const titleWords = titleLine.textContent, hint = amountLine.textContent;
+const lines = Array.from(svg.querySelectorAll('.line'), (node) => (
+  { node, words: Array.from(node.children, (row) => row.textContent).join(' ') }));
+const titleWords = wholeTitle || titleLine.textContent, hint = amountLine.textContent;
 const resetButton = find('.reset'), themeButton = find('.theme'), coloursButton = find('.colours');
+// The title's letters are larger.
+const TITLE_LINES = 3, TITLE_SIZE = 0.79;
 let arranged = '';
 
 // Sets the lines in the width, and returns the height of the head.
@@ -13,16 +16,16 @@ function arrangeHead() {
   if (key === arranged) return top;
   arranged = key;
   const room = Math.max(10, Math.floor((width - 16) / glyph));
-  titleLine.textContent = cut(titleWords, Math.floor(room * 0.8));
-  let y = 42;
-  for (const { node, words } of lines) {
+  let y = 22;
+  const set = (node, words, most, fits, step) => {
     node.textContent = '';
-    node.setAttribute('y', y);
-    for (const row of wrapped(words, room)) {
+    for (const row of wrapped(words, fits, most)) {
       node.append(element('tspan', { x: 8, y }, row));
-      y += 17;
+      y += step;
     }
-  }
+  };
+  set(titleLine, titleWords, TITLE_LINES, Math.floor(room * TITLE_SIZE), 20);
+  for (const { node, words } of lines) set(node, words, Infinity, room, 17);
   y = arrangeLegend(y) + 12;
   tools.setAttribute('y', y);
   // The buttons take as many rows as they need.

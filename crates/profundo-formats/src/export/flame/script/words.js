@@ -1,13 +1,16 @@
-// Amounts, shares and names in words, as in `words.rs`.
+// Amounts, shares and names in words, as in `words.rs` and in `text.rs` of all pictures.
 function percent(share) {
-  return (share * 100).toFixed(share < 0.0995 && share > 0 ? 2 : 1) + ' %';
+  const percents = share * 100;
+  // A rounded zero would deny what is there.
+  if (percents > 0 && percents < 0.01) return '<0.01 %';
+  return percents.toFixed(percents > 0 && percents < 0.995 ? 2 : 1) + ' %';
 }
 
 function time(nanoseconds) {
   const seconds = nanoseconds / 1e9;
-  if (seconds >= 100) return seconds.toFixed(0) + ' s';
-  if (seconds >= 1 || nanoseconds === 0) return seconds.toFixed(2) + ' s';
-  if (seconds >= 1e-3) return (seconds * 1e3).toFixed(1) + ' ms';
+  if (seconds >= 99.95) return seconds.toFixed(0) + ' s';
+  if (seconds >= 0.9995 || nanoseconds === 0) return seconds.toFixed(2) + ' s';
+  if (seconds >= 0.99995e-3) return (seconds * 1e3).toFixed(1) + ' ms';
   return (seconds * 1e6).toFixed(1) + ' µs';
 }
 
@@ -116,12 +119,12 @@ function fit(name, room) {
   return cut(rest, room);
 }
 
-// A text in lines of at most so many letters.
-function wrapped(text, room) {
+// A text in lines of so many letters, and so many lines; the last one is cut where there is more.
+function wrapped(text, room, most) {
   const rows = [''];
   for (const word of text.split(' ')) {
     const last = rows[rows.length - 1];
-    if (last && cells(last) + 1 + cells(word) > room) rows.push(word);
+    if (last && rows.length < most && cells(last) + 1 + cells(word) > room) rows.push(word);
     else rows[rows.length - 1] = last ? `${last} ${word}` : word;
   }
   return rows.map((row) => cut(row, room));

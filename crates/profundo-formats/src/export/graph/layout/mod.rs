@@ -6,7 +6,8 @@
 //!    as wide as its text, in a rank of its own.
 //! 4. Nodes and bends of a rank are put in an order with few crossings ([`order`]).
 //! 5. They get their places from left to right, after Brandes and Köpf ([`place`]).
-//! 6. Edges are drawn through their bends ([`route`]).
+//! 6. They move together, so that edges are short and the picture is narrow ([`shift`]).
+//! 7. Edges are drawn through their bends ([`route`]).
 //!
 //! An edge cannot run through a node. Each rank is a band, and a bend has a place in it like a
 //! node. Within a band, edges run vertically at their bends. Between bands, where there are no
@@ -18,6 +19,8 @@ mod order;
 mod place;
 mod ranks;
 mod route;
+mod shift;
+mod simplex;
 
 #[cfg(test)]
 mod tests;
@@ -106,19 +109,39 @@ pub(crate) const ARROW: f64 = 8.0;
 
 /// Lays out a graph. An edge names its nodes by their rows in `sizes`.
 pub(crate) fn layout(sizes: &[Size], links: &[Link]) -> Layout {
-    let nodes = sizes.len();
-    let mut edges = cycles::without_cycles(nodes, links, Walk::Deep);
-    let mut ranks = ranks::ranks(nodes, &edges);
-    if bends(&edges, &ranks) > MOST_BENDS {
-        // In a large cycle, a deep walk makes as many ranks as there are functions.
-        edges = cycles::without_cycles(nodes, links, Walk::Broad);
-        ranks = ranks::ranks(nodes, &edges);
-        keep_affordable(&mut edges, &ranks);
-    }
+    let (mut edges, ranks) = ranked(sizes, links);
+    keep_affordable(&mut edges, &ranks);
     let mut graph = layers::Layered::new(sizes, links, &edges, &ranks);
     order::reduce_crossings(&mut graph);
-    let xs = place::place(&graph);
+    let mut xs = place::place(&graph);
+    shift::shift(&graph, &mut xs);
     route::route(sizes, links, &edges, &graph, &xs)
+}
+
+/// The edges without cycles, and ranks. Where code is recursive by way of many functions, a deep
+/// walk makes a chain of all of these, and a broad walk turns more edges: what gives the shorter
+/// edges is better to read.
+fn ranked(sizes: &[Size], links: &[Link]) -> (Vec<Downward>, Vec<u32>) {
+    /// An arrow that leads up is as bad as one that is so much longer.
+    const TURNED: usize = 3;
+    let nodes = sizes.len();
+    let deep = cycles::without_cycles(nodes, links, Walk::Deep);
+    if deep.iter().all(|edge| !edge.is_turned) {
+        let ranks = ranks::ranks(sizes, &deep);
+        return (deep, ranks);
+    }
+    let broad = cycles::without_cycles(nodes, links, Walk::Broad);
+    let cost = |edges: &[Downward], ranks: &[u32]| {
+        let turned = edges.iter().filter(|edge| edge.is_turned).count();
+        bends(edges, ranks) + TURNED * turned
+    };
+    let both = [deep, broad].map(|edges| {
+        let ranks = ranks::ranks(sizes, &edges);
+        (cost(&edges, &ranks), edges, ranks)
+    });
+    let [deep, broad] = both;
+    let (_, edges, ranks) = if broad.0 < deep.0 { broad } else { deep };
+    (edges, ranks)
 }
 
 /// The number of bends: the work grows with it.

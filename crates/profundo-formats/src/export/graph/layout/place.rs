@@ -15,7 +15,7 @@ const NODE_GAP: f64 = 22.0;
 const BEND_GAP: f64 = 10.0;
 
 /// The least distance of the centres of two vertices beside each other.
-fn distance(graph: &Layered, left: u32, right: u32) -> f64 {
+pub(super) fn distance(graph: &Layered, left: u32, right: u32) -> f64 {
     let (left, right) = (
         graph.vertices[left as usize],
         graph.vertices[right as usize],

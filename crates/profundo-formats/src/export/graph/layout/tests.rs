@@ -260,7 +260,7 @@ fn program(nodes: u32, levels: u32, edges: u32) -> (Vec<Size>, Vec<Link>) {
 fn a_broad_walk_gives_no_cycle_and_few_ranks() {
     let (sizes, links) = program(400, 20, 1200);
     let edges = without_cycles(sizes.len(), &links, Walk::Broad);
-    let ranks = ranks(sizes.len(), &edges);
+    let ranks = ranks(&sizes, &edges);
     assert!(
         edges
             .iter()

@@ -1,14 +1,24 @@
 //! Ranks: each node below all of its callers, and edges short, the heavy ones first of all.
 //!
-//! The longest path from an entry gives a first rank. Then nodes, and whole groups of nodes that
-//! hang together by edges of length one, move down as far as this shortens more edges than it
-//! lengthens. That is the idea of the network simplex method; moving groups one after another comes
-//! near to its result in a time that grows with the number of edges only.
+//! The longest path from an entry gives a first rank, and nodes move towards the side where their
+//! edges weigh more. From there the [`simplex`](super::simplex) method finds the ranks with the shortest edges, and
+//! wide ranks are made [`narrow`]er.
 
+mod narrow;
+
+use super::Size;
 use super::cycles::Downward;
+use super::simplex::{self, Edge};
+
+/// The weight of the heaviest edge; the lightest one has 1. So a heavy edge is kept short, and yet
+/// many light ones that are long are not for nothing.
+const HEAVIEST: f64 = 20.0;
+/// The most visits for the ranks: a third of a second. A thousand functions are done by then.
+const MOST_WORK: usize = 6_000_000;
 
 /// The rank of each node, from 0.
-pub(super) fn ranks(nodes: usize, edges: &[Downward]) -> Vec<u32> {
+pub(super) fn ranks(sizes: &[Size], edges: &[Downward]) -> Vec<u32> {
+    let nodes = sizes.len();
     let adjacent = Adjacent::new(nodes, edges);
     let mut ranks = longest_paths(nodes, edges, &adjacent);
     let order = by_rank(&ranks);
@@ -25,11 +35,39 @@ pub(super) fn ranks(nodes: usize, edges: &[Downward]) -> Vec<u32> {
             break;
         }
     }
-    if nodes <= 1000 {
-        move_groups(edges, &adjacent, &mut ranks);
-    }
+    let mut ranks = shortest(edges, &adjacent, &ranks);
+    close_gaps(&mut ranks);
+    narrow::narrow(sizes, edges, &adjacent, &mut ranks);
     close_gaps(&mut ranks);
     ranks
+}
+
+/// The ranks with the shortest edges. A node above all entries holds what hangs together by no
+/// edge; its own edges have no weight.
+fn shortest(edges: &[Downward], adjacent: &Adjacent, ranks: &[u32]) -> Vec<u32> {
+    let nodes = ranks.len();
+    let heaviest = edges.iter().map(|edge| edge.weight).fold(1.0, f64::max);
+    let mut all: Vec<Edge> = (edges.iter())
+        .map(|edge| Edge {
+            upper: edge.upper,
+            lower: edge.lower,
+            weight: 1 + ((HEAVIEST - 1.0) * edge.weight / heaviest) as i64,
+            least: 1,
+        })
+        .collect();
+    let entries = (0..nodes).filter(|&node| adjacent.into[node].is_empty());
+    all.extend(entries.map(|node| Edge {
+        upper: nodes as u32,
+        lower: node as u32,
+        weight: 0,
+        least: 1,
+    }));
+    let mut found: Vec<i64> = ranks.iter().map(|&rank| i64::from(rank)).collect();
+    found.push(-1);
+    simplex::improve(&all, &mut found, MOST_WORK);
+    found.pop();
+    let top = found.iter().copied().min().unwrap_or(0);
+    found.iter().map(|rank| (rank - top) as u32).collect()
 }
 
 /// The rows of the edges of each node.
@@ -95,62 +133,6 @@ fn settle(node: usize, edges: &[Downward], adjacent: &Adjacent, ranks: &mut [u32
     better != rank
 }
 
-/// Moves groups that hang together by edges of length one, where that shortens more than it
-/// lengthens.
-fn move_groups(edges: &[Downward], adjacent: &Adjacent, ranks: &mut [u32]) {
-    const PASSES: usize = 4;
-    for _ in 0..PASSES {
-        let mut has_moved = false;
-        for start in 0..ranks.len() {
-            has_moved |= pull_down(start, edges, adjacent, ranks);
-        }
-        if !has_moved {
-            break;
-        }
-    }
-}
-
-/// Moves a node down with all that it would push, if that is worth it.
-fn pull_down(start: usize, edges: &[Downward], adjacent: &Adjacent, ranks: &mut [u32]) -> bool {
-    let length = |ranks: &[u32], row: usize| {
-        ranks[edges[row].lower as usize] - ranks[edges[row].upper as usize]
-    };
-    let mut is_in = vec![false; ranks.len()];
-    let mut group = vec![start];
-    is_in[start] = true;
-    let mut next = 0;
-    while next < group.len() {
-        for &row in &adjacent.out[group[next]] {
-            let lower = edges[row].lower as usize;
-            if length(ranks, row) == 1 && !std::mem::replace(&mut is_in[lower], true) {
-                group.push(lower);
-            }
-        }
-        next += 1;
-    }
-    let (mut gain, mut room) = (0.0, u32::MAX);
-    for &node in &group {
-        for &row in &adjacent.out[node] {
-            if !is_in[edges[row].lower as usize] {
-                gain += edges[row].weight;
-                room = room.min(length(ranks, row) - 1);
-            }
-        }
-        for &row in &adjacent.into[node] {
-            if !is_in[edges[row].upper as usize] {
-                gain -= edges[row].weight;
-            }
-        }
-    }
-    let moves = gain > 0.0 && room != u32::MAX && room > 0;
-    if moves {
-        for node in group {
-            ranks[node] += room;
-        }
-    }
-    moves
-}
-
 /// Leaves out ranks without a node.
 fn close_gaps(ranks: &mut [u32]) {
     let mut used: Vec<u32> = ranks.to_vec();
@@ -163,8 +145,8 @@ fn close_gaps(ranks: &mut [u32]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Link;
     use super::super::cycles::{Walk, without_cycles};
+    use super::super::{Link, Size};
     use super::ranks;
 
     fn ranked(nodes: usize, links: &[(u32, u32, f64)]) -> Vec<u32> {
@@ -176,8 +158,9 @@ mod tests {
                 label: None,
             })
             .collect();
-        let deep = ranks(nodes, &without_cycles(nodes, &links, Walk::Deep));
-        let broad = ranks(nodes, &without_cycles(nodes, &links, Walk::Broad));
+        let sizes = vec![Size::default(); nodes];
+        let deep = ranks(&sizes, &without_cycles(nodes, &links, Walk::Deep));
+        let broad = ranks(&sizes, &without_cycles(nodes, &links, Walk::Broad));
         assert_eq!(deep, broad);
         deep
     }
