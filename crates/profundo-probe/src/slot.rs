@@ -248,6 +248,11 @@ impl Slot {
         if since >= LEAST { since } else { 0 }
     }
 
+    /// Counts system time anew from the next look on: a sample stands for all of it so far.
+    pub(crate) fn forget_system_time(&self) {
+        self.system.store(0, Ordering::Relaxed);
+    }
+
     /// Notes the thread's system time and its CPU time; returns the increase of both since they
     /// were last noted.
     pub(crate) fn times_since(&self, system: u64, cpu: u64) -> (u64, u64) {
@@ -274,7 +279,7 @@ impl Slot {
     pub fn begin(&self, cpu: u64) {
         self.clock.begin(cpu);
         // Its system time before is not this session's.
-        self.system.store(0, Ordering::Relaxed);
+        self.forget_system_time();
     }
 
     /// Notes the system time of the thread, which is counted from now on.

@@ -245,9 +245,9 @@ pub(super) fn measure(prepared: &Prepared<'_>, by: By, side: usize, run: usize) 
             .collect(),
         By::Kind => kinds(profile, selection, &scaled),
         By::Type => types(profile, selection, &scaled),
-        By::Thread => grouped(profile, prepared, GroupBy::Thread, &scaled),
-        By::Process => grouped(profile, prepared, GroupBy::Command, &scaled),
-        By::Task => grouped(profile, prepared, GroupBy::Task, &scaled),
+        By::Thread => grouped(profile, prepared, &GroupBy::Thread, &scaled),
+        By::Process => grouped(profile, prepared, &GroupBy::Command, &scaled),
+        By::Task => grouped(profile, prepared, &GroupBy::Task, &scaled),
         By::Wait => waiting(profile, selection, prepared, &scaled),
         By::Io => traffic(profile, selection, prepared, &scaled),
         By::Calls => calls(profile, selection, &scaled),
@@ -327,7 +327,7 @@ fn types(profile: &Profile, selection: &Selection, scaled: &Scaled) -> Vec<Measu
 fn grouped(
     profile: &Profile,
     prepared: &Prepared<'_>,
-    by: GroupBy,
+    by: &GroupBy,
     scaled: &Scaled,
 ) -> Vec<MeasuredRow> {
     let mut names = Names::default();
