@@ -63,6 +63,7 @@ mod pattern;
 mod place;
 pub mod python;
 mod quality;
+mod run_spread;
 mod scatter;
 mod selection;
 mod settle;
@@ -124,7 +125,7 @@ pub use origin_spread::{FunctionInOrigins, OriginSpread, OriginTimes, origin_spr
 pub use ownership::{Ownership, Rules, is_library_file};
 pub use pattern::Pattern;
 pub use place::Place;
-pub use quality::{Quality, Uncounted, cpu_used, quality};
+pub use quality::{Intervals, Quality, Uncounted, cpu_used, quality};
 pub use selection::{Selection, StackWeight};
 pub use settle::settle;
 pub use shares::{FunctionShare, line_shares, shares};

@@ -229,7 +229,8 @@ impl Probe {
             SystemCall::Counted => {
                 let usage = sys::thread_usage();
                 slot.clock.look_at_switches(usage);
-                match slot.system_time_since(usage.system) {
+                let most = slot.clock.coverable(sys::thread_cpu_time());
+                match slot.system_time_since(usage.system, most) {
                     0 => return,
                     weight => {
                         slot.clock.note_covered(weight);

@@ -95,7 +95,11 @@ impl Programs {
             let index = if is_near { index } else { rows.len() };
             let new = Process {
                 // The labels of the recording, where it has some, are those of its processes.
-                origin: profile.origins.len().checked_sub(1).map(OriginId::from_index),
+                origin: profile
+                    .origins
+                    .len()
+                    .checked_sub(1)
+                    .map(OriginId::from_index),
                 ..Process::default()
             };
             rows.resize(rows.len().max(index + 1), new);

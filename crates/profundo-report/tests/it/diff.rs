@@ -140,7 +140,9 @@ fn recordings_that_differ_otherwise_are_warned_about() {
     let mut after = recorded(&BEFORE);
     let warning = |before: &Profile, after: &Profile| {
         let text = text(before, after);
-        let mut lines = text.lines().skip_while(|line| !line.starts_with("Warning: more"));
+        let mut lines = text
+            .lines()
+            .skip_while(|line| !line.starts_with("Warning: more"));
         // A long one is broken at the width of the page.
         let lines = lines.by_ref().take_while(|line| !line.is_empty());
         lines.collect::<Vec<_>>().join(" ")

@@ -96,9 +96,8 @@ impl Diff<'_> {
         };
         let [before, after] = self.sides.map(mean);
         let (before, after) = before.zip(after)?;
-        ((before - after).abs() >= MUCH).then(|| {
-            format!("load (other programs had {before:.1} CPUs before, {after:.1} after)")
-        })
+        ((before - after).abs() >= MUCH)
+            .then(|| format!("load (other programs had {before:.1} CPUs before, {after:.1} after)"))
     }
 }
 
