@@ -371,7 +371,8 @@ fn grouped(
             (GroupBy::Task, _, Some(task), _) => {
                 let row = profile.tasks.get(task);
                 match (profile.strings.get(row.name), row.is_root) {
-                    ("", true) => "no task".to_owned(),
+                    // Its name is that of the thread.
+                    (_, true) => "no task".to_owned(),
                     ("", false) => match profile.strings.get(row.spawned_at) {
                         "" => "unnamed tasks".to_owned(),
                         place => format!("tasks of {place}"),

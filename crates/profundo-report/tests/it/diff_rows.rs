@@ -235,6 +235,9 @@ fn tasks_by_their_names_or_where_they_began() {
             let plain = sample(&profile, stack);
             let texts = ["fetch", "app.py:12", "other"].map(|text| profile.strings.intern(text));
             let [fetch, place, other] = texts;
+            // What runs in no task has the name of its thread.
+            let root = profile.tasks.get_mut(plain.task);
+            (root.is_root, root.name) = (true, fetch);
             let mut urn: Urn = vec![(1000, plain)];
             for (number, (is_it, count)) in
                 (2..).zip([(true, amount / 2), (true, amount / 2), (false, 3000)])
