@@ -13,14 +13,14 @@ pub struct UnknownChoice {
 }
 
 /// The choice with the name `value`.
-pub fn choose<T: Copy>(
+pub fn choose<T: Clone>(
     option: &'static str,
     value: &str,
     choices: &[(&'static str, T)],
 ) -> Result<T, UnknownChoice> {
     let found = choices.iter().find(|(name, _)| *name == value);
     found
-        .map(|&(_, choice)| choice)
+        .map(|(_, choice)| choice.clone())
         .ok_or_else(|| UnknownChoice {
             option,
             value: value.to_owned(),

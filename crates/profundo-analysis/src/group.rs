@@ -5,15 +5,17 @@
 //! one that ran last comes first.
 
 use std::cmp::Reverse;
+use std::hash::Hash;
+use std::sync::Arc;
 
-use profundo_model::{OriginId, ProcessId, Profile, StringId, TaskId, ThreadId};
+use profundo_model::{Origin, ProcessId, Profile, TaskId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::totals::first_of_each;
 use crate::{Filter, Selection, UnknownChoice, choose};
 
 /// The breakdown of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum GroupBy {
     /// No breakdown.
     #[default]
@@ -32,10 +34,16 @@ pub enum GroupBy {
     Command,
     /// By the labels of recordings: all processes of recordings with the same labels are together.
     Label,
+    /// By one label of recordings: all processes of recordings with the same value of this key are
+    /// together, and those of recordings without it.
+    LabelOf(Arc<str>),
 }
 
 impl GroupBy {
-    /// Every value with its name.
+    /// The beginning of the name of [`Self::LabelOf`], before the key.
+    const LABEL_OF: &str = "label:";
+
+    /// Every value with its name, except [`Self::LabelOf`], whose name is `label:KEY`.
     pub const CHOICES: [(&'static str, Self); 8] = [
         ("none", Self::None),
         ("thread", Self::Thread),
@@ -46,13 +54,24 @@ impl GroupBy {
         ("command", Self::Command),
         ("label", Self::Label),
     ];
+
+    /// Whether groups are made of processes.
+    pub fn is_of_processes(&self) -> bool {
+        matches!(
+            self,
+            Self::Process | Self::Command | Self::Label | Self::LabelOf(_)
+        )
+    }
 }
 
 impl std::str::FromStr for GroupBy {
     type Err = UnknownChoice;
 
     fn from_str(value: &str) -> Result<Self, UnknownChoice> {
-        choose("group_by", value, &Self::CHOICES)
+        match value.strip_prefix(Self::LABEL_OF) {
+            Some(key) if !key.is_empty() => Ok(Self::LabelOf(key.into())),
+            _ => choose("group_by", value, &Self::CHOICES),
+        }
     }
 }
 
@@ -60,8 +79,8 @@ impl std::str::FromStr for GroupBy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// The process, if the groups are by process: its last program that was looked at; if they are
-    /// by command, the first process of that name; if they are by label, the first process of the
-    /// recordings with these labels.
+    /// by command, the first process of that name; if they are by labels or by one label, the first
+    /// process of the recordings that have them alike.
     pub process: Option<ProcessId>,
     /// The thread, if the groups are by thread.
     pub thread: Option<ThreadId>,
@@ -73,7 +92,7 @@ pub struct Group {
 
 /// The samples that pass `filter`, in groups. Not grouped, they are one group without thread or
 /// task. A thread or task without samples has no group.
-pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
+pub fn groups(profile: &Profile, filter: &Filter, by: &GroupBy) -> Vec<Group> {
     let all = Selection::new(profile, &filter.for_groups(by));
     let (by_process, by_thread, by_task) = match by {
         GroupBy::None => {
@@ -84,7 +103,9 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
                 selection: all,
             }];
         }
-        GroupBy::Process | GroupBy::Command | GroupBy::Label => (true, false, false),
+        GroupBy::Process | GroupBy::Command | GroupBy::Label | GroupBy::LabelOf(_) => {
+            (true, false, false)
+        }
         GroupBy::Thread => (false, true, false),
         GroupBy::Task => (false, false, true),
         GroupBy::ThreadTask | GroupBy::TaskThread => (false, true, true),
@@ -92,6 +113,7 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
     let firsts = match by {
         GroupBy::Command => Some(first_of_each(profile)),
         GroupBy::Label => Some(first_with_labels(profile)),
+        GroupBy::LabelOf(key) => Some(first_with_label(profile, key)),
         _ => None,
     };
     let programs = profile.programs();
@@ -164,9 +186,7 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
             _ => group.selection.last_order(profile),
         };
         match by {
-            GroupBy::Process | GroupBy::Command | GroupBy::Label => {
-                (group.process.map(heads), None, None, None)
-            }
+            _ if by.is_of_processes() => (group.process.map(heads), None, None, None),
             GroupBy::Thread => (None, thread, None, None),
             GroupBy::ThreadTask => (None, thread, Some(Reverse(last)), None),
             _ => (None, None, Some(Reverse(last)), thread),
@@ -177,17 +197,32 @@ pub fn groups(profile: &Profile, filter: &Filter, by: GroupBy) -> Vec<Group> {
 
 /// For each process, the first whose recording has the same labels, in any order.
 fn first_with_labels(profile: &Profile) -> Vec<ProcessId> {
-    let sorted = |origin: OriginId| {
-        let mut labels = profile.origins[origin.index()].labels.clone();
+    first_alike(profile, |origin| {
+        let mut labels = origin?.labels.clone();
         labels.sort_unstable();
-        labels
-    };
-    let mut firsts: FxHashMap<Option<Vec<(StringId, StringId)>>, ProcessId> = FxHashMap::default();
+        Some(labels)
+    })
+}
+
+/// For each process, the first whose recording has the same value of a label, or none as well.
+fn first_with_label(profile: &Profile, key: &str) -> Vec<ProcessId> {
+    let key = profile.strings.find(key);
+    first_alike(profile, |origin| origin?.label(key?))
+}
+
+/// For each process, the first whose recording is alike in this.
+fn first_alike<T: Eq + Hash>(
+    profile: &Profile,
+    what: impl Fn(Option<&Origin>) -> T,
+) -> Vec<ProcessId> {
+    let of_origins: Vec<T> = (profile.origins.iter()).map(|it| what(Some(it))).collect();
+    let of_none = what(None);
+    let mut firsts: FxHashMap<&T, ProcessId> = FxHashMap::default();
     let ids = (0..profile.processes.len()).map(ProcessId::from_index);
     ids.map(|id| {
-        *firsts
-            .entry(profile.origin_of(id).map(sorted))
-            .or_insert(id)
+        let origin = profile.origin_of(id);
+        let its = origin.map_or(&of_none, |origin| &of_origins[origin.index()]);
+        *firsts.entry(its).or_insert(id)
     })
     .collect()
 }

@@ -3,6 +3,7 @@
 use profundo_model::{Engine, Nanos, Profile};
 
 use crate::interval::Estimate;
+use crate::run_spread::RunSpread;
 use crate::{Filter, Selection};
 
 /// The quality of a profile. Unknown figures are `None`.
@@ -45,6 +46,29 @@ pub struct Quality {
     pub by_ticks: Option<u64>,
     /// The largest uncertainty of a share, to either side, in the selection's samples.
     pub margin: Option<f64>,
+    /// In a merged recording, what the intervals of shares are from.
+    pub intervals: Intervals,
+}
+
+/// The source of the intervals of shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intervals {
+    /// The samples of one recording.
+    Samples,
+    /// The samples of several recordings, which are not runs of one thing, or too few.
+    SamplesOfSeveral,
+    /// The spread between so many runs of one thing.
+    Runs(usize),
+}
+
+impl Intervals {
+    fn of(profile: &Profile, selection: &Selection) -> Self {
+        match RunSpread::new(profile, selection) {
+            Some(runs) => Self::Runs(runs.count()),
+            None if profile.is_merged() => Self::SamplesOfSeveral,
+            None => Self::Samples,
+        }
+    }
 }
 
 impl Quality {
@@ -116,6 +140,7 @@ pub fn quality(profile: &Profile, selection: &Selection) -> Quality {
         recorder_cpu: meta.recorder_cpu.map(|cpu| cpu.0),
         by_ticks: meta.by_ticks.map(|cpu| cpu.0),
         margin,
+        intervals: Intervals::of(profile, selection),
     }
 }
 

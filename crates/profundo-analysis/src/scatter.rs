@@ -20,6 +20,7 @@ use profundo_model::{Profile, Sample, SampleKind};
 
 use crate::amount::Amount;
 use crate::interval::{Estimate, Few, Mass, Z};
+use crate::run_spread::RunSpread;
 use crate::weights::square_of;
 use crate::{Selection, StackWeight};
 
@@ -61,7 +62,8 @@ impl Members {
         self.ends.push(number(self.rows.len()));
     }
 
-    fn of(&self, stack: usize) -> &[u32] {
+    /// The rows of a stack, by its number.
+    pub(crate) fn of(&self, stack: usize) -> &[u32] {
         let start = stack.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.rows[start as usize..self.ends[stack] as usize]
     }
@@ -86,6 +88,23 @@ pub(crate) fn estimates(
 /// The shares in a part of a selection, which consists of these stacks, by number, and adds up to
 /// `whole`.
 pub(crate) fn estimates_within(
+    profile: &Profile,
+    selection: &Selection,
+    members: &Members,
+    amounts: &[Amount],
+    whole: Mass,
+    is_within: impl Fn(usize) -> bool,
+) -> Vec<Estimate> {
+    let mut estimates = of_samples(profile, selection, members, amounts, whole, &is_within);
+    if let Some(runs) = RunSpread::new(profile, selection) {
+        let rows = (members, amounts);
+        runs.widen(profile, selection, rows, whole, is_within, &mut estimates);
+    }
+    estimates
+}
+
+/// The estimates from the samples alone.
+fn of_samples(
     profile: &Profile,
     selection: &Selection,
     members: &Members,

@@ -55,9 +55,10 @@ pub fn shares(
         rows.insert(numbers.of(profile, function.place), row);
     }
     let mut best: Vec<(u64, u64)> = vec![(0, 0); functions.len()];
-    for line in line_shares_with(profile, selection, &sieve) {
+    // Their intervals are not needed.
+    for line in tally_lines(profile, selection, &sieve).list {
         let row = rows[&numbers.of(profile, line.place)];
-        let heat = (line.own_amount.weight, line.total_amount.weight);
+        let heat = (line.own.weight, line.total.weight);
         if heat > best[row] {
             best[row] = heat;
             functions[row].place = line.place;
@@ -72,22 +73,19 @@ pub fn line_shares(
     selection: &Selection,
     shown: impl Into<Shown>,
 ) -> Vec<FunctionShare> {
-    line_shares_with(profile, selection, &Sieve::new(profile, shown.into()))
+    let sieve = Sieve::new(profile, shown.into());
+    let tallies = tally_lines(profile, selection, &sieve);
+    finish(profile, selection, &tallies)
 }
 
-fn line_shares_with(
-    profile: &Profile,
-    selection: &Selection,
-    sieve: &Sieve<'_>,
-) -> Vec<FunctionShare> {
-    let tallies = tally(
+fn tally_lines(profile: &Profile, selection: &Selection, sieve: &Sieve<'_>) -> Tallies {
+    tally(
         profile,
         selection.stacks(profile),
         sieve,
         place_slots(profile),
         |place, _, _| place_slot(profile, place),
-    );
-    finish(profile, selection, &tallies)
+    )
 }
 
 fn finish(profile: &Profile, selection: &Selection, tallies: &Tallies) -> Vec<FunctionShare> {

@@ -10,15 +10,18 @@
 //! the inherited clocks are closed, those of their owners replaced by new ones.
 //!
 //! A clock of its own costs a thread several microseconds at each switch (`profundo_probe::pace`).
-//! A thread that is switched often gets a CPU timer in its place.
+//! A thread that is switched often gets a CPU timer in its place. When it has become calm, it gets
+//! a clock again. The helper judges that: where threads take turns within a tick of the kernel, few
+//! ticks hit the thread, and its handler hardly runs.
 
 use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
 
 use profundo_probe::handlers::{PERF_TAG, value};
+use profundo_probe::pace::{self, Stretch};
 use profundo_probe::random::PeriodDraw;
-use profundo_probe::task_clock::set_open;
+use profundo_probe::task_clock::{TICK, set_open};
 use profundo_probe::{Probe, sys};
 
 use crate::error::{Error, Refusal};
@@ -49,7 +52,7 @@ pub(crate) struct Clocks {
     tag: u64,
     own_clocks: HashMap<u32, OwnClock>,
     /// The timers of threads that are switched often.
-    timers: HashMap<u32, CpuTimer>,
+    timers: HashMap<u32, Timed>,
     /// Clocks of ended threads, which others may have inherited.
     ended: Vec<(u32, OwnClock)>,
     /// Clocks taken off their threads, whose handlers may be about to change their periods.
@@ -57,6 +60,15 @@ pub(crate) struct Clocks {
     is_running: bool,
     /// The time of the next period change for threads that do not run.
     next_change: Instant,
+}
+
+/// The timer of a thread that is switched often.
+#[derive(Debug)]
+struct Timed {
+    /// Stops when this is dropped.
+    _timer: CpuTimer,
+    /// Its CPU time and its switches when it was last judged.
+    judged: Option<Stretch>,
 }
 
 /// The clock of one thread.
@@ -209,11 +221,40 @@ impl Clocks {
             // No thread has inherited one.
             self.ended.clear();
         }
+        self.calm_down(probe);
         self.hand_over_all(probe);
         let now = Instant::now();
         if self.inherit && now >= self.next_change {
             self.next_change = now + IDLE;
             self.change_idle(probe);
+        }
+    }
+
+    /// Gives clocks to threads with timers that are seldom switched now.
+    fn calm_down(&mut self, probe: &Probe) {
+        let is_calm = |tid: &u32, timed: &mut Timed| {
+            let now = stretch_of(*tid);
+            let Some((now, before)) = now.zip(timed.judged) else {
+                timed.judged = now;
+                return false;
+            };
+            let since = Stretch {
+                ran: now.ran.saturating_sub(before.ran),
+                switches: now.switches.saturating_sub(before.switches),
+            };
+            let Some(judged) = pace::judge(pace::TICKS, since, TICK) else {
+                return false;
+            };
+            timed.judged = Some(now);
+            judged == pace::CLOCK
+        };
+        let calm: Vec<(u32, Timed)> = self.timers.extract_if(is_calm).collect();
+        for (tid, Timed { judged, .. }) in &calm {
+            if let Some((slot, now)) = probe.threads.find(*tid).zip(*judged) {
+                slot.clock.judge_from(now.ran, now.switches);
+            }
+            // A thread that gets none now is later found to run without samples.
+            let _ = self.give(*tid, probe);
         }
     }
 
@@ -243,7 +284,7 @@ impl Clocks {
         };
         let slot = |tid: &u32| probe.threads.find(*tid);
         let is_switched = |tid: &u32| slot(tid).is_some_and(|slot| slot.clock.is_switched_often());
-        let calm = |tid: &u32, _: &mut CpuTimer| !is_switched(tid);
+        let calm = |tid: &u32, _: &mut Timed| !is_switched(tid);
         let without = self.without_own(&tids);
         let slowed: Vec<u32> = self
             .own_clocks
@@ -264,7 +305,7 @@ impl Clocks {
             shared.contains(&own_clock.tag) || slowed.contains(tid)
         };
         let left: Vec<(u32, OwnClock)> = self.own_clocks.extract_if(is_left).collect();
-        let calmed: Vec<(u32, CpuTimer)> = self.timers.extract_if(calm).collect();
+        let calmed: Vec<(u32, Timed)> = self.timers.extract_if(calm).collect();
         for tid in self.without_own(&tids) {
             let has_timer = is_switched(&tid) && self.start_timer(tid, probe);
             if !has_timer {
@@ -304,7 +345,11 @@ impl Clocks {
             return false;
         };
         slot.clock.set_timed();
-        self.timers.insert(tid, timer);
+        let timed = Timed {
+            _timer: timer,
+            judged: stretch_of(tid),
+        };
+        self.timers.insert(tid, timed);
         true
     }
 
@@ -354,6 +399,14 @@ impl Clocks {
             std::mem::forget(own_clock);
         }
     }
+}
+
+/// The CPU time of a thread and its switches so far.
+fn stretch_of(tid: u32) -> Option<Stretch> {
+    Some(Stretch {
+        ran: crate::clock::cpu_of(tid),
+        switches: proc::switches(tid)?,
+    })
 }
 
 /// The largest number of clocks.

@@ -172,12 +172,18 @@ impl Engine {
         if let Some(clocks) = &mut self.clocks {
             clocks.attend(tids, probe);
         }
-        if !self.system_timers.is_empty() {
-            let clocks = self.clocks.as_ref();
-            let has_timer = |tid: &u32| clocks.is_some_and(|clocks| clocks.has_timer(*tid));
-            let others: Vec<u32> = tids.iter().copied().filter(|tid| !has_timer(tid)).collect();
-            self.refresh_system_timers(&others);
+        self.attend_system_timers(tids);
+    }
+
+    /// Has the system time counted of threads with clocks. The ticks of a timer stand for all time.
+    fn attend_system_timers(&mut self, tids: &[u32]) {
+        if self.system_timers.is_empty() {
+            return;
         }
+        let clocks = self.clocks.as_ref();
+        let has_timer = |tid: &u32| clocks.is_some_and(|clocks| clocks.has_timer(*tid));
+        let others: Vec<u32> = tids.iter().copied().filter(|tid| !has_timer(tid)).collect();
+        self.refresh_system_timers(&others);
     }
 
     /// Gives threads that never wait clocks of their own, if one has asked.
@@ -190,6 +196,8 @@ impl Engine {
         }
         if !clocks.give_to_all(probe) {
             self.next_giving = now + REFUSED;
+        } else if let Ok(tids) = proc::threads() {
+            self.attend_system_timers(&tids);
         }
     }
 

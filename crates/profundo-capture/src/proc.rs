@@ -44,6 +44,16 @@ pub(crate) fn thread_name(tid: u32) -> [u8; 16] {
     name
 }
 
+/// The number of context switches away from a thread; `None` if it has ended.
+pub(crate) fn switches(tid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/self/task/{tid}/status")).ok()?;
+    let count = |name: &str| -> Option<u64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().parse().ok()
+    };
+    Some(count("voluntary_ctxt_switches:")? + count("nonvoluntary_ctxt_switches:")?)
+}
+
 /// Whether a thread of this process is alive.
 pub(crate) fn is_alive(tid: u32) -> bool {
     // SAFETY: signal 0 checks for the thread and sends nothing.

@@ -53,7 +53,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     let signals = Signals::take()?;
     let writer = RecordingWriter::create_beside(&path, recorder.start(), recording.max_size.0)?;
     let writer = writer.own_code(&options.view.filters.own_code.rules());
-    let mut writer = writer.labels(recording.labels.clone());
+    let mut writer = writer.labels(&recording.labels);
     if let Err(error) = recorder.attach_all(pid, others, &mut |event| writer.event(event)) {
         writer.discard();
         return Err(error.into());

@@ -181,7 +181,7 @@ pub fn by_plan(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
     let pid = child.pid();
     let writer = RecordingWriter::create_beside(&path, recorder.start(), plan.max_size)?;
     let mut writer = (writer.trace_request(plan.request).with_lines(lines)).own_code(plan.mine);
-    writer = writer.labels(plan.labels);
+    writer = writer.labels(&plan.labels);
     // If we are killed, `recover` finds the memory with the last samples by this. Without it, only
     // the file remains.
     let _ = std::path::absolute(&path).map(|recording| {

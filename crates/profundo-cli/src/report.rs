@@ -1,5 +1,6 @@
 //! `report`, and the report that follows a run: its shape, its output and its look there.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -44,6 +45,23 @@ pub fn report(options: &Report) -> Result<ExitCode> {
     Ok(match passes(profile, &shape.filter) {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(crate::NOTHING),
+    })
+}
+
+/// Why a report cannot be by this label, if no recording has it.
+fn unknown_label(profile: &Profile, by: Option<&GroupBy>) -> Option<String> {
+    let Some(GroupBy::LabelOf(key)) = by else {
+        return None;
+    };
+    let labels = profile.origins.iter().flat_map(|origin| &origin.labels);
+    let keys: BTreeSet<&str> = labels.map(|&(key, _)| profile.strings.get(key)).collect();
+    if keys.contains(&**key) {
+        return None;
+    }
+    let known: Vec<&str> = keys.into_iter().collect();
+    Some(match known.is_empty() {
+        true => format!("no label `{key}` is known: this recording has no labels"),
+        false => format!("no label `{key}` is known: there are {}", known.join(", ")),
     })
 }
 
@@ -310,6 +328,9 @@ impl<'a> Shape<'a> {
                  `--no-disk` there"
             ));
         }
+        if let Some(why) = unknown_label(profile, shape.by.as_ref()) {
+            return Some(why);
+        }
         if !is_untimed(profile) {
             return None;
         }
@@ -490,7 +511,7 @@ impl<'a> Shape<'a> {
         };
         trace
             .neighbours(neighbours)
-            .group_by(shape.by.unwrap_or_default())
+            .group_by(shape.by.clone().unwrap_or_default())
     }
 
     /// The library's own reports, with all of their options.
@@ -501,7 +522,7 @@ impl<'a> Shape<'a> {
             .choices(self.choices())
             .combine(!shape.no_combine)
             .hot_first(shape.hot_first)
-            .group_by(shape.by.unwrap_or_default())
+            .group_by(shape.by.clone().unwrap_or_default())
             .recur(shape.recur.unwrap_or_default());
         if let Some(maxdepth) = shape.maxdepth {
             report = report.maxdepth(maxdepth);

@@ -10,6 +10,7 @@ pub mod delivery;
 pub mod energy;
 pub mod headroom;
 pub mod io_counters;
+pub mod machine;
 pub mod map;
 pub mod memory;
 pub mod perf;

@@ -32,6 +32,7 @@ mod ids;
 mod kind;
 mod location;
 mod loss;
+mod machine;
 mod made;
 mod meta;
 mod module;
@@ -66,6 +67,7 @@ pub use ids::{
 pub use kind::{Kind, Kinds};
 pub use location::{Avma, CodeAddress, Ends, Location, LocationKind, LocationTable, Reason};
 pub use loss::Loss;
+pub use machine::Machine;
 pub use meta::{Engine, Measure, Meta, Part, SampleKind, Settled};
 pub use module::{Module, ModuleTable, Role, is_generated_code};
 pub use origin::{Alignment, Origin};

@@ -230,10 +230,13 @@ impl Probe {
             }
             // `weigh` has asked.
             SystemCall::Counted if self.recorder.is_some() => {}
+            // The ticks of its timer stand for its system time, too.
+            SystemCall::Counted if slot.clock.is_timed() => return,
             SystemCall::Counted => {
                 let usage = sys::thread_usage();
                 slot.clock.look_at_switches(usage);
-                match slot.system_time_since(usage.system) {
+                let most = slot.clock.coverable(sys::thread_cpu_time());
+                match slot.system_time_since(usage.system, most) {
                     0 => return,
                     weight => {
                         slot.clock.note_covered(weight);
@@ -486,6 +489,9 @@ impl Slot {
         }
         if event.only_if_wanted {
             return true;
+        }
+        if event.system_call == SystemCall::Check {
+            self.forget_system_time();
         }
         let nominal = event.weight;
         self.clock.count_tick(nominal);

@@ -232,8 +232,8 @@ impl Slot {
     }
 
     /// The system time added since the last look that found enough for a sample. `now` is all of
-    /// it, in nanoseconds.
-    pub(crate) fn system_time_since(&self, now: u64) -> u64 {
+    /// it, in nanoseconds. What is above `most` is left for the next look.
+    pub(crate) fn system_time_since(&self, now: u64, most: u64) -> u64 {
         /// The kernel counts by its own ticks, but scales its counts: small amounts wait until they
         /// are worth a sample.
         const LEAST: u64 = 1_000_000;
@@ -242,10 +242,17 @@ impl Slot {
             Some(before) => now.saturating_sub(before),
             None => 0,
         };
-        if before == 0 || since >= LEAST {
-            self.system.store(now + 1, Ordering::Relaxed);
+        let taken = since.min(most);
+        if before == 0 || taken >= LEAST {
+            let left = since - taken;
+            self.system.store(now - left + 1, Ordering::Relaxed);
         }
-        if since >= LEAST { since } else { 0 }
+        if taken >= LEAST { taken } else { 0 }
+    }
+
+    /// Counts system time anew from the next look on: a sample stands for all of it so far.
+    pub(crate) fn forget_system_time(&self) {
+        self.system.store(0, Ordering::Relaxed);
     }
 
     /// Notes the thread's system time and its CPU time; returns the increase of both since they
@@ -274,7 +281,7 @@ impl Slot {
     pub fn begin(&self, cpu: u64) {
         self.clock.begin(cpu);
         // Its system time before is not this session's.
-        self.system.store(0, Ordering::Relaxed);
+        self.forget_system_time();
     }
 
     /// Notes the system time of the thread, which is counted from now on.

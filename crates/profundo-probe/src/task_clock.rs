@@ -25,7 +25,9 @@ const STRETCH: u32 = 50;
 /// The number of ticks after which a thread with an inherited clock asks for its own.
 const SETTLED: u32 = 25;
 /// The kernels' longest tick, in nanoseconds: a thread is judged by two of them at least.
-const TICK: u64 = 10_000_000;
+pub const TICK: u64 = 10_000_000;
+/// The time of ticks to come that samples of system time may cover.
+const AHEAD: u64 = TICK;
 
 /// The part of a tag for the session; the rest is the clock's number in its session.
 const SESSION: u64 = 0xFFFF_FFFF_FFFF_0000;
@@ -105,6 +107,14 @@ impl ThreadClock {
         self.is_timed.store(true, Ordering::Relaxed);
     }
 
+    /// Forgets the last judgement, and judges anew from here on: a thread that has run for `cpu`
+    /// nanoseconds and was switched so often.
+    pub fn judge_from(&self, cpu: u64, switches: u64) {
+        self.is_judged.store(false, Ordering::Relaxed);
+        self.judged[0].store(cpu, Ordering::Relaxed);
+        self.judged[1].store(switches, Ordering::Relaxed);
+    }
+
     /// Whether the thread has a CPU timer in place of a clock.
     pub(crate) fn is_timed(&self) -> bool {
         self.is_timed.load(Ordering::Relaxed)
@@ -120,6 +130,18 @@ impl ThreadClock {
         self.judged[0].store(cpu, Ordering::Relaxed);
         // Unknown, and not needed before the second look.
         self.judged[1].store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// The time that a sample which is no tick of the thread's clock may cover, when the thread has
+    /// run for `cpu` nanoseconds: that since the last tick, and a little of the next ones.
+    ///
+    /// The kernel's count of system time goes by its own ticks. Where threads take turns within a
+    /// tick, few of them hit this thread, and the count jumps by large parts of all its time. If
+    /// such a jump were covered at once and the thread ended soon, no ticks would come that it could
+    /// be taken off.
+    pub(crate) fn coverable(&self, cpu: u64) -> u64 {
+        let ran = cpu.saturating_sub(self.cpu.load(Ordering::Relaxed));
+        (ran + AHEAD).saturating_sub(self.covered.load(Ordering::Relaxed))
     }
 
     /// Notes that a sample which is no tick of the thread's clock covers `nanoseconds` of its time.
@@ -310,6 +332,22 @@ mod tests {
         clock.begin(0);
         clock.note_covered(100 * MS);
         assert_eq!(clock.weigh(101 * MS, MS), MS);
+    }
+
+    #[test]
+    fn little_of_the_time_to_come_is_covered() {
+        let clock = clock();
+        clock.begin(0);
+        clock.weigh(100 * MS, MS);
+        assert_eq!(clock.coverable(100 * MS), 10 * MS);
+        assert_eq!(clock.coverable(130 * MS), 40 * MS);
+        clock.note_covered(35 * MS);
+        assert_eq!(clock.coverable(131 * MS), 6 * MS);
+        clock.note_covered(6 * MS);
+        assert_eq!(clock.coverable(131 * MS), 0);
+        // All but a quarter of a period of the time until the next tick.
+        assert_eq!(clock.weigh(132 * MS, MS), MS / 4);
+        assert_eq!(clock.coverable(132 * MS), MS / 4 * 3);
     }
 
     #[test]

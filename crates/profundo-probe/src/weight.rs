@@ -155,7 +155,7 @@ fn weigh_system_time(event: &mut Event, slot: &Slot, record: &ThreadRecord, reco
     let system_period = recorder.control.system_period.load(Ordering::Relaxed);
     let whole = system_period.max(tick(recorder));
     event.state = State::System;
-    let counted = slot.system_time_since(usage.system);
+    let counted = slot.system_time_since(usage.system, u64::MAX);
     // The time after a thread's last tick is not seen, so its first one is a whole one.
     event.weight = match counted > 0 && !slot.note_kernel() {
         true => counted.max(whole),

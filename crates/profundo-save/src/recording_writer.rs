@@ -11,7 +11,8 @@ use anyhow::{Context, Result};
 use profundo_console::output;
 use profundo_formats::{Error, StreamWriter, create_file, read_file, write_file};
 use profundo_ingest::{Ingest, Split};
-use profundo_model::{Origin, OriginId, Profile};
+use profundo_linux::machine;
+use profundo_model::{Machine, Nanos, Origin, Profile};
 use profundo_recorder::Lines;
 use profundo_wire::recording::{Event, Finish, Start};
 
@@ -50,8 +51,8 @@ pub struct RecordingWriter {
     coverage: CoverageCounters,
     /// The source text that only the programs have.
     in_memory: sources::InMemory,
-    /// The labels of the recording.
-    labels: Vec<(String, String)>,
+    /// The CPU time of the machine and of this process at the beginning, in nanoseconds.
+    busy: [u64; 2],
 }
 
 /// A finished recording.
@@ -71,6 +72,13 @@ impl RecordingWriter {
         let mut ingest = Ingest::new(start)
             .max_stacks(stacks_within(max_size))
             .qualified_names(qualified_names::by_source());
+        let this = machine::this();
+        ingest.profile_mut().meta.machine = Some(Machine {
+            cpu: this.cpu,
+            cpus: this.cpus,
+            kernel: this.kernel,
+            others: None,
+        });
         // If we are killed at any time, the file can be read and continued.
         let stream = begin(path, ingest.profile_mut(), max_size)
             .map_err(|error| output::why_not_written(path, error))
@@ -89,7 +97,7 @@ impl RecordingWriter {
             request: None,
             coverage: CoverageCounters::default(),
             in_memory: sources::InMemory::default(),
-            labels: Vec::new(),
+            busy: busy(),
         })
     }
 
@@ -139,9 +147,22 @@ impl RecordingWriter {
         self
     }
 
-    /// Gives the recording labels, each a key and a value.
-    pub fn labels(mut self, labels: Vec<(String, String)>) -> Self {
-        self.labels = labels;
+    /// Gives the recording labels, each a key and a value, before it has processes. They are written
+    /// at once, for a recording without its end.
+    pub fn labels(mut self, labels: &[(String, String)]) -> Self {
+        if !labels.is_empty() {
+            let profile = self.ingest.profile_mut();
+            let mut origin = Origin::default();
+            for (key, value) in labels {
+                let (key, value) = (profile.strings.intern(key), profile.strings.intern(value));
+                origin.set_label(key, value);
+            }
+            profile.origins.push(origin);
+            if let Some(Err(error)) = self.stream.as_mut().map(|it| it.update(profile)) {
+                self.failure = Some(error);
+                self.stream = None;
+            }
+        }
         self
     }
 
@@ -179,6 +200,7 @@ impl RecordingWriter {
         growing.mappings.append(&mut profile.growing.mappings);
         profile.growing = growing;
         self.weights.clear();
+        self.busy = busy();
         match begin(&self.path, profile, self.max_size) {
             Ok(stream) => self.stream = Some(stream),
             Err(error) => {
@@ -254,6 +276,7 @@ impl RecordingWriter {
         if let Some(request) = &self.request {
             request.add_to(&mut profile);
         }
+        add_others(&mut profile, self.busy);
         stack_weights::add_samples(&mut self.weights, &profile);
         stack_weights::add_sums(&mut self.weights, &profile);
         let Some(stream) = self.stream else {
@@ -263,7 +286,6 @@ impl RecordingWriter {
                 failure: self.failure,
             };
         };
-        label(&mut profile, &self.labels);
         let samples = stream.samples() + profile.samples.len();
         naming::complete(&mut profile, samples);
         if keeps_source {
@@ -282,20 +304,22 @@ impl RecordingWriter {
     }
 }
 
-/// Gives all processes the labels of their recording.
-fn label(profile: &mut Profile, labels: &[(String, String)]) {
-    if labels.is_empty() {
+/// The CPU time of the machine and of this process so far, in nanoseconds.
+fn busy() -> [u64; 2] {
+    [machine::busy(), machine::own()]
+}
+
+/// Adds the CPU time of the programs that were not recorded. Where the kernel has not counted the
+/// recorded ones, nothing is known about the others.
+fn add_others(profile: &mut Profile, [all_before, own_before]: [u64; 2]) {
+    let recorded = profile.cpu_used();
+    let (Some(machine), Some((user, system))) = (&mut profile.meta.machine, recorded) else {
         return;
-    }
-    let mut origin = Origin::default();
-    for (key, value) in labels {
-        let (key, value) = (profile.strings.intern(key), profile.strings.intern(value));
-        origin.set_label(key, value);
-    }
-    profile.origins.push(origin);
-    let id = OriginId::from_index(profile.origins.len() - 1);
-    for process in &mut profile.processes {
-        process.origin = Some(id);
+    };
+    let [all, own] = busy();
+    if all > all_before {
+        let others = (all - all_before).saturating_sub(own - own_before);
+        machine.others = Some(Nanos(others.saturating_sub(user.0 + system.0)));
     }
 }
 

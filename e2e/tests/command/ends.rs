@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
 use profundo_formats::read_file;
+use profundo_model::{ProcessId, Profile};
 use profundo_testing::{profundo, wait_for};
 
 use crate::program::{Program, alone, empty_folder, number, wait, wait_for_number};
@@ -108,7 +109,8 @@ fn signal_recorder(signal: i32, arguments: &[&str]) -> Option<Signalled> {
     let file = scratch().join(format!("{}.profundo", number()));
     let folder = empty_folder();
     let output = fs::File::create(folder.join("printed")).unwrap();
-    let mut command = Program::new(target).with(arguments).command(Some(&file));
+    let program = Program::new(target).with(arguments);
+    let mut command = program.options(&["--label", "run=1"]).command(Some(&file));
     command
         .current_dir(&folder)
         .stdin(Stdio::null())
@@ -134,14 +136,22 @@ fn signal_recorder(signal: i32, arguments: &[&str]) -> Option<Signalled> {
     })
 }
 
+/// The labels of each process's recording.
+fn labels(profile: &Profile) -> Vec<String> {
+    let ids = (0..profile.processes.len()).map(ProcessId::from_index);
+    let origins = ids.map(|id| profile.origin_of(id).expect("each process has an origin"));
+    origins.map(|id| profile.labels_of(id)).collect()
+}
+
 #[test]
 fn a_killed_recorder_does_the_program_no_harm() {
     let Some(killed) = signal_recorder(libc::SIGKILL, &[]) else {
         return;
     };
     assert_eq!(killed.printed, "worked on\n");
-    // The samples until then are in the file.
+    // The samples until then are in the file, and the labels.
     let (profile, _) = read_file(&killed.file).unwrap();
+    assert_eq!(labels(&profile), ["run=1"]);
     let weight: u64 = profile.samples.iter().map(|sample| sample.weight.0).sum();
     assert!(weight > 100_000_000, "{weight} ns of 800 ms");
     // The rings have further ones: the program went on writing until they were full.
@@ -151,6 +161,7 @@ fn a_killed_recorder_does_the_program_no_harm() {
     let (mended, warnings) = read_file(&killed.file).unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");
     assert!(mended.samples.len() >= profile.samples.len());
+    assert_eq!(labels(&mended), ["run=1"]);
     let _ = fs::remove_file(killed.file);
 }
 

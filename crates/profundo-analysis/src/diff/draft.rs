@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::factor::Factor;
 use super::joint::{Joint, LineMaps};
-use super::measure::{Key, measure};
+use super::measure::{Key, measure_all};
 use super::table::{Change, Row, Subject, Table};
 use super::test::{Cell, Difference, Runs, Spread, difference, measured_spread, pair};
 use super::{Assumed, By, Prepared, Unit, measure};
@@ -54,9 +54,9 @@ impl Draft {
         let mut maps = LineMaps::default();
         let runs = [0, 1].map(|side| prepared.profiles[side].len());
         // The rows after come first: their names are the ones that are shown.
+        let mut measured = measure_all(prepared, by);
         for side in [1, 0] {
-            for run in 0..runs[side] {
-                let found = measure(prepared, by, side, run);
+            for (run, found) in (0..).zip(std::mem::take(&mut measured[side])) {
                 for row in found.rows {
                     let (joint, what) = maps.joint(prepared, by, side, run, &row.of);
                     let at = *numbers.entry(joint).or_insert_with(|| {

@@ -217,8 +217,36 @@ impl Scaled {
     }
 }
 
+/// The rows of all runs of both sides. Each takes long where there are many samples, so several are
+/// measured at the same time.
+pub(super) fn measure_all(prepared: &Prepared<'_>, by: By) -> [Vec<Measured>; 2] {
+    let sides = [0, 1].map(|side| prepared.profiles[side].len());
+    let all = [0, 1].map(|side| (0..sides[side]).map(move |run| (side, run)));
+    let all: Vec<(usize, usize)> = all.into_iter().flatten().collect();
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut rows = [Vec::new(), Vec::new()];
+    for some in all.chunks(workers.max(1)) {
+        let mut found = std::thread::scope(|scope| -> Vec<Measured> {
+            let (first, others) = some.split_first().expect("a chunk has a run");
+            let others: Vec<_> = (others.iter())
+                .map(|&(side, run)| scope.spawn(move || measure(prepared, by, side, run)))
+                .collect();
+            let first = measure(prepared, by, first.0, first.1);
+            let others = others.into_iter().map(|thread| match thread.join() {
+                Ok(measured) => measured,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            std::iter::once(first).chain(others).collect()
+        });
+        for (&(side, _), measured) in some.iter().zip(found.drain(..)) {
+            rows[side].push(measured);
+        }
+    }
+    rows
+}
+
 /// The rows of a run.
-pub(super) fn measure(prepared: &Prepared<'_>, by: By, side: usize, run: usize) -> Measured {
+fn measure(prepared: &Prepared<'_>, by: By, side: usize, run: usize) -> Measured {
     let profile = prepared.profiles[side][run];
     let selection = &prepared.selections[side][run];
     let scaled = Scaled::new(prepared, side, run);
@@ -245,9 +273,9 @@ pub(super) fn measure(prepared: &Prepared<'_>, by: By, side: usize, run: usize) 
             .collect(),
         By::Kind => kinds(profile, selection, &scaled),
         By::Type => types(profile, selection, &scaled),
-        By::Thread => grouped(profile, prepared, GroupBy::Thread, &scaled),
-        By::Process => grouped(profile, prepared, GroupBy::Command, &scaled),
-        By::Task => grouped(profile, prepared, GroupBy::Task, &scaled),
+        By::Thread => grouped(profile, prepared, &GroupBy::Thread, &scaled),
+        By::Process => grouped(profile, prepared, &GroupBy::Command, &scaled),
+        By::Task => grouped(profile, prepared, &GroupBy::Task, &scaled),
         By::Wait => waiting(profile, selection, prepared, &scaled),
         By::Io => traffic(profile, selection, prepared, &scaled),
         By::Calls => calls(profile, selection, &scaled),
@@ -327,7 +355,7 @@ fn types(profile: &Profile, selection: &Selection, scaled: &Scaled) -> Vec<Measu
 fn grouped(
     profile: &Profile,
     prepared: &Prepared<'_>,
-    by: GroupBy,
+    by: &GroupBy,
     scaled: &Scaled,
 ) -> Vec<MeasuredRow> {
     let mut names = Names::default();
@@ -343,7 +371,8 @@ fn grouped(
             (GroupBy::Task, _, Some(task), _) => {
                 let row = profile.tasks.get(task);
                 match (profile.strings.get(row.name), row.is_root) {
-                    ("", true) => "no task".to_owned(),
+                    // Its name is that of the thread.
+                    (_, true) => "no task".to_owned(),
                     ("", false) => match profile.strings.get(row.spawned_at) {
                         "" => "unnamed tasks".to_owned(),
                         place => format!("tasks of {place}"),

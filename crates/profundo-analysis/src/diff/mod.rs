@@ -14,7 +14,7 @@ mod matching;
 mod measure;
 mod scale;
 mod stacks;
-mod student;
+pub(crate) mod student;
 mod table;
 mod test;
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub(super) fn two_sided(t: f64, freedom: f64) -> f64 {
 }
 
 /// The value that Student's variable of this freedom exceeds, to either side, with probability `p`.
-pub(super) fn quantile(p: f64, freedom: f64) -> f64 {
+pub(crate) fn quantile(p: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
     while two_sided(high, freedom) > p && high < 1e9 {
         high *= 2.0;

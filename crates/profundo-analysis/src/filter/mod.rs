@@ -330,7 +330,7 @@ impl Filter {
 
     /// The filter that holds in a grouped report, after Julia's rule: a report by thread shows
     /// all tasks, and one by task shows all threads. Grouped by both, both filters hold.
-    pub fn for_groups(&self, by: GroupBy) -> Self {
+    pub fn for_groups(&self, by: &GroupBy) -> Self {
         let mut filter = self.clone();
         match by {
             GroupBy::Thread => {
@@ -346,7 +346,8 @@ impl Filter {
             | GroupBy::TaskThread
             | GroupBy::Process
             | GroupBy::Command
-            | GroupBy::Label => {}
+            | GroupBy::Label
+            | GroupBy::LabelOf(_) => {}
         }
         filter
     }

@@ -115,7 +115,7 @@ fn a_window_needs_no_list() {
 #[test]
 fn processes_are_groups() {
     let profile = profile();
-    let groups = groups(&profile, &Filter::default(), GroupBy::Process);
+    let groups = groups(&profile, &Filter::default(), &GroupBy::Process);
     let rows: Vec<_> = (groups.iter())
         .map(|group| {
             (

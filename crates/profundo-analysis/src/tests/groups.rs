@@ -23,7 +23,7 @@ fn grouped() -> Profile {
 
 fn check_groups(filter: Filter, by: GroupBy, expected: &[(u64, u64, usize)]) {
     let profile = grouped();
-    let groups: Vec<(u64, u64, usize)> = (groups(&profile, &filter, by).iter())
+    let groups: Vec<(u64, u64, usize)> = (groups(&profile, &filter, &by).iter())
         .map(|group| {
             let thread = group
                 .thread
@@ -92,8 +92,8 @@ fn numbers_are_numbers_ranges_or_lists() {
 fn time_alive_is_what_cpu_samples_are_held_against() {
     let mut profile = grouped();
     let milliseconds = |count: u64| Some(Nanos(count * 1_000_000));
-    let busy = |profile: &Profile, by| -> Vec<Option<f64>> {
-        groups(profile, &Filter::default(), by)
+    let busy = |profile: &Profile, by: GroupBy| -> Vec<Option<f64>> {
+        groups(profile, &Filter::default(), &by)
             .iter()
             .map(|group| utilization(profile, &group.selection))
             .collect()
@@ -118,6 +118,8 @@ fn time_alive_is_what_cpu_samples_are_held_against() {
 #[test]
 fn a_wrong_choice_names_the_right_ones() {
     assert_eq!("thread,task".parse(), Ok(GroupBy::ThreadTask));
+    assert_eq!("label:run".parse(), Ok(GroupBy::LabelOf("run".into())));
+    assert!("label:".parse::<GroupBy>().is_err());
     assert_eq!("flatc".parse(), Ok(Recur::FlatC));
     let error = "flt".parse::<Recur>().unwrap_err().to_string();
     assert_eq!(

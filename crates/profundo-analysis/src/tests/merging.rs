@@ -88,7 +88,7 @@ proptest! {
         prop_assert_eq!(merged.processes.len(), count(|input| input.processes.len()));
         prop_assert_eq!(merged.traffic.len(), inputs.len());
         prop_assert_eq!(merged.meta.loss.broken, inputs.iter().map(|input| input.meta.loss.broken).sum::<u64>());
-        let groups = groups(&merged, &Filter::default(), GroupBy::Label);
+        let groups = groups(&merged, &Filter::default(), &GroupBy::Label);
         prop_assert_eq!(groups.len(), inputs.iter().filter(|input| !input.samples.is_empty()).count());
         // Merging the same in two steps gives the same.
         if let [first, rest @ ..] = &runs(inputs)[..] && !rest.is_empty() && alignment == Alignment::Start {
@@ -98,6 +98,30 @@ proptest! {
             prop_assert_eq!(again.origin_names(), merged.origin_names());
         }
     }
+}
+
+#[test]
+fn recordings_with_one_label_alike_are_a_group() {
+    let input = |folded: &str, its: &[(&str, &str)]| {
+        (Profile::from_folded(folded).unwrap(), labels("x", its))
+    };
+    let inputs = [
+        input("a 1", &[("host", "x"), ("rank", "0")]),
+        input("a 2", &[("rank", "1"), ("host", "y")]),
+        input("a 4", &[("rank", "2"), ("host", "x")]),
+        input("a 8", &[("rank", "0")]),
+    ];
+    let merged = merge(&inputs, Alignment::Start).unwrap();
+    let counts = |by: &str| -> Vec<u64> {
+        let groups = groups(&merged, &Filter::default(), &by.parse().unwrap());
+        (groups.iter())
+            .map(|group| group.selection.total(&merged))
+            .collect()
+    };
+    assert_eq!(counts("label"), [1, 2, 4, 8]);
+    assert_eq!(counts("label:host"), [5, 2, 8]);
+    assert_eq!(counts("label:rank"), [9, 2, 4]);
+    assert_eq!(counts("label:no"), [15]);
 }
 
 #[test]

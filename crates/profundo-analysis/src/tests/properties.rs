@@ -95,7 +95,7 @@ proptest! {
     #[test]
     fn groups_divide_the_samples(profile in any_profile()) {
         for (_, by) in GroupBy::CHOICES {
-            let groups = groups(&profile, &Filter::default(), by);
+            let groups = groups(&profile, &Filter::default(), &by);
             let rows: usize = groups.iter().map(|group| group.selection.len()).sum();
             prop_assert_eq!(rows, profile.samples.len());
         }

@@ -158,7 +158,7 @@ fn commands_of_one_name_are_one_row() {
             ("grep", 50, 50 * each),
         ]
     );
-    let groups = groups(&profile, &Default::default(), GroupBy::Command);
+    let groups = groups(&profile, &Default::default(), &GroupBy::Command);
     let weights: Vec<u64> = (groups.iter())
         .map(|group| group.selection.weight(&profile))
         .collect();

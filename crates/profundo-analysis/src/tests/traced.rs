@@ -298,7 +298,7 @@ proptest! {
     fn the_tables_of_threads_add_up(threads in prop::collection::vec(any_steps(), 1..4)) {
         let profile = recorded(&threads, usize::MAX);
         let all = traced(&profile, &Selection::new(&profile, &Filter::default())).sum();
-        let parts = groups(&profile, &Filter::default(), GroupBy::Thread);
+        let parts = groups(&profile, &Filter::default(), &GroupBy::Thread);
         let parts: Vec<Counted> = parts.iter().map(|part| traced(&profile, &part.selection).sum()).collect();
         prop_assert_eq!(parts.iter().map(|part| part.own).sum::<u64>(), all.own);
         prop_assert_eq!(parts.iter().map(|part| part.begun.all()).sum::<u64>(), all.begun.all());

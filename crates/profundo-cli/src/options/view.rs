@@ -2,10 +2,12 @@
 //! takes some of the options. The others are refused, since an option that changes nothing
 //! misleads.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Args, Command, ValueEnum};
 use profundo_analysis::Filter;
 use profundo_console::options::choices::one_of;
 use profundo_console::options::values::{columns, count, percent};
@@ -252,11 +254,11 @@ pub struct ShapeOptions {
     /// Write instructions in Intel's syntax, with the target first (annotate)
     #[arg(long)]
     pub intel: bool,
-    /// Group by thread, process, task, command or label
+    /// Group by thread, process, task, command, label, or label:KEY
     ///
-    /// By none, thread, task, process, command, label, or thread,task or task,thread (tree, flat,
-    /// functions); by command (summary); by thread, process or label (trace)
-    #[arg(long, value_name = "WHAT", aliases = ["groupby", "group-by"], value_parser = one_of(GroupBy::CHOICES), hide_possible_values = true)]
+    /// By none, thread, task, process, command, label, label:KEY, or thread,task or task,thread (tree,
+    /// flat, functions); by command (summary); by thread, process, label or label:KEY (trace)
+    #[arg(long, value_name = "WHAT", aliases = ["groupby", "group-by"], value_parser = Grouping, hide_possible_values = true)]
     pub by: Option<GroupBy>,
     /// A row for each address instead of each line (tree, flat)
     #[arg(long)]
@@ -297,6 +299,31 @@ pub struct ShapeOptions {
     /// The options that come from settings. A report that does not take one of them ignores it.
     #[arg(skip)]
     pub set: Vec<String>,
+}
+
+/// The parser of `--by`: the values of a table, and `label:KEY`.
+#[derive(Debug, Clone, Copy)]
+struct Grouping;
+
+impl TypedValueParser for Grouping {
+    type Value = GroupBy;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<GroupBy, clap::Error> {
+        match value.to_str().map(str::parse) {
+            Some(Ok(by)) => Ok(by),
+            _ => one_of(GroupBy::CHOICES).parse_ref(command, argument, value),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let names = GroupBy::CHOICES.map(|(name, _)| PossibleValue::new(name));
+        Some(Box::new(names.into_iter()))
+    }
 }
 
 /// An order of rows, by the names that one report or another has for it.
@@ -430,7 +457,7 @@ const FITS: [Fit; 19] = {
 impl ShapeOptions {
     /// True if `--by` breaks the report down into groups.
     pub fn is_grouped(&self) -> bool {
-        self.by.is_some_and(|by| by != GroupBy::None)
+        self.by.as_ref().is_some_and(|by| *by != GroupBy::None)
     }
 
     /// An option of `lines` that was given, and is only about lines that were sampled.
@@ -466,13 +493,9 @@ impl ShapeOptions {
                 .then(|| format!("`--{name}` and `--by` do not go together"))
         };
         let by_task = || {
-            let is_by_task = !matches!(
-                self.by.unwrap_or_default(),
-                GroupBy::None
-                    | GroupBy::Thread
-                    | GroupBy::Process
-                    | GroupBy::Command
-                    | GroupBy::Label
+            let is_by_task = matches!(
+                self.by,
+                Some(GroupBy::Task | GroupBy::ThreadTask | GroupBy::TaskThread)
             );
             (what.is_of_calls() && is_by_task).then(|| {
                 let what = what.name();
@@ -480,7 +503,7 @@ impl ShapeOptions {
             })
         };
         let by_command = || {
-            match (what, self.by.unwrap_or_default()) {
+            match (what, self.by.as_ref().unwrap_or(&GroupBy::None)) {
             (What::Summary, GroupBy::None | GroupBy::Command) => None,
             (What::Summary, _) => Some(
                 "`summary` can be broken down by command: it has its processes and threads as it is"

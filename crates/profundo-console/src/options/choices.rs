@@ -3,27 +3,28 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 /// The values of a table, under their names.
-pub fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+pub fn one_of<T: Clone + Send + Sync + 'static, const N: usize>(
     choices: [(&'static str, T); N],
 ) -> impl TypedValueParser<Value = T> {
-    let names = choices.map(|(name, _)| PossibleValue::new(name));
+    let names = choices.each_ref().map(|(name, _)| PossibleValue::new(name));
     parser(names, choices)
 }
 
 /// Like [`one_of`], where a help says what each value is.
-pub fn one_of_described<T: Copy + Send + Sync + 'static, const N: usize>(
+pub fn one_of_described<T: Clone + Send + Sync + 'static, const N: usize>(
     choices: [(&'static str, T, &'static str); N],
 ) -> impl TypedValueParser<Value = T> {
-    let names = choices.map(|(name, _, what)| PossibleValue::new(name).help(what));
+    let names = (choices.each_ref()).map(|(name, _, what)| PossibleValue::new(name).help(what));
     parser(names, choices.map(|(name, value, _)| (name, value)))
 }
 
-fn parser<T: Copy + Send + Sync + 'static, const N: usize>(
+fn parser<T: Clone + Send + Sync + 'static, const N: usize>(
     names: [PossibleValue; N],
     choices: [(&'static str, T); N],
 ) -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(names).map(move |given| {
         let found = choices.iter().find(|(name, _)| *name == given);
-        found.expect("the parser lets only these through").1
+        let (_, value) = found.expect("the parser lets only these through");
+        value.clone()
     })
 }

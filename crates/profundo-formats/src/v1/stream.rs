@@ -127,6 +127,7 @@ impl<W: Write> Stream<W> {
     /// Appends changed rows.
     pub(crate) fn update(&mut self, profile: &Profile) -> Result<(), Error> {
         self.encoder.strings(profile, profile.strings.len())?;
+        self.encoder.origins(profile, profile.origins.len())?;
         self.encoder.processes(profile, profile.processes.len())?;
         self.owners(profile)?;
         self.sites(profile)?;

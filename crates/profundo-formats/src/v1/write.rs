@@ -520,7 +520,7 @@ impl<W: Write> Encoder<W> {
         self.emit(profile, chunk::PROCESSES, rows, owner::processes::encode)
     }
 
-    fn origins(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
+    pub(super) fn origins(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
         let origins = &profile.origins;
         let rows = new_rows("origins", &mut self.written.origins, upto, origins.len())?;
         let mut strings = Need::default();

@@ -32,6 +32,7 @@ pub fn dump(profile: &Profile) -> String {
     // Most recordings have no energy and no rules of own code, nor have the oldest dumps.
     let meta = format!("{meta:#?}").replace("    energy: None,\n", "");
     let meta = meta.replace("    mine: [],\n", "");
+    let meta = meta.replace("    machine: None,\n", "");
     writeln!(out, "{meta}").unwrap();
     table(&mut out, "string", strings.iter());
     table(&mut out, "file", files.iter());

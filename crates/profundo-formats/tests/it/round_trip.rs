@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use profundo_model::{
     Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, ExceptionEnd,
     Exceptions, File, FileId, Fingerprint, Frame, FrameId, Gauge, Gil, Language, Line, LocationId,
-    LocationKind, Loss, Meta, Module, ModuleId, Nanos, Origin, OriginId, Process, ProcessEnd,
-    ProcessId, Profile, Reason, Role, Sample, SampleKind, SourceFile, StackId, State, StringId,
-    Task, TaskId, Thread, ThreadId, Tracing, Traffic, Wait,
+    LocationKind, Loss, Machine, Meta, Module, ModuleId, Nanos, Origin, OriginId, Process,
+    ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind, SourceFile, StackId, State,
+    StringId, Task, TaskId, Thread, ThreadId, Tracing, Traffic, Wait,
 };
 
 use crate::dump::dump;
@@ -150,8 +150,10 @@ fn meta() -> impl Strategy<Value = Meta> {
     let energy = proptest::option::of(energy());
     let texts = || vec(".*", 0..4);
     let texts = (texts(), texts());
+    let machine = proptest::option::of((".*", any::<u32>(), ".*", known()));
+    let energy = (energy, machine);
     (engines, kinds, times, loss, any::<bool>(), texts, energy).prop_map(
-        |(engine, kind, times, loss, buffer_was_full, (notes, mine), energy)| Meta {
+        |(engine, kind, times, loss, buffer_was_full, (notes, mine), (energy, machine))| Meta {
             engine,
             kind,
             period: Nanos(times.0),
@@ -161,6 +163,12 @@ fn meta() -> impl Strategy<Value = Meta> {
             own_cost: times.4,
             recorder_cpu: times.5,
             by_ticks: times.6,
+            machine: machine.map(|(cpu, cpus, kernel, others)| Machine {
+                cpu,
+                cpus,
+                kernel,
+                others,
+            }),
             energy,
             settled: None,
             loss: Loss {

@@ -162,6 +162,7 @@ pub fn small() -> Profile {
             own_cost: Some(Nanos(0)),
             recorder_cpu: None,
             by_ticks: None,
+            machine: None,
             loss: Loss {
                 buffer_full: 1,
                 overwritten: 2,

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use profundo_model::{Process, ProcessId, Profile};
+use profundo_model::{OriginId, Process, ProcessId, Profile};
 use rustc_hash::FxHashMap;
 
 use super::program::{PastProgram, Program, Summary};
@@ -93,7 +93,16 @@ impl Programs {
             // they are found again in a continued recording.
             let is_near = index < rows.len() + FAR;
             let index = if is_near { index } else { rows.len() };
-            rows.resize(rows.len().max(index + 1), Process::default());
+            let new = Process {
+                // The labels of the recording, where it has some, are those of its processes.
+                origin: profile
+                    .origins
+                    .len()
+                    .checked_sub(1)
+                    .map(OriginId::from_index),
+                ..Process::default()
+            };
+            rows.resize(rows.len().max(index + 1), new);
             let mut program = Program::new(ProcessId::from_index(index), key, *is_single);
             if index < *rows_before {
                 program.summary.is_resumed = true;

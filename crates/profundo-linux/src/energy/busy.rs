@@ -3,7 +3,7 @@
 use std::fs;
 
 /// The CPU time so far, in nanoseconds; 0 where the kernel does not report it.
-pub(super) fn nanoseconds() -> u64 {
+pub fn nanoseconds() -> u64 {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
     // SAFETY: a call without pointers.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };

@@ -2,7 +2,7 @@
 //! They count by package and by memory, never by program. So the programs' share of the machine's
 //! CPU time is reported with the energy.
 
-mod busy;
+pub mod busy;
 mod zone;
 
 use std::io;

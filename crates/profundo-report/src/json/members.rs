@@ -1,8 +1,8 @@
 //! The members of every report's JSON: its name and schema, the recording, and the selection.
 
 use profundo_analysis::{
-    Amount, Estimate, Figure, KindShares, Missing, Place, Selection, Whole, cpu_used, energy,
-    garbage, joules_per_nanosecond, missing, missing_of, quality,
+    Amount, Estimate, Figure, Intervals, KindShares, Missing, Place, Selection, Whole, cpu_used,
+    energy, garbage, joules_per_nanosecond, missing, missing_of, quality,
 };
 use profundo_model::{
     Energy, Engine, FileId, Language, Measure, Origin, Part, Profile, SampleKind, Tracing,
@@ -46,7 +46,13 @@ pub(crate) fn head_members(
         if garbage > 0 {
             json.share("garbage_share", Some(garbage as f64 / weight.max(1) as f64));
         }
-        json.share("share_margin", quality(profile, selection).margin);
+        let quality = quality(profile, selection);
+        json.share("share_margin", quality.margin);
+        match quality.intervals {
+            Intervals::Samples => {}
+            Intervals::SamplesOfSeveral => json.text("intervals_from", "samples"),
+            Intervals::Runs(_) => json.text("intervals_from", "runs"),
+        }
     });
 }
 

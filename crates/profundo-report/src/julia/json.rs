@@ -12,7 +12,7 @@ use super::order::Order;
 use super::section::Body;
 use crate::json::{Json, amounts_members, head_members, place};
 use crate::naming::label::address;
-use crate::naming::origins::labels;
+use crate::naming::origins::group_label;
 use crate::{Format, Report};
 
 /// Writes the whole report.
@@ -23,9 +23,9 @@ pub(crate) fn members(report: &Report, profile: &Profile, json: &mut Json<'_>) {
         report.hot_first,
     );
     let mut choices = report.choices.clone();
-    choices.filter = choices.filter.for_groups(report.group_by);
-    let groups = groups(profile, &choices.filter, report.group_by);
-    let all = match (report.group_by, &groups[..]) {
+    choices.filter = choices.filter.for_groups(&report.group_by);
+    let groups = groups(profile, &choices.filter, &report.group_by);
+    let all = match (&report.group_by, &groups[..]) {
         (GroupBy::None, [group]) => group.selection.clone(),
         _ => Selection::new(profile, &choices.filter),
     };
@@ -38,7 +38,7 @@ pub(crate) fn members(report: &Report, profile: &Profile, json: &mut Json<'_>) {
     json.array("groups", |json| {
         for group in &groups {
             json.object("", |json| {
-                group_members(json, profile, group, report.group_by);
+                group_members(json, profile, group, &report.group_by);
                 match Body::new(report, profile, &order, &group.selection) {
                     Body::Tree(tree) => tree_members(json, report, profile, &tree),
                     Body::Flat(rows) => flat_members(json, report, profile, &rows),
@@ -63,15 +63,15 @@ pub(crate) fn members(report: &Report, profile: &Profile, json: &mut Json<'_>) {
 }
 
 /// The members that name the samples of a group.
-fn group_members(json: &mut Json<'_>, profile: &Profile, group: &Group, by: GroupBy) {
+fn group_members(json: &mut Json<'_>, profile: &Profile, group: &Group, by: &GroupBy) {
     let selection = &group.selection;
     match (by, group.process) {
         (GroupBy::Command, Some(first)) => {
             json.text("command", command_name(profile, first));
             json.null("process");
         }
-        (GroupBy::Label, Some(first)) => {
-            json.text("label", &labels(profile, first));
+        (GroupBy::Label | GroupBy::LabelOf(_), Some(first)) => {
+            json.text("label", &group_label(profile, by, first));
             json.null("process");
         }
         (_, process) => json.number_or_null("process", process.map(|process| u64::from(process.0))),

@@ -11,7 +11,7 @@ use profundo_model::{ProcessId, Profile, TaskId, ThreadId};
 use super::order::Order;
 use super::printer::Printer;
 use crate::command::write_filter;
-use crate::naming::origins::labels;
+use crate::naming::origins::group_label;
 use crate::naming::weighs::Weighs;
 use crate::page::line::{Line, Style};
 use crate::page::palette::Color;
@@ -42,8 +42,8 @@ pub(crate) fn write(printer: &mut Printer<'_>) -> io::Result<()> {
     if report.format == Format::Tree {
         super::tree::write_header(printer)?;
     }
-    let filter = report.choices.filter.for_groups(report.group_by);
-    let groups = groups(profile, &filter, report.group_by);
+    let filter = report.choices.filter.for_groups(&report.group_by);
+    let groups = groups(profile, &filter, &report.group_by);
     let all = Selection::new(profile, &filter);
     let mut warnings = Vec::new();
     if report.group_by == GroupBy::None {
@@ -191,24 +191,22 @@ fn write_groups(
 ) -> io::Result<bool> {
     let mut all_full = true;
     let mut line = Line::default();
-    let outer = |group: &Group| match printer.report.group_by {
-        GroupBy::Process | GroupBy::Command | GroupBy::Label => (group.process, None, None),
+    let by = &printer.report.group_by;
+    let outer = |group: &Group| match by {
         GroupBy::Thread | GroupBy::ThreadTask => (None, group.thread, None),
+        _ if by.is_of_processes() => (group.process, None, None),
         _ => (None, None, group.task),
     };
-    let by_command = printer.report.group_by == GroupBy::Command;
-    let by_label = printer.report.group_by == GroupBy::Label;
-    let is_nested = matches!(
-        printer.report.group_by,
-        GroupBy::ThreadTask | GroupBy::TaskThread
-    );
+    let is_nested = matches!(by, GroupBy::ThreadTask | GroupBy::TaskThread);
     for run in groups.chunk_by(|a, b| outer(a) == outer(b)) {
         let (process, thread, task) = outer(&run[0]);
-        match process {
-            Some(first) if by_command => push_command(printer, &mut line, first),
-            Some(first) if by_label => push_label(printer, &mut line, first),
-            Some(process) => push_process(printer, &mut line, process),
-            None => {}
+        match (by, process) {
+            (GroupBy::Command, Some(first)) => push_command(printer, &mut line, first),
+            (GroupBy::Label | GroupBy::LabelOf(_), Some(first)) => {
+                push_label(printer, &mut line, first);
+            }
+            (_, Some(process)) => push_process(printer, &mut line, process),
+            (_, None) => {}
         }
         push_headings(printer, &mut line, thread, task);
         // Several groups in one get a heading of their own; a single one shares the line.
@@ -256,13 +254,14 @@ fn push_process(printer: &Printer<'_>, line: &mut Line, process: ProcessId) {
     );
 }
 
-/// The heading of all recordings with the labels of that of `first`, a process.
+/// The heading of all recordings with the labels, or the one label, of that of `first`, a process.
 fn push_label(printer: &Printer<'_>, line: &mut Line, first: ProcessId) {
     let style = Style {
         bold: true,
         ..Style::color(Color::Magenta)
     };
-    let name = keep_head(&labels(printer.profile, first), printer.columns);
+    let label = group_label(printer.profile, &printer.report.group_by, first);
+    let name = keep_head(&label, printer.columns);
     line.push(&name, style);
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use profundo_analysis::GroupBy;
 use profundo_model::{Alignment, ProcessId, Profile, StringId};
 
 use crate::page::Page;
@@ -9,9 +10,17 @@ use crate::page::line::{Line, Style};
 use crate::page::palette::Color;
 use crate::page::width::{keep_head, width};
 
-/// The labels of the recording that a process comes from.
-pub(crate) fn labels(profile: &Profile, process: ProcessId) -> String {
-    let origin = profile.origin_of(process);
+/// The name of a group by labels, or by one: those of the recording of its first process.
+pub(crate) fn group_label(profile: &Profile, by: &GroupBy, first: ProcessId) -> String {
+    let origin = profile.origin_of(first);
+    if let GroupBy::LabelOf(key) = by {
+        let labels = origin.map(|origin| &profile.origins[origin.index()]);
+        let value = labels.and_then(|labels| labels.label(profile.strings.find(key)?));
+        return match value {
+            Some(value) => format!("{key}={}", profile.strings.get(value)),
+            None => format!("without {key}"),
+        };
+    }
     let labels = origin.map(|origin| profile.labels_of(origin));
     match labels.filter(|labels| !labels.is_empty()) {
         Some(labels) => labels,

@@ -7,7 +7,8 @@ pub(crate) mod warning;
 use std::io;
 
 use profundo_analysis::{
-    Missing, Quality, Selection, Uncounted, Whole, missing_of, quality, traced, unattributed,
+    Intervals, Missing, Quality, Selection, Uncounted, Whole, missing_of, quality, traced,
+    unattributed,
 };
 use profundo_model::{Callers, Clock, Engine, Heap, Part, Profile, Sampling};
 
@@ -311,6 +312,13 @@ fn plain(quality: &Quality, overwritten: u64) -> String {
              undercounted."
         );
     }
+    match quality.intervals {
+        Intervals::Samples => {}
+        Intervals::SamplesOfSeveral => text += " Behind ± are the samples alone.",
+        Intervals::Runs(runs) => {
+            text += &format!(" Behind ± is the spread between the {runs} runs.");
+        }
+    }
     if let Some(part) = own_cost(quality) {
         let mut letters = part.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
@@ -385,7 +393,14 @@ fn sentence(quality: &Quality, overwritten: u64) -> String {
     }
     parts.extend(own_cost(quality));
     if let Some(margin) = quality.margin {
-        parts.push(format!("shares are ± {:.1} points (95 %)", margin * 100.0));
+        let points = format!("shares are ± {:.1} points (95 %)", margin * 100.0);
+        parts.push(match quality.intervals {
+            Intervals::Samples => points,
+            Intervals::SamplesOfSeveral => format!("{points} by the samples alone"),
+            Intervals::Runs(runs) => {
+                format!("{points} by the samples, and more where the {runs} runs differ")
+            }
+        });
     }
     parts.join("; ")
 }

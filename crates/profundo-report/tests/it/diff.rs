@@ -1,7 +1,7 @@
 //! The comparison of recordings whose difference is known.
 
 use profundo_analysis::diff::{By, Comparison, Options, Per, compare};
-use profundo_model::{Nanos, Profile};
+use profundo_model::{Machine, Module, Nanos, Profile, Role};
 use profundo_report::{Compared, Diff, Look, Shown};
 
 /// A profile of so many samples of each stack, in an order that repeats.
@@ -136,15 +136,60 @@ fn a_growth_fails_only_above_its_limit_and_beyond_chance() {
 
 #[test]
 fn recordings_that_differ_otherwise_are_warned_about() {
-    let before = recorded(&BEFORE);
+    let mut before = recorded(&BEFORE);
     let mut after = recorded(&BEFORE);
+    let warning = |before: &Profile, after: &Profile| {
+        let text = text(before, after);
+        let mut lines = text
+            .lines()
+            .skip_while(|line| !line.starts_with("Warning: more"));
+        // A long one is broken at the width of the page.
+        let lines = lines.by_ref().take_while(|line| !line.is_empty());
+        lines.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(warning(&before, &after), "");
     after.meta.period = Nanos(2_000_000);
-    let text = text(&before, &after);
-    assert!(
-        text.contains(
-            "Warning: the sampling is different: every 1.00 ms before, every 2.00 ms after."
-        ),
-        "{text}"
+    assert_eq!(
+        warning(&before, &after),
+        "Warning: more than the code differs: sampling (every 1.00 ms before, every 2.00 ms after)."
+    );
+    after.meta.period = before.meta.period;
+    let machine = |cpu: &str, cpus, kernel: &str, others| Machine {
+        cpu: cpu.into(),
+        cpus,
+        kernel: kernel.into(),
+        others,
+    };
+    before.meta.machine = Some(machine("Xeon", 2, "6.1", Some(Nanos(1_000_000_000))));
+    // What is not known is no difference.
+    assert_eq!(warning(&before, &after), "");
+    after.meta.machine = Some(machine("", 2, "6.1", None));
+    assert_eq!(warning(&before, &after), "");
+    after.meta.machine = Some(machine("EPYC", 8, "6.18", Some(Nanos(25_000_000_000))));
+    for profile in [&mut before, &mut after] {
+        profile.meta.duration = Nanos(10_000_000_000);
+    }
+    for (profile, runtime, byte) in [
+        (&mut before, "CPython 3.11.4", 0xAB),
+        (&mut after, "CPython 3.12.1", 0x01),
+    ] {
+        let command = profile.strings.intern("python3 app.py");
+        profile.processes[0].command = command;
+        profile.processes[0].runtime = profile.strings.intern(runtime);
+        let path = profile.strings.intern("/usr/bin/python3.1");
+        profile.modules.push(Module {
+            path,
+            build_id: vec![byte; 20],
+            role: Role::Interpreter,
+            ..Module::default()
+        });
+    }
+    assert_eq!(
+        warning(&before, &after),
+        "Warning: more than the code differs: executable (build abababab before, build 01010101 \
+         after); interpreter (CPython 3.11.4 before, CPython 3.12.1 after); processor (Xeon before, \
+         EPYC after); CPUs (2 before, 8 after); kernel (6.1 before, 6.18 after); load (other \
+         programs had 0.1 CPUs before, 2.5 after)."
     );
 }
 

@@ -335,7 +335,7 @@ fn every_grouping_of_every_choice_of_threads_has_text() {
         for threads in choices {
             for format in [Format::Tree, Format::Flat] {
                 let report = report()
-                    .group_by(by)
+                    .group_by(by.clone())
                     .threads(threads.clone())
                     .format(format);
                 let text = report.render(&app()).unwrap();

@@ -5,6 +5,7 @@ mod allocs;
 mod annotate;
 mod callers;
 mod diff;
+mod diff_rows;
 mod examples;
 mod few;
 mod fixture;

@@ -98,6 +98,35 @@ fn the_summary_says_what_was_merged() {
 }
 
 #[test]
+fn a_group_by_one_label_has_its_value() {
+    let mut profile = merged();
+    let (key, value) = (
+        profile.strings.intern("host"),
+        profile.strings.intern("node7"),
+    );
+    for origin in &mut profile.origins[1..3] {
+        origin.set_label(key, value);
+    }
+    let by = GroupBy::LabelOf("host".into());
+    let report = Report::new().format(Format::Flat).group_by(by).width(60);
+    let text = report.render(&profile).unwrap();
+    let heads: Vec<&str> = (text.lines())
+        .filter(|line| line.contains("Total snapshots: ") && !line.starts_with("Total"))
+        .map(|line| line.split(". ").next().unwrap())
+        .collect();
+    assert_eq!(
+        heads,
+        [
+            "without host Total snapshots: 805",
+            "host=node7 Total snapshots: 1105"
+        ],
+        "{text}"
+    );
+    let json = report.json(&profile).unwrap();
+    assert!(json.contains(r#""label": "host=node7""#), "{json}");
+}
+
+#[test]
 fn groups_are_those_of_the_labels() {
     let report = Report::new().format(Format::Flat).width(60);
     let text = report.group_by(GroupBy::Label).render(&merged()).unwrap();

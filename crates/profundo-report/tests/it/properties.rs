@@ -95,7 +95,7 @@ proptest! {
     #[test]
     fn every_format_has_text_for_every_group(profile in any_profile(), by in 0..5_usize) {
         for (_, format) in Format::CHOICES {
-            let report = Report::new().format(format).group_by(GroupBy::CHOICES[by].1).width(80);
+            let report = Report::new().format(format).group_by(GroupBy::CHOICES[by].1.clone()).width(80);
             let text = report.render(&profile).unwrap();
             prop_assert!(text.contains("Total snapshots") || text.contains("Warning: no samples"));
         }

@@ -171,12 +171,13 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
         GroupBy::Process,
         GroupBy::ThreadTask,
         GroupBy::Label,
+        GroupBy::LabelOf("run".into()),
     ] {
-        all.push(tree.clone().group_by(by).json(profile));
-        all.push(tree.clone().group_by(by).combine(false).json(profile));
-        all.push(flat.clone().group_by(by).combine(false).json(profile));
-        let functions = flat.clone().format(Format::Functions);
-        all.push(functions.group_by(by).json(profile));
+        let (tree, flat) = (tree.clone().group_by(by.clone()), flat.clone().group_by(by));
+        all.push(tree.json(profile));
+        all.push(tree.combine(false).json(profile));
+        all.push(flat.clone().combine(false).json(profile));
+        all.push(flat.format(Format::Functions).json(profile));
     }
     all.into_iter().map(Result::unwrap).collect()
 }

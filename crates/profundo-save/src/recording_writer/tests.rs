@@ -23,13 +23,18 @@ fn at(cycles: u64) -> recording::Instant {
 }
 
 fn begin(name: &str) -> (RecordingWriter, PathBuf) {
+    begin_with(name, &[])
+}
+
+fn begin_with(name: &str, labels: &[(String, String)]) -> (RecordingWriter, PathBuf) {
     let path = std::env::temp_dir().join(format!("profundo-sink-{name}-{}", std::process::id()));
     let start = Start {
         period: 1000,
         started: at(1000),
         ..Start::default()
     };
-    let mut writer = RecordingWriter::create(&path, start, 1 << 20).unwrap();
+    let writer = RecordingWriter::create(&path, start, 1 << 20).unwrap();
+    let mut writer = writer.labels(labels);
     writer.event(Event::Process(ProcessInfo {
         key: 1,
         pid: 7,
@@ -122,6 +127,35 @@ fn samples_that_were_written_get_the_names_of_their_time() {
     std::fs::remove_file(&path).unwrap();
     assert!(warnings.is_empty());
     assert_eq!(names(&profile), ["first", "first", "second"]);
+}
+
+#[test]
+fn a_recording_that_is_cut_has_its_labels() {
+    let words = |text: &str| text.split_once('=').map(|(a, b)| (a.into(), b.into()));
+    let labels = ["rank=3", "host=node7"].map(|text| words(text).unwrap());
+    let (mut writer, path) = begin_with("labels", &labels);
+    sample(&mut writer, 2000);
+    write(&mut writer);
+    let (profile, warnings) = read_file(&path).unwrap();
+    assert_eq!((profile.samples.len(), warnings.len()), (1, 1), "it is cut");
+    let origin = profile.origin_of(profundo_model::ProcessId(0)).unwrap();
+    assert_eq!(profile.labels_of(origin), "rank=3, host=node7");
+    // It has them once, and so have later processes.
+    writer.event(Event::Process(ProcessInfo {
+        key: 2,
+        pid: 8,
+        started: 2500,
+        ..ProcessInfo::default()
+    }));
+    assert!(writer.finish(Finish::default(), true).failure.is_none());
+    let (profile, warnings) = read_file(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(warnings.is_empty());
+    let origins: Vec<_> = (profile.processes.iter())
+        .map(|process| process.origin)
+        .collect();
+    assert_eq!(origins, [Some(origin); 2]);
+    assert_eq!(profile.origins.len(), 1);
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn every_grouping_goes_with_every_choice_of_threads() {
                 let text = report()
                     .of(&data, &names)
                     .width(200)
-                    .group_by(group_by)
+                    .group_by(group_by.clone())
                     .threads(threads.clone())
                     .format(format)
                     .to_text()

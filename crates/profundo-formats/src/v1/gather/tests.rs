@@ -174,7 +174,7 @@ fn rows_answer_as_their_samples_do() {
     assert_same(&single, &rows, &Filter::default().thread("2"));
     assert_same(&single, &rows, &Filter::default().function("function_3"));
     let numbers = |profile: &Profile| -> Vec<_> {
-        let groups = groups(profile, &Filter::default(), GroupBy::Task);
+        let groups = groups(profile, &Filter::default(), &GroupBy::Task);
         groups
             .iter()
             .map(|group| (group.task, group.selection.taken(profile)))

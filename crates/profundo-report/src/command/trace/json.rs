@@ -6,7 +6,7 @@ use profundo_model::{Clock, Profile};
 use super::sheet::Sheet;
 use super::{Neighbours, Trace};
 use crate::json::Json;
-use crate::naming::origins::labels;
+use crate::naming::origins::group_label;
 
 pub(super) fn members(view: &Trace, profile: &Profile, json: &mut Json<'_>) {
     json.text(
@@ -18,11 +18,11 @@ pub(super) fn members(view: &Trace, profile: &Profile, json: &mut Json<'_>) {
         },
     );
     json.array("groups", |json| {
-        for group in groups(profile, &view.options.choices.filter, view.group_by) {
+        for group in groups(profile, &view.options.choices.filter, &view.group_by) {
             json.object("", |json| {
-                match (view.group_by, group.process) {
-                    (GroupBy::Label, Some(first)) => {
-                        json.text("label", &labels(profile, first));
+                match (&view.group_by, group.process) {
+                    (GroupBy::Label | GroupBy::LabelOf(_), Some(first)) => {
+                        json.text("label", &group_label(profile, &view.group_by, first));
                         json.null("process");
                     }
                     (_, process) => {

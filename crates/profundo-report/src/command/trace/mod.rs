@@ -15,7 +15,7 @@ use profundo_model::{Clock, Profile, Tracing};
 
 use super::{NextStep, View, ViewOptions, write_filter, write_next};
 use crate::json::Json;
-use crate::naming::origins::labels;
+use crate::naming::origins::group_label;
 use crate::page::Page;
 use crate::page::line::{Line, Style};
 use crate::page::palette::Color;
@@ -194,8 +194,8 @@ impl View for Trace {
         if self.group_by == GroupBy::None {
             self.write_one(page, selection)?;
         } else {
-            for group in groups(profile, &self.options.choices.filter, self.group_by) {
-                write_heading(page, &group, self.group_by)?;
+            for group in groups(profile, &self.options.choices.filter, &self.group_by) {
+                write_heading(page, &group, &self.group_by)?;
                 self.write_one(page, &group.selection)?;
             }
         }
@@ -213,11 +213,11 @@ impl View for Trace {
 }
 
 /// Writes the thread, the process or the labels whose calls follow.
-fn write_heading(page: &mut Page<'_>, group: &Group, by: GroupBy) -> io::Result<()> {
+fn write_heading(page: &mut Page<'_>, group: &Group, by: &GroupBy) -> io::Result<()> {
     let profile = page.profile;
     let mut words = Vec::new();
-    if let (GroupBy::Label, Some(first)) = (by, group.process) {
-        words.push(labels(profile, first));
+    if let (GroupBy::Label | GroupBy::LabelOf(_), Some(first)) = (by, group.process) {
+        words.push(group_label(profile, by, first));
     } else if let Some(process) = group.process {
         let process = &profile.processes[process.index()];
         let command = profile.strings.get(process.command);
