@@ -107,6 +107,10 @@ pub fn write(job: &Job<'_>) -> Result<ExitCode> {
         had_any,
         filter,
     } = input.part(profile, wanted)?;
+    let is_empty = !had_any && profile.traced.is_empty() && !has_allocations(&profile);
+    if format == Format::HEATMAP && is_empty {
+        bail!("no samples were taken in this recording; nothing was written");
+    }
     match job.by_graphviz {
         true => crate::graph::by_graphviz(&profile, options, output)?,
         false => to_path(&profile, Some(format), options, output)?,

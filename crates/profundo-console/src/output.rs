@@ -5,6 +5,7 @@
 //! replaced, under whatever name. Pipes and character devices are written to. An unfinished text
 //! leaves the earlier file.
 
+mod ending;
 mod kind;
 mod refusal;
 mod stdout;
@@ -49,6 +50,13 @@ pub fn check(path: &Path, kind: Kind, inputs: &[&Path], force: bool) -> Result<(
     let shown = path.display();
     if is_stdout(path) {
         return Ok(());
+    }
+    if let Some(ending) = ending::expected(path, kind)
+        && !force
+    {
+        return Err(Refused(format!(
+            "a {kind} is written, and {shown} ends otherwise: name a file that ends in .{ending} (`--force` writes it all the same)"
+        )));
     }
     // A path that cannot be examined cannot be written either; the write reports that.
     let Ok(metadata) = fs::metadata(path) else {

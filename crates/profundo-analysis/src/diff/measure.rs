@@ -395,12 +395,15 @@ fn traffic(
 ) -> Vec<MeasuredRow> {
     let options = &prepared.options;
     let found = io(profile, selection, &options.filter, options.shown);
+    let all = found.total.read.saturating_add(found.total.written) as f64;
     let rows = found.files.into_iter().map(|row| {
         let name = row.of.unwrap_or_else(|| "unknown".to_owned());
         let bytes = row.amount.read.saturating_add(row.amount.written) as f64;
-        // Bytes are shared out to the files of the samples nearby.
+        // All bytes are counted, and shared out to the files of the samples nearby: a file that
+        // has them all has no chance in it.
         let samples = row.amount.samples.max(1) as f64;
-        named(name, scaled.with(bytes, bytes / samples.sqrt()))
+        let others = (1.0 - bytes / all.max(1.0)).max(0.0);
+        named(name, scaled.with(bytes, bytes * (others / samples).sqrt()))
     });
     rows.collect()
 }

@@ -115,6 +115,21 @@ impl By {
             Self::Hits => "hits",
         }
     }
+
+    /// Whether all rows may share a factor, as on a slower machine. Counts do not depend on its
+    /// speed, and a wait lasts as long as what is waited for.
+    pub fn has_factor(self) -> bool {
+        !matches!(self, Self::Wait | Self::Io | Self::Calls | Self::Hits)
+    }
+
+    /// Whether the rows are so many and so different that a factor of all of them can be told from
+    /// a change. Two threads of the same work are not.
+    fn tells_factor(self) -> bool {
+        matches!(
+            self,
+            Self::Function | Self::Line | Self::Stack | Self::Type
+        )
+    }
 }
 
 /// The unit of a table's amounts.
@@ -325,10 +340,12 @@ pub fn compare(
     let runs = [before.len(), after.len()];
     let is_single = runs == [1, 1];
     // The rows of the first table add up to the whole.
-    let factors = drafts
-        .first()
-        .map_or_else(Vec::new, |draft| draft.factors(&prepared));
-    for draft in drafts.iter_mut().filter(|draft| !draft.is_count) {
+    let factors = match drafts.first() {
+        Some(draft) if draft.by.tells_factor() => draft.factors(&prepared),
+        _ if by.iter().all(|by| !by.has_factor()) => Vec::new(),
+        _ => table::Draft::new(&mut prepared, By::Function).factors(&prepared),
+    };
+    for draft in drafts.iter_mut().filter(|draft| draft.by.has_factor()) {
         draft.even_out(&factors, runs[0]);
     }
     let factor = between(&factors, runs[0]);
@@ -339,7 +356,10 @@ pub fn compare(
         if at == 0 {
             used = spread;
         }
-        let factor = if draft.is_count { Factor::NONE } else { factor };
+        let factor = match draft.by.has_factor() {
+            true => factor,
+            false => Factor::NONE,
+        };
         tables.push(draft.finish(&prepared, factor, spread));
     }
     let limit = test::mark(tables.iter_mut().flat_map(Table::own_differences));
@@ -353,7 +373,7 @@ pub fn compare(
         scale: prepared.scale,
         unit: prepared.unit,
         runs,
-        is_exact: prepared.is_exact || tables.iter().all(|table| table.is_count),
+        is_exact: prepared.is_exact || tables.iter().all(Table::is_counted),
         factor: factor.value,
         whole,
         tables,

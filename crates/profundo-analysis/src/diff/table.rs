@@ -75,6 +75,12 @@ pub struct Table {
 }
 
 impl Table {
+    /// Whether each row was counted, so that no chance is in it. The bytes of a file are estimated
+    /// from samples.
+    pub fn is_counted(&self) -> bool {
+        matches!(self.by, By::Calls | By::Hits)
+    }
+
     /// Rows whose own amount has changed.
     pub fn changed(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.own.is_significant)
@@ -137,11 +143,13 @@ struct DraftRow {
     has_total: bool,
     times: [f64; 2],
     has_times: bool,
+    /// Whether the code is on both sides, wherever it has an amount.
+    is_on_both: bool,
 }
 
 /// A table in the making.
 pub(super) struct Draft {
-    by: By,
+    pub(super) by: By,
     unit: Unit,
     pub(super) is_count: bool,
     rows: Vec<DraftRow>,
@@ -193,6 +201,10 @@ impl Draft {
                 }
             }
         }
+        let is_of_lines = matches!(by, By::Line | By::Hits);
+        for row in draft.rows.iter_mut().filter(|_| is_of_lines) {
+            row.is_on_both = maps.is_on_both(prepared, &row.of);
+        }
         draft.fill(prepared);
         draft
     }
@@ -229,6 +241,7 @@ impl Draft {
             has_total: true,
             times: [0.0; 2],
             has_times: false,
+            is_on_both: false,
         };
         Self {
             by: By::Stack,
@@ -345,7 +358,8 @@ impl Draft {
                 |total: &Difference| (total.before, total.after) == (own.before, own.after);
             let total = total.filter(|total| !is_own(total) && !is_whole(total));
             // A function without samples may be there all the same; lines and names are not.
-            let is_named = self.by != By::Function && self.by != By::Calls;
+            let is_named =
+                self.by != By::Function && self.by != By::Calls && !row.is_on_both;
             let what = match row.what {
                 Change::None
                     if is_named && row.of.before.is_none() && most_of(&own, &total)[0] == 0.0 =>
@@ -418,6 +432,7 @@ impl DraftRow {
             has_total: false,
             times: [0.0; 2],
             has_times: false,
+            is_on_both: false,
         }
     }
 
@@ -503,14 +518,7 @@ impl LineMaps {
             Some(other) => prepared.codes[1].functions[other as usize].path,
             None => prepared.matching.file(path, &prepared.codes[1]),
         };
-        let key = (function, other.unwrap_or(u32::MAX));
-        let [before, after] = &prepared.codes;
-        let map = self.of_files.entry(key).or_insert_with(|| {
-            let none = std::collections::BTreeSet::new();
-            let lines = &before.functions[function as usize].lines;
-            let others = other.map_or(&none, |other| &after.functions[other as usize].lines);
-            LineMap::new(before.files.get(path), after.files.get(to), [lines, others])
-        });
+        let map = self.map(prepared, function, other, [path, to]);
         match map.of(line) {
             None => (Joint::GoneLine(path, line), Change::Gone),
             Some(mapped) => {
@@ -522,6 +530,59 @@ impl LineMaps {
                 };
                 (Joint::Line(to, mapped.line), moved)
             }
+        }
+    }
+}
+
+impl LineMaps {
+    /// The lines of a function, and of the one that it has become, in these files.
+    fn map(
+        &mut self,
+        prepared: &Prepared<'_>,
+        function: u32,
+        other: Option<u32>,
+        [path, to]: [&str; 2],
+    ) -> &LineMap {
+        let key = (function, other.unwrap_or(u32::MAX));
+        let [before, after] = &prepared.codes;
+        self.of_files.entry(key).or_insert_with(|| {
+            let none = std::collections::BTreeSet::new();
+            let lines = &before.functions[function as usize].lines;
+            let others = other.map_or(&none, |other| &after.functions[other as usize].lines);
+            LineMap::new(before.files.get(path), after.files.get(to), [lines, others])
+        })
+    }
+
+    /// Whether a row that has an amount on one side only is a line that the other side has as well,
+    /// such as one whose blocks were all freed.
+    fn is_on_both(&mut self, prepared: &mut Prepared<'_>, of: &Subject) -> bool {
+        let (side, run, place) = match (of.before, of.after) {
+            (None, Some((run, place))) => (1, run, place),
+            (Some((run, place)), None) => (0, run, place),
+            _ => return false,
+        };
+        let line = line_of(prepared.profiles[side][run], place);
+        let function = prepared.codes[side].of(run, place);
+        let pair = match side {
+            0 => prepared.after_of(function).0.map(|other| (function, other)),
+            _ => (prepared.matching.before(function)).map(|one| (one, function)),
+        };
+        let Some((one, other)) = pair.filter(|_| line > 0) else {
+            return false;
+        };
+        let [before, after] = &prepared.codes;
+        let (from, to) = (
+            &before.functions[one as usize],
+            &after.functions[other as usize],
+        );
+        let map = self.map(prepared, one, Some(other), [from.path, to.path]);
+        let is_at = |line: u32, at: u32| {
+            let to = map.of(line);
+            to.is_some_and(|to| to.line == at && !to.is_edited)
+        };
+        match side {
+            0 => to.lines.iter().any(|&at| is_at(line, at)),
+            _ => from.lines.iter().any(|&from| is_at(from, line)),
         }
     }
 }

@@ -322,6 +322,28 @@ fn moved_renamed_new_and_gone_code_is_named() {
 }
 
 #[test]
+fn a_function_that_is_above_its_neighbours_now_is_the_same() {
+    let mut random = Random::new(12);
+    // `search` was at 40, below three others.
+    let reordered: Vec<Line> = (PROGRAM.iter())
+        .map(|line| Line {
+            line: match line.function {
+                "search" => line.line - 38,
+                _ => line.line,
+            },
+            ..*line
+        })
+        .collect();
+    let before = run(&PROGRAM, 20_000.0, QUIET, &mut random);
+    let after = run(&reordered, 20_000.0, QUIET, &mut random);
+    let comparison = compared(&before, &after);
+    assert!(!names_any(&comparison), "{comparison:#?}");
+    let row = row_of(&comparison, [&before, &after], By::Line, ("search", 2));
+    assert_eq!(row.what, Change::Moved);
+    assert!(row.own.before > 0.0, "{row:#?}");
+}
+
+#[test]
 fn an_edited_line_is_the_same_row() {
     let mut random = Random::new(8);
     let mut program = PROGRAM;

@@ -5,6 +5,7 @@ mod allocs;
 mod annotate;
 mod callers;
 mod diff;
+mod diff_words;
 mod examples;
 mod few;
 mod fixture;

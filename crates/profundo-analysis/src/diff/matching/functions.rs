@@ -39,6 +39,13 @@ impl Matching {
         to.and_then(|to| known.path(to)).unwrap_or(path)
     }
 
+    /// The function before that one after was.
+    pub(crate) fn before(&self, after: u32) -> Option<u32> {
+        let is_it = |pair: &Option<(u32, Pairing)>| pair.is_some_and(|(to, _)| to == after);
+        let at = self.forward.iter().position(is_it)?;
+        u32::try_from(at).ok()
+    }
+
     /// Whether a function after is one from before.
     pub(crate) fn is_taken(&self, after: u32) -> bool {
         self.taken.get(after as usize).copied().unwrap_or(true)
