@@ -33,6 +33,7 @@ mod kind;
 mod location;
 mod loss;
 mod made;
+mod machine;
 mod meta;
 mod module;
 mod origin;
@@ -65,6 +66,7 @@ pub use ids::{
 pub use kind::{Kind, Kinds};
 pub use location::{Avma, CodeAddress, Ends, Location, LocationKind, LocationTable, Reason};
 pub use loss::Loss;
+pub use machine::Machine;
 pub use meta::{Engine, Measure, Meta, Part, SampleKind, Settled};
 pub use module::{Module, ModuleTable, Role, is_generated_code};
 pub use origin::{Alignment, Origin};

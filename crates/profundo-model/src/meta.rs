@@ -1,6 +1,6 @@
 //! Facts about the recording as a whole.
 
-use crate::{Energy, Loss, Nanos, Profile, StackId};
+use crate::{Energy, Loss, Machine, Nanos, Profile, StackId};
 
 /// The source of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -100,6 +100,8 @@ pub struct Meta {
     /// CPU time that was sampled at the kernel's ticks, beside clocks that tick at any instant:
     /// that of threads that lived shortly or were switched often.
     pub by_ticks: Option<Nanos>,
+    /// The machine that it was made on, where that is known.
+    pub machine: Option<Machine>,
     /// The energy that the machine has used, where it was recorded.
     pub energy: Option<Energy>,
     /// The state before the weights were made to add up to the CPU time of their processes. `None`:

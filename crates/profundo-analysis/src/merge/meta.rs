@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use profundo_model::{
-    Clock, Energy, EnergyZone, Loss, Meta, Nanos, Profile, SampleKind, Sampling, Tracing,
+    Clock, Energy, EnergyZone, Loss, Machine, Meta, Nanos, Profile, SampleKind, Sampling, Tracing,
 };
 
 use super::MergeError;
@@ -20,6 +20,8 @@ pub(super) struct Metas {
     by_ticks: Known,
     energy: Option<Energy>,
     with_energy: usize,
+    /// The machine of the inputs so far, if all have the same.
+    machine: Option<Machine>,
     with_memory: usize,
     with_exact_memory: usize,
     with_copies: usize,
@@ -78,6 +80,12 @@ impl Metas {
         if let Some(energy) = &meta.energy {
             self.with_energy += 1;
             add_energy(self.energy.get_or_insert_default(), energy);
+        }
+        let machine = meta.machine.as_ref();
+        match (&self.machine, machine) {
+            (None, Some(_)) if self.inputs == 0 => self.machine = machine.cloned(),
+            (Some(known), Some(its)) if known.is_like(its) => {}
+            _ => self.machine = None,
         }
         self.add_heap(profile, input);
         self.with_waits += usize::from(!input.traffic.is_empty());
@@ -146,6 +154,11 @@ impl Metas {
         meta.by_ticks = self.by_ticks.of_any();
         // The part of programs whose energy was not recorded would be unknown.
         meta.energy = energy.filter(|_| with_energy == inputs);
+        // What else ran meanwhile has no common sum: several inputs may be from the same time.
+        meta.machine = self.machine.map(|machine| Machine {
+            others: None,
+            ..machine
+        });
         meta.notes = notes;
     }
 

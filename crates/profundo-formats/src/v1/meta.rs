@@ -1,6 +1,6 @@
 //! The recording as a whole, and the end mark: tables of one row, a column for each fact.
 
-use profundo_model::{Energy, EnergyZone, Loss, Meta, Nanos};
+use profundo_model::{Energy, EnergyZone, Loss, Machine, Meta, Nanos};
 
 use super::code::{ENGINES, KINDS, code_of};
 use super::column::{Column, Columns, Payload, put_uv};
@@ -24,6 +24,8 @@ const ENERGY_ZONES: u8 = 14;
 const RECORDER_CPU: u8 = 15;
 const BY_TICKS: u8 = 16;
 const MINE: u8 = 17;
+const MACHINE: u8 = 18;
+const OTHERS: u8 = 19;
 
 /// The flag of a zone that is no part of another one.
 const COUNTED: u64 = 1;
@@ -74,6 +76,9 @@ pub(super) fn encode(meta: &Meta) -> Result<Payload, Error> {
             }
         });
     }
+    if let Some(machine) = &meta.machine {
+        encode_machine(&mut payload, machine);
+    }
     Ok(payload)
 }
 
@@ -121,8 +126,42 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
     if columns.has(ENERGY_DURATION) {
         meta.energy = Some(decode_energy(columns)?);
     }
+    if columns.has(MACHINE) {
+        meta.machine = Some(decode_machine(columns)?);
+    }
     decoder.profile.meta = meta;
     Ok(())
+}
+
+fn encode_machine(payload: &mut Payload, machine: &Machine) {
+    let Machine {
+        cpu,
+        cpus,
+        kernel,
+        others,
+    } = machine;
+    payload.column(MACHINE, |out| {
+        put_uv(out, u64::from(*cpus));
+        put_text(out, cpu);
+        put_text(out, kernel);
+    });
+    if let Some(others) = others {
+        payload.plain(OTHERS, [others.0].into_iter());
+    }
+}
+
+fn decode_machine(columns: &Columns) -> Result<Machine, Damage> {
+    let mut machine = columns.get(MACHINE);
+    let cpus = machine.plain()?;
+    Ok(Machine {
+        cpus: u32::try_from(cpus).map_err(|_| Damage::Column(MACHINE))?,
+        cpu: take_text(&mut machine)?,
+        kernel: take_text(&mut machine)?,
+        others: match columns.has(OTHERS) {
+            true => Some(Nanos(columns.get(OTHERS).plain()?)),
+            false => None,
+        },
+    })
 }
 
 fn encode_energy(payload: &mut Payload, energy: &Energy) {
