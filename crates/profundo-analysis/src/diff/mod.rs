@@ -6,6 +6,7 @@
 //! all rows share is taken out ([`factor`]), and each row is tested ([`test`]). Only what passes
 //! the test is a change; the rest is chance, as far as these recordings can say.
 
+mod assumed;
 mod code;
 mod factor;
 mod matching;
@@ -21,6 +22,7 @@ mod tests;
 use profundo_model::{Frame, FrameId, Language, Profile, SampleKind, c_name};
 use rustc_hash::FxHashSet;
 
+pub use assumed::Assumed;
 pub use scale::{Per, Scale};
 pub use stacks::{StackNode, StackTree, Trend};
 pub use table::{Change, Row, Subject, Table};
@@ -31,42 +33,6 @@ use code::Code;
 use factor::Factor;
 use matching::Matching;
 use test::{Runs, Spread};
-
-/// The spread between runs that is assumed where only one run is known, as a part of the amount.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Assumed {
-    /// That of one row. On quiet machines most functions stay below it: caches, addresses and the
-    /// order of hash tables differ from run to run.
-    pub row: f64,
-    /// That of a whole run: the clock rate, the other hardware thread, the machine's other work.
-    pub whole: f64,
-}
-
-impl Assumed {
-    /// For CPU time and memory.
-    pub const USUAL: Self = Self {
-        row: 0.005,
-        whole: 0.015,
-    };
-    /// For elapsed time, in which other programs and devices are as well.
-    pub const ELAPSED: Self = Self {
-        row: 0.03,
-        whole: 0.05,
-    };
-    /// For times of traced calls. They are elapsed times of short pieces, less what counting costs.
-    pub const TRACED: Self = Self {
-        row: 0.15,
-        whole: 0.10,
-    };
-
-    fn of(kind: SampleKind) -> Self {
-        match kind {
-            SampleKind::Cpu | SampleKind::Heap(_) => Self::USUAL,
-            SampleKind::Wall => Self::ELAPSED,
-            SampleKind::Traced => Self::TRACED,
-        }
-    }
-}
 
 /// The rows of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -125,10 +91,7 @@ impl By {
     /// Whether the rows are so many and so different that a factor of all of them can be told from
     /// a change. Two threads of the same work are not.
     fn tells_factor(self) -> bool {
-        matches!(
-            self,
-            Self::Function | Self::Line | Self::Stack | Self::Type
-        )
+        matches!(self, Self::Function | Self::Line | Self::Stack | Self::Type)
     }
 }
 
@@ -267,7 +230,7 @@ impl<'a> Prepared<'a> {
         let matching = Matching::new(&codes[0], &codes[1]);
         Ok(Self {
             unit: measure::unit(first),
-            assumed: Assumed::of(first.meta.kind),
+            assumed: Assumed::of(first.meta.kind, before.iter().chain(after).copied()),
             is_exact: before.iter().chain(after).all(|profile| {
                 matches!(profile.meta.kind, SampleKind::Heap(_)) && measure::is_exact(profile)
             }),

@@ -260,6 +260,7 @@ impl Draft {
         let Assumed {
             row: relative,
             whole,
+            ..
         } = prepared.assumed;
         if (before, after) == (1, 1) {
             let pairs = self.rows.iter().map(|row| pair(row.runs(), relative));
@@ -358,8 +359,7 @@ impl Draft {
                 |total: &Difference| (total.before, total.after) == (own.before, own.after);
             let total = total.filter(|total| !is_own(total) && !is_whole(total));
             // A function without samples may be there all the same; lines and names are not.
-            let is_named =
-                self.by != By::Function && self.by != By::Calls && !row.is_on_both;
+            let is_named = self.by != By::Function && self.by != By::Calls && !row.is_on_both;
             let what = match row.what {
                 Change::None
                     if is_named && row.of.before.is_none() && most_of(&own, &total)[0] == 0.0 =>

@@ -83,7 +83,10 @@ fn two_threads_that_are_new_are_not_slower() {
         text.contains("more time in all threads together: 3.40 s more"),
         "{text}"
     );
-    assert!(!text.contains("slower") && !text.contains("alike"), "{text}");
+    assert!(
+        !text.contains("slower") && !text.contains("alike"),
+        "{text}"
+    );
     for name in ["worker-1 [new]", "worker-2 [new]"] {
         assert!(row(&text, name).contains("+1.70 s"), "{text}");
     }

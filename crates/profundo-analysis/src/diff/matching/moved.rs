@@ -43,7 +43,9 @@ pub(super) fn pairs(
         let down = down.count();
         let up = (1..=one.min(other)).take_while(|&by| is_left(&left, one - by, other - by));
         let up = up.count();
-        let solid = old[one - up..=one + down].iter().filter(|text| text.len() > 2);
+        let solid = old[one - up..=one + down]
+            .iter()
+            .filter(|text| text.len() > 2);
         let is_block = solid.count() > 1 || old[one].len() >= LONG;
         if !is_block {
             continue;

@@ -111,11 +111,18 @@ impl Diff<'_> {
         text.push(match (comparison.is_exact, is_measured) {
             (true, false) => "Everything was counted: there is no chance in one run, and other runs may differ.".to_owned(),
             (_, false) => format!(
-                "One run of each cannot show how much runs differ: {} % for each {} and {} % for the whole are assumed \
+                "One run of each cannot show how much runs differ: {} % for each {} and {} % for the whole are assumed{} \
                  (several runs tell: `profundo diff A1 A2 A3 -- B1 B2 B3`).",
                 percent(comparison.assumed.row),
                 self.noun(),
                 percent(comparison.assumed.whole),
+                match comparison.assumed.is_busy() {
+                    true => format!(
+                        ", because other programs had {} % of the CPUs",
+                        percent(comparison.assumed.busy)
+                    ),
+                    false => String::new(),
+                },
             ),
             (_, true) => format!(
                 "The spread between runs is measured: {before} before and {after} after, {} % for {} as a rule.",
