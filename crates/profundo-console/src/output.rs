@@ -51,22 +51,22 @@ pub fn check(path: &Path, kind: Kind, inputs: &[&Path], force: bool) -> Result<(
     if is_stdout(path) {
         return Ok(());
     }
-    if let Some(ending) = ending::expected(path, kind)
-        && !force
-    {
-        return Err(Refused(format!(
+    let ends_well = || match ending::expected(path, kind) {
+        Some(ending) if !force => Err(Refused(format!(
             "a {kind} is written, and {shown} ends otherwise: name a file that ends in .{ending} (`--force` writes it all the same)"
-        )));
-    }
+        ))),
+        _ => Ok(()),
+    };
     // A path that cannot be examined cannot be written either; the write reports that.
     let Ok(metadata) = fs::metadata(path) else {
-        return Ok(());
+        return ends_well();
     };
     if inputs.iter().any(|input| is_same(&metadata, input)) {
         return Err(Refused(format!(
             "{shown} is what is being read; name another file"
         )));
     }
+    ends_well()?;
     let is = metadata.file_type();
     if kind.has_to_be_a_file() && (is.is_fifo() || is.is_socket()) {
         return Err(Refused(format!(

@@ -167,3 +167,58 @@ fn bytes_of_the_only_file_are_counted() {
     let same = text(&writing(50_000_000), &writing(50_000_000), &[By::Io]);
     assert!(!same.contains("/tmp/out"), "{same}");
 }
+
+#[test]
+fn a_verdict_that_is_wider_than_the_page_says_each_word_once() {
+    let options = Options {
+        by: vec![By::Function],
+        shown: Shown::COMMAND,
+        ..Options::default()
+    };
+    let with = |name: &str| {
+        let mut maker = Maker::new();
+        let root = maker.python(APP, "<module>", 60, true);
+        let works = maker.python(APP, name, 12, true);
+        let other = maker.python(APP, "rest", 19, true);
+        maker.samples(2000, &[root, works], State::Running);
+        maker.samples(3000, &[root, other], State::Running);
+        (
+            maker.profile.processes[0].user,
+            maker.profile.processes[0].system,
+        ) = (None, None);
+        maker.profile
+    };
+    let (before, after) = (with("one_that_goes"), with("another_that_comes"));
+    let comparison = compare(&[&before], &[&after], &options).unwrap();
+    let side = |profile| {
+        [Compared {
+            name: "x",
+            made: "",
+            profile,
+        }]
+    };
+    let (old, new) = (side(&before), side(&after));
+    for colors in [profundo_report::When::Never, profundo_report::When::Always] {
+        for columns in [50, 80, 200] {
+            let look = Look::new().width(columns).colors(colors);
+            let text = Diff::new(&comparison, &old, &new)
+                .look(look)
+                .render()
+                .unwrap();
+            let verdict = text.split("\n\n").next().unwrap();
+            let plain: String = (verdict.split('\u{1b}'))
+                .map(|part| match part.split_once('m') {
+                    Some((code, rest)) if code.starts_with('[') => rest,
+                    _ => part,
+                })
+                .collect();
+            assert!(
+                plain.lines().all(|line| line.chars().count() <= columns),
+                "{plain}"
+            );
+            let words: Vec<&str> = plain.split_whitespace().collect();
+            let wanted = Diff::new(&comparison, &old, &new).verdict();
+            assert_eq!(words, wanted.split_whitespace().collect::<Vec<_>>());
+        }
+    }
+}
