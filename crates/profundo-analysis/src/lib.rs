@@ -108,7 +108,8 @@ pub use group::{Group, GroupBy, groups};
 pub use heap::{
     Allocations, CopyRow, Figure, FunctionMemory, HeapLine, HeapOptions, HeapRow, Holding, Leak,
     LineMemory, Peak, Sum, Tracked, allocated_by_source, allocations, has_allocations,
-    heap_samples, is_recorded, keep_only, measured, memory_by_line, unattributed,
+    heap_samples, is_recorded, keep_only, measured, memory_by_line, records_allocations,
+    unattributed,
 };
 pub use heap::{Growth, ProcessMemory, Use, gauges};
 pub use heatmap::{Cell, Grid, Heatmap, Idle, Pause, heatmap};

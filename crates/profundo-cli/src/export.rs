@@ -105,6 +105,10 @@ pub fn write(job: &Job<'_>) -> Result<ExitCode> {
         had_any,
         filter,
     } = input.part(profile, wanted)?;
+    let is_empty = !had_any && profile.traced.is_empty() && !has_allocations(&profile);
+    if format == Format::HEATMAP && is_empty {
+        bail!("no samples were taken in this recording; nothing was written");
+    }
     let options = &Options {
         filter: filter.clone(),
         ..options.clone()

@@ -5,6 +5,7 @@
 //! replaced, under whatever name. Pipes and character devices are written to. An unfinished text
 //! leaves the earlier file.
 
+mod ending;
 mod kind;
 mod refusal;
 mod stdout;
@@ -50,15 +51,22 @@ pub fn check(path: &Path, kind: Kind, inputs: &[&Path], force: bool) -> Result<(
     if is_stdout(path) {
         return Ok(());
     }
+    let ends_well = || match ending::expected(path, kind) {
+        Some(ending) if !force => Err(Refused(format!(
+            "a {kind} is written, and {shown} ends otherwise: name a file that ends in .{ending} (`--force` writes it all the same)"
+        ))),
+        _ => Ok(()),
+    };
     // A path that cannot be examined cannot be written either; the write reports that.
     let Ok(metadata) = fs::metadata(path) else {
-        return Ok(());
+        return ends_well();
     };
     if inputs.iter().any(|input| is_same(&metadata, input)) {
         return Err(Refused(format!(
             "{shown} is what is being read; name another file"
         )));
     }
+    ends_well()?;
     let is = metadata.file_type();
     if kind.has_to_be_a_file() && (is.is_fifo() || is.is_socket()) {
         return Err(Refused(format!(

@@ -24,11 +24,13 @@ struct DraftRow {
     has_total: bool,
     times: [f64; 2],
     has_times: bool,
+    /// Whether the code is on both sides, wherever it has an amount.
+    is_on_both: bool,
 }
 
 /// A table in the making.
 pub(super) struct Draft {
-    by: By,
+    pub(super) by: By,
     unit: Unit,
     pub(super) is_count: bool,
     rows: Vec<DraftRow>,
@@ -80,6 +82,10 @@ impl Draft {
                 }
             }
         }
+        let is_of_lines = matches!(by, By::Line | By::Hits);
+        for row in draft.rows.iter_mut().filter(|_| is_of_lines) {
+            row.is_on_both = maps.is_on_both(prepared, &row.of);
+        }
         draft.fill(prepared);
         draft
     }
@@ -116,6 +122,7 @@ impl Draft {
             has_total: true,
             times: [0.0; 2],
             has_times: false,
+            is_on_both: false,
         };
         Self {
             by: By::Stack,
@@ -134,6 +141,7 @@ impl Draft {
         let Assumed {
             row: relative,
             whole,
+            ..
         } = prepared.assumed;
         if (before, after) == (1, 1) {
             let pairs = self.rows.iter().map(|row| pair(row.runs(), relative));
@@ -232,7 +240,7 @@ impl Draft {
                 |total: &Difference| (total.before, total.after) == (own.before, own.after);
             let total = total.filter(|total| !is_own(total) && !is_whole(total));
             // A function without samples may be there all the same; lines and names are not.
-            let is_named = self.by != By::Function && self.by != By::Calls;
+            let is_named = self.by != By::Function && self.by != By::Calls && !row.is_on_both;
             let what = match row.what {
                 Change::None
                     if is_named && row.of.before.is_none() && most_of(&own, &total)[0] == 0.0 =>
@@ -305,6 +313,7 @@ impl DraftRow {
             has_total: false,
             times: [0.0; 2],
             has_times: false,
+            is_on_both: false,
         }
     }
 

@@ -81,14 +81,7 @@ impl LineMaps {
             Some(other) => prepared.codes[1].functions[other as usize].path,
             None => prepared.matching.file(path, &prepared.codes[1]),
         };
-        let key = (function, other.unwrap_or(u32::MAX));
-        let [before, after] = &prepared.codes;
-        let map = self.of_files.entry(key).or_insert_with(|| {
-            let none = std::collections::BTreeSet::new();
-            let lines = &before.functions[function as usize].lines;
-            let others = other.map_or(&none, |other| &after.functions[other as usize].lines);
-            LineMap::new(before.files.get(path), after.files.get(to), [lines, others])
-        });
+        let map = self.map(prepared, function, other, [path, to]);
         match map.of(line) {
             None => (Joint::GoneLine(path, line), Change::Gone),
             Some(mapped) => {
@@ -100,6 +93,59 @@ impl LineMaps {
                 };
                 (Joint::Line(to, mapped.line), moved)
             }
+        }
+    }
+}
+
+impl LineMaps {
+    /// The lines of a function, and of the one that it has become, in these files.
+    fn map(
+        &mut self,
+        prepared: &Prepared<'_>,
+        function: u32,
+        other: Option<u32>,
+        [path, to]: [&str; 2],
+    ) -> &LineMap {
+        let key = (function, other.unwrap_or(u32::MAX));
+        let [before, after] = &prepared.codes;
+        self.of_files.entry(key).or_insert_with(|| {
+            let none = std::collections::BTreeSet::new();
+            let lines = &before.functions[function as usize].lines;
+            let others = other.map_or(&none, |other| &after.functions[other as usize].lines);
+            LineMap::new(before.files.get(path), after.files.get(to), [lines, others])
+        })
+    }
+
+    /// Whether a row that has an amount on one side only is a line that the other side has as well,
+    /// such as one whose blocks were all freed.
+    pub(super) fn is_on_both(&mut self, prepared: &mut Prepared<'_>, of: &Subject) -> bool {
+        let (side, run, place) = match (of.before, of.after) {
+            (None, Some((run, place))) => (1, run, place),
+            (Some((run, place)), None) => (0, run, place),
+            _ => return false,
+        };
+        let line = line_of(prepared.profiles[side][run], place);
+        let function = prepared.codes[side].of(run, place);
+        let pair = match side {
+            0 => prepared.after_of(function).0.map(|other| (function, other)),
+            _ => (prepared.matching.before(function)).map(|one| (one, function)),
+        };
+        let Some((one, other)) = pair.filter(|_| line > 0) else {
+            return false;
+        };
+        let [before, after] = &prepared.codes;
+        let (from, to) = (
+            &before.functions[one as usize],
+            &after.functions[other as usize],
+        );
+        let map = self.map(prepared, one, Some(other), [from.path, to.path]);
+        let is_at = |line: u32, at: u32| {
+            let to = map.of(line);
+            to.is_some_and(|to| to.line == at && !to.is_edited)
+        };
+        match side {
+            0 => to.lines.iter().any(|&at| is_at(line, at)),
+            _ => from.lines.iter().any(|&from| is_at(from, line)),
         }
     }
 }

@@ -167,6 +167,8 @@ pub(super) fn spread_of_wholes(prepared: &Prepared<'_>) -> f64 {
 pub(super) struct Scaled {
     scale: f64,
     whole: f64,
+    /// The square of a usual sample.
+    one: f64,
     is_exact: bool,
     is_heap: bool,
 }
@@ -175,7 +177,13 @@ impl Scaled {
     pub(super) fn new(prepared: &Prepared<'_>, side: usize, run: usize) -> Self {
         let profile = prepared.profiles[side][run];
         let selection = &prepared.selections[side][run];
+        let mass = selection.mass(profile);
+        let one = match mass.weight > 0.0 {
+            true => (mass.squares / mass.weight).powi(2),
+            false => 0.0,
+        };
         Self {
+            one,
             scale: prepared.scale.of_run(profile, selection),
             whole: selection.weight(profile) as f64,
             is_exact: is_exact(profile),
@@ -210,8 +218,10 @@ impl Scaled {
         let share = (weight as f64 / self.whole.max(1.0)).min(1.0);
         let deviation = match (self.is_exact, self.is_heap) {
             (true, _) => 0.0,
-            (_, true) => squares.sqrt(),
-            _ => (squares * (1.0 - share)).max(0.0).sqrt(),
+            // One sample more or less: a row of five samples is known less well than its squares
+            // say, and one without any is not known to be nothing.
+            (_, true) => (squares + self.one).sqrt(),
+            _ => ((squares + self.one) * (1.0 - share)).max(0.0).sqrt(),
         };
         self.with(weight as f64, deviation)
     }
@@ -424,12 +434,15 @@ fn traffic(
 ) -> Vec<MeasuredRow> {
     let options = &prepared.options;
     let found = io(profile, selection, &options.filter, options.shown);
+    let all = found.total.read.saturating_add(found.total.written) as f64;
     let rows = found.files.into_iter().map(|row| {
         let name = row.of.unwrap_or_else(|| "unknown".to_owned());
         let bytes = row.amount.read.saturating_add(row.amount.written) as f64;
-        // Bytes are shared out to the files of the samples nearby.
+        // All bytes are counted, and shared out to the files of the samples nearby: a file that
+        // has them all has no chance in it.
         let samples = row.amount.samples.max(1) as f64;
-        named(name, scaled.with(bytes, bytes / samples.sqrt()))
+        let others = (1.0 - bytes / all.max(1.0)).max(0.0);
+        named(name, scaled.with(bytes, bytes * (others / samples).sqrt()))
     });
     rows.collect()
 }
@@ -451,8 +464,11 @@ fn calls(profile: &Profile, selection: &Selection, scaled: &Scaled) -> Vec<Measu
 fn traced_times(profile: &Profile, selection: &Selection, scaled: &Scaled) -> Vec<MeasuredRow> {
     /// The part of the cost that may be wrong, as a standard deviation.
     const DOUBT: f64 = 0.5;
+    /// The time that a thread waits for a CPU which others have, once.
+    const PREEMPTED: f64 = 10e6;
+    let waited = PREEMPTED * super::assumed::busy(profile);
     let table = traced(profile, selection);
-    let cell = |time: u64, cost: u64| scaled.with(time as f64, DOUBT * cost as f64);
+    let cell = |time: u64, cost: u64| scaled.with(time as f64, waited.max(DOUBT * cost as f64));
     (table.functions.iter())
         .map(|function| {
             let counted = &function.counted;

@@ -6,6 +6,7 @@
 //! all rows share is taken out ([`factor`]), and each row is tested ([`test`]). Only what passes
 //! the test is a change; the rest is chance, as far as these recordings can say.
 
+mod assumed;
 mod code;
 mod draft;
 mod factor;
@@ -23,6 +24,7 @@ mod tests;
 use profundo_model::{Frame, FrameId, Language, Profile, SampleKind, c_name};
 use rustc_hash::FxHashSet;
 
+pub use assumed::Assumed;
 pub use scale::{Per, Scale};
 pub use stacks::{StackNode, StackTree, Trend};
 pub use table::{Change, Row, Subject, Table};
@@ -33,42 +35,6 @@ use code::Code;
 use factor::Factor;
 use matching::Matching;
 use test::{Runs, Spread};
-
-/// The spread between runs that is assumed where only one run is known, as a part of the amount.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Assumed {
-    /// That of one row. On quiet machines most functions stay below it: caches, addresses and the
-    /// order of hash tables differ from run to run.
-    pub row: f64,
-    /// That of a whole run: the clock rate, the other hardware thread, the machine's other work.
-    pub whole: f64,
-}
-
-impl Assumed {
-    /// For CPU time and memory.
-    pub const USUAL: Self = Self {
-        row: 0.005,
-        whole: 0.015,
-    };
-    /// For elapsed time, in which other programs and devices are as well.
-    pub const ELAPSED: Self = Self {
-        row: 0.03,
-        whole: 0.05,
-    };
-    /// For times of traced calls. They are elapsed times of short pieces, less what counting costs.
-    pub const TRACED: Self = Self {
-        row: 0.15,
-        whole: 0.10,
-    };
-
-    fn of(kind: SampleKind) -> Self {
-        match kind {
-            SampleKind::Cpu | SampleKind::Heap(_) => Self::USUAL,
-            SampleKind::Wall => Self::ELAPSED,
-            SampleKind::Traced => Self::TRACED,
-        }
-    }
-}
 
 /// The rows of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -122,6 +88,18 @@ impl By {
         choices
             .find(|(_, by)| *by == self)
             .map_or("", |(name, _)| name)
+    }
+
+    /// Whether all rows may share a factor, as on a slower machine. Counts do not depend on its
+    /// speed, and a wait lasts as long as what is waited for.
+    pub fn has_factor(self) -> bool {
+        !matches!(self, Self::Wait | Self::Io | Self::Calls | Self::Hits)
+    }
+
+    /// Whether the rows are so many and so different that a factor of all of them can be told from
+    /// a change. Two threads of the same work are not.
+    fn tells_factor(self) -> bool {
+        matches!(self, Self::Function | Self::Line | Self::Stack | Self::Type)
     }
 }
 
@@ -260,7 +238,7 @@ impl<'a> Prepared<'a> {
         let matching = Matching::new(&codes[0], &codes[1]);
         Ok(Self {
             unit: measure::unit(first),
-            assumed: Assumed::of(first.meta.kind),
+            assumed: Assumed::of(first.meta.kind, before.iter().chain(after).copied()),
             is_exact: before.iter().chain(after).all(|profile| {
                 matches!(profile.meta.kind, SampleKind::Heap(_)) && measure::is_exact(profile)
             }),
@@ -333,10 +311,12 @@ pub fn compare(
     let runs = [before.len(), after.len()];
     let is_single = runs == [1, 1];
     // The rows of the first table add up to the whole.
-    let factors = drafts
-        .first()
-        .map_or_else(Vec::new, |draft| draft.factors(&prepared));
-    for draft in drafts.iter_mut().filter(|draft| !draft.is_count) {
+    let factors = match drafts.first() {
+        Some(draft) if draft.by.tells_factor() => draft.factors(&prepared),
+        _ if by.iter().all(|by| !by.has_factor()) => Vec::new(),
+        _ => draft::Draft::new(&mut prepared, By::Function).factors(&prepared),
+    };
+    for draft in drafts.iter_mut().filter(|draft| draft.by.has_factor()) {
         draft.even_out(&factors, runs[0]);
     }
     let factor = between(&factors, runs[0]);
@@ -347,7 +327,10 @@ pub fn compare(
         if at == 0 {
             used = spread;
         }
-        let factor = if draft.is_count { Factor::NONE } else { factor };
+        let factor = match draft.by.has_factor() {
+            true => factor,
+            false => Factor::NONE,
+        };
         tables.push(draft.finish(&prepared, factor, spread));
     }
     let limit = test::mark(tables.iter_mut().flat_map(Table::own_differences));
@@ -361,7 +344,7 @@ pub fn compare(
         scale: prepared.scale,
         unit: prepared.unit,
         runs,
-        is_exact: prepared.is_exact || tables.iter().all(|table| table.is_count),
+        is_exact: prepared.is_exact || tables.iter().all(Table::is_counted),
         factor: factor.value,
         whole,
         tables,

@@ -186,8 +186,12 @@ pub(super) fn draft(prepared: &mut Prepared<'_>) -> Draft {
             (None, Some(before)) => (0, before),
             (None, None) => continue,
         };
-        let function = prepared.codes[side].of(run, place);
-        let name = prepared.codes[side].functions[function as usize].name;
+        // The name in other reports, where a C function of Python's has that of both.
+        let name = match place {
+            Place::Frame(frame) => prepared.profiles[side][run].function_name(frame),
+            Place::Reason(reason) => reason.name(),
+            Place::Unknown => "",
+        };
         let name = if name.is_empty() {
             "[unknown function]"
         } else {

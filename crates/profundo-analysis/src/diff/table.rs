@@ -69,6 +69,12 @@ pub struct Table {
 }
 
 impl Table {
+    /// Whether each row was counted, so that no chance is in it. The bytes of a file are estimated
+    /// from samples.
+    pub fn is_counted(&self) -> bool {
+        matches!(self.by, By::Calls | By::Hits)
+    }
+
     /// Rows whose own amount has changed.
     pub fn changed(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.own.is_significant)

@@ -322,6 +322,44 @@ fn moved_renamed_new_and_gone_code_is_named() {
 }
 
 #[test]
+fn a_function_that_is_above_its_neighbours_now_is_the_same() {
+    let mut random = Random::new(12);
+    // `search` was at 40, below three others.
+    let reordered: Vec<Line> = (PROGRAM.iter())
+        .map(|line| Line {
+            line: match line.function {
+                "search" => line.line - 38,
+                _ => line.line,
+            },
+            ..*line
+        })
+        .collect();
+    let before = run(&PROGRAM, 20_000.0, QUIET, &mut random);
+    let after = run(&reordered, 20_000.0, QUIET, &mut random);
+    let comparison = compared(&before, &after);
+    assert!(!names_any(&comparison), "{comparison:#?}");
+    let row = row_of(&comparison, [&before, &after], By::Line, ("search", 2));
+    assert_eq!(row.what, Change::Moved);
+    assert!(row.own.before > 0.0, "{row:#?}");
+}
+
+#[test]
+fn a_renamed_function_of_one_line_is_known_by_its_text_and_caller() {
+    let mut random = Random::new(13);
+    let mut program = PROGRAM.to_vec();
+    program.retain(|line| line.line != 31);
+    let mut renamed = program.clone();
+    let encode = renamed.iter_mut().find(|line| line.function == "encode");
+    encode.unwrap().function = "dump";
+    let before = run(&program, 20_000.0, QUIET, &mut random);
+    let after = run(&renamed, 20_000.0, QUIET, &mut random);
+    let comparison = compared(&before, &after);
+    let row = row_of(&comparison, [&before, &after], By::Function, ("dump", 0));
+    assert_eq!(row.what, Change::Renamed("encode".into()));
+    assert!(!names_any(&comparison), "{comparison:#?}");
+}
+
+#[test]
 fn an_edited_line_is_the_same_row() {
     let mut random = Random::new(8);
     let mut program = PROGRAM;

@@ -1,6 +1,6 @@
 //! One view of both kinds of heap: a list of allocations, each with its stack.
 
-use profundo_model::{Amount, Block, Heap, ProcessId, Profile, Site, StackId, ThreadId};
+use profundo_model::{Amount, Block, Heap, ProcessId, Profile, Sampling, Site, StackId, ThreadId};
 
 use super::figure::{Holding, Sum};
 use super::peak::Peak;
@@ -28,6 +28,11 @@ pub(super) struct Entry<'a> {
 /// Whether allocations were recorded.
 pub fn has_allocations(profile: &Profile) -> bool {
     !profile.heap.blocks.is_empty() || !profile.heap.sites.is_empty()
+}
+
+/// Whether allocations were to be recorded, even if the program made none.
+pub fn records_allocations(profile: &Profile) -> bool {
+    profile.heap.sampling != Sampling::None || has_allocations(profile)
 }
 
 /// All allocations, in the order of their recording.

@@ -165,7 +165,7 @@ fn copies(profile: &Profile, measure: Measure, task: TaskId) -> Vec<Sample> {
 pub fn is_recorded(profile: &Profile, measure: Measure) -> bool {
     match measure.part {
         Part::Copied => profile.heap.copying != Sampling::None,
-        _ => super::has_allocations(profile),
+        _ => super::records_allocations(profile),
     }
 }
 

@@ -22,7 +22,7 @@ mod uses;
 pub use allocations::{Allocations, CopyRow, HeapLine, HeapOptions, HeapRow, allocations};
 pub use by_line::{FunctionMemory, LineMemory, memory_by_line};
 pub(crate) use entries::allocated_at;
-pub use entries::has_allocations;
+pub use entries::{has_allocations, records_allocations};
 pub use figure::{Figure, Holding, Sum};
 pub use gauges::{ProcessMemory, gauges};
 pub use growth::Growth;

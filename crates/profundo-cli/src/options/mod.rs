@@ -383,6 +383,16 @@ pub fn wrong(error: clap::Error) -> std::process::ExitCode {
         ));
         return std::process::ExitCode::from(crate::USAGE);
     }
+    if let Some(ContextValue::String(word)) = verb
+        && let Ok(report) = What::from_str(word, false)
+    {
+        let name = report.to_possible_value();
+        let name = name.as_ref().map_or("", |value| value.get_name());
+        profundo_console::stderr::note(&format!(
+            "`{word}` is a report: `profundo report {name}`, or `profundo report FILE {name}`"
+        ));
+        return std::process::ExitCode::from(crate::USAGE);
+    }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
         && std::env::args_os().len() < 2
     {

@@ -118,6 +118,11 @@ impl Format {
         self.0.extensions[0]
     }
 
+    /// Whether it is a picture in SVG.
+    pub fn is_picture(self) -> bool {
+        self.extension().ends_with("svg")
+    }
+
     /// True if a file that begins with these bytes is of this format: files are recognised by their
     /// first bytes, never by their names.
     pub fn is_start_of(self, start: &[u8]) -> bool {

@@ -131,7 +131,7 @@ impl View for MemoryLines {
     fn text(&self, page: &mut Page<'_>, _: &Selection) -> io::Result<()> {
         let profile = page.profile;
         if !has_allocations(profile) {
-            let text = " what is allocated was not recorded: that wants `--memory`.";
+            let text = crate::command::allocs::why_none(profile);
             return page.marked("Warning:", Color::Yellow, text);
         }
         let functions = self.functions(profile);

@@ -147,12 +147,26 @@ impl<'a> Page<'a> {
             bold: true,
             ..Style::color(color)
         };
-        let mut marks = Some(mark);
+        // A long mark goes on in the next line.
+        let mut left = mark;
         self.broken(&format!("{mark}{text}"), |page, text| {
             let mut line = Line::default();
-            let mark = marks.take().unwrap_or_default();
-            line.push(mark, style);
-            line.push(text.get(mark.len()..).unwrap_or_default(), Style::PLAIN);
+            let words = match text.strip_prefix("  ") {
+                Some(words) if left.len() < mark.len() || left.is_empty() => {
+                    line.push_spaces(2);
+                    words
+                }
+                _ => text,
+            };
+            let marked = match words.strip_prefix(left) {
+                Some(_) => left.len(),
+                None => words.len().min(left.len()),
+            };
+            let (own, rest) = words.split_at_checked(marked).unwrap_or((words, ""));
+            line.push(own, style);
+            line.push(rest, Style::PLAIN);
+            left = left.get(own.len()..).unwrap_or_default();
+            left = left.strip_prefix(' ').unwrap_or(left);
             page.line(&mut line)
         })
     }

@@ -6,6 +6,7 @@ mod annotate;
 mod callers;
 mod diff;
 mod diff_rows;
+mod diff_words;
 mod examples;
 mod few;
 mod fixture;

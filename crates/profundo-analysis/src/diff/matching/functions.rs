@@ -39,6 +39,13 @@ impl Matching {
         to.and_then(|to| known.path(to)).unwrap_or(path)
     }
 
+    /// The function before that one after was.
+    pub(crate) fn before(&self, after: u32) -> Option<u32> {
+        let is_it = |pair: &Option<(u32, Pairing)>| pair.is_some_and(|(to, _)| to == after);
+        let at = self.forward.iter().position(is_it)?;
+        u32::try_from(at).ok()
+    }
+
     /// Whether a function after is one from before.
     pub(crate) fn is_taken(&self, after: u32) -> bool {
         self.taken.get(after as usize).copied().unwrap_or(true)
@@ -227,15 +234,15 @@ impl<'a> Pairs<'a> {
         let of_before = self.before.neighbours(&numbers(&before));
         let of_after = self.after.neighbours(&numbers(&after));
         let mut found: Vec<(u32, u32, u32)> = Vec::new();
+        let mut leaves: Vec<(u32, u32)> = Vec::new();
         for &one in &before {
             let function = &self.before.functions[one as usize];
             let to = files.get(function.path).copied().unwrap_or(function.path);
             let Some(around) = of_before.get(&one) else {
                 continue;
             };
-            // A function without callees has too few neighbours for a proof.
             let around = around.each_ref().map(|set| self.carried(set));
-            if to.is_empty() || around.iter().any(FxHashSet::is_empty) {
+            if to.is_empty() || around[0].is_empty() {
                 continue;
             }
             for &other in &after {
@@ -243,10 +250,17 @@ impl<'a> Pairs<'a> {
                 let Some(others) = of_after.get(&other) else {
                     continue;
                 };
-                if other_function.path != to
-                    || self.have_texts(function, other_function)
-                    || others.iter().any(FxHashSet::is_empty)
+                if other_function.path != to || self.have_texts(function, other_function) {
+                    continue;
+                }
+                let are_leaves = around[1].is_empty() && others[1].is_empty();
+                if are_leaves
+                    && jaccard(&around[0], &others[0]) >= ALIKE
+                    && self.have_one_text(function, other_function)
                 {
+                    leaves.push((one, other));
+                }
+                if around.iter().chain(others).any(FxHashSet::is_empty) {
                     continue;
                 }
                 let alike = around
@@ -263,6 +277,26 @@ impl<'a> Pairs<'a> {
         for (_, one, other) in found {
             self.pair(one, other, Pairing::Renamed);
         }
+        // A function without callees has too few neighbours for a proof. The same text is one, if no
+        // other function has it.
+        for &(one, other) in &leaves {
+            let rivals = leaves
+                .iter()
+                .filter(|pair| pair.0 == one || pair.1 == other);
+            if rivals.count() == 1 {
+                self.pair(one, other, Pairing::Renamed);
+            }
+        }
+    }
+
+    /// Whether the lines that are known of both have one text, be it a single line.
+    fn have_one_text(&self, one: &Function<'_>, other: &Function<'_>) -> bool {
+        let of = |code: &Code<'a>, function: &Function<'_>| {
+            let text = code.files.get(function.path);
+            text.map(|text| text_of(function, text)).unwrap_or_default()
+        };
+        let (before, after) = (of(self.before, one), of(self.after, other));
+        !before.is_empty() && before == after
     }
 
     /// Whether both have enough text to be compared by: then the text decides.

@@ -26,6 +26,8 @@ pub(crate) struct LineMap {
     is_same: bool,
     /// Lines with the same text, in the order of both files.
     anchors: BTreeMap<u32, u32>,
+    /// Lines with the same text that are in another order now.
+    moved: BTreeMap<u32, u32>,
     /// The lines before and after with text.
     before: BTreeSet<u32>,
     after: BTreeSet<u32>,
@@ -45,6 +47,7 @@ impl LineMap {
         let mut map = Self {
             is_same: before.fingerprint.is_some() && before.fingerprint == after.fingerprint,
             anchors: BTreeMap::new(),
+            moved: BTreeMap::new(),
             before: before.lines.keys().copied().collect(),
             after: after.lines.keys().copied().collect(),
             shift: 0,
@@ -63,6 +66,7 @@ impl LineMap {
         };
         let (old_lines, old) = list(before);
         let (new_lines, new) = list(after);
+        let mut left = [vec![true; old.len()], vec![true; new.len()]];
         for op in capture_diff_slices(Algorithm::Patience, &old, &new) {
             if let DiffOp::Equal {
                 old_index,
@@ -71,6 +75,8 @@ impl LineMap {
             } = op
             {
                 for at in 0..len {
+                    left[0][old_index + at] = false;
+                    left[1][new_index + at] = false;
                     // A blank line or a bracket is no proof by itself.
                     if old[old_index + at].len() > 2 {
                         let (old, new) = (old_lines[old_index + at], new_lines[new_index + at]);
@@ -78,6 +84,9 @@ impl LineMap {
                     }
                 }
             }
+        }
+        for (one, other) in super::moved::pairs([&old, &new], left) {
+            map.moved.insert(old_lines[one], new_lines[other]);
         }
         if map.anchors.is_empty() {
             map.shift = best_shift(seen[0], seen[1]);
@@ -93,7 +102,8 @@ impl LineMap {
                 is_edited: false,
             });
         }
-        if let Some(&line) = self.anchors.get(&line) {
+        let known = self.anchors.get(&line).or_else(|| self.moved.get(&line));
+        if let Some(&line) = known.or(self.within_moved(line).as_ref()) {
             return Some(Mapped {
                 line,
                 is_edited: false,
@@ -130,6 +140,20 @@ impl LineMap {
             line: to,
             is_edited,
         })
+    }
+}
+
+impl LineMap {
+    /// The line after, of a line without text between two that were moved together.
+    fn within_moved(&self, line: u32) -> Option<u32> {
+        if self.before.contains(&line) {
+            return None;
+        }
+        let above = self.moved.range(..line).next_back()?;
+        let below = self.moved.range(line..).next()?;
+        let is_one_block = self.anchors.range(above.0..below.0).next().is_none()
+            && below.0 - above.0 == below.1.wrapping_sub(*above.1);
+        is_one_block.then(|| above.1 + (line - above.0))
     }
 }
 

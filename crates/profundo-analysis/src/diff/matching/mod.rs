@@ -2,6 +2,7 @@
 
 mod functions;
 mod lines;
+mod moved;
 
 pub(super) use functions::{Matching, Pairing};
 pub(super) use lines::LineMap;

@@ -8,7 +8,7 @@ use std::io;
 
 use profundo_analysis::{
     Allocations, HeapOptions, Libraries, LinesOptions, Place, Selection, allocations,
-    has_allocations,
+    has_allocations, records_allocations,
 };
 use profundo_model::Profile;
 
@@ -86,6 +86,14 @@ impl View for Allocs {
 
     fn members(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
         json::members(self, profile, selection, json)
+    }
+}
+
+/// The reason why there are no allocations to show.
+pub(super) fn why_none(profile: &Profile) -> &'static str {
+    match records_allocations(profile) {
+        true => " no allocation was sampled: the program made none, or only a few small ones.",
+        false => " what is allocated was not recorded: that wants `--memory`.",
     }
 }
 

@@ -32,7 +32,7 @@ const SUPPORT: u64 = 3;
 /// Writes the report.
 pub(super) fn write(view: &Allocs, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
     let Some(found) = view.found(page.profile, selection) else {
-        let text = " what is allocated was not recorded: that wants `--memory`.";
+        let text = super::why_none(page.profile);
         return page.marked("Warning:", Color::Yellow, text);
     };
     let names = names(page.profile, &found);

@@ -146,12 +146,16 @@ impl Diff<'_> {
                 names.join(", ")
             ))?;
         }
+        let other = match changed.is_empty() && callers.is_empty() {
+            true => "",
+            false => "other ",
+        };
         let rest = match table.unclear() {
             0 => return Ok(()),
-            1 => format!("1 other {} differs", noun(table.by)),
-            count => format!("{count} other {}s differ", noun(table.by)),
+            1 => format!("1 {other}{} differs", noun(table.by)),
+            count => format!("{count} {other}{}s differ", noun(table.by)),
         };
-        let by_chance = match self.comparison.is_exact || table.is_count && table.by != By::Io {
+        let by_chance = match self.comparison.is_exact || table.is_counted() {
             true => "not at all",
             false => "by no more than chance",
         };
@@ -258,9 +262,9 @@ impl Diff<'_> {
     }
 
     fn factor_of(&self, table: &Table) -> f64 {
-        match table.is_count {
-            true => 1.0,
-            false => self.comparison.factor,
+        match table.by.has_factor() {
+            true => self.comparison.factor,
+            false => 1.0,
         }
     }
 

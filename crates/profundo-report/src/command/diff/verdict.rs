@@ -3,8 +3,10 @@
 
 use profundo_analysis::diff::{By, Comparison, Row, Scale, Table, Unit};
 
-use super::Diff;
+use profundo_model::SampleKind;
+
 use super::amounts::{amount, percent};
+use super::{Compared, Diff};
 
 /// The scale in words.
 pub(super) fn scale(scale: &Scale) -> String {
@@ -82,7 +84,14 @@ impl Diff<'_> {
     pub(super) fn basis(&self) -> Vec<String> {
         let comparison = self.comparison;
         let mut text = vec![scale(&comparison.scale)];
-        if (comparison.factor - 1.0).abs() >= 0.001 {
+        if self.are_one() {
+            text.push("Both are the same recording.".to_owned());
+        }
+        let has_factor = |table: &Table| table.by.has_factor();
+        let with_factor = comparison.tables.iter().find(|table| has_factor(table));
+        if let Some(table) = with_factor
+            && (comparison.factor - 1.0).abs() >= 0.001
+        {
             let share = percent(comparison.factor - 1.0);
             let way = if comparison.factor > 1.0 {
                 "more"
@@ -91,7 +100,10 @@ impl Diff<'_> {
             };
             text.push(format!(
                 "All {}s alike take {share} % {way} after: the table has what differs beyond that.",
-                self.noun(),
+                match table.by {
+                    By::Line | By::Stack | By::Type => noun(table.by),
+                    _ => "function",
+                },
             ));
         }
         let (relative, is_measured) = comparison.spread;
@@ -99,11 +111,18 @@ impl Diff<'_> {
         text.push(match (comparison.is_exact, is_measured) {
             (true, false) => "Everything was counted: there is no chance in one run, and other runs may differ.".to_owned(),
             (_, false) => format!(
-                "One run of each cannot show how much runs differ: {} % for each {} and {} % for the whole are assumed \
+                "One run of each cannot show how much runs differ: {} % for each {} and {} % for the whole are assumed{} \
                  (several runs tell: `profundo diff A1 A2 A3 -- B1 B2 B3`).",
                 percent(comparison.assumed.row),
                 self.noun(),
                 percent(comparison.assumed.whole),
+                match comparison.assumed.is_busy() {
+                    true => format!(
+                        ", because other programs had {} % of the CPUs",
+                        percent(comparison.assumed.busy)
+                    ),
+                    false => String::new(),
+                },
             ),
             (_, true) => format!(
                 "The spread between runs is measured: {before} before and {after} after, {} % for {} as a rule.",
@@ -115,6 +134,19 @@ impl Diff<'_> {
             ),
         });
         text
+    }
+
+    /// Whether a recording is compared with itself.
+    fn are_one(&self) -> bool {
+        let [[before], [after]] = self.sides else {
+            return false;
+        };
+        let key = |run: &Compared<'_>| {
+            let process = run.profile.processes.first().map(|process| process.pid);
+            let meta = &run.profile.meta;
+            (meta.started_at_unix, meta.duration, process)
+        };
+        before.profile.meta.started_at_unix > 0 && key(before) == key(after)
     }
 
     /// The number of rows of the first table that have changed.
@@ -169,14 +201,13 @@ impl Diff<'_> {
     fn whole_has_changed(&self) -> String {
         let Comparison { whole, unit, .. } = self.comparison;
         let grew = whole.change > 0.0;
-        let word = match (unit, grew) {
-            (Unit::Time, true) => "slower",
-            (Unit::Time, false) => "faster",
-            (_, true) => "more",
-            (_, false) => "less",
-        };
         let less = if grew { "more" } else { "less" };
         let size = amount(*unit, whole.change.abs());
+        let (verb, word, noun) = match self.speed() {
+            Ok(()) if grew => ("is", "slower", ""),
+            Ok(()) => ("is", "faster", ""),
+            Err((verb, noun)) => (verb, less, noun),
+        };
         let by = match whole.before > 0.0 {
             true => {
                 let margin = match self.comparison.is_exact && whole.margin() == 0.0 {
@@ -187,18 +218,36 @@ impl Diff<'_> {
             }
             false => word.to_owned(),
         };
-        let verb = match unit {
-            Unit::Time => "is",
-            Unit::Bytes | Unit::Count => "has",
-        };
-        let noun = match unit {
-            Unit::Time => "",
-            Unit::Bytes => " bytes",
-            Unit::Count => " blocks",
-        };
         let of_which = self.culprits(Some(grew));
         let of_which = of_which.map_or_else(String::new, |places| format!(", of which {places}"));
         format!("After {verb} {by}{noun}: {size} {less}{of_which}.")
+    }
+
+    /// Whether more of the whole means slower. If not, the words around `more`: a service that used
+    /// more of a CPU in each second had more to do, and two threads that wait beside each other
+    /// need no longer than one.
+    fn speed(&self) -> Result<(), (&'static str, &'static str)> {
+        let comparison = self.comparison;
+        let is_wall = |run: &Compared<'_>| run.profile.meta.kind == SampleKind::Wall;
+        let is_of_threads = |run: &Compared<'_>| {
+            let samples = &run.profile.samples;
+            let first = samples.first().map(|sample| sample.thread);
+            is_wall(run) && samples.iter().any(|sample| Some(sample.thread) != first)
+        };
+        match comparison.unit {
+            Unit::Bytes => Err(("has", " bytes")),
+            Unit::Count => Err(("has", " blocks")),
+            Unit::Time if self.sides.iter().copied().flatten().any(is_of_threads) => {
+                Err(("takes", " time in all threads together"))
+            }
+            Unit::Time if comparison.scale == Scale::Second => {
+                match self.sides.iter().copied().flatten().any(is_wall) {
+                    true => Err(("takes", " time")),
+                    false => Err(("takes", " CPU time")),
+                }
+            }
+            Unit::Time => Ok(()),
+        }
     }
 
     /// The row that changed most, and how many others did: `0.58 s in line 14 of app.py`.
