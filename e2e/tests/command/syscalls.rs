@@ -50,10 +50,7 @@ fn recorded(program: &Program) -> Option<(Value, Counts)> {
     let report = report(&file);
     if report["is_counted"] == false {
         let notes = report["recording"]["notes"].to_string();
-        assert!(
-            notes.contains("system calls are not counted"),
-            "{report:#}"
-        );
+        assert!(notes.contains("system calls are not counted"), "{report:#}");
         skip("this machine does not permit counting system calls");
         return None;
     }
