@@ -40,7 +40,8 @@ impl Readings {
         self.sampled_calls.push((thread, stack, *head));
     }
 
-    /// Drops the traffic and the calls so far; gauges from before the start of times are dropped later.
+    /// Drops the traffic and the calls so far; gauges from before the start of times are dropped
+    /// later.
     pub(crate) fn clear(&mut self) {
         self.traffic.clear();
         self.syscalls.clear();

@@ -1,7 +1,7 @@
 //! The kernel's list of tracepoints (tracefs), for the numbers by which perf events ask for them.
 //!
-//! It is read where it is mounted. Elsewhere root mounts it for this process alone: the mount has no
-//! place in the tree of files and goes with its descriptor.
+//! It is read where it is mounted. Elsewhere root mounts it for this process alone: the mount has
+//! no place in the tree of files and goes with its descriptor.
 
 use std::fs::File;
 use std::io::{self, Read};

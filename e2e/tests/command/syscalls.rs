@@ -49,11 +49,8 @@ fn recorded(program: &Program) -> Option<(Value, Counts)> {
     assert!(output.status.success(), "{output:?}");
     let report = report(&file);
     if report["is_counted"] == false {
-        let warnings = report["recording"]["warnings"].to_string();
-        assert!(
-            warnings.contains("system calls are not counted"),
-            "{report:#}"
-        );
+        let notes = report["recording"]["notes"].to_string();
+        assert!(notes.contains("system calls are not counted"), "{report:#}");
         skip("this machine does not permit counting system calls");
         return None;
     }
@@ -71,7 +68,9 @@ fn failed(counts: &Counts, call: &str, error: &str) -> u64 {
 
 #[test]
 fn calls_of_a_c_program_are_counted() {
-    let target = c("known_syscalls.c", &["-pthread"]);
+    let Some(target) = c("known_syscalls.c", &["-pthread"]) else {
+        return;
+    };
     let _alone = alone();
     let program = Program::new(&target).options(&["--syscalls"]);
     let Some((report, counts)) = recorded(&program) else {
@@ -133,8 +132,15 @@ fn lines_have_their_part_of_the_calls() {
         let Some((report, counts)) = recorded(&program) else {
             return;
         };
+        // On a busy machine some are lost, and a note says so.
+        let notes = report["recording"]["notes"].to_string();
+        let least = match notes.contains("were not counted: they came faster") {
+            true => ROUNDS * 0.8,
+            false => ROUNDS,
+        };
         let pgids = counts["getpgid"].0 as f64;
-        assert_eq!(pgids, ROUNDS, "{report:#}");
+        assert!((least..=ROUNDS).contains(&pgids), "{pgids}: {report:#}");
+        let made = pgids / ROUNDS;
         let lines = report["lines"].as_array().unwrap();
         let sum = |of: &dyn Fn(&Value) -> bool, member: &str| -> f64 {
             let rows = lines.iter().filter(|row| of(row));
@@ -151,6 +157,7 @@ fn lines_have_their_part_of_the_calls() {
                     && line > 0
                     && text[line - 1].ends_with(name)
             };
+            let (known, failed) = (known * made, failed * made);
             let found = sum(&is_line, "count");
             let range = sum(&is_line, "count_plus_minus").max(known / 50.0);
             // Twice the range: one run in ten thousand is further off.
@@ -178,7 +185,9 @@ fn strace_counts_the_same() {
     if !has_strace.is_ok_and(|status| status.success()) {
         return skip("there is no strace");
     }
-    let target = c("known_syscalls.c", &["-pthread"]);
+    let Some(target) = c("known_syscalls.c", &["-pthread"]) else {
+        return;
+    };
     let _alone = alone();
     let program = Program::new(&target).options(&["--syscalls"]);
     let Some((report, counts)) = recorded(&program) else {
@@ -192,8 +201,11 @@ fn strace_counts_the_same() {
     let theirs = strace_counts(&table);
     assert!(theirs.len() > 10, "{table}");
     for (call, (calls, errors)) in theirs {
-        // Waiting for a thread or a child may take one call more.
-        let more = if call == "futex" { 3 } else { LOADING };
+        // Whether a thread has to wait for another one differs from run to run.
+        if call == "futex" {
+            continue;
+        }
+        let more = LOADING;
         let known = calls..=calls + more;
         let found = counts.get(&call).map_or(0, |(calls, _)| *calls);
         assert!(

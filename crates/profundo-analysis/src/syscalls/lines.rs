@@ -12,6 +12,8 @@ struct Sampled {
     calls: f64,
     failed: f64,
     samples: u64,
+    /// The sum of the squares of the calls that each sample stands for.
+    squares: f64,
 }
 
 /// The sampled calls by call and line.
@@ -30,6 +32,7 @@ impl<'a> Lines<'a> {
         line.calls += row.count as f64;
         line.failed += if row.error > 0 { row.count as f64 } else { 0.0 };
         line.samples += row.samples;
+        line.squares += (row.count as f64).powi(2) / row.samples.max(1) as f64;
     }
 
     /// Divides the amount of a call by its lines. Nothing, if none of its calls was sampled.
@@ -43,7 +46,8 @@ impl<'a> Lines<'a> {
         };
         let sum = |number: fn(&Sampled) -> f64| lines.values().map(number).sum::<f64>();
         let (calls, failed) = (sum(|line| line.calls), sum(|line| line.failed));
-        let samples: u64 = lines.values().map(|line| line.samples).sum();
+        // Samples that stand for more calls than others say less than as many equal ones.
+        let samples = calls * calls / sum(|line| line.squares).max(1.0);
         let part = |whole: u64, share: f64| (whole as f64 * share).round() as u64;
         let estimate = |(at, line): (&Option<Place>, &Sampled)| {
             let share = line.calls / calls;
@@ -69,10 +73,10 @@ impl<'a> Lines<'a> {
 
 /// Half of the range (95 %) of a share that was found in so many samples: that of Agresti and
 /// Coull, which is wide where the samples are few.
-fn half_range(share: f64, samples: u64) -> f64 {
+fn half_range(share: f64, samples: f64) -> f64 {
     const SIGMAS: f64 = 1.96;
-    let many = samples as f64 + SIGMAS * SIGMAS;
-    let middle = (share * samples as f64 + SIGMAS * SIGMAS / 2.0) / many;
+    let many = samples + SIGMAS * SIGMAS;
+    let middle = (share * samples + SIGMAS * SIGMAS / 2.0) / many;
     SIGMAS * (middle * (1.0 - middle) / many).sqrt()
 }
 
@@ -118,7 +122,7 @@ mod tests {
 
     #[test]
     fn few_samples_have_a_wide_range() {
-        assert!(half_range(1.0, 1) > 0.3);
-        assert!(half_range(1.0, 10_000) < 0.001);
+        assert!(half_range(1.0, 1.0) > 0.3);
+        assert!(half_range(1.0, 10_000.0) < 0.001);
     }
 }

@@ -1,4 +1,5 @@
-//! Counts of system calls, added up within stretches of time: of one thread, call, result and stack.
+//! Counts of system calls, added up within stretches of time: of one thread, call, result and
+//! stack.
 
 use std::collections::hash_map::Entry;
 

@@ -1,8 +1,8 @@
 //! The tracepoint of returning system calls, used as a clock that ticks with them: each so many
 //! calls the thread gets SIGTRAP, just behind the call.
 //!
-//! A call that the kernel would make again, because a signal has interrupted it, does not tick: with
-//! our signal it would fail with EINTR instead.
+//! A call that the kernel would make again, because a signal has interrupted it, does not tick:
+//! with our signal it would fail with EINTR instead.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -22,8 +22,8 @@ pub struct CallClock {
 }
 
 impl CallClock {
-    /// Opens a clock on a thread, not yet running, by the tracepoint's number. It ticks each so many
-    /// calls. The kernel removes it when the thread executes another program.
+    /// Opens a clock on a thread, not yet running, by the tracepoint's number. It ticks each so
+    /// many calls. The kernel removes it when the thread executes another program.
     pub fn open(tid: u32, tracepoint: u64, every: u64) -> io::Result<Self> {
         let mut attr = bindings::perf_event_attr::default();
         attr.type_ = bindings::PERF_TYPE_TRACEPOINT;

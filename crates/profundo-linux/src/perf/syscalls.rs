@@ -15,8 +15,8 @@ use crate::tracefs;
 
 /// The memory of all rings together, in pages.
 const ALL_PAGES: usize = 8192;
-/// The memory of one ring at most: some 60 000 calls.
-const MOST_PAGES: usize = 1024;
+/// The memory of one ring at most: some 250 000 calls.
+const MOST_PAGES: usize = 4096;
 
 /// The reason why calls cannot be counted.
 #[derive(Debug)]
