@@ -301,7 +301,7 @@ unsafe fn has_begun(state: &mut State) -> bool {
 
 #[cold]
 unsafe fn find_beginning(state: &mut State) -> bool {
-    const OWN: &[u8] = b"<frozen importlib";
+    const OWN: [&[u8]; 2] = [b"<frozen importlib", b"<frozen zipimport"];
     let mut outermost = 0;
     // SAFETY: the caller vouches; a frame has a code object.
     unsafe {
@@ -312,7 +312,7 @@ unsafe fn find_beginning(state: &mut State) -> bool {
         let mut is_own = outermost == 0;
         if outermost != 0 {
             describe::code(&state.layout, outermost, &mut |described| {
-                is_own = described.file.starts_with(OWN);
+                is_own = OWN.iter().any(|own| described.file.starts_with(own));
             });
         }
         if !is_own {
