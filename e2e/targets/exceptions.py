@@ -186,11 +186,14 @@ def managed():
             raise Own  #: 11 Own -> manager
     for _ in range(12):
         with contextlib.suppress(Own): raise Own  #: 12 Own -> line_manager; at line_manager
+    swallows()
+    swallows()
+
+
+def managed_twice():
     with contextlib.suppress(KeyError):  #: at outer_manager
         with contextlib.suppress(Own):
-            raise KeyError  #: 1 KeyError -> outer_manager
-    swallows()
-    swallows()
+            raise KeyError  #: 1 KeyError -> outer_manager if nested
 
 
 @contextlib.contextmanager
@@ -433,6 +436,9 @@ threads()
 asyncio.run(main())
 forks()
 print([1 / 2 for _ in range(3)])
+if sys.argv[1:] == ["nested"]:
+    managed_twice()
 if sys.argv[1:] == ["error"]:
     raise Own("end")  #: 1 Own -> left if error
-sys.exit(3)  #: 1 SystemExit -> left if exit
+elif sys.argv[1:] == ["exit"]:
+    sys.exit(3)  #: 1 SystemExit -> left if exit

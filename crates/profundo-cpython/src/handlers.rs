@@ -17,6 +17,9 @@ struct Opcodes {
     matching: Matching,
     /// The same for a clause of groups.
     matches_group: Option<u8>,
+    /// The instruction of a `with` that calls `__exit__` with an exception. In 3.8 it is called
+    /// without one by the same instruction.
+    exits: Option<u8>,
     /// The instructions at which a generator is paused.
     pauses: [u8; 2],
     entry: Entry,
@@ -66,12 +69,14 @@ const PYTHON_3_8: Opcodes = Opcodes {
     matches: 107,
     matching: Matching::Compares(10),
     matches_group: None,
+    exits: None,
     pauses: [86, 72],
     entry: SETUP,
 };
 
 const PYTHON_3_9: Opcodes = Opcodes {
     raise_on: 48,
+    exits: Some(49),
     matches: 121,
     matching: Matching::Jumps,
     ..PYTHON_3_8
@@ -113,6 +118,7 @@ const PYTHON_3_13: Opcodes = Opcodes {
     matches: 7,
     matching: Matching::Checks,
     matches_group: Some(6),
+    exits: Some(44),
     pauses: [118, 104],
     entry: Entry::Push {
         push: 33,
@@ -213,6 +219,17 @@ impl<'a> Handlers<'a> {
     pub fn pauses(&self, offset: u32) -> bool {
         let opcode = self.opcode(offset);
         opcode.is_some_and(|opcode| self.opcodes.pauses.contains(&opcode))
+    }
+
+    /// Whether the handler of a `with` begins at an offset.
+    pub fn is_with(&self, offset: u32) -> bool {
+        let mut near = self.from(offset);
+        let first = near.next().map(|first| first.opcode);
+        let called = match self.opcodes.entry {
+            Entry::Push { push, .. } if first == Some(push) => near.next().map(|next| next.opcode),
+            _ => first,
+        };
+        called.is_some() && called == self.opcodes.exits
     }
 
     /// Whether the handler at an offset is the compiler's own: it raises on whatever it gets.

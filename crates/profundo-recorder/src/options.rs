@@ -73,13 +73,6 @@ pub struct Calls {
     pub exceptions: bool,
 }
 
-impl Calls {
-    /// Whether native programs are asked for what they count.
-    pub(crate) fn is_native(&self) -> bool {
-        !self.exceptions || self.lines.is_some()
-    }
-}
-
 /// The lines that are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lines {

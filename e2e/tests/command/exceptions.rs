@@ -109,6 +109,15 @@ fn an_exception_that_ends_the_program_has_left_it() {
     }
 }
 
+/// Up to 3.9 nothing shows that the outer one gets an exception from the inner one.
+#[test]
+fn of_two_withs_the_one_that_suppresses_catches() {
+    for version in pythons().iter().filter(|python| python.version >= (3, 10)) {
+        let _alone = alone();
+        check(&version.path, &[], &["exceptions.py", "nested"]);
+    }
+}
+
 /// Lines are counted as well, as without exceptions.
 #[test]
 fn exceptions_and_lines_are_counted_together() {

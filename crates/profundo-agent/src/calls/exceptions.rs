@@ -38,6 +38,8 @@ pub mod note {
     pub const CLAUSES: u8 = 8;
     /// A handler of groups, `except*`.
     pub const GROUPS: u8 = 16;
+    /// The beginning of the handler of a `with`.
+    pub const WITH: u8 = 32;
 }
 
 /// Marks in the first half of a site's key: its place as a handler, a line in place of an
@@ -210,6 +212,20 @@ pub unsafe fn line(state: &mut State, code: u64, line: u32) -> bool {
     true
 }
 
+/// A line of a frame begins at an instruction. If the handler of a `with` begins there, that one
+/// has the exception now which the frame's handlers have got last.
+///
+/// # Safety
+/// As for [`arrive`].
+pub unsafe fn begin_with(state: &mut State, place: Place, exception: u64) {
+    // SAFETY: the caller vouches.
+    unsafe {
+        if site(state, place).is_some_and(|at| at.notes & note::WITH != 0) {
+            catch(state, place, exception);
+        }
+    }
+}
+
 /// A frame ends by an exception that is on its way. If it is the thread's last one, the exception
 /// has left the thread.
 ///
@@ -285,7 +301,7 @@ unsafe fn has_begun(state: &mut State) -> bool {
 
 #[cold]
 unsafe fn find_beginning(state: &mut State) -> bool {
-    const OWN: &[u8] = b"<frozen importlib";
+    const OWN: [&[u8]; 2] = [b"<frozen importlib", b"<frozen zipimport"];
     let mut outermost = 0;
     // SAFETY: the caller vouches; a frame has a code object.
     unsafe {
@@ -296,7 +312,7 @@ unsafe fn find_beginning(state: &mut State) -> bool {
         let mut is_own = outermost == 0;
         if outermost != 0 {
             describe::code(&state.layout, outermost, &mut |described| {
-                is_own = described.file.starts_with(OWN);
+                is_own = OWN.iter().any(|own| described.file.starts_with(own));
             });
         }
         if !is_own {
@@ -327,7 +343,8 @@ unsafe fn add_site(state: &mut State, (code, offset): Place) -> Option<Site> {
         with_handlers(state, code, |handlers| {
             let flag = |is_set, flag| if is_set { flag } else { 0 };
             notes = flag(handlers.raises(offset), note::RAISES)
-                | flag(handlers.pauses(offset), note::PAUSES);
+                | flag(handlers.pauses(offset), note::PAUSES)
+                | flag(handlers.is_with(offset), note::WITH);
         });
         let line = line_at(state, code, offset);
         add(state, (offset, code), line, notes)

@@ -9,7 +9,7 @@ use profundo_cpython::objects::{bytes, object};
 use profundo_cpython::{Blocks, Profiler};
 use profundo_probe::calls::{Course, End, Pile, Site};
 
-use super::exceptions::{Arrival, Arrived, arrive, catch, leave, line, note, running};
+use super::exceptions::{Arrival, Arrived, arrive, begin_with, catch, leave, line, note, running};
 use super::state::State;
 use crate::inject::word;
 
@@ -151,9 +151,16 @@ pub unsafe fn end(state: &mut State, frame: u64, result: u64) {
 pub unsafe fn begin_line(state: &mut State, frame: u64, code: u64, number: u32) {
     let Some(frames) = state.frames() else { return };
     frames.has_ended = false;
-    if frames.top(frame).is_some() {
+    if let Some(top) = frames.top(frame) {
         // SAFETY: the caller vouches.
-        unsafe { line(state, code, number) };
+        unsafe {
+            if !line(state, code, number)
+                && let Some(running) = running(state).filter(|running| running.frame.code == code)
+                && let Ok(offset) = u32::try_from(running.frame.offset)
+            {
+                begin_with(state, (code, offset), top.exception);
+            }
+        }
     }
 }
 

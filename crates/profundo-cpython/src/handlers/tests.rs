@@ -57,14 +57,15 @@ impl Sample {
 }
 
 #[test]
-fn one_raise_raises() {
+fn a_raise_with_an_exception_is_found() {
     for sample in SAMPLES {
         let code = sample.bytes();
         let handlers = Handlers::new(sample.minor, &code).unwrap();
         let offsets = (0..code.len() as u32).step_by(2);
         let raises: Vec<u32> = offsets.filter(|&offset| handlers.raises(offset)).collect();
-        assert_eq!(raises.len(), 1, "3.{}", sample.minor);
-        assert_eq!(sample.line(raises[0]), 15);
+        // 3.13 has it twice.
+        assert!((1..=2).contains(&raises.len()), "3.{}", sample.minor);
+        assert!(raises.iter().all(|&offset| sample.line(offset) == 15));
     }
 }
 

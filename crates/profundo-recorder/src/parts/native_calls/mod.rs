@@ -14,7 +14,6 @@ use profundo_wire::recording::Event;
 use super::naming::name_of;
 use super::{Leaving, Part, Sink};
 use crate::core::Core;
-use crate::options::Calls;
 use crate::program::Program;
 
 use counters::{Accounts, Known};
@@ -31,15 +30,10 @@ pub(crate) struct Tallies {
     missed: BTreeMap<(String, Missed), (u32, u32)>,
 }
 
-/// True if what native programs count is wanted.
-fn is_asked(core: &Core) -> bool {
-    core.options.calls.as_ref().is_some_and(Calls::is_native)
-}
-
 impl Part for Tallies {
     /// Finds out whether a new program has counters, and notes for its agent if it has none.
     fn begin(&mut self, core: &mut Core, program: &mut Program) {
-        if !is_asked(core) {
+        if core.options.calls.is_none() {
             return;
         }
         let known = &mut self.known;
@@ -57,7 +51,7 @@ impl Part for Tallies {
 
     /// Reads the counters of programs that wait for it.
     fn turn(&mut self, core: &mut Core, sink: &mut Sink<'_>) {
-        if !is_asked(core) {
+        if core.options.calls.is_none() {
             return;
         }
         let now = profundo_probe::clock::now();
