@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn tiny_shares_are_text_in_xml() {
-        let profile = Profile::from_folded("main;work 99999\nmain;rare 1").unwrap();
+        let profile = Profile::from_folded("main;work 7998\nmain;rare 2").unwrap();
         let mut out = Vec::new();
         let options = Options {
             bottom_up: true,

@@ -312,8 +312,13 @@ fn a_fan_is_no_band() {
         })
         .collect();
     let layout = check(&[size; 41], &links);
-    let Size { width, height } = layout.size;
-    assert!(width < 3.0 * height, "{width} {height}");
+    let mut ranks: std::collections::BTreeMap<i64, usize> = std::collections::BTreeMap::new();
+    for rect in &layout.nodes {
+        *ranks.entry(rect.y.round() as i64).or_default() += 1;
+    }
+    assert!(ranks.values().all(|&count| count <= 10), "{ranks:?}");
+    let width = layout.size.width;
+    assert!(width < 0.7 * 40.0 * 222.0, "{width}");
 }
 
 /// Brandes and Köpf's places alone made this picture more than twice as wide.
