@@ -290,7 +290,7 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
-    use profundo_model::Nanos;
+    use profundo_model::{Nanos, Process, SampleKind, State, Thread};
 
     use super::*;
 
@@ -365,6 +365,41 @@ mod tests {
             .map(|pause| (pause.from / MS, pause.time / MS))
             .collect();
         assert_eq!(pauses, [(100, 700), (900, 600)]);
+    }
+
+    #[test]
+    fn idle_threads_of_a_pool_are_left_out() {
+        // The main thread works; two others wait at one place, and a third one at another.
+        let mut profile = profile(&[(100, 100), (500, 400), (500, 400), (300, 200)]);
+        profile.meta.kind = SampleKind::Wall;
+        profile.processes.push(Process {
+            pid: 100,
+            ..Process::default()
+        });
+        let pool = profile.samples[1].stack;
+        for (row, tid) in [(1, 101), (2, 102), (3, 103)] {
+            let thread = profile.threads.push(Thread {
+                number: u64::from(tid),
+                tid,
+                ..Thread::default()
+            });
+            let stack = if row < 3 {
+                pool
+            } else {
+                profile.samples[0].stack
+            };
+            let sample = &mut profile.samples[row];
+            (sample.thread, sample.state, sample.stack) = (thread, State::WallWaiting, stack);
+        }
+        let map = heatmap(&profile, grid(1000, 100), Shown::ALL).unwrap();
+        let expected = Idle {
+            threads: 2,
+            waiting: 800 * MS,
+        };
+        assert_eq!(map.idle, Some(expected));
+        let waiting: Vec<u64> = (0..4).map(|cell| map.cells[cell].waiting / MS).collect();
+        assert_eq!(waiting, [0, 100, 100, 0]);
+        assert_eq!(map.cells[0].busy, 100 * MS);
     }
 
     #[test]

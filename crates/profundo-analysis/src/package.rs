@@ -46,8 +46,14 @@ pub fn package(profile: &Profile, frame: &Frame, module: Option<ModuleId>) -> St
 
 /// The name of a module's file, without the version of a shared library; empty where unknown.
 pub fn library(profile: &Profile, module: Option<ModuleId>) -> &str {
-    let file = module_file(profile, module);
-    file.split(".so").next().unwrap_or(file)
+    bare(module_file(profile, module))
+}
+
+/// `libz` for `libz.so.1.3`, and `_json` for `_json.cpython-312-x86_64-linux-gnu.so`.
+fn bare(file: &str) -> &str {
+    let ends = [".so", ".cpython-", ".abi3"].map(|end| file.find(end));
+    let end = ends.into_iter().flatten().min();
+    end.map_or(file, |end| &file[..end])
 }
 
 fn is_shared(profile: &Profile, module: Option<ModuleId>) -> bool {
@@ -127,7 +133,7 @@ fn by_folder(path: &str) -> Option<&str> {
     }
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     if file.contains(".so") || !file.contains('.') {
-        return file.split(".so").next();
+        return Some(bare(file));
     }
     let mut parts: Vec<&str> = (folder.split('/'))
         .filter(|part| !["", ".", ".."].contains(part))
@@ -240,6 +246,11 @@ mod tests {
             ),
             ("/home/u/game/src/physics/step.c", Native, "game"),
             ("/usr/lib/x86_64-linux-gnu/libz.so.1.3", Native, "libz"),
+            (
+                "/usr/lib/python3.12/_json.cpython-312-x86_64-linux-gnu.so",
+                Native,
+                "_json",
+            ),
             ("/usr/bin/python3", Native, "python3"),
             ("./malloc/malloc.c", Native, "malloc"),
             ("", Native, ""),

@@ -96,6 +96,8 @@ pub fn diff(options: &Diff) -> Result<ExitCode> {
         let drawing = export::Options {
             filter: passing,
             only_mine: options.filters.only_mine,
+            // Both roots are in sight, and not below what hangs on them.
+            icicle: true,
             ..export::Options::default()
         };
         draw(options, &drawing, &report, &tree, &sides, &all, path)?;

@@ -1,6 +1,7 @@
 //! Writes a flame graph of so many frames, for a look at how fast a browser is with it.
 //!
-//! `cargo run --release -p profundo-formats --example large_flame -- 100000 large.svg`
+//! `cargo run --release -p profundo-formats --example large_flame -- 100000 large.svg`, and with
+//! `inverted` behind it for the functions that ran at the root.
 
 use std::env;
 use std::fs::File;
@@ -13,9 +14,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = env::args().skip(1);
     let frames: usize = arguments.next().ok_or("how many frames?")?.parse()?;
     let path = arguments.next().ok_or("which file?")?;
+    let options = Options {
+        bottom_up: arguments.next().as_deref() == Some("inverted"),
+        ..Options::default()
+    };
     let profile = Profile::from_folded(&folded(frames))?;
     let mut out = BufWriter::new(File::create(path)?);
-    write(&profile, Format::FLAME, &Options::default(), &mut out)?;
+    write(&profile, Format::FLAME, &options, &mut out)?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Graphs of profiles whose calls are known.
 
-use profundo_model::Profile;
+use profundo_model::{FrameKey, Language, Profile, SampleKind};
 
 use super::{CallGraph, CallGraphOptions, GraphBy, call_graph};
 use crate::{Filter, Selection};
@@ -152,4 +152,35 @@ fn shares_have_intervals() {
         .find(|edge| graph.nodes[edge.callee].name == "a");
     let share = edge.unwrap().share;
     assert!(share.interval.low < 0.75 && share.interval.high > 0.75);
+}
+
+#[test]
+fn counted_methods_of_one_name_are_several_functions() {
+    let mut profile = Profile::from_folded("main;first;second 4").unwrap();
+    let stack = profile.samples[0].stack;
+    let locations: Vec<_> = profile.stacks.locations(stack).collect();
+    for (location, line) in locations.into_iter().zip([323, 637]) {
+        let frame = profile.frame(FrameKey {
+            function: "wait",
+            file: "threading.py",
+            line,
+            language: Language::Python,
+            ..FrameKey::default()
+        });
+        profile.locations.set_frames(location, &[frame]);
+    }
+    let names = |profile: &Profile| -> Vec<String> {
+        let selection = Selection::new(profile, &Filter::default());
+        let graph = call_graph(profile, &selection, &everything());
+        let nodes = graph.nodes.iter();
+        let mut names: Vec<String> = nodes
+            .map(|node| format!("{}:{}", node.name, node.line))
+            .collect();
+        names.sort();
+        names
+    };
+    // A line of a sample is any line of its function.
+    assert_eq!(names(&profile), ["main:0", "wait:637"]);
+    profile.meta.kind = SampleKind::Traced;
+    assert_eq!(names(&profile), ["main:0", "wait:323", "wait:637"]);
 }

@@ -1,7 +1,7 @@
 //! The node that a place belongs to, and its name.
 
 use profundo_model::{
-    FileId, Frame, FrameId, Language, LocationId, ModuleId, Profile, Reason, StringId,
+    FileId, Frame, FrameId, Language, LocationId, ModuleId, Profile, Reason, SampleKind, StringId,
 };
 use rustc_hash::FxHashMap;
 
@@ -24,7 +24,8 @@ pub(super) struct Unit {
 /// The identity of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
-    Function(StringId, FileId),
+    /// A function, and its first line where frames have that one: methods of one name are several.
+    Function(StringId, FileId, u32),
     Reason(Reason),
     /// The unnamed code of a module.
     Unnamed(Option<ModuleId>),
@@ -35,6 +36,8 @@ enum Key {
 pub(super) struct Units<'a> {
     profile: &'a Profile,
     by: GraphBy,
+    /// Whether the line of a frame is the first one of its function, as where calls were counted.
+    has_first_lines: bool,
     pub list: Vec<Unit>,
     by_key: FxHashMap<(Key, Option<ModuleId>), u32>,
     by_name: FxHashMap<String, u32>,
@@ -45,6 +48,7 @@ impl<'a> Units<'a> {
         Self {
             profile,
             by,
+            has_first_lines: profile.meta.kind == SampleKind::Traced,
             list: Vec::new(),
             by_key: FxHashMap::default(),
             by_name: FxHashMap::default(),
@@ -57,7 +61,8 @@ impl<'a> Units<'a> {
         let key = match place {
             Place::Frame(frame) => {
                 let frame = self.profile.frames.get(frame);
-                Key::Function(frame.function, frame.file)
+                let line = if self.has_first_lines { frame.line } else { 0 };
+                Key::Function(frame.function, frame.file, line)
             }
             Place::Reason(reason) => Key::Reason(reason),
             Place::Unknown => Key::Unnamed(module),

@@ -91,6 +91,7 @@ fn graphs_are_written_and_replaced() {
     let filtered = folder.run(&["graph", "a.profundo", "-o", "hot.svg", "--function", "hot"]);
     filtered.succeeded();
     assert!(!read("hot.svg").contains("cool"));
+    assert!(read("hot.svg").contains("passes the filter: function=hot<"));
     let none = folder.run(&["graph", "a.profundo", "-o", "x.svg", "--function", "absent"]);
     none.refused(4, "pass the filter");
 }

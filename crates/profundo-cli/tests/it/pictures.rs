@@ -90,3 +90,27 @@ fn a_heatmap_is_beside_its_recording_and_replaces_only_its_like() {
     let other = folder.run(&["heatmap", "made.profundo", "-o", "f.svg"]);
     other.refused(2, "is no heatmap of profundo's");
 }
+
+#[test]
+fn every_picture_names_the_filter() {
+    let folder = made();
+    for options in [
+        &["flame"][..],
+        &["flame", "--icicle"],
+        &["flame", "--time-order"],
+        &["heatmap"],
+        &["graph"],
+        &["graph", "--square"],
+    ] {
+        let words = [
+            &options[..1],
+            &["made.profundo", "--from", "0.01", "-o", "f.svg", "--force"],
+            &options[1..],
+        ]
+        .concat();
+        folder.run(&words).succeeded();
+        let picture = std::fs::read_to_string(folder.path().join("f.svg")).unwrap();
+        let line = ">Only what passes the filter: from=0.01<";
+        assert!(picture.contains(line), "{options:?}");
+    }
+}

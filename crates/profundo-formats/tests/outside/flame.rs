@@ -211,7 +211,7 @@ fn a_browser_zooms_and_searches() {
     near("before", 20.97);
     assert_eq!(seen["found"], "matched 27.3 % in 4 boxes");
     assert_eq!(seen["capital"], "no match");
-    assert_eq!(seen["literal"], "matched 5.64 % in 2 boxes");
+    assert_eq!(seen["literal"], "matched 5.6 % in 2 boxes");
     assert_eq!(seen["file"], "matched 21.0 % in 1 box");
     assert_eq!(seen["hits"], 1);
     // Zoomed: the caller, its callee, and those below as wide as the picture.

@@ -124,7 +124,7 @@ fn picture(difference: &Difference, options: &Options) -> Picture {
         Unit::Count => words::Unit::Things,
     };
     let lane = |is_before: bool, which: &str, name: &str, amount: u64| Lane {
-        label: format!("{which}: {name}: {}", unit.text(amount)),
+        label: format!("{which}, {}: {name}", unit.text(amount)),
         is_before,
         ..Lane::of(0..placed.nodes.len())
     };

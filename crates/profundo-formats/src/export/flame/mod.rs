@@ -20,7 +20,7 @@ mod layout;
 mod looks;
 mod picture;
 mod svg;
-mod theme;
+pub(super) mod theme;
 mod timeline;
 pub(super) mod words;
 

@@ -236,7 +236,7 @@ fn draw_box(out: &mut String, picture: &Picture, lane: &Lane, at: usize, strip: 
             0 => escaped(&picture.frames.place(node.frame)),
             _ => String::new(),
         },
-        amounts(picture, at),
+        escaped(&amounts(picture, at)),
         short(x),
         short(width),
     );
@@ -263,7 +263,25 @@ fn strip_name(picture: &Picture, at: usize, strip: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use profundo_model::Profile;
+
+    use super::super::super::{Format, Options, write as write_format};
     use super::*;
+
+    #[test]
+    fn tiny_shares_are_text_in_xml() {
+        let profile = Profile::from_folded("main;work 7998\nmain;rare 2").unwrap();
+        let mut out = Vec::new();
+        let options = Options {
+            bottom_up: true,
+            ..Options::default()
+        };
+        write_format(&profile, Format::FLAME, &options, &mut out).unwrap();
+        let svg = String::from_utf8(out).unwrap();
+        let drawn = svg.split("<script").next().unwrap();
+        assert!(drawn.contains("&lt;0.01 %"), "{drawn}");
+        assert!(!drawn.contains("<0"));
+    }
 
     #[test]
     fn ticks_are_at_round_times() {

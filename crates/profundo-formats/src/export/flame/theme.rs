@@ -192,6 +192,9 @@ impl Fills {
     }
 }
 
+/// The page around a picture that is dark.
+pub(in crate::export) const PAGE: &str = "{background:#14181d}";
+
 /// The rules on a dark ground, beside fills: the later one of equals counts.
 const DARK: [(&str, &str); 18] = [
     ("text", "fill:#e6edf3"),
@@ -242,7 +245,7 @@ pub(super) fn rules(looks: &[Look]) -> String {
     };
     let (system, chosen) = ("svg:not(.light) ", "svg.dark ");
     format!(
-        "{}\n{opacity}\n@media (prefers-color-scheme:dark){{\n{}{}\n}}\n{}{}\n",
+        "{}\n{opacity}\n@media (prefers-color-scheme:dark){{\n:root:not(.light){PAGE}{}{}\n}}\n:root.dark{PAGE}{}{}\n",
         plain(&light, ""),
         plain(&dark, system),
         others(system),

@@ -11,6 +11,7 @@ use profundo_analysis::{Cell, Grid, Heatmap, Place, Shown, heatmap};
 use profundo_model::{Profile, SampleKind};
 
 use super::flame::about;
+use super::flame::theme::PAGE;
 use super::format::{Format, Holds, Row, has};
 use super::head::{Head, LETTER};
 use super::text::{escaped, percent, plain, plural, shortened, time};
@@ -349,7 +350,7 @@ fn rules() -> String {
         rule(under, |shade| shade.1) + &others.concat()
     };
     format!(
-        "{}\n@media (prefers-color-scheme:dark){{{}}}\n{}\n",
+        "{}\n@media (prefers-color-scheme:dark){{:root:not(.light){PAGE}{}}}\n:root.dark{PAGE}{}\n",
         rule("", |shade| shade.0),
         dark("svg:not(.light) "),
         dark("svg.dark ")

@@ -40,7 +40,8 @@ pub(super) fn write(
 "#,
         map.tiles.len()
     )?;
-    let (light, dark) = (colours(|tint| tint.light), colours(|tint| tint.dark));
+    let light = colours(|tint| tint.light, 255.0);
+    let dark = colours(|tint| tint.dark, 0.0);
     write!(
         out,
         "<style><![CDATA[\n{STYLE}{light}\n@media (prefers-color-scheme:dark){{\n{dark}\n}}\n]]></style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n"
@@ -58,8 +59,9 @@ pub(super) fn write(
     )
 }
 
-/// The rules for each kind of code.
-fn colours(of: fn(Tint) -> &'static str) -> String {
+/// The rules for each kind of code. The deeper a box, the nearer to the ground it is, so that its
+/// name can be read.
+fn colours(of: fn(Tint) -> &'static str, ground: f64) -> String {
     let classes = ["hp", "hn", "hs", "hw", "hg", "hx"];
     let mut rules = String::new();
     for (hue, class) in Hue::ALL.into_iter().zip(classes) {
@@ -67,19 +69,19 @@ fn colours(of: fn(Tint) -> &'static str) -> String {
         let _ = write!(rules, ".{class}{{fill:{colour}}}");
         // A box differs from the one around it.
         for depth in 1..DEPTHS {
-            let fill = lighter(colour, 0.16 * f64::from(depth));
+            let fill = mixed(colour, ground, 0.16 * f64::from(depth));
             let _ = write!(rules, ".{class}.c{depth}{{fill:{fill}}}");
         }
     }
     rules
 }
 
-/// A colour `#rrggbb` with a part of white.
-fn lighter(colour: &str, part: f64) -> String {
+/// A colour `#rrggbb` with a part of white or black.
+fn mixed(colour: &str, ground: f64, part: f64) -> String {
     let channel = |at: usize| {
         let text = colour.get(at..at + 2).unwrap_or_default();
         let value = f64::from(u8::from_str_radix(text, 16).unwrap_or_default());
-        (value + (255.0 - value) * part).round() as u8
+        (value + (ground - value) * part).round() as u8
     };
     format!("#{:02x}{:02x}{:02x}", channel(1), channel(3), channel(5))
 }

@@ -75,8 +75,8 @@ fn the_picture_has_both_recordings_in_words() {
     write_difference(&example(), &Options::default(), &mut out).unwrap();
     let svg = String::from_utf8(out).unwrap();
     for words in [
-        ">after: app-1602: 11.00 s<",
-        ">before: app-1519: 10.00 s<",
+        ">after, 11.00 s: app-1602<",
+        ">before, 10.00 s: app-1519<",
         "before 2.00 s, after 3.00 s: +1.00 s, ×1.500",
         "before 1.00 s, after 0.00 s: −1.00 s, gone",
         "noise &lt;&amp;&gt;",

@@ -295,3 +295,46 @@ fn five_thousand_functions_are_laid_out_soon() {
     assert_eq!(layout.nodes.len(), 5000);
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
+
+/// Forty callees of one function would be a rank of forty.
+#[test]
+fn a_fan_is_no_band() {
+    let size = Size {
+        width: 200.0,
+        height: 40.0,
+    };
+    let links: Vec<Link> = (1..=40)
+        .map(|to| Link {
+            from: 0,
+            to,
+            weight: 1.0,
+            label: None,
+        })
+        .collect();
+    let layout = check(&[size; 41], &links);
+    let mut ranks: std::collections::BTreeMap<i64, usize> = std::collections::BTreeMap::new();
+    for rect in &layout.nodes {
+        *ranks.entry(rect.y.round() as i64).or_default() += 1;
+    }
+    assert!(ranks.values().all(|&count| count <= 10), "{ranks:?}");
+    let width = layout.size.width;
+    assert!(width < 0.7 * 40.0 * 222.0, "{width}");
+}
+
+/// Brandes and Köpf's places alone made this picture more than twice as wide.
+#[test]
+fn a_program_is_as_wide_as_its_ranks() {
+    let (sizes, links) = program(80, 10, 200);
+    let layout = check(&sizes, &links);
+    let mut ranks: std::collections::BTreeMap<i64, f64> = std::collections::BTreeMap::new();
+    for rect in &layout.nodes {
+        let middle = (rect.y + rect.height / 2.0).round() as i64;
+        *ranks.entry(middle).or_default() += rect.width + 22.0;
+    }
+    let widest = ranks.values().copied().fold(0.0, f64::max);
+    assert!(
+        layout.size.width < 2.0 * widest,
+        "{} {widest}",
+        layout.size.width
+    );
+}

@@ -1,8 +1,8 @@
 //! Ranks: each node below all of its callers, and edges short, the heavy ones first of all.
 //!
 //! The longest path from an entry gives a first rank, and nodes move towards the side where their
-//! edges weigh more. From there the [`simplex`](super::simplex) method finds the ranks with the shortest edges, and
-//! wide ranks are made [`narrow`]er.
+//! edges weigh more. From there the [`simplex`](super::simplex) method finds the ranks with the
+//! shortest edges, and wide ranks are made [`narrow`]er.
 
 mod narrow;
 

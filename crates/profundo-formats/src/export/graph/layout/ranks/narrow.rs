@@ -24,8 +24,9 @@ pub(super) fn narrow(
     ranks: &mut Vec<u32>,
 ) {
     let mut picture = Picture::new(sizes, edges, adjacent, ranks);
-    // Each move makes the widest rank narrower; more of them than nodes lead nowhere.
-    for _ in 0..2 * sizes.len() {
+    // A node may move by one rank several times. In a large graph a move takes long.
+    let moves = (8 * sizes.len()).min(4_000).max(2 * sizes.len());
+    for _ in 0..moves {
         let Some((rank, width)) = picture.widest() else {
             break;
         };
