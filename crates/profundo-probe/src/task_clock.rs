@@ -137,8 +137,8 @@ impl ThreadClock {
     ///
     /// The kernel's count of system time goes by its own ticks. Where threads take turns within a
     /// tick, few of them hit this thread, and the count jumps by large parts of all its time. If
-    /// such a jump were covered at once and the thread ended soon, no ticks would come that it could
-    /// be taken off.
+    /// such a jump were covered at once and the thread ended soon, too few ticks would follow from
+    /// which it could be subtracted.
     pub(crate) fn coverable(&self, cpu: u64) -> u64 {
         let ran = cpu.saturating_sub(self.cpu.load(Ordering::Relaxed));
         (ran + AHEAD).saturating_sub(self.covered.load(Ordering::Relaxed))

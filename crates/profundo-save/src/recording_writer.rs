@@ -147,8 +147,8 @@ impl RecordingWriter {
         self
     }
 
-    /// Gives the recording labels, each a key and a value, before it has processes. They are written
-    /// at once, for a recording without its end.
+    /// Gives the recording labels, each a key and a value, before it has processes. They are in the
+    /// file at once, for a recording without its end.
     pub fn labels(mut self, labels: &[(String, String)]) -> Self {
         if !labels.is_empty() {
             let profile = self.ingest.profile_mut();

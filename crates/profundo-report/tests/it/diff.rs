@@ -145,7 +145,7 @@ fn recordings_that_differ_otherwise_are_warned_about() {
             .skip_while(|line| !line.starts_with("Warning: more"));
         // A long one is broken at the width of the page.
         let lines = lines.by_ref().take_while(|line| !line.is_empty());
-        lines.collect::<Vec<_>>().join(" ")
+        lines.map(str::trim).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(warning(&before, &after), "");
     after.meta.period = Nanos(2_000_000);
