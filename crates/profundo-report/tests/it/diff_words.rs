@@ -58,8 +58,8 @@ fn with_lock(threads: u64, held: u64) -> Profile {
 
 /// The row of a table whose name ends so.
 fn row<'a>(text: &'a str, end: &str) -> &'a str {
-    let rows = text.lines().filter(|line| line.contains(end));
-    rows.last().unwrap_or_else(|| panic!("{end}: {text}"))
+    let mut rows = text.lines().filter(|line| line.contains(end));
+    rows.next_back().unwrap_or_else(|| panic!("{end}: {text}"))
 }
 
 #[test]
