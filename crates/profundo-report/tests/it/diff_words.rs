@@ -58,8 +58,8 @@ fn with_lock(threads: u64, held: u64) -> Profile {
 
 /// The row of a table whose name ends so.
 fn row<'a>(text: &'a str, end: &str) -> &'a str {
-    let rows = text.lines().filter(|line| line.contains(end));
-    rows.last().unwrap_or_else(|| panic!("{end}: {text}"))
+    let mut rows = text.lines().filter(|line| line.contains(end));
+    rows.next_back().unwrap_or_else(|| panic!("{end}: {text}"))
 }
 
 #[test]
@@ -221,4 +221,44 @@ fn a_verdict_that_is_wider_than_the_page_says_each_word_once() {
             assert_eq!(words, wanted.split_whitespace().collect::<Vec<_>>());
         }
     }
+}
+
+/// A run of three functions on two CPUs, of which other programs had so many tenths.
+fn beside(others: u64, counts: [u64; 3]) -> Profile {
+    let mut maker = Maker::new();
+    let root = maker.python(APP, "<module>", 60, true);
+    let lines = [("parse", 12), ("score", 17), ("load", 19)];
+    for ((name, line), count) in lines.into_iter().zip(counts) {
+        let at = maker.python(APP, name, line, true);
+        maker.samples(count, &[root, at], State::Running);
+    }
+    let samples: u64 = counts.iter().sum();
+    let profile = &mut maker.profile;
+    (profile.processes[0].user, profile.processes[0].system) = (None, None);
+    profile.meta.duration = Nanos(samples * 1_000_000);
+    profile.meta.machine = Some(profundo_model::Machine {
+        cpus: 2,
+        others: Some(Nanos(samples * 200_000 * others)),
+        ..profundo_model::Machine::default()
+    });
+    maker.profile
+}
+
+#[test]
+fn what_a_busy_machine_makes_slower_is_no_change() {
+    let [usual, slower] = [[3000, 3000, 3000], [3000, 3900, 2700]];
+    let quiet = text(&beside(0, usual), &beside(0, slower), &[By::Function]);
+    assert!(row(&quiet, "score").contains("+900 ms"), "{quiet}");
+    let busy = text(&beside(0, usual), &beside(9, slower), &[By::Function]);
+    assert!(
+        busy.contains("4 functions differ by no more than chance"),
+        "{busy}"
+    );
+    assert!(
+        busy.split_whitespace().collect::<Vec<_>>().join(" ").contains(
+            "10 % for each function and 9.5 % for the whole are assumed, because other programs \
+             had 90 % of the CPUs"
+        ),
+        "{busy}"
+    );
 }

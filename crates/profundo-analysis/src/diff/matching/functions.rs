@@ -277,8 +277,8 @@ impl<'a> Pairs<'a> {
         for (_, one, other) in found {
             self.pair(one, other, Pairing::Renamed);
         }
-        // A function without callees has too few neighbours for a proof. The same text is one, if no
-        // other function has it.
+        // A function without callees has too few neighbours for a proof. The same text is one, if
+        // no other function has it.
         for &(one, other) in &leaves {
             let rivals = leaves
                 .iter()
