@@ -72,7 +72,8 @@ impl Agent {
     }
 
     /// Has each clock tick about as often, however many calls its thread makes. The numbers are
-    /// drawn, and primes: so a loop of the program is met at each of its calls alike.
+    /// drawn, and primes. Together with the calls that the handler makes itself, a loop of the
+    /// program is met at each of its calls alike.
     pub(crate) fn vary_call_clocks(&mut self, rates: &CallRates, random: &mut Random) {
         for thread in &mut self.threads {
             let Some(clock) = &thread.calls.clock else {
