@@ -16,6 +16,8 @@ use super::{Agent, ClockPlan};
 
 /// The number of calls between two samples of a thread about which nothing is known yet: a prime.
 const FIRST: u64 = 499;
+/// The least number: so many calls no handler makes, so that none is sampled because of its own.
+const LEAST: u64 = 127;
 /// The number of samples of a thread in a second, about.
 const RATE: u64 = 200;
 
@@ -83,7 +85,7 @@ impl Agent {
                 continue;
             };
             let rate = rates.get(&thread.tid).copied().unwrap_or(0);
-            let mean = (rate / RATE).max(1);
+            let mean = (rate / RATE).max(2 * LEAST);
             let every = prime_from(mean - mean / 4 + random.below(mean / 2 + 1));
             record.calls_period.store(every, Ordering::Relaxed);
             clock.set_every(every);
