@@ -22,6 +22,9 @@ pub fn tag(tid: u32) -> u64 {
 /// The bit that tells a thread's system calls from its clock. No thread has so high a number.
 const CALLS: u64 = 1 << 31;
 
+/// The bit of `si_perf_flags` that says that the signal was blocked when the event came.
+const WAS_BLOCKED: u64 = 1;
+
 /// The `sig_data` of the event that samples a thread's system calls.
 pub fn tag_of_calls(tid: u32) -> u64 {
     tag(tid) | CALLS
@@ -52,15 +55,22 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
         // SAFETY: passed on.
         return unsafe { pass_on(signal, info, context) };
     }
+    // SAFETY: the kernel's argument; the offsets are those of `si_perf_data` and `si_perf_flags`.
+    let (data, flags) = unsafe { (word_at(info, 24), word_at(info, 32) >> 32) };
+    let is_call = data & CALLS != 0;
+    if is_call && flags & WAS_BLOCKED != 0 {
+        // A call of our own handler's, or of a thread that blocks the signal. It is answered without
+        // any call, or the clock of calls would tick for ever.
+        return;
+    }
     // A thread that has reported its end is about to go.
     let probe = receiver::probe().or_else(receiver::wake);
     let Some(probe) = probe.filter(|probe| probe.knows_this_thread()) else {
         return;
     };
-    // SAFETY: the kernel's argument; the offset is that of `si_perf_data`.
-    let (state, system_call) = match unsafe { word_at(info, 24) } & CALLS {
-        0 => (State::Running, SystemCall::Never),
-        _ => (State::Returning, SystemCall::Returned),
+    let (state, system_call) = match is_call {
+        false => (State::Running, SystemCall::Never),
+        true => (State::Returning, SystemCall::Returned),
     };
     let event = Event {
         weight: 0,

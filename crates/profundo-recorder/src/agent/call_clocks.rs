@@ -16,6 +16,8 @@ use super::{Agent, ClockPlan};
 
 /// The number of calls between two samples of a thread about which nothing is known yet: a prime.
 const FIRST: u64 = 499;
+/// The least number: so many calls no handler makes, so that none is sampled because of its own.
+const LEAST: u64 = 127;
 /// The number of samples of a thread in a second, about.
 const RATE: u64 = 200;
 
@@ -72,7 +74,8 @@ impl Agent {
     }
 
     /// Has each clock tick about as often, however many calls its thread makes. The numbers are
-    /// drawn, and primes: so a loop of the program is met at each of its calls alike.
+    /// drawn, and primes. Together with the calls that the handler makes itself, a loop of the
+    /// program is met at each of its calls alike.
     pub(crate) fn vary_call_clocks(&mut self, rates: &CallRates, random: &mut Random) {
         for thread in &mut self.threads {
             let Some(clock) = &thread.calls.clock else {
@@ -82,7 +85,7 @@ impl Agent {
                 continue;
             };
             let rate = rates.get(&thread.tid).copied().unwrap_or(0);
-            let mean = (rate / RATE).max(1);
+            let mean = (rate / RATE).max(2 * LEAST);
             let every = prime_from(mean - mean / 4 + random.below(mean / 2 + 1));
             record.calls_period.store(every, Ordering::Relaxed);
             clock.set_every(every);
