@@ -107,6 +107,13 @@ def other():
         raise KeyError(1) from error  #: 4 KeyError -> after_other
 
 
+def replaced():
+    try:
+        raise Own  #: 4 Own -> replacer
+    except Own:  #: at replacer
+        raise KeyError from None  #: 4 KeyError -> after_replaced
+
+
 def while_handled():
     try:
         raise Own  #: 3 Own -> after_while
@@ -148,6 +155,11 @@ def raised_on():
         try:
             other()
         except KeyError:  #: at after_other
+            pass
+    for _ in range(4):
+        try:
+            replaced()
+        except KeyError:  #: at after_replaced
             pass
     for _ in range(3):
         try:

@@ -185,6 +185,15 @@ pub unsafe fn catch(state: &mut State, (code, offset): Place, exception: u64) ->
     Some(at)
 }
 
+/// Whether a handler is the compiler's own, which raises on what it gets.
+///
+/// # Safety
+/// As for [`arrive`].
+pub unsafe fn is_hidden(state: &mut State, place: Place) -> bool {
+    // SAFETY: the caller vouches.
+    unsafe { handler(state, place) }.is_some_and(|at| at.notes & note::HIDDEN != 0)
+}
+
 /// A line of a frame begins. If it is that of an `except` clause, that one has the exception now.
 /// `false`: there is no clause on it.
 ///

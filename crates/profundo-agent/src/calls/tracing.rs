@@ -9,9 +9,16 @@ use profundo_cpython::objects::{bytes, object};
 use profundo_cpython::{Blocks, Profiler};
 use profundo_probe::calls::{Course, End, Pile, Site};
 
-use super::exceptions::{Arrival, Arrived, arrive, begin_with, catch, leave, line, note, running};
+use super::exceptions::{
+    Arrival, Arrived, arrive, begin_with, catch, is_hidden, leave, line, note, running,
+};
 use super::state::State;
 use crate::inject::word;
+
+/// The most handlers of the compiler's own that an exception passes in a frame.
+const HIDDEN: usize = 32;
+/// From the beginning of such a handler to the instruction that raises on.
+const TO_RAISE: u32 = 4;
 
 /// An exception that a handler of a frame has got.
 #[derive(Debug, Clone, Copy, Default)]
@@ -100,7 +107,13 @@ pub unsafe fn exception(state: &mut State, fields: &Profiler, frame: u64, code: 
             exception,
             is_of_groups: 0,
         };
-        match handler(fields, frame, code, offset) {
+        let mut next = handler(fields, frame, code, offset);
+        for _ in 0..HIDDEN {
+            let hidden = next.filter(|&at| is_hidden(state, (code, at)));
+            let Some(at) = hidden else { break };
+            next = handler(fields, frame, code, at + TO_RAISE);
+        }
+        match next {
             None => frames.leaving = handled,
             Some(at) => {
                 if let Some(site) = catch(state, (code, at), exception) {
