@@ -1,5 +1,5 @@
-//! Exceptions of Python programs: each is counted where its mark in the source says, and the program
-//! does what it does without the profiler.
+//! Exceptions of Python programs: each is counted where its mark in the source says, and the
+//! program does what it does without the profiler.
 
 use std::collections::BTreeMap;
 use std::path::Path;

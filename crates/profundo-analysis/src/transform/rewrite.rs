@@ -131,7 +131,8 @@ fn move_all(profile: &mut Profile, recorded: &StackTable, stacks: &[StackId]) {
     }
 }
 
-/// Counted lines and exceptions have no stack: those of functions that were taken away are left out.
+/// Counted lines and exceptions have no stack: those of functions that were taken away are left
+/// out.
 fn keep_lines(profile: &mut Profile, transforms: &Transforms) {
     if profile.traced.lines.is_empty() && profile.traced.exceptions.is_empty() {
         return;
