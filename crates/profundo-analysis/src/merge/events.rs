@@ -1,5 +1,5 @@
-//! What an input recorded: samples, traffic, allocations, traced calls, lines and exceptions. The
-//! rows are appended, with the ids and the times of the merged profile.
+//! What an input recorded: samples, traffic, allocations, traced calls, lines and
+//! exceptions. The rows are appended, with the ids and the times of the merged profile.
 
 use profundo_model::{
     Block, Call, Copied, ExceptionEnd, Exceptions, Gathered, Line, Many, Moment, Nanos, Profile,

@@ -3,7 +3,7 @@
 //! An exception is known by its address from the line that raises it to its end. That a handler
 //! has taken it is its end only until it is raised on: then it is on its way again, and counts
 //! where it ends later. So the ends of all exceptions of a line are never more than the exceptions.
-//! What lacks an end is still on its way, or was dropped by C code, which makes no event.
+//! What lacks an end is still on its way, or was dropped by C code, which is not reported.
 //!
 //! An exception that has ended may be freed, and another one get its address. That one begins at a
 //! line of its own, which replaces what was known. Of those that have ended, old ones are
