@@ -47,7 +47,7 @@ def main(what):
         for _ in range(20):
             words(3)
     elif what == "bytes":
-        store(400)
+        store(1500)
     else:
         words(40_000)
         numbers(1_000_000)
@@ -184,23 +184,23 @@ fn twice_the_calls_are_counted() {
 
 #[test]
 fn twice_the_bytes_are_those_of_the_file() {
-    let change = replaced("store(400)", "store(800)");
+    let change = replaced("store(1500)", "store(3000)");
     let Some(found) = difference("bytes", &["record", "--wall"], change, &["--by", "io"]) else {
         return;
     };
     let rows = rows(&found, "io");
-    let Some(row) = rows.iter().find(|row| {
+    let row = rows.iter().find(|row| {
         let name = row["name"].as_str().unwrap();
         name.ends_with("out.data")
-    }) else {
-        // So few samples may have fallen into none of the writes.
-        let warnings = found["warnings"].to_string();
-        assert!(warnings.contains("bytes read and written"), "{found:#}");
-        return skip("no sample was near the writes");
-    };
-    let grown = row["self_change"].as_f64().unwrap();
-    let wanted = 400.0 * 65_536.0;
-    assert!((0.9..1.1).contains(&(grown / wanted)), "{found:#}");
+    });
+    let row = row.unwrap_or_else(|| panic!("{found:#}"));
+    let figure = |key: &str| row[key].as_f64().unwrap();
+    // Few samples may be near the bytes of other files.
+    let wanted = 1500.0 * 65_536.0;
+    assert!(
+        (figure("self_change_low")..figure("self_change_high")).contains(&wanted),
+        "{found:#}"
+    );
 }
 
 #[test]
