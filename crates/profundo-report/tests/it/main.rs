@@ -6,6 +6,7 @@ mod annotate;
 mod callers;
 mod diff;
 mod examples;
+mod exceptions;
 mod few;
 mod fixture;
 mod groups;
