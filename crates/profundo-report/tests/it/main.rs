@@ -8,6 +8,7 @@ mod diff;
 mod diff_rows;
 mod diff_words;
 mod examples;
+mod exceptions;
 mod few;
 mod fixture;
 mod groups;

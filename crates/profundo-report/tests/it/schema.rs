@@ -201,6 +201,7 @@ fn what_is_written_is_what_is_documented() {
         measured(memory(), Measure::default()),
         counted_lines(),
         lines_once(),
+        crate::exceptions::exceptions(),
         crate::annotate::profile(),
         merged(),
         Profile::default(),
@@ -219,7 +220,7 @@ fn what_is_written_is_what_is_documented() {
             }
         }
     }
-    assert_eq!(reports.len(), 20, "{reports:?}");
+    assert_eq!(reports.len(), 21, "{reports:?}");
 }
 
 #[test]
