@@ -56,7 +56,7 @@ fn counts_errors_and_lines_have_columns() {
         ..SyscallCount::default()
     };
     let sampled = profile.samples.iter();
-    let sampled = sampled.filter(|sample| sample.state == State::WallWaiting);
+    let sampled = sampled.filter(|sample| sample.state == State::System);
     let stack = sampled.map(|sample| sample.stack).next();
     profile.syscalls = vec![count(0, 9000), count(11, 700), count(2, 5)];
     profile.syscalls.extend((0..50).map(|_| SyscallCount {
@@ -72,9 +72,9 @@ fn counts_errors_and_lines_have_columns() {
     };
     let calls = "9705 705 400 ms 300 ms 430 read EAGAIN 700, ENOENT 5";
     assert_eq!(line("EAGAIN").as_deref(), Some(calls), "{text}");
-    let lines = line("receive").unwrap_or_default();
+    let lines = line("load").unwrap_or_default();
     assert!(
-        lines.starts_with("9705 ") && lines.contains(" 400 ms 400 read"),
+        lines.starts_with("9705 ") && lines.contains(" 300 ms 30 read"),
         "{text}"
     );
     assert!(
