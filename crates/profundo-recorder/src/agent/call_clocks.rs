@@ -99,7 +99,8 @@ fn prime_from(number: u64) -> u64 {
     const MOST: u64 = 1000;
     let is_prime = |number: &u64| {
         let divisors = 2..=MOST.min(number.isqrt());
-        divisors.into_iter().all(|divisor| number % divisor != 0)
+        let mut divisors = divisors.into_iter();
+        !divisors.any(|divisor| number.is_multiple_of(divisor))
     };
     (number..).find(is_prime).unwrap_or(number)
 }
