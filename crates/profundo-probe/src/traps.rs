@@ -59,8 +59,8 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
     let (data, flags) = unsafe { (word_at(info, 24), word_at(info, 32) >> 32) };
     let is_call = data & CALLS != 0;
     if is_call && flags & WAS_BLOCKED != 0 {
-        // A call of our own handler's, or of a thread that blocks the signal. It is answered without
-        // any call, or the clock of calls would tick for ever.
+        // A call of our own handler's, or of a thread that blocks the signal. It is answered
+        // without any call, or the clock of calls would tick for ever.
         return;
     }
     // A thread that has reported its end is about to go.
