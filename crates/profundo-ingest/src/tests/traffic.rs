@@ -251,8 +251,7 @@ fn calls_are_counted_and_sampled() {
         tid: 71,
     };
     let sampled = [&sampled.to_words()[..], &[0x10]].concat();
-    let words = [head.to_words("read"), sampled];
-    feed(&mut ingest, 1, &words);
+    feed(&mut ingest, 1, &[head.to_words("read"), sampled]);
     let profile = finish(ingest);
     // It is no sample of time.
     assert!(profile.samples.is_empty());

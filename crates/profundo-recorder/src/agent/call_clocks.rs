@@ -98,8 +98,9 @@ fn prime_from(number: u64) -> u64 {
     /// Divisors beyond this are as long as no loop is.
     const MOST: u64 = 1000;
     let is_prime = |number: &u64| {
-        let mut divisors = 2..=MOST.min(number.isqrt());
-        divisors.all(|divisor| !number.is_multiple_of(divisor))
+        let divisors = 2..=MOST.min(number.isqrt());
+        let mut divisors = divisors.into_iter();
+        !divisors.any(|divisor| number.is_multiple_of(divisor))
     };
     (number..).find(is_prime).unwrap_or(number)
 }
