@@ -241,10 +241,12 @@ pub unsafe fn begin_with(state: &mut State, place: Place, exception: u64) {
 /// # Safety
 /// The lock is held.
 pub unsafe fn leave(state: &mut State, exception: u64) {
+    if state.tree.course(exception) != Course::Underway {
+        return;
+    }
     // SAFETY: the caller vouches.
-    if state.tree.course(exception) == Course::Underway
-        && unsafe { running(state) }.is_some_and(|running| running.is_last)
-    {
+    let running = unsafe { running(state) };
+    if running.is_some_and(|running| running.is_last) {
         state.tree.ends(exception, End::Left);
     }
 }
