@@ -17,32 +17,22 @@ use crate::quality;
 use crate::table::{Column, Table};
 
 /// A report on exceptions: by type, by the line that raised them, and by their end.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Exceptions {
     options: ViewOptions,
-    limit: usize,
+    limit: Option<usize>,
     next: Vec<NextStep>,
 }
 
-impl Default for Exceptions {
-    fn default() -> Self {
-        Self {
-            options: ViewOptions::default(),
-            limit: 40,
-            next: Vec::new(),
-        }
-    }
-}
-
 impl Exceptions {
-    /// A report of all exceptions, but for the rarest of very many rows.
+    /// A report of all exceptions. As text it leaves out the rarest of very many rows.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Sets the number of rows that are shown at most.
     pub fn limit(mut self, rows: usize) -> Self {
-        self.limit = rows;
+        self.limit = Some(rows);
         self
     }
 
@@ -144,7 +134,7 @@ impl View for Exceptions {
             [Some(row.raised), caught]
         });
         let names = Names::of_places(profile, places.flatten().map(Place::Frame));
-        let (shown, rest) = rows.split_at(rows.len().min(self.limit));
+        let (shown, rest) = rows.split_at(rows.len().min(self.limit.unwrap_or(ROWS)));
         let at = |frame| {
             let frame = Place::Frame(frame);
             format!("{} {}", names.at(frame), names.function(frame))
@@ -176,7 +166,7 @@ impl View for Exceptions {
         json.number("caught", sums.caught);
         json.number("left", sums.left);
         json.number("unseen", sums.unseen);
-        let (shown, rest) = rows.split_at(rows.len().min(self.limit));
+        let (shown, rest) = rows.split_at(self.limit.unwrap_or(rows.len()).min(rows.len()));
         let table = table(profile, &[], |_| String::new());
         json.array("exceptions", |json| {
             for row in shown {
@@ -187,6 +177,8 @@ impl View for Exceptions {
     }
 }
 
+/// The most rows of a text without a limit.
+const ROWS: usize = 40;
 /// The width of a number.
 const COUNT: usize = 9;
 /// The end of what nothing caught.
