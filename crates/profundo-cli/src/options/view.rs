@@ -254,7 +254,7 @@ pub struct ShapeOptions {
     /// Write instructions in Intel's syntax, with the target first (annotate)
     #[arg(long)]
     pub intel: bool,
-    /// Group by thread, process, task, command, label, or label:KEY
+    /// Group by thread, process, task, command or label
     ///
     /// By none, thread, task, process, command, label, label:KEY, or thread,task or task,thread (tree,
     /// flat, functions); by command (summary); by thread, process, label or label:KEY (trace)

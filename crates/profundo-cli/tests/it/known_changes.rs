@@ -9,6 +9,7 @@ use crate::machine::Folder;
 /// A function for each change, and work that stays.
 const PROGRAM: &str = r#"
 import sys
+import time
 
 KEPT = []
 TEXT = "the quick brown fox jumps over the lazy dog " * 8
@@ -31,6 +32,8 @@ def store(count):
     with open("out.data", "wb") as out:
         for _ in range(count):
             out.write(b"x" * 65536)
+        # The name of a file is looked up while it is open.
+        time.sleep(0.5)
 
 
 def numbers(count):
