@@ -179,6 +179,11 @@ pub const STAND_INS: &[StandIn] = &[
 /// Blocks of text without a command, by page and first line, each with the reason.
 pub const BARE: &[(&str, &str, &str)] = &[
     (
+        "docs/compare.md",
+        "Warning: more than the code differs",
+        "it takes two machines",
+    ),
+    (
         "docs/annotate.md",
         "divide  hot.c:6",
         "instructions depend on the compiler",
