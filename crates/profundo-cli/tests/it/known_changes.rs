@@ -31,6 +31,7 @@ def words(count):
 def store(count):
     with open("out.data", "wb") as out:
         for _ in range(count):
+            out.seek(0)
             out.write(b"x" * 65536)
         # The name of a file is looked up while it is open.
         time.sleep(0.5)
@@ -50,7 +51,7 @@ def main(what):
         for _ in range(20):
             words(3)
     elif what == "bytes":
-        store(1500)
+        store(3000)
     else:
         words(40_000)
         numbers(1_000_000)
@@ -186,8 +187,8 @@ fn twice_the_calls_are_counted() {
 }
 
 #[test]
-fn twice_the_bytes_are_those_of_the_file() {
-    let change = replaced("store(1500)", "store(3000)");
+fn ten_times_the_bytes_are_those_of_the_file() {
+    let change = replaced("store(3000)", "store(30_000)");
     let Some(found) = difference("bytes", &["record", "--wall"], change, &["--by", "io"]) else {
         return;
     };
@@ -199,7 +200,7 @@ fn twice_the_bytes_are_those_of_the_file() {
     let row = row.unwrap_or_else(|| panic!("{found:#}"));
     let figure = |key: &str| row[key].as_f64().unwrap();
     // Few samples may be near the bytes of other files.
-    let wanted = 1500.0 * 65_536.0;
+    let wanted = 27_000.0 * 65_536.0;
     assert!(
         (figure("self_change_low")..figure("self_change_high")).contains(&wanted),
         "{found:#}"
