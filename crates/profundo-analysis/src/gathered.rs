@@ -3,7 +3,7 @@
 
 use profundo_model::{Many, Meta, Nanos, Profile, Sample, State};
 
-use crate::weights::{square, square_of};
+use crate::weights::square;
 
 /// From this number of periods on, a sample is the sum of several.
 const MERGED: u64 = 4;
@@ -44,15 +44,6 @@ impl Worth {
 
 fn is_merged(meta: &Meta, state: State, weight: u64) -> bool {
     state == State::Running && weight >= meta.period.0.max(1).saturating_mul(MERGED)
-}
-
-/// The squares of a row's weights.
-pub(crate) fn squares_of_row(profile: &Profile, row: usize, sample: &Sample) -> f64 {
-    match profile.gathered.get(row) {
-        Some(_) if profile.is_counted(sample.stack) => 0.0,
-        Some(many) => many.squares,
-        None => square_of(profile, sample),
-    }
 }
 
 /// The part of a row's weight in samples that certainly stand for several.

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::amount::Amount;
 use crate::kind::Split;
 use crate::line_finder::Finder;
-use crate::weights::{square_of, weight_of};
+use crate::weights::{Squares, weight_of};
 use crate::{Place, Selection, StackWeight};
 
 /// With more threads that have lines in a process, it is unknown which of them waits for a pool.
@@ -103,6 +103,7 @@ pub(crate) fn lineless(
     let programs = profile.programs();
     let mut tied = Tied::new(profile, selection, &stacks);
     let kinds = selection.kinds(profile);
+    let squares = Squares::new(profile);
     let mut threads: FxHashSet<(usize, ThreadId)> = FxHashSet::default();
     let mut lines: FxHashMap<(usize, FileId, u32), (FrameId, Amount)> = FxHashMap::default();
     for sample in selection.samples(profile) {
@@ -130,7 +131,12 @@ pub(crate) fn lineless(
             let key = profile.frames.get(frame);
             let entry = lines.entry((row, key.file, key.line));
             let (_, sum) = entry.or_insert((frame, Amount::default()));
-            sum.add(&alone(profile, sample, kinds.of_stack(sample.stack)));
+            sum.add(&alone(
+                profile,
+                sample,
+                kinds.of_stack(sample.stack),
+                squares,
+            ));
         }
     });
     for ((row, _, _), (frame, sum)) in lines {
@@ -153,7 +159,7 @@ pub(crate) fn lineless(
 }
 
 /// One sample as a sum.
-fn alone(profile: &Profile, sample: &Sample, kind: Kind) -> StackWeight {
+fn alone(profile: &Profile, sample: &Sample, kind: Kind, squares: Squares) -> StackWeight {
     let weight = weight_of(profile, sample);
     let mut split = Split::default();
     match (sample.state, kind) {
@@ -169,7 +175,7 @@ fn alone(profile: &Profile, sample: &Sample, kind: Kind) -> StackWeight {
         count: profile.count_of(sample),
         asleep: 0,
         weight,
-        squares: square_of(profile, sample),
+        squares: squares.of(profile, sample),
         split,
     }
 }

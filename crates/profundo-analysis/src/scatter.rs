@@ -21,7 +21,7 @@ use profundo_model::{Profile, Sample, SampleKind};
 use crate::amount::Amount;
 use crate::interval::{Estimate, Few, Mass, Z};
 use crate::run_spread::RunSpread;
-use crate::weights::square_of;
+use crate::weights::Squares;
 use crate::{Selection, StackWeight};
 
 /// The number of samples compared with the next ones.
@@ -256,10 +256,11 @@ impl<'a> Pass<'a> {
         }
         // By thread, the runs of the present stretch.
         let mut runs = Runs::new(profile.threads.len());
+        let squares = Squares::new(profile);
         let run = |sample: &Sample| {
             let stack = stacks[sample.stack.index()];
             let size = match is_within(stack as usize) {
-                true => square_of(profile, sample).sqrt(),
+                true => squares.of(profile, sample).sqrt(),
                 false => 0.0,
             };
             (sample.thread.index(), stack, size)

@@ -9,10 +9,10 @@ use std::sync::{Arc, OnceLock};
 
 use profundo_model::{Kind, Kinds, Profile, Sample, SampleKind, StackId, State, TaskId, ThreadId};
 
-use crate::gathered::{last_of_row, merged_of_row, squares_of_row};
+use crate::gathered::{last_of_row, merged_of_row};
 use crate::interval::{Few, Mass};
 use crate::kind::Split;
-use crate::weights::weight_of;
+use crate::weights::{Squares, weight_of};
 use crate::{Filter, admit, traced};
 
 /// Samples of a profile, in the order in which they were taken. It belongs to the profile that it
@@ -328,6 +328,7 @@ impl Sums {
             ..Self::default()
         };
         let mut counts = Counts::new(profile);
+        let squares = Squares::new(profile);
         let is_gathered = profile.gathered.is_any();
         let calls = selection.calls_by_sample(profile);
         selection.each(profile, |number, sample| {
@@ -346,7 +347,7 @@ impl Sums {
             // A damaged file may hold any weight.
             sum.count = sum.count.saturating_add(count);
             sum.weight = sum.weight.saturating_add(weight);
-            sum.squares += squares_of_row(profile, number as usize, sample);
+            sum.squares += squares.of_row(profile, number as usize, sample);
             let (first, last) = sums.times.unwrap_or((sample.time.0, 0));
             let time = last_of_row(profile, number as usize, sample).0;
             sums.times = Some((first, if is_gathered { last.max(time) } else { time }));

@@ -10,8 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Selection;
 use crate::amount::Amount;
-use crate::gathered::squares_of_row;
-use crate::weights::weight_of;
+use crate::weights::{Squares, weight_of};
 
 /// The time of one thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -245,6 +244,7 @@ fn count(profile: &Profile, selection: &Selection, by_thread: &mut [Amount]) {
     let kinds = selection.kinds(profile);
     let mut last = None;
     let is_gathered = profile.gathered.is_any();
+    let squares = Squares::new(profile);
     selection.each(profile, |row, sample| {
         let row = row as usize;
         let weight = weight_of(profile, sample);
@@ -259,7 +259,7 @@ fn count(profile: &Profile, selection: &Selection, by_thread: &mut [Amount]) {
         }
         amount.count = amount.count.saturating_add(count);
         amount.weight = amount.weight.saturating_add(weight);
-        amount.squares += squares_of_row(profile, row, sample);
+        amount.squares += squares.of_row(profile, row, sample);
         let kind = match kinds.kind(sample) {
             Kind::Python => &mut amount.split.python,
             Kind::Native => &mut amount.split.native,

@@ -15,22 +15,46 @@ pub(crate) fn square(meta: &Meta, state: State, weight: u64) -> f64 {
     weight as f64 * each as f64
 }
 
-/// The contribution of a sample to the squares of weights, for the variance of a share.
-pub(crate) fn square_of(profile: &Profile, sample: &Sample) -> f64 {
-    let weight = weight_of(profile, sample);
-    match profile.meta.kind {
-        SampleKind::Heap(measure) => {
-            let unit = crate::heap::unit(&profile.heap, measure);
-            return weight as f64 * weight.min(unit) as f64;
+/// The squares of weights, for the variance of a share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Squares {
+    /// The weight of a single sample of bytes or blocks.
+    unit: u64,
+}
+
+impl Squares {
+    /// Looks at all blocks, so it is made once for all samples.
+    pub(crate) fn new(profile: &Profile) -> Self {
+        let unit = match profile.meta.kind {
+            SampleKind::Heap(measure) => crate::heap::unit(&profile.heap, measure),
+            _ => 0,
+        };
+        Self { unit }
+    }
+
+    /// The contribution of a sample.
+    pub(crate) fn of(self, profile: &Profile, sample: &Sample) -> f64 {
+        let weight = weight_of(profile, sample);
+        match profile.meta.kind {
+            SampleKind::Heap(_) => return weight as f64 * weight.min(self.unit) as f64,
+            // It was measured.
+            SampleKind::Traced => return 0.0,
+            SampleKind::Cpu | SampleKind::Wall => {}
         }
-        // It was measured.
-        SampleKind::Traced => return 0.0,
-        SampleKind::Cpu | SampleKind::Wall => {}
+        if profile.is_counted(sample.stack) {
+            return 0.0;
+        }
+        square(&profile.meta, sample.state, weight)
     }
-    if profile.is_counted(sample.stack) {
-        return 0.0;
+
+    /// The contribution of a row, which may stand for many samples.
+    pub(crate) fn of_row(self, profile: &Profile, row: usize, sample: &Sample) -> f64 {
+        match profile.gathered.get(row) {
+            Some(_) if profile.is_counted(sample.stack) => 0.0,
+            Some(many) => many.squares,
+            None => self.of(profile, sample),
+        }
     }
-    square(&profile.meta, sample.state, weight)
 }
 
 /// The weight of a sample in shares. Hand-made samples may have no weight; they still have to

@@ -7,8 +7,8 @@ use profundo_model::{
 };
 
 use super::Rows;
-use crate::gathered::{merged_of_row, squares_of_row};
-use crate::weights::weight_of;
+use crate::gathered::merged_of_row;
+use crate::weights::{Squares, weight_of};
 
 /// Adds the events of an input. `sites` is the number of sites so far.
 pub(super) fn add(profile: &mut Profile, input: &Profile, rows: &Rows, sites: &mut usize) {
@@ -76,14 +76,18 @@ fn add_samples(profile: &mut Profile, input: &Profile, rows: &Rows) {
 /// Adds the samples behind merged rows. Where one input has such rows, all rows get theirs.
 fn gather(profile: &mut Profile, input: &Profile, rows: &Rows, before: usize) {
     if profile.gathered.rows.len() < before {
-        let many: Vec<Many> = (0..before).map(|row| alone(profile, row)).collect();
+        let squares = Squares::new(profile);
+        let many: Vec<Many> = (0..before)
+            .map(|row| alone(profile, row, squares))
+            .collect();
         profile.gathered.rows = many;
         take_all(&mut profile.gathered, &profile.samples, 0, Nanos(0));
     }
     if !input.gathered.is_any() {
+        let squares = Squares::new(input);
         let many = (0..input.samples.len()).map(|row| Many {
             last: rows.time(input.samples[row].time),
-            ..alone(input, row)
+            ..alone(input, row, squares)
         });
         profile.gathered.rows.extend(many);
         take_all(&mut profile.gathered, &input.samples, before, rows.begins);
@@ -106,13 +110,13 @@ fn gather(profile: &mut Profile, input: &Profile, rows: &Rows, before: usize) {
 }
 
 /// A row that is one sample.
-fn alone(profile: &Profile, row: usize) -> Many {
+fn alone(profile: &Profile, row: usize, squares: Squares) -> Many {
     let sample = &profile.samples[row];
     let weight = weight_of(profile, sample);
     Many {
         samples: 1,
         count: profile.count_of(sample),
-        squares: squares_of_row(profile, row, sample),
+        squares: squares.of_row(profile, row, sample),
         merged: merged_of_row(profile, row, sample, weight),
         last: sample.time,
     }
