@@ -332,7 +332,7 @@ pub fn range_of(address: usize) -> Option<(u64, u64)> {
 /// The definition of this name in the file that contains an address, of those loaded after this
 /// library; otherwise the first one.
 pub fn definition_beside(name: &CStr, address: usize) -> Option<usize> {
-    /// The most definitions of one name that are told apart.
+    /// The most definitions of one name that are kept.
     const MOST: usize = 8;
     let (mut all, mut count) = ([0; MOST], 0);
     each(Scope::AfterUs, |object| {

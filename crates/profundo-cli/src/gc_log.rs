@@ -117,7 +117,7 @@ fn of_program(options: &GcLog) -> Result<ExitCode> {
     } = listener;
     if let (false, Some(python)) = (has_reported, unknown) {
         stderr::note(&format!(
-            "{python} tells nobody of its collections: CPython {} do",
+            "{python} does not report its collections: CPython {} do",
             version::COLLECTOR
         ));
     } else if !has_python {
