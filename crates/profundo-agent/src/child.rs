@@ -10,7 +10,7 @@ use profundo_probe::{clock, sys, urgent};
 
 use crate::home::Home;
 use crate::session::{NoRing, TakenRing};
-use crate::{command, files, hello, lifecycle, session};
+use crate::{command, files, hello, lifecycle, session, threads};
 
 /// The longest wait of a child for a ring, in nanoseconds: its parent may wait for the child.
 const PATIENCE: u64 = 20_000_000;
@@ -97,7 +97,10 @@ fn enter_with(
     lifecycle::enter_child(home);
     // SAFETY: the probe was made.
     urgent::set_probe(Some(unsafe { home.probe() }));
-    hello::introduce(home, start_kind::FORK, is_late.then_some(forked.began));
+    hello::introduce(home, start_kind::FORK, |home| match is_late {
+        true => threads::enter_forked(home, forked.began),
+        false => threads::enter_current(home),
+    });
     lifecycle::child_introduced(home);
 }
 

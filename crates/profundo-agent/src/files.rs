@@ -21,8 +21,13 @@ pub fn map(path: &CStr, bytes: usize) -> Option<NonNull<u8>> {
 
 /// Maps a growing file for reading: its present length and `room` more, at most `most` in all. It
 /// may be another process's link. Only the part that its writer has announced may be touched.
-/// Returns how much is mapped.
-pub fn map_growing(path: &CStr, room: usize, most: usize) -> Option<(NonNull<u8>, usize)> {
+/// `place`: memory of ours that it takes the place of, which is so long. Returns how much is mapped.
+pub fn map_growing(
+    path: &CStr,
+    room: usize,
+    most: usize,
+    place: Option<(NonNull<u8>, usize)>,
+) -> Option<(NonNull<u8>, usize)> {
     const PAGE: usize = 4096;
     let mapped = with_file(path, libc::O_RDONLY, |file| {
         let length = usize::try_from(length(file))
@@ -30,7 +35,11 @@ pub fn map_growing(path: &CStr, room: usize, most: usize) -> Option<(NonNull<u8>
             .filter(|&length| length > 0)?;
         let bytes = length.saturating_add(room).min(most);
         let bytes = bytes.checked_next_multiple_of(PAGE)?;
-        let memory = map_at(0, bytes, libc::PROT_READ, libc::MAP_SHARED, file)?;
+        let (at, bytes, how) = match place {
+            Some((place, room)) => (place.as_ptr() as usize, bytes.min(room), libc::MAP_FIXED),
+            None => (0, bytes, 0),
+        };
+        let memory = map_at(at, bytes, libc::PROT_READ, libc::MAP_SHARED | how, file)?;
         Some((memory, bytes))
     });
     mapped.ok()?

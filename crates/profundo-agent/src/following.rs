@@ -56,7 +56,7 @@ macro_rules! functions {
         pub fn resolve() {
             use core::sync::atomic::Ordering;
             use crate::symbols::{Scope, find_all};
-            find_all(NAMES, Scope::AfterUs, |index, symbol| {
+            find_all(NAMES, Scope::Interposed, |index, symbol| {
                 if let Some(address) = ADDRESSES.get(index) {
                     address.store(symbol.address, Ordering::Relaxed);
                 }

@@ -8,7 +8,7 @@ use profundo_probe::{clock, sys, urgent};
 use crate::home::{Home, home};
 use crate::patience::Wait;
 use crate::signals::{sent, traps};
-use crate::{lifecycle, memory, process, threads};
+use crate::{lifecycle, memory, process};
 
 /// The time that the program waits for the command to be ready, in nanoseconds, while the command
 /// has its turns.
@@ -17,9 +17,8 @@ const PATIENCE: u64 = 100_000_000;
 /// The time that the program waits for a ring: a part of `PATIENCE`.
 pub const PATIENCE_FOR_RING: u64 = 50_000_000;
 
-/// Fills in the header, enters the calling thread and says hello. `began`: the cycle counter when
-/// the process was forked, if that was a while ago.
-pub fn introduce(home: Home, kind: u32, began: Option<u64>) {
+/// Fills in the header, enters threads and says hello.
+pub fn introduce(home: Home, kind: u32, enter_threads: impl FnOnce(Home)) {
     let header = &home.ring().header;
     let process = process::process_id();
     header.kind.store(kind, Ordering::Relaxed);
@@ -31,10 +30,7 @@ pub fn introduce(home: Home, kind: u32, began: Option<u64>) {
     let ends = &header.ends;
     ends.peak_before.store(used.peak, Ordering::Relaxed);
     header.magic.store(MAGIC, Ordering::Relaxed);
-    match began {
-        None => threads::enter_current(home),
-        Some(began) => threads::enter_forked(home, began),
-    }
+    enter_threads(home);
     let signal = sent::sent() as u32;
     header.signal.store(signal, Ordering::Relaxed);
     traps::offer();

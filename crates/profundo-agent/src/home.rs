@@ -54,6 +54,12 @@ struct Wiped {
     /// The id of the process that has entered itself.
     mark: AtomicU32,
     starts: Starts,
+    tables: Tables,
+}
+
+/// The data of a recording. It is zero again when the agent has left the process.
+#[repr(C, align(4096))]
+struct Tables {
     slots: [Slot; SLOTS],
     caches: [Cache; CACHES],
     pages: [PageCache; CACHES],
@@ -199,6 +205,19 @@ impl Home {
             .store(process_id(), Ordering::Relaxed);
     }
 
+    /// Gives the memory of a recording back, but not its place.
+    ///
+    /// # Safety
+    /// No handler uses it any more. A late one finds zeros.
+    pub unsafe fn forget(self) {
+        let tables = NonNull::from(&self.layout.wiped.tables).cast::<u8>();
+        // SAFETY: the caller vouches; all zero is what the memory was at first.
+        unsafe {
+            files::advise(tables, size_of::<Tables>(), libc::MADV_DONTNEED);
+            files::map_zeroed_over(self.ring, Ring::BYTES);
+        }
+    }
+
     /// The address of the mapped ring.
     pub fn ring_address(self) -> NonNull<u8> {
         self.ring
@@ -269,9 +288,9 @@ impl Home {
         // used by this buffer alone, since it takes the place of the one before.
         let buffer = unsafe { Buffer::new(words, &ring.chunks, ENDLESS, false, generation.into()) };
         let probe = Probe {
-            threads: Threads::shared(&wiped.slots, &ring.records, &ring.header.met),
-            caches: Caches::new(&wiped.caches),
-            stacks: Stacks::new(&wiped.stacks),
+            threads: Threads::shared(&wiped.tables.slots, &ring.records, &ring.header.met),
+            caches: Caches::new(&wiped.tables.caches),
+            stacks: Stacks::new(&wiped.tables.stacks),
             code: CodeMap::new(),
             counters: &ring.header.counters,
             recorder: Some(Recorder::new(control, ring)),
@@ -313,10 +332,10 @@ impl Home {
     pub unsafe fn make_interpreter(self, found: Found) -> Result<&'static Interpreter, Refusal> {
         let Layout { kept, wiped } = self.layout;
         let evaluation = &self.ring().header.evaluation;
-        let codes = CodeTable::new(&wiped.codes);
+        let codes = CodeTable::new(&wiped.tables.codes);
         // SAFETY: the caller vouches for what was found; it has no readers before it is published.
         unsafe {
-            let interpreter = Interpreter::new(found, evaluation, codes, &wiped.pages)?;
+            let interpreter = Interpreter::new(found, evaluation, codes, &wiped.tables.pages)?;
             Ok((*kept.interpreter.get()).write(interpreter))
         }
     }

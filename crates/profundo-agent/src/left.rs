@@ -13,3 +13,8 @@ pub fn has_left() -> bool {
 pub fn set() {
     LEFT.store(true, Ordering::Relaxed);
 }
+
+/// The agent has come into this process again.
+pub fn clear() {
+    LEFT.store(false, Ordering::Relaxed);
+}

@@ -32,6 +32,7 @@ mod hello;
 mod home;
 mod inject;
 mod interpose;
+mod late;
 mod leave;
 mod left;
 mod lifecycle;

@@ -21,7 +21,7 @@ use crate::interpose::memory::copies;
 use crate::interpose::shell;
 use crate::signals::pending::{self, Undo};
 use crate::signals::{actions, claims, timers, traps};
-use crate::{calls, deferral, left, memory, python, session, threads, usage, waits};
+use crate::{calls, deferral, left, memory, python, session, symbols, threads, usage, waits};
 
 /// The step of a part at each moment. `None`: nothing.
 struct Part {
@@ -225,8 +225,9 @@ static PARTS: [Part; 17] = [
     },
     // The interpreter.
     Part {
-        begin: Some(|beginning| python::find(beginning.home, true, python_found)),
+        begin: Some(|beginning| python::find(beginning.home, !symbols::is_late(), python_found)),
         enter_child: Some(python::set_up_in_child),
+        leave: Some(|_| python::forget()),
         ..Part::NOTHING
     },
     // Whether this process records.

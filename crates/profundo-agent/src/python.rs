@@ -67,6 +67,13 @@ pub fn find(home: Home, is_early: bool, when_found: fn(Found)) {
     STATE.store(now, Ordering::Release);
 }
 
+/// Forgets the interpreter, which is searched for again when the agent comes back.
+pub fn forget() {
+    let order = (Ordering::AcqRel, Ordering::Relaxed);
+    let _ = STATE.compare_exchange(state::FOUND, state::MISSING, order.0, order.1);
+    ANSWERED.store(0, Ordering::Relaxed);
+}
+
 /// Sets up, in the child of a fork, the interpreter that the parent has found.
 pub fn set_up_in_child(home: Home) {
     match STATE.load(Ordering::Acquire) {

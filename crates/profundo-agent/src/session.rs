@@ -4,7 +4,7 @@
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 pub use profundo_probe::loading::join;
 use profundo_probe::shared::{
@@ -53,11 +53,12 @@ static PRELOAD: Text<PATH> = Text::new();
 static USER: AtomicU32 = AtomicU32::new(0);
 static CONTROL: AtomicPtr<Control> = AtomicPtr::new(ptr::null_mut());
 
-/// Joins the session in a directory. `preload` is this library's path. `None`: there is no such
-/// session, or it is over.
+/// Joins the session in a directory. `preload` is the path from which programs load this library.
+/// `None`: there is no such session, or it is over. The control of an earlier session, which this
+/// process has left, makes room for the new one.
 ///
 /// # Safety
-/// Called once, while there is one thread.
+/// No other thread joins a session, and none is in one.
 pub unsafe fn join_session(directory: &[u8], preload: &[u8]) -> Option<&'static Control> {
     // SAFETY: neither has readers before the control is published below.
     unsafe {
@@ -74,6 +75,13 @@ pub unsafe fn join_session(directory: &[u8], preload: &[u8]) -> Option<&'static 
         // SAFETY: it is not published.
         unsafe { files::unmap(memory, size_of::<Control>()) };
         return None;
+    }
+    let before = CONTROL.load(Ordering::Acquire);
+    if let Some(before) = ptr::NonNull::new(before) {
+        // SAFETY: both are mapped, and a thread that still looks there finds a control.
+        let is_moved = unsafe { files::move_over(memory, before.cast(), size_of::<Control>()) };
+        // SAFETY: the mapping of that address stays.
+        return is_moved.then(|| unsafe { before.as_ref() });
     }
     // Release pairs with the acquire in `control`.
     CONTROL.store(ptr::from_ref(control).cast_mut(), Ordering::Release);
@@ -304,9 +312,10 @@ pub fn file_part<'a>(room: &'a mut [u8], name: &str, number: u32, part: u32) -> 
     )
 }
 
-const DIGITS: usize = 10;
+/// The most digits of a number.
+pub const DIGITS: usize = 10;
 
-fn decimal(digits: &mut [u8; DIGITS], number: u32) -> Option<&[u8]> {
+pub fn decimal(digits: &mut [u8; DIGITS], number: u32) -> Option<&[u8]> {
     let mut first = digits.len();
     let mut rest = number;
     loop {
@@ -339,6 +348,27 @@ pub fn map_tables() -> Option<(u64, u64)> {
     };
     let mut path = [0; PATH];
     let path = join(&mut path, &[directory(), b"/", file::TABLES.as_bytes()])?;
-    let (memory, bytes) = files::map_growing(path, room, most)?;
+    let former = ptr::NonNull::new(TABLES.load(Ordering::Relaxed));
+    let place = former.map(|place| (place, TABLE_ROOM.load(Ordering::Relaxed)));
+    let (memory, bytes) = files::map_growing(path, room, most, place)?;
+    if former.is_none() {
+        TABLE_ROOM.store(bytes, Ordering::Relaxed);
+    }
+    TABLES.store(memory.as_ptr(), Ordering::Relaxed);
     Some((memory.as_ptr() as u64, bytes as u64))
+}
+
+/// The place of the tables, which those of a later session take, and its length.
+static TABLES: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+static TABLE_ROOM: AtomicUsize = AtomicUsize::new(0);
+
+/// Gives the memory of the tables back, but not its place.
+///
+/// # Safety
+/// Nothing walks by them any more. A late reader finds zeros.
+pub unsafe fn forget_tables() {
+    if let Some(tables) = ptr::NonNull::new(TABLES.load(Ordering::Relaxed)) {
+        // SAFETY: the caller vouches.
+        unsafe { files::map_zeroed_over(tables, TABLE_ROOM.load(Ordering::Relaxed)) };
+    }
 }

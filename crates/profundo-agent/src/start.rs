@@ -11,7 +11,7 @@ use profundo_probe::urgent;
 use crate::home::{self, Home, home};
 use crate::{
     command, deferred, ends, environment, fork, hello, lifecycle, next_symbols, process, session,
-    symbols, variables,
+    symbols, threads, variables,
 };
 
 /// Before, during and after the start.
@@ -150,11 +150,11 @@ fn record(control: &'static Control, is_behind: bool, arguments: Option<Argument
     if control.defers.load(Ordering::Relaxed) != 0 {
         // Most programs are short, and never need the command's answer.
         deferred::await_answer_later();
-        hello::introduce(home, start_kind::EXEC, None);
+        hello::introduce(home, start_kind::EXEC, threads::enter_current);
     } else {
         // SAFETY: the probe was made before.
         urgent::set_probe(Some(unsafe { home.probe() }));
-        hello::introduce(home, start_kind::EXEC, None);
+        hello::introduce(home, start_kind::EXEC, threads::enter_current);
         hello::await_answer(home, control);
     }
     Some(())
@@ -163,7 +163,7 @@ fn record(control: &'static Control, is_behind: bool, arguments: Option<Argument
 /// The end of the main thread's stack: below what the kernel has put there for the program, which
 /// may be more than all frames and is never walked. The program's path is near the very top: the
 /// string, and eight zero bytes.
-fn main_stack_end() -> u64 {
+pub fn main_stack_end() -> u64 {
     const PAGE: u64 = 4096;
     // SAFETY: libc keeps the vector; the string is the kernel's.
     unsafe {

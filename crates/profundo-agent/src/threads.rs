@@ -11,6 +11,7 @@ use profundo_probe::shared::RECORDS;
 use profundo_probe::{regs, sys};
 
 use crate::home::Home;
+use crate::late::running::Running;
 use crate::next_symbols;
 use crate::signals::timers;
 use crate::{process, session};
@@ -89,6 +90,25 @@ pub fn enter_current(home: Home) {
 /// at `began`.
 pub fn enter_forked(home: Home, began: u64) {
     enter(home, Some(began));
+}
+
+/// Enters another thread, which has begun before the agent came.
+pub fn enter_other(home: Home, thread: &Running) {
+    // SAFETY: as in `enter`.
+    let probe = unsafe { home.probe() };
+    let Some(slot) = probe.threads.begin_other(thread.tid, thread.name) else {
+        let counter = &probe.counters.thread_table_full;
+        counter.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    let Some(control) = session::control() else {
+        return;
+    };
+    let cpu = process::cpu_time_of(thread.tid);
+    probe.begin_phase_of_other(slot, cpu, thread.switches);
+    if !timers::start(control, slot, thread.tid) {
+        probe.go_on_without_timer(slot);
+    }
 }
 
 fn enter(home: Home, forked: Option<u64>) {

@@ -112,6 +112,11 @@ impl Borrowed {
         super::write_memory(self.held.pid(), frame.place, &frame.bytes)
     }
 
+    /// Puts the frame onto the thread's own stack: other memory for it is about to go.
+    pub(super) fn put_frame_on_own_stack(&mut self) -> io::Result<()> {
+        self.put_frame(self.before.rsp - RED_ZONE)
+    }
+
     /// Makes a system call. `Err`: it was not made. Its result may be an error as well.
     pub(super) fn system(&mut self, number: i64, arguments: [u64; 6]) -> Result<i64, Failed> {
         let [rdi, rsi, rdx, r10, r8, r9] = arguments;

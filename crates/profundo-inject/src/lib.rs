@@ -10,6 +10,7 @@
 mod borrowed;
 mod collections;
 mod copy;
+mod entry;
 mod frame;
 mod held_signals;
 mod library;
@@ -38,6 +39,7 @@ use profundo_scan::map_lines;
 use profundo_session::AnnouncedCopy;
 use profundo_wire::graph::{End, Item};
 
+pub use entry::Entry;
 pub use native::{Native, NativeThread};
 pub use refused::Refused;
 pub use refused::why_of;
@@ -298,11 +300,13 @@ impl<'a> Injection<'a> {
                 injection.room = map(thread, ROOM)?;
             }
             thread.put_frame(injection.room + ROOM)?;
-            for file in library::files_left(injection.pid) {
-                thread.system(libc::SYS_close, [file, 0, 0, 0, 0, 0])?;
-            }
+            library::close_left(injection.pid, thread)?;
             if injection.function == 0 {
-                injection.function = load(injection, thread, library)?;
+                let texts = injection.room + TEXTS;
+                let places = &injection.places;
+                library::load(injection.pid, thread, places, library, texts)?;
+                injection.function = library::function_in(injection.pid, library, REQUEST_SYMBOL)
+                    .ok_or_else(|| library::no_function(REQUEST_SYMBOL))?;
             }
             injection.write_request(asked)?;
             // After this time nothing is done, even if we are killed.
@@ -506,46 +510,6 @@ const _: () = assert!(
         && size_of::<AtomicU32>() == 4
         && size_of::<AtomicI32>() == 4
 );
-
-/// Loads the library into the program from an anonymous file. Returns the address of our function.
-fn load(injection: &Injection<'_>, thread: &mut Borrowed, library: &[u8]) -> Result<u64, Refused> {
-    let loader = injection.places.loader().ok_or(Refused::Static)?;
-    let texts = injection.room + TEXTS;
-    let put = |text: &str| write_memory(injection.pid, texts, format!("{text}\0").as_bytes());
-    put(FILE_NAME)?;
-    let close_on_exec = u64::from(libc::MFD_CLOEXEC);
-    let file = thread.system(libc::SYS_memfd_create, [texts, close_on_exec, 0, 0, 0, 0])?;
-    if file < 0 {
-        return Err(failed(file));
-    }
-    let written = std::fs::write(format!("/proc/{}/fd/{file}", injection.pid), library);
-    let opened = match &written {
-        Ok(()) => {
-            put(&format!("/proc/self/fd/{file}"))?;
-            let how = (libc::RTLD_NOW | libc::RTLD_LOCAL) as u64;
-            thread.call(loader.open, [texts, how, 0])
-        }
-        Err(_) => Ok(()),
-    };
-    thread.system(libc::SYS_close, [file as u64, 0, 0, 0, 0, 0])?;
-    written.map_err(|error| Refused::NotLoaded(error.to_string()))?;
-    opened?;
-    match library::function_in(injection.pid, library, REQUEST_SYMBOL) {
-        Some(function) => Ok(function),
-        None => {
-            let text = thread.ask(loader.error, [0; 3])?;
-            Err(Refused::NotLoaded(text_at(injection.pid, text)))
-        }
-    }
-}
-
-fn text_at(pid: u32, address: u64) -> String {
-    let mut bytes = [0; 256];
-    let read = sys::read_memory(pid, address, &mut bytes);
-    let bytes = bytes.get(..read).unwrap_or_default();
-    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(text).into_owned()
-}
 
 #[cfg(test)]
 mod tests {

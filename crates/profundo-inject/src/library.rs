@@ -1,12 +1,65 @@
-//! Finds the library that was loaded from an anonymous file. Only root may open the mapped file, so
-//! its symbols are looked up in our own bytes of it.
+//! The library in the program: it is loaded from an anonymous file. Only root may open the mapped
+//! file, so its symbols are looked up in our own bytes of it.
 
 use profundo_linux::proc;
 use profundo_linux::sys;
 use profundo_process::modules::Elf;
 use profundo_scan::map_lines;
 
+use super::borrowed::Borrowed;
+use super::refused::Refused;
+use super::safe_point::Places;
+use super::steps::{failed, write_memory};
 use super::FILE_NAME;
+
+/// Loads the library into the program, unless these very bytes are loaded already. `texts` is the
+/// address of room for a path in the program.
+pub(super) fn load(
+    pid: u32,
+    thread: &mut Borrowed,
+    places: &Places,
+    library: &[u8],
+    texts: u64,
+) -> Result<(), Refused> {
+    let loader = places.loader().ok_or(Refused::Static)?;
+    let put = |text: &str| write_memory(pid, texts, format!("{text}\0").as_bytes());
+    put(FILE_NAME)?;
+    let close_on_exec = u64::from(libc::MFD_CLOEXEC);
+    let file = thread.system(libc::SYS_memfd_create, [texts, close_on_exec, 0, 0, 0, 0])?;
+    if file < 0 {
+        return Err(failed(file));
+    }
+    let written = std::fs::write(format!("/proc/{pid}/fd/{file}"), library);
+    let opened = match &written {
+        Ok(()) => {
+            put(&format!("/proc/self/fd/{file}"))?;
+            let how = (libc::RTLD_NOW | libc::RTLD_LOCAL) as u64;
+            thread.call(loader.open, [texts, how, 0])
+        }
+        Err(_) => Ok(()),
+    };
+    thread.system(libc::SYS_close, [file as u64, 0, 0, 0, 0, 0])?;
+    written.map_err(|error| Refused::NotLoaded(error.to_string()))?;
+    opened?;
+    if begin(pid, library).is_some() {
+        return Ok(());
+    }
+    let text = thread.ask(loader.error, [0; 3])?;
+    Err(Refused::NotLoaded(text_at(pid, text)))
+}
+
+/// The refusal where a library that was loaded lacks one of our functions.
+pub(super) fn no_function(name: &str) -> Refused {
+    Refused::NotLoaded(format!("it has no function {name}"))
+}
+
+fn text_at(pid: u32, address: u64) -> String {
+    let mut bytes = [0; 256];
+    let read = sys::read_memory(pid, address, &mut bytes);
+    let bytes = bytes.get(..read).unwrap_or_default();
+    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}
 
 /// The address of a function of the library, if the program has loaded the same bytes before.
 pub(super) fn function_in(pid: u32, library: &[u8], wanted: &str) -> Option<u64> {
@@ -20,8 +73,15 @@ pub(super) fn function_in(pid: u32, library: &[u8], wanted: &str) -> Option<u64>
     Some(begin(pid, library)? + value?)
 }
 
-/// Descriptors of such files, left in the program by a command that was killed.
-pub(super) fn files_left(pid: u32) -> Vec<u64> {
+/// Closes such files that a command has left in the program, because it was killed.
+pub(super) fn close_left(pid: u32, thread: &mut Borrowed) -> Result<(), Refused> {
+    for file in files_left(pid) {
+        thread.system(libc::SYS_close, [file, 0, 0, 0, 0, 0])?;
+    }
+    Ok(())
+}
+
+fn files_left(pid: u32) -> Vec<u64> {
     let ours = format!("/memfd:{FILE_NAME} (deleted)");
     let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
     let files = files.into_iter().flatten().flatten();

@@ -28,6 +28,8 @@ pub enum Refused {
     NeverSafe,
     /// The library could not be loaded into it.
     NotLoaded(String),
+    /// The agent could not enter the session: an error number of the system.
+    NotEntered(i32),
     /// The interpreter did not call us in time.
     Busy,
     /// The interpreter refused.
@@ -99,6 +101,7 @@ impl fmt::Display for Refused {
                 "none of its threads came to a place where it could be interrupted without harm; try once more",
             ),
             Self::NotLoaded(why) => write!(f, "it cannot load what is needed: {why}"),
+            Self::NotEntered(why) => f.write_str(&why_not_entered(*why)),
             Self::Busy => f.write_str(
                 "the interpreter let nobody in in time: one of its threads keeps the lock (GIL), as an extension \
                  does that never gives it back; try once more, or give it longer by --timeout",
@@ -131,6 +134,23 @@ impl fmt::Display for Refused {
                 let error = io::Error::from_raw_os_error(*why);
                 write!(f, "its objects could not be gone through: {error}")
             }
+        }
+    }
+}
+
+fn why_not_entered(why: i32) -> Cow<'static, str> {
+    match why {
+        libc::EBUSY => "another profundo records it from inside already".into(),
+        libc::EALREADY => "another profundo is entering it just now, or leaving it".into(),
+        libc::ENOENT => {
+            "it cannot open the recording's memory: it has another root directory or another user".into()
+        }
+        libc::EXDEV => "it is in another PID namespace (a container) than this profundo".into(),
+        libc::EAGAIN => "it got no memory to record into in time: the machine is too busy".into(),
+        libc::ENOMEM => "it has no memory left, or its memory is limited (ulimit -v)".into(),
+        other => {
+            let error = io::Error::from_raw_os_error(other);
+            format!("nothing of ours could begin in it: {error}").into()
         }
     }
 }

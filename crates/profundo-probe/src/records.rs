@@ -153,6 +153,20 @@ impl ThreadRecord {
         self.state.store(record_state::ALIVE, Ordering::Release);
     }
 
+    /// Notes, for the command, that the thread has ended without a report. Returns whether it lived
+    /// so far.
+    pub fn finish_unreported(&self) -> bool {
+        self.saw(clock::now());
+        // Release pairs with the acquire in `has_ended`.
+        let ended = self.state.compare_exchange(
+            record_state::ALIVE,
+            record_state::ENDED,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+        ended.is_ok()
+    }
+
     /// Notes that the thread has ended, with its final numbers.
     pub(crate) fn finish(&self) {
         self.saw(clock::now());

@@ -76,6 +76,11 @@ impl Slot {
         self.number.load(Ordering::Relaxed)
     }
 
+    /// Whether the thread is inside the sampler.
+    pub fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Acquire)
+    }
+
     /// The kernel's thread id.
     pub fn tid(&self) -> u32 {
         self.tid.load(Ordering::Relaxed)

@@ -75,7 +75,16 @@ impl Threads {
 
     /// Enters the calling thread of an agent, which has just begun. `None`: no room.
     pub fn begin(&self, tid: u32, thread_pointer: u64) -> Option<&'static Slot> {
-        let number = self.meet(tid, sys::thread_name())?;
+        self.begin_named(tid, sys::thread_name(), thread_pointer)
+    }
+
+    /// Enters another thread of an agent, which has begun before the agent came. `None`: no room.
+    pub fn begin_other(&self, tid: u32, name: [u8; 16]) -> Option<&'static Slot> {
+        self.begin_named(tid, name, 0)
+    }
+
+    fn begin_named(&self, tid: u32, name: [u8; 16], thread_pointer: u64) -> Option<&'static Slot> {
+        let number = self.meet(tid, name)?;
         let Some(old) = self.find(tid) else {
             return self.take_slot(tid, number, thread_pointer);
         };

@@ -195,6 +195,17 @@ impl Probe {
         self.begin_phase_after(slot, 0, ThreadUsage::default());
     }
 
+    /// As [`Self::begin_phase`], for another thread, which has run for `cpu` nanoseconds and was
+    /// switched so many times. Its system time is counted from its first tick on.
+    pub fn begin_phase_of_other(&self, slot: &Slot, cpu: u64, switches: u64) {
+        let usage = ThreadUsage {
+            switches,
+            ..ThreadUsage::default()
+        };
+        self.begin_phase_after(slot, cpu, usage);
+        slot.forget_system_time();
+    }
+
     fn begin_phase_after(&self, slot: &Slot, cpu: u64, usage: ThreadUsage) {
         let Some((recorder, record)) = self.recorded(slot) else {
             return;

@@ -118,9 +118,9 @@ pub struct Attached {
     /// newest 50, up to 2G]
     #[arg(long, value_name = "HOW MANY")]
     pub keep: Option<Keep>,
-    /// Samples per second of a thread's CPU time
-    #[arg(short, long, value_name = "HZ", default_value = "500", value_parser = rate, allow_negative_numbers = true)]
-    pub rate: f64,
+    /// Samples per second of a thread's CPU time [default: 500, and 1000 with --inside]
+    #[arg(short, long, value_name = "HZ", value_parser = rate, allow_negative_numbers = true)]
+    pub rate: Option<f64>,
     /// How long to record [default: until Ctrl-C, or the process ends]
     #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true)]
     pub duration: Option<Duration>,
@@ -136,6 +136,13 @@ pub struct Attached {
     /// Record the machine's memory over time: what the process has of it, but not who allocates it
     #[arg(long)]
     pub memory: bool,
+    /// Enter the process: its threads sample themselves, as after `run`, at a lower cost and 1000
+    /// times a second
+    #[arg(long, conflicts_with = "dump")]
+    pub inside: bool,
+    /// With `--inside`: also where the process restricts its own system calls (seccomp)
+    #[arg(long, requires = "inside")]
+    pub filtered: bool,
     /// Stay with this process, without the children that it has or starts
     #[arg(long)]
     pub no_children: bool,
@@ -169,7 +176,10 @@ impl Attached {
 
     /// The time between two samples in nanoseconds.
     pub fn period(&self) -> u64 {
-        period_of(self.rate)
+        period_of(self.rate.unwrap_or(match self.inside {
+            true => 1000.0,
+            false => 500.0,
+        }))
     }
 }
 

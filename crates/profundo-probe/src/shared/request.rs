@@ -9,6 +9,12 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// The exported function of the agent. The number grows when [`Request`] changes.
 pub const REQUEST_SYMBOL: &str = "profundo_door_1";
 
+/// The exported functions of the agent that enter a session and leave it. The number grows when the
+/// shared memory changes.
+pub const ENTER_SYMBOL: &str = "profundo_enter_1";
+/// See [`ENTER_SYMBOL`].
+pub const LEAVE_SYMBOL: &str = "profundo_leave_1";
+
 /// The values of [`Request::state`].
 pub mod request_state {
     /// The interpreter was asked to let us in.

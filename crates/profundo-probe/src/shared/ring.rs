@@ -38,6 +38,8 @@ pub mod start_kind {
     pub const EXEC: u32 = 1;
     /// The parent's agent went on in the child of a fork.
     pub const FORK: u32 = 2;
+    /// The agent was loaded into the program while it ran.
+    pub const LATE: u32 = 3;
 }
 
 /// The values of [`Header::trap`]. A futex: an agent that takes its permission back waits for

@@ -180,6 +180,21 @@ impl Agent {
         self.numbers.get(&tid).copied()
     }
 
+    /// The kernel reports that a thread has ended. Threads that ran before the agent came do not
+    /// report it themselves.
+    pub(crate) fn thread_ended(&mut self, tid: u32) {
+        let Some(&number) = self.numbers.get(&tid) else {
+            return;
+        };
+        let Some(record) = self.map.record(number as usize - 1) else {
+            return;
+        };
+        if record.tid() == tid && record.finish_unreported() {
+            // Release: the record is read in this turn or the next.
+            self.header().news.store(1, Ordering::Release);
+        }
+    }
+
     /// Renames a thread.
     pub(crate) fn rename(&mut self, tid: u32, name: &[u8]) {
         /// A thread writes its name at its end, so only living threads matter.

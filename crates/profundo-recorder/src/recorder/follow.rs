@@ -180,11 +180,13 @@ impl Recorder {
             self.outside.sample(&mut self.core, sink);
         }
         let scale = self.core.scale;
-        if let Some(program) = self.core.processes.programs.get_mut(&key)
-            && let Way::Outside(outside) = &mut program.way
-            && pid != tid
-        {
-            outside.thread_ended(key, tid, now, &scale, sink);
+        let program = self.core.processes.programs.get_mut(&key);
+        match program.map(|program| &mut program.way) {
+            Some(Way::Outside(outside)) if pid != tid => {
+                outside.thread_ended(key, tid, now, &scale, sink);
+            }
+            Some(Way::Agent(agent)) if pid != tid => agent.thread_ended(tid),
+            _ => {}
         }
     }
 

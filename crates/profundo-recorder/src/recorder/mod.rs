@@ -6,6 +6,7 @@ mod clear;
 mod create;
 mod ends;
 mod follow;
+mod inside;
 mod once_a_second;
 mod schedule;
 

@@ -34,7 +34,7 @@ const FLOOR: usize = COPIES.floor as usize;
 /// to be asked.
 pub fn resolve() {
     for (name, real) in FUNCTIONS.into_iter().zip(&REAL) {
-        if symbols::is_defined(name, Scope::AfterUs) {
+        if symbols::is_defined(name, Scope::Interposed) {
             // SAFETY: the name ends in a NUL. The lookup of an existing name allocates nothing.
             let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
             real.store(found as usize, Ordering::Relaxed);

@@ -111,7 +111,7 @@ fn find_next() {
     start::ensure();
     let names: [&CStr; 2] = [c"__cyg_profile_func_enter", c"__cyg_profile_func_exit"];
     let mut found = [0; 2];
-    symbols::find_all(&names, Scope::AfterUs, |index, symbol| {
+    symbols::find_all(&names, Scope::Interposed, |index, symbol| {
         if let Some(place) = found.get_mut(index) {
             *place = symbol.address;
         }

@@ -1,4 +1,7 @@
-//! `attach`: a process that runs already is recorded for a while, from outside, and left as it was.
+//! `attach`: a process that runs already is recorded for a while, from outside or from inside, and
+//! left as it was.
+
+mod inside;
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -20,6 +23,8 @@ use crate::options::{self, Attach};
 use crate::recordings::Destination;
 use crate::report::{Shape, Stream};
 
+use inside::Entered;
+
 pub fn attach(options: &Attach) -> Result<ExitCode> {
     if options.dump {
         return dump(options);
@@ -37,9 +42,14 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     let (named, force) = (recording.output.as_deref(), options.view.style.force);
     let destination = Destination::new(named, force, &process_program(pid))?;
     let path = destination.path().to_owned();
+    let agent = recording.inside.then(inside::agent).transpose()?;
     let mut recorder = Recorder::create(Options {
         period: recording.period(),
-        engine: EngineChoice::Around,
+        engine: match agent {
+            Some(_) => EngineChoice::Auto,
+            None => EngineChoice::Around,
+        },
+        agent: agent.clone(),
         follow: !recording.no_children,
         wall: (recording.has_waits()).then_some(profundo_recorder::WALL_TICK),
         syscalls: recording.syscalls,
@@ -49,14 +59,25 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
             .then(|| profundo_linux::energy::POWERCAP.into()),
         ..Options::default()
     })?;
-    recorder.aim(pid)?;
+    let mut entered = match &agent {
+        Some(_) => Some(Entered::find(&options.processes, recording)?),
+        None => {
+            recorder.aim(pid)?;
+            None
+        }
+    };
     let signals = Signals::take()?;
     let writer = RecordingWriter::create_beside(&path, recorder.start(), recording.max_size.0)?;
     let writer = writer.own_code(&options.view.filters.own_code.rules());
     let mut writer = writer.labels(&recording.labels);
-    if let Err(error) = recorder.attach_all(pid, others, &mut |event| writer.event(event)) {
+    let begun = match (&mut entered, &agent) {
+        (Some(entered), Some(agent)) => entered.begin(&mut recorder, agent),
+        _ => (recorder.attach_all(pid, others, &mut |event| writer.event(event)))
+            .map_err(Into::into),
+    };
+    if let Err(error) = begun {
         writer.discard();
-        return Err(error.into());
+        return Err(error);
     }
     writer.take_place()?;
     let what = processes(pid, others);
@@ -84,6 +105,10 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         progress.set_text(progress_line(pid, began.elapsed(), recording.duration));
     }
     drop(progress);
+    if let Some(entered) = entered {
+        recorder.turn_now(&mut |event| writer.event(event));
+        entered.leave(&mut recorder);
+    }
     let finish = recorder.finish(&mut |event| writer.event(event));
     signals.release();
     let done = writer.finish(finish, !recording.no_source);

@@ -4,8 +4,14 @@
 //! program's `malloc`, and leaves it for the program's next `dlerror`. It also cannot say how large
 //! an object is.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+mod object;
+
+use core::ffi::{CStr, c_int, c_void};
 use core::slice;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+pub use object::{Found, Object, Slot};
+use object::object;
 
 /// A defined symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,39 +27,26 @@ pub struct Symbol {
 pub enum Scope {
     /// All files, the program itself first.
     All,
-    /// The files that were loaded after this library, which ours interpose.
-    AfterUs,
+    /// The files whose functions ours interpose: those that were loaded after this library, or, where
+    /// it came late, all others.
+    Interposed,
 }
 
-/// A file's definition of a name.
-enum Found {
-    There(Symbol),
-    /// A function that is chosen at run time (an ifunc).
-    Chosen,
+/// True if this library was loaded into a program that ran already.
+static IS_LATE: AtomicBool = AtomicBool::new(false);
+
+/// Notes that this library was loaded into a program that ran already.
+pub fn set_late() {
+    IS_LATE.store(true, Ordering::Relaxed);
 }
 
-/// A loaded file's tables.
-struct Object {
-    base: usize,
-    symbols: *const libc::Elf64_Sym,
-    strings: *const c_char,
-    versions: *const u16,
-    gnu_hash: *const u32,
-    hash: *const u32,
+/// True if this library was loaded into a program that ran already.
+pub fn is_late() -> bool {
+    IS_LATE.load(Ordering::Relaxed)
 }
-
-const DT_NULL: i64 = 0;
-const DT_HASH: i64 = 4;
-const DT_STRTAB: i64 = 5;
-const DT_SYMTAB: i64 = 6;
-const DT_GNU_HASH: i64 = 0x6FFF_FEF5;
-const DT_VERSYM: i64 = 0x6FFF_FFF0;
-
-/// Far more than any library has: a damaged chain ends here.
-const MOST: usize = 1 << 20;
 
 /// Visits what is loaded, in the order of loading. The visitor returns true to stop.
-fn each(scope: Scope, mut visit: impl FnMut(&Object) -> bool) {
+pub fn each(scope: Scope, mut visit: impl FnMut(&Object) -> bool) {
     struct Visit<'a> {
         scope: Scope,
         met_us: bool,
@@ -67,9 +60,12 @@ fn each(scope: Scope, mut visit: impl FnMut(&Object) -> bool) {
         }
         // SAFETY: the loader says where the headers are and how many.
         let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-        if state.scope == Scope::AfterUs && !state.met_us {
-            state.met_us = contains(info.dlpi_addr, headers, each_address());
-            return 0;
+        if state.scope == Scope::Interposed {
+            let is_us = contains(info.dlpi_addr, headers, each_address());
+            if is_us || !state.met_us && !is_late() {
+                state.met_us |= is_us;
+                return 0;
+            }
         }
         // SAFETY: the headers are those of a file that is loaded there.
         match unsafe { object(info.dlpi_addr as usize, headers) } {
@@ -86,6 +82,20 @@ fn each(scope: Scope, mut visit: impl FnMut(&Object) -> bool) {
     unsafe { libc::dl_iterate_phdr(Some(one), (&raw mut state).cast()) };
 }
 
+/// Calls `f` with this library.
+pub fn with_own<T>(f: impl FnOnce(&Object) -> T) -> Option<T> {
+    let (mut f, mut result) = (Some(f), None);
+    each(Scope::All, |object| {
+        if object.contains(each_address() as usize)
+            && let Some(f) = f.take()
+        {
+            result = Some(f(object));
+        }
+        result.is_some()
+    });
+    result
+}
+
 /// An address in this library.
 fn each_address() -> u64 {
     contains as *const () as u64
@@ -95,164 +105,6 @@ fn contains(base: u64, headers: &[libc::Elf64_Phdr], address: u64) -> bool {
     headers.iter().any(|header| {
         let start = base.wrapping_add(header.p_vaddr);
         header.p_type == libc::PT_LOAD && address.wrapping_sub(start) < header.p_memsz
-    })
-}
-
-/// # Safety
-/// The headers are those of a file that is loaded at `base`.
-unsafe fn object(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Object> {
-    let dynamic = headers
-        .iter()
-        .find(|header| header.p_type == libc::PT_DYNAMIC)?;
-    let end = headers
-        .iter()
-        .filter(|header| header.p_type == libc::PT_LOAD)
-        .map(|header| header.p_vaddr.wrapping_add(header.p_memsz) as usize)
-        .max()?;
-    let mut found = Object {
-        base,
-        symbols: core::ptr::null(),
-        strings: core::ptr::null(),
-        versions: core::ptr::null(),
-        gnu_hash: core::ptr::null(),
-        hash: core::ptr::null(),
-    };
-    let entries = base.wrapping_add(dynamic.p_vaddr as usize) as *const [i64; 2];
-    for index in 0..dynamic.p_memsz as usize / 16 {
-        // SAFETY: the dynamic section is in memory, and as long as its header says.
-        let [tag, value] = unsafe { entries.add(index).read() };
-        // The loader has made addresses of the offsets; where it has not (the vDSO) we do.
-        let value = value as usize;
-        let address = if value < end {
-            base.wrapping_add(value)
-        } else {
-            value
-        };
-        match tag {
-            DT_NULL => break,
-            DT_SYMTAB => found.symbols = address as *const _,
-            DT_STRTAB => found.strings = address as *const _,
-            DT_VERSYM => found.versions = address as *const _,
-            DT_GNU_HASH => found.gnu_hash = address as *const _,
-            DT_HASH => found.hash = address as *const _,
-            _ => {}
-        }
-    }
-    let has_hash = !found.gnu_hash.is_null() || !found.hash.is_null();
-    let is_complete = !found.symbols.is_null() && !found.strings.is_null() && has_hash;
-    is_complete.then_some(found)
-}
-
-impl Object {
-    /// Finds a symbol. An ifunc is not resolved.
-    fn find(&self, name: &CStr) -> Option<Found> {
-        // SAFETY: the tables are those of a file that is loaded, whole and unchanged.
-        unsafe {
-            if self.gnu_hash.is_null() {
-                self.find_by_old_hash(name)
-            } else {
-                self.find_by_gnu_hash(name)
-            }
-        }
-    }
-
-    /// # Safety
-    /// The tables are a loaded file's.
-    unsafe fn find_by_gnu_hash(&self, name: &CStr) -> Option<Found> {
-        let hash = gnu_hash(name);
-        // SAFETY: the layout of the section, by its own counts.
-        unsafe {
-            let [buckets, first, filter_words, shift] = self.gnu_hash.cast::<[u32; 4]>().read();
-            let filter = self.gnu_hash.add(4).cast::<u64>();
-            let bucket = filter.add(filter_words as usize).cast::<u32>();
-            let chain = bucket.add(buckets as usize);
-            let word = filter
-                .add((hash / 64).checked_rem(filter_words)? as usize)
-                .read();
-            let bits = (1_u64 << (hash % 64)) | (1 << (hash.checked_shr(shift)? % 64));
-            if word & bits != bits {
-                return None;
-            }
-            let start = bucket.add(hash.checked_rem(buckets)? as usize).read();
-            let start = start.checked_sub(first)? as usize;
-            for index in start..start + MOST {
-                let found = chain.add(index).read();
-                if found | 1 == hash | 1
-                    && let Some(symbol) = self.matching(index + first as usize, name)
-                {
-                    return Some(symbol);
-                }
-                if found & 1 != 0 {
-                    return None;
-                }
-            }
-        }
-        None
-    }
-
-    /// # Safety
-    /// The tables are a loaded file's.
-    unsafe fn find_by_old_hash(&self, name: &CStr) -> Option<Found> {
-        // SAFETY: the layout of the section, by its own counts.
-        unsafe {
-            let [buckets, _] = self.hash.cast::<[u32; 2]>().read();
-            let bucket = self.hash.add(2);
-            let chain = bucket.add(buckets as usize);
-            let mut index = bucket
-                .add(old_hash(name).checked_rem(buckets)? as usize)
-                .read();
-            for _ in 0..MOST {
-                if index == 0 {
-                    return None;
-                }
-                if let Some(symbol) = self.matching(index as usize, name) {
-                    return Some(symbol);
-                }
-                index = chain.add(index as usize).read();
-            }
-        }
-        None
-    }
-
-    /// The symbol at an index, if it is this one, defined, and of the version that is linked to by
-    /// default.
-    ///
-    /// # Safety
-    /// The tables are a loaded file's, and so is the index.
-    unsafe fn matching(&self, index: usize, name: &CStr) -> Option<Found> {
-        const HIDDEN: u16 = 0x8000;
-        const INDIRECT: u8 = 10;
-        // SAFETY: the caller vouches.
-        unsafe {
-            let symbol = &*self.symbols.add(index);
-            let is_hidden =
-                !self.versions.is_null() && self.versions.add(index).read() & HIDDEN != 0;
-            let is_defined = symbol.st_shndx != 0 && symbol.st_value != 0;
-            if is_hidden || !is_defined {
-                return None;
-            }
-            let found = CStr::from_ptr(self.strings.add(symbol.st_name as usize));
-            let address = self.base.wrapping_add(symbol.st_value as usize);
-            let size = symbol.st_size as usize;
-            (found == name).then_some(match symbol.st_info & 15 {
-                INDIRECT => Found::Chosen,
-                _ => Found::There(Symbol { address, size }),
-            })
-        }
-    }
-}
-
-fn gnu_hash(name: &CStr) -> u32 {
-    name.to_bytes().iter().fold(5381, |hash: u32, &byte| {
-        hash.wrapping_mul(33).wrapping_add(byte.into())
-    })
-}
-
-fn old_hash(name: &CStr) -> u32 {
-    name.to_bytes().iter().fold(0_u32, |hash, &byte| {
-        let hash = (hash << 4).wrapping_add(byte.into());
-        let high = hash & 0xF000_0000;
-        (hash ^ (high >> 24)) & !high
     })
 }
 
@@ -335,7 +187,7 @@ pub fn definition_beside(name: &CStr, address: usize) -> Option<usize> {
     /// The most definitions of one name that are kept.
     const MOST: usize = 8;
     let (mut all, mut count) = ([0; MOST], 0);
-    each(Scope::AfterUs, |object| {
+    each(Scope::Interposed, |object| {
         if let (Some(Found::There(symbol)), Some(place)) = (object.find(name), all.get_mut(count)) {
             *place = symbol.address;
             count += 1;

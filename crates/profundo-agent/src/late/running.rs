@@ -1,0 +1,183 @@
+//! The threads that run already when the agent comes, from `/proc`, without an allocation.
+
+use core::ffi::CStr;
+use core::mem::MaybeUninit;
+
+use profundo_probe::sys;
+
+use crate::session::join;
+
+/// A thread that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Running {
+    /// The kernel's number of it.
+    pub tid: u32,
+    /// Its name, up to 15 bytes and a NUL.
+    pub name: [u8; 16],
+    /// The number of times that it was switched.
+    pub switches: u64,
+}
+
+impl Running {
+    /// A thread of this process, by its number. `None`: it has ended.
+    fn of(tid: &[u8]) -> Option<Self> {
+        /// Longer than the file is.
+        const BYTES: usize = 4096;
+        let mut path = [0; 64];
+        let path = join(&mut path, &[b"/proc/self/task/", tid, b"/status"])?;
+        let mut text = [0; BYTES];
+        let read = with_file(path, |file| read(file, &mut text))?;
+        Self::parse(number(tid)?, text.get(..read)?)
+    }
+
+    fn parse(tid: u32, status: &[u8]) -> Option<Self> {
+        let mut running = Self {
+            tid,
+            name: [0; 16],
+            switches: 0,
+        };
+        for line in status.split(|&byte| byte == b'\n') {
+            if let Some(name) = line.strip_prefix(b"Name:\t") {
+                let room = running.name.iter_mut().take(15);
+                room.zip(name).for_each(|(to, &from)| *to = from);
+            }
+            // Those that it chose, and those that it did not.
+            let switches = (line.strip_prefix(b"voluntary_ctxt_switches:\t"))
+                .or_else(|| line.strip_prefix(b"nonvoluntary_ctxt_switches:\t"));
+            if let Some(switches) = switches {
+                running.switches += u64::from(number(switches)?);
+            }
+        }
+        Some(running)
+    }
+}
+
+/// Visits the threads of this process, the main thread first.
+pub fn each(mut visit: impl FnMut(&Running)) {
+    let process = crate::process::process_id();
+    let mut digits = [0; crate::session::DIGITS];
+    if let Some(main) = crate::session::decimal(&mut digits, process).and_then(Running::of) {
+        visit(&main);
+    }
+    with_file(c"/proc/self/task", |folder| {
+        each_name(folder, |name| {
+            if number(name).is_some_and(|tid| tid != process)
+                && let Some(running) = Running::of(name)
+            {
+                visit(&running);
+            }
+        });
+        Some(())
+    });
+}
+
+/// Visits the names in a folder.
+fn each_name(folder: usize, mut visit: impl FnMut(&[u8])) {
+    /// The offsets of a record's length and of its name.
+    const LENGTH: usize = 16;
+    const NAME: usize = 19;
+    let mut records = Records([0; 4096]);
+    loop {
+        let Records(room) = &mut records;
+        // SAFETY: the descriptor is open, and the kernel writes no more than there is room for.
+        let read = unsafe {
+            let place = room.as_mut_ptr() as usize;
+            sys::call(libc::SYS_getdents64, [folder, place, room.len(), 0, 0, 0])
+        };
+        let Some(mut rest) = usize::try_from(read).ok().and_then(|read| room.get(..read)) else {
+            return;
+        };
+        if rest.is_empty() {
+            return;
+        }
+        while let Some(&[low, high]) = rest.get(LENGTH..LENGTH + 2) {
+            let length = usize::from(u16::from_ne_bytes([low, high]));
+            let name = rest.get(NAME..length).unwrap_or_default();
+            visit(name.split(|&byte| byte == 0).next().unwrap_or_default());
+            let Some(more) = rest.get(length.max(1)..) else {
+                return;
+            };
+            rest = more;
+        }
+    }
+}
+
+/// Records of a folder.
+#[repr(C, align(8))]
+struct Records([u8; 4096]);
+
+fn number(digits: &[u8]) -> Option<u32> {
+    let mut number: u32 = 0;
+    for &digit in digits {
+        let digit = u32::from(digit.checked_sub(b'0').filter(|&digit| digit < 10)?);
+        number = number.checked_mul(10)?.checked_add(digit)?;
+    }
+    (!digits.is_empty()).then_some(number)
+}
+
+/// Opens a file while `f` runs.
+fn with_file<T>(path: &CStr, f: impl FnOnce(usize) -> Option<T>) -> Option<T> {
+    // SAFETY: the path ends in a NUL.
+    let file = unsafe {
+        let here = libc::AT_FDCWD as usize;
+        let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+        let path = path.as_ptr() as usize;
+        sys::call(libc::SYS_openat, [here, path, flags, 0, 0, 0])
+    };
+    let file = usize::try_from(file).ok()?;
+    let result = f(file);
+    // SAFETY: the descriptor is ours.
+    unsafe { sys::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) };
+    result
+}
+
+/// Reads the beginning of a file. Returns the number of bytes.
+fn read(file: usize, room: &mut [u8]) -> Option<usize> {
+    // SAFETY: the descriptor is open, and the kernel writes no more than there is room for.
+    let read = unsafe {
+        let place = room.as_mut_ptr() as usize;
+        sys::call(libc::SYS_read, [file, place, room.len(), 0, 0, 0])
+    };
+    usize::try_from(read).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn all_threads_are_found_by_their_names() {
+        let (ready, wait) = mpsc::channel();
+        let (end, go_on) = mpsc::channel::<()>();
+        let body = move || {
+            ready.send(sys::thread_id()).unwrap();
+            let _ = go_on.recv();
+        };
+        let builder = thread::Builder::new().name("a long (name) of a thread".into());
+        let other = builder.spawn(body).unwrap();
+        let tid = wait.recv().unwrap();
+        let mut found = Vec::new();
+        each(|running| found.push(*running));
+        drop(end);
+        other.join().unwrap();
+        assert_eq!(found[0].tid, std::process::id());
+        let one = found.iter().find(|running| running.tid == tid).unwrap();
+        assert_eq!(&one.name, b"a long (name) o\0");
+        assert!(one.switches > 0);
+        let here = found.iter().filter(|running| running.tid == sys::thread_id());
+        assert_eq!(here.count(), 1);
+    }
+
+    #[test]
+    fn a_status_that_is_cut_is_no_thread_or_a_thread() {
+        let status = b"Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t30\n";
+        assert_eq!(Running::parse(7, status).unwrap().switches, 42);
+        for end in 0..status.len() {
+            let cut = Running::parse(7, &status[..end]);
+            assert!(cut.is_none_or(|running| running.switches <= 42));
+        }
+    }
+}

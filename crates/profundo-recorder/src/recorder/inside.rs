@@ -1,0 +1,104 @@
+//! Running processes that the agent comes into: they are watched first, and their agents say hello
+//! like those of any program. Before the agents leave, no clock sends a signal any more.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use profundo_linux::perf::{Begins, SideBand};
+use profundo_linux::proc;
+use profundo_linux::sys;
+use profundo_permits::may_be_read;
+use profundo_probe::shared::trap_state;
+
+use super::Recorder;
+use crate::agent::Agent;
+use crate::error::Error;
+use crate::parts::Part;
+use crate::program::Way;
+use crate::watcher::Watcher;
+
+impl Recorder {
+    /// Begins to watch running processes, the first of which is the main one. Their agents are
+    /// about to come.
+    pub fn expect_agents(&mut self, pids: &[u32]) -> Result<(), Error> {
+        let Some(&first) = pids.first() else {
+            return Ok(());
+        };
+        may_be_read(first).map_err(Error::Refused)?;
+        self.core.processes.root = Some(first);
+        let tids: Vec<u32> = pids.iter().flat_map(|&pid| proc::threads(pid)).collect();
+        match SideBand::open_running(&tids) {
+            Ok(side_band) => {
+                let side_band = Arc::new(side_band);
+                let wake = self.core.wake_handle();
+                self.watcher = Watcher::start(&side_band, move || wake.wake()).ok();
+                self.side_band = Some(side_band);
+                self.core.allow_deferred_entry();
+            }
+            Err(error) => self.core.notes.push(format!(
+                "processes are found by looking at /proc every 100 ms: the kernel does not tell of them ({error})"
+            )),
+        }
+        if self.core.running {
+            self.parts.energy.resume(&mut self.core);
+        }
+        self.parts.wall.watch(&mut self.core, first, &tids);
+        let begins = Begins::Later;
+        self.parts.syscalls.watch(&mut self.core, &tids, begins);
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        for &pid in pids {
+            self.core.processes.expect(pid, 0, String::new(), now);
+        }
+        Ok(())
+    }
+
+    /// Closes all clocks of programs with agents, for good, and waits until none of their signals is
+    /// on its way: the agents are about to leave. Returns the living processes with agents.
+    pub fn release_agents(&mut self) -> Vec<u32> {
+        if self.core.running {
+            self.run(false);
+        }
+        let mut pids = Vec::new();
+        for program in self.core.processes.programs.values_mut() {
+            if let Way::Agent(agent) = &mut program.way {
+                agent.release();
+                pids.push(program.pid);
+            }
+        }
+        for &pid in &pids {
+            await_switches(pid);
+        }
+        pids
+    }
+}
+
+impl Agent {
+    /// Closes all clocks, and answers what the agent asks when it leaves.
+    fn release(&mut self) {
+        self.close_clocks();
+        let header = self.header();
+        // Release pairs with the acquire of the agent: no clock sends a signal any more.
+        header.signal_heard.store(0, Ordering::Release);
+        header.trap.store(trap_state::NEVER, Ordering::Release);
+    }
+}
+
+/// Waits until each thread of a process has been on a CPU since its clock was closed, or waits: a
+/// signal that was on its way to a preempted thread has arrived then.
+fn await_switches(pid: u32) {
+    const LONGEST: Duration = Duration::from_secs(1);
+    const PAUSE: Duration = Duration::from_millis(1);
+    let runs = |tid: u32| proc::thread_state(pid, tid) == Some(b'R');
+    let began = Instant::now();
+    let mut left: Vec<(u32, Option<u64>)> = (proc::threads(pid).into_iter())
+        .map(|tid| (tid, proc::thread_cpu(pid, tid)))
+        .collect();
+    loop {
+        left.retain(|&(tid, before)| runs(tid) && proc::thread_cpu(pid, tid) == before);
+        if left.is_empty() || began.elapsed() > LONGEST {
+            return;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
