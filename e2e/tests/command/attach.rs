@@ -1,6 +1,6 @@
 //! Running programs: they are attached to and left, and go on undisturbed.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -35,6 +35,21 @@ impl Running {
 
     pub fn pid(&self) -> String {
         self.child.id().to_string()
+    }
+
+    /// Writes to the program's input.
+    pub fn say(&mut self, text: &str) {
+        let input = self.child.stdin.as_mut().unwrap();
+        input.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// The program's output up to a line, and with it.
+    pub fn until(&mut self, last: &str) -> String {
+        let mut text = String::new();
+        while !text.ends_with(last) {
+            assert_ne!(self.output.read_line(&mut text).unwrap(), 0, "{text}");
+        }
+        text
     }
 
     /// Ends the program. Returns the rest of its output, and its exit code.
@@ -92,7 +107,7 @@ fn is_traced(pid: &str) -> bool {
 }
 
 /// The callers of each of the target's functions.
-fn callers() -> std::collections::BTreeMap<String, Vec<String>> {
+pub fn callers() -> std::collections::BTreeMap<String, Vec<String>> {
     let known = [
         ("calls_work", "main"),
         ("calls_packs", "main"),

@@ -27,6 +27,7 @@ mod gauges;
 mod generated;
 mod heap;
 mod heap_stacks;
+mod inside;
 mod interactive;
 mod io;
 mod leaks;

@@ -57,6 +57,11 @@ fn suite_options() -> Vec<OsString> {
     options.split_whitespace().map(OsString::from).collect()
 }
 
+/// True if the agent is to come into each program while it runs, too (`PROFUNDO_E2E_INSIDE`).
+fn is_entered() -> bool {
+    std::env::var_os("PROFUNDO_E2E_INSIDE").is_some()
+}
+
 /// How a program ended, what it wrote, and what it left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
@@ -157,6 +162,17 @@ impl Program {
         let (plain, plain_took) = self.run_without();
         let file = scratch().join(format!("{}.profundo", number()));
         let (recorded, took) = self.run(Some(&file));
+        if is_entered() {
+            let (entered, _) = self.run_entered();
+            let (plain, entered) = (normalize(plain.clone()), normalize(entered));
+            assert_eq!(
+                plain,
+                entered,
+                "{:?}: without (left) and with an agent that comes and goes; {}",
+                self.arguments,
+                difference(&plain, &entered)
+            );
+        }
         let (plain, recorded) = (normalize(plain), normalize(recorded));
         let name = format!("{:?}", self.arguments);
         assert_eq!(
@@ -230,7 +246,30 @@ impl Program {
         outcome
     }
 
+    /// Runs it as it is, while the agent comes into it and leaves it again and again.
+    fn run_entered(&self) -> (Outcome, Duration) {
+        self.run_beside(None, |child| {
+            let file = scratch().join(format!("{}-entered.profundo", number()));
+            let pid = child.id().to_string();
+            thread::spawn(move || {
+                let exists = || Path::new("/proc").join(&pid).join("exe").exists();
+                while exists() {
+                    let mut command = Command::new(profundo());
+                    command.args(["attach", &pid, "--inside", "-d", "0.1", "-o"]);
+                    command.arg(&file).args(suite_options());
+                    command.stdin(Stdio::null());
+                    let _ = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+                    let _ = fs::remove_file(&file);
+                }
+            });
+        })
+    }
+
     fn run(&self, file: Option<&Path>) -> (Outcome, Duration) {
+        self.run_beside(file, |_| ())
+    }
+
+    fn run_beside(&self, file: Option<&Path>, beside: impl Fn(&Child)) -> (Outcome, Duration) {
         // One folder for both, so that what the program prints about itself is the same.
         let folder = empty_folder();
         let mut command = self.command(file);
@@ -250,6 +289,7 @@ impl Program {
             // A program need not read it.
             let _ = input.write_all(&bytes);
         });
+        beside(&child);
         if let Some(does) = &self.meanwhile {
             does(&child, &folder);
         }

@@ -1,0 +1,255 @@
+//! `attach --inside`: the agent comes into a program that runs already, samples all of its threads
+//! from there, and leaves nothing behind.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use profundo_model::Engine;
+use profundo_testing::{profundo, skip, wait_for};
+
+use crate::attach::{Running, callers};
+use crate::program::alone;
+use crate::recording::Recording;
+use crate::targets::{c, pythons_for, scratch, source, with_version};
+
+/// Attaches from inside. `None`, and skipped: the machine does not permit it.
+fn entered(pid: &str, name: &str, options: &[&str]) -> Option<Recording> {
+    let file = scratch().join(name);
+    let output = attach(pid, &file, options);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    if stderr.contains("ptrace") && !output.status.success() {
+        skip("no other process may be entered here");
+        return None;
+    }
+    assert!(output.status.success(), "{output:?}");
+    let took = Duration::from_secs(1);
+    let recording = Recording::read(&file, took, took);
+    let _ = fs::remove_file(&file);
+    Some(recording)
+}
+
+fn attach(pid: &str, file: &Path, options: &[&str]) -> Output {
+    let mut command = Command::new(profundo());
+    command.args(["attach", pid, "--inside", "-o"]).arg(file);
+    command.args(options).stdin(Stdio::null()).output().unwrap()
+}
+
+fn start(program: &Path) -> Running {
+    Running::start(Command::new(program))
+}
+
+#[test]
+fn threads_of_a_running_program_sample_themselves() {
+    let Some(program) = c("inside.c", &[]) else {
+        return;
+    };
+    let _alone = alone();
+    let running = start(&program);
+    let Some(recording) = entered(&running.pid(), "inside.profundo", &["-d", "2"]) else {
+        return;
+    };
+    assert_ne!(recording.profile.meta.engine, Engine::PerfRing);
+    let parts = [("half", 50.0), ("third", 33.3), ("sixth", 16.7)];
+    recording.assert_sound().assert_parts(&parts, 4.0);
+    recording.assert_sampled(90.0).assert_whole(99.0);
+    assert_eq!(recording.profile.processes.len(), 1);
+    assert_eq!(recording.profile.threads.len(), 3, "{}", recording.outline());
+    assert_eq!(running.end(), (String::new(), Some(7)));
+}
+
+#[test]
+fn a_running_interpreter_is_read_from_inside() {
+    let versions = pythons_for("entering");
+    for version in with_version((3, 8), with_version((3, 12), versions)) {
+        let _alone = alone();
+        let mut command = Command::new(&version.path);
+        command.arg(source("goes_on.py"));
+        let running = Running::start(command);
+        let Some(recording) = entered(&running.pid(), "inside-python.profundo", &["-d", "2"])
+        else {
+            return;
+        };
+        recording.assert_callers("goes_on.py", &callers());
+        recording.assert_sound().assert_sampled(90.0);
+        let shares = ["work", "packs"].map(|name| recording.share(name));
+        let outline = recording.outline();
+        assert!(shares.iter().sum::<f64>() > 90.0, "{version:?}: {outline}");
+        // No call of a thread that waits has failed.
+        assert_eq!(running.end(), ("True 0\n".to_owned(), Some(7)), "{version:?}");
+    }
+}
+
+/// Sends a line to a program, and returns what it prints until it is done.
+fn ask(running: &mut Running) -> String {
+    running.say("go\n");
+    running.until("done\n")
+}
+
+#[test]
+fn threads_children_and_programs_of_an_entered_program_are_recorded() {
+    let Some(program) = c("inside.c", &[]) else {
+        return;
+    };
+    let _alone = alone();
+    let mut running = start(&program);
+    let before = ask(&mut running);
+    let pid = running.pid();
+    let file = scratch().join("inside-children.profundo");
+    let mut recorder = Command::new(profundo())
+        .args(["attach", &pid, "--inside", "-d", "4", "-o"])
+        .arg(&file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for("the agent", || has_agent(&pid).then_some(()));
+    let meanwhile = ask(&mut running);
+    assert!(recorder.wait().unwrap().success());
+    let after = ask(&mut running);
+    assert_eq!((&before, &before), (&meanwhile, &after));
+    let took = Duration::from_secs(1);
+    let recording = Recording::read(&file, took, took);
+    let _ = fs::remove_file(&file);
+    recording.assert_sound();
+    let outline = recording.outline();
+    // The thread, and the child.
+    let later = recording.seconds_where(|sample| recording.names(sample).contains(&"later"));
+    assert!((0.5..0.75).contains(&later), "{later}: {outline}");
+    let processes = &recording.profile.processes;
+    assert!(processes.len() >= 3, "{outline}");
+    let text = |process: &profundo_model::Process| {
+        recording.profile.strings.get(process.command).to_owned()
+    };
+    assert!(processes.iter().any(|process| text(process).contains("exit 5")), "{outline}");
+    assert_eq!(running.end(), (String::new(), Some(7)));
+}
+
+fn has_agent(pid: &str) -> bool {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    maps.contains("libprofundo-agent")
+}
+
+/// The facts of a process that an agent could change.
+#[derive(Debug, PartialEq, Eq)]
+struct Traces {
+    descriptors: usize,
+    threads: usize,
+    signals: String,
+    environment: Vec<u8>,
+    /// The contents of the pages of the program's own file, by their addresses.
+    own_pages: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Traces {
+    fn of(pid: &str, program: &Path) -> Self {
+        let count = |folder: &str| fs::read_dir(format!("/proc/{pid}/{folder}")).unwrap().count();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let signals = status.lines().filter(|line| {
+            ["SigBlk", "SigIgn", "SigCgt", "ShdPnd"].iter().any(|name| line.starts_with(name))
+        });
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+        let mut memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
+        let mut own_pages = BTreeMap::new();
+        for line in maps.lines() {
+            let is_table = line.contains("r--p");
+            if !is_table || !line.ends_with(&*program.to_string_lossy()) {
+                continue;
+            }
+            let (start, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
+            let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
+            let (start, end) = (number(start), number(end));
+            let mut bytes = vec![0; (end - start) as usize];
+            memory.seek(SeekFrom::Start(start)).unwrap();
+            memory.read_exact(&mut bytes).unwrap();
+            own_pages.insert(start, bytes);
+        }
+        Self {
+            descriptors: count("fd"),
+            threads: count("task"),
+            signals: signals.collect::<Vec<_>>().join(", "),
+            environment: fs::read(format!("/proc/{pid}/environ")).unwrap(),
+            own_pages,
+        }
+    }
+}
+
+/// The resident memory in KB, and the number of mappings.
+fn size(pid: &str) -> (u64, usize) {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let resident = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    (resident, maps.lines().count())
+}
+
+#[test]
+fn the_agent_leaves_nothing_behind_however_often_it_comes() {
+    const TIMES: usize = 12;
+    for flags in [&[][..], &["-Wl,-z,now"], &["-no-pie", "-fno-plt"]] {
+        let Some(program) = c("inside.c", flags) else {
+            return;
+        };
+        let _alone = alone();
+        let mut running = start(&program);
+        let printed = ask(&mut running);
+        let pid = running.pid();
+        let before = Traces::of(&pid, &program);
+        assert!(!before.own_pages.is_empty());
+        let mut first = None;
+        for _ in 0..TIMES {
+            let options = ["-d", "0.2"];
+            if entered(&pid, "inside-often.profundo", &options).is_none() {
+                return;
+            }
+            let now = Traces::of(&pid, &program);
+            assert!(now == before, "{flags:?}: {now:?}\n{before:?}");
+            let (resident, mappings) = size(&pid);
+            // The agent and the places of its memory stay from the first time on.
+            let (resident_first, mappings_first) = *first.get_or_insert((resident, mappings));
+            assert!(mappings <= mappings_first, "{mappings_first} then {mappings}");
+            assert!(resident <= resident_first + 400, "{resident_first} then {resident} KB");
+        }
+        assert_eq!(ask(&mut running), printed);
+        assert_eq!(running.end(), (String::new(), Some(7)));
+    }
+}
+
+#[test]
+fn a_program_is_entered_by_one_command_at_a_time() {
+    let Some(program) = c("inside.c", &[]) else {
+        return;
+    };
+    let _alone = alone();
+    let running = start(&program);
+    let pid = running.pid();
+    let first = scratch().join("inside-first.profundo");
+    let mut recorder = Command::new(profundo())
+        .args(["attach", &pid, "--inside", "-d", "30", "-o"])
+        .arg(&first)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for("the agent", || first.exists().then_some(()));
+    wait_for("the agent", || has_agent(&pid).then_some(()));
+    let second = scratch().join("inside-second.profundo");
+    let refused = wait_for("a refusal", || {
+        let output = attach(&pid, &second, &["-d", "0.1"]);
+        (!output.status.success()).then_some(output)
+    });
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("another profundo"), "{said}");
+    // A command that is killed leaves its agent, which the next one finds.
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    let recording = entered(&pid, "inside-second.profundo", &["-d", "1"]).unwrap();
+    recording.assert_sound().assert_parts(&[("half", 50.0), ("third", 33.3)], 8.0);
+    let _ = fs::remove_file(&first);
+    assert_eq!(running.end(), (String::new(), Some(7)));
+}
