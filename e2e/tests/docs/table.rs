@@ -102,6 +102,11 @@ pub const STAND_INS: &[StandIn] = &[
         LONG,
     ),
     other(
+        "profundo attach PID --inside -d 10",
+        "profundo attach PID --inside -d 1",
+        LONG,
+    ),
+    other(
         "profundo attach PID -r 100 -d 5",
         "profundo attach PID -r 200 -d 1",
         LONG,
