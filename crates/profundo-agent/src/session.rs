@@ -8,7 +8,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 pub use profundo_probe::loading::join;
 use profundo_probe::shared::{
-    Control, MAGIC, MAX_FAREWELLS, MAX_RINGS, Ring, SESSION_VARIABLE, entry_state, file,
+    Control, MAGIC, MAX_FAREWELLS, MAX_RINGS, Ring, SESSION_VARIABLE, SessionState, entry_state,
+    file,
 };
 use profundo_probe::sys;
 
@@ -361,6 +362,19 @@ pub fn map_tables() -> Option<(u64, u64)> {
 /// The place of the tables, which those of a later session take, and its length.
 static TABLES: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 static TABLE_ROOM: AtomicUsize = AtomicUsize::new(0);
+
+/// Lets go of the session, which is over: its memory is zero from here on, as that of a session
+/// that is over is.
+///
+/// # Safety
+/// The agent has left the process.
+pub unsafe fn forget_control() {
+    const { assert!(SessionState::Over as u32 == 0) };
+    if let Some(control) = ptr::NonNull::new(CONTROL.load(Ordering::Acquire)) {
+        // SAFETY: the caller vouches; a late reader finds zeros.
+        unsafe { files::map_zeroed_over(control.cast(), size_of::<Control>()) };
+    }
+}
 
 /// Gives the memory of the tables back, but not its place.
 ///

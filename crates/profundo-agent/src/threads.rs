@@ -8,12 +8,12 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use profundo_probe::shared::RECORDS;
-use profundo_probe::{regs, sys};
+use profundo_probe::{hidden, regs, sys};
 
 use crate::home::Home;
 use crate::late::running::Running;
 use crate::next_symbols;
-use crate::signals::timers;
+use crate::signals::{sent, timers};
 use crate::{process, session};
 
 /// The key whose destructor reports a thread's end, plus one; 0 if there is none.
@@ -106,9 +106,29 @@ pub fn enter_other(home: Home, thread: &Running) {
     };
     let cpu = process::cpu_time_of(thread.tid);
     probe.begin_phase_of_other(slot, cpu, thread.switches);
-    if !timers::start(control, slot, thread.tid) {
+    if can_be_signalled(thread) && !timers::start(control, slot, thread.tid) {
         probe.go_on_without_timer(slot);
     }
+}
+
+/// Starts the timer of a thread that has blocked its signal before.
+pub fn start_timer_of(home: Home, thread: &Running) {
+    // SAFETY: as in `enter`.
+    let probe = unsafe { home.probe() };
+    let slot = probe.threads.find(thread.tid);
+    if let (Some(slot), Some(control)) = (slot, session::control())
+        && can_be_signalled(thread)
+    {
+        // One that it has already stays.
+        timers::start(control, slot, thread.tid);
+    }
+}
+
+/// True if the signal of a clock reaches a thread. Where it is blocked it would wait, and the program
+/// could find it; the command counts the time of such a thread.
+fn can_be_signalled(thread: &Running) -> bool {
+    let sent = sent::sent();
+    sent == 0 || thread.blocked & hidden::bit(sent) == 0
 }
 
 fn enter(home: Home, forked: Option<u64>) {

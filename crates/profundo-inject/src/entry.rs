@@ -4,25 +4,27 @@
 //! not have it yet, and calls it. All else is the agent's work: it enters the program's threads one
 //! by one, and none of them is stopped for that.
 
+use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
 use profundo_linux::sys;
 use profundo_permits::may_be_read;
-use profundo_probe::shared::{ENTER_SYMBOL, LEAVE_SYMBOL};
+use profundo_probe::shared::{Answer, ENTER_SYMBOL, LEAVE_SYMBOL, MASKED_SYMBOL, MaskChange};
 
+use super::ROOM;
 use super::borrowed::Borrowed;
 use super::library;
+use super::masks;
 use super::program::Program;
 use super::refused::Refused;
 use super::safe_point::{Instructions, Places};
 use super::steps::{borrow, has_more_filters, map, write_memory};
-use super::ROOM;
 
 /// The offsets of the answer and of the two paths in our memory; the stack is above.
 const ANSWER: u64 = 0;
-const DIRECTORY: u64 = 512;
+const DIRECTORY: u64 = 16 << 10;
 const AGENT: u64 = DIRECTORY + PATH;
 /// The longest path that the kernel takes.
 const PATH: u64 = 4096;
@@ -55,6 +57,9 @@ impl<'a> Entry<'a> {
             return Err(Refused::Stopped);
         }
         let places = Places::of(pid)?;
+        if let Some(name) = places.sanitizer() {
+            return Err(Refused::Sanitized(name));
+        }
         let Some(instructions) = places.instructions() else {
             return Err(program.is_another(pid).unwrap_or(Refused::Static));
         };
@@ -72,7 +77,7 @@ impl<'a> Entry<'a> {
     /// agent from the file at `agent`. The recorder answers the agent afterwards.
     pub fn enter(&mut self, directory: &Path, agent: &Path) -> Result<(), Refused> {
         let pid = self.pid;
-        self.in_room(|entry, thread, room| {
+        let masks = self.in_room(|entry, thread, room| {
             library::close_left(pid, thread)?;
             let known = library::function_in(pid, entry.library, ENTER_SYMBOL);
             let function = match known {
@@ -86,8 +91,21 @@ impl<'a> Entry<'a> {
             };
             put_path(pid, room + DIRECTORY, directory)?;
             put_path(pid, room + AGENT, agent)?;
-            call(pid, thread, function, [room + DIRECTORY, room + AGENT, room + ANSWER], room)
-        })
+            let arguments = [room + DIRECTORY, room + AGENT, room + ANSWER];
+            call(pid, thread, function, arguments, room)
+        })?;
+        if masks.is_empty() {
+            return Ok(());
+        }
+        masks::change(pid, &masks);
+        let Some(function) = library::function_in(pid, self.library, MASKED_SYMBOL) else {
+            return Err(library::no_function(MASKED_SYMBOL));
+        };
+        self.in_room(|_, thread, _| {
+            thread.call(function, [0; 3])?;
+            Ok(Vec::new())
+        })?;
+        Ok(())
     }
 
     /// Has the agent leave. The recorder has closed its clocks before.
@@ -96,7 +114,11 @@ impl<'a> Entry<'a> {
         let Some(function) = library::function_in(pid, self.library, LEAVE_SYMBOL) else {
             return Ok(());
         };
-        self.in_room(|_, thread, room| call(pid, thread, function, [room + ANSWER, 0, 0], room))
+        let arguments = |room: u64| [room + ANSWER, 0, 0];
+        let masks =
+            self.in_room(|_, thread, room| call(pid, thread, function, arguments(room), room))?;
+        masks::change(pid, &masks);
+        Ok(())
     }
 
     /// The longest time for which a thread of the program was borrowed.
@@ -107,8 +129,8 @@ impl<'a> Entry<'a> {
     /// Borrows a thread, which has memory of ours meanwhile.
     fn in_room(
         &mut self,
-        f: impl FnOnce(&Self, &mut Borrowed, u64) -> Result<(), Refused>,
-    ) -> Result<(), Refused> {
+        f: impl FnOnce(&Self, &mut Borrowed, u64) -> Result<Vec<MaskChange>, Refused>,
+    ) -> Result<Vec<MaskChange>, Refused> {
         let (mut thread, since) =
             borrow(self.pid, &self.program, self.instructions, &mut self.places)?;
         let room = map(&mut thread, ROOM)?;
@@ -135,21 +157,33 @@ fn put_path(pid: u32, address: u64, path: &Path) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Calls a function of the agent, which writes its answer.
+/// Calls a function of the agent, which writes its answer. Returns the masks that are to be changed.
 fn call(
     pid: u32,
     thread: &mut Borrowed,
     function: u64,
     arguments: [u64; 3],
     room: u64,
-) -> Result<(), Refused> {
+) -> Result<Vec<MaskChange>, Refused> {
     write_memory(pid, room + ANSWER, &UNANSWERED.to_le_bytes())?;
     thread.call(function, arguments)?;
-    let mut answer = [0; 4];
-    let read = sys::read_memory(pid, room + ANSWER, &mut answer);
-    match i32::from_le_bytes(answer) {
-        _ if read != answer.len() => Err(Refused::Gone),
-        0 => Ok(()),
-        answer => Err(Refused::NotEntered(-answer)),
+    let mut bytes = vec![0; size_of::<Answer>()];
+    if sys::read_memory(pid, room + ANSWER, &mut bytes) != bytes.len() {
+        return Err(Refused::Gone);
+    }
+    let mut answer = MaybeUninit::<Answer>::zeroed();
+    // SAFETY: an answer is made of numbers, and as long as the bytes.
+    let answer = unsafe {
+        answer
+            .as_mut_ptr()
+            .cast::<u8>()
+            .copy_from(bytes.as_ptr(), bytes.len());
+        answer.assume_init()
+    };
+    match answer.result.into_inner() {
+        0 => Ok(answer.masks.all().collect()),
+        error => Err(Refused::NotEntered(-error)),
     }
 }
+
+const _: () = assert!(size_of::<Answer>() as u64 <= DIRECTORY);

@@ -14,6 +14,7 @@ mod entry;
 mod frame;
 mod held_signals;
 mod library;
+mod masks;
 mod native;
 mod program;
 mod ptrace;

@@ -6,11 +6,11 @@ use profundo_linux::sys;
 use profundo_process::modules::Elf;
 use profundo_scan::map_lines;
 
+use super::FILE_NAME;
 use super::borrowed::Borrowed;
 use super::refused::Refused;
 use super::safe_point::Places;
 use super::steps::{failed, write_memory};
-use super::FILE_NAME;
 
 /// Loads the library into the program, unless these very bytes are loaded already. `texts` is the
 /// address of room for a path in the program.

@@ -22,6 +22,8 @@ pub enum Refused {
     Agentless,
     /// It cannot load a library: it is linked statically, or with another C library.
     Static,
+    /// It runs with this sanitizer, whose reports name what is loaded.
+    Sanitized(&'static str),
     /// Its system calls are restricted by a filter of its own.
     Filtered,
     /// None of its threads was at a safe point within the time.
@@ -93,6 +95,10 @@ impl fmt::Display for Refused {
             Self::Static => f.write_str(
                 "nothing can be loaded into it: it is linked statically, or with another C library than this profundo",
             ),
+            Self::Sanitized(name) => write!(
+                f,
+                "it runs with a sanitizer ({name}), whose reports would differ with something loaded into it"
+            ),
             Self::Filtered => f.write_str(
                 "it restricts its own system calls (seccomp), and might be ended for one that is made in its name; \
                  --filtered tries it all the same",
@@ -143,7 +149,8 @@ fn why_not_entered(why: i32) -> Cow<'static, str> {
         libc::EBUSY => "another profundo records it from inside already".into(),
         libc::EALREADY => "another profundo is entering it just now, or leaving it".into(),
         libc::ENOENT => {
-            "it cannot open the recording's memory: it has another root directory or another user".into()
+            "it cannot open the recording's memory: it has another root directory or another user"
+                .into()
         }
         libc::EXDEV => "it is in another PID namespace (a container) than this profundo".into(),
         libc::EAGAIN => "it got no memory to record into in time: the machine is too busy".into(),

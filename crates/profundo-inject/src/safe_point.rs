@@ -155,6 +155,39 @@ impl Places {
         (found.open != 0 && found.error != 0).then_some(found)
     }
 
+    /// The sanitizer that watches the program's memory, if there is one: as a library, or as a part of
+    /// the program.
+    pub(super) fn sanitizer(&self) -> Option<&'static str> {
+        const SANITIZERS: [(&str, &[u8], &str); 4] = [
+            ("libasan", b"__asan_init", "AddressSanitizer"),
+            ("libhwasan", b"__hwasan_init", "HWAddressSanitizer"),
+            ("libtsan", b"__tsan_init", "ThreadSanitizer"),
+            ("libmsan", b"__msan_init", "MemorySanitizer"),
+        ];
+        let modules = self.list.loaded();
+        let named = |library: &str| {
+            modules.iter().any(|module| {
+                let name = module.info.path.rsplit('/').next().unwrap_or_default();
+                name.starts_with(library) || name.contains(library) && name.contains("clang_rt")
+            })
+        };
+        let found = SANITIZERS
+            .into_iter()
+            .find(|&(library, _, _)| named(library));
+        if let Some((_, _, sanitizer)) = found {
+            return Some(sanitizer);
+        }
+        let program = modules.first()?;
+        let mut found = None;
+        each_function(self.pid, program, |name, _, _| {
+            let of = SANITIZERS
+                .into_iter()
+                .find(|&(_, function, _)| name == function);
+            found = found.or(of.map(|(_, _, sanitizer)| sanitizer));
+        });
+        found
+    }
+
     /// The instructions that borrowed threads need.
     pub(super) fn instructions(&self) -> Option<Instructions> {
         Some(Instructions {

@@ -21,6 +21,8 @@ pub(super) fn borrow(
 ) -> Result<(Borrowed, Instant), Refused> {
     const PATIENCE: Duration = Duration::from_secs(5);
     const PAUSE: Duration = Duration::from_millis(1);
+    /// The time after which a thread is held even if its call fails for it.
+    const GENTLE: Duration = Duration::from_secs(1);
     let mut stopper = Stopper::default();
     stopper.has_some_patience = true;
     let began = Instant::now();
@@ -34,6 +36,9 @@ pub(super) fn borrow(
         for tid in threads {
             if let Some(why) = program.is_another(pid) {
                 return Err(why);
+            }
+            if began.elapsed() < GENTLE && waits_in_vain(pid, tid) {
+                continue;
             }
             let held = match stopper.hold_in_any_state(pid, tid) {
                 Ok(held) => held,
@@ -57,6 +62,28 @@ pub(super) fn borrow(
             });
         }
         std::thread::sleep(PAUSE);
+    }
+}
+
+/// Whether a thread waits in a call that would return `EINTR` if the thread was held: a few calls do
+/// not go on after that, and a new beginning would wait for the whole time again.
+pub(super) fn waits_in_vain(pid: u32, tid: u32) -> bool {
+    let text = proc::read(pid, &format!("task/{tid}/syscall"));
+    let text = String::from_utf8_lossy(&text);
+    let mut words = text.split_ascii_whitespace();
+    let Some(number) = words.next().and_then(|word| word.parse::<i64>().ok()) else {
+        return false;
+    };
+    let arguments: Vec<u64> = words
+        .filter_map(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok())
+        .collect();
+    let argument = |at: usize| arguments.get(at).copied().unwrap_or(0);
+    match number {
+        libc::SYS_epoll_wait | libc::SYS_epoll_pwait => argument(3) as i32 >= 0,
+        libc::SYS_epoll_pwait2 | libc::SYS_semtimedop => argument(3) != 0,
+        libc::SYS_rt_sigtimedwait => argument(2) != 0,
+        libc::SYS_io_getevents => argument(4) != 0,
+        _ => false,
     }
 }
 

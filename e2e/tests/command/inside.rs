@@ -57,7 +57,12 @@ fn threads_of_a_running_program_sample_themselves() {
     recording.assert_sound().assert_parts(&parts, 4.0);
     recording.assert_sampled(90.0).assert_whole(99.0);
     assert_eq!(recording.profile.processes.len(), 1);
-    assert_eq!(recording.profile.threads.len(), 3, "{}", recording.outline());
+    assert_eq!(
+        recording.profile.threads.len(),
+        3,
+        "{}",
+        recording.outline()
+    );
     assert_eq!(running.end(), (String::new(), Some(7)));
 }
 
@@ -79,7 +84,11 @@ fn a_running_interpreter_is_read_from_inside() {
         let outline = recording.outline();
         assert!(shares.iter().sum::<f64>() > 90.0, "{version:?}: {outline}");
         // No call of a thread that waits has failed.
-        assert_eq!(running.end(), ("True 0\n".to_owned(), Some(7)), "{version:?}");
+        assert_eq!(
+            running.end(),
+            ("True 0\n".to_owned(), Some(7)),
+            "{version:?}"
+        );
     }
 }
 
@@ -125,7 +134,12 @@ fn threads_children_and_programs_of_an_entered_program_are_recorded() {
     let text = |process: &profundo_model::Process| {
         recording.profile.strings.get(process.command).to_owned()
     };
-    assert!(processes.iter().any(|process| text(process).contains("exit 5")), "{outline}");
+    assert!(
+        processes
+            .iter()
+            .any(|process| text(process).contains("exit 5")),
+        "{outline}"
+    );
     assert_eq!(running.end(), (String::new(), Some(7)));
 }
 
@@ -147,10 +161,16 @@ struct Traces {
 
 impl Traces {
     fn of(pid: &str, program: &Path) -> Self {
-        let count = |folder: &str| fs::read_dir(format!("/proc/{pid}/{folder}")).unwrap().count();
+        let count = |folder: &str| {
+            fs::read_dir(format!("/proc/{pid}/{folder}"))
+                .unwrap()
+                .count()
+        };
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let signals = status.lines().filter(|line| {
-            ["SigBlk", "SigIgn", "SigCgt", "ShdPnd"].iter().any(|name| line.starts_with(name))
+            ["SigBlk", "SigIgn", "SigCgt", "ShdPnd"]
+                .iter()
+                .any(|name| line.starts_with(name))
         });
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
         let mut memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
@@ -181,7 +201,10 @@ impl Traces {
 /// The resident memory in KB, and the number of mappings.
 fn size(pid: &str) -> (u64, usize) {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
     let resident = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     (resident, maps.lines().count())
@@ -211,8 +234,14 @@ fn the_agent_leaves_nothing_behind_however_often_it_comes() {
             let (resident, mappings) = size(&pid);
             // The agent and the places of its memory stay from the first time on.
             let (resident_first, mappings_first) = *first.get_or_insert((resident, mappings));
-            assert!(mappings <= mappings_first, "{mappings_first} then {mappings}");
-            assert!(resident <= resident_first + 400, "{resident_first} then {resident} KB");
+            assert!(
+                mappings <= mappings_first,
+                "{mappings_first} then {mappings}"
+            );
+            assert!(
+                resident <= resident_first + 400,
+                "{resident_first} then {resident} KB"
+            );
         }
         assert_eq!(ask(&mut running), printed);
         assert_eq!(running.end(), (String::new(), Some(7)));
@@ -249,7 +278,9 @@ fn a_program_is_entered_by_one_command_at_a_time() {
     recorder.kill().unwrap();
     recorder.wait().unwrap();
     let recording = entered(&pid, "inside-second.profundo", &["-d", "1"]).unwrap();
-    recording.assert_sound().assert_parts(&[("half", 50.0), ("third", 33.3)], 8.0);
+    recording
+        .assert_sound()
+        .assert_parts(&[("half", 50.0), ("third", 33.3)], 8.0);
     let _ = fs::remove_file(&first);
     assert_eq!(running.end(), (String::new(), Some(7)));
 }

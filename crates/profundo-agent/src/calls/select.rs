@@ -32,7 +32,7 @@ pub fn begin() {
     let Some(path) = session::file_called(&mut room, file::LINES) else {
         return;
     };
-    if let Some((list, _)) = files::map_growing(path, LINES_LIST, LINES_LIST) {
+    if let Some((list, _)) = files::map_growing(path, LINES_LIST, LINES_LIST, None) {
         LIST.store(list.as_ptr(), Ordering::Relaxed);
         LENGTH.store(LINES_LIST, Ordering::Release);
     }

@@ -8,12 +8,13 @@
 //! its memory: a thread may be in the middle of one of our functions. It may come in again.
 
 pub mod running;
+mod signals;
 mod slots;
 
 use core::ffi::{CStr, c_char, c_int};
-use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
-use profundo_probe::shared::{Control, Ring, SessionState, start_kind};
+use profundo_probe::shared::{Answer, Control, MaskChanges, Ring, SessionState, start_kind};
 use profundo_probe::{sys, urgent};
 
 use crate::home::{self, Home, home};
@@ -26,8 +27,7 @@ use crate::{
 static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
 /// Enters the session in a directory. `agent` is the path from which programs that this one
-/// executes load this library. The result is written to `answer`: 0, or an error number of the
-/// system as a negative number.
+/// executes load this library. The result is written to `answer`.
 ///
 /// # Safety
 /// The texts end in a NUL, and `answer` is valid.
@@ -35,7 +35,7 @@ static IS_BUSY: AtomicBool = AtomicBool::new(false);
 pub unsafe extern "C" fn profundo_enter_1(
     directory: *const c_char,
     agent: *const c_char,
-    answer: *const AtomicI32,
+    answer: *const Answer,
 ) {
     // SAFETY: the caller vouches.
     let (directory, agent, answer) = unsafe {
@@ -45,27 +45,37 @@ pub unsafe extern "C" fn profundo_enter_1(
             &*answer,
         )
     };
-    let result = alone(|| match enter(directory, agent) {
+    let result = alone(|| match enter(directory, agent, &answer.masks) {
         Ok(()) => 0,
         Err(error) => -error,
     });
-    answer.store(result, Ordering::Release);
+    answer.result.store(result, Ordering::Release);
 }
 
-/// Leaves the session. The command sends no signals any more. The result is written to `answer`, as
-/// that of [`profundo_enter_1`].
+/// The command has changed the masks of threads: those that let our signals in now get their timers.
+#[unsafe(no_mangle)]
+pub extern "C" fn profundo_masked_1() {
+    alone(|| {
+        if let Some(home) = home().filter(|home| home.records()) {
+            running::each(|thread| threads::start_timer_of(home, thread));
+        }
+        0
+    });
+}
+
+/// Leaves the session. The command sends no signals any more. The result is written to `answer`.
 ///
 /// # Safety
 /// `answer` is valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn profundo_leave_1(answer: *const AtomicI32) {
+pub unsafe extern "C" fn profundo_leave_1(answer: *const Answer) {
     // SAFETY: the caller vouches.
     let answer = unsafe { &*answer };
     let result = alone(|| {
-        leave_now();
+        leave_now(Some(&answer.masks));
         0
     });
-    answer.store(result, Ordering::Release);
+    answer.result.store(result, Ordering::Release);
 }
 
 /// Calls `f` while no other thread comes in or leaves, with all signals blocked and `errno` kept.
@@ -82,15 +92,15 @@ fn alone(f: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-fn enter(directory: &[u8], agent: &[u8]) -> Result<(), c_int> {
-    let is_recorded = home().is_some_and(Home::records)
-        && session::control().is_some_and(command::is_alive);
+fn enter(directory: &[u8], agent: &[u8], masks: &MaskChanges) -> Result<(), c_int> {
+    let is_recorded =
+        home().is_some_and(Home::records) && session::control().is_some_and(command::is_alive);
     if is_recorded {
         return Err(libc::EBUSY);
     }
     if home().is_some_and(Home::records) {
         // A command that was killed has left the agent behind.
-        leave_now();
+        leave_now(None);
     }
     let began = hello::cpu_time();
     symbols::set_late();
@@ -104,11 +114,16 @@ fn enter(directory: &[u8], agent: &[u8]) -> Result<(), c_int> {
     }
     let home = take_home(control)?;
     left::clear();
-    lifecycle::begin(control, home, false);
+    // Before our handlers: from here on the program's calls about them are ours to answer.
     slots::take();
+    lifecycle::begin(control, home, false);
+    signals::leave_used();
     deferred::await_answer_later();
     hello::introduce(home, start_kind::LATE, |home| {
-        running::each(|thread| threads::enter_other(home, thread));
+        running::each(|thread| {
+            signals::let_in(thread, masks);
+            threads::enter_other(home, thread);
+        });
     });
     hello::note_cost(began);
     Ok(())
@@ -144,17 +159,22 @@ fn take_home(control: &'static Control) -> Result<Home, c_int> {
     Ok(home)
 }
 
-fn leave_now() {
+fn leave_now(masks: Option<&MaskChanges>) {
     let Some(home) = home().filter(|home| home.records()) else {
         return;
     };
-    slots::give_back();
+    if let Some(masks) = masks {
+        signals::block_again(masks);
+    }
     leave::leave(true);
+    // After our handlers: until then the program's calls about them are ours to answer.
+    slots::give_back();
     await_handlers(home);
     // SAFETY: there is no probe any more, and no handler is at work.
     unsafe {
         home.forget();
         session::forget_tables();
+        session::forget_control();
     }
 }
 

@@ -1,7 +1,6 @@
 //! The threads that run already when the agent comes, from `/proc`, without an allocation.
 
 use core::ffi::CStr;
-use core::mem::MaybeUninit;
 
 use profundo_probe::sys;
 
@@ -16,6 +15,8 @@ pub struct Running {
     pub name: [u8; 16],
     /// The number of times that it was switched.
     pub switches: u64,
+    /// The signals that it blocks: bit n for signal n + 1.
+    pub blocked: u64,
 }
 
 impl Running {
@@ -35,11 +36,15 @@ impl Running {
             tid,
             name: [0; 16],
             switches: 0,
+            blocked: 0,
         };
         for line in status.split(|&byte| byte == b'\n') {
             if let Some(name) = line.strip_prefix(b"Name:\t") {
                 let room = running.name.iter_mut().take(15);
                 room.zip(name).for_each(|(to, &from)| *to = from);
+            }
+            if let Some(mask) = line.strip_prefix(b"SigBlk:\t") {
+                running.blocked = hexadecimal(mask)?;
             }
             // Those that it chose, and those that it did not.
             let switches = (line.strip_prefix(b"voluntary_ctxt_switches:\t"))
@@ -72,7 +77,7 @@ pub fn each(mut visit: impl FnMut(&Running)) {
 }
 
 /// Visits the names in a folder.
-fn each_name(folder: usize, mut visit: impl FnMut(&[u8])) {
+pub fn each_name(folder: usize, mut visit: impl FnMut(&[u8])) {
     /// The offsets of a record's length and of its name.
     const LENGTH: usize = 16;
     const NAME: usize = 19;
@@ -106,6 +111,16 @@ fn each_name(folder: usize, mut visit: impl FnMut(&[u8])) {
 #[repr(C, align(8))]
 struct Records([u8; 4096]);
 
+/// A number of sixteen digits at most.
+pub fn hexadecimal(digits: &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for &digit in digits {
+        let digit = char::from(digit).to_digit(16)?;
+        number = number << 4 | u64::from(digit);
+    }
+    (1..=16).contains(&digits.len()).then_some(number)
+}
+
 fn number(digits: &[u8]) -> Option<u32> {
     let mut number: u32 = 0;
     for &digit in digits {
@@ -116,7 +131,7 @@ fn number(digits: &[u8]) -> Option<u32> {
 }
 
 /// Opens a file while `f` runs.
-fn with_file<T>(path: &CStr, f: impl FnOnce(usize) -> Option<T>) -> Option<T> {
+pub fn with_file<T>(path: &CStr, f: impl FnOnce(usize) -> Option<T>) -> Option<T> {
     // SAFETY: the path ends in a NUL.
     let file = unsafe {
         let here = libc::AT_FDCWD as usize;
@@ -131,8 +146,19 @@ fn with_file<T>(path: &CStr, f: impl FnOnce(usize) -> Option<T>) -> Option<T> {
     result
 }
 
+/// Reads where a link leads. Returns the number of bytes.
+pub fn read_link(path: &CStr, room: &mut [u8]) -> Option<usize> {
+    // SAFETY: the path ends in a NUL, and the kernel writes no more than there is room for.
+    let read = unsafe {
+        let here = libc::AT_FDCWD as usize;
+        let (path, place) = (path.as_ptr() as usize, room.as_mut_ptr() as usize);
+        sys::call(libc::SYS_readlinkat, [here, path, place, room.len(), 0, 0])
+    };
+    usize::try_from(read).ok()
+}
+
 /// Reads the beginning of a file. Returns the number of bytes.
-fn read(file: usize, room: &mut [u8]) -> Option<usize> {
+pub fn read(file: usize, room: &mut [u8]) -> Option<usize> {
     // SAFETY: the descriptor is open, and the kernel writes no more than there is room for.
     let read = unsafe {
         let place = room.as_mut_ptr() as usize;
@@ -167,14 +193,17 @@ mod tests {
         let one = found.iter().find(|running| running.tid == tid).unwrap();
         assert_eq!(&one.name, b"a long (name) o\0");
         assert!(one.switches > 0);
-        let here = found.iter().filter(|running| running.tid == sys::thread_id());
+        let here = found
+            .iter()
+            .filter(|running| running.tid == sys::thread_id());
         assert_eq!(here.count(), 1);
     }
 
     #[test]
     fn a_status_that_is_cut_is_no_thread_or_a_thread() {
-        let status = b"Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t30\n";
-        assert_eq!(Running::parse(7, status).unwrap().switches, 42);
+        let status = b"Name:\tx\nSigBlk:\tfffffffe7ffbfeff\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t30\n";
+        let whole = Running::parse(7, status).unwrap();
+        assert_eq!((whole.switches, whole.blocked), (42, 0xFFFF_FFFE_7FFB_FEFF));
         for end in 0..status.len() {
             let cut = Running::parse(7, &status[..end]);
             assert!(cut.is_none_or(|running| running.switches <= 42));

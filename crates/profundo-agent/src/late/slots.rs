@@ -51,7 +51,11 @@ impl Functions {
         symbols::with_own(|own| {
             own.each_export(|name, ours| {
                 if let Some(place) = functions.all.get_mut(functions.count) {
-                    *place = Function { name, ours, next: 0 };
+                    *place = Function {
+                        name,
+                        ours,
+                        next: 0,
+                    };
                     functions.count += 1;
                 }
             });
@@ -254,7 +258,12 @@ impl Opened {
 fn protect((start, end): (usize, usize), protection: i32) -> bool {
     let length = end.saturating_sub(start);
     // SAFETY: pages of data of a loaded file; only the right to write to them changes.
-    unsafe { sys::call(libc::SYS_mprotect, [start, length, protection as usize, 0, 0, 0]) == 0 }
+    unsafe {
+        sys::call(
+            libc::SYS_mprotect,
+            [start, length, protection as usize, 0, 0, 0],
+        ) == 0
+    }
 }
 
 /// True if a page may be written to. Its contents are not touched.

@@ -70,6 +70,14 @@ pub fn exchange(signal: c_int, new: Option<Action>) -> Action {
         next_symbols::set_errno(error);
     }
     CHANGING.with(|| {
+        if !has_ours(signal) {
+            // The agent has left meanwhile.
+            let before = current(signal);
+            if let Some(new) = new {
+                set(signal, new.to_libc());
+            }
+            return before.map_or(Action::DEFAULT, |before| Action::from_libc(&before));
+        }
         let before = urgent::believed(signal);
         if let Some(new) = new {
             urgent::believe(signal, new);
@@ -132,9 +140,25 @@ pub fn withdraw(are_clocks_stopped: bool) {
             if !are_clocks_stopped && !action.is_function() && signal != libc::SIGURG {
                 action.handler = libc::SIG_IGN;
             }
-            set(signal, action.to_libc());
+            take_back(signal, action);
         }
     });
+}
+
+/// Sets the program's own action for a signal. One of our clocks may still be pending for a thread
+/// that blocks it: an action that ignores a signal removes those.
+pub fn take_back(signal: c_int, action: Action) {
+    if !action.is_function() {
+        let mut ignores = action;
+        ignores.handler = libc::SIG_IGN;
+        set(signal, ignores.to_libc());
+    }
+    set(signal, action.to_libc());
+}
+
+/// Calls `f` while no action changes.
+pub fn alone<T>(f: impl FnOnce() -> T) -> T {
+    CHANGING.with(f)
 }
 
 /// Before the program becomes another one, which inherits ignored signals, but no handlers. Returns

@@ -16,7 +16,7 @@ use profundo_probe::urgent::{self, Action};
 
 use crate::home::{Whose, home};
 use crate::next_symbols;
-use crate::signals::answer;
+use crate::signals::{actions, answer};
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
@@ -99,13 +99,12 @@ pub fn leave() {
         return;
     }
     let is_sure = give_up();
-    INSTALLED.store(false, Ordering::Relaxed);
-    let mut action = urgent::believed(libc::SIGTRAP);
-    if !is_sure && !action.is_function() {
-        action.handler = libc::SIG_IGN;
-    }
-    if let Some(sigaction) = next_symbols::sigaction() {
-        // SAFETY: the action is ours.
-        unsafe { sigaction(libc::SIGTRAP, &action.to_libc(), ptr::null_mut()) };
-    }
+    actions::alone(|| {
+        INSTALLED.store(false, Ordering::Relaxed);
+        let mut action = urgent::believed(libc::SIGTRAP);
+        if !is_sure && !action.is_function() {
+            action.handler = libc::SIG_IGN;
+        }
+        actions::take_back(libc::SIGTRAP, action);
+    });
 }

@@ -10,8 +10,8 @@ use core::ffi::{CStr, c_int, c_void};
 use core::slice;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-pub use object::{Found, Object, Slot};
 use object::object;
+pub use object::{Found, Object, Slot};
 
 /// A defined symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -327,4 +327,3 @@ fn old_hash(name: &CStr) -> u32 {
         (hash ^ (high >> 24)) & !high
     })
 }
-

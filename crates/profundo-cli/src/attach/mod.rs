@@ -72,8 +72,9 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     let mut writer = writer.labels(&recording.labels);
     let begun = match (&mut entered, &agent) {
         (Some(entered), Some(agent)) => entered.begin(&mut recorder, agent),
-        _ => (recorder.attach_all(pid, others, &mut |event| writer.event(event)))
-            .map_err(Into::into),
+        _ => {
+            (recorder.attach_all(pid, others, &mut |event| writer.event(event))).map_err(Into::into)
+        }
     };
     if let Err(error) = begun {
         writer.discard();

@@ -45,6 +45,7 @@
 mod calls;
 mod collections;
 mod control;
+mod masks;
 mod native_calls;
 mod request;
 mod ring;
@@ -62,6 +63,7 @@ pub use control::{
     Control, CopyNote, Farewell, MAX_COPIES, MAX_DEFERRED, MAX_FAREWELLS, MAX_RINGS, RingEntry,
     SessionState, UNANSWERED, engine, entry_state, memory_kind, trace_flag,
 };
+pub use masks::{Answer, MASKS, MaskChange, MaskChanges};
 pub use ring::{
     CHUNKS, COMMAND_BYTES, Ends, ForeignModule, Header, LISTED, Listings, MemoryCounts, RECORDS,
     Ring, Silence, ring_state, start_kind, trap_state,
@@ -69,7 +71,8 @@ pub use ring::{
 
 pub use native_calls::{Tallies, tallies_moment, tallies_state};
 pub use request::{
-    ENTER_SYMBOL, LEAVE_SYMBOL, Outlet, REQUEST_SYMBOL, Request, refusal, request_flag, request_state, way, wish,
+    ENTER_SYMBOL, LEAVE_SYMBOL, MASKED_SYMBOL, Outlet, REQUEST_SYMBOL, Request, refusal,
+    request_flag, request_state, way, wish,
 };
 pub use search::{Search, search_state};
 pub use stacks::{

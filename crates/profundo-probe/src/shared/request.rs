@@ -13,6 +13,8 @@ pub const REQUEST_SYMBOL: &str = "profundo_door_1";
 /// shared memory changes.
 pub const ENTER_SYMBOL: &str = "profundo_enter_1";
 /// See [`ENTER_SYMBOL`].
+pub const MASKED_SYMBOL: &str = "profundo_masked_1";
+/// See [`ENTER_SYMBOL`].
 pub const LEAVE_SYMBOL: &str = "profundo_leave_1";
 
 /// The values of [`Request::state`].

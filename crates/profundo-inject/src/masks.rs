@@ -1,0 +1,40 @@
+//! The masks of signals of a program's threads, which the command changes for the agent while it
+//! holds them, one after the other.
+
+use profundo_linux::proc;
+use profundo_probe::shared::MaskChange;
+use profundo_process::reading::Stopper;
+
+use super::ptrace::request;
+use super::steps::waits_in_vain;
+
+const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
+const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
+
+/// Changes masks. A thread that has ended, or has changed its mask meanwhile, is left alone; so is
+/// one in a call that would fail if it was held.
+pub(super) fn change(pid: u32, changes: &[MaskChange]) {
+    let mut stopper = Stopper::default();
+    stopper.has_some_patience = true;
+    for change in changes {
+        let tid = change.tid;
+        if !proc::has_thread(pid, tid) || waits_in_vain(pid, tid) {
+            continue;
+        }
+        let Ok(held) = stopper.hold_in_any_state(pid, tid) else {
+            continue;
+        };
+        let mut mask = 0_u64;
+        let place = (&raw mut mask) as usize;
+        if request(held.tid(), PTRACE_GETSIGMASK, 8, place).is_ok() && mask == change.before {
+            let after = change.after;
+            let _ = request(
+                held.tid(),
+                PTRACE_SETSIGMASK,
+                8,
+                (&raw const after) as usize,
+            );
+        }
+        held.resume();
+    }
+}
