@@ -20,7 +20,7 @@ use crate::inject::early;
 use crate::interpose::memory::copies;
 use crate::interpose::shell;
 use crate::signals::pending::{self, Undo};
-use crate::signals::{actions, claims, timers, traps};
+use crate::signals::{actions, claims, timers, traps, waiting};
 use crate::{calls, deferral, left, memory, python, session, symbols, threads, usage, waits};
 
 /// The step of a part at each moment. `None`: nothing.
@@ -80,6 +80,19 @@ struct Leaving {
     has_clock: bool,
     /// True if no clock sends a signal any more, for certain.
     are_clocks_stopped: bool,
+    /// The signals of ours that wait for a thread which blocks them.
+    pending: u64,
+}
+
+impl Leaving {
+    /// Waits until the signals that were sent have arrived. A program that restricts its system calls
+    /// is left at once.
+    fn note_pending(&mut self) -> u64 {
+        if symbols::is_late() {
+            self.pending = waiting::await_arrival();
+        }
+        self.pending
+    }
 }
 
 impl Part {
@@ -158,7 +171,7 @@ static PARTS: [Part; 17] = [
     // SIGTRAP.
     Part {
         begin: Some(|_| traps::install()),
-        before_leaving: Some(|_| traps::leave()),
+        before_leaving: Some(|leaving| traps::leave(|| leaving.note_pending())),
         ..Part::NOTHING
     },
     // Unwind tables.
@@ -253,7 +266,7 @@ static PARTS: [Part; 17] = [
         begin: Some(|_| actions::install()),
         before_exec: Some(|exec| exec.changed = actions::before_exec()),
         after_exec: Some(|exec| actions::after_exec(exec.changed)),
-        leave: Some(|leaving| actions::withdraw(leaving.are_clocks_stopped)),
+        leave: Some(|leaving| actions::withdraw(leaving.are_clocks_stopped, leaving.pending)),
         ..Part::NOTHING
     },
     // The thread's slot and its record.
@@ -344,6 +357,7 @@ pub fn leave(home: Home, has_clock: bool) {
         home,
         has_clock,
         are_clocks_stopped: false,
+        pending: 0,
     };
     each!(before_leaving(&mut leaving));
     left::set();

@@ -7,17 +7,18 @@
 //! library. [`profundo_leave_1`] takes all of it back. The library itself stays, and the places of
 //! its memory: a thread may be in the middle of one of our functions. It may come in again.
 
+mod masks;
 pub mod running;
-mod signals;
 mod slots;
 
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use profundo_probe::shared::{Answer, Control, MaskChanges, Ring, SessionState, start_kind};
-use profundo_probe::{sys, urgent};
+use profundo_probe::{hidden, sys, urgent};
 
 use crate::home::{self, Home, home};
+use crate::signals::{claims, sent};
 use crate::{
     command, deferred, ends, files, fork, hello, leave, left, lifecycle, next_symbols, process,
     session, start, symbols, threads,
@@ -63,6 +64,26 @@ pub extern "C" fn profundo_masked_1() {
     });
 }
 
+/// Is about to leave the session: no clock sends a signal any more, and the threads whose masks have
+/// less than the program believes are written to `answer`. The command has closed its clocks.
+///
+/// # Safety
+/// `answer` is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn profundo_fall_silent_1(answer: *const Answer) {
+    // SAFETY: the caller vouches.
+    let answer = unsafe { &*answer };
+    let result = alone(|| {
+        if let Some(home) = home().filter(|home| home.records()) {
+            claims::send_nothing(home);
+            hidden::reveal(u64::MAX);
+            masks::block_again(&answer.masks);
+        }
+        0
+    });
+    answer.result.store(result, Ordering::Release);
+}
+
 /// Leaves the session. The command sends no signals any more. The result is written to `answer`.
 ///
 /// # Safety
@@ -72,7 +93,7 @@ pub unsafe extern "C" fn profundo_leave_1(answer: *const Answer) {
     // SAFETY: the caller vouches.
     let answer = unsafe { &*answer };
     let result = alone(|| {
-        leave_now(Some(&answer.masks));
+        leave_now();
         0
     });
     answer.result.store(result, Ordering::Release);
@@ -100,7 +121,7 @@ fn enter(directory: &[u8], agent: &[u8], masks: &MaskChanges) -> Result<(), c_in
     }
     if home().is_some_and(Home::records) {
         // A command that was killed has left the agent behind.
-        leave_now(None);
+        leave_now();
     }
     let began = hello::cpu_time();
     symbols::set_late();
@@ -114,14 +135,15 @@ fn enter(directory: &[u8], agent: &[u8], masks: &MaskChanges) -> Result<(), c_in
     }
     let home = take_home(control)?;
     left::clear();
+    sent::begin_anew();
     // Before our handlers: from here on the program's calls about them are ours to answer.
     slots::take();
     lifecycle::begin(control, home, false);
-    signals::leave_used();
+    masks::leave_used();
     deferred::await_answer_later();
     hello::introduce(home, start_kind::LATE, |home| {
         running::each(|thread| {
-            signals::let_in(thread, masks);
+            masks::let_in(thread, masks);
             threads::enter_other(home, thread);
         });
     });
@@ -159,13 +181,10 @@ fn take_home(control: &'static Control) -> Result<Home, c_int> {
     Ok(home)
 }
 
-fn leave_now(masks: Option<&MaskChanges>) {
+fn leave_now() {
     let Some(home) = home().filter(|home| home.records()) else {
         return;
     };
-    if let Some(masks) = masks {
-        signals::block_again(masks);
-    }
     leave::leave(true);
     // After our handlers: until then the program's calls about them are ours to answer.
     slots::give_back();

@@ -17,6 +17,8 @@ pub struct Running {
     pub switches: u64,
     /// The signals that it blocks: bit n for signal n + 1.
     pub blocked: u64,
+    /// The signals that wait for it, or for any thread.
+    pub pending: u64,
 }
 
 impl Running {
@@ -37,6 +39,7 @@ impl Running {
             name: [0; 16],
             switches: 0,
             blocked: 0,
+            pending: 0,
         };
         for line in status.split(|&byte| byte == b'\n') {
             if let Some(name) = line.strip_prefix(b"Name:\t") {
@@ -45,6 +48,11 @@ impl Running {
             }
             if let Some(mask) = line.strip_prefix(b"SigBlk:\t") {
                 running.blocked = hexadecimal(mask)?;
+            }
+            let pending =
+                (line.strip_prefix(b"SigPnd:\t")).or_else(|| line.strip_prefix(b"ShdPnd:\t"));
+            if let Some(pending) = pending {
+                running.pending |= hexadecimal(pending)?;
             }
             // Those that it chose, and those that it did not.
             let switches = (line.strip_prefix(b"voluntary_ctxt_switches:\t"))

@@ -129,7 +129,10 @@ pub fn exchange_handler(signal: c_int, handler: Handler, flags: c_int) -> Handle
 
 /// Removes our handlers: each signal has the program's own action from here on. Where clocks may
 /// still send one, it is ignored.
-pub fn withdraw(are_clocks_stopped: bool) {
+///
+/// A signal of `pending` may be a tick that waits for a thread which blocks it. Its handler stays: it
+/// drops ours, and passes on all others.
+pub fn withdraw(are_clocks_stopped: bool, pending: u64) {
     CHANGING.with(|| {
         sent::set_installed(false);
         hidden::reveal(u64::MAX);
@@ -140,20 +143,11 @@ pub fn withdraw(are_clocks_stopped: bool) {
             if !are_clocks_stopped && !action.is_function() && signal != libc::SIGURG {
                 action.handler = libc::SIG_IGN;
             }
-            take_back(signal, action);
+            if pending & bit(signal) == 0 {
+                set(signal, action.to_libc());
+            }
         }
     });
-}
-
-/// Sets the program's own action for a signal. One of our clocks may still be pending for a thread
-/// that blocks it: an action that ignores a signal removes those.
-pub fn take_back(signal: c_int, action: Action) {
-    if !action.is_function() {
-        let mut ignores = action;
-        ignores.handler = libc::SIG_IGN;
-        set(signal, ignores.to_libc());
-    }
-    set(signal, action.to_libc());
 }
 
 /// Calls `f` while no action changes.

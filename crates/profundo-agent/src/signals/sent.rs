@@ -1,6 +1,6 @@
 //! The signal that the clocks send, and the flag that there are handlers for it.
 
-use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering, fence};
 
 use profundo_probe::hidden::{self, ASKED, bit};
 
@@ -13,9 +13,17 @@ pub fn sent() -> i32 {
     SENT.load(Ordering::Acquire)
 }
 
+/// True if the agent leaves, and no clock is to send a signal any more.
+static IS_SILENT: AtomicBool = AtomicBool::new(false);
+
 /// Uses the first signal that may be hidden.
 pub fn choose() {
     SENT.store(first_hidden(), Ordering::Release);
+    // Another thread may have begun to leave: either it sees this signal, or it is seen here.
+    fence(Ordering::SeqCst);
+    if IS_SILENT.load(Ordering::Relaxed) {
+        SENT.store(0, Ordering::Release);
+    }
 }
 
 fn first_hidden() -> i32 {
@@ -26,7 +34,14 @@ fn first_hidden() -> i32 {
 
 /// From here on the clocks send no signal.
 pub fn send_nothing() {
+    IS_SILENT.store(true, Ordering::Relaxed);
+    fence(Ordering::SeqCst);
     SENT.store(0, Ordering::Release);
+}
+
+/// The clocks may send signals again.
+pub fn begin_anew() {
+    IS_SILENT.store(false, Ordering::Relaxed);
 }
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);

@@ -94,17 +94,25 @@ pub fn before_trace() {
 
 /// The agent leaves the process, which may not even return from a handler soon. The signal of a
 /// clock that still runs is ignored, if the program has no handler.
-pub fn leave() {
+///
+/// `pending`: the signals of ours that wait for a thread which blocks them. Its handler stays then.
+pub fn leave(pending: impl FnOnce() -> u64) {
     if !is_lent() {
         return;
     }
     let is_sure = give_up();
+    let pending = pending();
     actions::alone(|| {
         INSTALLED.store(false, Ordering::Relaxed);
         let mut action = urgent::believed(libc::SIGTRAP);
         if !is_sure && !action.is_function() {
             action.handler = libc::SIG_IGN;
         }
-        actions::take_back(libc::SIGTRAP, action);
+        if pending & hidden::bit(libc::SIGTRAP) == 0
+            && let Some(sigaction) = next_symbols::sigaction()
+        {
+            // SAFETY: the action is ours.
+            unsafe { sigaction(libc::SIGTRAP, &action.to_libc(), ptr::null_mut()) };
+        }
     });
 }

@@ -15,6 +15,8 @@ pub const ENTER_SYMBOL: &str = "profundo_enter_1";
 /// See [`ENTER_SYMBOL`].
 pub const MASKED_SYMBOL: &str = "profundo_masked_1";
 /// See [`ENTER_SYMBOL`].
+pub const FALL_SILENT_SYMBOL: &str = "profundo_fall_silent_1";
+/// See [`ENTER_SYMBOL`].
 pub const LEAVE_SYMBOL: &str = "profundo_leave_1";
 
 /// The values of [`Request::state`].
