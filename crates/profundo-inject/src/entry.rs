@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use profundo_linux::sys;
 use profundo_permits::may_be_read;
-use profundo_probe::shared::{Answer, ENTER_SYMBOL, FALL_SILENT_SYMBOL, LEAVE_SYMBOL, MASKED_SYMBOL, MaskChange};
+use profundo_probe::shared::{
+    Answer, ENTER_SYMBOL, FALL_SILENT_SYMBOL, LEAVE_SYMBOL, MASKED_SYMBOL, MaskChange,
+};
 
 use super::ROOM;
 use super::borrowed::Borrowed;
@@ -120,87 +122,6 @@ impl<'a> Entry<'a> {
             })?;
             masks::change(pid, &masks);
         }
-        Ok(())
-    }
-
-    /// The longest time for which a thread was borrowed.
-    longest: Duration,
-}
-
-impl<'a> Entry<'a> {
-    /// Finds out whether the agent can come into a program. `library`: the bytes of the agent's
-    /// file. `filtered`: also if it restricts its system calls.
-    pub fn of(pid: u32, library: &'a [u8], filtered: bool) -> Result<Self, Refused> {
-        may_be_read(pid).map_err(Refused::Machine)?;
-        if !filtered && has_more_filters(pid) {
-            return Err(Refused::Filtered);
-        }
-        let program = Program::of(pid).ok_or(Refused::Gone)?;
-        if program.is_stopped() {
-            return Err(Refused::Stopped);
-        }
-        let places = Places::of(pid)?;
-        if let Some(name) = places.sanitizer() {
-            return Err(Refused::Sanitized(name));
-        }
-        let Some(instructions) = places.instructions() else {
-            return Err(program.is_another(pid).unwrap_or(Refused::Static));
-        };
-        Ok(Self {
-            pid,
-            library,
-            program,
-            places,
-            instructions,
-            longest: Duration::ZERO,
-        })
-    }
-
-    /// Has the agent enter the session in a directory. Programs that this one executes load the
-    /// agent from the file at `agent`. The recorder answers the agent afterwards.
-    pub fn enter(&mut self, directory: &Path, agent: &Path) -> Result<(), Refused> {
-        let pid = self.pid;
-        let masks = self.in_room(|entry, thread, room| {
-            library::close_left(pid, thread)?;
-            let known = library::function_in(pid, entry.library, ENTER_SYMBOL);
-            let function = match known {
-                Some(function) => function,
-                None => {
-                    let texts = room + DIRECTORY;
-                    library::load(pid, thread, &entry.places, entry.library, texts)?;
-                    library::function_in(pid, entry.library, ENTER_SYMBOL)
-                        .ok_or_else(|| library::no_function(ENTER_SYMBOL))?
-                }
-            };
-            put_path(pid, room + DIRECTORY, directory)?;
-            put_path(pid, room + AGENT, agent)?;
-            let arguments = [room + DIRECTORY, room + AGENT, room + ANSWER];
-            call(pid, thread, function, arguments, room)
-        })?;
-        if masks.is_empty() {
-            return Ok(());
-        }
-        masks::change(pid, &masks);
-        let Some(function) = library::function_in(pid, self.library, MASKED_SYMBOL) else {
-            return Err(library::no_function(MASKED_SYMBOL));
-        };
-        self.in_room(|_, thread, _| {
-            thread.call(function, [0; 3])?;
-            Ok(Vec::new())
-        })?;
-        Ok(())
-    }
-
-    /// Has the agent leave. The recorder has closed its clocks before.
-    pub fn leave(&mut self) -> Result<(), Refused> {
-        let pid = self.pid;
-        let Some(function) = library::function_in(pid, self.library, LEAVE_SYMBOL) else {
-            return Ok(());
-        };
-        let arguments = |room: u64| [room + ANSWER, 0, 0];
-        let masks =
-            self.in_room(|_, thread, room| call(pid, thread, function, arguments(room), room))?;
-        masks::change(pid, &masks);
         Ok(())
     }
 
