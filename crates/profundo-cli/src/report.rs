@@ -18,7 +18,7 @@ use profundo_model::{
 use profundo_report::{
     Allocs, Annotate, Callers, Choices, CountedLines, Exceptions, Format, Functions, Hidden, Io,
     Lines, Listing, Look, Memory, MemoryLines, Neighbours, NextStep, Only, Spread, Stacks,
-    Statprof, Summary, Syscalls, Trace, View, When,
+    Statprof, Summary, Syscalls, ThreadLocals, Trace, View, When,
 };
 
 use crate::input::Input;
@@ -98,6 +98,8 @@ pub struct Shape<'a> {
     is_first: bool,
     /// The functions that `annotate` shows.
     listings: Vec<Listing>,
+    /// The variables that `stacks` shows.
+    locals: Vec<ThreadLocals>,
 }
 
 impl<'a> Shape<'a> {
@@ -110,6 +112,7 @@ impl<'a> Shape<'a> {
             filter: view.filter(),
             is_first: false,
             listings: Vec::new(),
+            locals: Vec::new(),
         };
         match name {
             None if what.wants_name() => {
@@ -163,9 +166,12 @@ impl<'a> Shape<'a> {
         Ok(self)
     }
 
-    /// One stack of each thread.
-    pub fn stacks(view: &'a ViewOptions) -> Self {
-        Self::new(What::Stacks, None, view)
+    /// One stack of each thread, with these variables.
+    pub fn stacks(view: &'a ViewOptions, locals: Vec<ThreadLocals>) -> Self {
+        Self {
+            locals,
+            ..Self::new(What::Stacks, None, view)
+        }
     }
 
     /// The first report on a recording: with the recording's path, and commands to try next.
@@ -309,7 +315,7 @@ impl<'a> Shape<'a> {
             }
             What::Spread => write_view!(self.spread()),
             What::Statprof => write_view!(Statprof::new()),
-            What::Stacks => write_view!(Stacks::new()),
+            What::Stacks => write_view!(Stacks::new().locals(self.locals.clone())),
             What::Tree => write_view!(self.library_report(Format::Tree)),
             What::Flat => write_view!(self.library_report(Format::Flat)),
         }

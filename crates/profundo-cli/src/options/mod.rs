@@ -171,12 +171,34 @@ pub struct Attach {
     #[arg(long, conflicts_with_all = ["duration", "rate", "max_size"])]
     pub dump: bool,
     #[command(flatten)]
+    pub locals: LocalsOptions,
+    #[command(flatten)]
     pub recording: Attached,
     /// What to print at the end
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
     pub format: Option<What>,
     #[command(flatten)]
     pub view: ViewOptions,
+}
+
+impl Attach {
+    fn misfit(&self) -> Option<String> {
+        if self.locals.locals && !self.dump {
+            return Some("`--locals` shows variables at one moment: it goes with `--dump`".into());
+        }
+        self.view.misfit(self.format.unwrap_or_default())
+    }
+}
+
+// Which variables are shown.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct LocalsOptions {
+    /// Show the local variables of Python frames, with their types, numbers and lengths
+    #[arg(long)]
+    pub locals: bool,
+    /// Show texts and bytes in variables, too, except those that look like secrets
+    #[arg(long, requires = "locals")]
+    pub values: bool,
 }
 
 // Which processes are looked at.
@@ -220,8 +242,10 @@ pub struct Peek {
     pub rate: f64,
     /// Have the program print it itself: only one that was made with the library `profundo` and has
     /// installed its peek
-    #[arg(long, conflicts_with_all = ["duration", "rate", "format"])]
+    #[arg(long, conflicts_with_all = ["duration", "rate", "format", "locals"])]
     pub signal: bool,
+    #[command(flatten)]
+    pub locals: LocalsOptions,
     /// What to print at the end
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
     pub format: Option<What>,
@@ -336,7 +360,7 @@ impl Arguments {
     pub fn misfit(&self) -> Option<String> {
         match &self.verb {
             Verb::Run(run) => run.view.misfit(run.format.unwrap_or_default()),
-            Verb::Attach(attach) => attach.view.misfit(attach.format.unwrap_or_default()),
+            Verb::Attach(attach) => attach.misfit(),
             Verb::Peek(peek) => peek.view.misfit(peek.format.unwrap_or_default()),
             Verb::Trace(trace) => (trace.misfit()).or_else(|| trace.view.misfit(trace.what())),
             Verb::Report(report) => report.view.misfit(report.asked().ok()?.what),

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use profundo_analysis::measured;
-use profundo_model::{Measure, Profile};
+use profundo_model::{LocationKind, Measure, Profile, Sample};
 use profundo_report::{
     Allocs, Callers, Check, Checklist, Choices, CountedLines, Exceptions, Filter, Format,
     Functions, GroupBy, Io, Lines, Mark, Memory, MemoryLines, Mend, Report, Spread, Stacks,
-    Statprof, Summary, Syscalls, Trace, View,
+    Statprof, Summary, Syscalls, ThreadLocals, Trace, View,
 };
 use serde_json::Value;
 
@@ -18,6 +18,7 @@ use crate::fixture::app;
 use crate::merged::merged;
 use crate::mixed::{crowd, growing, metered, python, reading, rust, waiting};
 use crate::traced::{counted_lines, lines_once};
+use crate::views::locals_of;
 
 /// The definitions of the page, by name: a line that repeats a name goes on with it.
 #[derive(Debug)]
@@ -127,6 +128,20 @@ impl Schema {
     }
 }
 
+/// Variables of every Python frame.
+fn locals(profile: &Profile) -> Vec<ThreadLocals> {
+    let of_sample = |sample: &Sample| {
+        let thread = profile.threads.get(sample.thread);
+        let kinds = profile.stacks.locations(sample.stack);
+        let kinds = kinds.map(|location| profile.locations.get(location).kind);
+        let frames = kinds.filter(|kind| matches!(kind, LocationKind::Python { .. }));
+        let frames = vec![&[("a", "int", "1"), ("b", "", "<unreadable>")][..]; frames.count()];
+        let pid = profile.processes[thread.process.index()].pid;
+        locals_of(pid, thread.tid, &frames)
+    };
+    profile.samples.iter().map(of_sample).collect()
+}
+
 /// Every report on a profile, in every variation that changes its members.
 fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
     let choices = || choices.clone();
@@ -159,6 +174,10 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
             .group_by(GroupBy::Thread)
             .json(profile),
         Stacks::new().choices(choices()).json(profile),
+        Stacks::new()
+            .locals(locals(profile))
+            .choices(choices())
+            .json(profile),
         Callers::new("main").choices(choices()).json(profile),
         Callers::callees_of("main").choices(choices()).json(profile),
         Callers::both("nobody").choices(choices()).json(profile),
