@@ -48,7 +48,7 @@ Point = collections.namedtuple("Point", "x y")
 
 
 def large(number):
-    digits = "%.2e" % decimal.Decimal(number)
+    digits = format(decimal.Decimal(number), ".2e")
     return "about %s, %d bits" % (digits.replace("+", ""), abs(number).bit_length())
 
 
@@ -302,7 +302,11 @@ def generators():
         yield wait()
 
     async def coroutine(awaited):
-        expect("coroutine", awaited=["argument", "bool", "True"])
+        expect(
+            "coroutine",
+            awaited=["argument", "bool", "True"],
+            generator=["outer", "function", "generators.<locals>.generator"],
+        )
         list(generator(1))
 
     try:
