@@ -156,6 +156,8 @@ def containers():
         grown.append(number)
     one, empty, point = (1,), (), Point(1, 2)
     mixed, counted = {"a": 1, 2: 3.5}, dict.fromkeys(range(70000), 0)
+    no_names, cleared = {}, {1: 2}
+    cleared.clear()
     removed = {"a": 1, "b": 2}
     del removed["a"]
     attributes, mine = vars(Order()), Mine(a=1)
@@ -184,6 +186,8 @@ def containers():
         point=[local, "__main__.Point", "2 items: (1, 2)"],
         mixed=[local, "dict", "2 items: {'a': 1, 2: 3.5}"],
         counted=[local, "dict", "70000 items: {0: 0, 1: 0, 2: 0, 3: 0, 4: 0, \u2026}"],
+        no_names=[local, "dict", "0 items: {}"],
+        cleared=[local, "dict", "0 items: {}"],
         removed=[local, "dict", "1 item: {'b': 2}"],
         attributes=[local, "dict", "2 items: {'number': 1, 'price': 2.5}"],
         mine=[local, "__main__.Mine", "1 item: {'a': 1}"],

@@ -139,8 +139,9 @@ impl Pairs {
         let keys = pointer(memory, heads[1])?;
         let values = memory.word(object.wrapping_add(dict::VALUES))?;
         let entries = keys_table(layout, memory, keys)?;
+        // The entries of a dictionary that never had any are not aligned.
         let is_aligned = entries.key(0).is_multiple_of(8) && values.is_multiple_of(8);
-        is_aligned.then_some(Self {
+        (is_aligned || entries.count == 0).then_some(Self {
             count,
             entries,
             values,

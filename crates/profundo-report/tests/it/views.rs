@@ -150,7 +150,35 @@ fn variables_stand_below_their_frames() {
             .locals(locals.into())
             .look(look())
             .render(&profile),
-        expect![[r#""#]],
+        expect![[r#"
+            Process 4711: python3 confidence.py 600000  CPython 3.12.1
+
+            Thread 1 MainThread (tid 4711): runs
+                pause  confidence.py:12
+                    seconds  float  0.5
+                    a_name_longer_than_any_column  int  1
+                    long     str    xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+                    gone            <unreadable>
+                <module>  confidence.py:60
+                    [not read]
+            Thread 1 MainThread (tid 4711): waits
+                [sleeps]
+                pause  confidence.py:12
+                    seconds  float  0.5
+                    a_name_longer_than_any_column  int  1
+                    long     str    xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+                    gone            <unreadable>
+                <module>  confidence.py:60
+                    [not read]
+            Thread 2 worker (tid 4712): waits
+                [waits for the lock at 0x7f0000001000]
+                worker  confidence.py:17
+                <module>  confidence.py:60
+            Thread 2 worker (tid 4712): waits
+                [reads /tmp/fifo]
+                worker  confidence.py:19
+                <module>  confidence.py:60
+        "#]],
     );
 }
 

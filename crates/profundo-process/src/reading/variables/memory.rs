@@ -5,10 +5,13 @@ use profundo_linux::sys;
 
 use crate::reading::PageMemory;
 
+/// The size of a word.
+const WORD: usize = 8;
+
 /// Memory that may change while it is read.
 pub trait Live: Memory {
-    /// A word as it is now, and not as it was when its page was fetched.
-    fn now(&mut self, address: u64) -> Option<u64>;
+    /// Whether all of these words are there now, and not only when their pages were fetched.
+    fn has_still(&mut self, words: &[(u64, u64)]) -> bool;
 
     /// Forgets all pages.
     fn forget(&mut self);
@@ -18,10 +21,16 @@ pub trait Live: Memory {
 }
 
 impl Live for PageMemory {
-    fn now(&mut self, address: u64) -> Option<u64> {
-        let mut bytes = [0; 8];
-        let read = sys::read_memory(self.pid(), address, &mut bytes);
-        (read == bytes.len()).then(|| u64::from_le_bytes(bytes))
+    fn has_still(&mut self, words: &[(u64, u64)]) -> bool {
+        /// The largest number of words that the kernel copies at once.
+        const MOST: usize = 1024;
+        words.chunks(MOST).all(|words| {
+            let places: Vec<u64> = words.iter().map(|&(place, _)| place).collect();
+            let mut bytes = vec![0; places.len() * WORD];
+            let read = sys::read_pages(self.pid(), &places, WORD, &mut bytes);
+            let now = bytes.as_chunks().0.iter().copied().map(u64::from_le_bytes);
+            read == bytes.len() && now.eq(words.iter().map(|&(_, word)| word))
+        })
     }
 
     fn forget(&mut self) {

@@ -136,8 +136,12 @@ impl<'a> ObjectReader<'a> {
 
     /// Whether nothing has changed since it was read.
     pub(super) fn is_unchanged(&self, memory: &mut impl Live) -> bool {
-        let mut ways = self.ways.iter();
-        ways.all(|&(address, word)| word.is_some() && memory.now(address) == word)
+        let words: Option<Vec<(u64, u64)>> = self
+            .ways
+            .iter()
+            .map(|&(place, word)| Some((place, word?)))
+            .collect();
+        words.is_some_and(|words| memory.has_still(&words))
     }
 
     /// Reads the object that the pointer at a place leads to.

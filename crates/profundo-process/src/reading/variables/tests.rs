@@ -55,8 +55,9 @@ impl Memory for Copied {
 }
 
 impl Live for Copied {
-    fn now(&mut self, address: u64) -> Option<u64> {
-        self.word(address)
+    fn has_still(&mut self, words: &[(u64, u64)]) -> bool {
+        let mut words = words.iter();
+        words.all(|&(place, word)| self.word(place) == Some(word))
     }
 
     fn forget(&mut self) {}
