@@ -26,6 +26,9 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     if options.dump {
         return dump(options);
     }
+    if options.locals.locals {
+        options::refuse("`--locals` shows variables at one moment: it goes with `--dump`");
+    }
     let what = options.format.unwrap_or_default();
     if what.wants_name() {
         let what = what.name();

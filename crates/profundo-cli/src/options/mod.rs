@@ -181,15 +181,6 @@ pub struct Attach {
     pub view: ViewOptions,
 }
 
-impl Attach {
-    fn misfit(&self) -> Option<String> {
-        if self.locals.locals && !self.dump {
-            return Some("`--locals` shows variables at one moment: it goes with `--dump`".into());
-        }
-        self.view.misfit(self.format.unwrap_or_default())
-    }
-}
-
 // Which variables are shown.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct LocalsOptions {
@@ -360,7 +351,7 @@ impl Arguments {
     pub fn misfit(&self) -> Option<String> {
         match &self.verb {
             Verb::Run(run) => run.view.misfit(run.format.unwrap_or_default()),
-            Verb::Attach(attach) => attach.misfit(),
+            Verb::Attach(attach) => attach.view.misfit(attach.format.unwrap_or_default()),
             Verb::Peek(peek) => peek.view.misfit(peek.format.unwrap_or_default()),
             Verb::Trace(trace) => (trace.misfit()).or_else(|| trace.view.misfit(trace.what())),
             Verb::Report(report) => report.view.misfit(report.asked().ok()?.what),

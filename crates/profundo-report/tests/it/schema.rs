@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use crate::allocs::{exact_memory, memory};
 use crate::fixture::app;
+use crate::locals::locals_of;
 use crate::merged::merged;
 use crate::mixed::{crowd, growing, metered, python, reading, rust, waiting};
 use crate::traced::{counted_lines, lines_once};
-use crate::views::locals_of;
 
 /// The definitions of the page, by name: a line that repeats a name goes on with it.
 #[derive(Debug)]

@@ -1,3 +1,5 @@
+//! Objects as texts, with and without the contents of texts.
+
 use super::*;
 use profundo_process::reading::Integer;
 

@@ -154,10 +154,12 @@ fn read_object(layout: &Layout, memory: &mut impl Live, variable: &Variable) -> 
     loop {
         let mut reader = ObjectReader::new(layout);
         object = reader.read(memory, variable.place, address);
-        if reader.is_unchanged(memory) {
+        tries -= 1;
+        let is_unchanged = reader.is_unchanged(memory);
+        // What has just been freed may have been replaced by something at the same address.
+        if is_unchanged && (tries == 0 || !reader.has_lost) {
             return object;
         }
-        tries -= 1;
         if tries == 0 {
             break;
         }

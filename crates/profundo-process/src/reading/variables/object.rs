@@ -44,7 +44,7 @@ pub struct Beginning {
 /// An integer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Integer {
-    /// All of it.
+    /// The number itself.
     Whole(i128),
     /// A large one, by its size.
     Large {
@@ -122,6 +122,8 @@ impl Object {
 /// Reads an object and those that it holds.
 pub(super) struct ObjectReader<'a> {
     layout: &'a Layout,
+    /// Whether something could not be read.
+    pub(super) has_lost: bool,
     /// The places that led to objects and their contents, with the words there.
     ways: Vec<(u64, Option<u64>)>,
 }
@@ -130,6 +132,7 @@ impl<'a> ObjectReader<'a> {
     pub(super) fn new(layout: &'a Layout) -> Self {
         Self {
             layout,
+            has_lost: false,
             ways: Vec::new(),
         }
     }
@@ -152,11 +155,13 @@ impl<'a> ObjectReader<'a> {
 
     fn at_depth(&mut self, memory: &mut impl Live, address: u64, depth: usize) -> Object {
         let Some(class) = Class::of(self.layout, memory, address) else {
+            self.has_lost = true;
             return Object::unreadable(address);
         };
         let name = class_name(self.layout, memory, &class);
         let kind = class.kind(memory);
         let value = self.value(memory, address, kind, depth);
+        self.has_lost |= value.is_none();
         Object {
             class: name.unwrap_or_default(),
             address,
