@@ -162,7 +162,7 @@ pub fn stacks_of(
     let read = recorder.read_every_thread(asked.locals, &mut |event| ingest.event(event));
     if asked.locals && read.is_empty() {
         bail!(
-            "{} {} no Python frames, and `--locals` shows the variables of those alone",
+            "{} {} no Python frames that can be read, so `--locals` has nothing to show",
             processes_named(pid, others),
             if others.is_empty() { "has" } else { "have" }
         );
