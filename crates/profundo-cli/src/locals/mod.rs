@@ -34,7 +34,7 @@ fn of_frame(shower: &Shower, frame: &FrameVariables) -> FrameLocals {
         variables: variables.map(|variable| local(shower, variable)).collect(),
         missing: frame.missing.map(|missing| match missing {
             Missing::Moved => "not read: the thread went on meanwhile",
-            Missing::Late => "not read: that would have taken too long",
+            Missing::Late => "not read from here on: that would have taken too long",
             Missing::Unreadable => "variables that cannot be read",
             Missing::Many => "more variables",
         }),

@@ -87,8 +87,13 @@ pub(super) fn of_places<'a>(
     found
 }
 
-/// Writes the variables of a frame.
-pub(super) fn write(page: &mut Page<'_>, frame: &FrameLocals) -> io::Result<()> {
+/// Writes the variables of a frame. The reason why some are missing is not written again where it
+/// is that of the frame before.
+pub(super) fn write(
+    page: &mut Page<'_>,
+    frame: &FrameLocals,
+    before: Option<&FrameLocals>,
+) -> io::Result<()> {
     /// Columns before a variable; frames have four.
     const BEFORE: usize = 8;
     /// The widest names that others are aligned to.
@@ -114,7 +119,8 @@ pub(super) fn write(page: &mut Page<'_>, frame: &FrameLocals) -> io::Result<()> 
         line.truncate(page.columns);
         page.line(&mut line)?;
     }
-    if let Some(why) = frame.missing {
+    let said = before.and_then(|before| before.missing);
+    if let Some(why) = frame.missing.filter(|_| frame.missing != said) {
         line.push_spaces(BEFORE);
         line.push_fmt(format_args!("[{why}]"), GRAY);
         page.line(&mut line)?;

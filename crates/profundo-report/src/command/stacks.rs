@@ -109,6 +109,7 @@ impl View for Stacks {
             let shown = self.options.choices.shown;
             let locals = self.locals_of(profile, sample);
             let locals = locals::of_places(profile, sample.stack, shown, locals);
+            let mut before = None;
             for (index, &place) in stack.iter().enumerate() {
                 line.push("    ", Style::PLAIN);
                 line.push(names.function(place), Style::PLAIN);
@@ -122,8 +123,8 @@ impl View for Stacks {
                     line.link = page.link(frame.file, frame.line);
                 }
                 page.line(&mut line)?;
-                if let Some(Some(locals)) = locals.get(index) {
-                    locals::write(page, locals)?;
+                if let Some(&Some(locals)) = locals.get(index) {
+                    locals::write(page, locals, before.replace(locals))?;
                 }
             }
         }
