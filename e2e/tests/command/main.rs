@@ -32,6 +32,7 @@ mod io;
 mod leaks;
 mod live_objects;
 mod loading;
+mod locals;
 mod native_calls;
 mod odd_calls;
 mod processes;

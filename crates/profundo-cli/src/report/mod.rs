@@ -16,7 +16,7 @@ use profundo_console::output;
 use profundo_disassembly::Syntax;
 use profundo_model::{Clock, Profile, Tracing};
 use profundo_report::{
-    Callers, Format, Listing, Look, NextStep, Stacks, Statprof, Trace, View, When,
+    Callers, Format, Listing, Look, NextStep, Stacks, Statprof, ThreadLocals, Trace, View, When,
 };
 
 use crate::input::Input;
@@ -100,6 +100,8 @@ pub struct Shape<'a> {
     is_first: bool,
     /// The functions that `annotate` shows.
     listings: Vec<Listing>,
+    /// The variables that `stacks` shows.
+    locals: Vec<ThreadLocals>,
 }
 
 impl<'a> Shape<'a> {
@@ -112,6 +114,7 @@ impl<'a> Shape<'a> {
             filter: view.filter(),
             is_first: false,
             listings: Vec::new(),
+            locals: Vec::new(),
         };
         match name {
             None if what.wants_name() => {
@@ -177,9 +180,12 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// One stack of each thread.
-    pub fn stacks(view: &'a ViewOptions) -> Self {
-        Self::new(What::Stacks, None, view)
+    /// One stack of each thread, with these variables.
+    pub fn stacks(view: &'a ViewOptions, locals: Vec<ThreadLocals>) -> Self {
+        Self {
+            locals,
+            ..Self::new(What::Stacks, None, view)
+        }
     }
 
     /// The first report on a recording: with the recording's path, and commands to try next.
@@ -323,7 +329,7 @@ impl<'a> Shape<'a> {
             }
             What::Spread => write_view!(self.spread()),
             What::Statprof => write_view!(Statprof::new()),
-            What::Stacks => write_view!(Stacks::new()),
+            What::Stacks => write_view!(Stacks::new().locals(self.locals.clone())),
             What::Tree => write_view!(self.library_report(Format::Tree)),
             What::Flat => write_view!(self.library_report(Format::Flat)),
         }
