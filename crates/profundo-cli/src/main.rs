@@ -19,6 +19,7 @@ mod graph;
 mod heap;
 mod input;
 mod list;
+mod locals;
 mod manual;
 mod merge;
 mod open;

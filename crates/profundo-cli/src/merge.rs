@@ -1,6 +1,7 @@
 //! `merge`: several recordings become one. Samples go to the file input by input, so the memory
 //! grows with the distinct stacks, and not with the number of recordings.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -37,6 +38,12 @@ pub fn merge(options: &Merge) -> Result<ExitCode> {
     if inputs.len() < 2 {
         options::refuse("one recording cannot be merged: name two or more");
     }
+    if let Some(twice) = named_twice(&inputs) {
+        let path = twice.display();
+        options::refuse(&format!(
+            "{path} is named twice, and its samples would count twice"
+        ));
+    }
     let paths: Vec<&Path> = inputs.iter().map(|input| input.path.as_path()).collect();
     let kind = output::Kind::Recording;
     let text = output::Text::create(&options.output, kind, &paths, options.force)?;
@@ -55,6 +62,17 @@ pub fn merge(options: &Merge) -> Result<ExitCode> {
         ));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A recording that is among the inputs more than once.
+fn named_twice(inputs: &[Input]) -> Option<&Path> {
+    let mut files = HashSet::new();
+    let is_again = |input: &&Input| {
+        let file = input.path.canonicalize();
+        !files.insert(file.unwrap_or_else(|_| input.path.clone()))
+    };
+    let again = inputs.iter().find(is_again);
+    again.map(|input| input.path.as_path())
 }
 
 /// The earliest start of any input, in nanoseconds since 1970; 0 where none is known.

@@ -34,8 +34,9 @@ pub fn peek(options: &Peek) -> Result<ExitCode> {
     let shape = Shape::new(what, None, &options.view);
     let (pid, others) = options.processes.first_and_others();
     let follow = !options.no_children;
-    let stacks = stacks_of(&options.processes, follow)?;
-    Shape::stacks(&options.view).print(&stacks, Path::new(""), Stream::Out)?;
+    let (stacks, locals) = stacks_of(&options.processes, follow, options.locals)?;
+    let first = Shape::stacks(&options.view, locals);
+    first.print(&stacks, Path::new(""), Stream::Out)?;
     writeln!(std::io::stdout())?;
     let mut recorder = Recorder::create(Options {
         period: period_of(options.rate),

@@ -23,7 +23,9 @@
 #[cfg(test)]
 extern crate std;
 
+mod class;
 mod code;
+mod contents;
 mod dict;
 mod gil;
 pub mod handlers;
@@ -40,16 +42,20 @@ mod task;
 mod thread;
 mod threads;
 mod torn;
+mod variables;
 pub mod version;
 mod walk;
 
+pub use class::{Class, ClassName, Kind, zero_ended};
 pub use code::{CodeKey, CodeShape, TextShape, code_key, code_shape, text};
+pub use contents::{Characters, Contents, Digits, Items, ObjectName, Pairs, characters, contents};
 pub use dict::{Entries, ManagedAttributes, keys_table, managed_attributes, value_at};
 pub use gil::{is_collecting, is_holder, is_in_lock, is_in_shared_lock};
 pub use layout::{
     Attributes, Beginnings, Blocks, Chain, CodeObject, Collecting, DEBUG_WORDS, EvaluationLoop,
     GeneratorObject, Gil, InterpreterFrame, KeysTable, Layout, Objects, Profiler, Refusal, Switch,
-    ThreadList, ThreadState, VariableNames, collector, layout_from_debug_offsets, objects,
+    ThreadList, ThreadState, VariableNames, WideText, collector, layout_from_debug_offsets,
+    objects,
 };
 pub use linecache::{List, cached_lines, cells};
 pub use memory::{Arrival, Memory};
@@ -59,5 +65,6 @@ pub use running::{Known, States, running};
 pub use task::{TaskName, task_name};
 pub use thread::thread_name;
 pub use threads::{Owner, running_of};
+pub use variables::{Origin, Variable, variables};
 pub use version::{Version, Versions};
 pub use walk::{End, Frame, Start, Step, flag, owner, walk};

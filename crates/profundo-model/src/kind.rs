@@ -9,7 +9,7 @@
 //! The answer depends on the stack alone but for the system's, so it is found once for each row
 //! of the stack table, from its parent's.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::plumbing::{self, Part};
 use crate::{
@@ -309,31 +309,45 @@ impl Step {
     }
 }
 
+/// The places of an interpreter's function in stacks.
+#[derive(Default)]
+struct Places {
+    all: u32,
+    /// Those where Python code calls it.
+    called: u32,
+}
+
 impl Profile {
     /// Marks plumbing as [`Language::Runtime`], so that reports can hide it; to be called once the
     /// profile has its names.
     ///
     /// Plumbing is the code that starts programs and threads, known by name, and in Rust by its
     /// place; the profiler's own code; and, where there is Python, the interpreter's code. Of the
-    /// latter, each function that a Python line somewhere *calls* stays native (`builtin_sorted`,
-    /// not `list_sort_impl` inside it, not the `PyNumber_Add` of a `+`): its name is more or less
-    /// what the user wrote. The C library is the interpreter's where only that calls it. Where the
+    /// latter, each function that Python lines *call* stays native (`builtin_sorted`, not
+    /// `list_sort_impl` inside it, not the `PyNumber_Add` of a `+`): its name is more or less what
+    /// the user wrote. The C library is the interpreter's where only that calls it. Where the
     /// interpreter is linked into a program of another name, only names that look like its own are
     /// its own. Libraries and extensions stay what they are.
     pub fn mark_runtime(&mut self) {
-        let mut called = FxHashSet::default();
+        /// Of so many places in stacks, Python has to call a function in one.
+        const ONE_OF: u32 = 20;
+        let mut work: FxHashMap<StringId, Places> = FxHashMap::default();
         let mut outside = FxHashSet::default();
         Above::of_stacks(self, |below, step, location| match step {
-            Step::Interpreter(_, Some((Part::Work, function)))
-                if below.part == Part::Plumbing && below.python == Some(true) =>
-            {
-                called.insert(function);
+            Step::Interpreter(_, Some((Part::Work, function))) => {
+                let places = work.entry(function).or_default();
+                places.all += 1;
+                places.called +=
+                    u32::from(below.part == Part::Plumbing && below.python == Some(true));
             }
             Step::System(_) if below.python.is_none() || below.is_foreign => {
                 outside.insert(location);
             }
             _ => {}
         });
+        // A stack that was not walked whole seems to begin anywhere.
+        work.retain(|_, places| places.called.saturating_mul(ONE_OF) >= places.all.max(1));
+        let called = work;
         let has_python = self
             .locations
             .iter()
@@ -357,7 +371,7 @@ impl Profile {
                     Role::Profiler => true,
                     _ if frame.language != Language::Native => false,
                     _ if starts.contains(&id) => true,
-                    Role::Interpreter if has_python && !called.contains(&frame.function) => {
+                    Role::Interpreter if has_python && !called.contains_key(&frame.function) => {
                         is_pure || plumbing::is_interpreters(name) || plumbing::is_start_up(name)
                     }
                     Role::System if has_python && !outside.contains(&id) => true,

@@ -11,7 +11,8 @@ use profundo_probe::regs::descriptor;
 use profundo_process::copied_stack::Copied;
 use profundo_process::kernel;
 use profundo_process::reading::{
-    Activity, Counts, Process, Reading, ReadingWords, Unread, Wanted, activity, file,
+    Activity, Counts, FrameVariables, Process, Reading, ReadingWords, Unread, Wanted, activity,
+    file,
 };
 use profundo_process::unsettled::{Unreadable, Unsettled};
 use profundo_unwind::{Module, Modules, walk_with_registers};
@@ -351,6 +352,13 @@ impl Outside {
             }
         }
         self.process = Some(process);
+    }
+
+    /// The variables of the frames of the thread that was read last, innermost first. Empty unless
+    /// they are wanted.
+    pub(crate) fn take_variables(&mut self) -> Vec<FrameVariables> {
+        let process = self.process.as_mut();
+        process.map_or_else(Vec::new, |process| process.take_variables())
     }
 
     /// The number of a thread in the recording.

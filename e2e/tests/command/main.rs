@@ -33,6 +33,7 @@ mod io;
 mod leaks;
 mod live_objects;
 mod loading;
+mod locals;
 mod native_calls;
 mod odd_calls;
 mod processes;

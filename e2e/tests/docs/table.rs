@@ -97,13 +97,13 @@ pub const STAND_INS: &[StandIn] = &[
         "where the program is at that moment is a matter of chance",
     ),
     other(
-        "profundo attach PID -d 10",
-        "profundo attach PID -d 1",
-        LONG,
+        "profundo attach PID --dump --locals",
+        "profundo attach PID --dump --locals",
+        "where the program is at that moment is a matter of chance",
     ),
     other(
-        "profundo attach PID --inside -d 10",
-        "profundo attach PID --inside -d 1",
+        "profundo attach PID -d 10",
+        "profundo attach PID -d 1",
         LONG,
     ),
     other(

@@ -8,18 +8,20 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use profundo_console::progress::Progress;
 use profundo_console::stderr;
 use profundo_ingest::Ingest;
 use profundo_launch::{SIGNAL_INTERVAL, Signals, process_program};
 use profundo_model::Profile;
 use profundo_recorder::{EngineChoice, Options, Recorder};
+use profundo_report::ThreadLocals;
 use profundo_save::recording_writer::RecordingWriter;
 use profundo_save::{naming, qualified_names};
 
+use crate::locals;
 use crate::open;
-use crate::options::{self, Attach};
+use crate::options::{self, Attach, LocalsOptions};
 use crate::recordings::Destination;
 use crate::report::{Shape, Stream};
 
@@ -28,6 +30,9 @@ use inside::Entered;
 pub fn attach(options: &Attach) -> Result<ExitCode> {
     if options.dump {
         return dump(options);
+    }
+    if options.locals.locals {
+        options::refuse("`--locals` shows variables at one moment: it goes with `--dump`");
     }
     let what = options.format.unwrap_or_default();
     if what.wants_name() {
@@ -81,7 +86,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         return Err(error);
     }
     writer.take_place()?;
-    let what = processes(pid, others);
+    let what = processes_named(pid, others);
     if recording.duration.is_none() {
         stderr::note(&format!(
             "recording {what} to {}; Ctrl-C ends it and prints the report",
@@ -145,16 +150,18 @@ fn progress_line(pid: u32, elapsed: Duration, of: Option<Duration>) -> String {
 
 /// One stack of each thread, and nothing else.
 fn dump(options: &Attach) -> Result<ExitCode> {
-    let mut profile = stacks_of(&options.processes, !options.recording.no_children)?;
+    let follow = !options.recording.no_children;
+    let (mut profile, locals) = stacks_of(&options.processes, follow, options.locals)?;
     profile
         .meta
         .add_mine(&options.view.filters.own_code.rules());
-    Shape::stacks(&options.view).print(&profile, Path::new(""), Stream::Out)?;
+    let shape = Shape::stacks(&options.view, locals);
+    shape.print(&profile, Path::new(""), Stream::Out)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// `process 7`, or `processes 7, 8`.
-fn processes(first: u32, others: &[u32]) -> String {
+fn processes_named(first: u32, others: &[u32]) -> String {
     if others.is_empty() {
         return format!("process {first}");
     }
@@ -163,8 +170,13 @@ fn processes(first: u32, others: &[u32]) -> String {
     format!("processes {}", all.join(", "))
 }
 
-/// Reads every thread of some processes once, and of their children if they are followed.
-pub fn stacks_of(processes: &options::Processes, follow: bool) -> Result<Profile> {
+/// Reads every thread of some processes once, and of their children if they are followed. The
+/// variables of Python frames are read too if they are asked for.
+pub fn stacks_of(
+    processes: &options::Processes,
+    follow: bool,
+    asked: LocalsOptions,
+) -> Result<(Profile, Vec<ThreadLocals>)> {
     let (pid, others) = processes.first_and_others();
     let mut recorder = Recorder::create(Options {
         engine: EngineChoice::None,
@@ -173,10 +185,17 @@ pub fn stacks_of(processes: &options::Processes, follow: bool) -> Result<Profile
     })?;
     let mut ingest = Ingest::new(recorder.start()).qualified_names(qualified_names::by_source());
     recorder.attach_all(pid, others, &mut |event| ingest.event(event))?;
-    recorder.read_every_thread(&mut |event| ingest.event(event));
+    let read = recorder.read_every_thread(asked.locals, &mut |event| ingest.event(event));
+    if asked.locals && read.is_empty() {
+        bail!(
+            "{} {} no Python frames that can be read, so `--locals` has nothing to show",
+            processes_named(pid, others),
+            if others.is_empty() { "has" } else { "have" }
+        );
+    }
     let finish = recorder.finish(&mut |event| ingest.event(event));
     let mut profile = ingest.finish(finish);
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
-    Ok(profile)
+    Ok((profile, locals::shown(&read, asked.values)))
 }

@@ -125,6 +125,7 @@ Examples:
         options: &[
             "pids",
             "no_children",
+            "locals",
             "duration",
             "rate",
             "signal",

@@ -171,12 +171,25 @@ pub struct Attach {
     #[arg(long, conflicts_with_all = ["duration", "rate", "max_size"])]
     pub dump: bool,
     #[command(flatten)]
+    pub locals: LocalsOptions,
+    #[command(flatten)]
     pub recording: Attached,
     /// What to print at the end
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
     pub format: Option<What>,
     #[command(flatten)]
     pub view: ViewOptions,
+}
+
+// Which variables are shown.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct LocalsOptions {
+    /// Show the local variables of Python frames, with their types, numbers and lengths
+    #[arg(long)]
+    pub locals: bool,
+    /// Show texts and bytes in variables, too, except those that look like secrets
+    #[arg(long, requires = "locals")]
+    pub values: bool,
 }
 
 // Which processes are looked at.
@@ -220,8 +233,10 @@ pub struct Peek {
     pub rate: f64,
     /// Have the program print it itself: only one that was made with the library `profundo` and has
     /// installed its peek
-    #[arg(long, conflicts_with_all = ["duration", "rate", "format"])]
+    #[arg(long, conflicts_with_all = ["duration", "rate", "format", "locals"])]
     pub signal: bool,
+    #[command(flatten)]
+    pub locals: LocalsOptions,
     /// What to print at the end
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
     pub format: Option<What>,

@@ -118,7 +118,7 @@ pub struct Attached {
     /// newest 50, up to 2G]
     #[arg(long, value_name = "HOW MANY")]
     pub keep: Option<Keep>,
-    /// Samples per second of a thread's CPU time [default: 500, and 1000 with --inside]
+    /// Samples per second of a thread's CPU time [default: 500]
     #[arg(short, long, value_name = "HZ", value_parser = rate, allow_negative_numbers = true)]
     pub rate: Option<f64>,
     /// How long to record [default: until Ctrl-C, or the process ends]
@@ -136,12 +136,14 @@ pub struct Attached {
     /// Record the machine's memory over time: what the process has of it, but not who allocates it
     #[arg(long)]
     pub memory: bool,
+    // Not in the help and the pages yet: a program that waits for our signals by name, or blocks
+    // them, can be disturbed when the agent leaves.
     /// Enter the process: its threads sample themselves, as after `run`, at a lower cost and 1000
     /// times a second
-    #[arg(long, conflicts_with = "dump")]
+    #[arg(long, hide = true, conflicts_with = "dump")]
     pub inside: bool,
     /// With `--inside`: also where the process restricts its own system calls (seccomp)
-    #[arg(long, requires = "inside")]
+    #[arg(long, hide = true, requires = "inside")]
     pub filtered: bool,
     /// Stay with this process, without the children that it has or starts
     #[arg(long)]

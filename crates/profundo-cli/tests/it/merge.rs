@@ -160,6 +160,8 @@ fn what_does_not_fit_is_refused_and_nothing_is_written() {
         assert!(!folder.path().join("m.profundo").exists(), "{words:?}");
     };
     refused(&["a.profundo"], 2, "name two or more");
+    let twice = ["a.profundo", "b.profundo", "./a.profundo"];
+    refused(&twice, 2, "named twice");
     refused(&["a.profundo", "t.profundo"], 1, "these cannot be added up");
     refused(
         &["a.profundo", "none.profundo"],

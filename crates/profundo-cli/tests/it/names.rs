@@ -43,6 +43,10 @@ fn functions_of_c_have_the_names_that_python_code_calls_them_by() {
             .unwrap_or_else(|| panic!("{report:#}"));
         assert!(row["total_share"].as_f64().unwrap() > 0.99, "{row}");
     }
+    for report in ["callers", "callees", "calls", "annotate"] {
+        let unknown = folder.run(&["report", "x.profundo", report, "sotred"]);
+        assert_eq!(unknown.code, Some(4), "{report}: {unknown:#?}");
+    }
     let callers = folder.run(&["report", "x.profundo", "callers", "sorted"]);
     assert!(
         callers.succeeded().out.contains("sort.py:4"),

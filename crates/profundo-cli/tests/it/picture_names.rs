@@ -19,7 +19,9 @@ fn a_picture_is_not_written_under_the_name_of_another_kind() {
     ] {
         folder.run(words).refused(2, "ends otherwise");
     }
-    let merge = ["merge", "a.profundo", "a.profundo", "-o", "x.svg"];
+    let copy = folder.path().join("b.profundo");
+    std::fs::copy(folder.path().join("a.profundo"), copy).unwrap();
+    let merge = ["merge", "a.profundo", "b.profundo", "-o", "x.svg"];
     folder.run(&merge).refused(2, "ends in .profundo");
     let forced = folder.run(&["flame", "a.profundo", "-o", "x.png", "--force"]);
     forced.succeeded();

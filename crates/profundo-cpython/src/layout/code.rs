@@ -12,6 +12,8 @@ pub enum VariableNames {
         count: u16,
         /// The tuple: `co_localsplusnames`.
         names: u16,
+        /// Their kinds, a byte each: `co_localspluskinds`.
+        kinds: u16,
     },
 }
 
@@ -20,6 +22,9 @@ pub enum VariableNames {
 pub struct CodeObject {
     /// The names of variables.
     pub variable_names: VariableNames,
+    /// Of the number of its arguments (`co_argcount`); the number of those that are given by name
+    /// alone is two integers behind it.
+    pub arguments: u16,
     /// Of its flags.
     pub flags: u16,
     /// Of its first line.

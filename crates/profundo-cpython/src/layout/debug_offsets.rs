@@ -294,10 +294,12 @@ impl DebugOffsets<'_> {
             name: self.offset(first + 2)?,
             lines: self.offset(first + 3)?,
             first_line: self.offset(first + 4)?,
+            arguments: self.offset(first + 5)?,
             variable_names: match self.measured.code.variable_names {
                 VariableNames::One { count, .. } => VariableNames::One {
                     count,
                     names: self.offset(first + 6)?,
+                    kinds: self.offset(first + 7)?,
                 },
                 several => several,
             },

@@ -49,6 +49,10 @@ pub struct InterpreterFrame {
     pub function: u16,
     /// Of its instruction: its address from 3.11 on, before that its number.
     pub instruction: u16,
+    /// Of the global variables.
+    pub globals: u16,
+    /// Of the dictionary of its variables, if it has one, as that of a class or a module.
+    pub namespace: u16,
     /// Of its first local variable.
     pub locals: u16,
     /// Of the byte with its owner; 0 before 3.11.

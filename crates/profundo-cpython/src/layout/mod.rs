@@ -73,6 +73,15 @@ pub struct GeneratorObject {
     pub ended: i8,
 }
 
+/// A text that was made as `wchar_t`, and was not needed in another form yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WideText {
+    /// `wstr`: the pointer to the characters.
+    pub characters: u16,
+    /// `wstr_length`.
+    pub length: u16,
+}
+
 /// The form of the hash table of a dictionary's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeysTable {
@@ -151,6 +160,11 @@ pub struct Objects {
     pub ascii_head: u16,
     /// The size of the head of any other text.
     pub text_head: u16,
+    /// The place of the characters of texts that are made as `wchar_t`; `None` from 3.12 on, which
+    /// has no such texts.
+    pub wide_text: Option<WideText>,
+    /// Whether integers have a tag with their sign and length (from 3.12 on), not a signed length.
+    pub has_tagged_integers: bool,
     /// Whether unnamed tasks have a number instead (from 3.12 on).
     pub has_numbered_tasks: bool,
 }

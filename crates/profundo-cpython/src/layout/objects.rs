@@ -36,7 +36,7 @@ pub mod type_object {
     pub const TRAVERSE: u64 = 184;
     /// `tp_members`.
     pub const MEMBERS: u64 = 240;
-    /// `tp_base`.
+    /// `tp_base`: the class that it inherits its layout from.
     pub const BASE: u64 = 256;
     /// `tp_dict`.
     pub const DICT: u64 = 264;
@@ -58,6 +58,8 @@ pub mod type_flag {
     pub const MANAGED_DICT: u64 = 1 << 4;
     /// `Py_TPFLAGS_HEAPTYPE`.
     pub const HEAP: u64 = 1 << 9;
+    /// `Py_TPFLAGS_READY`.
+    pub const READY: u64 = 1 << 12;
     /// `Py_TPFLAGS_HAVE_GC`.
     pub const GC: u64 = 1 << 14;
     /// `int` and its subclasses.
@@ -66,10 +68,14 @@ pub mod type_flag {
     pub const LIST: u64 = 1 << 25;
     /// `tuple` and its subclasses.
     pub const TUPLE: u64 = 1 << 26;
+    /// `bytes` and its subclasses.
+    pub const BYTES: u64 = 1 << 27;
     /// `str` and its subclasses.
     pub const TEXT: u64 = 1 << 28;
     /// `dict` and its subclasses.
     pub const DICT: u64 = 1 << 29;
+    /// `BaseException` and its subclasses.
+    pub const EXCEPTION: u64 = 1 << 30;
     /// `type` and its subclasses.
     pub const CLASS: u64 = 1 << 31;
 }
@@ -96,6 +102,8 @@ pub mod list {
 
 /// `PyDictObject`.
 pub mod dict {
+    /// `ma_used`: the number of items.
+    pub const USED: u64 = 16;
     /// `ma_keys`.
     pub const KEYS: u64 = 32;
     /// `ma_values`.
@@ -110,6 +118,58 @@ pub mod text {
     pub const STATE: u64 = 32;
     /// In the state: whether the text is interned, as texts from source are.
     pub const INTERNED: u64 = 3;
+}
+
+/// `PyFloatObject`, and both parts of a `PyComplexObject`.
+pub(crate) mod float {
+    /// `ob_fval`, `cval.real`.
+    pub const VALUE: u64 = 16;
+    /// `cval.imag`.
+    pub const IMAGINARY: u64 = 24;
+}
+
+/// `PySetObject`.
+pub(crate) mod set {
+    /// `used`: the number of items.
+    pub const USED: u64 = 24;
+    /// `mask`: the number of slots, less one.
+    pub const MASK: u64 = 32;
+    /// `table`.
+    pub const TABLE: u64 = 40;
+    /// The size of a slot: a key, and its hash.
+    pub const SLOT: u64 = 16;
+    /// The hash of a slot whose key was removed. No key has it.
+    pub const REMOVED: u64 = u64::MAX;
+}
+
+/// `dequeobject`: its length is `object::SIZE`.
+pub(crate) mod deque {
+    /// `leftblock`.
+    pub const BLOCK: u64 = 24;
+    /// `leftindex`.
+    pub const INDEX: u64 = 40;
+    /// In a block, `data`.
+    pub const ITEMS: u64 = 8;
+    /// The number of items in a block. Behind them is the pointer to the next one.
+    pub const LENGTH: u64 = 64;
+}
+
+/// `rangeobject`: three integers.
+pub(crate) mod range {
+    /// `start`, `stop`, `step`.
+    pub const PARTS: [u64; 3] = [16, 24, 32];
+}
+
+/// `PyByteArrayObject`, whose length is `object::SIZE`.
+pub(crate) mod byte_array {
+    /// `ob_start`.
+    pub const FIRST: u64 = 40;
+}
+
+/// `PyMethodObject`: a Python function, bound to an object.
+pub(crate) mod method {
+    /// `im_func`.
+    pub const FUNCTION: u64 = 16;
 }
 
 /// `PyBytesObject`, whose length is `object::SIZE`.
@@ -158,9 +218,11 @@ pub mod cell {
     pub const CONTENTS: u64 = 16;
 }
 
-/// `PyBaseExceptionObject`, from 3.12 on.
+/// `PyBaseExceptionObject`.
 pub mod exception {
-    /// `traceback`.
+    /// `args`.
+    pub const ARGUMENTS: u64 = 24;
+    /// `traceback`, from 3.11 on.
     pub const TRACEBACK: u64 = 40;
 }
 

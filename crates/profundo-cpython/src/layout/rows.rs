@@ -5,6 +5,7 @@ use super::profiler;
 use super::{
     Attributes, Chain, CodeObject, Collecting, EvaluationLoop, GeneratorObject, Gil,
     InterpreterFrame, KeysTable, Layout, Objects, Thread, ThreadList, ThreadState, VariableNames,
+    WideText,
 };
 
 pub(super) const ROWS: [Layout; 8] = [
@@ -48,11 +49,14 @@ const PYTHON_3_8: Layout = Layout {
         code: 32,
         function: 0,
         instruction: 104,
+        globals: 48,
+        namespace: 56,
         locals: 360,
         owner: 0,
     },
     code: CodeObject {
         variable_names: VariableNames::Several([72, 88, 80]),
+        arguments: 16,
         flags: 36,
         first_line: 40,
         file: 104,
@@ -81,6 +85,11 @@ const PYTHON_3_8: Layout = Layout {
         },
         ascii_head: 48,
         text_head: 72,
+        wide_text: Some(WideText {
+            characters: 40,
+            length: 64,
+        }),
+        has_tagged_integers: false,
         has_numbered_tasks: false,
     },
     profiler: Some(&profiler::PYTHON_3_8),
@@ -156,6 +165,8 @@ const PYTHON_3_11: Layout = Layout {
         code: 32,
         function: 0,
         instruction: 56,
+        globals: 8,
+        namespace: 24,
         locals: 72,
         owner: 69,
     },
@@ -163,7 +174,9 @@ const PYTHON_3_11: Layout = Layout {
         variable_names: VariableNames::One {
             count: VARIABLES_3_11,
             names: 96,
+            kinds: 104,
         },
+        arguments: 56,
         flags: 48,
         first_line: 72,
         file: 112,
@@ -218,6 +231,8 @@ const PYTHON_3_12: Layout = Layout {
         previous: 8,
         code: 0,
         function: 16,
+        globals: 24,
+        namespace: 40,
         owner: 70,
         ..PYTHON_3_11.frame
     },
@@ -225,7 +240,9 @@ const PYTHON_3_12: Layout = Layout {
         variable_names: VariableNames::One {
             count: 72,
             names: 96,
+            kinds: 104,
         },
+        arguments: 52,
         first_line: 68,
         instructions: 192,
         first_traceable: Some(16),
@@ -245,6 +262,8 @@ const PYTHON_3_12: Layout = Layout {
         }),
         ascii_head: 40,
         text_head: 56,
+        wide_text: None,
+        has_tagged_integers: true,
         has_numbered_tasks: true,
         ..PYTHON_3_11.objects
     },

@@ -154,6 +154,11 @@ impl PageMemory {
         !self.missed.is_empty()
     }
 
+    /// Whether few more pages can be kept.
+    pub fn is_nearly_full(&self) -> bool {
+        self.starts.len() > MOST_KEPT / 2
+    }
+
     /// Forgets all pages, so that they are read again.
     pub fn read_again(&mut self, wanted: &mut Wanted) {
         self.note(wanted);

@@ -20,6 +20,7 @@ mod process;
 mod python;
 mod stack;
 mod states;
+mod variables;
 mod wait;
 mod wake;
 
@@ -30,4 +31,8 @@ pub use interpreter::{Interpreter, version_in_file};
 pub use memory::PageMemory;
 pub use process::{Counts, MOST_HELD, Process, Reading, Unread, Wanted};
 pub use stack::ReadingWords;
+pub use variables::{
+    Beginning, FrameVariables, Integer, Live, Missing, NamedObject, Object, Shape, ThreadVariables,
+    Value, read_frame,
+};
 pub use wait::{file, open_file};

@@ -11,6 +11,7 @@ use super::held::{NotHeld, Stopper};
 use super::interpreter::{Interpreter, minor_in_name};
 use super::python::Python;
 use super::stack::{At, Reader, ReadingWords, Stack, Subject};
+use super::variables::FrameVariables;
 use super::wait::Wait;
 use crate::modules::ModuleList;
 use crate::unsettled::Waited;
@@ -177,6 +178,19 @@ impl Process {
                 None
             }
         }
+    }
+
+    /// Has the variables of Python frames read too, from now on.
+    pub fn keep_variables(&mut self) {
+        if let Some(python) = &mut self.python {
+            python.keep_variables();
+        }
+    }
+
+    /// The variables of the frames of the thread that was read last, innermost first.
+    pub fn take_variables(&mut self) -> Vec<FrameVariables> {
+        let python = self.python.as_mut();
+        python.map_or_else(Vec::new, Python::take_variables)
     }
 
     /// Whether the interpreter's stacks are read.

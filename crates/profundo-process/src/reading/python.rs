@@ -2,6 +2,7 @@
 //! code objects and names.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use profundo_cpython::{
     CodeKey, End, Frame, Start, Step, code_key, code_shape, flag, is_collecting, is_holder,
@@ -18,6 +19,7 @@ use super::codes::Codes;
 use super::interpreter::Interpreter;
 use super::memory::PageMemory;
 use super::states::States;
+use super::variables::{FrameVariables, Variables};
 
 /// The largest record of a code object, in words.
 const LARGEST_CODE: usize = 1 << 16;
@@ -32,6 +34,8 @@ pub struct Python {
     codes: Codes,
     /// Threads whose names were recorded.
     named: std::collections::HashSet<u32>,
+    /// The variables of the last walk's frames, if they are wanted.
+    variables: Option<Variables>,
 }
 
 /// The result of a walk: what a thread did in the interpreter.
@@ -65,7 +69,38 @@ impl Python {
                 false => Codes::beside_others(),
             },
             named: Default::default(),
+            variables: None,
         }
+    }
+
+    /// Has variables of frames read too, from now on.
+    pub fn keep_variables(&mut self) {
+        self.variables.get_or_insert_default();
+    }
+
+    /// Whether variables of frames are read.
+    pub fn keeps_variables(&self) -> bool {
+        self.variables.is_some()
+    }
+
+    /// Reads the variables of the last walk's frames, for at most this long.
+    pub fn read_variables(&mut self, memory: &mut PageMemory, most: Duration) {
+        if let Some(variables) = &mut self.variables {
+            variables.read(&self.interpreter.layout, memory, most);
+        }
+    }
+
+    /// Forgets the variables that were read, because the thread went on meanwhile.
+    pub fn forget_variables(&mut self) {
+        if let Some(variables) = &mut self.variables {
+            variables.forget();
+        }
+    }
+
+    /// The variables of the last walk's frames, innermost first.
+    pub fn take_variables(&mut self) -> Vec<FrameVariables> {
+        let variables = self.variables.as_mut();
+        variables.map_or_else(Vec::new, |variables| std::mem::take(&mut variables.found))
     }
 
     /// Walks a thread's frames into `python`. Records of new code objects and names go to
@@ -79,6 +114,10 @@ impl Python {
         records: &mut Vec<u64>,
     ) -> Walked {
         python.clear();
+        if let Some(variables) = &mut self.variables {
+            variables.frames.clear();
+            variables.found.clear();
+        }
         let interpreter = &self.interpreter;
         let (layout, runtime) = (&interpreter.layout, interpreter.runtime);
         let states = self.states.of(interpreter, memory, head.tid, found.now);
@@ -122,6 +161,10 @@ impl Python {
             records,
             outermost: None,
             first: None,
+            frames: self
+                .variables
+                .as_mut()
+                .map(|variables| &mut variables.frames),
         };
         let end = walk(layout, memory, start, |memory, step| {
             chain.step(memory, step)
@@ -228,6 +271,8 @@ struct Chain<'a> {
     records: &'a mut Vec<u64>,
     outermost: Option<Outermost>,
     first: Option<Frame>,
+    /// The frames, if they are wanted.
+    frames: Option<&'a mut Vec<Frame>>,
 }
 
 impl Chain<'_> {
@@ -249,6 +294,9 @@ impl Chain<'_> {
                     coroutine.caller.get_or_insert(frame);
                 }
                 self.first = Some(frame);
+                if let Some(frames) = &mut self.frames {
+                    frames.push(frame);
+                }
                 let Frame {
                     offset, is_call, ..
                 } = frame;

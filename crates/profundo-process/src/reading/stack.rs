@@ -13,6 +13,7 @@ use super::blocked::{Activity, Blocked, activity};
 use super::held::{Held, NotHeld, Registers};
 use super::memory::{PageMemory, Wanted};
 use super::python::{Found, Python};
+use super::variables::{MOST_WHILE_BLOCKED, MOST_WHILE_HELD};
 
 /// The number of readings of a thread that moves meanwhile.
 const READINGS: usize = 3;
@@ -186,7 +187,18 @@ impl Reader {
                     (sample, stack) = self.once(head, place, &modules, python.as_deref_mut());
                     left -= 1;
                     match activity(pid, head.tid) {
-                        Activity::Blocked(now) if now == blocked => break,
+                        Activity::Blocked(now) if now == blocked => {
+                            match read_variables(
+                                pid,
+                                head.tid,
+                                &blocked,
+                                &mut self.memory,
+                                python.as_deref_mut(),
+                            ) {
+                                Some(now) if left > 0 => blocked = now,
+                                _ => break,
+                            }
+                        }
                         Activity::Blocked(now) if left > 0 => blocked = now,
                         _ => {
                             // It moved all the time, so the stack may be torn.
@@ -224,7 +236,10 @@ impl Reader {
         let modules = Modules::new(modules);
         let mut nanoseconds = 0;
         let mut found = None;
-        if let Some(mut wanted) = self.wanted.get(&head.tid).cloned() {
+        let keeps_variables = (python.as_ref()).is_some_and(|python| python.keeps_variables());
+        let wanted = self.wanted.get(&head.tid).cloned();
+        // Variables lie on pages that no earlier reading shows.
+        if let Some(mut wanted) = wanted.filter(|_| !keeps_variables) {
             let held = hold()?;
             self.memory.begin(pid, &mut wanted);
             self.memory.close();
@@ -243,7 +258,10 @@ impl Reader {
                 let wanted = self.wanted.entry(head.tid).or_default();
                 self.memory.begin(pid, wanted);
                 let place = Place::of(&held.registers);
-                let read = self.once(head, place, &modules, python);
+                let read = self.once(head, place, &modules, python.as_deref_mut());
+                if let Some(python) = python {
+                    python.read_variables(&mut self.memory, MOST_WHILE_HELD);
+                }
                 nanoseconds += held.resume();
                 self.memory.note(self.wanted.entry(head.tid).or_default());
                 read
@@ -434,6 +452,29 @@ impl Reader {
                 .any(|&address| modules.find(address).is_none()),
         };
         (sample, stack)
+    }
+}
+
+/// Reads the variables of a blocked thread's frames, if they are wanted. If the thread went on
+/// meanwhile, they are forgotten; returns where it blocks then, if it does.
+fn read_variables(
+    pid: u32,
+    tid: u32,
+    blocked: &Blocked,
+    memory: &mut PageMemory,
+    python: Option<&mut Python>,
+) -> Option<Blocked> {
+    let python = python.filter(|python| python.keeps_variables())?;
+    python.read_variables(memory, MOST_WHILE_BLOCKED);
+    match activity(pid, tid) {
+        Activity::Blocked(now) if now == *blocked => None,
+        now => {
+            python.forget_variables();
+            match now {
+                Activity::Blocked(now) => Some(now),
+                _ => None,
+            }
+        }
     }
 }
 

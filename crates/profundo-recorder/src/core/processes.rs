@@ -27,6 +27,9 @@ pub(crate) struct ThreadId {
 pub(crate) struct Newcomer {
     /// The program that forked it, or that it ran before.
     pub(crate) parent: u32,
+    /// The process that forked it, if that was itself a newcomer then: its program is the parent
+    /// once it is entered.
+    pub(crate) forked_by: Option<u32>,
     /// Its command, as far as the kernel has reported it.
     pub(crate) command: String,
     /// The time at which it began to run the command, on the monotonic clock.
@@ -125,14 +128,27 @@ impl Processes {
         began.is_some_and(|&began| began >= cycles)
     }
 
-    /// Enters a new process that is not classified yet.
-    pub(crate) fn expect(&mut self, pid: u32, parent: u32, command: String, began: u64) {
+    /// Enters a new process that is not classified yet, forked by another process.
+    pub(crate) fn expect(&mut self, pid: u32, forked_by: u32, began: u64) {
+        let of_newcomer = self.newcomers.get(&forked_by);
+        let parent = match (self.program_of(forked_by), of_newcomer) {
+            (Some(key), _) => key,
+            (None, Some(newcomer)) => newcomer.parent,
+            (None, None) => self.last_of.get(&forked_by).copied().unwrap_or(0),
+        };
+        // A child runs its parent's program until it executes another.
+        let command = match (self.programs.get(&parent), of_newcomer) {
+            (Some(program), _) => program.command.clone(),
+            (None, Some(newcomer)) => newcomer.command.clone(),
+            (None, None) => String::new(),
+        };
         let inherits_clocks = match self.programs.get(&parent) {
             Some(program) => matches!(program.way, Way::Outside(_)),
             None => false,
         };
         let newcomer = Newcomer {
             parent,
+            forked_by: of_newcomer.map(|_| forked_by),
             command,
             began,
             ended: None,
@@ -142,6 +158,19 @@ impl Processes {
             seen: sys::nanoseconds(libc::CLOCK_MONOTONIC),
         };
         self.newcomers.insert(pid, newcomer);
+    }
+
+    /// A process that was a newcomer is entered as this program: the program is the parent of the
+    /// children that the process has forked meanwhile.
+    pub(crate) fn adopt(&mut self, pid: u32, key: u32, command: &str) {
+        let children = self.newcomers.values_mut();
+        for child in children.filter(|child| child.forked_by == Some(pid)) {
+            child.parent = key;
+            child.forked_by = None;
+            if child.executed == 0 {
+                command.clone_into(&mut child.command);
+            }
+        }
     }
 
     /// Whether a living process is sampled from outside.
@@ -215,5 +244,33 @@ impl Processes {
         }
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         now.saturating_sub(*self.root_gone.get_or_insert(now)) < LONG
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A busy recorder hears of a program's children before it has answered the program.
+    #[test]
+    fn children_of_a_newcomer_become_children_of_its_program() {
+        let mut processes = Processes::default();
+        processes.expect(10, 0, 1000);
+        processes.newcomers.get_mut(&10).unwrap().command = "make".to_owned();
+        processes.expect(11, 10, 2000);
+        processes.expect(12, 10, 3000);
+        let executed = processes.newcomers.get_mut(&12).unwrap();
+        executed.command = "cc".to_owned();
+        executed.executed = 3500;
+        processes.expect(13, 99, 4000);
+        assert_eq!(processes.newcomers[&11].parent, 0);
+
+        processes.newcomers.remove(&10);
+        processes.adopt(10, 7, "/usr/bin/make all");
+        let parents = [11, 12, 13].map(|pid| {
+            let child = &processes.newcomers[&pid];
+            (child.parent, child.command.as_str())
+        });
+        assert_eq!(parents, [(7, "/usr/bin/make all"), (7, "cc"), (0, "")]);
     }
 }

@@ -80,6 +80,7 @@ impl Core {
         let started = self.scale.cycles_at(newcomer.began);
         self.processes.last_of.insert(pid, key);
         self.processes.last_began.insert(pid, started);
+        self.processes.adopt(pid, key, &newcomer.command);
         sink(Event::Process(ProcessInfo {
             key,
             pid,

@@ -228,6 +228,8 @@ impl Core {
                 .or(newcomer.map(|known| known.command))
                 .unwrap_or_default();
         }
+        self.processes
+            .adopt(program.pid, program.key, &program.command);
         program.introduce(parent, self.options.agent.as_deref(), sink);
         self.processes.programs.insert(program.key, program);
     }

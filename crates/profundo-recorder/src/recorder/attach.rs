@@ -9,6 +9,7 @@ use profundo_linux::sys;
 use profundo_permits::{Gap, may_be_read, perf_refused};
 use profundo_process::copied_stack::modules;
 use profundo_process::modules::ModuleList;
+use profundo_process::reading::ThreadVariables;
 use profundo_wire::recording::{Engine, Event};
 
 use super::Recorder;
@@ -132,8 +133,14 @@ impl Recorder {
         tids
     }
 
-    /// Reads every thread of the processes once, in any state.
-    pub fn read_every_thread(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+    /// Reads every thread of the processes once, in any state. With `reads_variables`, returns the
+    /// variables of Python frames too.
+    pub fn read_every_thread(
+        &mut self,
+        reads_variables: bool,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> Vec<ThreadVariables> {
+        let mut variables = Vec::new();
         self.core.scale.measure();
         for (&key, program) in &mut self.core.processes.programs {
             let list = modules(&program.modules, &self.core.transport.store);
@@ -143,16 +150,24 @@ impl Recorder {
             let mut words = Vec::new();
             let mut tids = proc::threads(program.pid);
             tids.sort_unstable();
+            if let Some(process) = outside.process.as_mut().filter(|_| reads_variables) {
+                process.keep_variables();
+            }
             for tid in tids {
                 let pid = program.pid;
                 let thread = ThreadId { pid, tid };
                 outside.read_once(key, thread, &list, &self.core.scale, &mut words, sink);
+                let frames = outside.take_variables();
+                if !frames.is_empty() {
+                    variables.push(ThreadVariables { pid, tid, frames });
+                }
             }
             sink(Event::Words {
                 process: key,
                 words: &words,
             });
         }
+        variables
     }
 
     fn has_tables(&self) -> bool {

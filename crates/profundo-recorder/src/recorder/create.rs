@@ -151,7 +151,7 @@ impl Recorder {
         let begins = Begins::AtExec;
         self.parts.syscalls.watch(&mut self.core, &[pid], begins);
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
-        self.core.processes.expect(pid, 0, String::new(), now);
+        self.core.processes.expect(pid, 0, now);
         Ok(())
     }
 }

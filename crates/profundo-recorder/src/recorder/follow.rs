@@ -84,30 +84,8 @@ impl Recorder {
         {
             return;
         }
-        let key = match self.core.processes.program_of(parent) {
-            Some(key) => key,
-            None => match self.core.processes.newcomers.get(&parent) {
-                Some(newcomer) => newcomer.parent,
-                None => self
-                    .core
-                    .processes
-                    .last_of
-                    .get(&parent)
-                    .copied()
-                    .unwrap_or(0),
-            },
-        };
-        // A child runs its parent's program until it executes another.
-        let command = match (
-            self.core.processes.programs.get(&key),
-            self.core.processes.newcomers.get(&parent),
-        ) {
-            (Some(program), _) => program.command.clone(),
-            (None, Some(newcomer)) => newcomer.command.clone(),
-            (None, None) => String::new(),
-        };
         self.core.transport.rings.expect_several();
-        self.core.processes.expect(pid, key, command, time);
+        self.core.processes.expect(pid, parent, time);
     }
 
     fn renamed(&mut self, pid: u32, tid: u32, name: &[u8]) {
@@ -139,17 +117,14 @@ impl Recorder {
         {
             return;
         }
-        let known = self
-            .core
-            .processes
-            .newcomers
-            .get(&pid)
-            .map(|newcomer| newcomer.parent);
+        let known = self.core.processes.newcomers.get(&pid);
+        let forked_by = known.and_then(|newcomer| newcomer.forked_by);
         let parent = parent
-            .or(known)
+            .or(known.map(|newcomer| newcomer.parent))
             .or_else(|| self.core.processes.last_of.get(&pid).copied());
         let newcomer = Newcomer {
             parent: parent.unwrap_or(0),
+            forked_by,
             command: String::from_utf8_lossy(name).into_owned(),
             began: time,
             ended: None,

@@ -48,7 +48,7 @@ impl Recorder {
         self.parts.syscalls.watch(&mut self.core, &tids, begins);
         let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
         for &pid in pids {
-            self.core.processes.expect(pid, 0, String::new(), now);
+            self.core.processes.expect(pid, 0, now);
         }
         Ok(())
     }

@@ -57,6 +57,14 @@ impl Callers {
         }
     }
 
+    /// True if any function that is shown and was recorded has this name.
+    pub fn finds(&self, profile: &Profile) -> bool {
+        let choices = &self.options.choices;
+        let selection = Selection::new(profile, &choices.filter);
+        let calls = calls(profile, &selection, &self.name, choices.shown);
+        !calls.functions.is_empty()
+    }
+
     /// Writes which functions are meant, and what they take.
     fn write_head(
         &self,

@@ -6,6 +6,7 @@ use profundo_analysis::palette::Hue;
 use profundo_analysis::{Place, Selection, shown_stack};
 use profundo_model::{Gil, Profile, Sample, State};
 
+use super::locals::{self, ThreadLocals};
 use super::{BOLD, GRAY, View, ViewOptions, write_empty, write_filter};
 use crate::json::{Json, place};
 use crate::naming::Names;
@@ -16,6 +17,8 @@ use crate::page::line::{Line, Style};
 #[derive(Debug, Clone)]
 pub struct Stacks {
     options: ViewOptions,
+    /// The variables of threads, in any order.
+    locals: Vec<ThreadLocals>,
 }
 
 impl Default for Stacks {
@@ -25,6 +28,7 @@ impl Default for Stacks {
                 quality: Some(false),
                 ..ViewOptions::default()
             },
+            locals: Vec::new(),
         }
     }
 }
@@ -33,6 +37,21 @@ impl Stacks {
     /// All threads.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Adds the variables of Python frames.
+    #[must_use]
+    pub fn locals(mut self, locals: Vec<ThreadLocals>) -> Self {
+        self.locals = locals;
+        self
+    }
+
+    /// The variables of a sample's thread.
+    fn locals_of(&self, profile: &Profile, sample: &Sample) -> Option<&ThreadLocals> {
+        let thread = profile.threads.get(sample.thread);
+        let pid = profile.processes[thread.process.index()].pid;
+        let mut all = self.locals.iter();
+        all.find(|locals| locals.pid == pid && locals.tid == thread.tid)
     }
 
     /// The samples by process and thread.
@@ -87,7 +106,11 @@ impl View for Stacks {
             line.push(": ", Style::PLAIN);
             line.push(doing(sample), style(sample));
             page.line(&mut line)?;
-            for &place in stack {
+            let shown = self.options.choices.shown;
+            let locals = self.locals_of(profile, sample);
+            let locals = locals::of_places(profile, sample.stack, shown, locals);
+            let mut before = None;
+            for (index, &place) in stack.iter().enumerate() {
                 line.push("    ", Style::PLAIN);
                 line.push(names.function(place), Style::PLAIN);
                 let at = names.at(place);
@@ -100,6 +123,9 @@ impl View for Stacks {
                     line.link = page.link(frame.file, frame.line);
                 }
                 page.line(&mut line)?;
+                if let Some(&Some(locals)) = locals.get(index) {
+                    locals::write(page, locals, before.replace(locals))?;
+                }
             }
         }
         write_filter(page, &self.options.choices, selection)?;
@@ -116,9 +142,18 @@ impl View for Stacks {
                     json.number("tid", thread.tid.into());
                     json.text("name", profile.strings.get(thread.name));
                     json.text("state", doing(sample));
+                    let shown = self.options.choices.shown;
+                    let locals = self.locals_of(profile, sample);
+                    let locals = locals::of_places(profile, sample.stack, shown, locals);
                     json.array("frames", |json| {
-                        for at in shown_stack(profile, sample.stack, self.options.choices.shown) {
-                            json.row("", |json| place(json, profile, at));
+                        let stack = shown_stack(profile, sample.stack, shown);
+                        for (index, &at) in stack.iter().enumerate() {
+                            json.row("", |json| {
+                                place(json, profile, at);
+                                if let Some(Some(locals)) = locals.get(index) {
+                                    locals::members(json, locals);
+                                }
+                            });
                         }
                     });
                 });

@@ -15,6 +15,7 @@ mod groups;
 mod heap;
 mod io;
 mod json;
+mod locals;
 mod looks;
 mod memory;
 mod merged;

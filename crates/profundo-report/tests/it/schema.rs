@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use profundo_analysis::measured;
-use profundo_model::{Measure, Profile};
+use profundo_model::{LocationKind, Measure, Profile, Sample};
 use profundo_report::{
     Allocs, Callers, Check, Checklist, Choices, CountedLines, Exceptions, Filter, Format,
     Functions, GroupBy, Io, Lines, Mark, Memory, MemoryLines, Mend, Report, Spread, Stacks,
-    Statprof, Summary, Syscalls, Trace, View,
+    Statprof, Summary, Syscalls, ThreadLocals, Trace, View,
 };
 use serde_json::Value;
 
 use crate::allocs::{exact_memory, memory};
 use crate::fixture::app;
+use crate::locals::locals_of;
 use crate::merged::merged;
 use crate::mixed::{crowd, growing, metered, python, reading, rust, waiting};
 use crate::traced::{counted_lines, lines_once};
@@ -127,6 +128,20 @@ impl Schema {
     }
 }
 
+/// Variables of every Python frame.
+fn locals(profile: &Profile) -> Vec<ThreadLocals> {
+    let of_sample = |sample: &Sample| {
+        let thread = profile.threads.get(sample.thread);
+        let kinds = profile.stacks.locations(sample.stack);
+        let kinds = kinds.map(|location| profile.locations.get(location).kind);
+        let frames = kinds.filter(|kind| matches!(kind, LocationKind::Python { .. }));
+        let frames = vec![&[("a", "int", "1"), ("b", "", "<unreadable>")][..]; frames.count()];
+        let pid = profile.processes[thread.process.index()].pid;
+        locals_of(pid, thread.tid, &frames)
+    };
+    profile.samples.iter().map(of_sample).collect()
+}
+
 /// Every report on a profile, in every variation that changes its members.
 fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
     let choices = || choices.clone();
@@ -159,6 +174,10 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
             .group_by(GroupBy::Thread)
             .json(profile),
         Stacks::new().choices(choices()).json(profile),
+        Stacks::new()
+            .locals(locals(profile))
+            .choices(choices())
+            .json(profile),
         Callers::new("main").choices(choices()).json(profile),
         Callers::callees_of("main").choices(choices()).json(profile),
         Callers::both("nobody").choices(choices()).json(profile),

@@ -1,7 +1,9 @@
 //! A flame chart: a lane for each thread, its samples in the order of time.
 //!
 //! A sample stands for the time before it. Neighbours in one function are one box as long as
-//! nothing lies between them: where a thread did not run, its lane is empty.
+//! nothing lies between them: where a thread did not run, its lane is empty. Pauses that are
+//! narrower than a column of the picture are not drawn: a thread that shares its CPU with others
+//! has hundreds of them each second.
 
 use std::cmp::Reverse;
 
@@ -21,6 +23,9 @@ use super::words::Amounts;
 const MOST_LANES: usize = 24;
 /// The most boxes: the widest.
 const MOST_BOXES: usize = 110_000;
+
+/// The columns of pixels that the whole time has on a screen.
+const COLUMNS: u64 = 1000;
 
 /// A stretch of one stack.
 #[derive(Debug, Clone, Copy)]
@@ -42,12 +47,12 @@ struct Runs {
 
 impl Runs {
     /// Adds a sample: it stands for the time before it, as far as that is not an earlier one's.
-    fn add(&mut self, at: u64, call: u32, weight: u64, count: u64, period: u64) {
+    fn add(&mut self, at: u64, call: u32, weight: u64, count: u64, longest_pause: u64) {
         let before = self.runs.last().map_or(0, |run| run.end);
         let mut start = at.saturating_sub(weight).max(before);
         // Clocks are not so exact that less than a sample between two of them would be a pause.
         let pause = start - before;
-        if !self.runs.is_empty() && pause <= weight.max(period) / 2 {
+        if !self.runs.is_empty() && pause <= longest_pause.max(weight / 2) {
             start = before;
         }
         add(&mut self.weight, weight);
@@ -145,6 +150,10 @@ fn threads(
     let mut order: Vec<usize> = (0..profile.samples.len()).collect();
     // Each thread's samples are in order already; the sort is for made-up profiles.
     order.sort_by_key(|&row| profile.samples[row].time);
+    let time = |row: Option<&usize>| row.map_or(0, |&row| profile.samples[row].time.0);
+    let span = time(order.last()) - time(order.first());
+    // The longest pause that is not drawn.
+    let longest_pause = (profile.meta.period.0 / 2).max(span / COLUMNS);
     let mut threads: Vec<Runs> = Vec::new();
     threads.resize_with(profile.threads.len(), Runs::default);
     let mut uncovered = 0;
@@ -158,8 +167,7 @@ fn threads(
         let call = calls.of_sample(view, sample, is_system);
         let weight = weights.of(&counts, row, sample);
         let count = counts.of(row, sample);
-        let period = profile.meta.period.0;
-        threads[sample.thread.index()].add(sample.time.0, call, weight, count, period);
+        threads[sample.thread.index()].add(sample.time.0, call, weight, count, longest_pause);
     }
     let threads = (0..).map(ThreadId).zip(threads);
     let mut threads: Vec<_> = threads.filter(|(_, runs)| !runs.runs.is_empty()).collect();

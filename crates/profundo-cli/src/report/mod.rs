@@ -1,5 +1,8 @@
 //! `report`, and the report that follows a run: its shape, its output and its look there.
 
+mod next_steps;
+mod views;
+
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -7,25 +10,22 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use profundo_analysis::{
-    Filter, GroupBy, Whole, has_allocations, is_recorded, keep_only, measured, missing_of,
-    transform, transforms,
+    Filter, GroupBy, has_allocations, is_recorded, keep_only, measured, transform, transforms,
 };
 use profundo_console::output;
 use profundo_disassembly::Syntax;
-use profundo_model::{
-    Clock, Engine, Language, ProcessEnd, Profile, SampleKind, State, StringId, Tracing,
-};
+use profundo_model::{Clock, Profile, Tracing};
 use profundo_report::{
-    Allocs, Annotate, Callers, Choices, CountedLines, Exceptions, Format, Functions, Hidden, Io,
-    Lines, Listing, Look, Memory, MemoryLines, Neighbours, NextStep, Only, Spread, Stacks,
-    Statprof, Summary, Syscalls, Trace, View, When,
+    Callers, Format, Listing, Look, NextStep, Stacks, Statprof, ThreadLocals, Trace, View, When,
 };
 
 use crate::input::Input;
 use crate::open::Samples;
 use crate::options::{Order, Report, Style, ViewOptions, What};
-use crate::recordings::meant;
+
 use crate::{annotate, open, options};
+
+use next_steps::next;
 
 pub fn report(options: &Report) -> Result<ExitCode> {
     let asked = match options.asked() {
@@ -42,10 +42,12 @@ pub fn report(options: &Report) -> Result<ExitCode> {
     let mut shape = shape.with_code(&mut profile)?;
     shape.filter = transform(&mut profile, &shape.filter);
     shape.print(&profile, &recording, Stream::Out)?;
-    Ok(match passes(profile, &shape.filter) {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(crate::NOTHING),
-    })
+    Ok(
+        match shape.finds(&profile) && passes(profile, &shape.filter) {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::from(crate::NOTHING),
+        },
+    )
 }
 
 /// Why a report cannot be by this label, if no recording has it.
@@ -98,6 +100,8 @@ pub struct Shape<'a> {
     is_first: bool,
     /// The functions that `annotate` shows.
     listings: Vec<Listing>,
+    /// The variables that `stacks` shows.
+    locals: Vec<ThreadLocals>,
 }
 
 impl<'a> Shape<'a> {
@@ -110,6 +114,7 @@ impl<'a> Shape<'a> {
             filter: view.filter(),
             is_first: false,
             listings: Vec::new(),
+            locals: Vec::new(),
         };
         match name {
             None if what.wants_name() => {
@@ -163,9 +168,24 @@ impl<'a> Shape<'a> {
         Ok(self)
     }
 
-    /// One stack of each thread.
-    pub fn stacks(view: &'a ViewOptions) -> Self {
-        Self::new(What::Stacks, None, view)
+    /// True if the recording has a function of the name that was asked for.
+    fn finds(&self, profile: &Profile) -> bool {
+        match self.what {
+            What::Annotate => !self.listings.is_empty(),
+            what if what.wants_name() => {
+                let callers = Callers::new(self.name.unwrap_or_default());
+                callers.choices(self.choices()).finds(profile)
+            }
+            _ => true,
+        }
+    }
+
+    /// One stack of each thread, with these variables.
+    pub fn stacks(view: &'a ViewOptions, locals: Vec<ThreadLocals>) -> Self {
+        Self {
+            locals,
+            ..Self::new(What::Stacks, None, view)
+        }
     }
 
     /// The first report on a recording: with the recording's path, and commands to try next.
@@ -309,7 +329,7 @@ impl<'a> Shape<'a> {
             }
             What::Spread => write_view!(self.spread()),
             What::Statprof => write_view!(Statprof::new()),
-            What::Stacks => write_view!(Stacks::new()),
+            What::Stacks => write_view!(Stacks::new().locals(self.locals.clone())),
             What::Tree => write_view!(self.library_report(Format::Tree)),
             What::Flat => write_view!(self.library_report(Format::Flat)),
         }
@@ -346,200 +366,6 @@ impl<'a> Shape<'a> {
             "nothing can be ordered by {}: calls were counted without times in this recording",
             order.words()
         ))
-    }
-
-    fn library_format(&self) -> Option<Format> {
-        match self.what {
-            What::Tree => Some(Format::Tree),
-            What::Flat => Some(Format::Flat),
-            What::Functions if self.view.shape.is_grouped() => Some(Format::Functions),
-            _ => None,
-        }
-    }
-
-    /// The choices of the report: samples, frames, rows.
-    fn choices(&self) -> Choices {
-        let hidden = match self.view.filters.c {
-            true => Hidden::Nothing,
-            false => Hidden::Runtime,
-        };
-        Choices::command()
-            .filter(self.filter.clone())
-            .hidden(hidden)
-            .only_mine(self.view.filters.only_mine)
-    }
-
-    fn summary(&self) -> Summary {
-        let shape = &self.view.shape;
-        let by_command = shape.by == Some(GroupBy::Command);
-        let summary = Summary::new()
-            .from_disk(!shape.no_disk)
-            .by_command(by_command);
-        match shape.limit {
-            // The tree has several lines for each function.
-            Some(limit) => (summary.lines(limit).functions(limit).table(limit))
-                .tree(limit.saturating_mul(2))
-                .small_rows(true),
-            None => summary,
-        }
-    }
-
-    fn spread(&self) -> Spread {
-        let spread = Spread::new().total(self.view.shape.total);
-        match self.view.shape.limit {
-            Some(limit) => spread.limit(limit),
-            None => spread,
-        }
-    }
-
-    fn lines(&self) -> Lines {
-        let shape = &self.view.shape;
-        let mut lines = Lines::new()
-            .all_lines(shape.all_lines)
-            .total(shape.total)
-            .libraries(shape.libraries)
-            .from_disk(!shape.no_disk);
-        if let Some(context) = shape.context {
-            lines = lines.context(context);
-        }
-        if let Some(min_share) = shape.min_share {
-            lines = lines.min_share(min_share);
-        }
-        if let Some(limit) = shape.limit {
-            lines = lines.limit(limit);
-        }
-        lines
-    }
-
-    fn counted_lines(&self) -> CountedLines {
-        let shape = &self.view.shape;
-        let lines = CountedLines::new().from_disk(!shape.no_disk);
-        match shape.limit {
-            Some(limit) => lines.limit(limit),
-            None => lines,
-        }
-    }
-
-    fn exceptions(&self) -> Exceptions {
-        match self.view.shape.limit {
-            Some(limit) => Exceptions::new().limit(limit),
-            None => Exceptions::new(),
-        }
-    }
-
-    fn functions(&self) -> Functions {
-        let shape = &self.view.shape;
-        let mut functions = Functions::new();
-        if let Some(order) = shape.sort.as_ref().and_then(Order::of_samples) {
-            functions = functions.sorted_by(order);
-        }
-        if let Some(limit) = shape.limit {
-            functions = functions.limit(limit);
-        }
-        if let Some(min_share) = shape.min_share {
-            functions = functions.min_share(min_share);
-        }
-        functions
-    }
-
-    fn annotate(&self) -> Annotate {
-        let shape = &self.view.shape;
-        let mut annotate = Annotate::new(self.name.unwrap_or_default(), self.listings.clone())
-            .all(shape.all_lines)
-            .from_disk(!shape.no_disk);
-        if let Some(context) = shape.context {
-            annotate = annotate.context(context);
-        }
-        if let Some(min_share) = shape.min_share {
-            annotate = annotate.min_share(min_share);
-        }
-        annotate
-    }
-
-    fn io(&self) -> Io {
-        match self.view.shape.limit {
-            Some(limit) => Io::new().limit(limit),
-            None => Io::new(),
-        }
-    }
-
-    fn syscalls(&self) -> Syscalls {
-        match self.view.shape.limit {
-            Some(limit) => Syscalls::new().limit(limit),
-            None => Syscalls::new(),
-        }
-    }
-
-    fn memory(&self) -> Memory {
-        match self.view.shape.limit {
-            Some(limit) => Memory::new().limit(limit),
-            None => Memory::new(),
-        }
-    }
-
-    fn allocs(&self) -> Allocs {
-        let shape = &self.view.shape;
-        let allocs = Allocs::new().from_disk(!shape.no_disk);
-        match shape.limit {
-            Some(limit) => allocs.limit(limit).small_rows(true),
-            None => allocs,
-        }
-    }
-
-    fn memory_lines(&self) -> MemoryLines {
-        let shape = &self.view.shape;
-        let lines = MemoryLines::new().from_disk(!shape.no_disk);
-        match shape.limit {
-            Some(limit) => lines.limit(limit),
-            None => lines,
-        }
-    }
-
-    fn trace(&self, mut trace: Trace) -> Trace {
-        let shape = &self.view.shape;
-        if let Some(order) = shape.sort.as_ref().and_then(Order::of_calls) {
-            trace = trace.sorted_by(order.clone());
-        }
-        let limit = shape.limit.map(Only::First);
-        for only in shape.only.iter().cloned().chain(limit) {
-            trace = trace.only(only);
-        }
-        let neighbours = match (shape.callers, shape.callees) {
-            (true, _) => Neighbours::Callers,
-            (_, true) => Neighbours::Callees,
-            _ => Neighbours::None,
-        };
-        trace
-            .neighbours(neighbours)
-            .group_by(shape.by.clone().unwrap_or_default())
-    }
-
-    /// The library's own reports, with all of their options.
-    fn library_report(&self, format: Format) -> profundo_report::Report {
-        let shape = &self.view.shape;
-        let mut report = profundo_report::Report::new()
-            .format(format)
-            .choices(self.choices())
-            .combine(!shape.no_combine)
-            .hot_first(shape.hot_first)
-            .group_by(shape.by.clone().unwrap_or_default())
-            .recur(shape.recur.unwrap_or_default());
-        if let Some(maxdepth) = shape.maxdepth {
-            report = report.maxdepth(maxdepth);
-        }
-        if let Some(min_share) = shape.min_share {
-            report = report.min_share(min_share);
-        }
-        if let Some(mincount) = shape.mincount {
-            report = report.mincount(mincount);
-        }
-        if let Some(noisefloor) = shape.noisefloor {
-            report = report.noisefloor(noisefloor);
-        }
-        if let Some(order) = shape.sort.as_ref().and_then(Order::of_samples) {
-            report = report.sorted_by(order);
-        }
-        report
     }
 }
 
@@ -581,147 +407,4 @@ pub fn is_untimed(profile: &Profile) -> bool {
 fn has_counted_lines(profile: &Profile) -> bool {
     let traced = &profile.traced;
     !traced.lines.is_empty() || profile.samples.is_empty() && traced.tracing.is_of_lines()
-}
-
-/// A recording that would show more, and what it would show.
-fn better_recording(profile: &Profile) -> Option<NextStep> {
-    /// Below this share of the elapsed time the CPU was hardly used.
-    const BUSY: f64 = 0.5;
-    /// In shorter runs nothing waits for long.
-    const SHORT: f64 = 0.2e9;
-    /// Fewer samples say little.
-    const FEW: u64 = 100;
-    /// With this period or a longer one, sampling from outside misses threads that live for some
-    /// milliseconds only.
-    const COARSE: u64 = 1_500_000;
-    let meta = &profile.meta;
-    let wall = meta.duration.0 as f64;
-    let (user, system) = profile.cpu_used()?;
-    let cpu = user.0.saturating_add(system.0) as f64;
-    let is_traced = !profile.traced.is_empty() || profile.traced.tracing != Tracing::Unknown;
-    if meta.kind != SampleKind::Cpu || is_traced {
-        return None;
-    }
-    if let Some(process) = attached(profile) {
-        let seconds = (wall / 1e9).round().max(1.0);
-        let command_with =
-            |option: &str| format!("profundo attach {process} -d {seconds} {option}");
-        let misses_much =
-            missing_of(profile, Whole::Cpu).is_some_and(|missing| missing.is_grave(meta.period.0));
-        let is_coarse = meta.period.0 >= COARSE && (misses_much || profile.samples_taken() < FEW);
-        return (is_coarse && cpu > 1e6)
-            .then(|| NextStep::new(command_with("-r 1000"), "more samples"));
-    }
-    let command_with = |option: &str| format!("profundo run {option} -- {}", command_of(profile));
-    let mut samples = profile.samples.iter();
-    let waits = samples.any(|sample| sample.state == State::WallWaiting);
-    match profile.samples_taken() {
-        _ if meta.engine == Engine::PerfRing => None,
-        _ if wall > SHORT && cpu < BUSY * wall && !waits => {
-            Some(NextStep::new(command_with("--wall"), "what it waits for"))
-        }
-        few if few < FEW && cpu > 1e6 => Some(NextStep::new(
-            command_with("-r 10000"),
-            "ten times as many samples",
-        )),
-        _ => None,
-    }
-}
-
-/// The process, if the recording is of one that ran on, sampled from outside.
-fn attached(profile: &Profile) -> Option<u32> {
-    let first = profile.processes.first()?;
-    let runs_on = first.end == ProcessEnd::Unknown && profile.meta.engine == Engine::PerfRing;
-    runs_on.then_some(first.pid)
-}
-
-/// The command line of a recording, or `CMD` for a long one.
-fn command_of(profile: &Profile) -> String {
-    const LONG: usize = 60;
-    let first = profile.processes.first();
-    let command = first.map_or("", |process| profile.strings.get(process.command));
-    match command.len() {
-        1..LONG => command.to_owned(),
-        _ => "CMD".to_owned(),
-    }
-}
-
-/// True if the line of any code is known, but for the interpreter's own.
-fn has_lines(profile: &Profile) -> bool {
-    let counted = !profile.traced.lines.is_empty();
-    let mut frames = profile.frames.iter();
-    counted || frames.any(|frame| frame.line > 0 && frame.language != Language::Runtime)
-}
-
-/// Commands to try next.
-fn next(recording: &Path, profile: &Profile) -> Vec<NextStep> {
-    let is_newest = meant(None).is_ok_and(|newest| newest == recording);
-    let path = recording.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
-    let path = match path.chars().all(plain) {
-        true => path,
-        false => format!("'{}'", path.replace('\'', "'\\''")),
-    };
-    // The newest recording needs no name.
-    let path = match is_newest {
-        true => String::new(),
-        false => format!(" {path}"),
-    };
-    let report = |name: &str, shows| NextStep::new(format!("profundo report{path} {name}"), shows);
-    let export = |to: &str, shows| NextStep::new(format!("profundo export{path} --to {to}"), shows);
-    let traced = &profile.traced;
-    let flame = NextStep::new(format!("profundo flame{path}"), "a picture for the browser");
-    if is_untimed(profile) {
-        return vec![
-            report("trace", "how often each function was called"),
-            match profile
-                .processes
-                .iter()
-                .any(|process| process.runtime != StringId(0))
-            {
-                true => export("pstats", "a file for pstats and snakeviz"),
-                false => export("callgrind", "a file for KCachegrind"),
-            },
-        ];
-    }
-    if profile.samples.is_empty() && !traced.lines.is_empty() {
-        let mut steps = vec![
-            report("lines", "how often each line ran"),
-            export("lprof", "a file for line_profiler"),
-        ];
-        if !traced.exceptions.is_empty() {
-            let shows = "the lines that raise and catch exceptions";
-            steps.push(report("exceptions", shows));
-        }
-        return steps;
-    }
-    if traced.tracing == Tracing::Exceptions {
-        return Vec::new();
-    }
-    // An empty count has no other report.
-    if profile.samples.is_empty() && traced.is_empty() && traced.tracing != Tracing::Unknown {
-        return Vec::new();
-    }
-    let mut steps = Vec::new();
-    match profile.is_merged() {
-        true => steps.push(report("spread", "how far the recordings differ")),
-        false => steps.extend(better_recording(profile)),
-    }
-    if !traced.calls.is_empty() {
-        steps.push(report("trace", "calls and time of each function"));
-    }
-    // Where lines were not counted, all time of calls stands at the first lines of functions. A
-    // program without debug information has no lines.
-    if traced.calls.is_empty() || !traced.lines.is_empty() {
-        steps.push(match has_lines(profile) {
-            true => report("lines", "the source, with a share on each line"),
-            false => report("functions", "each function, with its share"),
-        });
-    }
-    if has_allocations(profile) {
-        steps.push(report("allocs", "who allocates memory, and who keeps it"));
-    }
-    steps.push(report("tree", "who called whom"));
-    steps.push(flame);
-    steps
 }
