@@ -21,7 +21,8 @@ pub fn map(path: &CStr, bytes: usize) -> Option<NonNull<u8>> {
 
 /// Maps a growing file for reading: its present length and `room` more, at most `most` in all. It
 /// may be another process's link. Only the part that its writer has announced may be touched.
-/// `place`: memory of ours that it takes the place of, which is so long. Returns how much is mapped.
+/// `place`: memory of ours that it takes the place of, which is so long. Returns how much is
+/// mapped.
 pub fn map_growing(
     path: &CStr,
     room: usize,

@@ -85,8 +85,8 @@ struct Leaving {
 }
 
 impl Leaving {
-    /// Waits until the signals that were sent have arrived. A program that restricts its system calls
-    /// is left at once.
+    /// Waits until the signals that were sent have arrived. A program that restricts its system
+    /// calls is left at once.
     fn note_pending(&mut self) -> u64 {
         if symbols::is_late() {
             self.pending = waiting::await_arrival();

@@ -124,8 +124,8 @@ pub fn start_timer_of(home: Home, thread: &Running) {
     }
 }
 
-/// True if the signal of a clock reaches a thread. Where it is blocked it would wait, and the program
-/// could find it; the command counts the time of such a thread.
+/// True if the signal of a clock reaches a thread. Where it is blocked it would wait, and the
+/// program could find it; the command counts the time of such a thread.
 fn can_be_signalled(thread: &Running) -> bool {
     let sent = sent::sent();
     sent == 0 || thread.blocked & hidden::bit(sent) == 0

@@ -161,7 +161,8 @@ fn put_path(pid: u32, address: u64, path: &Path) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Calls a function of the agent, which writes its answer. Returns the masks that are to be changed.
+/// Calls a function of the agent, which writes its answer. Returns the masks that are to be
+/// changed.
 fn call(
     pid: u32,
     thread: &mut Borrowed,

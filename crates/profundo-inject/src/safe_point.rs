@@ -155,8 +155,8 @@ impl Places {
         (found.open != 0 && found.error != 0).then_some(found)
     }
 
-    /// The sanitizer that watches the program's memory, if there is one: as a library, or as a part of
-    /// the program.
+    /// The sanitizer that watches the program's memory, if there is one: as a library, or as a part
+    /// of the program.
     pub(super) fn sanitizer(&self) -> Option<&'static str> {
         const SANITIZERS: [(&str, &[u8], &str); 4] = [
             ("libasan", b"__asan_init", "AddressSanitizer"),

@@ -65,8 +65,8 @@ pub(super) fn borrow(
     }
 }
 
-/// Whether a thread waits in a call that would return `EINTR` if the thread was held: a few calls do
-/// not go on after that, and a new beginning would wait for the whole time again.
+/// Whether a thread waits in a call that would return `EINTR` if the thread was held: a few calls
+/// do not go on after that, and a new beginning would wait for the whole time again.
 pub(super) fn waits_in_vain(pid: u32, tid: u32) -> bool {
     let text = proc::read(pid, &format!("task/{tid}/syscall"));
     let text = String::from_utf8_lossy(&text);

@@ -1,9 +1,9 @@
 //! The signals that a program uses which ran before the agent came, and the masks of its threads.
 //!
-//! A thread that blocks nearly all signals does not mean ours: they are let in, and the program goes
-//! on seeing its own mask (`profundo_probe::hidden`). Only the thread itself can change its mask, so
-//! the command does it while it holds the thread. A signal that is blocked by name, or read from a
-//! descriptor, is the program's.
+//! A thread that blocks nearly all signals does not mean ours: they are let in, and the program
+//! goes on seeing its own mask (`profundo_probe::hidden`). Only the thread itself can change its
+//! mask, so the command does it while it holds the thread. A signal that is blocked by name, or
+//! read from a descriptor, is the program's.
 
 use profundo_probe::hidden::{self, ALL, bit};
 use profundo_probe::shared::{MaskChange, MaskChanges};

@@ -53,7 +53,8 @@ pub unsafe extern "C" fn profundo_enter_1(
     answer.result.store(result, Ordering::Release);
 }
 
-/// The command has changed the masks of threads: those that let our signals in now get their timers.
+/// The command has changed the masks of threads: those that let our signals in now get their
+/// timers.
 #[unsafe(no_mangle)]
 pub extern "C" fn profundo_masked_1() {
     alone(|| {
@@ -64,8 +65,8 @@ pub extern "C" fn profundo_masked_1() {
     });
 }
 
-/// Is about to leave the session: no clock sends a signal any more, and the threads whose masks have
-/// less than the program believes are written to `answer`. The command has closed its clocks.
+/// Is about to leave the session: no clock sends a signal any more, and the threads whose masks
+/// have less than the program believes are written to `answer`. The command has closed its clocks.
 ///
 /// # Safety
 /// `answer` is valid.

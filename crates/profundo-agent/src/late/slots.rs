@@ -4,7 +4,8 @@
 //!
 //! Only a slot that leads to the very function that ours would call is taken. One that leads
 //! somewhere else is another tool's, or of a library with an allocator of its own, and stays. A
-//! slot that is not filled in yet leads into its own file; it would be filled in with that function.
+//! slot that is not filled in yet leads into its own file; it would be filled in with that
+//! function.
 //!
 //! Threads of the program may call through a slot at any moment. Each is one aligned word, which is
 //! exchanged at once.

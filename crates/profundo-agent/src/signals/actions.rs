@@ -130,8 +130,8 @@ pub fn exchange_handler(signal: c_int, handler: Handler, flags: c_int) -> Handle
 /// Removes our handlers: each signal has the program's own action from here on. Where clocks may
 /// still send one, it is ignored.
 ///
-/// A signal of `pending` may be a tick that waits for a thread which blocks it. Its handler stays: it
-/// drops ours, and passes on all others.
+/// A signal of `pending` may be a tick that waits for a thread which blocks it. Its handler stays:
+/// it drops ours, and passes on all others.
 pub fn withdraw(are_clocks_stopped: bool, pending: u64) {
     CHANGING.with(|| {
         sent::set_installed(false);

@@ -26,8 +26,8 @@ pub unsafe fn is_clock(signal: c_int, info: *const siginfo_t) -> bool {
     }
 }
 
-/// Waits until no signal of ours is on its way to a thread that lets it in, for a moment at most. Takes
-/// back those of the calling thread. Returns those that wait for a thread which blocks them.
+/// Waits until no signal of ours is on its way to a thread that lets it in, for a moment at most.
+/// Takes back those of the calling thread. Returns those that wait for a thread which blocks them.
 pub fn await_arrival() -> u64 {
     const LONGEST: u64 = 50_000_000;
     ASKED.into_iter().for_each(take_back);

@@ -27,8 +27,8 @@ pub struct Symbol {
 pub enum Scope {
     /// All files, the program itself first.
     All,
-    /// The files whose functions ours interpose: those that were loaded after this library, or, where
-    /// it came late, all others.
+    /// The files whose functions ours interpose: those that were loaded after this library, or,
+    /// where it came late, all others.
     Interposed,
 }
 

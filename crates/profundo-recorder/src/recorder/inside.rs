@@ -53,8 +53,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Closes all clocks of programs with agents, for good, and waits until none of their signals is
-    /// on its way: the agents are about to leave. Returns the living processes with agents.
+    /// Closes all clocks of programs with agents, for good, and waits until none of their signals
+    /// is on its way: the agents are about to leave. Returns the living processes with agents.
     pub fn release_agents(&mut self) -> Vec<u32> {
         if self.core.running {
             self.run(false);
