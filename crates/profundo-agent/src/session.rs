@@ -81,8 +81,9 @@ pub unsafe fn join_session(directory: &[u8], preload: &[u8]) -> Option<&'static 
     if let Some(before) = ptr::NonNull::new(before) {
         // SAFETY: both are mapped, and a thread that still looks there finds a control.
         let is_moved = unsafe { files::move_over(memory, before.cast(), size_of::<Control>()) };
-        // SAFETY: the mapping of that address stays.
-        return is_moved.then(|| unsafe { before.as_ref() });
+        // SAFETY: the mapping of that address stays, moved over or not.
+        let control = unsafe { before.as_ref() };
+        return is_moved.then_some(control);
     }
     // Release pairs with the acquire in `control`.
     CONTROL.store(ptr::from_ref(control).cast_mut(), Ordering::Release);

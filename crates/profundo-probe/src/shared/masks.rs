@@ -62,6 +62,9 @@ impl MaskChanges {
 
 #[cfg(test)]
 mod tests {
+    use std::boxed::Box;
+    use std::vec::Vec;
+
     use super::*;
 
     #[test]
