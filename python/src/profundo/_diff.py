@@ -15,6 +15,9 @@ Side = Union[Profile, Path, Sequence[Union[Profile, Path]]]
 #: The exit code where something has grown beyond `fail_above`.
 _FAILED = 3
 
+#: Options that a picture does not have, as none.
+_OF_TABLES = {"by": None, "limit": None, "width": None}
+
 
 def diff(before: Side, after: Side, **options: Any) -> "Diff":
     """Compare two recordings, or two sets of runs.
@@ -33,6 +36,8 @@ def diff(before: Side, after: Side, **options: Any) -> "Diff":
         words = sides[0] + sides[1]
     else:
         words = sides[0] + ["--"] + sides[1]
+    if isinstance(options.get("by"), (list, tuple)):
+        options["by"] = ",".join(options["by"])
     result = Diff(words, options)
     result.json()
     return result
@@ -139,14 +144,14 @@ class Diff:
 
     def flame(self, **options: Any) -> Picture:
         """The difference as a flame graph: red has grown, blue has shrunk, grey may be chance."""
-        words = self._line(options, ["--output=-"])
+        words = self._line(dict(options, **_OF_TABLES), ["--output=-"])
         return Picture(_command.text(words, (0, _FAILED)))
 
     def save(self, path: Path, **options: Any) -> None:
         """Write the flame graph of the difference to an SVG file."""
         path = os.fspath(path)
         _export.format_of(path, None if path.endswith(".svg") else "svg")
-        _command.run(self._line(options, ["--output=" + path]), (0, _FAILED))
+        _command.run(self._line(dict(options, **_OF_TABLES), ["--output=" + path]), (0, _FAILED))
 
     def _repr_mimebundle_(self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None) -> Dict[str, str]:
         return plain_bundle(self.report(), self.flame())

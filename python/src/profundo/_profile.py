@@ -72,12 +72,14 @@ class Kept:
 
     def __init__(self) -> None:
         import tempfile
+        import weakref
 
-        self._folder = tempfile.TemporaryDirectory(prefix="profundo-")
+        self._folder = tempfile.mkdtemp(prefix="profundo-")
+        weakref.finalize(self, shutil.rmtree, self._folder, True)
 
     def file(self, name: str) -> str:
         """The path of a file in it."""
-        return os.path.join(self._folder.name, name)
+        return os.path.join(self._folder, name)
 
 
 def path_of(recording: Union["Profile", Path]) -> str:
