@@ -75,7 +75,6 @@ pub const STAND_INS: &[StandIn] = &[
     none("cargo install --locked --path crates/profundo-cli", CARGO),
     none("pip install profundo", PUBLISHED),
     none("uvx profundo run app.py", PUBLISHED),
-    none("pip install .", CARGO),
     none("cargo profundo run -- --port 8080", CARGO),
     none("cargo profundo run --memory --example tour", CARGO),
     none("cargo profundo test --release -p parser", CARGO),
