@@ -1,7 +1,7 @@
 """What the tests share: the command under test, and recordings of a small program.
 
-``PROFUNDO_BINARY`` names the command; ``cargo xtask test`` sets it, and runs these tests with the oldest and
-the newest Python of the machine.
+``PROFUNDO_BINARY`` names the command; ``cargo xtask test`` sets it, and runs these tests with the
+oldest and the newest Python of the machine.
 """
 
 import atexit
@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 SOURCES = os.path.join(ROOT, "python", "src")
 PACKAGE = os.path.join(SOURCES, "profundo")
 
-PROGRAM = '''\
+PROGRAM = """\
 import math
 
 
@@ -38,7 +38,7 @@ def main():
 
 
 main()
-'''
+"""
 
 _folder = None
 _made = {}
@@ -81,5 +81,5 @@ def python(code, *arguments, **options):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         universal_newlines=True,
-        **options
+        **options,
     )

@@ -51,11 +51,11 @@ class TestFind(unittest.TestCase):
         self.assertEqual(done.stdout.strip(), path, done.stderr)
 
     def test_a_prefix_an_overlay_or_a_virtual_environment(self):
-        packages, program = self.install("p/lib/{}/site-packages".format(self.version), "p/bin")
+        packages, program = self.install(f"p/lib/{self.version}/site-packages", "p/bin")
         self.assert_found(program, packages)
 
     def test_lib64_and_debian(self):
-        packages, program = self.install("q/lib64/{}/site-packages".format(self.version), "q/bin")
+        packages, program = self.install(f"q/lib64/{self.version}/site-packages", "q/bin")
         self.assert_found(program, packages)
         packages, program = self.install("r/lib/python3/dist-packages", "r/bin")
         # `python3` is a version of Debian's.
@@ -99,7 +99,12 @@ class TestFind(unittest.TestCase):
         os.chmod(program, stat.S_IRUSR)
         done = self.find(packages)
         self.assertNotEqual(done.returncode, 0)
-        for place in (program, os.path.join(self.folder, ".local/bin/profundo"), "PATH", "PROFUNDO_BINARY"):
+        for place in (
+            program,
+            os.path.join(self.folder, ".local/bin/profundo"),
+            "PATH",
+            "PROFUNDO_BINARY",
+        ):
             self.assertIn(place, done.stderr)
 
     def test_an_archive_is_unpacked_once(self):
@@ -138,7 +143,7 @@ class TestMain(unittest.TestCase):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             universal_newlines=True,
-            **options
+            **options,
         )
 
     def test_output_and_exit_code_are_those_of_the_command(self):
@@ -158,7 +163,9 @@ class TestMain(unittest.TestCase):
     def test_a_python_file_is_run_by_this_python(self):
         program = os.path.join(support.folder(), "who.py")
         with open(program, "w") as file:
-            file.write("import os, sys; print(sys.executable, *sorted(n for n in os.environ if 'PROFUNDO_P' in n))")
+            file.write(
+                "import os, sys; print(sys.executable, *(n for n in os.environ if 'PROFUNDO_P' in n))"
+            )
         out = os.path.join(support.folder(), "who.profundo")
         done = self.run_module("record", "--no-config", "-o", out, program)
         self.assertEqual(done.stdout, sys.executable + "\n", done.stderr)

@@ -72,7 +72,9 @@ class TestNotebook(unittest.TestCase):
     def test_what_is_too_large_is_cut_and_said(self):
         full = len(self.profile._repr_mimebundle_()["text/html"])
         # Redrawing leaves a little out at a time.
-        with mock.patch.object(_page, "LIMIT", full - 50), mock.patch.object(_page, "_LEFT_OUT", (5, 60)):
+        with mock.patch.object(_page, "LIMIT", full - 50), mock.patch.object(
+            _page, "_LEFT_OUT", (5, 60)
+        ):
             text = self.profile._repr_mimebundle_()["text/html"]
         self.assertLess(len(text), full)
         self.assertIn("Boxes narrower than", text)

@@ -25,7 +25,7 @@ class TestPackage(unittest.TestCase):
             self.assertTrue(value.__doc__, name)
             for inner, member in vars(value).items() if isinstance(value, type) else ():
                 if not inner.startswith("_") and (callable(member) or isinstance(member, property)):
-                    self.assertTrue(member.__doc__, "{}.{}".format(name, inner))
+                    self.assertTrue(member.__doc__, f"{name}.{inner}")
 
     def test_the_version_is_that_of_the_workspace(self):
         import profundo
@@ -35,7 +35,7 @@ class TestPackage(unittest.TestCase):
         self.assertEqual(profundo.__version__, workspace.group(1))
 
     def test_nothing_is_imported_before_it_is_used(self):
-        code = "import sys; before = set(sys.modules); import profundo; print(*(set(sys.modules) - before))"
+        code = "import sys; b = set(sys.modules); import profundo; print(*(set(sys.modules) - b))"
         done = support.python(code)
         self.assertEqual(done.stdout.split(), ["profundo"], done.stderr)
 
@@ -49,7 +49,9 @@ class TestPackage(unittest.TestCase):
             for name in names:
                 with open(os.path.join(above, name), encoding="utf-8") as file:
                     for format, endings in row.findall(file.read()):
-                        theirs.update((ending, format) for ending in re.findall(r'"([^"]+)"', endings))
+                        theirs.update(
+                            (ending, format) for ending in re.findall(r'"([^"]+)"', endings)
+                        )
         self.assertEqual(theirs, _export.ENDINGS)
         self.assertEqual(set(theirs.values()), set(_export.FORMATS))
 

@@ -23,8 +23,23 @@ class TestPage(unittest.TestCase):
         os.makedirs(folder)
         program = os.path.join(support.ROOT, "examples", "start", "app.py")
         for name, orders in ("app", "20"), ("before", "20"), ("after", "30"):
-            words = [support.command(), "record", "--no-config", "-o", name + ".profundo", "--", sys.executable, program]
-            subprocess.run(words + [orders], cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            words = [
+                support.command(),
+                "record",
+                "--no-config",
+                "-o",
+                name + ".profundo",
+                "--",
+                sys.executable,
+                program,
+            ]
+            subprocess.run(
+                words + [orders],
+                cwd=folder,
+                check=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
         before, names, out = os.getcwd(), {}, io.StringIO()
         os.environ["PROFUNDO_DIR"] = folder
         os.chdir(folder)

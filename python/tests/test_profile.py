@@ -35,7 +35,7 @@ class TestProfile(unittest.TestCase):
         self.assertGreater(quality.samples, 30)
         self.assertEqual(quality.samples_lost, 0)
         self.assertTrue(0 < quality.share_margin < 0.2)
-        self.assertIn("{} samples".format(quality.samples), str(quality))
+        self.assertIn(f"{quality.samples} samples", str(quality))
 
     def test_functions(self):
         functions = self.profile.functions
@@ -59,7 +59,9 @@ class TestProfile(unittest.TestCase):
 
     def test_lines(self):
         lines = self.profile.lines
-        document = json.loads(said("report", self.path, "lines", "--json", "--limit=100000", "--min-share=0"))
+        document = json.loads(
+            said("report", self.path, "lines", "--json", "--limit=100000", "--min-share=0")
+        )
         own = sum(row.self_seconds for row in lines) + document["without_line"]["seconds"]
         self.assertAlmostEqual(own, document["selection"]["seconds"], places=6)
         hot = [row for row in lines if row.text and row.text.startswith("total +=")]
@@ -84,10 +86,22 @@ class TestProfile(unittest.TestCase):
     def test_reports(self):
         for what in ("summary", "functions", "lines", "tree", "flat", "statprof"):
             self.assertEqual(self.profile.report(what), said("report", self.path, what), what)
-        ours = self.profile.report("functions", limit=2, only_mine=True, function=["heavy", "light"])
-        theirs = said("report", self.path, "functions", "--limit=2", "--only-mine", "--function=heavy", "--function=light")
+        ours = self.profile.report(
+            "functions", limit=2, only_mine=True, function=["heavy", "light"]
+        )
+        theirs = said(
+            "report",
+            self.path,
+            "functions",
+            "--limit=2",
+            "--only-mine",
+            "--function=heavy",
+            "--function=light",
+        )
         self.assertEqual(ours, theirs)
-        self.assertEqual(self.profile.report("callers", "heavy"), said("report", self.path, "callers", "heavy"))
+        self.assertEqual(
+            self.profile.report("callers", "heavy"), said("report", self.path, "callers", "heavy")
+        )
         self.assertEqual(str(self.profile), said("report", self.path))
         file = io.StringIO()
         self.profile.print(file)
@@ -95,7 +109,9 @@ class TestProfile(unittest.TestCase):
 
     def test_a_selection(self):
         below = self.profile.select(function="light")
-        self.assertEqual(below.report("tree"), said("report", self.path, "tree", "--function=light"))
+        self.assertEqual(
+            below.report("tree"), said("report", self.path, "tree", "--function=light")
+        )
         # The lines of the selection are a whole of their own.
         self.assertGreater(below.lines[0].self_share, 0.9)
         self.assertEqual(self.profile.select(focus="no such function").lines, [])

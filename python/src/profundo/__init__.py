@@ -36,11 +36,19 @@ __all__ = [
 # all the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._diff import Change as Change, Diff as Diff, DiffRow as DiffRow, diff as diff
+    from ._diff import Change as Change
+    from ._diff import Diff as Diff
+    from ._diff import DiffRow as DiffRow
+    from ._diff import diff as diff
     from ._error import Error as Error
     from ._notebook import Picture as Picture
-    from ._profile import Profile as Profile, load as load, merge as merge
-    from ._rows import Function as Function, Line as Line, Quality as Quality, Share as Share
+    from ._profile import Profile as Profile
+    from ._profile import load as load
+    from ._profile import merge as merge
+    from ._rows import Function as Function
+    from ._rows import Line as Line
+    from ._rows import Quality as Quality
+    from ._rows import Share as Share
 
 # The module of each name.
 _PLACES = {
@@ -64,7 +72,7 @@ def __getattr__(name):  # type: (str) -> object
     """Import a name when it is used for the first time (PEP 562)."""
     place = _PLACES.get(name)
     if place is None:
-        raise AttributeError("module 'profundo' has no attribute {!r}".format(name))
+        raise AttributeError(f"module 'profundo' has no attribute {name!r}")
     from importlib import import_module
 
     value = getattr(import_module("." + place, __name__), name)

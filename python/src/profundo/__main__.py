@@ -17,13 +17,13 @@ def main():  # type: () -> None
     try:
         binary = find()
     except Error as error:
-        sys.exit("profundo: {}".format(error))
+        sys.exit(f"profundo: {error}")
     if sys.executable:
         os.environ.setdefault("PROFUNDO_PYTHON", sys.executable)
     try:
         os.execv(binary, ["profundo"] + sys.argv[1:])
     except OSError as error:
-        sys.exit("profundo: cannot run {}: {}".format(binary, error.strerror))
+        sys.exit(f"profundo: cannot run {binary}: {error.strerror}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def command(package, name):
             entry = opened.getinfo(member)
         except KeyError:
             return None
-        unique = "{}-{:08x}-{:x}".format(name, entry.CRC, entry.file_size)
+        unique = f"{name}-{entry.CRC:08x}-{entry.file_size:x}"
         for folder in _folders():
             path = os.path.join(folder, unique)
             try:
@@ -57,7 +57,7 @@ def _folders():
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
     if os.path.isabs(cache):
         yield os.path.join(cache, "profundo")
-    yield os.path.join(tempfile.gettempdir(), "profundo-command-{}".format(os.geteuid()))
+    yield os.path.join(tempfile.gettempdir(), f"profundo-command-{os.geteuid()}")
 
 
 def _make(folder):
@@ -69,7 +69,7 @@ def _make(folder):
     # Among temporary files, any user could have made it.
     found = os.lstat(folder)
     if found.st_uid != os.geteuid() or found.st_mode & 0o022:
-        raise PermissionError("{} belongs to others".format(folder))
+        raise PermissionError(f"{folder} belongs to others")
 
 
 def _is_whole(path, size):
@@ -81,7 +81,7 @@ def _is_whole(path, size):
 
 def _write(path, content):
     """Write a file that has its name only when it is whole."""
-    beside = "{}.{}".format(path, os.getpid())
+    beside = f"{path}.{os.getpid()}"
     try:
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o500), "wb") as file:
             file.write(content)

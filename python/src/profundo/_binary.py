@@ -27,7 +27,7 @@ def find():  # type: () -> str
     if named:
         if _is_program(named):
             return os.path.abspath(named)
-        raise Error("{} names {}, which is no program".format(VARIABLE, named))
+        raise Error(f"{VARIABLE} names {named}, which is no program")
     package = _package()
     if not os.path.isdir(package):
         from . import _archive
@@ -47,10 +47,10 @@ def find():  # type: () -> str
         path = os.path.join(folder or os.curdir, NAME)
         if _is_program(path):
             return os.path.abspath(path)
-    lines = ["there is no command `{}`; these places were looked at:".format(NAME)]
-    lines += ["  {} ({})".format(path, where) for where, path in tried]
+    lines = [f"there is no command `{NAME}`; these places were looked at:"]
+    lines += [f"  {path} ({where})" for where, path in tried]
     lines.append("  the folders of PATH")
-    lines.append("{} can name it".format(VARIABLE))
+    lines.append(f"{VARIABLE} can name it")
     raise Error("\n".join(lines))
 
 

@@ -1,8 +1,8 @@
 """The command, run for its answer.
 
 Options are keyword arguments with the command's own names: ``only_mine=True`` is ``--only-mine``,
-``focus=["a", "b"]`` is ``--focus a --focus b``, and ``from_=0.5`` is ``--from 0.5``, because `from` is a
-word of Python's.
+``focus=["a", "b"]`` is ``--focus a --focus b``, and ``from_=0.5`` is ``--from 0.5``, because `from`
+is a word of Python's.
 """
 
 import os
@@ -28,7 +28,7 @@ def spelled(options):
                 words.append(option)
             elif one is not None and one is not False:
                 # With `=`, so that a value may begin with a dash.
-                words.append("{}={}".format(option, os.fspath(one) if _is_path(one) else one))
+                words.append(f"{option}={os.fspath(one) if _is_path(one) else one}")
     return words
 
 
@@ -53,7 +53,7 @@ def ended(words, may_end_with=(0,)):
             stderr=subprocess.PIPE,
         )
     except OSError as error:
-        raise Error("cannot run {}: {}".format(binary, error.strerror), None, words) from None
+        raise Error(f"cannot run {binary}: {error.strerror}", None, words) from None
     if done.returncode not in may_end_with:
         said = done.stderr.decode("utf-8", "replace")
         raise Error(sentence(said, done.returncode), done.returncode, ["profundo"] + words)
@@ -76,13 +76,15 @@ def document(words, may_end_with=(0, NOTHING_PASSES)):
 def sentence(said, exit_code):
     """What the command said, without its name and the advice that follows."""
     said = said.split("\n\nFor more information", 1)[0].strip()
-    lines = [line[len(_PREFIX) :] if line.startswith(_PREFIX) else line for line in said.split("\n")]
+    lines = [
+        line[len(_PREFIX) :] if line.startswith(_PREFIX) else line for line in said.split("\n")
+    ]
     said = "\n".join(lines).strip()
     if said:
         return said
     if exit_code < 0:
-        return "profundo was killed by signal {}".format(-exit_code)
-    return "profundo ended with exit code {}".format(exit_code)
+        return f"profundo was killed by signal {-exit_code}"
+    return f"profundo ended with exit code {exit_code}"
 
 
 def _is_path(value):

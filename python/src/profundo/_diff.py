@@ -19,14 +19,14 @@ _FAILED = 3
 _OF_TABLES = {"by": None, "limit": None, "width": None}
 
 
-def diff(before: Side, after: Side, **options: Any) -> "Diff":
+def diff(before: Side, after: Side, **options: Any) -> Diff:
     """Compare two recordings, or two sets of runs.
 
     Args:
         before: A profile or a path; or a list of them, several runs of the same.
         after: The same of the other side.
-        options: Those of ``profundo diff``: ``by="line"``, ``per="calls"``, ``fail_above="5%"``, ``limit=50``,
-            and the filters of reports.
+        options: Those of ``profundo diff``: ``by="line"``, ``per="calls"``, ``fail_above="5%"``,
+            ``limit=50``, and the filters of reports.
 
     Raises:
         Error: They measure different things, or cannot be read.
@@ -119,11 +119,7 @@ class Diff:
     @property
     def rows(self) -> List[DiffRow]:
         """The rows that have changed by more than chance, table by table."""
-        return [
-            _row(table, row)
-            for table in self.json()["tables"]
-            for row in table["rows"]
-        ]
+        return [_row(table, row) for table in self.json()["tables"] for row in table["rows"]]
 
     def json(self) -> Dict[str, Any]:
         """The document that ``profundo diff --json`` prints."""
@@ -153,10 +149,14 @@ class Diff:
         _export.format_of(path, None if path.endswith(".svg") else "svg")
         _command.run(self._line(dict(options, **_OF_TABLES), ["--output=" + path]), (0, _FAILED))
 
-    def _repr_mimebundle_(self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None) -> Dict[str, str]:
+    def _repr_mimebundle_(
+        self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
+    ) -> Dict[str, str]:
         return plain_bundle(self.report(), self.flame())
 
-    def _line(self, options: Optional[Dict[str, Any]] = None, more: Sequence[str] = ()) -> List[str]:
+    def _line(
+        self, options: Optional[Dict[str, Any]] = None, more: Sequence[str] = ()
+    ) -> List[str]:
         """The words of the command: options stand before the files, because `--` divides these."""
         spelled = _command.spelled(dict(self._options, **(options or {})))
         return ["diff"] + spelled + list(more) + self._words

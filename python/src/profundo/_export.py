@@ -55,14 +55,16 @@ def format_of(path: str, format: Optional[str]) -> str:
     known = ", ".join(sorted(FORMATS) + [RECORDING])
     if format is not None:
         if format not in FORMATS and format != RECORDING:
-            raise Error("there is no format {!r}: the formats are {}".format(format, known))
+            raise Error(f"there is no format {format!r}: the formats are {known}")
         return format
     name = os.path.basename(path).lower()
     endings = list(ENDINGS) + [RECORDING]
     fitting = [ending for ending in endings if name.endswith("." + ending)]
     if not fitting:
         kinds = ", ".join("." + ending for ending in endings)
-        raise Error("no format has the ending of {!r}: the endings are {}; format= names a format".format(path, kinds))
+        raise Error(
+            f"no format has the ending of {path!r}: the endings are {kinds}; format= names a format"
+        )
     return ENDINGS.get(max(fitting, key=len), RECORDING)
 
 
@@ -71,7 +73,7 @@ def write(recording: str, path: str, format: str, options: Dict[str, Any]) -> No
     verb, extra = FORMATS[format][0], list(FORMATS[format][1:])
     words = [verb, recording] + extra + _command.spelled(options)
     if format == "dot" and not path.endswith((".dot", ".gv")):
-        raise Error("{!r} does not end in .dot or .gv".format(path))
+        raise Error(f"{path!r} does not end in .dot or .gv")
     _command.run(words + ["--output=" + path])
 
 

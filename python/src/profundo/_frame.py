@@ -19,7 +19,9 @@ def frame(rows: Sequence[Any], kind: type) -> Any:
     columns: Dict[str, List[Any]] = {}
     for field in fields(kind):  # type: ignore[arg-type]
         values = [getattr(row, field.name) for row in rows]
-        columns[field.name] = [float(value) if isinstance(value, Share) else value for value in values]
+        columns[field.name] = [
+            float(value) if isinstance(value, Share) else value for value in values
+        ]
         if field.name.endswith(("self_share", "total_share")):
             columns[field.name + "_low"] = [getattr(value, "low", None) for value in values]
             columns[field.name + "_high"] = [getattr(value, "high", None) for value in values]

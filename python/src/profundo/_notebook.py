@@ -42,9 +42,11 @@ class Picture:
             file.write(self.svg)
 
     def __repr__(self) -> str:
-        return "<Picture: {}>".format(self.title)
+        return f"<Picture: {self.title}>"
 
-    def _repr_mimebundle_(self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None) -> Dict[str, str]:
+    def _repr_mimebundle_(
+        self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
+    ) -> Dict[str, str]:
         height = min(height_of(self.svg), 560) + 50
         return {
             "text/plain": repr(self),
@@ -54,7 +56,7 @@ class Picture:
 
 def plain_bundle(text: str, picture: Picture) -> Dict[str, str]:
     """A text, and a picture above it."""
-    below = "<pre>{}</pre>".format(escape(text))
+    below = f"<pre>{escape(text)}</pre>"
     height = min(height_of(picture.svg), 560) + 250
     return {
         "text/plain": text,
@@ -62,7 +64,7 @@ def plain_bundle(text: str, picture: Picture) -> Dict[str, str]:
     }
 
 
-def bundle(profile: "Profile") -> Dict[str, str]:
+def bundle(profile: Profile) -> Dict[str, str]:
     """A profile as its first screen, and as a page."""
     drawn = _drawn(profile)
     below = _table(profile)
@@ -74,7 +76,7 @@ def bundle(profile: "Profile") -> Dict[str, str]:
     }
 
 
-def _drawn(profile: "Profile") -> Optional[Drawn]:
+def _drawn(profile: Profile) -> Optional[Drawn]:
     """The flame graph; ``None`` of a recording that has no stacks, as one of counted lines."""
     try:
         return profile.flame()._drawn
@@ -82,18 +84,18 @@ def _drawn(profile: "Profile") -> Optional[Drawn]:
         return None
 
 
-def _head(profile: "Profile", title: str) -> str:
+def _head(profile: Profile, title: str) -> str:
     """The verdict, and the quality of the recording."""
     verdict = profile._head().get("verdict") or title
     lines = str(profile.quality).split("\n")
-    parts = ["<h1>{}</h1>".format(escape(verdict))]
+    parts = [f"<h1>{escape(verdict)}</h1>"]
     if verdict != title:
-        parts.append("<p class=faint>{}</p>".format(escape(title)))
-    parts += ["<p class=faint>{}</p>".format(escape(line)) for line in lines]
+        parts.append(f"<p class=faint>{escape(title)}</p>")
+    parts += [f"<p class=faint>{escape(line)}</p>" for line in lines]
     return "".join(parts)
 
 
-def _table(profile: "Profile") -> str:
+def _table(profile: Profile) -> str:
     """The hot lines with their source."""
     lines = profile.lines
     if not lines:
@@ -102,51 +104,53 @@ def _table(profile: "Profile") -> str:
     unit = _unit(lines[0])
     columns = ["Hits"] if are_counted else ["Share", "", "95 %"]
     columns += [unit.capitalize(), "Line", "Source"]
-    parts = ["<h2>{}</h2>".format(escape(_title(lines, are_counted)))]
+    parts = [f"<h2>{escape(_title(lines, are_counted))}</h2>"]
     if not are_counted:
         named = (("py", "Python"), ("nat", "native"), ("sys", "system"), ("wait", "waiting"))
-        keys = "".join("<i class={}></i>{}".format(kind, name) for kind, name in named)
-        parts.append("<p class='faint key'>{}</p>".format(keys))
-    parts.append("<table><tr>{}</tr>".format("".join("<th>{}</th>".format(name) for name in columns)))
+        keys = "".join(f"<i class={kind}></i>{name}" for kind, name in named)
+        parts.append(f"<p class='faint key'>{keys}</p>")
+    parts.append("<table><tr>{}</tr>".format("".join(f"<th>{name}</th>" for name in columns)))
     names = _short_names(lines)
     for line in lines[:_ROWS]:
         cells = _counted(line) if are_counted else _sampled(line)
         cells.append("<td class=n>{}</td>".format(_amount(getattr(line, "self_" + unit))))
-        cells.append("<td>{}:{}</td>".format(escape(names[line.file]), line.line))
+        cells.append(f"<td>{escape(names[line.file])}:{line.line}</td>")
         cells.append("<td>{}</td>".format(escape(_cut(line.text or ""))))
         parts.append("<tr title='{}'>{}</tr>".format(escape(line.function or ""), "".join(cells)))
     parts.append("</table>")
     return "".join(parts)
 
 
-def _title(lines: List["Line"], are_counted: bool) -> str:
+def _title(lines: List[Line], are_counted: bool) -> str:
     what = "Lines that took the most time" if are_counted else "Hottest lines"
     if len(lines) > _ROWS:
-        return "{}: {} of {}".format(what, _ROWS, len(lines))
+        return f"{what}: {_ROWS} of {len(lines)}"
     return what
 
 
-def _counted(line: "Line") -> List[str]:
-    return ["<td class=n>{:,}</td>".format(line.hits or 0)]
+def _counted(line: Line) -> List[str]:
+    return [f"<td class=n>{line.hits or 0:,}</td>"]
 
 
-def _sampled(line: "Line") -> List[str]:
-    share: "Share" = line.self_share  # type: ignore[assignment]
-    parts = [(getattr(line, "self_{}_share".format(kind)) or 0.0, name) for kind, name in _KINDS]
+def _sampled(line: Line) -> List[str]:
+    share: Share = line.self_share  # type: ignore[assignment]
+    parts = [(getattr(line, f"self_{kind}_share") or 0.0, name) for kind, name in _KINDS]
     if not any(part for part, _ in parts):
         parts = [(float(share), "all")]
-    bar = "".join("<i class={} style=width:{:.1f}%></i>".format(name, 100 * part) for part, name in parts if part)
+    bar = "".join(
+        f"<i class={name} style=width:{100 * part:.1f}%></i>" for part, name in parts if part
+    )
     interval = ""
     if share.low is not None and share.high is not None:
-        interval = "{:.1f}–{:.1f}".format(100 * share.low, 100 * share.high)
+        interval = f"{100 * share.low:.1f}–{100 * share.high:.1f}"
     return [
-        "<td class=n>{:.1f} %</td>".format(100 * share),
-        "<td><div class=bar>{}</div></td>".format(bar),
-        "<td class='n faint'>{}</td>".format(interval),
+        f"<td class=n>{100 * share:.1f} %</td>",
+        f"<td><div class=bar>{bar}</div></td>",
+        f"<td class='n faint'>{interval}</td>",
     ]
 
 
-def _unit(line: "Line") -> str:
+def _unit(line: Line) -> str:
     for unit in ("bytes", "blocks", "copies"):
         if getattr(line, "self_" + unit) is not None:
             return unit
@@ -156,15 +160,17 @@ def _unit(line: "Line") -> str:
 def _amount(value: Optional[float]) -> str:
     if value is None:
         return ""
-    return "{:,.0f}".format(value) if value >= 1000 else "{:.4g}".format(value)
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def _short_names(lines: Sequence["Line"]) -> Dict[Optional[str], str]:
+def _short_names(lines: Sequence[Line]) -> Dict[Optional[str], str]:
     """Names of files, with folders where two files have one name."""
     files = {line.file for line in lines}
     bases = [os.path.basename(file or "") for file in files]
     return {
-        file: file if file and bases.count(os.path.basename(file)) > 1 else os.path.basename(file or "?")
+        file: file
+        if file and bases.count(os.path.basename(file)) > 1
+        else os.path.basename(file or "?")
         for file in files
     }
 

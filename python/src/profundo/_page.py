@@ -1,4 +1,4 @@
-"""A page for one cell of a notebook: a picture and a table in one HTML text that needs nothing else.
+"""A page for one cell of a notebook: a picture and a table in one HTML text.
 
 Front ends drop outputs of more than 1 MB, strip styles, show no files and cannot reach this
 machine. So the page stands in the ``srcdoc`` of an ``iframe`` that may run its own scripts and load
@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import gzip
 from html import escape
-from typing import Callable, Optional, Tuple
+from typing import Callable, Optional
 
 #: The most bytes of a whole page.
 LIMIT = 900_000
@@ -19,40 +19,51 @@ LIMIT = 900_000
 _LEFT_OUT = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 
 _POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; frame-src data:"
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data:; frame-src data:"
 )
 
 _STYLE = """
-:root{color-scheme:light dark;--back:#fff;--text:#1b1f24;--faint:#5f6872;--line:#d0d7de;--bar:#eef1f4}
-@media (prefers-color-scheme:dark){:root{--back:#16191d;--text:#e6e8eb;--faint:#9aa2ab;--line:#3a4149;--bar:#262b31}}
-body{margin:0;padding:8px;background:var(--back);color:var(--text);font:13px/1.4 ui-sans-serif,system-ui,sans-serif}
+:root{color-scheme:light dark;
+--back:#fff;--text:#1b1f24;--faint:#5f6872;--line:#d0d7de;--bar:#eef1f4}
+@media (prefers-color-scheme:dark){
+:root{--back:#16191d;--text:#e6e8eb;--faint:#9aa2ab;--line:#3a4149;--bar:#262b31}}
+body{margin:0;padding:8px;background:var(--back);color:var(--text);
+font:13px/1.4 ui-sans-serif,system-ui,sans-serif}
 h1{font-size:15px;margin:0 0 4px}
 h2{font-size:13px;margin:12px 0 4px}
 p{margin:2px 0}
 .faint{color:var(--faint)}
 iframe{width:100%;border:1px solid var(--line);border-radius:4px;box-sizing:border-box}
-table{border-collapse:collapse;font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
-th{text-align:left;font-weight:normal;color:var(--faint);padding:2px 10px 2px 0;border-bottom:1px solid var(--line)}
+table,pre{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
+table{border-collapse:collapse}
+th{text-align:left;font-weight:normal;color:var(--faint);padding:2px 10px 2px 0;
+border-bottom:1px solid var(--line)}
 td{padding:1px 10px 1px 0;white-space:pre;vertical-align:top}
 .n{text-align:right}
 .bar{display:flex;width:120px;height:10px;margin-top:4px;background:var(--bar)}
 .bar i{display:block;height:10px}
-.py{background:#568df0}.nat{background:#ffa917}.sys{background:#977fa0}.wait{background:#a8c4dc}.all{background:#568df0}
+.py,.all{background:#568df0}
+.nat{background:#ffa917}
+.sys{background:#977fa0}
+.wait{background:#a8c4dc}
 .key i{display:inline-block;width:10px;height:10px;margin:0 4px 0 10px}
 """
 
 _SCRIPT = """
 (async () => {
-  const frame = document.getElementById('picture'), why = document.getElementById('why');
+  const find = (id) => document.getElementById(id);
+  const frame = find('picture'), why = find('why');
   try {
-    const packed = Uint8Array.from(atob(document.getElementById('packed').textContent), (c) => c.charCodeAt(0));
+    const packed = Uint8Array.from(atob(find('packed').textContent), (c) => c.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
     const text = await new Response(stream).text();
     frame.src = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(text);
     why.remove();
   } catch (error) {
     frame.remove();
-    why.textContent = 'This browser cannot unpack the picture (' + error + '); save("x.svg") writes it to a file.';
+    why.textContent = 'This browser cannot unpack the picture (' + error + '). '
+      + 'save("x.svg") writes it to a file.';
   }
 })();
 """
@@ -87,12 +98,15 @@ def iframe(title: str, above: str, drawn: Optional[Drawn], below: str, height: i
     for percent in _LEFT_OUT if drawn.again is not None else ():
         if _fits(text):
             return text
-        note = "Boxes narrower than {:g} % of the width are left out here; save(\"x.svg\") writes more.".format(percent)
+        note = (
+            f"Boxes narrower than {percent:g} % of the width are left out here; "
+            'save("x.svg") writes more.'
+        )
         picture = _picture(drawn.again(percent)) + _note(note)  # type: ignore[misc]
         text = _framed(_page(title, above, picture, below), height)
     if _fits(text):
         return text
-    note = "The picture is too large for a notebook; save(\"x.svg\") writes it to a file."
+    note = 'The picture is too large for a notebook; save("x.svg") writes it to a file.'
     return _framed(_page(title, above, _note(note), below), height)
 
 
@@ -101,25 +115,27 @@ def _fits(text: str) -> bool:
 
 
 def _note(text: str) -> str:
-    return "<p class=faint>{}</p>".format(escape(text))
+    return f"<p class=faint>{escape(text)}</p>"
 
 
 def _page(title: str, above: str, picture: str, below: str) -> str:
     return (
         '<!doctype html><html><head><meta charset="utf-8">'
-        '<meta http-equiv="Content-Security-Policy" content="{}">'
-        "<title>{}</title><style>{}</style></head><body>{}{}{}</body></html>"
-    ).format(_POLICY, escape(title), _STYLE, above, picture, below)
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>"
+        f"<body>{above}{picture}{below}</body></html>"
+    )
 
 
 def _picture(svg: str) -> str:
     """The picture in a frame of its own, so that its styles and keys are its own too."""
     packed = base64.b64encode(gzip.compress(svg.encode("utf-8", "replace"), 9)).decode("ascii")
+    style = f"height:{min(height_of(svg) + 4, 560)}px"
     return (
-        "<iframe id=picture sandbox=allow-scripts style=height:{}px title=picture></iframe>"
+        f"<iframe id=picture sandbox=allow-scripts style={style} title=picture></iframe>"
         "<p id=why class=faint>The picture is shown where scripts may run.</p>"
-        '<script type="text/plain" id=packed>{}</script><script>{}</script>'
-    ).format(min(height_of(svg) + 4, 560), packed, _SCRIPT)
+        f'<script type="text/plain" id=packed>{packed}</script><script>{_SCRIPT}</script>'
+    )
 
 
 def height_of(svg: str) -> int:
@@ -134,6 +150,6 @@ def _framed(page: str, height: int) -> str:
     # In a quoted value, only these two characters mean something else.
     quoted = page.replace("&", "&amp;").replace('"', "&quot;")
     return (
-        '<iframe srcdoc="{}" sandbox="allow-scripts" '
-        'style="width:100%;height:{}px;border:0" title="profundo"></iframe>'
-    ).format(quoted, height)
+        f'<iframe srcdoc="{quoted}" sandbox="allow-scripts" '
+        f'style="width:100%;height:{height}px;border:0" title="profundo"></iframe>'
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, TextIO, Union
 
 from . import _command, _export, _rows
 from ._error import Error
@@ -23,7 +23,7 @@ Path = Union[str, "os.PathLike[str]"]
 _OF_REPORTS = ("sort", "limit", "min_share", "by", "total", "libraries", "no_disk")
 
 
-def load(path: Optional[Path] = None) -> "Profile":
+def load(path: Optional[Path] = None) -> Profile:
     """Open a recording.
 
     Args:
@@ -40,16 +40,15 @@ def load(path: Optional[Path] = None) -> "Profile":
 
 
 def merge(
-    *recordings: Union["Profile", Path],
-    output: Optional[Path] = None,
-    **options: Any
-) -> "Profile":
+    *recordings: Union[Profile, Path], output: Optional[Path] = None, **options: Any
+) -> Profile:
     """Combine recordings of runs, processes or machines into one.
 
     Args:
         recordings: Profiles or paths, in their order.
         output: Where the merged recording goes. Without it, it is kept as long as the profile is.
-        options: Those of ``profundo merge``: ``label=["run=1", "run=2"]``, ``align="clock"``, ``force=True``.
+        options: Those of ``profundo merge``: ``label=["run=1", "run=2"]``, ``align="clock"``,
+            ``force=True``.
 
     Raises:
         Error: They have no common sum, or cannot be read.
@@ -82,11 +81,13 @@ class Kept:
         return os.path.join(self._folder, name)
 
 
-def path_of(recording: Union["Profile", Path]) -> str:
+def path_of(recording: Union[Profile, Path]) -> str:
     """The path of a profile, or of a file that is named."""
     if isinstance(recording, Profile):
         if recording._options:
-            raise TypeError("a selection of a profile has no file of its own: name the options instead")
+            raise TypeError(
+                "a selection of a profile has no file of its own: name the options instead"
+            )
         return recording.path
     return _resolved(recording)
 
@@ -97,7 +98,7 @@ def _resolved(path: Optional[Path]) -> str:
     if named is not None and os.path.exists(named):
         return os.path.abspath(named)
     if named is not None and (os.sep in named or named.endswith(".profundo")):
-        raise Error("there is no recording {}".format(named))
+        raise Error(f"there is no recording {named}")
     recordings = _command.document(["list"])["recordings"]
     if named is None:
         named = "@1"
@@ -109,7 +110,7 @@ def _resolved(path: Optional[Path]) -> str:
             return str(one["file"])
     if path is None:
         raise Error("there is no recording in this folder or above it")
-    raise Error("there is no recording {}".format(named))
+    raise Error(f"there is no recording {named}")
 
 
 class Profile:
@@ -125,14 +126,16 @@ class Profile:
     #: The file of the recording.
     path: str
 
-    def __init__(self, path: Path, _options: Optional[Dict[str, Any]] = None, _kept: Optional[Kept] = None) -> None:
+    def __init__(
+        self, path: Path, _options: Optional[Dict[str, Any]] = None, _kept: Optional[Kept] = None
+    ) -> None:
         self.path = os.path.abspath(path)
         self._options: Dict[str, Any] = dict(_options or {})
         # Keeps a temporary file as long as this.
         self._kept = _kept
         self._found: Dict[str, Any] = {}
 
-    def select(self, **options: Any) -> "Profile":
+    def select(self, **options: Any) -> Profile:
         """The same recording with filters, transforms and other options for all that is asked.
 
         ``p.select(function="parse").lines`` has the lines below a function, and
@@ -200,7 +203,7 @@ class Profile:
         from ._frame import frame
 
         if what not in ("functions", "lines"):
-            raise ValueError('{!r} has no rows here: "functions" and "lines" have'.format(what))
+            raise ValueError(f'{what!r} has no rows here: "functions" and "lines" have')
         rows = self.functions if what == "functions" else self.lines
         return frame(rows, Function if what == "functions" else Line)
 
@@ -210,15 +213,19 @@ class Profile:
         """A report as text.
 
         Args:
-            what: ``"summary"``, ``"functions"``, ``"lines"``, ``"tree"``, ``"flat"``, ``"callers"``, ``"callees"``,
-                ``"calls"``, ``"annotate"``, ``"io"``, ``"syscalls"``, ``"memory"``, ``"allocs"``, ``"memory-lines"``, ``"trace"``,
-                ``"pstats"``, ``"exceptions"``, ``"spread"`` or ``"statprof"``.
+            what: ``"summary"``, ``"functions"``, ``"lines"``, ``"tree"``, ``"flat"``,
+                ``"callers"``, ``"callees"``, ``"calls"``, ``"annotate"``, ``"io"``, ``"syscalls"``,
+                ``"memory"``, ``"allocs"``, ``"memory-lines"``, ``"trace"``, ``"pstats"``, ``"exceptions"``,
+                ``"spread"`` or ``"statprof"``.
             name: The function, for ``callers``, ``callees``, ``calls`` and ``annotate``.
-            options: Those of ``profundo report``: ``sort="count"``, ``limit=10``, ``only_mine=True``.
+            options: Those of ``profundo report``: ``sort="count"``, ``limit=10``,
+                ``only_mine=True``. Not each report has each of them.
         """
         return _command.text(self._report_words(what, name, options))
 
-    def json(self, what: str = "summary", name: Optional[str] = None, **options: Any) -> Dict[str, Any]:
+    def json(
+        self, what: str = "summary", name: Optional[str] = None, **options: Any
+    ) -> Dict[str, Any]:
         """A report as the document that ``profundo report --json`` prints."""
         return _command.document(self._report_words(what, name, options))
 
@@ -238,17 +245,18 @@ class Profile:
         return self.report()
 
     def __repr__(self) -> str:
-        options = "".join(", {}={!r}".format(name, value) for name, value in self._options.items())
-        return "Profile({!r}{})".format(self.path, options)
+        options = "".join(f", {name}={value!r}" for name, value in self._options.items())
+        return f"Profile({self.path!r}{options})"
 
     # Files and pictures.
 
     def save(self, path: Path, format: Optional[str] = None, **options: Any) -> None:
         """Write the profile to a file, in the format of its name.
 
-        ``.svg`` is a flame graph, ``.heatmap.svg`` a heatmap, ``.graph.svg`` a call graph; ``.pb.gz`` is for pprof,
-        ``.speedscope.json`` for speedscope, ``.folded`` for flame graph scripts, ``.pstats`` for Python's pstats,
-        ``.callgrind`` for KCachegrind, ``.lprof`` for line_profiler; ``.profundo`` is the recording itself.
+        ``.svg`` is a flame graph, ``.heatmap.svg`` a heatmap, ``.graph.svg`` a call graph;
+        ``.pb.gz`` is for pprof, ``.speedscope.json`` for speedscope, ``.folded`` for flame graph
+        scripts, ``.pstats`` for Python's pstats, ``.callgrind`` for KCachegrind, ``.lprof`` for
+        line_profiler; ``.profundo`` is the recording itself.
 
         Args:
             path: The file. One of another kind is not replaced unless ``force=True`` is given.
@@ -270,7 +278,8 @@ class Profile:
         """The flame graph: a picture to click through, which a notebook shows.
 
         Args:
-            options: Those of ``profundo flame``: ``layout="icicle"``, ``colour="package"``, ``only_mine=True``.
+            options: Those of ``profundo flame``: ``layout="icicle"``, ``colour="package"``,
+                ``only_mine=True``.
         """
         options = self._for_files(options)
 
@@ -288,7 +297,9 @@ class Profile:
         """Who calls whom, as boxes and arrows."""
         return Picture(_export.picture(self.path, "graph", self._for_files(options)))
 
-    def _repr_mimebundle_(self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None) -> Dict[str, str]:
+    def _repr_mimebundle_(
+        self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
+    ) -> Dict[str, str]:
         return bundle(self)
 
     # Inner parts.
@@ -319,14 +330,16 @@ def _copy(source: str, target: str, is_forced: bool) -> None:
     if not is_forced and os.path.exists(target) and os.path.getsize(target) > 0:
         with open(source, "rb") as ours, open(target, "rb") as theirs:
             if ours.read(8) != theirs.read(8):
-                raise Error("{} exists and is no recording; force=True replaces it".format(target))
-    beside = "{}.{}".format(target, os.getpid())
+                raise Error(f"{target} exists and is no recording; force=True replaces it")
+    beside = f"{target}.{os.getpid()}"
     try:
         # Others may not read it, as those that the command makes.
-        with open(source, "rb") as ours, open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as theirs:
+        with open(source, "rb") as ours, open(
+            os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
+        ) as theirs:
             shutil.copyfileobj(ours, theirs)
         os.replace(beside, target)
     except OSError as error:
         if os.path.exists(beside):
             os.remove(beside)
-        raise Error("cannot write {}: {}".format(target, error.strerror)) from None
+        raise Error(f"cannot write {target}: {error.strerror}") from None

@@ -1,7 +1,8 @@
 """Rows of reports: what the command's JSON says, as small objects that cannot be changed.
 
-Attributes have the names of the members that ``docs/json.md`` describes. Amounts with ``self_`` in front
-are of the samples that end there, and those with ``total_`` of all that have it on their stack.
+Attributes have the names of the members that ``docs/json.md`` describes. Amounts with ``self_`` in
+front are of the samples that end there, and those with ``total_`` of all that have it on their
+stack.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ class Share(float):
 
     __slots__ = ("_low", "_high")
 
-    def __new__(cls, value: float, low: Optional[float] = None, high: Optional[float] = None) -> "Share":
+    def __new__(
+        cls, value: float, low: Optional[float] = None, high: Optional[float] = None
+    ) -> Share:
         self = super().__new__(cls, value)
         object.__setattr__(self, "_low", low)
         object.__setattr__(self, "_high", high)
@@ -46,11 +49,11 @@ class Share(float):
 
     def __str__(self) -> str:
         if self._low is None or self._high is None:
-            return "{:.1f} %".format(100 * self)
-        return "{:.1f} % ({:.1f}–{:.1f})".format(100 * self, 100 * self._low, 100 * self._high)
+            return f"{100 * self:.1f} %"
+        return f"{100 * self:.1f} % ({100 * self._low:.1f}–{100 * self._high:.1f})"
 
     def __repr__(self) -> str:
-        return "Share({:.6g}, {}, {})".format(float(self), self._low, self._high)
+        return f"Share({float(self):.6g}, {self._low}, {self._high})"
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ class Function:
     file: Optional[str]
     #: The line with the most time in it.
     line: Optional[int]
-    #: ``python``, ``rust``, ``native``, ``runtime``, ``javascript``, ``julia``, ``generated`` or ``none``.
+    #: ``python``, ``rust``, ``native``, ``runtime``, ``javascript``, ``julia``, ``generated`` or
+    #: ``none``.
     language: str
     #: Samples that end in this function.
     self_samples: int
@@ -106,8 +110,9 @@ class Line:
     """A line of source, with its own time and its time with all that it calls.
 
     Its own time has what it calls in native code and in libraries, but not what it calls of the
-    reader's own code. Where lines were counted (``profundo trace --lines``), ``hits`` says how often
-    it ran; ``self_seconds`` is then measured, with what it calls, and there are no samples or shares.
+    reader's own code. Where lines were counted (``profundo trace --lines``), ``hits`` says how
+    often it ran. ``self_seconds`` is then measured, with what it calls, and there are no samples or
+    shares.
     """
 
     #: The path of the source.
@@ -183,16 +188,15 @@ class Quality:
 
     def __str__(self) -> str:
         parts = [
-            "{} samples, {} lost, {} truncated, {} broken".format(
-                self.samples, self.samples_lost, self.stacks_truncated, self.stacks_broken
-            )
+            f"{self.samples} samples, {self.samples_lost} lost, "
+            f"{self.stacks_truncated} truncated, {self.stacks_broken} broken"
         ]
         if self.cpu_sampled_share is not None:
-            parts.append("{:.1f} % of the CPU time sampled".format(100 * self.cpu_sampled_share))
+            parts.append(f"{100 * self.cpu_sampled_share:.1f} % of the CPU time sampled")
         if self.own_cost_share is not None:
-            parts.append("own cost {:.1f} %".format(100 * self.own_cost_share))
+            parts.append(f"own cost {100 * self.own_cost_share:.1f} %")
         if self.share_margin is not None:
-            parts.append("shares are ± {:.1f} points (95 %)".format(100 * self.share_margin))
+            parts.append(f"shares are ± {100 * self.share_margin:.1f} points (95 %)")
         return "\n".join(["; ".join(parts)] + list(self.warnings) + list(self.notes))
 
 
@@ -250,7 +254,11 @@ def _row(kind: Type[Row], members: Mapping[str, Any]) -> Row:
         value = members.get(name)
         if name in ("self_share", "total_share") and value is not None:
             value = Share(value, members.get(name + "_low"), members.get(name + "_high"))
-        elif name.endswith("_waiting_share") and value is None and name.split("_")[0] + "_share" in members:
+        elif (
+            name.endswith("_waiting_share")
+            and value is None
+            and name.split("_")[0] + "_share" in members
+        ):
             value = 0.0
         values[name] = value
     return kind(**values)
