@@ -25,9 +25,11 @@ _POLICY = (
 
 _STYLE = """
 :root{color-scheme:light dark;
---back:#fff;--text:#1b1f24;--faint:#5f6872;--line:#d0d7de;--bar:#eef1f4}
+--back:#fff;--text:#1b1f24;--faint:#5f6872;--line:#d0d7de;--bar:#eef1f4;
+--py:#568df0;--nat:#ffa917;--sys:#977fa0;--wait:#a8c4dc}
 @media (prefers-color-scheme:dark){
-:root{--back:#16191d;--text:#e6e8eb;--faint:#9aa2ab;--line:#3a4149;--bar:#262b31}}
+:root{--back:#14181d;--text:#e6e8eb;--faint:#9aa2ab;--line:#3a4149;--bar:#262b31;
+--py:#2f6ae0;--nat:#8e6f00;--sys:#bb4997;--wait:#5b6f82}}
 body{margin:0;padding:8px;background:var(--back);color:var(--text);
 font:13px/1.4 ui-sans-serif,system-ui,sans-serif}
 h1{font-size:15px;margin:0 0 4px}
@@ -43,10 +45,10 @@ td{padding:1px 10px 1px 0;white-space:pre;vertical-align:top}
 .n{text-align:right}
 .bar{display:flex;width:120px;height:10px;margin-top:4px;background:var(--bar)}
 .bar i{display:block;height:10px}
-.py,.all{background:#568df0}
-.nat{background:#ffa917}
-.sys{background:#977fa0}
-.wait{background:#a8c4dc}
+.py,.all{background:var(--py)}
+.nat{background:var(--nat)}
+.sys{background:var(--sys)}
+.wait{background:var(--wait)}
 .key i{display:inline-block;width:10px;height:10px;margin:0 4px 0 10px}
 """
 

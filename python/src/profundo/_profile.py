@@ -215,8 +215,8 @@ class Profile:
         Args:
             what: ``"summary"``, ``"functions"``, ``"lines"``, ``"tree"``, ``"flat"``,
                 ``"callers"``, ``"callees"``, ``"calls"``, ``"annotate"``, ``"io"``, ``"syscalls"``,
-                ``"memory"``, ``"allocs"``, ``"memory-lines"``, ``"trace"``, ``"pstats"``, ``"exceptions"``,
-                ``"spread"`` or ``"statprof"``.
+                ``"memory"``, ``"allocs"``, ``"memory-lines"``, ``"trace"``, ``"pstats"``,
+                ``"exceptions"``, ``"spread"`` or ``"statprof"``.
             name: The function, for ``callers``, ``callees``, ``calls`` and ``annotate``.
             options: Those of ``profundo report``: ``sort="count"``, ``limit=10``,
                 ``only_mine=True``. Not each report has each of them.

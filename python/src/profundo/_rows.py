@@ -192,7 +192,9 @@ class Quality:
             f"{self.stacks_truncated} truncated, {self.stacks_broken} broken"
         ]
         if self.cpu_sampled_share is not None:
-            parts.append(f"{100 * self.cpu_sampled_share:.1f} % of the CPU time sampled")
+            # It is an estimate, which may come out above the whole.
+            sampled = min(self.cpu_sampled_share, 1.0)
+            parts.append(f"{100 * sampled:.1f} % of the CPU time sampled")
         if self.own_cost_share is not None:
             parts.append(f"own cost {100 * self.own_cost_share:.1f} %")
         if self.share_margin is not None:
