@@ -35,7 +35,7 @@ def find():  # type: () -> str
         unpacked = _archive.command(package, NAME)
         if unpacked is not None:
             return unpacked
-    tried = []
+    tried: list = []
     for where, path in _places(package):
         if path in (earlier for _, earlier in tried):
             continue

@@ -11,7 +11,7 @@ from ._rows import Share
 def frame(rows: Sequence[Any], kind: type) -> Any:
     """A ``DataFrame`` with a column for each attribute; those that no row has are left out."""
     try:
-        import pandas
+        import pandas  # type: ignore[import-untyped]
     except ImportError:
         raise ImportError(
             "to_pandas() needs pandas, which is not installed: `pip install pandas`"

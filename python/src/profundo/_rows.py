@@ -20,6 +20,9 @@ class Share(float):
 
     __slots__ = ("_low", "_high")
 
+    _low: Optional[float]
+    _high: Optional[float]
+
     def __new__(
         cls, value: float, low: Optional[float] = None, high: Optional[float] = None
     ) -> Share:
