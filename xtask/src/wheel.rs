@@ -65,13 +65,22 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
         println!("{}", sources.display());
         install::check_sources(&sources, &folder, &tools, &mut tally)?;
     }
-    tally.failures.iter().for_each(|name| println!("FAILED  {name}"));
+    tally
+        .failures
+        .iter()
+        .for_each(|name| println!("FAILED  {name}"));
     println!("{}", tally.closing_line());
     Ok(tally.failed == 0)
 }
 
 fn build(root: &Path, folder: &Path, tools: &Tools) -> Result<PathBuf> {
-    let words = ["--zig", "--target", TARGET, "--compatibility", COMPATIBILITY];
+    let words = [
+        "--zig",
+        "--target",
+        TARGET,
+        "--compatibility",
+        COMPATIBILITY,
+    ];
     tools.distribution(root, folder, "build", &words, ".whl")
 }
 

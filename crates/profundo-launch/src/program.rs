@@ -8,8 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The variable by which `python -m profundo` names its own interpreter. The program that is started
-/// does not see it.
+/// The variable by which `python -m profundo` names its own interpreter. The program that is
+/// started does not see it.
 pub const PYTHON: &str = "PROFUNDO_PYTHON";
 
 /// The reason why a program was not started, and the exit code that shells use for it.

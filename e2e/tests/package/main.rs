@@ -44,5 +44,8 @@ fn check(python: &Python) {
     let (major, minor) = python.version;
     assert!(output.status.success(), "Python {major}.{minor}:\n{said}");
     // A run that finds no tests succeeds too.
-    assert!(said.contains("\nRan ") && !said.contains("\nRan 0 "), "{said}");
+    assert!(
+        said.contains("\nRan ") && !said.contains("\nRan 0 "),
+        "{said}"
+    );
 }

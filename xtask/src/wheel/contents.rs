@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::tools::{Tools, done, output};
 use super::only;
+use super::tools::{Tools, done, output};
 use crate::test::tally::Tally;
 
 /// The largest wheel, in bytes: pip downloads it for each environment.

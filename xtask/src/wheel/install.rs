@@ -31,7 +31,12 @@ pub fn check(wheel: &Path, folder: &Path, tools: &Tools, tally: &mut Tally) -> R
     let venv = place.venv("venv")?;
     let pip = || {
         let mut pip = Command::new(venv.join("bin/pip"));
-        pip.args(["install", "--quiet", "--disable-pip-version-check", "--no-index"]);
+        pip.args([
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-index",
+        ]);
         pip
     };
     place.try_out(tally, "--target", {
@@ -51,7 +56,10 @@ pub fn check(wheel: &Path, folder: &Path, tools: &Tools, tally: &mut Tally) -> R
     });
     place.try_out(tally, "a virtual environment", {
         done(pip().arg(wheel))?;
-        (Command::new(venv.join("bin/python")), venv.join("bin/profundo"))
+        (
+            Command::new(venv.join("bin/python")),
+            venv.join("bin/profundo"),
+        )
     });
     place.try_out(tally, "--user", {
         let home = place.path.join("home");
@@ -122,6 +130,9 @@ impl Place {
         let said = output(python.env_remove("PROFUNDO_BINARY"));
         println!("{name}: {said:?}");
         let expected = expected.to_string_lossy().into_owned();
-        tally.check(name, said.is_ok_and(|said| said.trim().ends_with(&expected)));
+        tally.check(
+            name,
+            said.is_ok_and(|said| said.trim().ends_with(&expected)),
+        );
     }
 }

@@ -25,9 +25,16 @@ impl Tools {
         let tools = Self { bin };
         if !environment.join("done").exists() {
             fs::create_dir_all(folder)?;
-            done(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+            done(
+                Command::new("python3")
+                    .args(["-m", "venv"])
+                    .arg(&environment),
+            )?;
             let mut pip = tools.command("pip");
-            done(pip.args(["install", "--quiet", "--disable-pip-version-check"]).args(PACKAGES))?;
+            done(
+                pip.args(["install", "--quiet", "--disable-pip-version-check"])
+                    .args(PACKAGES),
+            )?;
             fs::write(environment.join("done"), "")?;
         }
         Ok(tools)
@@ -36,7 +43,9 @@ impl Tools {
     /// One of the tools, which finds the others.
     pub fn command(&self, name: &str) -> Command {
         let path = env::var_os("PATH").unwrap_or_default();
-        let folders = [self.bin.clone()].into_iter().chain(env::split_paths(&path));
+        let folders = [self.bin.clone()]
+            .into_iter()
+            .chain(env::split_paths(&path));
         let mut command = Command::new(self.bin.join(name));
         if let Ok(path) = env::join_paths(folders) {
             command.env("PATH", path);
@@ -76,6 +85,10 @@ pub fn output(command: &mut Command) -> Result<String> {
     let output = command.output();
     let output = output.with_context(|| format!("cannot run {command:?}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{command:?}: {}\n{said}", output.status);
+    ensure!(
+        output.status.success(),
+        "{command:?}: {}\n{said}",
+        output.status
+    );
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
