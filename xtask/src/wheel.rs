@@ -75,6 +75,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
 
 fn build(root: &Path, folder: &Path, tools: &Tools) -> Result<PathBuf> {
     let words = [
+        "--locked",
         "--zig",
         "--target",
         TARGET,
