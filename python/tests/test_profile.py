@@ -193,6 +193,23 @@ class TestProfile(unittest.TestCase):
         stats = pstats.Stats(path).stats
         self.assertEqual([value[0] for key, value in stats.items() if key[2] == "heavy"], [5])
 
+    def test_memory(self):
+        program = os.path.join(support.folder(), "holds.py")
+        with open(program, "w") as file:
+            file.write("kept = [bytes(1000) for _ in range(20000)]\n")
+        path = os.path.join(support.folder(), "memory.profundo")
+        words = [support.command(), "record", "--no-config", "--memory", "-o", path]
+        pipe = subprocess.PIPE
+        subprocess.run(
+            words + ["--", sys.executable, program], check=True, stdout=pipe, stderr=pipe
+        )
+        held = profundo.load(path).select(of="live")
+        line = held.lines[0]
+        self.assertEqual((line.line, line.self_seconds), (1, None))
+        self.assertAlmostEqual(line.self_bytes, 20e6, delta=8e6)
+        self.assertIn("Bytes", held._repr_mimebundle_()["text/html"])
+        self.assertGreater(held.quality.samples, 0)
+
     def test_merged(self):
         other = support.recording("after", heavy=1500000)
         merged = profundo.merge(self.profile, other, label=["run=1", "run=2"])

@@ -86,7 +86,10 @@ def _drawn(profile: Profile) -> Optional[Drawn]:
 
 def _head(profile: Profile, title: str) -> str:
     """The verdict, and the quality of the recording."""
-    verdict = profile._head().get("verdict") or title
+    # The verdict is about time.
+    verdict = title
+    if profile._default == "summary":
+        verdict = profile._head().get("verdict") or title
     lines = str(profile.quality).split("\n")
     parts = [f"<h1>{escape(verdict)}</h1>"]
     if verdict != title:

@@ -23,6 +23,13 @@ Path = Union[str, "os.PathLike[str]"]
 _OF_REPORTS = ("sort", "limit", "min_share", "by", "total", "libraries", "no_disk")
 
 
+#: Options that choose samples or change stacks, which all reports have.
+_FILTERS = (
+    "thread process label task file function only_mine c from from_ to until gil focus ignore mine "
+    "hide show show_from transform no_config"
+).split()
+
+
 def load(path: Optional[Path] = None) -> Profile:
     """Open a recording.
 
@@ -209,19 +216,20 @@ class Profile:
 
     # Reports.
 
-    def report(self, what: str = "summary", name: Optional[str] = None, **options: Any) -> str:
+    def report(self, what: Optional[str] = None, name: Optional[str] = None, **options: Any) -> str:
         """A report as text.
 
         Args:
             what: ``"summary"``, ``"functions"``, ``"lines"``, ``"tree"``, ``"flat"``,
                 ``"callers"``, ``"callees"``, ``"calls"``, ``"annotate"``, ``"io"``, ``"syscalls"``,
                 ``"memory"``, ``"allocs"``, ``"memory-lines"``, ``"trace"``, ``"pstats"``,
-                ``"exceptions"``, ``"spread"`` or ``"statprof"``.
+                ``"exceptions"``, ``"spread"`` or ``"statprof"``. The default is ``"summary"``, and
+                ``"lines"`` of memory (``select(of="live")``).
             name: The function, for ``callers``, ``callees``, ``calls`` and ``annotate``.
             options: Those of ``profundo report``: ``sort="count"``, ``limit=10``,
                 ``only_mine=True``. Not each report has each of them.
         """
-        return _command.text(self._report_words(what, name, options))
+        return _command.text(self._report_words(what or self._default, name, options))
 
     def json(
         self, what: str = "summary", name: Optional[str] = None, **options: Any
@@ -229,7 +237,9 @@ class Profile:
         """A report as the document that ``profundo report --json`` prints."""
         return _command.document(self._report_words(what, name, options))
 
-    def print(self, file: Optional[TextIO] = None, what: str = "summary", **options: Any) -> None:
+    def print(
+        self, file: Optional[TextIO] = None, what: Optional[str] = None, **options: Any
+    ) -> None:
         """Print a report, in colours and as wide as the screen where ``file`` is a terminal.
 
         Args:
@@ -304,10 +314,16 @@ class Profile:
 
     # Inner parts.
 
+    @property
+    def _default(self) -> str:
+        """The report that stands for the whole: the first screen is about time."""
+        return "lines" if "of" in self._options else "summary"
+
     def _head(self) -> Dict[str, Any]:
         """The document of the first report, kept."""
         if "head" not in self._found:
-            self._found["head"] = self.json()
+            filters = {name: value for name, value in self._options.items() if name in _FILTERS}
+            self._found["head"] = Profile(self.path, filters).json()
         return self._found["head"]
 
     def _recording(self, member: str) -> Any:
