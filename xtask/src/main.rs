@@ -14,6 +14,7 @@ mod metadata;
 mod test;
 mod tidy;
 mod tree;
+mod wheel;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -34,6 +35,9 @@ tasks:
           servers under load; with --load beside so many busy processes
   figures [NAME…]
           the benchmarks, and what misses its target: for a machine that does nothing else
+  wheel [--sdist] [FILE]
+          the Python package as it is published: built by maturin and zig, looked into, and installed
+          in each way; with FILE a wheel that is there already, with --sdist from the sources, too
   tidy    the rules of the house that no compiler knows: arrows between crates, file headers and
           lengths, links in documents, unfinished business, manifests";
 
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
         ["cpython-tests", ref rest @ ..] => cpython::run(&root(), rest),
         ["field", ref rest @ ..] => field::run(&root(), rest),
         ["figures", ref rest @ ..] => figures::run(&root(), rest),
+        ["wheel", ref rest @ ..] => wheel::run(&root(), rest),
         ["tidy"] => tidy::run(&root()),
         ["test" | "tidy", unknown, ..] => {
             eprintln!("xtask: {unknown} is not known");
@@ -57,7 +62,7 @@ fn main() -> ExitCode {
         }
         [unknown, ..] => {
             eprintln!(
-                "xtask: there is no task {unknown}: the tasks are test, tidy, field, figures and cpython-tests"
+                "xtask: there is no task {unknown}: the tasks are test, tidy, field, figures, wheel and cpython-tests"
             );
             return ExitCode::from(2);
         }

@@ -123,7 +123,7 @@ fn statements(options: &Bench) -> Result<(Work, Vec<String>), String> {
         true => "pass".to_owned(),
         false => options.setup.join("\n"),
     };
-    let default: OsString = "python3".into();
+    let default = profundo_launch::python();
     let (texts, interpreters) = (&options.python, &options.with);
     let pairs: Vec<(&String, &OsString)> = match (texts.as_slice(), interpreters.as_slice()) {
         (texts, []) => texts.iter().map(|text| (text, &default)).collect(),

@@ -32,6 +32,7 @@ pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
         let program = Program::find(&options.words)?;
         let error = Command::new(&program.path)
             .args(&program.arguments[1..])
+            .env_remove(profundo_launch::PYTHON)
             .exec();
         return Err(error).with_context(|| format!("cannot run {}", program.path.display()));
     }

@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::inherited;
 use super::pipe::pipe;
-use super::program::Program;
+use super::program::{PYTHON, Program};
 use super::signals::Signals;
 
 /// The environment of the target, as `NAME=value`.
@@ -16,9 +16,11 @@ use super::signals::Signals;
 pub struct Environment(Vec<CString>);
 
 impl Environment {
-    /// Our environment in its order, with these variables set.
+    /// Our environment in its order, with these variables set. What was said to this command alone
+    /// is not in it.
     pub fn with(changes: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let mut lines = current_environment();
+        lines.retain(|line| !is_set_by(line.as_bytes(), PYTHON));
         for (name, value) in changes {
             let mut line = name.into_vec();
             line.push(b'=');
@@ -38,6 +40,12 @@ impl Environment {
         }
         Self(lines)
     }
+}
+
+/// True if the line `NAME=value` has this name.
+fn is_set_by(line: &[u8], name: &str) -> bool {
+    line.strip_prefix(name.as_bytes())
+        .is_some_and(|rest| rest.starts_with(b"="))
 }
 
 /// Our environment as it is: `std` would leave out what is no `NAME=value`.

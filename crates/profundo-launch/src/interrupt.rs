@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::inherited;
+use super::program::PYTHON;
 
 /// The signal that was received, or 0.
 static CAME: AtomicI32 = AtomicI32::new(0);
@@ -59,7 +60,7 @@ impl Interrupt {
 
     /// Starts a program, unless an interruption has been received.
     pub fn spawn(&self, command: &mut Command) -> io::Result<i32> {
-        let child = command.spawn()?;
+        let child = command.env_remove(PYTHON).spawn()?;
         let pid = child.id() as i32;
         self.now_runs(pid);
         // The signal may have come before the process id was known.

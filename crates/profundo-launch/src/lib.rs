@@ -29,7 +29,7 @@ pub use local_time::LocalTime;
 pub use pipe::pipe;
 pub use poll::Poll;
 pub use process_name::{process_name, process_program};
-pub use program::{Program, Unstarted, script};
+pub use program::{PYTHON, Program, Unstarted, python, script};
 pub use recorded::{SIGNAL_INTERVAL, fork_recorded, handle_signals, handle_signals_and_end};
 pub use signals::{Received, Signals};
 pub use waited::{Used, of_children, of_us, wait_for, wait_or_kill};

@@ -8,6 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+/// The variable by which `python -m profundo` names its own interpreter. The program that is
+/// started does not see it.
+pub const PYTHON: &str = "PROFUNDO_PYTHON";
+
 /// The reason why a program was not started, and the exit code that shells use for it.
 #[derive(Debug)]
 pub struct Unstarted {
@@ -70,10 +74,7 @@ impl Program {
         if let Some(python) = python_for(first)? {
             let mut arguments = vec![python.clone(), first.clone()];
             arguments.extend_from_slice(rest);
-            let path = search(&python)?.ok_or_else(|| {
-                let why = format!("python3, which runs {}, is not in PATH", shown(first));
-                Unstarted::missing(why)
-            })?;
+            let path = interpreter(&python, first)?;
             let stem = name.strip_suffix(".py").unwrap_or(&name);
             return Ok(Self::new(path, arguments, stem));
         }
@@ -146,7 +147,7 @@ fn python_for(word: &OsStr) -> Result<Option<OsString>, Unstarted> {
         return Ok(None);
     }
     match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => Ok(Some("python3".into())),
+        Ok(metadata) if metadata.is_file() => Ok(Some(python())),
         Ok(_) => Err(Unstarted::unfit(format!("{} is not a file", shown(word)))),
         // It may still be a command of that name.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -163,6 +164,24 @@ fn python_for(word: &OsStr) -> Result<Option<OsString>, Unstarted> {
             Err(Unstarted::unfit(why))
         }
     }
+}
+
+/// The interpreter of Python source files: the one that `python -m profundo` is run by, or python3.
+pub fn python() -> OsString {
+    let named = std::env::var_os(PYTHON).filter(|named| !named.is_empty());
+    named.unwrap_or_else(|| "python3".into())
+}
+
+/// The path of the interpreter that runs `script`.
+fn interpreter(python: &OsStr, script: &OsStr) -> Result<PathBuf, Unstarted> {
+    if python.as_bytes().contains(&b'/') {
+        check(Path::new(python))?;
+        return Ok(python.into());
+    }
+    search(python)?.ok_or_else(|| {
+        let (python, script) = (python.to_string_lossy(), shown(script));
+        Unstarted::missing(format!("{python}, which runs {script}, is not in PATH"))
+    })
 }
 
 fn not_in_path(word: &OsStr) -> Unstarted {

@@ -81,7 +81,7 @@ impl Folder {
     }
 
     /// A command in the folder, with the environment of a user who has the newest Python and no
-    /// settings.
+    /// settings, who has installed the package.
     fn command(&self, program: &str) -> Command {
         let python = pythons()
             .iter()
@@ -102,6 +102,11 @@ impl Folder {
             // As wide as the pages: into a pipe lines go whole.
             .env("COLUMNS", "80")
             .env("PROFUNDO_NO_CONFIG", "1")
+            .env(
+                "PYTHONPATH",
+                concat!(env!("CARGO_MANIFEST_DIR"), "/../python/src"),
+            )
+            .env("PYTHONDONTWRITEBYTECODE", "1")
             .env_remove("PROFUNDO_DIR")
             .env_remove("PROFUNDO_SKIP_FILE");
         command

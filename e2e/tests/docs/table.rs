@@ -59,6 +59,7 @@ const fn same(command: &'static str, instead: &'static str, why: &'static str) -
 const TERMINAL: &str = "it draws on a terminal, and waits for keys";
 const LONG: &str = "it takes longer than a test should";
 const CARGO: &str = "cargo builds a package first";
+const PUBLISHED: &str = "it takes the package from PyPI, where there is none yet";
 const OTHER_TOOL: &str = "it is another tool's command, which few machines have";
 
 /// Commands that are replaced, each with the reason. One that is in no page is an error.
@@ -72,6 +73,8 @@ pub const STAND_INS: &[StandIn] = &[
         "the recordings are the reader's",
     ),
     none("cargo install --locked --path crates/profundo-cli", CARGO),
+    none("pip install profundo", PUBLISHED),
+    none("uvx profundo run app.py", PUBLISHED),
     none("cargo profundo run -- --port 8080", CARGO),
     none("cargo profundo run --memory --example tour", CARGO),
     none("cargo profundo test --release -p parser", CARGO),

@@ -1,0 +1,85 @@
+"""Profundo: where a program spends its time and its memory.
+
+    import profundo
+
+    p = profundo.load("app.profundo")        # or profundo.load(): the newest recording
+    print(p)                                 # the first screen
+    for line in p.lines[:5]:
+        print(line.file, line.line, line.self_share)
+    p.save("app.svg")                        # a flame graph; .pb.gz, .speedscope.json, ...
+    print(profundo.diff("before.profundo", "after.profundo"))
+
+``python -m profundo`` is the command ``profundo``, which makes recordings.
+
+Nothing is imported before it is used, so that ``import profundo`` costs a program next to nothing.
+"""
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Change",
+    "Diff",
+    "DiffRow",
+    "Error",
+    "Function",
+    "Line",
+    "Picture",
+    "Profile",
+    "Quality",
+    "Share",
+    "diff",
+    "load",
+    "merge",
+]
+
+# Type checkers take this name for `typing.TYPE_CHECKING`, whose module takes longer to import than
+# all the rest.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._diff import Change as Change
+    from ._diff import Diff as Diff
+    from ._diff import DiffRow as DiffRow
+    from ._diff import diff as diff
+    from ._error import Error as Error
+    from ._notebook import Picture as Picture
+    from ._profile import Profile as Profile
+    from ._profile import load as load
+    from ._profile import merge as merge
+    from ._rows import Function as Function
+    from ._rows import Line as Line
+    from ._rows import Quality as Quality
+    from ._rows import Share as Share
+
+# The module of each name.
+_PLACES = {
+    "Change": "_diff",
+    "Diff": "_diff",
+    "DiffRow": "_diff",
+    "Error": "_error",
+    "Function": "_rows",
+    "Line": "_rows",
+    "Picture": "_notebook",
+    "Profile": "_profile",
+    "Quality": "_rows",
+    "Share": "_rows",
+    "diff": "_diff",
+    "load": "_profile",
+    "merge": "_profile",
+}
+
+
+def __getattr__(name):  # type: (str) -> object
+    """Import a name when it is used for the first time (PEP 562)."""
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module 'profundo' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module("." + place, __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():  # type: () -> list
+    """The names, those that are not imported yet among them."""
+    return sorted(set(globals()) | set(__all__))

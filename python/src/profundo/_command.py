@@ -1,0 +1,91 @@
+"""The command, run for its answer.
+
+Options are keyword arguments with the command's own names: ``only_mine=True`` is ``--only-mine``,
+``focus=["a", "b"]`` is ``--focus a --focus b``, and ``from_=0.5`` is ``--from 0.5``, because `from`
+is a word of Python's.
+"""
+
+import os
+import subprocess
+
+from . import _binary
+from ._error import Error
+
+#: The exit code where nothing passes the filter.
+NOTHING_PASSES = 4
+
+#: Prefixes of sentences on stderr.
+_PREFIX = "profundo: "
+
+
+def spelled(options):
+    """The words of options. Those that are ``None`` or ``False`` are left out."""
+    words = []
+    for name, value in options.items():
+        option = "--" + name.rstrip("_").replace("_", "-")
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is True:
+                words.append(option)
+            elif one is not None and one is not False:
+                # With `=`, so that a value may begin with a dash.
+                words.append(f"{option}={os.fspath(one) if _is_path(one) else one}")
+    return words
+
+
+def run(words, may_end_with=(0,)):
+    """Run the command and return its output as bytes.
+
+    Raises:
+        Error: It ended with another exit code than those, or could not be started.
+    """
+    return ended(words, may_end_with)[0]
+
+
+def ended(words, may_end_with=(0,)):
+    """Like :func:`run`, with the exit code beside the output."""
+    binary = _binary.find()
+    words = [str(word) for word in words]
+    try:
+        done = subprocess.run(
+            [binary] + words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    except OSError as error:
+        raise Error(f"cannot run {binary}: {error.strerror}", None, words) from None
+    if done.returncode not in may_end_with:
+        said = done.stderr.decode("utf-8", "replace")
+        raise Error(sentence(said, done.returncode), done.returncode, ["profundo"] + words)
+    return done.stdout, done.returncode
+
+
+def text(words, may_end_with=(0, NOTHING_PASSES)):
+    """The command's output as text."""
+    return run(words, may_end_with).decode("utf-8", "replace")
+
+
+def document(words, may_end_with=(0, NOTHING_PASSES)):
+    """The command's output as a JSON document."""
+    import json
+
+    # Behind the verb: a `--` may follow.
+    return json.loads(text(words[:1] + ["--json"] + words[1:], may_end_with))
+
+
+def sentence(said, exit_code):
+    """What the command said, without its name and the advice that follows."""
+    said = said.split("\n\nFor more information", 1)[0].strip()
+    lines = [
+        line[len(_PREFIX) :] if line.startswith(_PREFIX) else line for line in said.split("\n")
+    ]
+    said = "\n".join(lines).strip()
+    if said:
+        return said
+    if exit_code < 0:
+        return f"profundo was killed by signal {-exit_code}"
+    return f"profundo ended with exit code {exit_code}"
+
+
+def _is_path(value):
+    return hasattr(value, "__fspath__")

@@ -1,0 +1,182 @@
+"""What a notebook shows: a flame graph, and the hot lines with their source."""
+
+from __future__ import annotations
+
+import os
+from html import escape
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
+
+from ._error import Error
+from ._page import Drawn, height_of, iframe
+
+if TYPE_CHECKING:
+    from ._profile import Profile
+    from ._rows import Line, Share
+
+#: The most lines of the table, and the most characters of each.
+_ROWS = 100
+_WIDTH = 160
+
+#: The parts of a share, with their classes in the page.
+_KINDS = (("python", "py"), ("native", "nat"), ("system", "sys"), ("waiting", "wait"))
+
+
+class Picture:
+    """A picture as the text of an SVG file, which a notebook shows."""
+
+    def __init__(self, svg: str, drawn: Optional[Drawn] = None) -> None:
+        #: The text of the file.
+        self.svg = svg
+        self._drawn = Drawn(svg) if drawn is None else drawn
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+        from html import unescape
+
+        return unescape(self.svg.partition("<title>")[2].partition("</title>")[0])
+
+    def save(self, path: Any) -> None:
+        """Write it to a file."""
+        with open(os.fspath(path), "w", encoding="utf-8") as file:
+            file.write(self.svg)
+
+    def __repr__(self) -> str:
+        return f"<Picture: {self.title}>"
+
+    def _repr_mimebundle_(
+        self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
+    ) -> Dict[str, str]:
+        height = min(height_of(self.svg), 560) + 50
+        return {
+            "text/plain": repr(self),
+            "text/html": iframe(self.title, "", self._drawn, "", height),
+        }
+
+
+def plain_bundle(text: str, picture: Picture) -> Dict[str, str]:
+    """A text, and a picture above it."""
+    below = f"<pre>{escape(text)}</pre>"
+    height = min(height_of(picture.svg), 560) + 250
+    return {
+        "text/plain": text,
+        "text/html": iframe(picture.title, "", picture._drawn, below, height),
+    }
+
+
+def bundle(profile: Profile) -> Dict[str, str]:
+    """A profile as its first screen, and as a page."""
+    drawn = _drawn(profile)
+    below = _table(profile)
+    height = 640 if drawn is None else min(height_of(drawn.svg), 560) + 330
+    title = profile.command or os.path.basename(profile.path)
+    return {
+        "text/plain": profile.report(width=120),
+        "text/html": iframe(title, _head(profile, title), drawn, below, height),
+    }
+
+
+def _drawn(profile: Profile) -> Optional[Drawn]:
+    """The flame graph; ``None`` of a recording that has no stacks, as one of counted lines."""
+    try:
+        return profile.flame()._drawn
+    except Error:
+        return None
+
+
+def _head(profile: Profile, title: str) -> str:
+    """The verdict, and the quality of the recording."""
+    # The verdict is about time.
+    verdict = title
+    if profile._default == "summary":
+        verdict = profile._head().get("verdict") or title
+    lines = str(profile.quality).split("\n")
+    parts = [f"<h1>{escape(verdict)}</h1>"]
+    if verdict != title:
+        parts.append(f"<p class=faint>{escape(title)}</p>")
+    parts += [f"<p class=faint>{escape(line)}</p>" for line in lines]
+    return "".join(parts)
+
+
+def _table(profile: Profile) -> str:
+    """The hot lines with their source."""
+    lines = profile.lines
+    if not lines:
+        return "<p class=faint>No line of source has time of its own.</p>"
+    are_counted = lines[0].hits is not None
+    unit = _unit(lines[0])
+    columns = ["Hits"] if are_counted else ["Share", "", "95 %"]
+    columns += [unit.capitalize(), "Line", "Source"]
+    parts = [f"<h2>{escape(_title(lines, are_counted))}</h2>"]
+    if not are_counted:
+        named = (("py", "Python"), ("nat", "native"), ("sys", "system"), ("wait", "waiting"))
+        keys = "".join(f"<i class={kind}></i>{name}" for kind, name in named)
+        parts.append(f"<p class='faint key'>{keys}</p>")
+    parts.append("<table><tr>{}</tr>".format("".join(f"<th>{name}</th>" for name in columns)))
+    names = _short_names(lines)
+    for line in lines[:_ROWS]:
+        cells = _counted(line) if are_counted else _sampled(line)
+        cells.append("<td class=n>{}</td>".format(_amount(getattr(line, "self_" + unit))))
+        cells.append(f"<td>{escape(names[line.file])}:{line.line}</td>")
+        cells.append("<td>{}</td>".format(escape(_cut(line.text or ""))))
+        parts.append("<tr title='{}'>{}</tr>".format(escape(line.function or ""), "".join(cells)))
+    parts.append("</table>")
+    return "".join(parts)
+
+
+def _title(lines: List[Line], are_counted: bool) -> str:
+    what = "Lines that took the most time" if are_counted else "Hottest lines"
+    if len(lines) > _ROWS:
+        return f"{what}: {_ROWS} of {len(lines)}"
+    return what
+
+
+def _counted(line: Line) -> List[str]:
+    return [f"<td class=n>{line.hits or 0:,}</td>"]
+
+
+def _sampled(line: Line) -> List[str]:
+    share: Share = line.self_share  # type: ignore[assignment]
+    parts = [(getattr(line, f"self_{kind}_share") or 0.0, name) for kind, name in _KINDS]
+    if not any(part for part, _ in parts):
+        parts = [(float(share), "all")]
+    bar = "".join(
+        f"<i class={name} style=width:{100 * part:.1f}%></i>" for part, name in parts if part
+    )
+    interval = ""
+    if share.low is not None and share.high is not None:
+        interval = f"{100 * share.low:.1f}–{100 * share.high:.1f}"
+    return [
+        f"<td class=n>{100 * share:.1f} %</td>",
+        f"<td><div class=bar>{bar}</div></td>",
+        f"<td class='n faint'>{interval}</td>",
+    ]
+
+
+def _unit(line: Line) -> str:
+    for unit in ("bytes", "blocks", "copies"):
+        if getattr(line, "self_" + unit) is not None:
+            return unit
+    return "seconds"
+
+
+def _amount(value: Optional[float]) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _short_names(lines: Sequence[Line]) -> Dict[Optional[str], str]:
+    """Names of files, with folders where two files have one name."""
+    files = {line.file for line in lines}
+    bases = [os.path.basename(file or "") for file in files]
+    return {
+        file: file
+        if file and bases.count(os.path.basename(file)) > 1
+        else os.path.basename(file or "?")
+        for file in files
+    }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

@@ -1,0 +1,361 @@
+"""A recording, read through the command.
+
+A profile is a path and options. Each question to it runs the command once, and the answer is kept
+where it is asked for often.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import Any, Dict, List, Optional, Sequence, TextIO, Union
+
+from . import _command, _export, _rows
+from ._error import Error
+from ._notebook import Picture, bundle
+from ._page import Drawn
+from ._rows import Function, Line, Quality
+
+Path = Union[str, "os.PathLike[str]"]
+
+#: Options of reports that other verbs do not have.
+_OF_REPORTS = ("sort", "limit", "min_share", "by", "total", "libraries", "no_disk")
+
+
+#: Options that choose samples or change stacks, which all reports have.
+_FILTERS = (
+    "thread process label task file function only_mine c from from_ to until gil focus ignore mine "
+    "hide show show_from transform no_config"
+).split()
+
+
+def load(path: Optional[Path] = None) -> Profile:
+    """Open a recording.
+
+    Args:
+        path: The file. As for the command, ``"@2"`` is the second newest recording of this folder's
+            ``.profundo``, ``"app"`` the newest of that program, and ``None`` the newest of all.
+
+    Raises:
+        Error: There is none, or it cannot be read.
+    """
+    profile = Profile(_resolved(path))
+    # Reads it once, so that a file that is no recording is refused here.
+    profile._head()
+    return profile
+
+
+def merge(
+    *recordings: Union[Profile, Path], output: Optional[Path] = None, **options: Any
+) -> Profile:
+    """Combine recordings of runs, processes or machines into one.
+
+    Args:
+        recordings: Profiles or paths, in their order.
+        output: Where the merged recording goes. Without it, it is kept as long as the profile is.
+        options: Those of ``profundo merge``: ``label=["run=1", "run=2"]``, ``align="clock"``,
+            ``force=True``.
+
+    Raises:
+        Error: They have no common sum, or cannot be read.
+    """
+    paths = [path_of(recording) for recording in recordings]
+    kept = None
+    if output is None:
+        kept = Kept()
+        output = kept.file("merged.profundo")
+    output = os.path.abspath(output)
+    words = ["merge"] + paths + _command.spelled(options)
+    _command.run(words + ["--output=" + output])
+    profile = Profile(output, _kept=kept)
+    profile._head()
+    return profile
+
+
+class Kept:
+    """A folder of temporary files, which goes with its owner."""
+
+    def __init__(self) -> None:
+        import tempfile
+        import weakref
+
+        self._folder = tempfile.mkdtemp(prefix="profundo-")
+        weakref.finalize(self, shutil.rmtree, self._folder, True)
+
+    def file(self, name: str) -> str:
+        """The path of a file in it."""
+        return os.path.join(self._folder, name)
+
+
+def path_of(recording: Union[Profile, Path]) -> str:
+    """The path of a profile, or of a file that is named."""
+    if isinstance(recording, Profile):
+        if recording._options:
+            raise TypeError(
+                "a selection of a profile has no file of its own: name the options instead"
+            )
+        return recording.path
+    return _resolved(recording)
+
+
+def _resolved(path: Optional[Path]) -> str:
+    """The file that is meant, independent of the current folder."""
+    named = None if path is None else os.fspath(path)
+    if named is not None and os.path.exists(named):
+        return os.path.abspath(named)
+    if named is not None and (os.sep in named or named.endswith(".profundo")):
+        raise Error(f"there is no recording {named}")
+    recordings = _command.document(["list"])["recordings"]
+    if named is None:
+        named = "@1"
+    for one in recordings:
+        name = os.path.basename(one["file"])
+        stem = name[: -len(".profundo")] if name.endswith(".profundo") else name
+        # `app-20261122-1519`, or `app` alone.
+        if named in (one["name"], name, stem) or stem.startswith(named + "-20"):
+            return str(one["file"])
+    if path is None:
+        raise Error("there is no recording in this folder or above it")
+    raise Error(f"there is no recording {named}")
+
+
+class Profile:
+    """A recording, or a selection of what it has.
+
+    ``print(profile)`` shows the first screen. In a notebook, a profile at the end of a cell shows a
+    flame graph and the hot lines.
+
+    Methods take the options of the command as keyword arguments, with the same names:
+    ``p.report("lines", only_mine=True, focus=["parse", "load"], from_=0.5)``.
+    """
+
+    #: The file of the recording.
+    path: str
+
+    def __init__(
+        self, path: Path, _options: Optional[Dict[str, Any]] = None, _kept: Optional[Kept] = None
+    ) -> None:
+        self.path = os.path.abspath(path)
+        self._options: Dict[str, Any] = dict(_options or {})
+        # Keeps a temporary file as long as this.
+        self._kept = _kept
+        self._found: Dict[str, Any] = {}
+
+    def select(self, **options: Any) -> Profile:
+        """The same recording with filters, transforms and other options for all that is asked.
+
+        ``p.select(function="parse").lines`` has the lines below a function, and
+        ``p.select(of="live").functions`` those that hold memory.
+        """
+        return Profile(self.path, dict(self._options, **options), self._kept)
+
+    # What the recording is.
+
+    @property
+    def command(self) -> Optional[str]:
+        """The command line of the first process."""
+        return self._recording("command")
+
+    @property
+    def duration(self) -> Optional[float]:
+        """How long the recording lasted, in seconds."""
+        return self._recording("duration_seconds")
+
+    @property
+    def cpu_time(self) -> Optional[float]:
+        """The CPU time that the programs used, by the kernel's count, in seconds."""
+        return self._recording("cpu_seconds")
+
+    @property
+    def quality(self) -> Quality:
+        """How good the recording is: samples, what is missing, how sure shares are."""
+        return _rows.quality(self._head())
+
+    # Rows.
+
+    @property
+    def functions(self) -> List[Function]:
+        """The functions, those with the most time of their own first."""
+        if "functions" not in self._found:
+            self._found["functions"] = _rows.functions(self.json("functions"))
+        return list(self._found["functions"])
+
+    @property
+    def lines(self) -> List[Line]:
+        """The lines that have time of their own, those with the most first.
+
+        Of a recording that counted lines (``profundo trace --lines``), all lines that ran.
+        """
+        if "lines" not in self._found:
+            whole = {"limit": 1000000, "min_share": 0}
+            if self._recording("engine") == "none":
+                # What was counted has no shares.
+                del whole["min_share"]
+            document = self.json("lines", **self._unless_set(whole))
+            self._found["lines"] = _rows.lines(document)
+        return list(self._found["lines"])
+
+    def to_pandas(self, what: str = "functions") -> Any:
+        """The rows as a ``pandas.DataFrame``, with a column for each attribute.
+
+        The interval of a share is in columns of its own, such as ``self_share_low``.
+
+        Args:
+            what: ``"functions"`` or ``"lines"``.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        from ._frame import frame
+
+        if what not in ("functions", "lines"):
+            raise ValueError(f'{what!r} has no rows here: "functions" and "lines" have')
+        rows = self.functions if what == "functions" else self.lines
+        return frame(rows, Function if what == "functions" else Line)
+
+    # Reports.
+
+    def report(self, what: Optional[str] = None, name: Optional[str] = None, **options: Any) -> str:
+        """A report as text.
+
+        Args:
+            what: ``"summary"``, ``"functions"``, ``"lines"``, ``"tree"``, ``"flat"``,
+                ``"callers"``, ``"callees"``, ``"calls"``, ``"annotate"``, ``"io"``, ``"syscalls"``,
+                ``"memory"``, ``"allocs"``, ``"memory-lines"``, ``"trace"``, ``"pstats"``,
+                ``"exceptions"``, ``"spread"`` or ``"statprof"``. The default is ``"summary"``, and
+                ``"lines"`` of memory (``select(of="live")``).
+            name: The function, for ``callers``, ``callees``, ``calls`` and ``annotate``.
+            options: Those of ``profundo report``: ``sort="count"``, ``limit=10``,
+                ``only_mine=True``. Not each report has each of them.
+        """
+        return _command.text(self._report_words(what or self._default, name, options))
+
+    def json(
+        self, what: str = "summary", name: Optional[str] = None, **options: Any
+    ) -> Dict[str, Any]:
+        """A report as the document that ``profundo report --json`` prints."""
+        return _command.document(self._report_words(what, name, options))
+
+    def print(
+        self, file: Optional[TextIO] = None, what: Optional[str] = None, **options: Any
+    ) -> None:
+        """Print a report, in colours and as wide as the screen where ``file`` is a terminal.
+
+        Args:
+            file: Where to; ``sys.stdout`` by default.
+        """
+        file = sys.stdout if file is None else file
+        if file.isatty():
+            defaults = {"color": "always", "width": shutil.get_terminal_size().columns}
+            options = dict(defaults, **options)
+        file.write(self.report(what, **options))
+
+    def __str__(self) -> str:
+        return self.report()
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self._options.items())
+        return f"Profile({self.path!r}{options})"
+
+    # Files and pictures.
+
+    def save(self, path: Path, format: Optional[str] = None, **options: Any) -> None:
+        """Write the profile to a file, in the format of its name.
+
+        ``.svg`` is a flame graph, ``.heatmap.svg`` a heatmap, ``.graph.svg`` a call graph;
+        ``.pb.gz`` is for pprof, ``.speedscope.json`` for speedscope, ``.folded`` for flame graph
+        scripts, ``.pstats`` for Python's pstats, ``.callgrind`` for KCachegrind, ``.lprof`` for
+        line_profiler; ``.profundo`` is the recording itself.
+
+        Args:
+            path: The file. One of another kind is not replaced unless ``force=True`` is given.
+            format: The format, in place of the one of the name.
+            options: Those of ``profundo export``, ``flame``, ``heatmap`` or ``graph``.
+        """
+        path = os.fspath(path)
+        format = _export.format_of(path, format)
+        if format == _export.RECORDING:
+            if self._options:
+                raise Error("a recording is saved whole, without options; other formats take them")
+            _copy(self.path, path, bool(options.pop("force", False)))
+            if options:
+                raise Error("a recording is saved whole, without options; other formats take them")
+        else:
+            _export.write(self.path, path, format, self._for_files(options))
+
+    def flame(self, **options: Any) -> Picture:
+        """The flame graph: a picture to click through, which a notebook shows.
+
+        Args:
+            options: Those of ``profundo flame``: ``layout="icicle"``, ``colour="package"``,
+                ``only_mine=True``.
+        """
+        options = self._for_files(options)
+
+        def again(percent: float) -> str:
+            return _export.picture(self.path, "flame", dict(options, min_share=percent))
+
+        svg = _export.picture(self.path, "flame", options)
+        return Picture(svg, Drawn(svg, None if "min_share" in options else again))
+
+    def heatmap(self, **options: Any) -> Picture:
+        """Time against the offset within each second: pauses, and what recurs."""
+        return Picture(_export.picture(self.path, "heatmap", self._for_files(options)))
+
+    def graph(self, **options: Any) -> Picture:
+        """Who calls whom, as boxes and arrows."""
+        return Picture(_export.picture(self.path, "graph", self._for_files(options)))
+
+    def _repr_mimebundle_(
+        self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
+    ) -> Dict[str, str]:
+        return bundle(self)
+
+    # Inner parts.
+
+    @property
+    def _default(self) -> str:
+        """The report that stands for the whole: the first screen is about time."""
+        return "lines" if "of" in self._options else "summary"
+
+    def _head(self) -> Dict[str, Any]:
+        """The document of the first report, kept."""
+        if "head" not in self._found:
+            filters = {name: value for name, value in self._options.items() if name in _FILTERS}
+            self._found["head"] = Profile(self.path, filters).json()
+        return self._found["head"]
+
+    def _recording(self, member: str) -> Any:
+        return self._head()["recording"][member]
+
+    def _report_words(self, what: str, name: Optional[str], options: Dict[str, Any]) -> List[str]:
+        words = ["report", self.path, what] + ([] if name is None else [name])
+        return words + _command.spelled(dict(self._options, **options))
+
+    def _unless_set(self, options: Dict[str, Any]) -> Dict[str, Any]:
+        return {name: value for name, value in options.items() if name not in self._options}
+
+    def _for_files(self, options: Dict[str, Any]) -> Dict[str, Any]:
+        ours = {name: value for name, value in self._options.items() if name not in _OF_REPORTS}
+        return dict(ours, **options)
+
+
+def _copy(source: str, target: str, is_forced: bool) -> None:
+    """Copy a recording. The file has its name when it is whole."""
+    if not is_forced and os.path.exists(target) and os.path.getsize(target) > 0:
+        with open(source, "rb") as ours, open(target, "rb") as theirs:
+            if ours.read(8) != theirs.read(8):
+                raise Error(f"{target} exists and is no recording; force=True replaces it")
+    beside = f"{target}.{os.getpid()}"
+    try:
+        # Others may not read it, as those that the command makes.
+        with open(source, "rb") as ours, open(
+            os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
+        ) as theirs:
+            shutil.copyfileobj(ours, theirs)
+        os.replace(beside, target)
+    except OSError as error:
+        if os.path.exists(beside):
+            os.remove(beside)
+        raise Error(f"cannot write {target}: {error.strerror}") from None
