@@ -33,6 +33,7 @@ fn every_field_comes_back() {
     check(&small::small());
     check(&small::gauged());
     check(&small::with_syscalls());
+    check(&small::with_spans());
     check(&small::traced());
     check(&small::with_exceptions());
     check(&Profile::from_folded("main;work 3\nmain;idle 1").unwrap());
