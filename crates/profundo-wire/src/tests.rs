@@ -205,7 +205,7 @@ fn what_is_not_known_is_skipped() {
     words.extend(head(0).to_words());
     let records: Vec<_> = Reader::new(&words).map(Result::unwrap).collect();
     assert_eq!(records, [sample(head(0), &[], &[])]);
-    words[0] = 0xAB << 56 | 9;
+    words[0] = 0xAB << 56 | 10;
     let cut = Some(Err(Error::CutShort { at: 0 }));
     assert_eq!(Reader::new(&words).next(), cut);
     words[0] = 0xAB << 56;

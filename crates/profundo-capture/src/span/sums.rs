@@ -220,8 +220,8 @@ mod tests {
     fn sums_of_threads_add_up() {
         let mut one = Sum::default();
         let mut other = Sum::default();
-        [5, 10, 10].map(|length| one.add(length));
-        [3, 100].map(|length| other.add(length));
+        [5, 10, 10].into_iter().for_each(|length| one.add(length));
+        [3, 100].into_iter().for_each(|length| other.add(length));
         one.merge(&other);
         assert_eq!(
             (one.count, one.total, one.least, one.most),

@@ -42,9 +42,7 @@ impl Format {
 /// Writes spans and marks.
 pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     if profile.spans.each.is_empty() && profile.spans.marks.is_empty() {
-        return Err(Error::NotCounted {
-            what: "spans and marks",
-        });
+        return Err(Error::NoSpans);
     }
     events(profile, out).map_err(Error::Write)
 }
@@ -168,5 +166,60 @@ struct Micros(u64);
 impl std::fmt::Display for Micros {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use profundo_model::{Mark, Nanos, SpanId, SpanPath};
+
+    use super::*;
+
+    #[test]
+    fn slices_lie_in_one_another_and_others_have_tracks() {
+        let mut profile = Profile::from_folded("main 1").unwrap();
+        profile.meta.duration = Nanos(9_000);
+        let words = ["request", "route", "/\"", "epoch"];
+        let [request, route, place, epoch] = words.map(|word| profile.strings.intern(word));
+        let path = profile.spans.paths.intern(SpanPath {
+            parent: None,
+            name: request,
+            attributes: [(route, place)].into(),
+        });
+        assert_eq!(path, SpanId(1));
+        let span = |number, from, to: Option<u64>| Span {
+            path,
+            number,
+            from: Nanos(from),
+            to: to.map(Nanos),
+            ..Span::default()
+        };
+        profile.spans.each = vec![
+            span(2, 1_500, Some(2_000)),
+            span(1, 1_000, Some(3_000)),
+            // It overlaps the first one.
+            span(3, 2_500, Some(4_001)),
+            span(4, 5_000, None),
+        ];
+        profile.spans.marks.push(Mark {
+            name: epoch,
+            time: Nanos(7),
+            ..Mark::default()
+        });
+        let mut out = Vec::new();
+        write(&profile, &mut out).unwrap();
+        assert!(Format::CHROME.is_start_of(&out));
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains("cat")).collect();
+        let kinds: Vec<&str> = lines.iter().map(|line| &line[7..8]).collect();
+        assert_eq!(kinds, ["X", "X", "b", "e", "X", "i"], "{text}");
+        let args = "\"args\":{\"route\":\"/\\\"\"";
+        assert!(lines[0].contains("\"ts\":1.000,\"dur\":2.000"), "{text}");
+        assert!(lines[0].contains(args), "{text}");
+        assert!(lines[3].contains("\"ts\":4.001,\"id\":3"), "{text}");
+        assert!(lines[4].contains("\"dur\":4.000") && lines[4].contains("open"));
+        assert!(lines[5].contains("\"ts\":0.007}"), "{text}");
+        let nothing = Profile::from_folded("main 1").unwrap();
+        write(&nothing, &mut Vec::new()).unwrap_err();
     }
 }

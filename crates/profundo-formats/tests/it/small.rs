@@ -444,7 +444,8 @@ pub fn with_spans() -> Profile {
         span(3, again, Some(Nanos(u64::MAX))),
     ];
     let mut lengths = Lengths::default();
-    [0, 7, 7, 1_000_000, u64::MAX].map(|length| lengths.add(length));
+    let each = [0, 7, 7, 1_000_000, u64::MAX];
+    each.into_iter().for_each(|length| lengths.add(length));
     for (path, thread) in [(inner, Some(ThreadId(0))), (outer, None)] {
         spans.sums.push(SpanSum {
             path,
