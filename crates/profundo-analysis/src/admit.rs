@@ -111,8 +111,8 @@ impl Admitted {
             && self.stack(stack)
     }
 
-    /// Whether an event of a thread passes, whatever its task and its span: if the filter names one,
-    /// it does not.
+    /// Whether an event of a thread passes, whatever its task and its span: if the filter names
+    /// one, it does not.
     pub(crate) fn by_thread(&self, thread: ThreadId, time: Nanos, stack: StackId) -> bool {
         self.gil.is_empty()
             && self.spans.is_none()

@@ -39,8 +39,8 @@ pub enum GroupBy {
     LabelOf(Arc<str>),
     /// By the name of the innermost span, and what is outside of spans.
     Span,
-    /// By one attribute of spans: the innermost span that has this key decides, and what has none is
-    /// together.
+    /// By one attribute of spans: the innermost span that has this key decides, and what has none
+    /// is together.
     SpanOf(Arc<str>),
 }
 

@@ -3,7 +3,7 @@
 //! The *path* of a span is its name and attributes below those of the spans around it. The thread's
 //! slot has the number of the innermost path, and the handler writes it with each sample. Names and
 //! paths are distinct ones, numbered once for the process ([`names`]). A thread keeps its own open
-//! spans, its first ended ones and sums behind a lock that nobody else takes but a reader
+//! spans, its first ended ones and sums behind a lock that only a reader takes besides
 //! ([`thread`]). All are bounded: a program may enter a span ten million times.
 
 mod labels;

@@ -173,7 +173,7 @@ pub struct Spans {
     pub paths: SpanTable,
     /// Spans with a row each, in the order of arrival.
     pub each: Vec<Span>,
-    /// The others.
+    /// The other spans.
     pub sums: Vec<SpanSum>,
     /// Marks, in the order of arrival.
     pub marks: Vec<Mark>,

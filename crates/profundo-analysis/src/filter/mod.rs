@@ -375,7 +375,8 @@ impl Filter {
             || self.transforms.drops_samples()
     }
 
-    /// True if the filter names no thread, task, span or time, so that sums over all of these can pass.
+    /// True if the filter names no thread, task, span or time, so that sums over all of these can
+    /// pass.
     pub fn is_timeless(&self) -> bool {
         let only_these = Self {
             processes: Vec::new(),

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Slices of a thread have to lie in one another. The spans of futures need not: one that overlaps
-//! the slice around it is a pair of events `b` and `e`, which has a track of its own. Spans that are
-//! known as sums have no times, and are not in it.
+//! the slice around it is a pair of events `b` and `e`, which has a track of its own. Spans that
+//! are known as sums have no times, and are not in it.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};

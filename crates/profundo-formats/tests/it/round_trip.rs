@@ -513,6 +513,7 @@ fn samples_from(profile: &mut Profile, samples: &[Row]) {
             state: states[pick(row[6], 5) as usize],
             gil: gils[pick(row[7], 4) as usize],
             file: string(profile, row[2]),
+            span: Default::default(),
         });
         let processes = profile.processes.len();
         profile.heap.gauges.push(Gauge {

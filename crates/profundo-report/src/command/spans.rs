@@ -178,8 +178,11 @@ fn losses(loss: SpanLoss) -> Vec<String> {
     }
     if loss.marks > 0 {
         texts.push(format!(
-            "{} came after the first ones, and are not kept.",
-            counted(loss.marks, "mark")
+            "{} not kept: there were more than the first ones.",
+            match loss.marks {
+                1 => "1 mark was".to_owned(),
+                many => format!("{many} marks were"),
+            }
         ));
     }
     texts

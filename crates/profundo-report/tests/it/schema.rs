@@ -227,7 +227,7 @@ fn what_is_written_is_what_is_documented() {
             }
         }
     }
-    assert_eq!(reports.len(), 21, "{reports:?}");
+    assert_eq!(reports.len(), 22, "{reports:?}");
 }
 
 #[test]

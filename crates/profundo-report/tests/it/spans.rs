@@ -68,9 +68,31 @@ fn look(width: usize) -> Look {
 #[test]
 fn spans_by_name() {
     let text = Spans::new().look(look(80)).render(&named()).unwrap();
-    expect![[""]].assert_eq(&text);
+    expect![[r#"
+        31 spans (1 open at the end); outside of them: 25.0 % of the time.
+
+        Time %       Own %     Time   Count    Total   Median     95 %  Longest  Span
+          75.0 ±9.3   40.0  75.0 ms      21   475 ms  12.0 ms  40.0 ms  40.0 ms  request
+          35.0 ±9.7   35.0  35.0 ms      10   250 ms  25.0 ms  25.0 ms  25.0 ms  query
+
+                Time  Mark
+             0.005 s  ready  in request
+             1.234 s  all answered
+
+    "#]].assert_eq(&text);
     let text = Spans::new().look(look(150)).render(&named()).unwrap();
-    expect![[""]].assert_eq(&text);
+    expect![[r#"
+        31 spans (1 open at the end); outside of them: 25.0 % of the time.
+
+        Time %             Own %     Time   Count    Total     Mean   Median     95 %     99 %  Longest  Span
+          75.0 65.7–82.5    40.0  75.0 ms      21   475 ms  23.8 ms  12.0 ms  40.0 ms  40.0 ms  40.0 ms  request
+          35.0 26.4–44.7    35.0  35.0 ms      10   250 ms  25.0 ms  25.0 ms  25.0 ms  25.0 ms  25.0 ms  query
+
+                Time  Mark
+             0.005 s  ready  in request
+             1.234 s  all answered
+
+    "#]].assert_eq(&text);
 }
 
 #[test]
@@ -78,7 +100,18 @@ fn spans_by_attribute_within_a_filter() {
     let choices = Choices::command().filter(Filter::default().span("request"));
     let by = GroupBy::SpanOf("route".into());
     let spans = Spans::new().by(by).choices(choices).look(look(80));
-    expect![[""]].assert_eq(&spans.render(&named()).unwrap());
+    expect![[r#"
+        21 spans (1 open at the end); outside of them: 0 % of the time.
+
+        Time %       Own %     Time   Count    Total   Median     95 %  Longest  route
+          60.0 ±11.3  60.0  45.0 ms      11   400 ms  40.0 ms  40.0 ms  40.0 ms  /search
+          40.0 ±11.3  40.0  30.0 ms      10  75.0 ms  7.00 ms  12.0 ms  12.0 ms  /
+
+                Time  Mark
+             0.005 s  ready  in request
+
+        Only: span=request: 75 of 100 samples (75.0 %).
+    "#]].assert_eq(&spans.render(&named()).unwrap());
 }
 
 #[test]
@@ -97,7 +130,22 @@ fn what_was_not_kept_is_said() {
         names: 300,
     };
     let spans = Spans::new().limit(1).look(look(80)).quality(false);
-    expect![[""]].assert_eq(&spans.render(&profile).unwrap());
+    expect![[r#"
+        1031 spans (1 open at the end); outside of them: 25.0 % of the time.
+
+        Time %       Own %     Time   Count    Total   Median     95 %  Longest  Span
+          75.0 ±9.3   40.0  75.0 ms    1021   976 ms   512 µs   975 µs  40.0 ms  request
+        … and 1 more
+
+                Time  Mark
+             0.005 s  ready  in request
+        … and 1 more
+
+        1000 of 1031 spans are known as sums: their number and the sum, least and most of their lengths are exact, and percentiles are within 4 %.
+        Warning: 20 spans had attributes with more different values than are kept: these stand under `…`.
+        Warning: 300 spans had more different names than are kept, or were too deep: these stand under `[other spans]`, or with the span around them.
+        Warning: 1 mark was not kept: there were more than the first ones.
+    "#]].assert_eq(&spans.render(&profile).unwrap());
     let later = Choices::command().filter(Filter::default().from_seconds(1.0));
     let text = spans.choices(later).render(&profile).unwrap();
     assert!(text.contains("1000 spans are left out"), "{text}");
