@@ -36,6 +36,7 @@
 //! Each span is in one record: its own, or a sum. Sums add up. A loss is all of it so far.
 
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::sample::SampleHead;
@@ -301,8 +302,7 @@ impl<'a> Mark<'a> {
     /// The words of a mark.
     pub fn words(owner: SpanOwner, task: u64, clock: u64, text: &str) -> Vec<u64> {
         let words = MARK_HEAD + text.len().div_ceil(8);
-        let mut out = Vec::new();
-        out.resize(words, 0);
+        let mut out = vec![0; words];
         let head = [
             KIND_MARK << 56 | words as u64,
             both(owner.thread, owner.path),
@@ -359,8 +359,6 @@ impl SpanLoss {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec;
-
     use super::*;
 
     const OWNER: SpanOwner = SpanOwner {

@@ -27,9 +27,9 @@
 //! # drop(future);
 //! ```
 //!
-//! Spans are known from the start of a session on. Entering and leaving one takes some 0.2 µs while
-//! a session runs, and some nanoseconds otherwise: attributes are not even evaluated then. The
-//! memory is bounded. Of the first 131 072 spans each is kept, of the others sums with percentiles.
+//! Spans are known from the start of a session on. Entering and leaving one takes some 0.06 µs
+//! while a session runs, twice that with an attribute, and a nanosecond otherwise: attributes are
+//! not even evaluated then. The memory is bounded. Of the first 131 072 spans each is kept, of the others sums with percentiles.
 //! An attribute may have a thousand or so different values for one name of a span; beyond these,
 //! its value is `…`.
 
