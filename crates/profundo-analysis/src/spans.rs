@@ -5,9 +5,9 @@
 //! times of all rows and the time outside of spans add up to the whole, while a span's time
 //! includes that of the spans in it.
 //!
-//! Lengths come from the spans themselves, not from samples: from each span where it has a row, else
-//! from sums. Sums have no times: a filter on time leaves them out, and [`Spans::unplaced`] has
-//! their number.
+//! Lengths come from the spans themselves, not from samples: from each span where it has a row,
+//! else from sums. Sums have no times: a filter on time leaves them out, and [`Spans::unplaced`]
+//! has their number.
 
 use profundo_model::{Kind, Lengths, Mark, Nanos, Profile, SpanId, State, StringId};
 use rustc_hash::FxHashMap;

@@ -18,7 +18,9 @@ fn measured(what: &str, mut work: impl FnMut(u64)) {
         (0..CALLS).for_each(work);
         began.elapsed().as_nanos() as f64 / CALLS as f64
     };
-    let least = (0..9).map(|_| round(&mut work)).fold(f64::INFINITY, f64::min);
+    let least = (0..9)
+        .map(|_| round(&mut work))
+        .fold(f64::INFINITY, f64::min);
     println!("{what}: {least:.1} ns");
 }
 

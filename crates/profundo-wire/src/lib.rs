@@ -24,9 +24,9 @@
 //! [`Wait`]; what a thread has read and written: see [`Traffic`]; what a system call was on: see
 //! [`Call`] and [`Opened`]; how often system calls were made: see [`Syscalls`]; and what was
 //! allocated and freed: see [`Block`], [`Freed`] and [`Site`]; and the spans and marks of the
-//! program: see [`SpanPath`], [`Span`], [`SpanSum`] and [`Mark`]. All but the sample have their length
-//! in the low half of word 0, and a reader skips those of an unknown kind. The byte `python` of
-//! word 0 holds the state of the interpreter's lock in its low two bits and why the walk of its
+//! program: see [`SpanPath`], [`Span`], [`SpanSum`] and [`Mark`]. All but the sample have their
+//! length in the low half of word 0, and a reader skips those of an unknown kind. The byte `python`
+//! of word 0 holds the state of the interpreter's lock in its low two bits and why the walk of its
 //! stack ended in the next three; the one above these says that it was collecting garbage.
 //!
 //! A record is complete once the writer has published a length that includes it, so a reader

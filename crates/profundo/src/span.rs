@@ -29,9 +29,9 @@
 //!
 //! Spans are known from the start of a session on. Entering and leaving one takes some 0.06 µs
 //! while a session runs, twice that with an attribute, and a nanosecond otherwise: attributes are
-//! not even evaluated then. The memory is bounded. Of the first 131 072 spans each is kept, of the others sums with percentiles.
-//! An attribute may have a thousand or so different values for one name of a span; beyond these,
-//! its value is `…`.
+//! not even evaluated then. The memory is bounded. Of the first 131 072 spans each is kept, of the
+//! others sums with percentiles. An attribute may have a thousand or so different values for one
+//! name of a span; beyond these, its value is `…`.
 
 use std::fmt::{Arguments, Display};
 use std::future::Future;

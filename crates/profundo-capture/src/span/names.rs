@@ -1,8 +1,8 @@
 //! The numbers of labels (a name with attributes) and of paths (a label below other labels).
 //!
 //! Only distinct ones take room, and there is a limit to these. An attribute may have as many
-//! values as there are requests: beyond the limit of one name, its further values are one, `…`. Beyond the
-//! limit of all, spans are one path, `[other spans]`.
+//! values as there are requests: beyond the limit of one name, its further values are one, `…`.
+//! Beyond the limit of all, spans are one path, `[other spans]`.
 
 use std::collections::HashMap;
 

@@ -175,6 +175,7 @@ mod tests {
             rule: 1,
             freed: 0,
             is_temporary: false,
+            span: 8,
         };
         assert_eq!(log.write(entry(1)), Some(0));
         assert_eq!(log.write(entry(2)), Some(1));

@@ -9,7 +9,15 @@ pub fn named() -> Profile {
     let text = "main;serve;render 40\nmain;serve;query 35\nmain;idle 25";
     let mut profile = Profile::from_folded(text).unwrap();
     profile.meta.duration = Nanos(2_000_000_000);
-    let words = ["request", "query", "route", "/", "/search", "ready", "all answered"];
+    let words = [
+        "request",
+        "query",
+        "route",
+        "/",
+        "/search",
+        "ready",
+        "all answered",
+    ];
     let [request, query, route, root, search, ready, answered] =
         words.map(|word| profile.strings.intern(word));
     let paths = &mut profile.spans.paths;
@@ -54,7 +62,11 @@ pub fn named() -> Profile {
             name,
             time: Nanos(time * 1_000_000),
             thread,
-            span: if name == ready { front } else { Default::default() },
+            span: if name == ready {
+                front
+            } else {
+                Default::default()
+            },
             ..Mark::default()
         })
         .into();
@@ -79,7 +91,8 @@ fn spans_by_name() {
              0.005 s  ready  in request
              1.234 s  all answered
 
-    "#]].assert_eq(&text);
+    "#]]
+    .assert_eq(&text);
     let text = Spans::new().look(look(150)).render(&named()).unwrap();
     expect![[r#"
         31 spans (1 open at the end); outside of them: 25.0 % of the time.
@@ -111,7 +124,8 @@ fn spans_by_attribute_within_a_filter() {
              0.005 s  ready  in request
 
         Only: span=request: 75 of 100 samples (75.0 %).
-    "#]].assert_eq(&spans.render(&named()).unwrap());
+    "#]]
+    .assert_eq(&spans.render(&named()).unwrap());
 }
 
 #[test]

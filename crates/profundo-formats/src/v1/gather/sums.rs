@@ -1,8 +1,8 @@
 //! Rows of equal samples, added up by one thread.
 //!
 //! Samples of a thread, task, span, stack and state are one row, however far apart they are. Those
-//! in system calls and in waits are one only within a stretch of time, because the program's traffic
-//! is shared out to them by their times. The stretches become longer as rows become many.
+//! in system calls and in waits are one only within a stretch of time, because the program's
+//! traffic is shared out to them by their times. The stretches become longer as rows become many.
 
 use profundo_analysis::Worth;
 use profundo_model::{Gathered, Many, Meta, Nanos, Sample, State, Taken, TaskId, ThreadId};
