@@ -2,11 +2,11 @@
 //! sample costs a few look-ups.
 
 use profundo_model::{
-    FrameId, Gil, Nanos, Origin, OriginId, ProcessId, Profile, Sample, StackId, Task, TaskId,
-    Thread, ThreadId,
+    FrameId, Gil, Nanos, Origin, OriginId, ProcessId, Profile, Sample, SpanId, StackId, Task,
+    TaskId, Thread, ThreadId,
 };
 
-use crate::filter::{LabelChoice, ProcessChoice, TaskChoice, ThreadChoice};
+use crate::filter::{LabelChoice, ProcessChoice, SpanChoice, TaskChoice, ThreadChoice};
 use crate::transform::{By, matching};
 use crate::{Filter, pattern};
 
@@ -16,6 +16,8 @@ pub(crate) struct Admitted {
     threads: Vec<bool>,
     /// By task.
     tasks: Vec<bool>,
+    /// By path of spans, where spans matter.
+    spans: Option<Vec<bool>>,
     /// By stack, where stacks matter.
     stacks: Option<Vec<bool>>,
     /// By process.
@@ -69,6 +71,7 @@ impl Admitted {
         Self {
             threads: threads.collect(),
             tasks: tasks.collect(),
+            spans: spans(profile, filter),
             stacks: stacks(profile, filter),
             is_timeless: filter.is_timeless(),
             from: filter.from.map_or(0, |time| time.0),
@@ -84,6 +87,7 @@ impl Admitted {
 
     pub(crate) fn sample(&self, sample: &Sample) -> bool {
         (self.gil.is_empty() || self.gil.contains(&sample.gil))
+            && self.span(sample.span)
             && self.at(sample.thread, sample.task, sample.time, sample.stack)
     }
 
@@ -95,8 +99,9 @@ impl Admitted {
         task: TaskId,
         time: Nanos,
         stack: StackId,
+        span: SpanId,
     ) -> bool {
-        self.gil.is_empty() && self.at(thread, task, time, stack)
+        self.gil.is_empty() && self.span(span) && self.at(thread, task, time, stack)
     }
 
     fn at(&self, thread: ThreadId, task: TaskId, time: Nanos, stack: StackId) -> bool {
@@ -106,10 +111,11 @@ impl Admitted {
             && self.stack(stack)
     }
 
-    /// Whether an event of a thread passes, whatever its task: if the filter names a task, it does
-    /// not.
+    /// Whether an event of a thread passes, whatever its task and its span: if the filter names
+    /// one, it does not.
     pub(crate) fn by_thread(&self, thread: ThreadId, time: Nanos, stack: StackId) -> bool {
         self.gil.is_empty()
+            && self.spans.is_none()
             && self.tasks.iter().all(|passes| *passes)
             && self.threads[thread.index()]
             && (self.from..self.to).contains(&time.0)
@@ -122,6 +128,39 @@ impl Admitted {
         self.is_timeless
             && self.processes.get(process.index()).copied().unwrap_or(true)
             && self.stack(stack)
+    }
+
+    /// Whether a path of spans passes.
+    pub(crate) fn span(&self, span: SpanId) -> bool {
+        (self.spans.as_ref()).is_none_or(|spans| spans[span.index()])
+    }
+
+    /// Whether a sum of spans passes, whatever its task: if the filter names a task, it does not.
+    pub(crate) fn sum_of_spans(
+        &self,
+        process: ProcessId,
+        thread: Option<ThreadId>,
+        span: SpanId,
+    ) -> bool {
+        let by_thread = match thread {
+            Some(thread) => self.threads[thread.index()],
+            // Those of several threads pass where all do.
+            None => self.threads.iter().all(|passes| *passes),
+        };
+        by_thread
+            && self.processes.get(process.index()).copied().unwrap_or(true)
+            && self.tasks.iter().all(|passes| *passes)
+            && self.span(span)
+    }
+
+    /// The times that pass.
+    pub(crate) fn times(&self) -> (u64, u64) {
+        (self.from, self.to)
+    }
+
+    /// Whether a span passes by its thread, its task and its path.
+    pub(crate) fn owner(&self, thread: ThreadId, task: TaskId, span: SpanId) -> bool {
+        self.threads[thread.index()] && self.tasks[task.index()] && self.span(span)
     }
 
     fn stack(&self, stack: StackId) -> bool {
@@ -162,6 +201,21 @@ fn has_labels(profile: &Profile, origin: &Origin, labels: &[LabelChoice]) -> boo
         let mut of_this_key = labels.iter().filter(|choice| choice.key == wanted.key);
         of_this_key.any(is_there)
     })
+}
+
+/// By path of spans, whether it passes: it or one around it is meant. `None`: all do.
+fn spans(profile: &Profile, filter: &Filter) -> Option<Vec<bool>> {
+    if filter.spans.is_empty() {
+        return None;
+    }
+    let mut passing: Vec<bool> = Vec::with_capacity(profile.spans.paths.len());
+    for (_, path) in profile.spans.paths.iter() {
+        let around = path.parent.is_some_and(|parent| passing[parent.index()]);
+        let is_outside = passing.is_empty();
+        let is_meant = |choice: &SpanChoice| choice.is_path(profile, path);
+        passing.push(around || !is_outside && filter.spans.iter().any(is_meant));
+    }
+    Some(passing)
 }
 
 /// By stack, whether it passes. `None`: all do.

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use profundo_model::{Origin, ProcessId, Profile, TaskId, ThreadId};
+use profundo_model::{Origin, ProcessId, Profile, StringId, TaskId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::totals::first_of_each;
@@ -37,14 +37,22 @@ pub enum GroupBy {
     /// By one label of recordings: all processes of recordings with the same value of this key are
     /// together, and those of recordings without it.
     LabelOf(Arc<str>),
+    /// By the name of the innermost span, and what is outside of spans.
+    Span,
+    /// By one attribute of spans: the innermost span that has this key decides, and what has none
+    /// is together.
+    SpanOf(Arc<str>),
 }
 
 impl GroupBy {
     /// The beginning of the name of [`Self::LabelOf`], before the key.
     const LABEL_OF: &str = "label:";
+    /// That of [`Self::SpanOf`].
+    const SPAN_OF: &str = "span:";
 
-    /// Every value with its name, except [`Self::LabelOf`], whose name is `label:KEY`.
-    pub const CHOICES: [(&'static str, Self); 8] = [
+    /// Every value with its name, except [`Self::LabelOf`] and [`Self::SpanOf`], whose names are
+    /// `label:KEY` and `span:KEY`.
+    pub const CHOICES: [(&'static str, Self); 9] = [
         ("none", Self::None),
         ("thread", Self::Thread),
         ("task", Self::Task),
@@ -53,6 +61,7 @@ impl GroupBy {
         ("process", Self::Process),
         ("command", Self::Command),
         ("label", Self::Label),
+        ("span", Self::Span),
     ];
 
     /// Whether groups are made of processes.
@@ -68,8 +77,10 @@ impl std::str::FromStr for GroupBy {
     type Err = UnknownChoice;
 
     fn from_str(value: &str) -> Result<Self, UnknownChoice> {
-        match value.strip_prefix(Self::LABEL_OF) {
-            Some(key) if !key.is_empty() => Ok(Self::LabelOf(key.into())),
+        let key = |before| value.strip_prefix(before).filter(|key| !key.is_empty());
+        match (key(Self::LABEL_OF), key(Self::SPAN_OF)) {
+            (Some(key), _) => Ok(Self::LabelOf(key.into())),
+            (_, Some(key)) => Ok(Self::SpanOf(key.into())),
             _ => choose("group_by", value, &Self::CHOICES),
         }
     }
@@ -86,6 +97,9 @@ pub struct Group {
     pub thread: Option<ThreadId>,
     /// The task, if the groups are by task.
     pub task: Option<TaskId>,
+    /// The name of the span, or the value of its attribute, if the groups are by span; the empty
+    /// text stands for what is outside of such spans.
+    pub span: Option<StringId>,
     /// The samples.
     pub selection: Selection,
 }
@@ -100,12 +114,14 @@ pub fn groups(profile: &Profile, filter: &Filter, by: &GroupBy) -> Vec<Group> {
                 process: None,
                 thread: None,
                 task: None,
+                span: None,
                 selection: all,
             }];
         }
         GroupBy::Process | GroupBy::Command | GroupBy::Label | GroupBy::LabelOf(_) => {
             (true, false, false)
         }
+        GroupBy::Span | GroupBy::SpanOf(_) => (false, false, false),
         GroupBy::Thread => (false, true, false),
         GroupBy::Task => (false, false, true),
         GroupBy::ThreadTask | GroupBy::TaskThread => (false, true, true),
@@ -121,7 +137,13 @@ pub fn groups(profile: &Profile, filter: &Filter, by: &GroupBy) -> Vec<Group> {
         Some(firsts) => firsts[process.index()],
         None => programs.first(process),
     };
-    type Key = (Option<ProcessId>, Option<ThreadId>, Option<TaskId>);
+    let names = span_names(profile, by);
+    type Key = (
+        Option<ProcessId>,
+        Option<ThreadId>,
+        Option<TaskId>,
+        Option<StringId>,
+    );
     let mut numbers: FxHashMap<Key, usize> = FxHashMap::default();
     let mut keys: Vec<(Key, Vec<u32>)> = Vec::new();
     let mut last_of_task: FxHashMap<TaskId, u64> = FxHashMap::default();
@@ -135,6 +157,7 @@ pub fn groups(profile: &Profile, filter: &Filter, by: &GroupBy) -> Vec<Group> {
             by_process.then(|| heads(profile.threads.get(sample.thread).process)),
             by_thread.then(|| programs.thread(sample.thread)),
             by_task.then_some(sample.task),
+            names.get(sample.span.index()).copied(),
         );
         // Samples of one thread mostly follow one another.
         let number = match last_key {
@@ -148,7 +171,7 @@ pub fn groups(profile: &Profile, filter: &Filter, by: &GroupBy) -> Vec<Group> {
         keys[number].1.push(row);
     });
     let mut groups: Vec<Group> = (keys.into_iter())
-        .map(|((process, thread, task), rows)| {
+        .map(|((process, thread, task, span), rows)| {
             let with = |is_its: &dyn Fn(&ThreadId) -> bool| -> Vec<ThreadId> {
                 all.threads().iter().copied().filter(is_its).collect()
             };
@@ -172,6 +195,7 @@ pub fn groups(profile: &Profile, filter: &Filter, by: &GroupBy) -> Vec<Group> {
                 process,
                 thread: thread.and(last),
                 task,
+                span,
                 selection,
             }
         })
@@ -187,12 +211,42 @@ pub fn groups(profile: &Profile, filter: &Filter, by: &GroupBy) -> Vec<Group> {
         };
         match by {
             _ if by.is_of_processes() => (group.process.map(heads), None, None, None),
+            // The heaviest first, and last what is outside.
+            GroupBy::Span | GroupBy::SpanOf(_) => {
+                let is_outside = group.span == Some(StringId(0));
+                let weight = group.selection.weight(profile);
+                (
+                    None,
+                    None,
+                    Some(Reverse(Some(if is_outside { 0 } else { weight.max(1) }))),
+                    None,
+                )
+            }
             GroupBy::Thread => (None, thread, None, None),
             GroupBy::ThreadTask => (None, thread, Some(Reverse(last)), None),
             _ => (None, None, Some(Reverse(last)), thread),
         }
     });
     groups
+}
+
+/// By path of spans, the name of its group. Nothing where the groups are not by span.
+pub(crate) fn span_names(profile: &Profile, by: &GroupBy) -> Vec<StringId> {
+    let paths = &profile.spans.paths;
+    match by {
+        GroupBy::Span => paths.iter().map(|(_, path)| path.name).collect(),
+        GroupBy::SpanOf(key) => {
+            let key = profile.strings.find(key);
+            let mut values: Vec<StringId> = Vec::with_capacity(paths.len());
+            for (_, path) in paths.iter() {
+                let own = path.attributes.iter().find(|(its, _)| Some(*its) == key);
+                let around = path.parent.map(|parent| values[parent.index()]);
+                values.push(own.map(|&(_, value)| value).or(around).unwrap_or_default());
+            }
+            values
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// For each process, the first whose recording has the same labels, in any order.

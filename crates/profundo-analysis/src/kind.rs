@@ -46,6 +46,20 @@ impl KindShares {
 }
 
 impl Split {
+    /// Time of one kind.
+    pub(crate) fn one(kind: Kind, time: u64) -> Self {
+        let mut split = Self::default();
+        let part = match kind {
+            Kind::Python => &mut split.python,
+            Kind::Native => &mut split.native,
+            Kind::System => &mut split.system,
+            Kind::Waiting => &mut split.waiting,
+            Kind::Unreadable => &mut split.unreadable,
+        };
+        *part = time;
+        split
+    }
+
     /// The sum.
     pub fn sum(self) -> u64 {
         let busy = (self.python.saturating_add(self.native)).saturating_add(self.system);

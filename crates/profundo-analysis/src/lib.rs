@@ -70,6 +70,7 @@ mod selection;
 mod settle;
 mod shares;
 mod shown;
+mod spans;
 mod spread;
 pub mod stats;
 mod syscalls;
@@ -99,7 +100,7 @@ pub use choice::{UnknownChoice, choose};
 pub use energy::{EnergyUse, energy, joules_per_nanosecond};
 pub use expression::{Expression, ExpressionError};
 pub use filter::{
-    Filter, FilterError, LabelChoice, Numbers, ProcessChoice, TaskChoice, ThreadChoice,
+    Filter, FilterError, LabelChoice, Numbers, ProcessChoice, SpanChoice, TaskChoice, ThreadChoice,
 };
 pub use flat::{FlatOptions, FlatRow, flat};
 pub use garbage::garbage;
@@ -133,6 +134,7 @@ pub use selection::{Selection, StackWeight};
 pub use settle::settle;
 pub use shares::{FunctionShare, line_shares, shares};
 pub use shown::{Hidden, Libraries, Shown, each_innermost_place, each_shown_stack, shown_stack};
+pub use spans::{SpanRow, Spans, spans};
 pub use spread::Spread;
 pub use syscalls::{CallsRange, SyscallAmount, SyscallRow, Syscalls, error_name, syscalls};
 pub use totals::{

@@ -54,6 +54,7 @@ impl DeafThreads {
                         thread: slot.number(),
                         tid,
                         task: slot.task(),
+                        span: slot.span(),
                     };
                     probe.record_for(&mut self.writer, subject, event, clock::now(), |_| {
                         (0, End::SignalsBlocked)

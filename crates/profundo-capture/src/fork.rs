@@ -12,7 +12,7 @@ use std::time::Duration;
 use profundo_probe::regs::thread_pointer;
 
 use crate::state::STATE;
-use crate::{heap, probe};
+use crate::{heap, probe, span};
 
 /// A turn of the helper takes a millisecond at most. A fork out of a signal handler, which may
 /// have interrupted the very holder of the lock, must not wait for ever.
@@ -62,5 +62,6 @@ unsafe extern "C" fn in_child() {
         probe.pid.store(std::process::id(), Ordering::Relaxed);
         probe.stacks.reset_after_fork();
     }
+    span::reset_after_fork();
     heap::reset_after_fork();
 }

@@ -30,6 +30,7 @@ mod probe;
 mod proc;
 mod recording;
 mod session;
+pub mod span;
 mod state;
 mod task;
 mod timer;

@@ -69,6 +69,7 @@ pub fn blocked_threads() -> Result<Recording, Error> {
             task: 0,
             thread: slot.map_or(0, profundo_probe::Slot::number),
             tid,
+            span: 0,
         };
         words.extend(head.to_words());
         words.extend(stack);

@@ -7,14 +7,15 @@ use crate::error::Error;
 use crate::modules::ModuleList;
 use crate::state::STATE;
 use crate::totals::{CounterValues, ThreadTimes, Totals, nanoseconds_per_cycle};
-use crate::{calibrate, probe, proc, task};
+use crate::{calibrate, probe, proc, span, task};
 
 /// A copy of everything recorded since the buffer was last emptied. Works while a session runs.
 pub fn snapshot() -> Result<Recording, Error> {
     let probe = probe::probe().ok_or(Error::NotInitialized)?;
     let state = STATE.lock();
     let buffer = state.buffer.as_ref().ok_or(Error::NotInitialized)?;
-    let chunks = buffer.copy_chunks();
+    let mut chunks = buffer.copy_chunks();
+    chunks.push(span::records());
     let (mut totals_now, totals);
     match &state.session {
         Some(session) => {

@@ -18,7 +18,7 @@ use crate::probe::{self, RUNNING, WALL};
 use crate::state::{LOOK_AT_THREADS, Mode, STATE, Session};
 use crate::totals::{CounterValues, Totals};
 use crate::wall::WallSampler;
-use crate::{calibrate, clock, proc};
+use crate::{calibrate, clock, proc, span};
 
 /// The interval of looks at threads that inherit no clock.
 const TICK: Duration = Duration::from_millis(10);
@@ -53,6 +53,7 @@ pub fn init(config: Config) -> Result<(), Error> {
     probe.buffer.store(buffer.as_ptr(), Ordering::SeqCst);
     wait_for_handlers(probe);
     state.buffer = Some(buffer);
+    span::clear();
     state.config = config;
     state.totals = Totals::new();
     state.totals.before = CounterValues::of(probe);
@@ -83,6 +84,7 @@ pub fn clear() {
             std::thread::sleep(Duration::from_micros(50));
         }
     }
+    span::clear();
     state.totals = Totals::new();
     state.totals.before = CounterValues::of(probe);
     let now = clock::now();

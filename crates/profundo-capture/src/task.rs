@@ -158,7 +158,8 @@ pub fn note_park_here(number: u64) {
         // A leaf is taken for the running instruction; this one is a return address.
         *leaf -= 1;
     }
-    with(|registry| registry.park(number, stack, end));
+    let span = crate::span::current_path();
+    with(|registry| registry.park(number, stack, end, span));
 }
 
 /// The number of tasks alive.

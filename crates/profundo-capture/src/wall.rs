@@ -121,7 +121,8 @@ impl WallSampler {
                 return;
             }
         }
-        self.record(probe, 0, 0, weight, |_| (0, End::NoTask));
+        let nobody = Subject::default();
+        self.record(probe, nobody, weight, |_| (0, End::NoTask));
     }
 
     /// Returns false if the thread has ended.
@@ -130,8 +131,8 @@ impl WallSampler {
             ThreadState::Ended => false,
             ThreadState::Hidden => {
                 self.is_blind = true;
-                let task = probe.threads.find(tid).map_or(0, Slot::task);
-                self.record(probe, tid, task, weight, |_| (0, End::Gone));
+                let subject = subject_of(probe.threads.find(tid), tid);
+                self.record(probe, subject, weight, |_| (0, End::Gone));
                 true
             }
             ThreadState::Running => {
@@ -147,12 +148,12 @@ impl WallSampler {
                 // It was asked while it ran and went to sleep before it could answer: this is the
                 // answer.
                 let asked = slot.take_wanted();
-                let task = slot.task();
+                let subject = subject_of(Some(slot), tid);
                 let known = match self.known.remove(&tid) {
                     Some(known) if known.blocked == blocked && blocked.turns.is_some() => known,
                     _ => self.read_blocked(probe, tid, blocked),
                 };
-                self.record(probe, tid, task, weight + asked, |out| {
+                self.record(probe, subject, weight + asked, |out| {
                     let depth = known.stack.len().min(out.len());
                     out[..depth].copy_from_slice(&known.stack[..depth]);
                     let is_cut = depth < known.stack.len();
@@ -183,8 +184,13 @@ impl WallSampler {
         match task::pick(position) {
             None => false,
             Some(Picked::Running { tid }) => self.sample_thread(probe, tid, weight),
-            Some(Picked::Parked { number, park }) => {
-                self.record(probe, 0, number, weight, |out| {
+            Some(Picked::Parked { number, park, span }) => {
+                let parked = Subject {
+                    task: number,
+                    span,
+                    ..Subject::default()
+                };
+                self.record(probe, parked, weight, |out| {
                     let Some(park) = park.as_ref().filter(|park| !park.stack.is_empty()) else {
                         return (0, End::ParkedBeforeSession);
                     };
@@ -203,12 +209,11 @@ impl WallSampler {
         std::mem::take(&mut self.is_blind)
     }
 
-    /// Writes a sample on behalf of another thread. `tid` 0 stands for no thread: a parked task.
+    /// Writes a sample on behalf of another thread, or of a parked task.
     fn record(
         &mut self,
         probe: &Probe,
-        tid: u32,
-        task: u64,
+        subject: Subject,
         weight: u64,
         walk: impl FnMut(&mut [u64]) -> (usize, End),
     ) {
@@ -220,12 +225,17 @@ impl WallSampler {
             system_call: SystemCall::Never,
             only_if_wanted: false,
         };
-        let subject = Subject {
-            thread: probe.threads.find(tid).map_or(0, Slot::number),
-            tid,
-            task,
-        };
         probe.record_for(&mut self.writer, subject, event, clock::now(), walk);
+    }
+}
+
+/// The thread with this slot, with its task and its span.
+fn subject_of(slot: Option<&Slot>, tid: u32) -> Subject {
+    Subject {
+        thread: slot.map_or(0, Slot::number),
+        tid,
+        task: slot.map_or(0, Slot::task),
+        span: slot.map_or(0, Slot::span),
     }
 }
 

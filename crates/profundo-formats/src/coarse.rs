@@ -12,8 +12,8 @@ mod gauges;
 mod syscalls;
 
 use profundo_model::{
-    Block, Gauge, Gil, Heap, Nanos, Sample, Sampling, StackId, State, StringId, SyscallCount,
-    TaskId, ThreadId, Traffic,
+    Block, Gauge, Gil, Heap, Nanos, Sample, Sampling, SpanId, StackId, State, StringId,
+    SyscallCount, TaskId, ThreadId, Traffic,
 };
 use rustc_hash::FxHashMap;
 
@@ -24,7 +24,7 @@ use gauges::Extremes;
 const SECOND: u64 = 1_000_000_000;
 
 /// The common properties of samples that become one.
-type Key = (ThreadId, TaskId, StackId, State, Gil, StringId);
+type Key = (ThreadId, TaskId, SpanId, StackId, State, Gil, StringId);
 
 /// Merges samples once the file has a size.
 #[derive(Debug)]
@@ -139,6 +139,7 @@ impl Coarse {
         let Sample {
             thread,
             task,
+            span,
             stack,
             state,
             gil,
@@ -148,7 +149,7 @@ impl Coarse {
         let next = self.samples.len();
         let place = *self
             .merged
-            .entry((thread, task, stack, state, gil, file))
+            .entry((thread, task, span, stack, state, gil, file))
             .or_insert(next);
         match self.samples.get_mut(place) {
             Some(first) => first.weight.0 = first.weight.0.saturating_add(sample.weight.0),

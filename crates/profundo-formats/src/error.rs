@@ -120,6 +120,9 @@ pub enum Error {
         /// Calls or lines.
         what: &'static str,
     },
+    /// The format is for spans and marks, and there are none with their times.
+    #[error("the program has named no spans and no marks in this recording")]
+    NoSpans,
     /// A picture in the order of time is wanted of what has no times.
     #[error(
         "the order of time is not known: memory and counted calls have sums, and only samples of time have instants"

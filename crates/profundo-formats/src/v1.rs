@@ -25,6 +25,7 @@ mod place;
 mod read;
 mod sample;
 mod source_file;
+mod span;
 mod stream;
 mod syscalls;
 mod traced;

@@ -102,6 +102,7 @@ fn words(python: usize) -> Vec<Vec<u64>> {
                 task: 0,
                 thread: 1 + next(8) as u32,
                 tid: 1,
+                span: 0,
             };
             [&head.to_words()[..], stack].concat()
         })

@@ -1,14 +1,15 @@
 //! Blocks: from the records of their allocations and frees, which come in any order, to rows.
 
 use profundo_model::{
-    Amount, Block, BlockEnd, Copied, Domain, Heap, Moment, Nanos, ProcessId, Sample, Sampling,
-    Site, StackId, StringId,
+    Amount, Block, BlockEnd, Copied, Domain, Heap, Moment, Nanos, ProcessId, Profile, Sample,
+    Sampling, Site, StackId, StringId,
 };
 use profundo_wire::recording::{Allocations, SiteSum};
 use profundo_wire::{Freed, Source};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock::Clock;
+use crate::spans::Spans;
 
 /// The record that follows a sample of an allocation.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +40,8 @@ pub(crate) struct Blocks {
     /// Unreachable blocks that are unknown yet, and the rows of known ones.
     early_lost: FxHashSet<(u32, u64)>,
     lost: Vec<u64>,
-    /// Blocks held back until the clock is known.
+    /// Blocks held back until the clock is known, with the ticket of the span's path in place of
+    /// its row.
     held: Vec<Block>,
     /// Copies held back, with the cycle counter in place of the time.
     copies: Vec<Copied>,
@@ -77,6 +79,7 @@ impl Blocks {
             size: block.size,
             thread: sample.thread,
             task: sample.task,
+            span: sample.span,
             stack: sample.stack,
             domain: domain(block.source),
             type_name: StringId::default(),
@@ -150,11 +153,16 @@ impl Blocks {
     }
 
     /// Appends the held back rows to the profile.
-    pub(crate) fn flush(&mut self, clock: Clock, heap: &mut Heap) {
-        heap.blocks.extend(self.held.drain(..).map(|block| Block {
-            time: clock.since_start(block.clock),
-            ..block
-        }));
+    pub(crate) fn flush(&mut self, clock: Clock, spans: &mut Spans, profile: &mut Profile) {
+        for block in self.held.drain(..) {
+            let span = spans.row(block.span.0, profile);
+            profile.heap.blocks.push(Block {
+                time: clock.since_start(block.clock),
+                span,
+                ..block
+            });
+        }
+        let heap = &mut profile.heap;
         heap.copies
             .extend(self.copies.drain(..).map(|copied| Copied {
                 time: clock.since_start(copied.time.0),

@@ -18,6 +18,7 @@ use crate::generated::{Generated, Split};
 use crate::heap::{Moments, sampling};
 use crate::qualified::QualifiedNames;
 use crate::readings::Readings;
+use crate::spans::Spans;
 use crate::threads_and_tasks::{Numbers, Threads};
 
 mod calls;
@@ -53,6 +54,7 @@ pub struct Ingest {
     readings: Readings,
     allocations: Allocations,
     generated: Generated,
+    spans: Spans,
     /// Calls of processes, taken in at the end, when the clock is known best.
     calls: Vec<(u32, TracedCalls)>,
     /// The time from the recording's start to the last clearing, in nanoseconds.
@@ -93,6 +95,7 @@ impl Ingest {
             readings: Readings::default(),
             allocations: Allocations::after(&profile.heap),
             generated: Generated::default(),
+            spans: Spans::default(),
             calls: Vec::new(),
             cleared: 0,
             most_stacks: MOST_STACKS,
@@ -206,6 +209,7 @@ impl Ingest {
         }
         self.retry();
         self.flush(u64::MAX);
+        (self.spans).flush(self.clock, finish.ended.cycles, &mut self.profile);
         let when = Moments {
             clock: self.clock,
             now: finish.ended.cycles,
@@ -257,10 +261,10 @@ impl Ingest {
 
     /// Appends to the profile what was held back: the samples up to a time, and all else.
     fn flush(&mut self, until: u64) {
-        let (clock, profile) = (self.clock, &mut self.profile);
+        let (clock, profile, spans) = (self.clock, &mut self.profile, &mut self.spans);
         self.readings.flush(clock, profile);
-        self.allocations.blocks.flush(clock, &mut profile.heap);
-        self.samples.flush(until, clock, profile);
+        self.allocations.blocks.flush(clock, spans, profile);
+        self.samples.flush(until, clock, spans, profile);
     }
 
     /// Adds a note, unless it is there already.

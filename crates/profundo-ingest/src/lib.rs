@@ -22,6 +22,7 @@ mod modules;
 mod objects;
 mod qualified;
 mod readings;
+mod spans;
 mod stacks;
 mod threads_and_tasks;
 mod traced;

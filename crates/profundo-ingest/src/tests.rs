@@ -16,6 +16,7 @@ mod growth;
 mod incremental;
 mod partly_known;
 mod qualified;
+mod spans;
 mod traffic;
 
 fn head(clock: u64, thread: u32, task: u64, end: End, frames: u16) -> SampleHead {
@@ -32,6 +33,7 @@ fn head(clock: u64, thread: u32, task: u64, end: End, frames: u16) -> SampleHead
         task,
         thread,
         tid: 70 + thread,
+        span: 0,
     }
 }
 

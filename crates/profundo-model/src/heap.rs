@@ -5,7 +5,7 @@
 //! has one or the other. Both lie beside the samples of time, and share their stacks, threads and
 //! tasks.
 
-use crate::{Nanos, ProcessId, StackId, StringId, TaskId, ThreadId};
+use crate::{Nanos, ProcessId, SpanId, StackId, StringId, TaskId, ThreadId};
 
 /// The allocations that were recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -92,6 +92,8 @@ pub struct Block {
     pub thread: ThreadId,
     /// The task current on that thread.
     pub task: TaskId,
+    /// The path of the innermost span that it was allocated in.
+    pub span: SpanId,
     /// The allocating stack.
     pub stack: StackId,
     /// The allocator.

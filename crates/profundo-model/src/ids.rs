@@ -41,6 +41,10 @@ id!(
     StackId
 );
 id!(
+    /// A row of [`crate::SpanTable`]. Row 0 stands for "outside of spans".
+    SpanId
+);
+id!(
     /// A row of [`crate::ThreadTable`].
     ThreadId
 );

@@ -30,6 +30,7 @@ mod growing;
 mod heap;
 mod ids;
 mod kind;
+mod lengths;
 mod location;
 mod loss;
 mod machine;
@@ -44,6 +45,7 @@ mod python_name;
 mod sample;
 mod source;
 mod source_file;
+mod span;
 mod stack;
 mod string;
 mod syscalls;
@@ -62,9 +64,11 @@ pub use gathered::{Gathered, Many, Taken};
 pub use growing::{CodeObject, Growing, Mapping};
 pub use heap::{Amount, Block, BlockEnd, Copied, Domain, Gauge, Heap, Moment, Sampling, Site};
 pub use ids::{
-    FileId, FrameId, LocationId, ModuleId, OriginId, ProcessId, StackId, StringId, TaskId, ThreadId,
+    FileId, FrameId, LocationId, ModuleId, OriginId, ProcessId, SpanId, StackId, StringId, TaskId,
+    ThreadId,
 };
 pub use kind::{Kind, Kinds};
+pub use lengths::Lengths;
 pub use location::{Avma, CodeAddress, Ends, Location, LocationKind, LocationTable, Reason};
 pub use loss::Loss;
 pub use machine::Machine;
@@ -78,6 +82,7 @@ pub use python_name::{c_name, python_name, with_python_name};
 pub use sample::{Gil, Nanos, Sample, State};
 pub use source::SourceLines;
 pub use source_file::{Fingerprint, SourceFile};
+pub use span::{Mark, Span, SpanLoss, SpanPath, SpanSum, SpanTable, Spans};
 pub use stack::{Stack, StackTable};
 pub use string::StringTable;
 pub use syscalls::SyscallCount;

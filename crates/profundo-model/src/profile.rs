@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     File, FileId, FileTable, Frame, FrameId, FrameKey, FrameTable, Gathered, Growing, Heap,
     Language, LocationId, LocationKind, LocationTable, Meta, ModuleTable, Origin, Process, Sample,
-    SampleKind, SourceFile, SourceLines, StackTable, StringTable, SyscallCount, TaskTable,
+    SampleKind, SourceFile, SourceLines, Spans, StackTable, StringTable, SyscallCount, TaskTable,
     ThreadTable, Traced, Traffic,
 };
 
@@ -34,6 +34,8 @@ pub struct Profile {
     pub threads: ThreadTable,
     /// Tasks.
     pub tasks: TaskTable,
+    /// Spans and marks.
+    pub spans: Spans,
     /// Lines of source, where they were kept.
     pub sources: SourceLines,
     /// The text of source files that ran, where known.

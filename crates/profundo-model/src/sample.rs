@@ -1,6 +1,6 @@
 //! A sample: one stack of one thread or task at one instant, and the time it stands for.
 
-use crate::{StackId, StringId, TaskId, ThreadId};
+use crate::{SpanId, StackId, StringId, TaskId, ThreadId};
 
 /// Nanoseconds: a duration, or an instant on the recording's own clock (0 is its start).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -76,4 +76,6 @@ pub struct Sample {
     /// The file, socket or pipe of the system call that it was taken in. Empty where unknown, and
     /// in a wait, whose stack has it.
     pub file: StringId,
+    /// The path of the innermost span that it was taken in.
+    pub span: SpanId,
 }

@@ -309,6 +309,7 @@ impl Probe {
             thread: slot.number(),
             tid: slot.tid(),
             task: slot.task(),
+            span: slot.span(),
         };
         let head = head_of(subject, event, clock);
         let interpreter = self
@@ -512,8 +513,9 @@ impl Slot {
     }
 }
 
-/// The thread and the task of a sample.
-#[derive(Debug, Clone, Copy)]
+/// The thread, the task and the span of a sample. Thread 0 without a kernel id is none: a parked
+/// task.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Subject {
     /// The thread's number.
     pub thread: u32,
@@ -521,6 +523,8 @@ pub struct Subject {
     pub tid: u32,
     /// The task; 0 for the thread's own.
     pub task: u64,
+    /// The path of the innermost span; 0 outside of spans.
+    pub span: u32,
 }
 
 /// The numbers of a record, without those of its stack.
@@ -537,6 +541,7 @@ fn head_of(subject: Subject, event: Event, clock: u64) -> SampleHead {
         task: subject.task,
         thread: subject.thread,
         tid: subject.tid,
+        span: subject.span,
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Slot {
     chunk_state: AtomicU64,
     buffer: AtomicU64,
     task: AtomicU64,
+    /// The path of the innermost span that the thread is in; 0 outside of spans.
+    span: AtomicU32,
     /// The number of the walk cache lent to this thread, plus one; 0 if none.
     cache: AtomicU32,
     /// The nanoseconds for which the wall-clock helper has asked for this thread's stack since the
@@ -123,6 +125,21 @@ impl Slot {
     /// Sets the task that the thread is running; returns the one before.
     pub fn set_task(&self, task: u64) -> u64 {
         self.task.swap(task, Ordering::Relaxed)
+    }
+
+    /// The path of the innermost span that the thread is in; 0 outside of spans.
+    pub fn span(&self) -> u32 {
+        self.span.load(Ordering::Relaxed)
+    }
+
+    /// Sets the path of the innermost span; returns the one before. Samples carry it from now on.
+    /// A handler that interrupts the thread sees its own stores in their order, so no fence is
+    /// needed.
+    #[inline]
+    pub fn set_span(&self, path: u32) -> u32 {
+        let before = self.span();
+        self.span.store(path, Ordering::Relaxed);
+        before
     }
 
     /// Asks the thread, which is running, for its stack at its next tick, with this weight in
@@ -335,6 +352,7 @@ impl Slot {
         self.number.store(number, Ordering::Relaxed);
         self.clock.clear();
         self.task.store(0, Ordering::Relaxed);
+        self.span.store(0, Ordering::Relaxed);
         self.wanted.store(0, Ordering::Relaxed);
         self.cost.store(0, Ordering::Relaxed);
         self.owed.store(0, Ordering::Relaxed);

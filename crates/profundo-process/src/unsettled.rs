@@ -152,6 +152,7 @@ mod tests {
             task: 0,
             thread: 1,
             tid,
+            span: 0,
         };
         let mut words = head.to_words().to_vec();
         words.push(0x1234);

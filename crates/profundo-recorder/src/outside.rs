@@ -532,6 +532,7 @@ fn native_words(
         task: 0,
         thread: number,
         tid: sample.tid,
+        span: 0,
     }
     .to_words();
     words.truncate(start + SAMPLE_HEAD_WORDS + depth);

@@ -56,8 +56,8 @@ pub use benchmark::{Benchmark, Clocked, this_machine};
 pub use command::{
     Allocs, Annotate, CallOrder, Callers, Check, Checklist, Compared, CountedLines, Diff,
     Exceptions, FrameLocals, Functions, HeapQuestion, HeapSnapshot, Io, Lines, ListedInstruction,
-    Listing, Local, Mark, Memory, MemoryLines, Mend, Neighbours, NextStep, Only, Spread, Stacks,
-    Statprof, Summary, Syscalls, ThreadLocals, Trace, View,
+    Listing, Local, Mark, Memory, MemoryLines, Mend, Neighbours, NextStep, Only, Spans, Spread,
+    Stacks, Statprof, Summary, Syscalls, ThreadLocals, Trace, View,
 };
 pub use error::Error;
 pub use julia::Report;

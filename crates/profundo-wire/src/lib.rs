@@ -12,7 +12,8 @@
 //! word 2  │ weight in nanoseconds                                                           │
 //! word 3  │ task number                                                                     │
 //! word 4  │ thread number                            │ kernel thread id                     │
-//! word 5… │ code addresses, leaf first: the instruction, then return addresses              │
+//! word 5  │ 0                                        │ path of the innermost span           │
+//! word 6… │ code addresses, leaf first: the instruction, then return addresses              │
 //!       … │ words of the interpreter's stack, leaf first: see [`PythonWord`]                │
 //!         └─────────────────────────────────────────────────────────────────────────────────┘
 //! ```
@@ -22,9 +23,10 @@
 //! takes to walk a sample's stack again: see [`Rewalk`]; what a blocked thread waits for: see
 //! [`Wait`]; what a thread has read and written: see [`Traffic`]; what a system call was on: see
 //! [`Call`] and [`Opened`]; how often system calls were made: see [`Syscalls`]; and what was
-//! allocated and freed: see [`Block`], [`Freed`] and [`Site`]. All but the sample have their length
-//! in the low half of word 0, and a reader skips those of an unknown kind. The byte `python` of
-//! word 0 holds the state of the interpreter's lock in its low two bits and why the walk of its
+//! allocated and freed: see [`Block`], [`Freed`] and [`Site`]; and the spans and marks of the
+//! program: see [`SpanPath`], [`Span`], [`SpanSum`] and [`Mark`]. All but the sample have their
+//! length in the low half of word 0, and a reader skips those of an unknown kind. The byte `python`
+//! of word 0 holds the state of the interpreter's lock in its low two bits and why the walk of its
 //! stack ended in the next three; the one above these says that it was collecting garbage.
 //!
 //! A record is complete once the writer has published a length that includes it, so a reader
@@ -50,6 +52,7 @@ mod reader;
 pub mod recording;
 mod rewalk;
 mod sample;
+mod span;
 mod syscalls;
 pub mod traced;
 mod traffic;
@@ -66,6 +69,9 @@ pub use python::{Gil, PythonEnd, PythonWord, python_task, python_task_code};
 pub use reader::{Error, Reader, Record};
 pub use rewalk::{REWALK_HEAD_WORDS, Rewalk, RewalkHead};
 pub use sample::{End, SAMPLE_HEAD_WORDS, SampleHead, State};
+pub use span::{
+    Mark, SPAN_SEPARATOR, SPAN_WORDS, Span, SpanLoss, SpanOwner, SpanPath, SpanSum, span_path_words,
+};
 pub use syscalls::{Syscalls, SyscallsHead};
 pub use traffic::{TRAFFIC_WORDS, Traffic};
 pub use wait::{Wait, WaitKind, wait_words};

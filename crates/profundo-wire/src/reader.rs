@@ -9,6 +9,10 @@ use crate::name::{
 };
 use crate::rewalk::{KIND_REWALK, REWALK_HEAD_WORDS, Rewalk, RewalkHead};
 use crate::sample::{KIND_SAMPLE, SAMPLE_HEAD_WORDS, SampleHead};
+use crate::span::{
+    KIND_MARK, KIND_SPAN, KIND_SPAN_LOSS, KIND_SPAN_PATH, KIND_SPAN_SUM, Mark, Span, SpanLoss,
+    SpanPath, SpanSum,
+};
 use crate::syscalls::{KIND_SYSCALLS, Syscalls};
 use crate::traffic::{KIND_TRAFFIC, Traffic};
 use crate::wait::{KIND_WAIT, Wait};
@@ -76,6 +80,16 @@ pub enum Record<'a> {
     Freed(Freed),
     /// The number of the preceding sample's stack.
     Site(Site),
+    /// The path of spans.
+    SpanPath(SpanPath<'a>),
+    /// A span.
+    Span(Span),
+    /// Spans of one path on one thread.
+    SpanSum(SpanSum<'a>),
+    /// A named instant.
+    Mark(Mark<'a>),
+    /// What was not kept of spans and marks.
+    SpanLoss(SpanLoss),
 }
 
 /// Iterates over the records in a slice of words and skips unknown kinds. It ends after the first
@@ -171,6 +185,17 @@ fn other(words: &[u64]) -> Result<Option<Record<'_>>, ()> {
         Some(KIND_BLOCK) => Ok(Some(Record::Block(Block::from_words(words).ok_or(())?))),
         Some(KIND_FREED) => Ok(Some(Record::Freed(Freed::from_words(words).ok_or(())?))),
         Some(KIND_SITE) => Ok(Some(Record::Site(Site::from_words(words).ok_or(())?))),
+        Some(KIND_SPAN_PATH) => {
+            let path = SpanPath::from_words(words).ok_or(())?;
+            Ok(Some(Record::SpanPath(path)))
+        }
+        Some(KIND_SPAN) => Ok(Some(Record::Span(Span::from_words(words).ok_or(())?))),
+        Some(KIND_SPAN_SUM) => Ok(Some(Record::SpanSum(SpanSum::from_words(words).ok_or(())?))),
+        Some(KIND_MARK) => Ok(Some(Record::Mark(Mark::from_words(words).ok_or(())?))),
+        Some(KIND_SPAN_LOSS) => {
+            let loss = SpanLoss::from_words(words).ok_or(())?;
+            Ok(Some(Record::SpanLoss(loss)))
+        }
         _ => Ok(None),
     }
 }

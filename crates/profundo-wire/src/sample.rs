@@ -1,9 +1,9 @@
-//! The sample record's five leading words.
+//! The sample record's six leading words.
 
 use crate::python::{Gil, PythonEnd};
 
 /// Words before the addresses.
-pub const SAMPLE_HEAD_WORDS: usize = 5;
+pub const SAMPLE_HEAD_WORDS: usize = 6;
 
 /// The place of a call's error in the weight, above the number of calls.
 const ERROR_SHIFT: u32 = 48;
@@ -79,6 +79,9 @@ pub struct SampleHead {
     pub thread: u32,
     /// The kernel's thread id.
     pub tid: u32,
+    /// The path of the innermost span that the thread was in; 0 outside of spans. See
+    /// [`SpanPath`](crate::SpanPath).
+    pub span: u32,
 }
 
 impl SampleHead {
@@ -97,6 +100,7 @@ impl SampleHead {
             self.weight,
             self.task,
             u64::from(self.thread) << 32 | u64::from(self.tid),
+            u64::from(self.span),
         ]
     }
 
@@ -114,7 +118,7 @@ impl SampleHead {
 
     /// Reads the words back; `None` if word 0 is not that of a sample.
     pub fn from_words(words: [u64; SAMPLE_HEAD_WORDS]) -> Option<Self> {
-        let [first, clock, weight, task, ids] = words;
+        let [first, clock, weight, task, ids, span] = words;
         if first >> 56 != KIND_SAMPLE {
             return None;
         }
@@ -130,6 +134,7 @@ impl SampleHead {
             task,
             thread: (ids >> 32) as u32,
             tid: ids as u32,
+            span: span as u32,
         })
     }
 }

@@ -26,6 +26,7 @@ fn head(frames: u16) -> SampleHead {
         task: 7,
         thread: 3,
         tid: 4711,
+        span: 5,
     }
 }
 
@@ -204,7 +205,7 @@ fn what_is_not_known_is_skipped() {
     words.extend(head(0).to_words());
     let records: Vec<_> = Reader::new(&words).map(Result::unwrap).collect();
     assert_eq!(records, [sample(head(0), &[], &[])]);
-    words[0] = 0xAB << 56 | 9;
+    words[0] = 0xAB << 56 | 10;
     let cut = Some(Err(Error::CutShort { at: 0 }));
     assert_eq!(Reader::new(&words).next(), cut);
     words[0] = 0xAB << 56;
@@ -292,9 +293,9 @@ proptest! {
     }
 
     #[test]
-    fn every_head_survives(frames: u16, python: u16, clock: u64, weight: u64, task: u64, thread: u32, tid: u32) {
+    fn every_head_survives(frames: u16, python: u16, clock: u64, weight: u64, task: u64, thread: u32, tid: u32, span: u32) {
         for state in [State::Running, State::System, State::WallRunning, State::WallWaiting] {
-            let head = SampleHead { frames, python, clock, weight, task, thread, tid, state, ..head(0) };
+            let head = SampleHead { frames, python, clock, weight, task, thread, tid, span, state, ..head(0) };
             prop_assert_eq!(SampleHead::from_words(head.to_words()), Some(head));
         }
     }

@@ -18,6 +18,9 @@
 //! [`Alloc`] around the program's allocator gives access to allocations: [`allocs`] records them by
 //! caller, size and type, and [`time!`] and the like count them.
 //!
+//! [`span!`] names a stretch of work and [`mark!`] an instant: samples know the span that they were
+//! taken in. See [`span`](mod@span).
+//!
 //! [`bench!`] times an expression, and finds the fastest of several.
 //!
 //! Programs that were not built with the library are profiled by the command instead.
@@ -44,6 +47,7 @@ mod names;
 pub mod peek;
 mod questions;
 mod show;
+pub mod span;
 mod store;
 pub mod task;
 pub mod timing;
@@ -72,6 +76,7 @@ pub use profundo_report::{Format, GroupBy, Numbers, Recur, SortBy, When};
 pub use profundo_symbols::NamedFrame;
 pub use questions::{Callers, callers, flatten};
 pub use show::{Report, print, print_path, print_to, report};
+pub use span::SpanExt;
 pub use store::{load, save};
 pub use task::TaskExt;
 pub use timing::Timed;

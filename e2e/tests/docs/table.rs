@@ -223,6 +223,10 @@ pub const COMPILED: &[(&str, &[&str])] = &[
     ("./holds", &["g++", "-O1", "-g", "holds.cpp", "-o", "holds"]),
     ("./lost", &["gcc", "-g", "lost.c", "-o", "lost"]),
     ("./prog", &["gcc", "-g", "prog.c", "-o", "prog"]),
+    (
+        "./service",
+        &["cp", env!("CARGO_BIN_EXE_service"), "service"],
+    ),
 ];
 
 /// Tools that a machine may lack. A command that wants one is then skipped.

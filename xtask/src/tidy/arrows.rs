@@ -66,7 +66,7 @@ const ARROWS: &[Row] = &[
     },
     Row {
         name: "profundo-capture",
-        idea: "a session of the library: engines, threads, modules, buffer, tasks",
+        idea: "a session of the library: engines, threads, modules, buffer, tasks, spans",
         may_use: &[
             "profundo-wire",
             "profundo-probe",

@@ -8,8 +8,8 @@ use super::{By, CompareError, Prepared, Unit};
 use crate::amount::Amount;
 use crate::interval::Z;
 use crate::{
-    Estimate, GroupBy, Place, Selection, command_name, groups, held, io, lines, shares, traced,
-    traced_lines, waits,
+    Estimate, GroupBy, Place, Selection, command_name, groups, held, io, lines, shares, spans,
+    traced, traced_lines, waits,
 };
 
 /// The rows of one run.
@@ -113,6 +113,10 @@ pub(super) fn check(by: By, profiles: &[Vec<&Profile>; 2]) -> Result<(), Compare
         By::Io => (
             each(|profile| !profile.traffic.is_empty()),
             "what was read and written was not counted; `profundo run --wall` counts it",
+        ),
+        By::Span => (
+            each(|profile| profile.spans.paths.is_any()),
+            "the programs have named no spans",
         ),
         By::Wait => (
             each(|profile| profile.meta.kind == SampleKind::Wall),
@@ -287,6 +291,7 @@ fn measure(prepared: &Prepared<'_>, by: By, side: usize, run: usize) -> Measured
         By::Process => grouped(profile, prepared, &GroupBy::Command, &scaled),
         By::Task => grouped(profile, prepared, &GroupBy::Task, &scaled),
         By::Wait => waiting(profile, selection, prepared, &scaled),
+        By::Span => in_spans(profile, selection, prepared, &scaled),
         By::Io => traffic(profile, selection, prepared, &scaled),
         By::Calls => calls(profile, selection, &scaled),
         By::Hits => hits(profile, prepared, &scaled),
@@ -302,6 +307,33 @@ fn named(name: impl Into<String>, own: Cell) -> MeasuredRow {
         total: None,
         time: None,
     }
+}
+
+/// The name of the row for what is in no span.
+const OUTSIDE: &str = "[outside of spans]";
+
+fn in_spans(
+    profile: &Profile,
+    selection: &Selection,
+    prepared: &Prepared<'_>,
+    scaled: &Scaled,
+) -> Vec<MeasuredRow> {
+    let found = spans(profile, selection, &prepared.options.filter, &GroupBy::Span);
+    let mut rows: Vec<MeasuredRow> = (found.rows.iter())
+        .map(|row| MeasuredRow {
+            total: Some(scaled.cell(&row.total, &row.total_share)),
+            ..named(
+                profile.strings.get(row.name),
+                scaled.cell(&row.own, &row.own_share),
+            )
+        })
+        .collect();
+    let outside = scaled.cell(&found.outside, &found.outside_share);
+    rows.push(MeasuredRow {
+        total: Some(outside),
+        ..named(OUTSIDE, outside)
+    });
+    rows
 }
 
 fn kinds(profile: &Profile, selection: &Selection, scaled: &Scaled) -> Vec<MeasuredRow> {

@@ -59,6 +59,8 @@ pub enum By {
     Wait,
     /// By file, socket or pipe that was read or written.
     Io,
+    /// By the span that samples are in.
+    Span,
     /// By counted calls.
     Calls,
     /// By counted runs of lines.
@@ -67,7 +69,7 @@ pub enum By {
 
 impl By {
     /// All, by their names in options.
-    pub const CHOICES: [(&'static str, Self); 12] = [
+    pub const CHOICES: [(&'static str, Self); 13] = [
         ("function", Self::Function),
         ("line", Self::Line),
         ("stack", Self::Stack),
@@ -78,6 +80,7 @@ impl By {
         ("kind", Self::Kind),
         ("wait", Self::Wait),
         ("io", Self::Io),
+        ("span", Self::Span),
         ("calls", Self::Calls),
         ("hits", Self::Hits),
     ];

@@ -9,7 +9,7 @@ mod text;
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeToInclusive};
 
-use profundo_model::{Gil, Nanos, StackId};
+use profundo_model::{Gil, Nanos, Profile, SpanPath, StackId};
 
 use crate::{Expression, GroupBy, Pattern, Transforms};
 
@@ -162,6 +162,57 @@ impl LabelChoice {
     }
 }
 
+/// A span in the user's words: its name, or one of its attributes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpanChoice {
+    /// The key of the attribute; `None` means the name.
+    pub key: Option<String>,
+    /// The whole name or value, or a glob for it.
+    pub value: Pattern,
+}
+
+impl SpanChoice {
+    /// The choice in the text `NAME` or `KEY=VALUE`.
+    pub fn new(text: &str) -> Self {
+        match text.split_once('=') {
+            Some((key, value)) => Self {
+                key: Some(key.to_owned()),
+                value: value.into(),
+            },
+            None => Self {
+                key: None,
+                value: text.into(),
+            },
+        }
+    }
+
+    fn is_text(&self, text: &str) -> bool {
+        match self.value.is_glob() {
+            true => self.value.is_in(text),
+            false => self.value.text() == text,
+        }
+    }
+
+    /// Whether the innermost span of a path is meant.
+    pub fn is_path(&self, profile: &Profile, path: &SpanPath) -> bool {
+        let text = |id| profile.strings.get(id);
+        match &self.key {
+            None => self.is_text(text(path.name)),
+            Some(key) => (path.attributes.iter())
+                .any(|&(its, value)| text(its) == key && self.is_text(text(value))),
+        }
+    }
+}
+
+impl std::fmt::Display for SpanChoice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.key {
+            Some(key) => write!(f, "{key}={}", self.value.text()),
+            None => f.write_str(self.value.text()),
+        }
+    }
+}
+
 /// The samples to look at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
@@ -177,6 +228,8 @@ pub struct Filter {
     pub processes: Vec<ProcessChoice>,
     /// Samples of recordings with any of these labels. Labels of different keys must all be there.
     pub labels: Vec<LabelChoice>,
+    /// Samples in any of these spans, at whatever depth.
+    pub spans: Vec<SpanChoice>,
     /// Samples with any of these files on their stack.
     pub files: Vec<Pattern>,
     /// Samples with any of these functions on their stack. A glob has to match the name; other text
@@ -240,6 +293,13 @@ impl Filter {
         self
     }
 
+    /// Also the samples in spans of this name, or with an attribute `KEY=VALUE`. Name and value are
+    /// whole ones, or globs.
+    pub fn span(mut self, text: &str) -> Self {
+        self.spans.push(SpanChoice::new(text));
+        self
+    }
+
     /// Also the samples with this file on their stack.
     pub fn file(mut self, text: &str) -> Self {
         self.files.push(text.into());
@@ -273,6 +333,7 @@ impl Filter {
             named_tasks,
             processes,
             labels,
+            spans,
             files,
             functions,
             from,
@@ -289,6 +350,7 @@ impl Filter {
             && named_tasks.is_empty()
             && processes.is_empty()
             && labels.is_empty()
+            && spans.is_empty()
             && files.is_empty()
             && functions.is_empty()
             && from.is_none()
@@ -313,7 +375,8 @@ impl Filter {
             || self.transforms.drops_samples()
     }
 
-    /// True if the filter names no thread, task or time, so that sums over all of these can pass.
+    /// True if the filter names no thread, task, span or time, so that sums over all of these can
+    /// pass.
     pub fn is_timeless(&self) -> bool {
         let only_these = Self {
             processes: Vec::new(),
@@ -347,7 +410,9 @@ impl Filter {
             | GroupBy::Process
             | GroupBy::Command
             | GroupBy::Label
-            | GroupBy::LabelOf(_) => {}
+            | GroupBy::LabelOf(_)
+            | GroupBy::Span
+            | GroupBy::SpanOf(_) => {}
         }
         filter
     }

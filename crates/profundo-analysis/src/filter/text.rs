@@ -88,6 +88,9 @@ impl fmt::Display for Filter {
         for LabelChoice { key, value } in &self.labels {
             terms.add("label", format_args!("{key}={}", value.text()))?;
         }
+        for span in &self.spans {
+            terms.add("span", span)?;
+        }
         for file in &self.files {
             terms.add("file", file.text())?;
         }
@@ -261,6 +264,7 @@ impl Filter {
                 let (key, value) = label.ok_or_else(|| FilterError::Label(value.to_owned()))?;
                 return Ok(self.label(key, value));
             }
+            "span" => return Ok(self.span(value)),
             "file" => return Ok(self.file(value)),
             "function" => return Ok(self.function(value)),
             "threads" => self.threads = value.parse()?,
@@ -292,7 +296,7 @@ mod tests {
     }
 
     fn term() -> impl Strategy<Value = String> {
-        const NAMES: [&str; 5] = ["thread", "task", "process", "file", "function"];
+        const NAMES: [&str; 6] = ["thread", "task", "process", "span", "file", "function"];
         let plain = (
             prop::sample::select(&NAMES[..]),
             "[a-z0-9 \"\\\\=漢.:-]{0,6}",

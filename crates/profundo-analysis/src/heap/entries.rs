@@ -96,7 +96,13 @@ pub(super) fn end_of(profile: &Profile, process: ProcessId, end: u64) -> u64 {
 impl Entry<'_> {
     pub fn passes(&self, admitted: &Admitted) -> bool {
         match self.what {
-            What::Block(block) => admitted.event(block.thread, block.task, block.time, block.stack),
+            What::Block(block) => admitted.event(
+                block.thread,
+                block.task,
+                block.time,
+                block.stack,
+                block.span,
+            ),
             What::Site(site, _) => admitted.sum(site.process, site.stack),
         }
     }

@@ -90,6 +90,7 @@ fn samples(profile: &Profile, measure: Measure, task: TaskId) -> Vec<Sample> {
                     clock: block.clock,
                     thread: block.thread,
                     task: block.task,
+                    span: block.span,
                     stack: block.stack,
                     ..Sample::default()
                 })

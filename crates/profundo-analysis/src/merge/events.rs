@@ -1,9 +1,9 @@
-//! What an input recorded: samples, traffic, allocations, traced calls, lines and
-//! exceptions. The rows are appended, with the ids and the times of the merged profile.
+//! What an input recorded: samples, traffic, allocations, spans, traced calls, lines
+//! and exceptions. The rows are appended, with the ids and the times of the merged profile.
 
 use profundo_model::{
-    Block, Call, Copied, ExceptionEnd, Exceptions, Gathered, Line, Many, Moment, Nanos, Profile,
-    Sample, Site, StringId, SyscallCount, Taken, TaskId, Traffic,
+    Block, Call, Copied, ExceptionEnd, Exceptions, Gathered, Line, Many, Mark, Moment, Nanos,
+    Profile, Sample, Site, Span, SpanId, SpanSum, StringId, SyscallCount, Taken, TaskId, Traffic,
 };
 
 use super::Rows;
@@ -30,6 +30,7 @@ pub(super) fn add(profile: &mut Profile, input: &Profile, rows: &Rows, sites: &m
     });
     profile.syscalls.extend(syscalls);
     add_heap(profile, input, rows, sites);
+    add_spans(profile, input, rows);
     let calls = input.traced.calls.iter().map(|call| Call {
         thread: rows.thread(call.thread),
         stack: rows.maps.stacks[call.stack.index()],
@@ -68,6 +69,7 @@ fn add_samples(profile: &mut Profile, input: &Profile, rows: &Rows) {
         task: TaskId(rows.tasks + sample.task.0),
         stack: rows.maps.stacks[sample.stack.index()],
         file: text(sample.file),
+        span: rows.maps.spans[sample.span.index()],
         ..*sample
     });
     profile.samples.extend(samples);
@@ -136,6 +138,36 @@ fn take_all(gathered: &mut Gathered, samples: &[Sample], first: usize, begins: N
     gathered.ends.push(gathered.taken.len());
 }
 
+/// Adds spans and marks.
+fn add_spans(profile: &mut Profile, input: &Profile, rows: &Rows) {
+    let from = &input.spans;
+    let path = |id: SpanId| rows.maps.spans[id.index()];
+    let task = |id: TaskId| TaskId(rows.tasks + id.0);
+    let spans = &mut profile.spans;
+    spans.each.extend(from.each.iter().map(|span| Span {
+        path: path(span.path),
+        thread: rows.thread(span.thread),
+        task: task(span.task),
+        from: rows.time(span.from),
+        to: span.to.map(|to| rows.time(to)),
+        ..*span
+    }));
+    spans.sums.extend(from.sums.iter().map(|sum| SpanSum {
+        path: path(sum.path),
+        process: rows.process(sum.process),
+        thread: sum.thread.map(|thread| rows.thread(thread)),
+        lengths: sum.lengths.clone(),
+    }));
+    spans.marks.extend(from.marks.iter().map(|mark| Mark {
+        name: rows.maps.strings[mark.name.index()],
+        time: rows.time(mark.time),
+        thread: rows.thread(mark.thread),
+        task: task(mark.task),
+        span: path(mark.span),
+    }));
+    spans.loss = spans.loss.with(from.loss);
+}
+
 fn add_heap(profile: &mut Profile, input: &Profile, rows: &Rows, sites: &mut usize) {
     let (heap, from) = (&mut profile.heap, &input.heap);
     let stack = |id: profundo_model::StackId| rows.maps.stacks[id.index()];
@@ -148,6 +180,7 @@ fn add_heap(profile: &mut Profile, input: &Profile, rows: &Rows, sites: &mut usi
         task: TaskId(rows.tasks + block.task.0),
         stack: stack(block.stack),
         type_name: rows.maps.strings[block.type_name.index()],
+        span: rows.maps.spans[block.span.index()],
         doublings: block.doublings.saturating_add(blocks_are_rarer),
         ..*block
     });

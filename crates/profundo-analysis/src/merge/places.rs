@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use profundo_model::{
     Avma, CodeAddress, File, FileId, Frame, FrameId, LocationId, LocationKind, Module, ModuleId,
-    Profile, Role, SourceFile, StackId, StringId,
+    Profile, Role, SourceFile, SpanId, SpanPath, StackId, StringId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -21,6 +21,7 @@ pub(super) struct Maps {
     pub strings: Vec<StringId>,
     pub frames: Vec<FrameId>,
     pub stacks: Vec<StackId>,
+    pub spans: Vec<SpanId>,
 }
 
 /// What the shared tables do not say by themselves.
@@ -79,10 +80,26 @@ impl Places {
             let location = locations[stack.location.index()];
             stacks.push(profile.stacks.intern(parent, location));
         }
+        let mut spans: Vec<SpanId> = Vec::with_capacity(input.spans.paths.len());
+        for (_, path) in input.spans.paths.iter() {
+            let text = |id: StringId| strings[id.index()];
+            let attributes = path.attributes.iter();
+            spans.push(
+                profile.spans.paths.intern(SpanPath {
+                    // A path stands behind the one around it.
+                    parent: path.parent.map(|parent| spans[parent.index()]),
+                    name: text(path.name),
+                    attributes: attributes
+                        .map(|&(key, value)| (text(key), text(value)))
+                        .collect(),
+                }),
+            );
+        }
         Maps {
             strings,
             frames,
             stacks,
+            spans,
         }
     }
 

@@ -11,6 +11,7 @@ mod lines;
 mod merging;
 mod properties;
 mod settle;
+mod spans;
 mod sums;
 mod traced;
 mod transforms;

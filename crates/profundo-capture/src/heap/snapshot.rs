@@ -17,7 +17,7 @@ use super::{Rule, exclude_allocations};
 use crate::error::Error;
 use crate::probe;
 use crate::state::STATE;
-use crate::{proc, recording, task};
+use crate::{proc, recording, span, task};
 
 /// A recorded allocation.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,7 +32,7 @@ pub struct Allocation {
     pub is_temporary: bool,
     /// The weight of the sample with its stack.
     pub stack: u64,
-    /// The weight of the sample with its thread and task.
+    /// The weight of the sample with its thread, task and span.
     pub who: u64,
     /// The rule by which it was chosen.
     pub rule: Rule,
@@ -69,7 +69,7 @@ pub fn snapshot() -> Result<Allocations, Error> {
     let unfollowed = memory::watch().map_or(0, unfollowed);
     let sessions = STATE.lock();
     let recording = Recording {
-        chunks: vec![words],
+        chunks: vec![words, span::records()],
         started: totals.started,
         ended: totals.ended,
         duration: totals.duration,
@@ -106,7 +106,7 @@ fn read(
     let mut words = Vec::new();
     let mut room = vec![0; MAX_DEPTH];
     let mut stacks = HashMap::new();
-    let mut owners: HashMap<(u32, u64), u64> = HashMap::new();
+    let mut owners: HashMap<(u32, u64, u32), u64> = HashMap::new();
     let mut all = Vec::with_capacity(tables.rows.len());
     for entry in tables.rows.read() {
         // A rule that is not known any more: the row was begun before the last `clear`.
@@ -125,6 +125,7 @@ fn read(
             task: entry.task,
             thread: entry.thread,
             tid: 0,
+            span: entry.span,
         };
         if let Some(record) = probe::probe().and_then(|probe| probe.threads.record(entry.thread)) {
             head.tid = record.tid();
@@ -142,7 +143,7 @@ fn read(
             }
         });
         let next = WHO + owners.len() as u64;
-        let who = *owners.entry((entry.thread, entry.task)).or_insert_with(|| {
+        let who = *(owners.entry((entry.thread, entry.task, entry.span))).or_insert_with(|| {
             let weight = next;
             words.extend(SampleHead { weight, ..head }.to_words());
             weight

@@ -44,6 +44,8 @@ struct Living {
     running: Arc<Running>,
     /// Its last park; `None` if it has not parked during a session.
     park: Option<Arc<Park>>,
+    /// The span in which it parked; 0 outside of spans.
+    span: u32,
     /// The position of its number among those of the living tasks.
     position: usize,
 }
@@ -69,6 +71,8 @@ pub(crate) enum Picked {
     Parked {
         number: u64,
         park: Option<Arc<Park>>,
+        /// The span in which it parked; 0 outside of spans.
+        span: u32,
     },
     /// A thread polls it.
     Running { tid: u32 },
@@ -89,6 +93,7 @@ impl Registry {
             name,
             running,
             park: None,
+            span: 0,
             position,
         };
         self.living.insert(number, living);
@@ -113,7 +118,7 @@ impl Registry {
     }
 
     /// The task waits: its waker was handed out from this stack, whose walk ended so.
-    pub(super) fn park(&mut self, number: u64, stack: &[u64], end: End) {
+    pub(super) fn park(&mut self, number: u64, stack: &[u64], end: End, span: u32) {
         if !self.living.contains_key(&number) {
             return;
         }
@@ -124,6 +129,7 @@ impl Registry {
         task.running
             .is_kept_park_old
             .store(false, Ordering::Relaxed);
+        task.span = span;
         let before = task.park.replace(park);
         self.forget_park(before);
     }
@@ -141,7 +147,8 @@ impl Registry {
             0 => {
                 let is_old = task.running.is_kept_park_old.load(Ordering::Relaxed);
                 let park = task.park.clone().filter(|_| !is_old);
-                Picked::Parked { number, park }
+                let span = task.span;
+                Picked::Parked { number, park, span }
             }
             tid => Picked::Running { tid },
         })

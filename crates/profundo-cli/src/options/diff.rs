@@ -39,7 +39,8 @@ pub struct Diff {
         hide = true
     )]
     pub after: Vec<PathBuf>,
-    /// The rows: function, line, stack, type, thread, process, task, kind, wait, io, calls or hits;
+    /// The rows: function, line, stack, type, thread, process, task, kind, wait, io, span,
+    /// calls or hits;
     /// several with commas [default: functions and lines, and what was counted]
     #[arg(
         long,

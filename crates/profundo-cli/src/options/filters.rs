@@ -28,6 +28,10 @@ pub struct Filters {
     /// Only this task: its number or its name; may be repeated
     #[arg(long, value_name = "TASK")]
     pub task: Vec<String>,
+    /// Only in spans of this name, or with this attribute as route=/x, or with a glob for either; may
+    /// be repeated
+    #[arg(long, value_name = "NAME")]
+    pub span: Vec<String>,
     /// Only stacks through a file whose path contains this; may be repeated
     #[arg(add = ArgValueCompleter::new(completing::files), long, value_name = "FILE")]
     pub file: Vec<String>,
@@ -144,6 +148,9 @@ impl Filters {
         }
         for task in &self.task {
             filter = filter.task(task);
+        }
+        for span in &self.span {
+            filter = filter.span(span);
         }
         for file in &self.file {
             filter = filter.file(file);

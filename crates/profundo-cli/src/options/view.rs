@@ -55,6 +55,8 @@ pub enum What {
     Pstats,
     /// The exceptions that were raised, where `profundo trace --exceptions` has counted them
     Exceptions,
+    /// The spans and marks that the program has named: how many, how long, and the time in them
+    Spans,
     /// The least, median and most time of each function over merged recordings
     #[value(alias = "imbalance")]
     Spread,
@@ -86,6 +88,7 @@ impl What {
             Self::Trace => "trace",
             Self::Pstats => "pstats",
             Self::Exceptions => "exceptions",
+            Self::Spans => "spans",
             Self::Spread => "spread",
             Self::Statprof => "statprof",
             Self::Stacks => "stacks",
@@ -95,7 +98,12 @@ impl What {
     /// True for reports on time that have `--of` too, for memory.
     pub fn measures(self) -> bool {
         match self {
-            Self::Tree | Self::Flat | Self::Lines | Self::Functions | Self::Spread => true,
+            Self::Tree
+            | Self::Flat
+            | Self::Lines
+            | Self::Functions
+            | Self::Spans
+            | Self::Spread => true,
             // Instructions have time alone.
             Self::Annotate => false,
             _ => self.wants_name(),
@@ -161,7 +169,7 @@ impl ViewOptions {
         let of_memory = || {
             (self.measuring.measure().is_some() && !what.measures()).then(|| {
                 format!(
-                    "`{name}` has no `--of`, which is an option of: tree, flat, lines, functions, spread, callers, callees, calls"
+                    "`{name}` has no `--of`, which is an option of: tree, flat, lines, functions, spans, spread, callers, callees, calls"
                 )
             })
         };
@@ -227,7 +235,7 @@ pub struct Style {
 pub struct ShapeOptions {
     /// Show at most so many rows of each table
     ///
-    /// Rows (summary, functions, spread, io, syscalls, memory, allocs, trace, pstats), files (lines) or
+    /// Rows (summary, functions, spans, spread, io, syscalls, memory, allocs, trace, pstats), files (lines) or
     /// functions (memory-lines; annotate, where it is 1 by default)
     #[arg(long, value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
     pub limit: Option<usize>,
@@ -254,10 +262,11 @@ pub struct ShapeOptions {
     /// Write instructions in Intel's syntax, with the target first (annotate)
     #[arg(long)]
     pub intel: bool,
-    /// Group by thread, process, task, command or label
+    /// Group by thread, process, task, command, label or span
     ///
-    /// By none, thread, task, process, command, label, label:KEY, or thread,task or task,thread (tree,
-    /// flat, functions); by command (summary); by thread, process, label or label:KEY (trace)
+    /// By none, thread, task, process, command, label, label:KEY, span, span:KEY, or thread,task or
+    /// task,thread (tree, flat, functions); by span or span:KEY (spans); by command (summary); by
+    /// thread, process, label or label:KEY (trace)
     #[arg(long, value_name = "WHAT", aliases = ["groupby", "group-by"], value_parser = Grouping, hide_possible_values = true)]
     pub by: Option<GroupBy>,
     /// A row for each address instead of each line (tree, flat)
@@ -301,7 +310,7 @@ pub struct ShapeOptions {
     pub set: Vec<String>,
 }
 
-/// The parser of `--by`: the values of a table, and `label:KEY`.
+/// The parser of `--by`: the values of a table, `label:KEY` and `span:KEY`.
 #[derive(Debug, Clone, Copy)]
 struct Grouping;
 
@@ -391,7 +400,7 @@ type Fit = (&'static str, fn(&ShapeOptions) -> bool, &'static [What]);
 const FITS: [Fit; 19] = {
     use What::{
         Allocs, Annotate, Exceptions, Flat, Functions, Io, Lines, Memory, MemoryLines, Pstats,
-        Spread, Summary, Syscalls, Trace, Tree,
+        Spans, Spread, Summary, Syscalls, Trace, Tree,
     };
     [
         (
@@ -410,6 +419,7 @@ const FITS: [Fit; 19] = {
                 Pstats,
                 Exceptions,
                 Annotate,
+                Spans,
                 Spread,
             ],
         ),
@@ -440,7 +450,7 @@ const FITS: [Fit; 19] = {
         (
             "by",
             |shape| shape.by.is_some(),
-            &[Summary, Tree, Flat, Functions, Trace, Pstats],
+            &[Summary, Tree, Flat, Functions, Spans, Trace, Pstats],
         ),
         ("no-combine", |shape| shape.no_combine, &[Tree, Flat]),
         ("mincount", |shape| shape.mincount.is_some(), &[Tree, Flat]),
@@ -495,11 +505,17 @@ impl ShapeOptions {
         let by_task = || {
             let is_by_task = matches!(
                 self.by,
-                Some(GroupBy::Task | GroupBy::ThreadTask | GroupBy::TaskThread)
+                Some(
+                    GroupBy::Task
+                        | GroupBy::ThreadTask
+                        | GroupBy::TaskThread
+                        | GroupBy::Span
+                        | GroupBy::SpanOf(_)
+                )
             );
             (what.is_of_calls() && is_by_task).then(|| {
                 let what = what.name();
-                format!("`{what}` can be broken down by thread or process: calls are not counted by task")
+                format!("`{what}` can be broken down by thread or process: calls are not counted by task or span")
             })
         };
         let by_command = || {
@@ -507,6 +523,11 @@ impl ShapeOptions {
             (What::Summary, GroupBy::None | GroupBy::Command) => None,
             (What::Summary, _) => Some(
                 "`summary` can be broken down by command: it has its processes and threads as it is"
+                    .to_owned(),
+            ),
+            (What::Spans, GroupBy::None | GroupBy::Span | GroupBy::SpanOf(_)) => None,
+            (What::Spans, _) => Some(
+                "`spans` has a row for each name, or with `--by span:KEY` for each value of an attribute"
                     .to_owned(),
             ),
             (_, GroupBy::Command) if what.is_of_calls() => {

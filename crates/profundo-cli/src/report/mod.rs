@@ -67,10 +67,41 @@ fn unknown_label(profile: &Profile, by: Option<&GroupBy>) -> Option<String> {
     })
 }
 
+/// Why a report cannot be by this attribute of spans, if no span has it.
+fn unknown_attribute(profile: &Profile, by: Option<&GroupBy>) -> Option<String> {
+    let key = match by {
+        Some(GroupBy::SpanOf(key)) => key,
+        Some(GroupBy::Span) if !profile.spans.paths.is_any() => {
+            return Some("this recording has no spans".to_owned());
+        }
+        _ => return None,
+    };
+    let paths = profile.spans.paths.iter();
+    let attributes = paths.flat_map(|(_, path)| &path.attributes);
+    let keys: BTreeSet<&str> = attributes
+        .map(|&(key, _)| profile.strings.get(key))
+        .collect();
+    if keys.contains(&**key) {
+        return None;
+    }
+    let known: Vec<&str> = keys.into_iter().collect();
+    Some(match (known.is_empty(), profile.spans.paths.is_any()) {
+        (true, false) => "this recording has no spans".to_owned(),
+        (true, true) => format!("no span has an attribute `{key}`: they have none"),
+        (false, _) => format!(
+            "no span has an attribute `{key}`: there are {}",
+            known.join(", ")
+        ),
+    })
+}
+
 /// True if anything passes the filter, or there was nothing to begin with.
 fn passes(mut profile: Profile, filter: &Filter) -> bool {
     let has_any = |profile: &Profile| {
-        !profile.samples.is_empty() || !profile.traced.is_empty() || has_allocations(profile)
+        !profile.samples.is_empty()
+            || !profile.traced.is_empty()
+            || !profile.spans.is_empty()
+            || has_allocations(profile)
     };
     if *filter == Filter::default() || !has_any(&profile) {
         return true;
@@ -327,6 +358,7 @@ impl<'a> Shape<'a> {
             What::Exceptions => {
                 write_view!(self.exceptions().next(self.next(recording, profile)))
             }
+            What::Spans => write_view!(self.spans()),
             What::Spread => write_view!(self.spread()),
             What::Statprof => write_view!(Statprof::new()),
             What::Stacks => write_view!(Stacks::new().locals(self.locals.clone())),
@@ -348,7 +380,8 @@ impl<'a> Shape<'a> {
                  `--no-disk` there"
             ));
         }
-        if let Some(why) = unknown_label(profile, shape.by.as_ref()) {
+        let unknown = unknown_label(profile, shape.by.as_ref());
+        if let Some(why) = unknown.or_else(|| unknown_attribute(profile, shape.by.as_ref())) {
             return Some(why);
         }
         if !is_untimed(profile) {

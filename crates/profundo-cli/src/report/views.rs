@@ -3,7 +3,7 @@
 use profundo_analysis::GroupBy;
 use profundo_report::{
     Allocs, Annotate, Choices, CountedLines, Exceptions, Format, Functions, Hidden, Io, Lines,
-    Memory, MemoryLines, Neighbours, Only, Spread, Summary, Syscalls, Trace,
+    Memory, MemoryLines, Neighbours, Only, Spans, Spread, Summary, Syscalls, Trace,
 };
 
 use super::Shape;
@@ -43,6 +43,15 @@ impl Shape<'_> {
                 .tree(limit.saturating_mul(2))
                 .small_rows(true),
             None => summary,
+        }
+    }
+
+    pub(super) fn spans(&self) -> Spans {
+        let shape = &self.view.shape;
+        let spans = Spans::new().by(shape.by.clone().unwrap_or_default());
+        match shape.limit {
+            Some(limit) => spans.limit(limit),
+            None => spans,
         }
     }
 

@@ -28,6 +28,8 @@ pub enum Holds {
     Calls,
     /// Lines that were counted.
     Lines,
+    /// Spans and marks.
+    Spans,
 }
 
 /// The row of a format.
@@ -64,6 +66,7 @@ impl Holds {
             Self::Samples => "samples",
             Self::Calls => "calls",
             Self::Lines => "lines",
+            Self::Spans => "spans",
         }
     }
 
@@ -73,6 +76,7 @@ impl Holds {
             Self::Samples => !profile.samples.is_empty(),
             Self::Calls => !profile.traced.calls.is_empty(),
             Self::Lines => !profile.traced.lines.is_empty(),
+            Self::Spans => !profile.spans.is_empty(),
         }
     }
 }
@@ -98,7 +102,7 @@ impl Format {
         self.0.holds
     }
 
-    /// True for a format of counted calls or lines, which has no samples.
+    /// True for a format of counted calls or lines, or of spans, which has no samples.
     pub fn is_counted(self) -> bool {
         self.0.holds != Holds::Samples
     }
@@ -163,7 +167,7 @@ impl Format {
         if self.is_counted() && (is_drawn || is_chosen) {
             let counted = Self::ALL.iter().filter(|format| format.is_counted());
             return Some(format!(
-                "{} have every call, or every line, of what passes: of the options they take those that choose threads, processes, files and functions",
+                "{} have every call, line or span of what passes: of the options they take those that choose threads, processes, files and functions",
                 listed(counted, "and")
             ));
         }

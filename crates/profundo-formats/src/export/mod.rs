@@ -32,6 +32,7 @@
 
 pub mod callgrind;
 mod calls;
+pub mod chrome;
 pub mod collapsed;
 pub mod flame;
 mod format;
@@ -76,6 +77,7 @@ impl Format {
         Format::PSTATS,
         Format::CALLGRIND,
         Format::LPROF,
+        Format::CHROME,
     ];
 }
 

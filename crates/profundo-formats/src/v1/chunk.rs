@@ -56,6 +56,11 @@ pub(super) const TRACED: Kind = *b"TRCD";
 pub(super) const CALLS: Kind = *b"CALL";
 pub(super) const LINES: Kind = *b"LINE";
 pub(super) const EXCEPTIONS: Kind = *b"EXCN";
+pub(super) const SPAN_PATHS: Kind = *b"SPTH";
+pub(super) const SPANS: Kind = *b"SPAN";
+pub(super) const SPAN_SUMS: Kind = *b"SPSU";
+pub(super) const SPAN_LOSS: Kind = *b"SPLO";
+pub(super) const MARKS: Kind = *b"MARK";
 pub(super) const SAMPLES: Kind = *b"SAMP";
 pub(super) const END: Kind = *b"END.";
 

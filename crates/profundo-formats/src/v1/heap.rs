@@ -96,6 +96,7 @@ pub(super) mod blocks {
     /// The lifetime, plus one; 0 if it was not freed yet.
     const LIFE: u8 = 10;
     const DOUBLINGS: u8 = 11;
+    const SPAN: u8 = 12;
 
     pub(in crate::v1) fn encode(rows: &[Block], first: usize) -> Result<Payload, Error> {
         let mut payload = Payload::new(first, rows.len());
@@ -124,6 +125,7 @@ pub(super) mod blocks {
         payload.sparse(FLAGS, rows().map(flags));
         payload.sparse(LIFE, rows().map(life));
         payload.sparse(DOUBLINGS, rows().map(|row| u64::from(row.doublings)));
+        payload.sparse(SPAN, rows().map(|row| u64::from(row.span.0)));
         Ok(payload)
     }
 
@@ -133,7 +135,7 @@ pub(super) mod blocks {
         let (mut stack, mut size) = (columns.get(STACK), columns.get(SIZE));
         let (mut domain, mut type_name) = (columns.get(DOMAIN), columns.get(TYPE));
         let (mut flags, mut life) = (columns.get(FLAGS), columns.get(LIFE));
-        let mut doublings = columns.get(DOUBLINGS);
+        let (mut doublings, mut span) = (columns.get(DOUBLINGS), columns.get(SPAN));
         for _ in 0..columns.rows {
             let begun = time.delta()?;
             let lived = life.plain()?.checked_sub(1);
@@ -152,13 +154,14 @@ pub(super) mod blocks {
                 is_temporary: kinds & TEMPORARY != 0,
                 doublings: u8::try_from(doublings.plain()?).unwrap_or(u8::MAX),
                 is_unreachable: kinds & UNREACHABLE != 0,
+                span: decoder.span(span.plain()?)?,
             };
             decoder.profile.heap.blocks.push(row);
         }
         let when = time.finish().and(clock.finish()).and(life.finish());
         let owner = thread.finish().and(task.finish()).and(stack.finish());
         let what = size.finish().and(domain.finish()).and(type_name.finish());
-        let how = flags.finish().and(doublings.finish());
+        let how = flags.finish().and(doublings.finish()).and(span.finish());
         when.and(owner).and(what).and(how)
     }
 }

@@ -4,7 +4,7 @@
 //! A row that a file holds twice is one row of the profile: hence the lists from the file's ids
 //! to the profile's. In a file of ours both are the same.
 
-use profundo_model::{FileId, FrameId, Growing, LocationId, Profile, StackId, StringId};
+use profundo_model::{FileId, FrameId, Growing, LocationId, Profile, SpanId, StackId, StringId};
 
 use super::ahead::Ahead;
 use super::chunk::{self, Next, Packed, Unpacker};
@@ -12,8 +12,8 @@ use super::code::value_of;
 use super::column::Columns;
 use super::sample::LastSeen;
 use super::{
-    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, syscalls, traced,
-    traffic,
+    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, span, syscalls,
+    traced, traffic,
 };
 use crate::{Damage, Error, Warning};
 
@@ -72,6 +72,7 @@ pub(super) struct Decoder {
     pub(super) frames: Vec<FrameId>,
     pub(super) locations: Vec<LocationId>,
     pub(super) stacks: Vec<StackId>,
+    pub(super) spans: Vec<SpanId>,
     pub(super) sources: usize,
     pub(super) source_files: usize,
     /// The number of ends of blocks.
@@ -91,6 +92,7 @@ impl Decoder {
             frames: Vec::new(),
             locations: Vec::new(),
             stacks: Vec::new(),
+            spans: vec![SpanId(0)],
             sources: 0,
             source_files: 0,
             ends: 0,
@@ -135,6 +137,11 @@ impl Decoder {
             chunk::PROCESSES => (self.profile.processes.len(), owner::processes::decode),
             chunk::THREADS => (self.profile.threads.len(), owner::threads::decode),
             chunk::TASKS => (self.profile.tasks.len(), owner::tasks::decode),
+            chunk::SPAN_PATHS => (self.spans.len(), span::paths::decode),
+            chunk::SPANS => (self.profile.spans.each.len(), span::each::decode),
+            chunk::SPAN_SUMS => (self.profile.spans.sums.len(), span::sums::decode),
+            chunk::SPAN_LOSS => (0, span::loss::decode),
+            chunk::MARKS => (self.profile.spans.marks.len(), span::marks::decode),
             chunk::CODES => (self.profile.growing.codes.len(), growing::codes::decode),
             chunk::MAPPINGS => (
                 self.profile.growing.mappings.len(),
@@ -200,6 +207,9 @@ impl Decoder {
                 chunk::GAUGES,
                 chunk::CALLS,
                 chunk::LINES,
+                chunk::SPANS,
+                chunk::SPAN_SUMS,
+                chunk::MARKS,
             ]
             .contains(&chunk.kind);
             if last > u64::from(u32::MAX) && has_ids {
@@ -227,6 +237,10 @@ impl Decoder {
 
     pub(super) fn stack(&self, id: u64) -> Result<StackId, Damage> {
         row(&self.stacks, "stacks", id)
+    }
+
+    pub(super) fn span(&self, id: u64) -> Result<SpanId, Damage> {
+        row(&self.spans, "paths of spans", id)
     }
 
     pub(super) fn module(&self, id: u64) -> Result<usize, Damage> {

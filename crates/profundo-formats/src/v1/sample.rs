@@ -22,6 +22,7 @@ const STACK: u8 = 6;
 const STATE: u8 = 7;
 const GIL: u8 = 8;
 const FILE: u8 = 9;
+const SPAN: u8 = 10;
 
 /// The weight is guessed from the last weight of the thread.
 const BY_WEIGHT: u64 = 0;
@@ -189,6 +190,8 @@ pub(super) fn encode(
     payload.sparse(GIL, gils.into_iter());
     let files = samples.iter().map(|sample| u64::from(sample.file.0));
     payload.sparse(FILE, files);
+    let spans = samples.iter().map(|sample| u64::from(sample.span.0));
+    payload.sparse(SPAN, spans);
     Ok(payload)
 }
 
@@ -255,6 +258,7 @@ pub(super) struct Row {
     pub(super) state: u64,
     pub(super) gil: u64,
     pub(super) file: u64,
+    pub(super) span: u64,
 }
 
 /// Calls `visit` with each sample of a chunk, where there are `threads` threads.
@@ -269,7 +273,7 @@ pub(super) fn each(
     let (mut clocks, mut of_thread) = (columns.get(CLOCK), columns.need(THREAD)?);
     let (mut tasks, mut stacks) = (columns.need(TASK)?, columns.need(STACK)?);
     let (mut states, mut gils) = (columns.get(STATE), columns.get(GIL));
-    let mut files = columns.get(FILE);
+    let (mut files, mut spans) = (columns.get(FILE), columns.get(SPAN));
     let step = times.plain()?;
     let by = weights.plain()?;
     if by > BY_ELAPSED {
@@ -299,6 +303,7 @@ pub(super) fn each(
             state: states.plain()?,
             gil: gils.plain()?,
             file: files.plain()?,
+            span: spans.plain()?,
         })?;
     }
     let when = times.finish().and(weights.finish()).and(clocks.finish());
@@ -308,6 +313,7 @@ pub(super) fn each(
         .and(states.finish())
         .and(gils.finish())
         .and(files.finish())
+        .and(spans.finish())
 }
 
 pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Damage> {
@@ -329,6 +335,7 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
                 .value(GILS, "state of the lock", row.gil)
                 .unwrap_or_default(),
             file: decoder.string(row.file)?,
+            span: decoder.span(row.span)?,
         };
         decoder.profile.samples.push(sample);
         Ok(())

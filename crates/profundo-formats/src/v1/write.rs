@@ -5,16 +5,16 @@ use std::io::Write;
 use std::ops::Range;
 
 use profundo_model::{
-    Block, Gauge, Growing, LocationKind, Meta, Profile, Sample, Sampling, SyscallCount, Tracing,
-    Traffic,
+    Block, Gauge, Growing, LocationKind, Meta, Profile, Sample, Sampling, SpanId, SpanLoss,
+    SyscallCount, Tracing, Traffic,
 };
 
 use super::chunk::{self, ChunkWriter, Kind};
 use super::column::Payload;
 use super::sample::LastSeen;
 use super::{
-    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, syscalls, traced,
-    traffic,
+    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, span, syscalls,
+    traced, traffic,
 };
 use crate::Error;
 
@@ -55,6 +55,7 @@ pub(super) struct Written {
     pub(super) processes: usize,
     pub(super) threads: usize,
     pub(super) tasks: usize,
+    pub(super) spans: usize,
     pub(super) sources: usize,
     pub(super) samples: usize,
     pub(super) codes: usize,
@@ -86,6 +87,8 @@ impl Default for Written {
             processes: 0,
             threads: 0,
             tasks: 0,
+            // Row 0 is in every profile.
+            spans: 1,
             sources: 0,
             samples: 0,
             codes: 0,
@@ -196,12 +199,15 @@ impl<W: Write> Encoder<W> {
         for part in blocks.chunks(ROWS) {
             let (mut threads, mut tasks) = (Need::default(), Need::default());
             let (mut stacks, mut strings) = (Need::default(), Need::default());
+            let mut spans = Need::default();
             for row in part {
                 threads.row(row.thread.index());
                 tasks.row(row.task.index());
+                spans.row(row.span.index());
                 stacks.row(row.stack.index());
                 strings.row(row.type_name.index());
             }
+            self.span_paths(profile, spans.0)?;
             self.strings(profile, strings.0)?;
             self.threads(profile, threads.0)?;
             self.tasks(profile, tasks.0)?;
@@ -325,13 +331,15 @@ impl<W: Write> Encoder<W> {
     fn what_samples_need(&mut self, profile: &Profile, batch: &[Sample]) -> Result<(), Error> {
         let (mut threads, mut tasks, mut stacks) =
             (Need::default(), Need::default(), Need::default());
-        let mut strings = Need::default();
+        let (mut strings, mut spans) = (Need::default(), Need::default());
         for sample in batch {
             threads.row(sample.thread.index());
             tasks.row(sample.task.index());
             stacks.row(sample.stack.index());
             strings.row(sample.file.index());
+            spans.row(sample.span.index());
         }
+        self.span_paths(profile, spans.0)?;
         self.strings(profile, strings.0)?;
         self.threads(profile, threads.0)?;
         self.tasks(profile, tasks.0)?;
@@ -344,6 +352,7 @@ impl<W: Write> Encoder<W> {
         self.processes(profile, profile.processes.len())?;
         self.threads(profile, profile.threads.len())?;
         self.tasks(profile, profile.tasks.len())?;
+        self.span_paths(profile, profile.spans.paths.len())?;
         self.stacks(profile, profile.stacks.len())?;
         self.locations(profile, profile.locations.len())?;
         self.modules(profile, profile.modules.len())?;
@@ -352,7 +361,30 @@ impl<W: Write> Encoder<W> {
         self.strings(profile, profile.strings.len())?;
         self.sources(profile)?;
         self.source_files(profile)?;
+        self.spans(profile)?;
         self.traced(profile)
+    }
+
+    /// Spans and marks, behind the rows that they need.
+    fn spans(&mut self, profile: &Profile) -> Result<(), Error> {
+        let spans = &profile.spans;
+        for (number, part) in spans.each.chunks(ROWS).enumerate() {
+            let payload = span::each::encode(part, number * ROWS);
+            self.out.write(chunk::SPANS, payload.as_bytes())?;
+        }
+        for (number, part) in spans.sums.chunks(ROWS).enumerate() {
+            let payload = span::sums::encode(part, number * ROWS);
+            self.out.write(chunk::SPAN_SUMS, payload.as_bytes())?;
+        }
+        for (number, part) in spans.marks.chunks(ROWS).enumerate() {
+            let payload = span::marks::encode(part, number * ROWS);
+            self.out.write(chunk::MARKS, payload.as_bytes())?;
+        }
+        if spans.loss != SpanLoss::default() {
+            let payload = span::loss::encode(spans.loss);
+            self.out.write(chunk::SPAN_LOSS, payload.as_bytes())?;
+        }
+        Ok(())
     }
 
     /// Calls, lines and exceptions, behind the rows that they need.
@@ -558,6 +590,23 @@ impl<W: Write> Encoder<W> {
         }
         self.strings(profile, strings.0)?;
         self.emit(profile, chunk::TASKS, rows, owner::tasks::encode)
+    }
+
+    /// The paths of spans up to a row: each stands behind the one around it.
+    pub(super) fn span_paths(&mut self, profile: &Profile, upto: usize) -> Result<(), Error> {
+        let paths = &profile.spans.paths;
+        let rows = new_rows("paths of spans", &mut self.written.spans, upto, paths.len())?;
+        let mut strings = Need::default();
+        for row in rows.clone() {
+            let path = paths.get(SpanId::from_index(row));
+            strings.row(path.name.index());
+            for &(key, value) in &path.attributes {
+                strings.row(key.index());
+                strings.row(value.index());
+            }
+        }
+        self.strings(profile, strings.0)?;
+        self.emit(profile, chunk::SPAN_PATHS, rows, span::paths::encode)
     }
 
     pub(super) fn emit(

@@ -97,6 +97,7 @@ fn every_changed_byte_is_noticed() {
     for whole in [
         small::small(),
         small::gauged(),
+        small::with_spans(),
         small::traced(),
         small::with_exceptions(),
     ] {
@@ -149,6 +150,7 @@ fn changed_payloads_with_right_checksums_do_no_harm() {
     for whole in [
         small::small(),
         small::gauged(),
+        small::with_spans(),
         small::traced(),
         small::with_exceptions(),
     ] {

@@ -18,6 +18,7 @@ pub fn dump(profile: &Profile) -> String {
         processes,
         threads,
         tasks,
+        spans,
         sources,
         source_files,
         growing,
@@ -60,7 +61,14 @@ pub fn dump(profile: &Profile) -> String {
     if heap.sampling != profundo_model::Sampling::None {
         writeln!(out, "{:?}", heap.sampling).unwrap();
     }
-    table(&mut out, "block", heap.blocks.iter());
+    table(&mut out, "path", spans.paths.iter().skip(1));
+    table(&mut out, "span", spans.each.iter());
+    table(&mut out, "sum of spans", spans.sums.iter());
+    table(&mut out, "mark", spans.marks.iter());
+    if spans.loss != profundo_model::SpanLoss::default() {
+        writeln!(out, "{:?}", spans.loss).unwrap();
+    }
+    without_spans(&mut out, "block", heap.blocks.iter());
     table(&mut out, "searched", heap.searched.iter());
     table(&mut out, "copy", heap.copies.iter());
     table(&mut out, "site", heap.sites.iter());
@@ -72,8 +80,16 @@ pub fn dump(profile: &Profile) -> String {
     table(&mut out, "call", traced.calls.iter());
     table(&mut out, "line", traced.lines.iter());
     table(&mut out, "exceptions", traced.exceptions.iter());
-    table(&mut out, "sample", samples.iter());
+    without_spans(&mut out, "sample", samples.iter());
     out
+}
+
+/// The oldest dumps have no spans.
+fn without_spans<T: std::fmt::Debug>(out: &mut String, name: &str, rows: impl Iterator<Item = T>) {
+    for (id, row) in rows.enumerate() {
+        let row = format!("{row:?}").replace(", span: SpanId(0)", "");
+        writeln!(out, "{name} {id}: {row}").unwrap();
+    }
 }
 
 fn table<T: std::fmt::Debug>(out: &mut String, name: &str, rows: impl Iterator<Item = T>) {

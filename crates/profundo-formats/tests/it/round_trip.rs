@@ -33,6 +33,7 @@ fn every_field_comes_back() {
     check(&small::small());
     check(&small::gauged());
     check(&small::with_syscalls());
+    check(&small::with_spans());
     check(&small::traced());
     check(&small::with_exceptions());
     check(&Profile::from_folded("main;work 3\nmain;idle 1").unwrap());
@@ -512,6 +513,7 @@ fn samples_from(profile: &mut Profile, samples: &[Row]) {
             state: states[pick(row[6], 5) as usize],
             gil: gils[pick(row[7], 4) as usize],
             file: string(profile, row[2]),
+            span: Default::default(),
         });
         let processes = profile.processes.len();
         profile.heap.gauges.push(Gauge {

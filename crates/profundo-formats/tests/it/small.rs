@@ -2,10 +2,10 @@
 
 use profundo_model::{
     Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, ExceptionEnd,
-    Exceptions, Fingerprint, FrameId, FrameKey, Gauge, Gil, Language, Line, LocationKind, Loss,
-    Meta, Module, Nanos, Origin, OriginId, Process, ProcessEnd, ProcessId, Profile, Reason, Role,
-    Sample, SampleKind, SourceFile, StackId, State, StringId, SyscallCount, Task, Thread, ThreadId,
-    Tracing, Traffic, Wait,
+    Exceptions, Fingerprint, FrameId, FrameKey, Gauge, Gil, Language, Lengths, Line, LocationKind,
+    Loss, Mark, Meta, Module, Nanos, Origin, OriginId, Process, ProcessEnd, ProcessId, Profile,
+    Reason, Role, Sample, SampleKind, SourceFile, Span, SpanId, SpanLoss, SpanPath, SpanSum,
+    StackId, State, StringId, SyscallCount, Task, Thread, ThreadId, Tracing, Traffic, Wait,
 };
 
 /// The small profile, for a machine that counts its energy.
@@ -405,6 +405,72 @@ pub fn with_syscalls() -> Profile {
         samples: 3,
         ..row(4)
     });
+    profile
+}
+
+/// The small profile, with spans and marks.
+pub fn with_spans() -> Profile {
+    let mut profile = small();
+    let words = ["request", "route", "/p/ä", "query", "epoch 3"];
+    let [request, route, place, query, epoch] = words.map(|word| profile.strings.intern(word));
+    let spans = &mut profile.spans;
+    let outer = spans.paths.intern(SpanPath {
+        parent: None,
+        name: request,
+        attributes: [(route, place), (query, place)].into(),
+    });
+    let inner = spans.paths.intern(SpanPath {
+        parent: Some(outer),
+        name: query,
+        attributes: [].into(),
+    });
+    let again = spans.paths.intern(SpanPath {
+        parent: Some(inner),
+        name: request,
+        attributes: [].into(),
+    });
+    let span = |number, path, to| Span {
+        path,
+        thread: ThreadId(1),
+        number,
+        parent: number - 1,
+        from: Nanos(number * 1_000),
+        to,
+        ..Span::default()
+    };
+    spans.each = vec![
+        span(1, outer, None),
+        span(2, inner, Some(Nanos(2_000))),
+        span(3, again, Some(Nanos(u64::MAX))),
+    ];
+    let mut lengths = Lengths::default();
+    let each = [0, 7, 7, 1_000_000, u64::MAX];
+    each.into_iter().for_each(|length| lengths.add(length));
+    for (path, thread) in [(inner, Some(ThreadId(0))), (outer, None)] {
+        spans.sums.push(SpanSum {
+            path,
+            process: ProcessId(1),
+            thread,
+            lengths: lengths.clone(),
+        });
+    }
+    let mark = |time, span| Mark {
+        name: epoch,
+        time: Nanos(time),
+        thread: ThreadId(1),
+        span,
+        ..Mark::default()
+    };
+    spans.marks = vec![mark(5, outer), mark(3, SpanId(0))];
+    spans.loss = SpanLoss {
+        marks: 1,
+        attributes: u64::MAX,
+        names: 3,
+    };
+    let rows = profile.samples.iter_mut().zip([inner, outer, again]);
+    for (sample, span) in rows {
+        sample.span = span;
+    }
     profile
 }
 

@@ -17,6 +17,7 @@ impl Ingest {
         self.clock.count_from(at.cycles);
         self.samples.clear();
         self.readings.clear();
+        self.spans.clear(&mut self.profile);
         self.allocations.blocks.clear();
         self.allocations.sites.forget_highest();
         for program in self.programs.present_mut() {

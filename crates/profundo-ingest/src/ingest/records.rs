@@ -1,16 +1,17 @@
 //! The records of a process's buffer, one after the other.
 
-use profundo_model::{LocationId, Loss, Nanos, Profile, Sample, StackId, StringId};
+use profundo_model::{LocationId, Loss, Nanos, Profile, Sample, SpanId, StackId, StringId};
 use profundo_wire::recording::Event;
 use profundo_wire::{
-    Call, End, PythonEnd, Reader, Record, SampleHead, State, Syscalls, TaskName, ThreadName,
-    Traffic, Wait,
+    Call, End, PythonEnd, Reader, Record, SampleHead, SpanOwner, State, Syscalls, TaskName,
+    ThreadName, Traffic, Wait,
 };
 
 use super::Ingest;
 use super::meta::{gil, state};
 use super::samples::{PATIENCE, Waiting};
 use crate::heap::{AllocationRecord, NO_TIME};
+use crate::spans::{Held, Owner, head_of};
 use crate::stacks::{StackWords, Stacks};
 use crate::waits::waiting;
 
@@ -56,6 +57,20 @@ impl Ingest {
                         });
                     }
                 }
+                Ok(Record::SpanPath(path)) => self.spans.path(process, &path),
+                Ok(Record::Span(span)) => {
+                    self.span(process, span.owner, span.task, Held::Span(span));
+                }
+                Ok(Record::SpanSum(sum)) => {
+                    let figures = [sum.count, sum.total, sum.least, sum.most];
+                    let held = Held::Sum(figures, sum.lengths().collect());
+                    self.span(process, sum.owner, 0, held);
+                }
+                Ok(Record::Mark(mark)) => {
+                    let held = Held::Mark(mark.clock, mark.text());
+                    self.span(process, mark.owner, mark.task, held);
+                }
+                Ok(Record::SpanLoss(loss)) => self.spans.lose(process, loss, &mut self.profile),
                 // It needs the modules' tables, and their owner has used it already.
                 Ok(Record::Rewalk(_)) => {}
                 Err(error) => {
@@ -111,6 +126,25 @@ impl Ingest {
         if let Some(file) = program.files.get(call.descriptor, call.clock) {
             self.samples.set_file(process, call.clock, file);
         }
+    }
+
+    /// Takes in a span, a sum of spans or a mark.
+    fn span(&mut self, process: u32, owner: SpanOwner, task: u64, held: Held) {
+        let (program, shared) = self.programs.get(process, &mut self.profile);
+        let profile = &mut self.profile;
+        program.adopt(profile, owner.thread, owner.tid);
+        let head = head_of(owner, task);
+        let (thread, task) =
+            (program.threads).of_sample(profile, &mut shared.numbers, &head, |task| {
+                program.stacks.task_name(task)
+            });
+        let owner = Owner {
+            ticket: self.spans.ticket(process, owner.path),
+            process: program.id(),
+            thread,
+            task,
+        };
+        self.spans.hold(owner, held);
     }
 
     /// The location of a wait.
@@ -170,6 +204,7 @@ impl Ingest {
             stack,
             state: state(head.state),
             gil: gil(head.gil),
+            span: SpanId(self.spans.ticket(process, head.span)),
             ..Sample::default()
         };
         match is_allocation {

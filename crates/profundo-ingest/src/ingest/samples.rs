@@ -9,6 +9,7 @@ use profundo_wire::SampleHead;
 
 use crate::clock::Clock;
 use crate::heap::AllocationRecord;
+use crate::spans::Spans;
 
 /// The number of clock events before a sample with missing code objects is taken as it is: the
 /// records of another thread may come later.
@@ -21,7 +22,8 @@ const HELD_BACK: usize = 1 << 18;
 /// Samples that are not in the profile yet.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
-    /// Samples held back, with the cycle counter in place of the time.
+    /// Samples held back, with the cycle counter in place of the time, and the ticket of the span's
+    /// path in place of its row.
     held_back: Vec<Sample>,
     /// Samples that wait for a code object.
     pub(super) waiting: Vec<Waiting>,
@@ -98,7 +100,13 @@ impl Samples {
     }
 
     /// Appends the samples up to a time to the profile, in order.
-    pub(super) fn flush(&mut self, until: u64, clock: Clock, profile: &mut Profile) {
+    pub(super) fn flush(
+        &mut self,
+        until: u64,
+        clock: Clock,
+        spans: &mut Spans,
+        profile: &mut Profile,
+    ) {
         if self.held_back.is_empty() {
             return;
         }
@@ -107,10 +115,13 @@ impl Samples {
         let ripe = self
             .held_back
             .partition_point(|sample| sample.clock <= until);
-        let ripe = self.held_back.drain(..ripe).map(|sample| Sample {
-            time: clock.since_start(sample.clock),
-            ..sample
-        });
-        profile.samples.extend(ripe);
+        for sample in self.held_back.drain(..ripe) {
+            let span = spans.row(sample.span.0, profile);
+            profile.samples.push(Sample {
+                time: clock.since_start(sample.clock),
+                span,
+                ..sample
+            });
+        }
     }
 }

@@ -55,6 +55,7 @@ fn sample_of(thread: u32, state: State, clock: u64) -> Vec<u64> {
         task: 0,
         thread,
         tid: 70 + thread,
+        span: 0,
     };
     [&head.to_words()[..], &[0x10]].concat()
 }

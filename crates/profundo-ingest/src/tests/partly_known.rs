@@ -43,6 +43,7 @@ fn waits_for_a_cpu(clock: u64, tid: u32) -> Vec<u64> {
         task: 0,
         thread: 0,
         tid,
+        span: 0,
     };
     let mut words = wait_words(WaitKind::Cpu, "");
     words.extend(head.to_words());

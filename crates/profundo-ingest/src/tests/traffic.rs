@@ -54,6 +54,7 @@ fn sample(clock: u64, python: &[u64]) -> Vec<u64> {
         task: 0,
         thread: 1,
         tid: 71,
+        span: 0,
     };
     [&head.to_words()[..], &[0x10], python].concat()
 }
@@ -249,6 +250,7 @@ fn calls_are_counted_and_sampled() {
         task: 0,
         thread: 1,
         tid: 71,
+        span: 0,
     };
     let sampled = [&sampled.to_words()[..], &[0x10]].concat();
     feed(&mut ingest, 1, &[head.to_words("read"), sampled]);

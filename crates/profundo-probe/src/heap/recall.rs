@@ -55,8 +55,14 @@ impl Stacks {
     /// Keeps a stack, unless it is this one already. Returns its number; `None`: there is no room.
     fn keep(&mut self, head: &SampleHead, words: &[u64], old: Option<u32>) -> Option<u32> {
         let is_same = |kept: Kept<'_>| {
-            let clock = kept.head.clock;
-            kept.words == words && kept.head == SampleHead { clock, ..*head }
+            // Both are set anew for each block.
+            let SampleHead { clock, span, .. } = kept.head;
+            let head = SampleHead {
+                clock,
+                span,
+                ..*head
+            };
+            kept.words == words && kept.head == head
         };
         if let Some(old) = old
             && self.get(old).is_some_and(is_same)
@@ -153,6 +159,7 @@ mod tests {
             task: 0,
             thread: 1,
             tid: 2,
+            span: 0,
         }
     }
 

@@ -190,6 +190,7 @@ impl Probe {
             task: slot.task(),
             thread: slot.number(),
             tid: slot.tid(),
+            span: slot.span(),
             ..kept.head
         };
         let written = self.record_in(

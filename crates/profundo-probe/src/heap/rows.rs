@@ -21,6 +21,7 @@ pub struct Row {
     rule: AtomicU32,
     /// Whether the block was freed before its thread allocated anything else.
     is_temporary: AtomicU32,
+    span: AtomicU32,
 }
 
 /// A recorded allocation.
@@ -42,6 +43,8 @@ pub struct Entry {
     pub rule: u32,
     /// Whether it was freed before its thread allocated anything else.
     pub is_temporary: bool,
+    /// The path of the innermost span; 0 outside of spans.
+    pub span: u32,
 }
 
 /// Rows in the order in which they were begun.
@@ -105,6 +108,7 @@ impl Rows {
         row.thread.store(entry.thread, Ordering::Relaxed);
         row.rule.store(entry.rule, Ordering::Relaxed);
         (row.is_temporary).store(u32::from(entry.is_temporary), Ordering::Relaxed);
+        row.span.store(entry.span, Ordering::Relaxed);
         // Release pairs with the acquire in `read`.
         row.trace.store(entry.trace, Ordering::Release);
         Some(number)
@@ -135,6 +139,7 @@ impl Rows {
                 thread: row.thread.load(Ordering::Relaxed),
                 rule: row.rule.load(Ordering::Relaxed),
                 is_temporary: row.is_temporary.load(Ordering::Relaxed) != 0,
+                span: row.span.load(Ordering::Relaxed),
                 trace,
             })
         })
@@ -170,6 +175,7 @@ mod tests {
             rule: 1,
             freed: 0,
             is_temporary: false,
+            span: 8,
         };
         assert_eq!(log.write(entry(1)), Some(0));
         assert_eq!(log.write(entry(2)), Some(1));

@@ -100,6 +100,7 @@ impl Watch {
                 trace,
                 rule: rule as u32,
                 is_temporary: false,
+                span: slot.span(),
             };
             let Some(number) = rows.write(entry) else {
                 return;

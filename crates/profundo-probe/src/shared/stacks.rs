@@ -212,6 +212,7 @@ mod tests {
                 task: 5,
                 thread: 2,
                 tid: 1234,
+                span: 0,
             },
         };
         assert_eq!((stack.words(), stack.added()), (STACK_WORDS + 12, [10, 2]));

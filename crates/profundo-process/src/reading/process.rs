@@ -449,5 +449,6 @@ fn head_of(reading: Reading) -> SampleHead {
         task: 0,
         thread: reading.number,
         tid: reading.tid,
+        span: 0,
     }
 }

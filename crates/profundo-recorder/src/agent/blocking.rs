@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use profundo_linux::proc;
-use profundo_wire::{End, Gil, PythonEnd, SampleHead, State};
+use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, State};
 
 use super::{Agent, ClockPlan};
 
@@ -132,7 +132,12 @@ pub(super) fn suspicious(period: u64) -> u64 {
 }
 
 /// A sample of a thread of which only the time is known.
-pub(super) fn blocking_sample(number: u32, tid: u32, weight: u64, clock: u64) -> [u64; 5] {
+pub(super) fn blocking_sample(
+    number: u32,
+    tid: u32,
+    weight: u64,
+    clock: u64,
+) -> [u64; SAMPLE_HEAD_WORDS] {
     SampleHead {
         state: State::Running,
         end: End::SignalsBlocked,
@@ -145,6 +150,7 @@ pub(super) fn blocking_sample(number: u32, tid: u32, weight: u64, clock: u64) ->
         task: 0,
         thread: number,
         tid,
+        span: 0,
     }
     .to_words()
 }

@@ -451,6 +451,7 @@ fn record_unread(
         task: 0,
         thread,
         tid: id.tid,
+        span: 0,
     };
     words.extend(head.to_words());
 }

@@ -225,6 +225,7 @@ fn write_samples(ring: &Ring, count: u64) {
             task: 0,
             thread: 1,
             tid: std::process::id(),
+            span: 0,
         };
         let at = claim.chunk as usize * profundo_probe::buffer::CHUNK_WORDS + used as usize;
         for (offset, word) in head.to_words().into_iter().chain([here]).enumerate() {

@@ -42,6 +42,7 @@ fn the_members_of_columns_are_those_of_the_page() {
     tables.extend(super::summary::schemas());
     tables.extend(super::totals::schemas());
     tables.push(super::exceptions::schema());
+    tables.push(super::spans::schema());
     tables.extend(super::syscalls::schemas());
     tables.extend(super::traffic::schemas());
     tables.push(super::memory::schema());

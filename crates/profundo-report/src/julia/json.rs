@@ -76,6 +76,9 @@ fn group_members(json: &mut Json<'_>, profile: &Profile, group: &Group, by: &Gro
         }
         (_, process) => json.number_or_null("process", process.map(|process| u64::from(process.0))),
     }
+    if let Some(span) = group.span {
+        json.text_or_null("span", profile.strings.get(span));
+    }
     json.number_or_null(
         "thread",
         group

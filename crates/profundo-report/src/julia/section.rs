@@ -6,7 +6,7 @@ use profundo_analysis::{
     FlatOptions, Group, GroupBy, Selection, TreeOptions, command_name, flat, groups, shares, tree,
     utilization,
 };
-use profundo_model::{ProcessId, Profile, TaskId, ThreadId};
+use profundo_model::{ProcessId, Profile, StringId, TaskId, ThreadId};
 
 use super::order::Order;
 use super::printer::Printer;
@@ -198,8 +198,11 @@ fn write_groups(
         _ => (None, None, group.task),
     };
     let is_nested = matches!(by, GroupBy::ThreadTask | GroupBy::TaskThread);
-    for run in groups.chunk_by(|a, b| outer(a) == outer(b)) {
+    for run in groups.chunk_by(|a, b| outer(a) == outer(b) && a.span == b.span) {
         let (process, thread, task) = outer(&run[0]);
+        if let Some(span) = run[0].span {
+            push_span(printer, &mut line, span);
+        }
         match (by, process) {
             (GroupBy::Command, Some(first)) => push_command(printer, &mut line, first),
             (GroupBy::Label | GroupBy::LabelOf(_), Some(first)) => {
@@ -234,6 +237,26 @@ fn write_groups(
         }
     }
     Ok(all_full)
+}
+
+fn push_span(printer: &Printer<'_>, line: &mut Line, span: StringId) {
+    let heading = span_heading(printer.profile, &printer.report.group_by, span);
+    let style = Style {
+        bold: true,
+        ..Style::color(Color::Magenta)
+    };
+    line.push(&heading, style);
+}
+
+/// The heading of a group by span, or by an attribute of spans.
+pub(super) fn span_heading(profile: &Profile, by: &GroupBy, span: StringId) -> String {
+    let name = profile.strings.get(span);
+    match (by, name) {
+        (GroupBy::SpanOf(key), "") => format!("Outside of spans with {key}"),
+        (GroupBy::SpanOf(key), value) => format!("Spans with {key}={value}"),
+        (_, "") => "Outside of spans".to_owned(),
+        (_, name) => format!("Span {name}"),
+    }
 }
 
 fn push_process(printer: &Printer<'_>, line: &mut Line, process: ProcessId) {

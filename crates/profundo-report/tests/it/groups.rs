@@ -347,5 +347,5 @@ fn every_grouping_of_every_choice_of_threads_has_text() {
             }
         }
     }
-    assert_eq!(seen, 80);
+    assert_eq!(seen, 90);
 }

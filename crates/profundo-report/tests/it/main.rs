@@ -31,6 +31,7 @@ mod quality;
 mod refusals;
 mod schema;
 mod screens;
+mod spans;
 mod syscalls;
 mod time;
 mod trace;

@@ -78,7 +78,7 @@ fn options_are_known_by_name() {
     expect![[r#"
         format "treee" is not known; it is one of tree, flat, functions
         sorted_by "time" is not known; it is one of filefuncline, count, overhead, flat_count
-        group_by "module" is not known; it is one of none, thread, task, thread,task, task,thread, process, command, label
+        group_by "module" is not known; it is one of none, thread, task, thread,task, task,thread, process, command, label, span
         recur "on" is not known; it is one of off, flat, flatc
         when "" is not known; it is one of auto, always, never"#]]
     .assert_eq(&errors.join("\n"));

@@ -8,7 +8,7 @@ use profundo_analysis::measured;
 use profundo_model::{LocationKind, Measure, Profile, Sample};
 use profundo_report::{
     Allocs, Callers, Check, Checklist, Choices, CountedLines, Exceptions, Filter, Format,
-    Functions, GroupBy, Io, Lines, Mark, Memory, MemoryLines, Mend, Report, Spread, Stacks,
+    Functions, GroupBy, Io, Lines, Mark, Memory, MemoryLines, Mend, Report, Spans, Spread, Stacks,
     Statprof, Summary, Syscalls, ThreadLocals, Trace, View,
 };
 use serde_json::Value;
@@ -156,6 +156,11 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
             .json(profile),
         Functions::new().choices(choices()).json(profile),
         Spread::new().choices(choices()).json(profile),
+        Spans::new().choices(choices()).json(profile),
+        Spans::new()
+            .choices(choices())
+            .by(GroupBy::SpanOf("route".into()))
+            .json(profile),
         Statprof::new().choices(choices()).json(profile),
         Io::new().choices(choices()).json(profile),
         Syscalls::new().choices(choices()).json(profile),
@@ -191,6 +196,7 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
         GroupBy::ThreadTask,
         GroupBy::Label,
         GroupBy::LabelOf("run".into()),
+        GroupBy::Span,
     ] {
         let (tree, flat) = (tree.clone().group_by(by.clone()), flat.clone().group_by(by));
         all.push(tree.json(profile));
@@ -207,6 +213,7 @@ fn what_is_written_is_what_is_documented() {
     let nothing = Choices::command().filter(Filter::default().thread("nobody"));
     let mut reports = std::collections::BTreeSet::new();
     for profile in [
+        crate::spans::named(),
         python(),
         metered(),
         crowd(),
@@ -239,7 +246,7 @@ fn what_is_written_is_what_is_documented() {
             }
         }
     }
-    assert_eq!(reports.len(), 21, "{reports:?}");
+    assert_eq!(reports.len(), 22, "{reports:?}");
 }
 
 #[test]

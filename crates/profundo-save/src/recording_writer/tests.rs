@@ -70,6 +70,7 @@ fn sample(writer: &mut RecordingWriter, clock: u64) {
         task: 0,
         thread: 1,
         tid: 7,
+        span: 0,
     };
     let mut words = head.to_words().to_vec();
     words.push(JIT + 4);

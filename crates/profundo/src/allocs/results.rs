@@ -81,6 +81,7 @@ impl AllocResults {
                 size: allocation.size,
                 thread: who.thread,
                 task: who.task,
+                span: who.span,
                 stack,
                 domain: Domain::Native,
                 type_name: profile.strings.intern(&held.type_name),

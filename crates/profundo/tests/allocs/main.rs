@@ -11,6 +11,7 @@ mod julia;
 mod oracle;
 mod reports;
 mod sampled;
+mod spans;
 mod timing;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -14,6 +14,7 @@ mod peek;
 mod program;
 mod repeated;
 mod reports;
+mod spans;
 mod tasks;
 mod threads;
 mod walltime;

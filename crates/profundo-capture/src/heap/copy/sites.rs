@@ -54,6 +54,7 @@ pub fn sites(known: u32) -> Sites {
             task: 0,
             thread: 0,
             tid: 0,
+            span: 0,
         };
         words.extend(head.to_words());
         words.extend(addresses);

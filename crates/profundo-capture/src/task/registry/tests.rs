@@ -23,7 +23,7 @@ fn park_of(registry: &Registry, wanted: u64) -> Option<Arc<Park>> {
     let picked = (0..registry.living()).filter_map(|position| registry.pick(position));
     picked
         .filter_map(|picked| match picked {
-            Picked::Parked { number, park } if number == wanted => Some(park),
+            Picked::Parked { number, park, .. } if number == wanted => Some(park),
             _ => None,
         })
         .next()
@@ -97,11 +97,11 @@ fn tasks_that_park_at_one_place_share_its_stack() {
     let mut registry = Registry::default();
     for number in 0..1000 {
         add(&mut registry, number, "waits");
-        registry.park(number, &[1, 2, 3], End::Root);
+        registry.park(number, &[1, 2, 3], End::Root, 0);
     }
     assert_eq!((registry.parks.len(), registry.words), (1, 3));
     // It parks elsewhere, and ends there.
-    registry.park(7, &[4, 5], End::Broken);
+    registry.park(7, &[4, 5], End::Broken, 0);
     assert_eq!((registry.parks.len(), registry.words), (2, 5));
     let park = park_of(&registry, 7).expect("it parked");
     assert_eq!((&*park.stack, park.end), (&[4, 5][..], End::Broken));
@@ -123,7 +123,7 @@ fn stacks_of_parked_tasks_are_bounded() {
         add(&mut registry, number, "waits");
         let mut stack = deep.clone();
         stack[255] = number;
-        registry.park(number, &stack, End::Root);
+        registry.park(number, &stack, End::Root, 0);
     }
     assert!(registry.words <= MOST_WORDS + 1, "{}", registry.words);
     let first = park_of(&registry, 0).expect("it parked");
@@ -158,10 +158,10 @@ fn every_living_task_can_be_picked_whoever_ended_before() {
 fn a_task_that_moved_on_unseen_is_not_shown_where_it_parked_before() {
     let mut registry = Registry::default();
     let running = add(&mut registry, 1, "moves on");
-    registry.park(1, &[1, 2], End::Root);
+    registry.park(1, &[1, 2], End::Root, 0);
     park_of(&registry, 1).expect("it parked");
     running.is_kept_park_old.store(true, Ordering::Relaxed);
     assert!(park_of(&registry, 1).is_none());
-    registry.park(1, &[3], End::Root);
+    registry.park(1, &[3], End::Root, 0);
     assert_eq!(&*park_of(&registry, 1).expect("it parked").stack, &[3]);
 }

@@ -20,7 +20,7 @@ use flate2::{Compression, GzBuilder};
 use profundo_analysis::{has_allocations, heap_samples};
 use profundo_model::{
     Gil, Kind, Kinds, LocationId, LocationKind, Measure, ModuleId, Part, Profile, Sample,
-    SampleKind, State, TaskId, ThreadId,
+    SampleKind, SpanId, State, StringId, TaskId, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -109,6 +109,7 @@ struct Key {
     node: u32,
     thread: ThreadId,
     task: TaskId,
+    span: SpanId,
     kind: Kind,
     state: State,
     gil: Gil,
@@ -199,6 +200,7 @@ impl<W: Write> Writer<'_, W> {
                 node: self.view.node(sample.stack),
                 thread: sample.thread,
                 task: sample.task,
+                span: sample.span,
                 kind: kinds.kind(sample),
                 state: sample.state,
                 gil: sample.gil,
@@ -251,6 +253,7 @@ impl<W: Write> Writer<'_, W> {
             self.number_label("task_number", number);
             self.text_label("task", &owner::task(profile, key.task));
         }
+        self.span_labels(key.span);
         self.text_label("kind", &key.kind.name().to_ascii_lowercase());
         let state = match key.state {
             State::Sleeping => "sleeping",
@@ -266,6 +269,25 @@ impl<W: Write> Writer<'_, W> {
             _ => "",
         };
         self.text_label("gil", gil);
+    }
+
+    /// The names of all spans around a sample, the innermost first, and their attributes as
+    /// `span.KEY`; of a key that several have, the innermost value.
+    fn span_labels(&mut self, span: SpanId) {
+        let profile = self.view.profile;
+        let paths = &profile.spans.paths;
+        let mut keys: Vec<StringId> = Vec::new();
+        for id in paths.outwards(span) {
+            let path = paths.get(id);
+            self.text_label("span", profile.strings.get(path.name));
+            for &(key, value) in &path.attributes {
+                if !keys.contains(&key) {
+                    keys.push(key);
+                    let key = format!("span.{}", profile.strings.get(key));
+                    self.text_label(&key, profile.strings.get(value));
+                }
+            }
+        }
     }
 
     /// A label, unless it is empty.

@@ -1,8 +1,8 @@
 //! Rows of equal samples, added up by one thread.
 //!
-//! Samples of a thread, task, stack and state are one row, however far apart they are. Those in
-//! system calls and in waits are one only within a stretch of time, because the program's traffic
-//! is shared out to them by their times. The stretches become longer as rows become many.
+//! Samples of a thread, task, span, stack and state are one row, however far apart they are. Those
+//! in system calls and in waits are one only within a stretch of time, because the program's
+//! traffic is shared out to them by their times. The stretches become longer as rows become many.
 
 use profundo_analysis::Worth;
 use profundo_model::{Gathered, Many, Meta, Nanos, Sample, State, Taken, TaskId, ThreadId};
@@ -34,6 +34,7 @@ struct Context {
     thread: u32,
     task: u32,
     file: u32,
+    span: u32,
     /// The part of the recording, the state and the state of the lock.
     how: u32,
 }
@@ -119,6 +120,7 @@ impl Sums {
             thread: read.thread as u32,
             task: read.task as u32,
             file: read.file as u32,
+            span: read.span as u32,
             how: part << 5 | (read.state << 2 | read.gil) as u32,
         });
         let (stack, time) = (read.stack as u32, read.time);
@@ -270,6 +272,7 @@ impl Sums {
                 state: context.state(),
                 gil: GILS[(context.how & 3) as usize],
                 file: decoder.strings[context.file as usize],
+                span: decoder.spans[context.span as usize],
             }
         };
         let samples = rows.iter().map(sample).collect();

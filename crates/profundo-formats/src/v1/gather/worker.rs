@@ -22,6 +22,7 @@ pub(super) struct Limits {
     tasks: usize,
     stacks: usize,
     strings: usize,
+    spans: usize,
 }
 
 impl Limits {
@@ -31,6 +32,7 @@ impl Limits {
             tasks: decoder.profile.tasks.len(),
             stacks: decoder.stacks.len(),
             strings: decoder.strings.len(),
+            spans: decoder.spans.len(),
         }
     }
 }
@@ -191,10 +193,13 @@ fn run(
             tasks,
             stacks,
             strings,
+            spans,
         } = job.limits;
         let (tasks, stacks, strings) = (tasks as u64, stacks as u64, strings as u64);
+        let spans = spans as u64;
         each(&columns, threads, &mut last_seen, |row| {
             let is_known = row.task < tasks && row.stack < stacks && row.file < strings;
+            let is_known = is_known && row.span < spans;
             // The reader of single samples knows the problem.
             let odd = Damage::Number;
             if !is_known {

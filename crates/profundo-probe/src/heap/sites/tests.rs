@@ -35,6 +35,7 @@ fn head(frames: usize) -> SampleHead {
         task: 0,
         thread: 1,
         tid: 2,
+        span: 0,
     }
 }
 

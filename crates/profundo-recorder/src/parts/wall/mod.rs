@@ -483,6 +483,7 @@ fn emit(due: Vec<DueSpan>, core: &Core, sink: &mut Sink<'_>) {
             task: 0,
             thread: number().unwrap_or(0),
             tid,
+            span: 0,
         };
         match emission {
             Emission::At { place, .. } => {
@@ -541,6 +542,7 @@ mod tests {
             task: 0,
             thread: 1,
             tid: 7,
+            span: 0,
         };
         for mut words in [wait_words(WaitKind::Lock, "0x10"), Vec::new()] {
             words.extend(head.to_words());

@@ -199,6 +199,7 @@ mod tests {
             task: 0,
             thread: 1,
             tid: 1,
+            span: 0,
         };
         [&head.to_words()[..], frames].concat()
     }

@@ -172,6 +172,7 @@ impl Diff<'_> {
             By::Thread => "Thread",
             By::Process => "Program",
             By::Task => "Task",
+            By::Span => "Span",
             By::Kind => "Kind",
             By::Wait => "Wait",
             By::Io => "File",

@@ -302,6 +302,7 @@ pub(super) fn noun(by: By) -> &'static str {
         By::Thread => "thread",
         By::Process => "program",
         By::Task => "task",
+        By::Span => "span",
         By::Kind => "kind",
         By::Wait => "wait",
         By::Io => "file",
