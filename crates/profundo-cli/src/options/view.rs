@@ -262,7 +262,7 @@ pub struct ShapeOptions {
     /// Write instructions in Intel's syntax, with the target first (annotate)
     #[arg(long)]
     pub intel: bool,
-    /// Group by thread, process, task, command, label or span
+    /// Group by thread, process, task, label, span, ...
     ///
     /// By none, thread, task, process, command, label, label:KEY, span, span:KEY, or thread,task or
     /// task,thread (tree, flat, functions); by span or span:KEY (spans); by command (summary); by
