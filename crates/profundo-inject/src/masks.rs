@@ -1,6 +1,8 @@
 //! The masks of signals of a program's threads, which the command changes for the agent while it
 //! holds them, one after the other.
 
+use std::time::{Duration, Instant};
+
 use profundo_linux::proc;
 use profundo_probe::shared::MaskChange;
 use profundo_process::reading::Stopper;
@@ -14,10 +16,17 @@ const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
 /// Changes masks. A thread that has ended, or has changed its mask meanwhile, is left alone; so is
 /// one in a call that would fail if it was held.
 pub(super) fn change(pid: u32, changes: &[MaskChange]) {
+    /// The time that a thread gets to come out of such a call.
+    const LONGEST: Duration = Duration::from_millis(100);
+    const PAUSE: Duration = Duration::from_millis(1);
     let mut stopper = Stopper::default();
     stopper.has_some_patience = true;
     for change in changes {
         let tid = change.tid;
+        let began = Instant::now();
+        while waits_in_vain(pid, tid) && began.elapsed() < LONGEST {
+            std::thread::sleep(PAUSE);
+        }
         if !proc::has_thread(pid, tid) || waits_in_vain(pid, tid) {
             continue;
         }

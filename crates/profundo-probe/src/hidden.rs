@@ -42,9 +42,17 @@ pub fn hidden() -> u64 {
     HIDDEN.load(Ordering::Relaxed)
 }
 
-/// Hides these from now on.
+/// The signals that a program used already when the agent came.
+static USED: AtomicU64 = AtomicU64::new(0);
+
+/// Notes the signals that the program uses already: they are never hidden.
+pub fn note_used(signals: u64) {
+    USED.store(signals, Ordering::Relaxed);
+}
+
+/// Hides these from now on, but for those that the program used already.
 pub fn hide(signals: u64) {
-    HIDDEN.fetch_or(signals, Ordering::Relaxed);
+    HIDDEN.fetch_or(signals & !USED.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// Hides these no longer. Returns those of them that were hidden.

@@ -171,3 +171,33 @@ fn a_native_program_is_told_that_only_python_counts() {
     );
     assert!(said.contains("No exceptions were counted."), "{said}");
 }
+
+/// A shell before, between and after: it has no interpreter, and its children begin as forks.
+#[test]
+fn exceptions_are_counted_below_a_shell() {
+    const SCRIPT: &str = r#"true; "$0" "$1" exit; first=$?
+"$0" "$1" exit | cat >&2; (exit 5); echo "$first $?""#;
+    for version in pythons_for("exceptions.py below a shell") {
+        let _alone = alone();
+        let file = source("exceptions.py");
+        let recording = scratch().join("exceptions.shell.profundo");
+        let words = ["sh".as_ref(), "-c".as_ref(), SCRIPT.as_ref()];
+        let words = words.into_iter().chain([version.path.as_path(), &file]);
+        let words: Vec<&Path> = words.collect();
+        let plain = run(Command::new(words[0]).args(&words[1..]));
+        let mut command = Command::new(profundo());
+        command.args(["trace", "--exceptions", "--limit", "1", "-o"]);
+        let output = run(command.arg(&recording).arg("--").args(&words));
+        assert_eq!(
+            (output.status, &output.stdout),
+            (plain.status, &plain.stdout)
+        );
+        let expected = marked(&file, "exit");
+        let twice: BTreeMap<Row, u64> = (expected.into_iter())
+            .map(|(row, count)| (row, 2 * count))
+            .collect();
+        let counted = counted(&report(&recording, "exceptions"), "exceptions.py");
+        let differences = differences(&twice, &counted);
+        assert!(differences.is_empty(), "{version:?}: {differences:#?}");
+    }
+}

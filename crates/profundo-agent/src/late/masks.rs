@@ -10,16 +10,14 @@ use profundo_probe::shared::{MaskChange, MaskChanges};
 
 use super::running::{self, Running, hexadecimal, with_file};
 use crate::session::join;
-use crate::signals::sent;
 
 /// The bits of our signals.
 fn ours() -> u64 {
     ALL.into_iter().fold(0, |bits, signal| bits | bit(signal))
 }
 
-/// Gives the signals to the program that it uses itself. The handlers are installed, and no clock
-/// sends a signal yet.
-pub fn leave_used() {
+/// Notes the signals that the program uses itself, before our handlers are installed.
+pub fn note_used() {
     let mut used = 0;
     running::each(|thread| {
         if !hidden::is_full(thread.blocked) {
@@ -31,8 +29,7 @@ pub fn leave_used() {
             used |= mask;
         }
     });
-    hidden::reveal(used & ours());
-    sent::choose();
+    hidden::note_used(used & ours());
 }
 
 /// Notes the masks of threads that block nearly all signals: ours are to be let in.

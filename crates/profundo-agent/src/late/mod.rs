@@ -139,8 +139,8 @@ fn enter(directory: &[u8], agent: &[u8], masks: &MaskChanges) -> Result<(), c_in
     sent::begin_anew();
     // Before our handlers: from here on the program's calls about them are ours to answer.
     slots::take();
+    masks::note_used();
     lifecycle::begin(control, home, false);
-    masks::leave_used();
     deferred::await_answer_later();
     hello::introduce(home, start_kind::LATE, |home| {
         running::each(|thread| {

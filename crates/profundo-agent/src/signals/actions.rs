@@ -35,7 +35,10 @@ pub fn install() {
                 if sigaction(signal, ptr::null(), &mut before) != 0 {
                     continue;
                 }
-                urgent::believe(signal, Action::from_libc(&before));
+                // Ours may have stayed when the agent left.
+                if !is_our_handler(&before) {
+                    urgent::believe(signal, Action::from_libc(&before));
+                }
                 let ours = urgent::believed(signal).installed(signal);
                 if sigaction(signal, &ours, ptr::null_mut()) == 0 {
                     hidden::hide(bit(signal));

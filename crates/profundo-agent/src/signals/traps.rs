@@ -34,8 +34,10 @@ pub fn install() {
     unsafe {
         let mut before: libc::sigaction = zeroed();
         let asked = sigaction(libc::SIGTRAP, ptr::null(), &mut before);
+        // Ours may have stayed when the agent left.
+        let is_ours = profundo_probe::traps::is_ours(&before);
         if asked == 0
-            && before.sa_sigaction == libc::SIG_DFL
+            && (before.sa_sigaction == libc::SIG_DFL || is_ours)
             && sigaction(
                 libc::SIGTRAP,
                 &Action::DEFAULT.installed(libc::SIGTRAP),

@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
 use libc::{siginfo_t, timespec};
-use profundo_probe::hidden::{ALL, ASKED, bit};
+use profundo_probe::hidden::{self, ALL, ASKED, bit};
 use profundo_probe::{sys, urgent};
 
 use crate::late::running;
@@ -27,20 +27,23 @@ pub unsafe fn is_clock(signal: c_int, info: *const siginfo_t) -> bool {
 }
 
 /// Waits until no signal of ours is on its way to a thread that lets it in, for a moment at most.
-/// Takes back those of the calling thread. Returns those that wait for a thread which blocks them.
+/// Takes back those of the calling thread. Returns those that wait for a thread which blocks them,
+/// and those that a thread lets in although the program believes that they are blocked: without our
+/// handlers, they would have their default action.
 pub fn await_arrival() -> u64 {
     const LONGEST: u64 = 50_000_000;
     ASKED.into_iter().for_each(take_back);
     let ours = ALL.into_iter().fold(0, |bits, signal| bits | bit(signal));
     let until = process::time(libc::CLOCK_MONOTONIC) + LONGEST;
     loop {
-        let (mut pending, mut blocked) = (0, 0);
+        let (mut pending, mut blocked, mut open) = (0, 0, 0);
         running::each(|thread| {
             pending |= thread.pending & ours;
             blocked |= thread.pending & thread.blocked & ours;
+            open |= hidden::shown(thread.blocked) & !thread.blocked & ours;
         });
         if pending == blocked || process::time(libc::CLOCK_MONOTONIC) > until {
-            return pending;
+            return pending | open;
         }
         // SAFETY: takes nothing.
         unsafe { sys::call(libc::SYS_sched_yield, [0; 6]) };
