@@ -107,7 +107,7 @@ fn is_traced(pid: &str) -> bool {
 }
 
 /// The callers of each of the target's functions.
-pub fn callers() -> std::collections::BTreeMap<String, Vec<String>> {
+fn callers() -> std::collections::BTreeMap<String, Vec<String>> {
     let known = [
         ("calls_work", "main"),
         ("calls_packs", "main"),

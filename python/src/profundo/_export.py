@@ -44,6 +44,7 @@ ENDINGS: Dict[str, str] = {
     "square.svg": "square",
     "dot": "dot",
     "gv": "dot",
+    "trace.json": "chrome",
 }
 
 #: The format of recordings themselves.

@@ -2,7 +2,7 @@
 //! a.profundo`.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
@@ -113,6 +113,7 @@ impl Report {
         if what.is_none()
             && let Some(word) = file
             && !is_meant_as_file(word)
+            && !Path::new(word).exists()
             && is_like_a_report(word)
         {
             return Err(no_report(word));

@@ -42,12 +42,11 @@ pub fn report(options: &Report) -> Result<ExitCode> {
     let mut shape = shape.with_code(&mut profile)?;
     shape.filter = transform(&mut profile, &shape.filter);
     shape.print(&profile, &recording, Stream::Out)?;
-    Ok(
-        match shape.finds(&profile) && passes(profile, &shape.filter) {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::from(crate::NOTHING),
-        },
-    )
+    let is_found = !has_any(&profile) || shape.finds(&profile);
+    Ok(match is_found && passes(profile, &shape.filter) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(crate::NOTHING),
+    })
 }
 
 /// Why a report cannot be by this label, if no recording has it.
@@ -97,17 +96,19 @@ fn unknown_attribute(profile: &Profile, by: Option<&GroupBy>) -> Option<String> 
 
 /// True if anything passes the filter, or there was nothing to begin with.
 fn passes(mut profile: Profile, filter: &Filter) -> bool {
-    let has_any = |profile: &Profile| {
-        !profile.samples.is_empty()
-            || !profile.traced.is_empty()
-            || !profile.spans.is_empty()
-            || has_allocations(profile)
-    };
     if *filter == Filter::default() || !has_any(&profile) {
         return true;
     }
     keep_only(&mut profile, filter);
     has_any(&profile)
+}
+
+/// True if anything was recorded, or has passed a filter.
+fn has_any(profile: &Profile) -> bool {
+    !profile.samples.is_empty()
+        || !profile.traced.is_empty()
+        || !profile.spans.is_empty()
+        || has_allocations(profile)
 }
 
 /// The stream of a report for which no file is named.

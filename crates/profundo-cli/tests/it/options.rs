@@ -214,11 +214,9 @@ fn filters_are_the_same_everywhere() {
         "{outcome:#?}"
     );
     let outcome = folder.run(&["report", "made.profundo", "callers", "nothing_like_it"]);
+    assert_eq!(outcome.code, Some(4), "{outcome:#?}");
     assert!(
-        outcome
-            .succeeded()
-            .out
-            .contains("is called “nothing_like_it”"),
+        outcome.out.contains("is called “nothing_like_it”"),
         "{outcome:#?}"
     );
 }

@@ -18,7 +18,7 @@ use profundo_recorder::{Options, Recorder};
 use profundo_testing::wait_until;
 use profundo_unwind::{Module, Modules};
 use profundo_wire::recording::HowEnded;
-use profundo_wire::{End, Gil, PythonEnd, SampleHead, State};
+use profundo_wire::{End, Gil, PythonEnd, SAMPLE_HEAD_WORDS, SampleHead, State};
 
 use crate::launch::{Recorded, Scratch, run_with};
 
@@ -232,7 +232,8 @@ fn write_samples(ring: &Ring, count: u64) {
             // SAFETY: the chunk is ours, and has room for it.
             unsafe { words.cast::<u64>().cast_mut().add(at + offset).write(word) };
         }
-        claims.release(claim, used + 6, 1);
+        let written = SAMPLE_HEAD_WORDS as u32 + 1;
+        claims.release(claim, used + written, 1);
         ring.header.counters.taken.fetch_add(1, Ordering::Relaxed);
         ring.header.counters.handled.fetch_add(1, Ordering::Relaxed);
         std::thread::sleep(Duration::from_micros(100));
