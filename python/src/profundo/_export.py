@@ -16,6 +16,7 @@ FORMATS: Dict[str, Tuple[str, ...]] = {
     "pstats": ("export", "--to=pstats"),
     "callgrind": ("export", "--to=callgrind"),
     "lprof": ("export", "--to=lprof"),
+    "chrome": ("export", "--to=chrome"),
     "flame": ("flame",),
     "heatmap": ("heatmap",),
     "graph": ("graph",),
