@@ -108,7 +108,7 @@ fn done(answer: isize) -> Result<(), i32> {
 }
 
 /// Opens a file while `f` runs. The error is the system's.
-fn with_file<T>(path: &CStr, flags: i32, f: impl FnOnce(usize) -> T) -> Result<T, i32> {
+pub fn with_file<T>(path: &CStr, flags: i32, f: impl FnOnce(usize) -> T) -> Result<T, i32> {
     const PRIVATE: usize = 0o600;
     let flags = flags | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the path ends in a NUL.

@@ -84,17 +84,6 @@ struct Leaving {
     pending: u64,
 }
 
-impl Leaving {
-    /// Waits until the signals that were sent have arrived. A program that restricts its system
-    /// calls is left at once.
-    fn note_pending(&mut self) -> u64 {
-        if symbols::is_late() {
-            self.pending = waiting::await_arrival();
-        }
-        self.pending
-    }
-}
-
 impl Part {
     const NOTHING: Self = Self {
         begin: None,
@@ -159,7 +148,11 @@ static PARTS: [Part; 17] = [
     // Timers, and the command's clocks.
     Part {
         before_leaving: Some(|leaving| {
-            leaving.are_clocks_stopped = claims::send_nothing(leaving.home)
+            leaving.are_clocks_stopped = claims::send_nothing(leaving.home);
+            // A program that restricts its system calls is left at once.
+            if symbols::is_late() {
+                leaving.pending = waiting::await_arrival();
+            }
         }),
         end_thread: Some(|home| {
             if let Some(home) = home {
@@ -171,7 +164,7 @@ static PARTS: [Part; 17] = [
     // SIGTRAP.
     Part {
         begin: Some(|_| traps::install()),
-        before_leaving: Some(|leaving| traps::leave(|| leaving.note_pending())),
+        before_leaving: Some(|leaving| traps::leave(leaving.pending)),
         ..Part::NOTHING
     },
     // Unwind tables.

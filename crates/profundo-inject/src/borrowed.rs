@@ -18,7 +18,7 @@ use profundo_process::reading::{Held, Registers, Stop};
 
 use super::frame;
 use super::held_signals::HeldSignals;
-use super::ptrace::request;
+use super::ptrace::{PTRACE_GETSIGMASK, request};
 use super::safe_point::{Instructions, SYSCALL};
 
 /// The longest time of a call. It may wait for a lock of another thread.
@@ -29,8 +29,6 @@ const STATE_BYTES: usize = 32 << 10;
 
 /// Linux's number of the extended state.
 const NT_X86_XSTATE: usize = 0x202;
-
-const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
 
 /// The call number of a thread that is not in a system call.
 const NO_CALL: u64 = u64::MAX;

@@ -7,11 +7,8 @@ use profundo_linux::proc;
 use profundo_probe::shared::MaskChange;
 use profundo_process::reading::Stopper;
 
-use super::ptrace::request;
+use super::ptrace::{PTRACE_GETSIGMASK, PTRACE_SETSIGMASK, request};
 use super::steps::waits_in_vain;
-
-const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
-const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
 
 /// Changes masks. A thread that has ended, or has changed its mask meanwhile, is left alone; so is
 /// one in a call that would fail if it was held.

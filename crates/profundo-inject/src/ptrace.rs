@@ -2,6 +2,11 @@
 
 use std::io;
 
+/// Reads a thread's mask of signals.
+pub(super) const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
+/// Sets a thread's mask of signals.
+pub(super) const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
+
 /// Makes a request of `ptrace`.
 pub(super) fn request(
     tid: i32,

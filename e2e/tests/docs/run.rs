@@ -80,8 +80,7 @@ impl Folder {
         Ok(Printed { code, text })
     }
 
-    /// A command in the folder, with the environment of a user who has the newest Python and no
-    /// settings, who has installed the package.
+    /// A command in the folder. The user has the newest Python, the package, and no settings.
     fn command(&self, program: &str) -> Command {
         let python = pythons()
             .iter()

@@ -154,13 +154,13 @@ fn enter(directory: &[u8], agent: &[u8], masks: &MaskChanges) -> Result<(), c_in
 
 /// A ring, and the memory of the agent, which an earlier session may have left.
 fn take_home(control: &'static Control) -> Result<Home, c_int> {
+    let patience = session::patience_for_ring(control, hello::PATIENCE_FOR_RING);
+    let ring = session::take_ring(control, patience).ok_or(libc::EAGAIN)?;
     let known = home();
     let reserved = match known {
         Some(_) => None,
         None => Some(home::reserve().ok_or(libc::ENOMEM)?),
     };
-    let patience = session::patience_for_ring(control, hello::PATIENCE_FOR_RING);
-    let ring = session::take_ring(control, patience).ok_or(libc::EAGAIN)?;
     if let Some(memory) = reserved {
         // SAFETY: the memory was reserved, and the ring is mapped for ever.
         unsafe { home::settle(memory, ring.memory) };

@@ -4,6 +4,7 @@ use core::ffi::CStr;
 
 use profundo_probe::sys;
 
+use crate::files;
 use crate::session::join;
 
 /// A thread that runs.
@@ -138,20 +139,9 @@ fn number(digits: &[u8]) -> Option<u32> {
     (!digits.is_empty()).then_some(number)
 }
 
-/// Opens a file while `f` runs.
+/// Opens a file for reading while `f` runs.
 pub fn with_file<T>(path: &CStr, f: impl FnOnce(usize) -> Option<T>) -> Option<T> {
-    // SAFETY: the path ends in a NUL.
-    let file = unsafe {
-        let here = libc::AT_FDCWD as usize;
-        let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-        let path = path.as_ptr() as usize;
-        sys::call(libc::SYS_openat, [here, path, flags, 0, 0, 0])
-    };
-    let file = usize::try_from(file).ok()?;
-    let result = f(file);
-    // SAFETY: the descriptor is ours.
-    unsafe { sys::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) };
-    result
+    files::with_file(path, libc::O_RDONLY, f).ok().flatten()
 }
 
 /// Reads where a link leads. Returns the number of bytes.

@@ -79,7 +79,10 @@ pub fn exchange(signal: c_int, new: Option<Action>) -> Action {
             if let Some(new) = new {
                 set(signal, new.to_libc());
             }
-            return before.map_or(Action::DEFAULT, |before| Action::from_libc(&before));
+            return match before.filter(|before| !is_our_handler(before)) {
+                Some(before) => Action::from_libc(&before),
+                None => urgent::believed(signal),
+            };
         }
         let before = urgent::believed(signal);
         if let Some(new) = new {

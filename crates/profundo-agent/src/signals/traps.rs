@@ -98,12 +98,11 @@ pub fn before_trace() {
 /// clock that still runs is ignored, if the program has no handler.
 ///
 /// `pending`: the signals of ours that wait for a thread which blocks them. Its handler stays then.
-pub fn leave(pending: impl FnOnce() -> u64) {
+pub fn leave(pending: u64) {
     if !is_lent() {
         return;
     }
     let is_sure = give_up();
-    let pending = pending();
     actions::alone(|| {
         INSTALLED.store(false, Ordering::Relaxed);
         let mut action = urgent::believed(libc::SIGTRAP);
