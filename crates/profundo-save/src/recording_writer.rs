@@ -230,7 +230,7 @@ impl RecordingWriter {
         if updates {
             self.updated = now;
         }
-        let Some(stream) = &mut self.stream else {
+        if self.stream.is_none() {
             // They are not needed any more.
             let profile = self.ingest.profile_mut();
             profile.samples.clear();
@@ -244,13 +244,28 @@ impl RecordingWriter {
             profile.heap.moments.clear();
             profile.heap.gauges.clear();
             return false;
-        };
+        }
         if !flushes {
             return true;
         }
+        self.write(updates);
+        self.stream.is_some()
+    }
+
+    /// Writes all that is ready now, so that a reader of the file has it.
+    pub fn flush(&mut self) {
+        let now = Instant::now();
+        (self.flushed, self.updated) = (now, now);
+        self.write(true);
+    }
+
+    fn write(&mut self, updates: bool) {
         if updates {
             self.ingest.name_generated();
         }
+        let Some(stream) = &mut self.stream else {
+            return;
+        };
         let profile = self.ingest.profile_mut();
         stack_weights::add_samples(&mut self.weights, profile);
         let written = stream.flush(profile).and_then(|()| match updates {
@@ -261,7 +276,6 @@ impl RecordingWriter {
             self.failure = Some(error);
             self.stream = None;
         }
-        self.stream.is_some()
     }
 
     /// Adds names and source lines and ends the file.
