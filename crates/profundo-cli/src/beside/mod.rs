@@ -75,7 +75,7 @@ fn record(pid: u32, output: &Path, options: &Beside, program: &mut Program) -> R
         recording.writer.discard();
         return Err(why);
     }
-    let is_wanted = recording.run();
+    let is_wanted = recording.run(options);
     recording.finish(options, is_wanted.then_some(output));
     if !is_wanted && options.temporary {
         // Nobody will look for it.
@@ -108,12 +108,12 @@ impl Recording<'_> {
     }
 
     /// Has turns until the program has said a word, or for as long as it has for that.
-    fn await_word(&mut self, is_it: impl Fn(Said) -> bool) -> Option<Said> {
+    fn await_word(&mut self, is_it: impl Fn(&Said) -> bool) -> Option<Said> {
         let began = Instant::now();
         while began.elapsed() < PATIENCE && !self.program.has_hung_up() {
             self.turn();
             while let Some(said) = self.program.next() {
-                if is_it(said) {
+                if is_it(&said) {
                     return Some(said);
                 }
             }
@@ -123,14 +123,15 @@ impl Recording<'_> {
 
     /// Records until the program wants the end, or has ended together with its children. True if it
     /// wants the recording.
-    fn run(&mut self) -> bool {
+    fn run(&mut self, options: &Beside) -> bool {
         while self.recorder.has_programs() {
             self.turn();
             while let Some(said) = self.program.next() {
                 match said {
                     Said::Pause => self.recorder.set_paused(true),
                     Said::Resume => self.recorder.set_paused(false),
-                    Said::Flush => self.flush(),
+                    Said::Clear => self.clear(),
+                    Said::Snapshot(path) => self.snapshot(&path, options),
                     Said::End => {
                         self.leave();
                         return true;
@@ -150,8 +151,15 @@ impl Recording<'_> {
         writer.turn();
     }
 
-    /// Writes all that is known into the file, and says so.
-    fn flush(&mut self) {
+    fn clear(&mut self) {
+        let Self {
+            recorder, writer, ..
+        } = self;
+        recorder.clear(&mut |event| writer.event(event));
+    }
+
+    /// Writes a recording of all so far, and says so.
+    fn snapshot(&mut self, path: &Path, options: &Beside) {
         let Self {
             recorder, writer, ..
         } = self;
@@ -159,9 +167,12 @@ impl Recording<'_> {
         for _ in 0..2 {
             recorder.turn_now(&mut |event| writer.event(event));
         }
-        writer.flush();
-        // The program may have ended meanwhile.
-        let _ = self.program.say("flushed");
+        let written = writer.snapshot(path, &recorder.so_far(), !options.no_source);
+        match written {
+            // The program may have ended meanwhile.
+            Ok(()) => _ = self.program.say("written"),
+            Err(why) => self.program.refuse(&stderr::chain(why.as_ref())),
+        }
     }
 
     /// Has the agents leave: the program's by itself, those of its children by our doing.
@@ -172,7 +183,7 @@ impl Recording<'_> {
         recorder.turn_now(&mut |event| writer.event(event));
         recorder.release_agents();
         if self.program.say("leave").is_ok() {
-            self.await_word(|said| said == Said::Left);
+            self.await_word(|said| *said == Said::Left);
         }
     }
 

@@ -6,7 +6,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread::JoinHandle;
 
@@ -17,7 +17,7 @@ use profundo_recorder::WakeHandle;
 const SOCKET: i32 = 3;
 
 /// What the program says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
     /// The agent has entered, or an error number of the system says why not.
     Entered(i32),
@@ -25,8 +25,10 @@ pub enum Said {
     Pause,
     /// Samples again.
     Resume,
-    /// What is recorded so far is to be in the file.
-    Flush,
+    /// What was recorded so far is to be forgotten.
+    Clear,
+    /// A whole recording of all so far is to be in this file.
+    Snapshot(PathBuf),
     /// The recording is to end.
     End,
     /// The agent has left.
@@ -40,7 +42,8 @@ impl Said {
             "entered" => Self::Entered(rest.parse().ok()?),
             "pause" => Self::Pause,
             "resume" => Self::Resume,
-            "flush" => Self::Flush,
+            "clear" => Self::Clear,
+            "snapshot" if !rest.is_empty() => Self::Snapshot(rest.into()),
             "end" => Self::End,
             "left" => Self::Left,
             _ => return None,
@@ -171,7 +174,7 @@ mod tests {
     #[test]
     fn words_and_their_numbers() {
         assert_eq!(Said::of("entered\t-11"), Some(Said::Entered(-11)));
-        assert_eq!(Said::of("flush"), Some(Said::Flush));
+        assert_eq!(Said::of("clear"), Some(Said::Clear));
         assert_eq!(Said::of("entered"), None);
         assert_eq!(Said::of("else\t1"), None);
     }
