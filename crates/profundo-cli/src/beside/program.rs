@@ -31,6 +31,8 @@ pub enum Said {
     Snapshot(PathBuf),
     /// The recording is to end.
     End,
+    /// The recording is to end, and goes.
+    Drop,
     /// The agent has left.
     Left,
 }
@@ -45,6 +47,7 @@ impl Said {
             "clear" => Self::Clear,
             "snapshot" if !rest.is_empty() => Self::Snapshot(rest.into()),
             "end" => Self::End,
+            "drop" => Self::Drop,
             "left" => Self::Left,
             _ => return None,
         })

@@ -228,23 +228,30 @@ class _Recorder:
 
     def end(self) -> None:
         """End the recording, and wait until its file is whole."""
+        self._end("end")
+
+    def drop(self) -> None:
+        """End the recording, whose file goes."""
         try:
-            self.say("end")
+            self._end("drop")
+        except Error:
+            # What is not wanted need not be whole.
+            pass
+
+    def close(self) -> None:
+        """Talk no more."""
+        self._socket.close()
+
+    def _end(self, word: str) -> None:
+        try:
+            self.say(word)
             self.expect("leave")
             self._part()
             self.say("left")
             self.expect("done")
         finally:
-            self.drop()
-
-    def drop(self) -> None:
-        """Have the recorder end. Its file goes, unless it is whole."""
-        self.close()
-        self._part()
-
-    def close(self) -> None:
-        """Talk no more."""
-        self._socket.close()
+            self.close()
+            self._part()
 
     def _part(self) -> None:
         if self._has_joined:
