@@ -9,15 +9,20 @@ is wanted. The next one follows at once, and their recordings are put together.
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import time
-from typing import List, Optional
 
 from .. import _binary, _command
 from .._error import Error
 from .._profile import Kept
-from .options import Options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import List, Optional
+
+    from .options import Options
+
+#: Whether pausing takes so long that the sampler goes on between regions.
+IS_SLOW = True
 
 #: What the command says once it records.
 _RECORDING = b"recording process"
@@ -115,6 +120,8 @@ class Session:
     # Inner parts: one process of the command after another.
 
     def _begin(self) -> None:
+        import subprocess
+
         self._number += 1
         path = self._kept.file(f"part-{self._number}.profundo")
         words = ["attach", str(os.getpid()), "--inside", "--no-config", "--output=" + path]
@@ -147,6 +154,8 @@ class Session:
     def _end(self) -> None:
         if os.getpid() != self._owner:
             raise Error("this process was forked: what it does is in the recording of its parent")
+        import signal
+
         self._process.send_signal(signal.SIGINT)
         _, said = self._process.communicate()
         if os.path.exists(self._path):
@@ -168,4 +177,3 @@ class Session:
 
     def _control(self, request: str) -> None:
         _command.run(["ctl", self._owner, request])
-
