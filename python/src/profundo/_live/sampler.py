@@ -79,7 +79,7 @@ class Sampler:
             except Error as error:
                 return error
             self._open += 1
-            if self._open == 1 and not self._is_paused and not session.IS_SLOW:
+            if self._open == 1 and not self._is_paused:
                 self._ask("resume")
             return None
 
@@ -87,7 +87,7 @@ class Sampler:
         """A region has been left that was entered without an error."""
         with self._lock:
             self._open -= 1
-            if self._open == 0 and not self._is_paused and not session.IS_SLOW:
+            if self._open == 0 and not self._is_paused:
                 self._ask("pause")
 
     def expect(self, region: Region) -> None:
