@@ -37,14 +37,16 @@ def begin(options: Options) -> Session:
 
 def outer() -> Optional[str]:
     """What records this process already, in a few words; ``None`` where nothing does."""
-    if "PROFUNDO_SESSION" not in os.environ:
-        return None
     try:
         with open("/proc/self/maps", "rb") as maps:
-            if b"/libprofundo-agent-" in maps.read():
-                return "another profundo"
+            mapped = maps.read()
     except OSError:
-        pass
+        return None
+    # An agent that has left keeps its library, and nothing of a session.
+    if b"/libprofundo-agent-" in mapped and any(
+        line.endswith(b"/control") and b"/profundo-" in line for line in mapped.split(b"\n")
+    ):
+        return "another profundo"
     return None
 
 
