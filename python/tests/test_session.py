@@ -121,6 +121,19 @@ print(any(row.function == "below" for row in whole.functions))
         )
         self.assert_ended(done, "True 7\nTrue\n")
 
+    def test_a_look_at_the_recording_is_not_in_it(self):
+        done = self.run_program(
+            """
+work(0.1)
+first, last = _profile.Kept(), _profile.Kept()
+print(len(_profile.load(live.snapshot(first)).functions) > 0)
+work(0.1)
+whole = _profile.load(live.stop(last))
+print("1 process " in whole.report("summary"))
+"""
+        )
+        self.assert_ended(done, "True\nTrue\n")
+
     def test_no_wait_and_no_signal_tells_of_the_recorder(self):
         done = self.run_program(
             """

@@ -5,6 +5,7 @@
 //! has to say goes to the program.
 
 mod program;
+mod reader;
 
 use std::fs;
 use std::io::{self, Write};
@@ -148,6 +149,7 @@ impl Recording<'_> {
                     Said::Resume => self.recorder.set_paused(false),
                     Said::Clear => self.clear(),
                     Said::Snapshot(path) => self.snapshot(&path, options),
+                    Said::Run(reader) => self.program.run(reader),
                     Said::End => {
                         self.leave();
                         return End::Wanted;
