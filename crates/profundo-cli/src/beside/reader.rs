@@ -1,5 +1,5 @@
-//! Another command of ours that the program wants to have run, such as a report. It is a child of the
-//! recorder, so that it is neither a child of the program nor a part of its recording.
+//! Another command of ours that the program wants to have run, such as a report. It is a child of
+//! the recorder, so that it is neither a child of the program nor a part of its recording.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -32,8 +32,8 @@ impl Reader {
         })
     }
 
-    /// Runs it to its end. Returns its exit code, or the number of the signal that has killed it, as
-    /// a negative number.
+    /// Runs it to its end. Returns its exit code, or the number of the signal that has killed it,
+    /// as a negative number.
     pub fn run(&self) -> io::Result<i32> {
         let status = Command::new(std::env::current_exe()?)
             .args(&self.words)
