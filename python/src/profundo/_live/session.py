@@ -225,11 +225,12 @@ class _Recorder:
         self._rest = b""
         # Who waits for an answer has it.
         self._answers = RLock()
+        self._process = 0
         self._has_joined = False
         try:
             self._socket.settimeout(_PATIENCE)
             try:
-                agent.start(words, theirs.fileno())
+                self._process = agent.start(words, theirs.fileno())
             finally:
                 theirs.close()
             directory, preload = self.expect("come")
@@ -302,6 +303,18 @@ class _Recorder:
             finally:
                 self.close()
                 self._part()
+                self._reap()
+
+    def _reap(self) -> None:
+        """Reap the recorder where this process has adopted it, as process 1 of a container does."""
+        try:
+            with open(f"/proc/{self._process}/stat", "rb") as file:
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+            if parent == os.getpid():
+                os.waitpid(self._process, 0)
+        except (OSError, ValueError, IndexError):
+            # It has ended, and another process has reaped it.
+            pass
 
     def _part(self) -> None:
         if self._has_joined:
