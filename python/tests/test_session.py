@@ -155,6 +155,25 @@ print(seen, repr(children))
         )
         self.assert_ended(done, "[] ''\n")
 
+    def test_a_program_that_adopts_orphans_has_no_child_afterwards(self):
+        done = self.run_program(
+            """
+import ctypes
+live.drop()
+PR_SET_CHILD_SUBREAPER = 36
+ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+live = session.begin(Options())
+work(0.05)
+kept = _profile.Kept()
+live.stop(kept)
+try:
+    print(os.waitpid(-1, os.WNOHANG))
+except ChildProcessError:
+    print("no child")
+"""
+        )
+        self.assert_ended(done, "no child\n")
+
     def test_nothing_grows_and_nothing_stays(self):
         done = self.run_program(
             """
@@ -200,11 +219,7 @@ print(after_three if after_all != after_three else "", after_all if after_all !=
             """
 import signal
 from profundo import Error
-recorder = next(
-    int(pid) for pid in os.listdir("/proc")
-    if pid.isdigit() and b"--pid=%d\\0" % os.getpid() in open(f"/proc/{pid}/cmdline", "rb").read()
-)
-os.kill(recorder, signal.SIGKILL)
+os.kill(live._recorder._process, signal.SIGKILL)
 work(0.05)
 try:
     live.stop(_profile.Kept())
