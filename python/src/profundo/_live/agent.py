@@ -15,7 +15,7 @@ from .._error import Error
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
-    from typing import List, Optional
+    from typing import Any, List, Optional
 
 #: The library of an installed package, beside the package's modules.
 _LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "_agent", "libprofundo-agent.so")
@@ -68,6 +68,22 @@ def join(directory: bytes, agent: bytes) -> int:
 def part() -> None:
     """Leave the session."""
     _library().profundo_part_1()
+
+
+def loaded() -> Optional[ctypes.CDLL]:
+    """The library, if it is loaded."""
+    return _loaded
+
+
+def module(initializer: str) -> Any:
+    """The extension module that the library also is, made by this function of its."""
+    import ctypes
+
+    library = ctypes.PyDLL(_NAME, handle=_library()._handle)
+    function = getattr(library, initializer)
+    function.restype = ctypes.py_object
+    function.argtypes = []
+    return function()
 
 
 def _library() -> ctypes.CDLL:
