@@ -50,7 +50,7 @@ pub(super) fn write_head(
     }
     let mut parts = Vec::new();
     let wall = profile.meta.duration.0;
-    let part = part_of(choices, wall);
+    let part = part_of(choices, profile);
     if wall > 0 {
         parts.push(match part {
             Some(part) => format!("{} of {} wall", duration(part), duration(wall)),
@@ -112,11 +112,14 @@ pub(super) fn write_head(
 }
 
 /// The length of the stretch of time that a filter lets through.
-fn part_of(choices: &Choices, wall: u64) -> Option<u64> {
+fn part_of(choices: &Choices, profile: &Profile) -> Option<u64> {
     let filter = &choices.filter;
     (filter.from.is_some() || filter.to.is_some()).then(|| {
+        // The duration is without pauses.
+        let last = profile.samples.iter().map(|sample| sample.time.0).max();
+        let end = last.unwrap_or(0).max(profile.meta.duration.0);
         let from = filter.from.map_or(0, |from| from.0);
-        let to = filter.to.map_or(wall, |to| to.0.min(wall));
+        let to = filter.to.map_or(end, |to| to.0.min(end));
         to.saturating_sub(from)
     })
 }
