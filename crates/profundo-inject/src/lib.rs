@@ -16,6 +16,7 @@ mod held_signals;
 mod library;
 mod masks;
 mod native;
+mod parts;
 mod program;
 mod ptrace;
 mod refused;

@@ -12,6 +12,7 @@ mod collections;
 pub mod early;
 mod memory;
 mod objects;
+mod parts;
 mod table;
 
 use core::ffi::{c_int, c_void};
@@ -203,6 +204,8 @@ fn answer(request: &Request) {
                 let place = request.outlet.address.load(Ordering::Relaxed);
                 collections::end(place as *mut _)
             }
+            (Ok(_), wish::BEGIN) => parts::begin(request.flags.load(Ordering::Relaxed)),
+            (Ok(_), wish::END) => parts::end(request.flags.load(Ordering::Relaxed)),
             (Ok(_), _) => -libc::ENOSYS,
         };
         IS_BUSY.store(false, Ordering::Release);
