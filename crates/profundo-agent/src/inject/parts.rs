@@ -7,7 +7,7 @@ use core::ffi::c_int;
 
 use profundo_probe::shared::part;
 
-use crate::calls;
+use crate::{calls, memory};
 
 /// A part. Both functions return 0, an error number of the system as a negative number, or a
 /// [`refusal`](profundo_probe::shared::refusal).
@@ -18,11 +18,18 @@ struct Part {
     end: fn() -> c_int,
 }
 
-static PARTS: [Part; 1] = [Part {
-    bit: part::CALLS,
-    begin: calls::begin_late,
-    end: calls::end_late,
-}];
+static PARTS: [Part; 2] = [
+    Part {
+        bit: part::MEMORY,
+        begin: memory::begin_inside,
+        end: memory::end_inside,
+    },
+    Part {
+        bit: part::CALLS,
+        begin: calls::begin_late,
+        end: calls::end_late,
+    },
+];
 
 /// The parts of these bits begin. Returns the first refusal; the others have begun.
 pub fn begin(bits: u32) -> c_int {

@@ -43,8 +43,8 @@ pub mod wish {
     /// Some of the agent's [`parts`](super::part) begin in an interpreter that ran before the agent
     /// came. The agent has entered the process.
     pub const BEGIN: u32 = 4;
-    /// The same parts end, because the agent is about to leave. An answer above 0: what another tool
-    /// has put itself in front of stays, and only passes calls on.
+    /// The same parts end, because the agent is about to leave. An answer above 0: so many things
+    /// that another tool has put itself in front of stay, and only pass calls on.
     pub const END: u32 = 5;
 }
 
