@@ -180,7 +180,10 @@ fn begin_with(number: u32, wanted: u32, is_late: bool) -> Result<(), i32> {
                 state::stop();
             }
         } else if let Some(measure) = measure {
-            measure.end();
+            match api.layout.profiler {
+                Some(fields) => profile::with_current(fields, calls, || measure.end()),
+                None => measure.end(),
+            }
             state::forget();
         }
         if begun.is_ok() && is_late {

@@ -113,12 +113,7 @@ pub unsafe fn end(api: &Api, fields: &Profiler, calls: &Calls) {
         let (how, mut has_others) = (How::now(), false);
         let current = (calls.thread)();
         api.layout.threads.each(&mut There, api.runtime, |thread, _| {
-            let functions = thread + how.functions_at(fields);
-            if word(functions) == how.function() {
-                put(functions, 0);
-                count_tracing(fields, current, how, Step::Fewer);
-                set_switch(fields, thread);
-            } else {
+            if !unset(fields, current, how, thread) {
                 let pointer = word(api.layout.threads.pointer_at(thread));
                 has_others |= state().is_some_and(|state| state.knows(pointer));
             }
@@ -126,6 +121,43 @@ pub unsafe fn end(api: &Api, fields: &Profiler, calls: &Calls) {
         set_switch(fields, current);
         if has_others {
             note_other();
+        }
+    }
+}
+
+/// Takes our function back from a thread. `false`: it has another one.
+///
+/// # Safety
+/// The lock is held, by the thread with the state `current`.
+unsafe fn unset(fields: &Profiler, current: u64, how: How, thread: u64) -> bool {
+    let functions = thread + how.functions_at(fields);
+    // SAFETY: the caller vouches; it is a part of the state.
+    unsafe {
+        if word(functions) != how.function() {
+            return false;
+        }
+        put(functions, 0);
+        count_tracing(fields, current, how, Step::Fewer);
+        set_switch(fields, thread);
+    }
+    true
+}
+
+/// Calls `f` while our function is set for the calling thread as well, which may be one of ours.
+///
+/// # Safety
+/// As for [`end`].
+pub unsafe fn with_current(fields: &Profiler, calls: &Calls, f: impl FnOnce()) {
+    // SAFETY: the caller vouches.
+    unsafe {
+        let current = (calls.thread)();
+        let is_lent = inject::is_own_thread(current);
+        if is_lent {
+            set(fields, calls, current);
+        }
+        f();
+        if is_lent {
+            unset(fields, current, How::now(), current);
         }
     }
 }
