@@ -1,10 +1,13 @@
 """Calls functions a number of times on request: in threads old and new, a generator, coroutines and a child.
 
-Each line of its input is the number. At the end it prints the tools that are registered with the interpreter.
+Each line of its input is the number, or has the program run another program or kill itself. At the end it prints the
+tools that are registered with the interpreter. Words: `busy` has a thread run all the time, `tool` has profilers of
+the program's own.
 """
 import asyncio
 import os
 import queue
+import signal
 import sys
 import threading
 
@@ -32,6 +35,14 @@ async def step():
 async def steps(count):
     for _ in range(count):
         await step()
+
+
+def raises(count):
+    for _ in range(count):
+        try:
+            raise ValueError
+        except ValueError:
+            pass
 
 
 def worker(requests, answers):
@@ -63,7 +74,18 @@ def tools():
     return [monitoring.get_tool(tool) for tool in range(6)]
 
 
+def take_tools():
+    if hasattr(sys, "monitoring"):
+        for tool in (3, 4, 5):
+            sys.monitoring.use_tool_id(tool, "own")
+    else:
+        sys.setprofile(lambda *_: None)
+        sys.settrace(lambda *_: None)
+
+
 def main():
+    if "tool" in sys.argv:
+        take_tools()
     answers, over = queue.Queue(), threading.Event()
     requests = [queue.Queue() for _ in range(2)]
     threads = [threading.Thread(target=worker, args=(one, answers), name="worker") for one in requests]
@@ -75,6 +97,10 @@ def main():
     next(generator)
     print("begun", flush=True)
     for line in sys.stdin:
+        if line == "exec\n":
+            os.execv(sys.executable, [sys.executable, "-c", "def leaf(): pass\nfor _ in range(70): leaf()\nprint('ran')"])
+        if line == "kill\n":
+            os.kill(os.getpid(), signal.SIGKILL)
         count = int(line)
         caller(count)
         for one in requests:
@@ -88,6 +114,7 @@ def main():
         new.start()
         new.join()
         in_child(count)
+        raises(count)
         print("done", flush=True)
     over.set()
     for one in requests:
