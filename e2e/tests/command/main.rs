@@ -40,6 +40,7 @@ mod odd_calls;
 mod processes;
 mod python;
 mod signals;
+mod spans;
 mod surroundings;
 mod syscalls;
 mod threads;

@@ -5,11 +5,17 @@ Options are keyword arguments with the command's own names: ``only_mine=True`` i
 is a word of Python's.
 """
 
+from __future__ import annotations
+
 import os
-import subprocess
+import sys
 
 from . import _binary
 from ._error import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 #: The exit code where nothing passes the filter.
 NOTHING_PASSES = 4
@@ -18,7 +24,7 @@ NOTHING_PASSES = 4
 _PREFIX = "profundo: "
 
 
-def spelled(options):
+def spelled(options: Mapping[str, Any]) -> List[str]:
     """The words of options. Those that are ``None`` or ``False`` are left out."""
     words = []
     for name, value in options.items():
@@ -32,7 +38,7 @@ def spelled(options):
     return words
 
 
-def run(words, may_end_with=(0,)):
+def run(words: Sequence[object], may_end_with: Sequence[int] = (0,)) -> bytes:
     """Run the command and return its output as bytes.
 
     Raises:
@@ -41,39 +47,58 @@ def run(words, may_end_with=(0,)):
     return ended(words, may_end_with)[0]
 
 
-def ended(words, may_end_with=(0,)):
+def ended(words: Sequence[object], may_end_with: Sequence[int] = (0,)) -> Tuple[bytes, int]:
     """Like :func:`run`, with the exit code beside the output."""
+    line = [str(word) for word in words]
+    code, output, messages = _beside(line) or _as_child(line)
+    if code not in may_end_with:
+        said = messages.decode("utf-8", "replace")
+        raise Error(sentence(said, code), code, ("profundo", *line))
+    return output, code
+
+
+def _beside(line: List[str]) -> Optional[Tuple[int, bytes, bytes]]:
+    """Have the recorder of this process run the command, if there is one.
+
+    What it runs is no child of this process, and not in the recording.
+    """
+    session = sys.modules.get(f"{__package__}._live.session")
+    return None if session is None else session.run(line)
+
+
+def _as_child(line: List[str]) -> Tuple[int, bytes, bytes]:
+    import subprocess
+
     binary = _binary.find()
-    words = [str(word) for word in words]
     try:
         done = subprocess.run(
-            [binary] + words,
+            [binary] + line,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
     except OSError as error:
-        raise Error(f"cannot run {binary}: {error.strerror}", None, words) from None
-    if done.returncode not in may_end_with:
-        said = done.stderr.decode("utf-8", "replace")
-        raise Error(sentence(said, done.returncode), done.returncode, ["profundo"] + words)
-    return done.stdout, done.returncode
+        raise Error(f"cannot run {binary}: {error.strerror}", None, tuple(line)) from None
+    return done.returncode, done.stdout, done.stderr
 
 
-def text(words, may_end_with=(0, NOTHING_PASSES)):
+def text(words: Sequence[object], may_end_with: Sequence[int] = (0, NOTHING_PASSES)) -> str:
     """The command's output as text."""
     return run(words, may_end_with).decode("utf-8", "replace")
 
 
-def document(words, may_end_with=(0, NOTHING_PASSES)):
+def document(
+    words: Sequence[object], may_end_with: Sequence[int] = (0, NOTHING_PASSES)
+) -> Dict[str, Any]:
     """The command's output as a JSON document."""
     import json
 
     # Behind the verb: a `--` may follow.
-    return json.loads(text(words[:1] + ["--json"] + words[1:], may_end_with))
+    document: Dict[str, Any] = json.loads(text([words[0], "--json", *words[1:]], may_end_with))
+    return document
 
 
-def sentence(said, exit_code):
+def sentence(said: str, exit_code: int) -> str:
     """What the command said, without its name and the advice that follows."""
     said = said.split("\n\nFor more information", 1)[0].strip()
     lines = [
@@ -87,5 +112,5 @@ def sentence(said, exit_code):
     return f"profundo ended with exit code {exit_code}"
 
 
-def _is_path(value):
+def _is_path(value: object) -> bool:
     return hasattr(value, "__fspath__")

@@ -2,6 +2,7 @@
 //! share are written once and taken in whole.
 
 mod attached_trace;
+mod beside;
 mod counting;
 mod diff;
 mod exporting;
@@ -53,6 +54,7 @@ pub use view::{Order, Style, ViewOptions, What};
 
 use crate::completing;
 
+pub use beside::Beside;
 pub use recording::{Attached, Recording};
 pub use snapshot::{Snapshot, Through};
 pub use time::Time;
@@ -102,6 +104,9 @@ pub enum Verb {
     Time(Time),
     /// Record a process that runs already, then print where its time goes
     Attach(Attach),
+    /// Record the program that has started this command by itself
+    #[command(hide = true)]
+    Beside(Beside),
     /// Look at a process: one stack of each thread, then a second of profile
     Peek(Peek),
     /// Show where a program spends its time while it runs

@@ -1,0 +1,235 @@
+"""The one sampler of this process: regions open and close, and ask for what was recorded.
+
+It runs while a region is open, and pauses otherwise. A region's end waits for nothing: the
+recording is asked for when somebody looks at it, and then kept for all regions that ended before.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import time
+import weakref
+from _thread import RLock
+
+from .. import _command
+from .._error import Error
+from .._profile import Kept
+from . import labels, session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, List, Optional
+
+    from .options import Options
+    from .region import Region
+
+#: The time after which a recording that nobody will ask for is begun anew, in seconds.
+_STALE = 10.0
+#: The time until it is tried again to begin, in seconds. A decorated function may be called often.
+_AGAIN = 1.0
+
+
+class Recorded(Error):
+    """Another ``profundo`` records this process already, so that regions are spans there."""
+
+
+class Recording:
+    """A recording of all until some time: a file, which goes with this object."""
+
+    def __init__(self, path: str, kept: Kept, until: float, clock: float) -> None:
+        self.path = path
+        self.until = until
+        self.kept = kept
+        self._clock = clock
+        self._begins: Optional[float] = None
+
+    @property
+    def begins(self) -> float:
+        """Its beginning, as a time of ``time.perf_counter()``."""
+        if self._begins is None:
+            head = _command.document(["report", self.path, "summary", "--no-config"])["recording"]
+            self._begins = head["started_unix_seconds"] - self._clock
+        return self._begins
+
+
+class Sampler:
+    """What all regions share. Its methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        # A signal handler may open a region while its thread is here.
+        self._lock = RLock()
+        self._session: Optional[session.Session] = None
+        self._outer: Optional[Recorded] = None
+        self._has_looked = False
+        self._open = 0
+        self._is_paused = False
+        self._is_over = False
+        # The options that were asked for last: the session has them.
+        self._covered: Optional[Options] = None
+        self._newest: Optional[Recording] = None
+        # Why the last try to begin has failed, and when the last one was.
+        self._failure: Optional[Error] = None
+        self._began = 0.0
+        # Regions that may still ask for what was recorded, and those that will at exit.
+        self._waiting: weakref.WeakSet[Region] = weakref.WeakSet()
+        self._at_exit: List[Callable[[], None]] = []
+
+    # Regions.
+
+    def enter(self, options: Options) -> Optional[Error]:
+        """A region has been entered. An error says why nothing is recorded."""
+        with self._lock:
+            try:
+                self._ready(options)
+            except Error as error:
+                return error
+            self._open += 1
+            if self._open == 1 and not self._is_paused:
+                self._ask("resume")
+            return None
+
+    def leave(self) -> None:
+        """A region has been left that was entered without an error."""
+        with self._lock:
+            self._open -= 1
+            if self._open == 0 and not self._is_paused:
+                self._ask("pause")
+
+    def expect(self, region: Region) -> None:
+        """A region will ask for what was recorded, as long as it is there."""
+        with self._lock:
+            self._waiting.add(region)
+
+    def expect_at_exit(self, write: Callable[[], None]) -> None:
+        """What is called when the process ends."""
+        with self._lock:
+            if not self._at_exit:
+                atexit.register(self.end)
+            self._at_exit.append(write)
+
+    def recording(self, since: float) -> Recording:
+        """A recording that has all until a time at least, of ``time.perf_counter()``.
+
+        Raises:
+            Error: There is none.
+        """
+        with self._lock:
+            if self._newest is not None and self._newest.until >= since:
+                return self._newest
+            if self._session is None:
+                raise Error("nothing was recorded")
+            kept = Kept()
+            until = time.perf_counter()
+            path = self._session.snapshot(kept)
+            self._newest = Recording(path, kept, until, self._session.clock)
+            return self._newest
+
+    # The whole.
+
+    def pause(self) -> None:
+        """Take no samples until :meth:`resume`, whatever is open."""
+        with self._lock:
+            if not self._is_paused and self._open:
+                self._ask("pause")
+            self._is_paused = True
+
+    def resume(self) -> None:
+        """Take samples again while a region is open."""
+        with self._lock:
+            if self._is_paused and self._open:
+                self._ask("resume")
+            self._is_paused = False
+
+    @property
+    def is_running(self) -> bool:
+        """Whether samples are taken now."""
+        return self._open > 0 and not self._is_paused
+
+    @property
+    def options(self) -> Optional[Options]:
+        """What is recorded; ``None`` before the first region."""
+        return None if self._session is None else self._session.options
+
+    def end(self) -> None:
+        """The process ends: what was asked for is written, and the rest is dropped."""
+        with self._lock:
+            if self._is_over:
+                return
+            self._is_over = True
+            for write in self._at_exit:
+                write()
+            if self._session is None:
+                return
+            output = os.environ.get("PROFUNDO_OUTPUT")
+            still_open = [region for region in self._waiting if region.is_open]
+            if output and still_open:
+                min(still_open, key=lambda region: region.began).write(output)
+            self._session.drop()
+            self._session = None
+
+    def forked(self) -> None:
+        """Called in the child after a fork, in which the calling thread alone goes on."""
+        self._lock = RLock()
+        # What the parent writes at exit, it writes once.
+        self._at_exit = []
+        if self._session is not None:
+            self._session.forked()
+
+    def outer(self) -> Optional[Recorded]:
+        """The error of a process that is recorded already, as by ``profundo run``."""
+        if self._session is None and self._outer is None and not self._has_looked:
+            self._has_looked = True
+            recorder = session.outer()
+            if recorder is not None:
+                self._outer = Recorded(f"this process is recorded by {recorder}")
+        return self._outer
+
+    # Inner parts.
+
+    def _ready(self, options: Options) -> None:
+        """Have a session that records what these options ask for."""
+        if self._is_over:
+            raise Error("the process is ending")
+        if self._session is None:
+            outer = self.outer()
+            if outer is not None:
+                raise outer
+            now = time.perf_counter()
+            if self._failure is not None and now - self._began < _AGAIN:
+                raise self._failure
+            self._began = now
+            try:
+                self._session = session.begin(options)
+            except Error as error:
+                self._failure = error
+                raise
+            labels.connect()
+            # Functions run in reverse order at exit: this one before temporary files are removed.
+            atexit.register(self.end)
+            return
+        if options is not self._covered:
+            if self._session.options.with_all_of(options) != self._session.options:
+                self._session.widen(options)
+            self._covered = options
+        if not self._open and self._is_stale():
+            self._newest = None
+            self._session.clear()
+            self._began = time.perf_counter()
+
+    def _is_stale(self) -> bool:
+        """Whether there is much in the recording that nobody will ask for."""
+        if time.perf_counter() - self._began < _STALE:
+            return False
+        return not any(region.is_waiting for region in self._waiting)
+
+    def _ask(self, request: str) -> None:
+        """A request that fails only where the recording is over. A region says that later."""
+        try:
+            getattr(self._session, request)()
+        except Error:
+            pass
+
+
+SAMPLER = Sampler()
+os.register_at_fork(after_in_child=SAMPLER.forked)

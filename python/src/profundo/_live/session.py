@@ -1,0 +1,335 @@
+"""A recording of this process by itself, while it goes on.
+
+All knowledge of how it comes about is in this file and in :mod:`.agent`. Others see :func:`begin`
+and :class:`Session`.
+
+The recorder is a process of the command ``profundo beside``. It holds the clocks, reads what the
+agent in this process writes, and keeps the file. The two talk over a socket, in lines of text.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import RLock
+
+from .._error import Error
+from .._profile import Kept
+from . import agent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import List, Optional, Tuple
+
+    from .options import Options
+
+#: The seconds that the recorder has for an answer.
+_PATIENCE = 30
+
+
+def begin(options: Options) -> Session:
+    """Begin to record this process. Returns when samples are taken.
+
+    Raises:
+        Error: It cannot be recorded. The message says why.
+    """
+    global _current
+    _current = Session(options)
+    return _current
+
+
+#: The session that goes on, or the last one.
+_current: Optional[Session] = None
+
+
+def run(words: List[str]) -> Optional[Tuple[int, bytes, bytes]]:
+    """Have the recorder run another command.
+
+    Returns:
+        Its exit code, its output and its messages; ``None`` where there is no recorder.
+    """
+    return None if _current is None else _current.run(words)
+
+
+def outer() -> Optional[str]:
+    """What records this process already, in a few words; ``None`` where nothing does."""
+    try:
+        with open("/proc/self/maps", "rb") as maps:
+            mapped = maps.read()
+    except OSError:
+        return None
+    # An agent that has left keeps its library, and nothing of a session.
+    if b"/libprofundo-agent-" in mapped and any(
+        line.endswith(b"/control") and b"/profundo-" in line for line in mapped.split(b"\n")
+    ):
+        return "another profundo"
+    return None
+
+
+class Session:
+    """A recording that goes on. Its calls come one at a time: :mod:`.sampler` has a lock."""
+
+    #: What is recorded.
+    options: Options
+    #: What is added to ``time.perf_counter()`` for the time since 1970, by which recordings name
+    #: their beginning.
+    clock: float
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.clock = time.time() - time.perf_counter()
+        self._kept = Kept()
+        self._parts: List[str] = []
+        self._number = 0
+        self._is_paused = False
+        self._recorder: Optional[_Recorder] = None
+        self._owner = os.getpid()
+        self._begin()
+
+    def pause(self) -> None:
+        """Take no samples until :meth:`resume`."""
+        self._is_paused = True
+        self._living().say("pause")
+
+    def resume(self) -> None:
+        """Take samples again."""
+        self._is_paused = False
+        self._living().say("resume")
+
+    def widen(self, options: Options) -> None:
+        """Record what these options have, too, from now on.
+
+        Raises:
+            Error: That cannot be recorded. What was recorded before goes on.
+        """
+        before = self.options
+        self._end()
+        self.options = self.options.with_all_of(options)
+        try:
+            self._begin()
+        except Error:
+            self.options = before
+            self._begin()
+            raise
+
+    def clear(self) -> None:
+        """Forget what was recorded so far."""
+        self._parts = []
+        self._living().say("clear")
+
+    def snapshot(self, kept: Kept) -> str:
+        """The path of a whole recording of all until now, in a folder of the caller's."""
+        if self.options.memory:
+            # The sums of allocations are in a recording from its end on.
+            self._end()
+            self._begin()
+            return self._whole(self._parts, kept)
+        path = kept.file("now.profundo")
+        self._living().ask("written", "snapshot", path)
+        return self._whole([*self._parts, path], kept)
+
+    def stop(self, kept: Kept) -> str:
+        """End, and return the path of the whole recording, in a folder of the caller's."""
+        self._end()
+        return self._whole(self._parts, kept)
+
+    def drop(self) -> None:
+        """End, and keep nothing."""
+        if os.getpid() == self._owner and self._recorder is not None:
+            self._recorder, recorder = None, self._recorder
+            recorder.drop()
+
+    def forked(self) -> None:
+        """Called in the child after a fork. It goes on under the same recorder."""
+        if self._recorder is not None:
+            self._recorder.close()
+
+    def run(self, words: List[str]) -> Optional[Tuple[int, bytes, bytes]]:
+        """See :func:`run`. It may be called from any thread."""
+        recorder = self._recorder
+        if recorder is None or os.getpid() != self._owner:
+            return None
+        kept = Kept()
+        files = kept.file("output"), kept.file("messages")
+        try:
+            code = recorder.ask("ran", "run", *files, os.getcwd(), *words)
+        except (Error, OSError):
+            # It has ended meanwhile, or there is no current folder.
+            return None
+        output, messages = (_contents(file) for file in files)
+        return int(code[0]), output, messages
+
+    # Inner parts: one recorder after another.
+
+    def _begin(self) -> None:
+        self._number += 1
+        self._path = self._kept.file(f"part-{self._number}.profundo")
+        self._recorder = _Recorder(self._path, self.options, self._is_paused)
+
+    def _end(self) -> None:
+        recorder = self._living()
+        self._recorder = None
+        recorder.end()
+        if os.path.exists(self._path):
+            self._parts.append(self._path)
+
+    def _living(self) -> _Recorder:
+        if os.getpid() != self._owner:
+            raise Error("this process was forked: what it does is in the recording of its parent")
+        if self._recorder is None:
+            raise Error("the recording is over")
+        return self._recorder
+
+    def _whole(self, parts: List[str], kept: Kept) -> str:
+        from .. import _command
+
+        if not parts:
+            raise Error("nothing was recorded")
+        path = kept.file("live.profundo")
+        if len(parts) > 1:
+            _command.run(["merge", "--align=clock", *parts, "--output=" + path])
+        else:
+            try:
+                os.link(parts[0], path)
+            except OSError:
+                import shutil
+
+                shutil.copyfile(parts[0], path)
+        return path
+
+
+def _contents(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _escaped(field: str) -> str:
+    """A field without bytes that a line cannot have."""
+    for byte in "%\t\n":
+        field = field.replace(byte, f"%{ord(byte):02x}")
+    return field
+
+
+class _Recorder:
+    """The recorder's process, and the agent here that it records by."""
+
+    def __init__(self, path: str, options: Options, is_paused: bool) -> None:
+        # Not `socket`, which other tools replace by their own, and which takes longer to import.
+        import _socket
+
+        words = ["beside", f"--pid={os.getpid()}", "--output=" + path, "--temporary"]
+        words += options.words()
+        if is_paused:
+            words.append("--paused")
+        self._socket, theirs = _socket.socketpair()
+        self._rest = b""
+        # Who waits for an answer has it.
+        self._answers = RLock()
+        self._process = 0
+        self._has_joined = False
+        try:
+            self._socket.settimeout(_PATIENCE)
+            try:
+                self._process = agent.start(words, theirs.fileno())
+            finally:
+                theirs.close()
+            directory, preload = self.expect("come")
+            joined = agent.join(directory, preload)
+            self._has_joined = joined == 0
+            self.say("entered", str(joined))
+            self.expect("ready")
+        except BaseException:
+            self.drop()
+            raise
+
+    def say(self, word: str, *fields: str) -> None:
+        """Send a line."""
+        import _socket
+
+        line = "\t".join([word, *map(_escaped, fields)]) + "\n"
+        try:
+            # Its end is no signal to this process.
+            rest = os.fsencode(line)
+            while rest:
+                rest = rest[self._socket.send(rest, _socket.MSG_NOSIGNAL) :]
+        except OSError:
+            # It may have said why it ends.
+            if self._line().startswith(b"refused\t"):
+                raise
+            raise Error("the recorder has ended") from None
+
+    def ask(self, answer: str, word: str, *fields: str) -> Tuple[bytes, ...]:
+        """Send a line, and return the fields of its answer."""
+        with self._answers:
+            self.say(word, *fields)
+            return self.expect(answer)
+
+    def expect(self, word: str) -> Tuple[bytes, ...]:
+        """Wait for a line with this word, and return its fields.
+
+        Raises:
+            Error: The recorder says why it does not send it, or has ended.
+        """
+        line = self._line()
+        said, *fields = line.rstrip(b"\n").split(b"\t")
+        if said == b"refused":
+            raise Error(b" ".join(fields).decode("utf-8", "replace"))
+        if said != word.encode():
+            raise Error("the recorder has ended" if not line else f"the recorder says {line!r}")
+        return tuple(fields)
+
+    def end(self) -> None:
+        """End the recording, and wait until its file is whole."""
+        self._end("end")
+
+    def drop(self) -> None:
+        """End the recording, whose file goes."""
+        try:
+            self._end("drop")
+        except Error:
+            # What is not wanted need not be whole.
+            pass
+
+    def close(self) -> None:
+        """Talk no more."""
+        self._socket.close()
+
+    def _end(self, word: str) -> None:
+        with self._answers:
+            try:
+                self.ask("leave", word)
+                self._part()
+                self.ask("done", "left")
+            finally:
+                self.close()
+                self._part()
+                self._reap()
+
+    def _reap(self) -> None:
+        """Reap the recorder where this process has adopted it, as process 1 of a container does."""
+        try:
+            with open(f"/proc/{self._process}/stat", "rb") as file:
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+            if parent == os.getpid():
+                os.waitpid(self._process, 0)
+        except (OSError, ValueError, IndexError):
+            # It has ended, and another process has reaped it.
+            pass
+
+    def _part(self) -> None:
+        if self._has_joined:
+            self._has_joined = False
+            agent.part()
+
+    def _line(self) -> bytes:
+        """The next line with its end, or less at the end of all."""
+        while b"\n" not in self._rest:
+            try:
+                more = self._socket.recv(4096)
+            except OSError as error:
+                raise Error(f"the recorder does not answer: {error}") from None
+            if not more:
+                break
+            self._rest += more
+        line, end, self._rest = self._rest.partition(b"\n")
+        return line + end
