@@ -115,6 +115,26 @@ pub const STAND_INS: &[StandIn] = &[
         LONG,
     ),
     other(
+        "profundo attach PID --trace -d 5",
+        "profundo attach PID --trace -d 1",
+        LONG,
+    ),
+    other(
+        "profundo attach PID --trace=lines -d 5",
+        "profundo attach PID --trace=lines -d 1",
+        LONG,
+    ),
+    other(
+        "profundo attach PID --trace=lines --lines=app.py:price -d 5",
+        "profundo attach PID --trace=lines --lines=app.py:price -d 1",
+        LONG,
+    ),
+    other(
+        "profundo attach PID --trace=exceptions -d 5",
+        "profundo attach PID --trace=exceptions -d 1",
+        LONG,
+    ),
+    other(
         "profundo doctor",
         "profundo doctor; true",
         "each machine permits something else",

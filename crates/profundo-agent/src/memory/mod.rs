@@ -35,6 +35,6 @@ pub fn end_thread() {
     sampled::end_thread();
 }
 
-pub use python::install as watch_python;
+pub use python::{begin_inside, end_inside, found as watch_python};
 pub use search::search_unreachable;
 pub use state::{begin, is_on, is_wanted, leave, note_hidden_allocator};

@@ -10,6 +10,7 @@ use profundo_recorder::{EngineChoice, Memory};
 
 use crate::recordings::Keep;
 
+use super::AttachedTrace;
 use super::view::What;
 
 /// Which allocations are recorded.
@@ -142,9 +143,11 @@ pub struct Attached {
     /// times a second
     #[arg(long, hide = true, conflicts_with = "dump")]
     pub inside: bool,
-    /// With `--inside`: also where the process restricts its own system calls (seccomp)
-    #[arg(long, hide = true, requires = "inside")]
+    /// With `--inside` and `--trace`: also where the process restricts its own system calls (seccomp)
+    #[arg(long, hide = true)]
     pub filtered: bool,
+    #[command(flatten)]
+    pub counts: AttachedTrace,
     /// Stay with this process, without the children that it has or starts
     #[arg(long)]
     pub no_children: bool,
@@ -176,9 +179,14 @@ impl Attached {
         self.wall || self.syscalls
     }
 
+    /// True if the agent enters the process.
+    pub fn enters(&self) -> bool {
+        self.inside || self.counts.trace.is_some()
+    }
+
     /// The time between two samples in nanoseconds.
     pub fn period(&self) -> u64 {
-        period_of(self.rate.unwrap_or(match self.inside {
+        period_of(self.rate.unwrap_or(match self.enters() {
             true => 1000.0,
             false => 500.0,
         }))

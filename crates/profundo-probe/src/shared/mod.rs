@@ -72,7 +72,7 @@ pub use ring::{
 pub use native_calls::{Tallies, tallies_moment, tallies_state};
 pub use request::{
     ENTER_SYMBOL, FALL_SILENT_SYMBOL, LEAVE_SYMBOL, MASKED_SYMBOL, Outlet, REQUEST_SYMBOL, Request,
-    refusal, request_flag, request_state, way, wish,
+    part, refusal, request_flag, request_state, way, wish,
 };
 pub use search::{Search, search_state};
 pub use stacks::{
