@@ -65,6 +65,14 @@ struct Beginning {
     is_behind: bool,
 }
 
+impl Beginning {
+    /// True if allocations are recorded from the beginning, where they are wanted. An agent that
+    /// comes late begins with them when the command has answered.
+    fn records_allocations(&self) -> bool {
+        !self.is_behind && !symbols::is_late()
+    }
+}
+
 /// The changes to undo if the `exec` fails. It lies on the stack: a child that borrows its parent's
 /// memory writes nothing else.
 struct Exec {
@@ -196,7 +204,7 @@ static PARTS: [Part; 17] = [
     // Copies.
     Part {
         begin: Some(|beginning| {
-            if !beginning.is_behind && memory::is_wanted(beginning.control) {
+            if beginning.records_allocations() && memory::is_wanted(beginning.control) {
                 copies::resolve();
             }
         }),
@@ -205,7 +213,7 @@ static PARTS: [Part; 17] = [
     // Allocations, sampled and exact.
     Part {
         begin: Some(|beginning| {
-            if !beginning.is_behind {
+            if beginning.records_allocations() {
                 memory::begin(beginning.control, beginning.home);
             }
             if memory::is_on() {

@@ -43,6 +43,7 @@ use profundo_wire::graph::{End, Item};
 
 pub use entry::Entry;
 pub use native::{Native, NativeThread};
+pub use profundo_probe::shared::part;
 pub use refused::Refused;
 pub use refused::why_of;
 

@@ -34,6 +34,9 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     if options.locals.locals {
         options::refuse("`--locals` shows variables at one moment: it goes with `--dump`");
     }
+    if options.recording.filtered && !options.recording.enters() {
+        options::refuse("`--filtered` is for entering the process: it goes with `--memory`");
+    }
     let what = options.format.unwrap_or_default();
     if what.wants_name() {
         let what = what.name();
@@ -47,7 +50,9 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     let (named, force) = (recording.output.as_deref(), options.view.style.force);
     let destination = Destination::new(named, force, &process_program(pid))?;
     let path = destination.path().to_owned();
-    let agent = recording.inside.then(inside::agent).transpose()?;
+    let agent = (recording.enters())
+        .then(|| inside::agent(recording))
+        .transpose()?;
     let mut recorder = Recorder::create(Options {
         period: recording.period(),
         engine: match agent {
@@ -76,7 +81,16 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     let writer = writer.own_code(&options.view.filters.own_code.rules());
     let mut writer = writer.labels(&recording.labels);
     let begun = match (&mut entered, &agent) {
-        (Some(entered), Some(agent)) => entered.begin(&mut recorder, agent),
+        (Some(entered), Some(agent)) => {
+            stderr::note(&inside::sentence(pid, others));
+            let begun = entered.begin(&mut recorder, agent);
+            if begun.is_ok() {
+                // Here the agent gets its answer.
+                recorder.turn_now(&mut |event| writer.event(event));
+                entered.follow_memory();
+            }
+            begun
+        }
         _ => {
             (recorder.attach_all(pid, others, &mut |event| writer.event(event))).map_err(Into::into)
         }
