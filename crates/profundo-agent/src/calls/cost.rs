@@ -211,7 +211,8 @@ impl Measure {
         }
         let began = process::time(libc::CLOCK_MONOTONIC);
         for run in 0..RUNS {
-            if run >= SOME && process::time(libc::CLOCK_MONOTONIC).wrapping_sub(began) > self.enough {
+            if run >= SOME && process::time(libc::CLOCK_MONOTONIC).wrapping_sub(began) > self.enough
+            {
                 break;
             }
             // SAFETY: as above.

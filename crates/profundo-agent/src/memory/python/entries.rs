@@ -11,6 +11,7 @@ use super::{Block, chain};
 use crate::memory::counting::{counted, resized};
 use crate::memory::ends;
 use crate::memory::entry::{caller, counting_entries, entries, freeing_entries};
+use crate::memory::local::local;
 
 pub(super) type Malloc = unsafe extern "C-unwind" fn(*mut c_void, usize) -> Block;
 pub(super) type Calloc = unsafe extern "C-unwind" fn(*mut c_void, usize, usize) -> Block;
@@ -57,7 +58,7 @@ macro_rules! allocator {
         counting_entries! {
             $malloc(2: "mov rax, rsi\ncmp rsi, {small}\nja 5f") =>
                 "lea rdi, [rip + {before} + {at}]\nmov rax, qword ptr [rdi + {malloc}]
-        mov rdi, qword ptr [rdi + {context}]\njmp rax", {
+mov rdi, qword ptr [rdi + {context}]\njmp rax", {
                 small = const SMALL,
                 before = sym BEFORE,
                 at = const $domain * size_of::<Allocator>(),
@@ -69,7 +70,7 @@ macro_rules! allocator {
         freeing_entries! {
             $free("rsi") =>
                 "lea rdi, [rip + {before} + {at}]\nmov rax, qword ptr [rdi + {free}]
-        mov rdi, qword ptr [rdi + {context}]\njmp rax", {
+mov rdi, qword ptr [rdi + {context}]\njmp rax", {
                 before = sym BEFORE,
                 at = const $domain * size_of::<Allocator>(),
                 free = const offset_of!(Allocator, free),
@@ -172,9 +173,12 @@ unsafe extern "C-unwind" fn realloc_from<const DOMAIN: usize>(
 
 unsafe extern "C-unwind" fn free_from<const DOMAIN: usize>(_: *mut c_void, block: Block) {
     ends::freed(block as u64);
+    let local = local();
+    let left = local.take();
     // SAFETY: as above.
     unsafe {
         let before = before::<DOMAIN>();
         (before.free)(before.context, block);
     }
+    local.set(left);
 }
