@@ -13,7 +13,7 @@ mod collections;
 pub mod early;
 mod memory;
 mod objects;
-mod parts;
+pub mod parts;
 mod table;
 
 use core::ffi::{c_int, c_void};

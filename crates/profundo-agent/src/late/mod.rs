@@ -63,21 +63,7 @@ pub unsafe extern "C" fn profundo_enter_1(
 pub unsafe extern "C" fn profundo_follow_memory_1(answer: *const Answer) {
     // SAFETY: the caller vouches.
     let answer = unsafe { &*answer };
-    let result = alone(|| {
-        let home = home().filter(|home| home.records());
-        let (Some(home), Some(control)) = (home, session::control()) else {
-            return -libc::ENOENT;
-        };
-        memory::begin(control, home);
-        if memory::is_on() {
-            memory::note_hidden_allocator(home);
-            memory::watch_python();
-            slots::take(true);
-            let elsewhere = &home.ring().header.memory.slots_elsewhere;
-            elsewhere.store(slots::elsewhere(), Ordering::Relaxed);
-        }
-        0
-    });
+    let result = alone(follow_memory);
     answer.result.store(result, Ordering::Release);
 }
 
@@ -136,6 +122,22 @@ fn alone(f: impl FnOnce() -> c_int) -> c_int {
     next_symbols::set_errno(errno);
     IS_BUSY.store(false, Ordering::Release);
     result
+}
+
+fn follow_memory() -> c_int {
+    let home = home().filter(|home| home.records());
+    let (Some(home), Some(control)) = (home, session::control()) else {
+        return -libc::ENOENT;
+    };
+    memory::begin(control, home);
+    if memory::is_on() {
+        memory::note_hidden_allocator(home);
+        memory::watch_python();
+        slots::take(true);
+        let elsewhere = &home.ring().header.memory.slots_elsewhere;
+        elsewhere.store(slots::elsewhere(), Ordering::Relaxed);
+    }
+    0
 }
 
 fn fall_silent(masks: &MaskChanges) {
