@@ -29,7 +29,7 @@ async def answer(route):
             await asyncio.gather(query("items", 6), query("prices", 2))
             render(3)
         else:
-            await query("orders", 2)
+            await query("orders", 4 if route == "/cart" else 1)
             render(1)
 
 

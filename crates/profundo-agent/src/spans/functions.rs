@@ -1,7 +1,6 @@
 //! The functions that the package gets for spans, besides the methods of their type.
 
-use core::ffi::CStr;
-use core::ffi::c_void;
+use core::ffi::{CStr, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 

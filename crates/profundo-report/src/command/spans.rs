@@ -315,7 +315,7 @@ struct Columns {
 /// The widths of the sum of lengths and of other lengths in a table with these rows.
 fn widths(rows: &[SpanRow]) -> [usize; 2] {
     let width = |of: fn(&SpanRow) -> u64| {
-        let texts = rows.iter().map(|row| duration(of(row)).chars().count() + 1);
+        let texts = rows.iter().map(|row| duration(of(row)).chars().count() + 2);
         texts.max().unwrap_or(0).max(LENGTH)
     };
     [

@@ -64,7 +64,8 @@ def span(name: str, /, **attributes: object) -> Span:
     ``profundo report FILE spans`` lists them, and ``--span NAME`` looks into one. Where nothing
     records, this takes next to no time, and attributes are not looked at.
     """
-    return _new(name, attributes)
+    made: Span = _new(name, attributes)
+    return made
 
 
 def mark(name: str, /) -> None:
@@ -204,7 +205,7 @@ def _nothing(made: Any) -> Any:
 
 
 # No function of Python's own, whose call would take half as long again.
-_idle = partial(Span, _decorate_later)
+_idle: Any = partial(Span, _decorate_later)  # type: ignore[call-arg]
 
 #: The library whose functions are used, where this process has loaded it.
 _connected: Any = None
