@@ -43,8 +43,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
     let how = Options {
         engine: EngineChoice::Auto,
         follow: !options.no_children,
-        calls: (functions.is_none())
-            .then(|| counting.calls(options.view.filters.own_code.rules())),
+        calls: (functions.is_none()).then(|| counting.calls(options.view.filters.own_code.rules())),
         // Samples are taken only for lines whose times are found by sampling.
         paused: !options.cheap,
         agent: Some(agent_file::file(match functions {

@@ -179,13 +179,25 @@ fn lines_that_run_after_the_entry_are_counted() {
                 return;
             };
             let hits = |line| hits(&recording, line);
-            assert_eq!(hits("return number"), CALLERS * COUNT, "{version:?}: {printed}");
+            assert_eq!(
+                hits("return number"),
+                CALLERS * COUNT,
+                "{version:?}: {printed}"
+            );
             // A generator that has begun before.
             assert_eq!(hits("yield number"), COUNT, "{version:?}: {printed}");
             if options.len() == 1 {
-                assert_eq!(hits("leaf(number)"), CALLERS * COUNT, "{version:?}: {printed}");
+                assert_eq!(
+                    hits("leaf(number)"),
+                    CALLERS * COUNT,
+                    "{version:?}: {printed}"
+                );
                 // A function that has begun before.
-                assert_eq!(hits("asyncio.run(steps(count))"), 1, "{version:?}: {printed}");
+                assert_eq!(
+                    hits("asyncio.run(steps(count))"),
+                    1,
+                    "{version:?}: {printed}"
+                );
             }
             let expected = (tools(version.version), Some(7));
             assert_eq!(running.end(), expected, "{version:?}");
@@ -205,7 +217,10 @@ fn lines_that_run_at_all_are_marked_after_each_entry() {
                 return;
             };
             let table = report(&recording, "lines").to_string();
-            assert!(printed.contains("yield number"), "{version:?}: {printed}\n{table}");
+            assert!(
+                printed.contains("yield number"),
+                "{version:?}: {printed}\n{table}"
+            );
             assert!(printed.contains("return number"), "{version:?}: {printed}");
         }
         assert_eq!(running.end(), (tools(version.version), Some(7)));
@@ -271,7 +286,10 @@ fn enter_often(python: &Path, version: (u32, u32), times: u32) {
             first = Some((resident, mappings));
         }
         if let Some((first_resident, first_mappings)) = first {
-            assert!(mappings <= first_mappings, "{first_mappings} then {mappings}");
+            assert!(
+                mappings <= first_mappings,
+                "{first_mappings} then {mappings}"
+            );
             assert!(
                 resident <= first_resident + 600,
                 "{first_resident} then {resident} KB"
@@ -298,7 +316,11 @@ fn a_program_with_a_profiler_of_its_own_is_left_alone() {
         work(&mut running, 10);
         let (printed, code) = running.end();
         assert_eq!(code, Some(7));
-        let own = if version.version >= (3, 12) { "'own'" } else { "lambda" };
+        let own = if version.version >= (3, 12) {
+            "'own'"
+        } else {
+            "lambda"
+        };
         assert!(printed.contains(own), "{printed}");
     }
 }

@@ -28,13 +28,9 @@ fn around<'a>(profile: &'a Profile, span: SpanId) -> Vec<(&'a str, Vec<&'a str>)
 }
 
 /// The milliseconds of the samples whose spans are as wanted.
-fn milliseconds(
-    recording: &Recording,
-    is_wanted: impl Fn(&[(&str, Vec<&str>)]) -> bool,
-) -> f64 {
-    let seconds = recording.seconds_where(|sample: &Sample| {
-        is_wanted(&around(&recording.profile, sample.span))
-    });
+fn milliseconds(recording: &Recording, is_wanted: impl Fn(&[(&str, Vec<&str>)]) -> bool) -> f64 {
+    let seconds = recording
+        .seconds_where(|sample: &Sample| is_wanted(&around(&recording.profile, sample.span)));
     seconds * 1000.0
 }
 
@@ -75,7 +71,11 @@ fn each_span_has_its_own_time() {
 fn check(recording: &Recording) {
     let profile = &recording.profile;
     // 17, 17 and 16 requests with three rounds of their own and 1 ms of query and two parts.
-    for (kind, requests, own) in [("cart", 17.0, 4.0), ("home", 17.0, 2.0), ("search", 16.0, 8.0)] {
+    for (kind, requests, own) in [
+        ("cart", 17.0, 4.0),
+        ("home", 17.0, 2.0),
+        ("search", 16.0, 8.0),
+    ] {
         let of_kind = |spans: &[(&str, Vec<&str>)]| spans.iter().any(|span| span.1 == [kind]);
         let found = milliseconds(recording, of_kind);
         assert_near(kind, found, requests * 3.0 * (own + 3.0));
@@ -129,5 +129,10 @@ fn check(recording: &Recording) {
     assert_eq!(marks, ["ready", "served 50"]);
     assert_eq!(profile.spans.loss, profundo_model::SpanLoss::default());
     // A control character is none in a name.
-    assert!(milliseconds(recording, |spans| spans.iter().any(|span| span.1 == ["yes "])) > 0.0);
+    assert!(
+        milliseconds(recording, |spans| spans
+            .iter()
+            .any(|span| span.1 == ["yes "]))
+            > 0.0
+    );
 }

@@ -73,9 +73,8 @@ pub fn end_if_forgotten() {
         return;
     }
     // SAFETY: the interpreter has begun, and the function may be called by any thread.
-    let is_asked = inject::api().is_ok_and(|api| unsafe {
-        (api.add_pending_call)(pending, null_mut()) == 0
-    });
+    let is_asked =
+        inject::api().is_ok_and(|api| unsafe { (api.add_pending_call)(pending, null_mut()) == 0 });
     if !is_asked {
         IS_PENDING.store(false, Ordering::Relaxed);
     }
@@ -110,31 +109,33 @@ pub unsafe fn note_running(api: &Api, calls: &'static Calls, wanted: Wanted) {
         unsafe { word(state + u64::from(layout.state.interpreter)) }
     };
     let own = interpreter_of(current);
-    layout.threads.each(&mut There, api.runtime, |thread, owner| {
-        // From 3.12 on, others may have a lock of their own.
-        let is_reported = layout.profiler.is_some() || interpreter_of(thread) == own;
-        if !is_reported || inject::is_own_thread(thread) {
-            return;
-        }
-        let (pointer, tid) = match owner {
-            Owner::Pointer(pointer) => (pointer, numbers.of(pointer)),
-            // SAFETY: as above.
-            Owner::Number(tid) => (unsafe { word(layout.threads.pointer_at(thread)) }, tid),
-        };
-        if tid == 0 {
-            return;
-        }
-        // SAFETY: the caller vouches.
-        unsafe {
-            let count = codes_of(layout, calls, thread, codes);
-            let codes = codes.get(..count).unwrap_or_default();
-            if let Some(state) = state()
-                && let Some((stack, runs)) = state.begin_running(pointer, tid, thread)
-            {
-                note_thread(state, stack, runs, wanted, codes);
+    layout
+        .threads
+        .each(&mut There, api.runtime, |thread, owner| {
+            // From 3.12 on, others may have a lock of their own.
+            let is_reported = layout.profiler.is_some() || interpreter_of(thread) == own;
+            if !is_reported || inject::is_own_thread(thread) {
+                return;
             }
-        }
-    });
+            let (pointer, tid) = match owner {
+                Owner::Pointer(pointer) => (pointer, numbers.of(pointer)),
+                // SAFETY: as above.
+                Owner::Number(tid) => (unsafe { word(layout.threads.pointer_at(thread)) }, tid),
+            };
+            if tid == 0 {
+                return;
+            }
+            // SAFETY: the caller vouches.
+            unsafe {
+                let count = codes_of(layout, calls, thread, codes);
+                let codes = codes.get(..count).unwrap_or_default();
+                if let Some(state) = state()
+                    && let Some((stack, runs)) = state.begin_running(pointer, tid, thread)
+                {
+                    note_thread(state, stack, runs, wanted, codes);
+                }
+            }
+        });
     // SAFETY: it was mapped above.
     unsafe { files::unmap(room, bytes) };
 }

@@ -92,10 +92,12 @@ pub unsafe fn begin(
 pub unsafe fn is_taken(api: &Api, fields: &Profiler, wanted: Wanted) -> bool {
     let functions = How::of(wanted).functions_at(fields);
     let mut is_taken = false;
-    api.layout.threads.each(&mut There, api.runtime, |thread, _| {
-        // SAFETY: as in `set_for_all`.
-        is_taken |= wanted.is_late && unsafe { word(thread + functions) } != 0;
-    });
+    api.layout
+        .threads
+        .each(&mut There, api.runtime, |thread, _| {
+            // SAFETY: as in `set_for_all`.
+            is_taken |= wanted.is_late && unsafe { word(thread + functions) } != 0;
+        });
     is_taken
 }
 
@@ -112,12 +114,14 @@ pub unsafe fn end(api: &Api, fields: &Profiler, calls: &Calls) {
         }
         let (how, mut has_others) = (How::now(), false);
         let current = (calls.thread)();
-        api.layout.threads.each(&mut There, api.runtime, |thread, _| {
-            if !unset(fields, current, how, thread) {
-                let pointer = word(api.layout.threads.pointer_at(thread));
-                has_others |= state().is_some_and(|state| state.knows(pointer));
-            }
-        });
+        api.layout
+            .threads
+            .each(&mut There, api.runtime, |thread, _| {
+                if !unset(fields, current, how, thread) {
+                    let pointer = word(api.layout.threads.pointer_at(thread));
+                    has_others |= state().is_some_and(|state| state.knows(pointer));
+                }
+            });
         set_switch(fields, current);
         if has_others {
             note_other();

@@ -23,8 +23,8 @@ use profundo_probe::shared::{Request, refusal, request_state, way, wish};
 use profundo_probe::sys;
 
 use crate::next_symbols::{self, ThreadFunction};
-use crate::{calls, process};
 use crate::symbols::{self, Scope};
+use crate::{calls, process};
 pub use api::{Api, find as api};
 pub use memory::{There, word};
 pub use table::Kept;

@@ -127,7 +127,12 @@ unsafe fn look(api: &Spans, variable: Object) -> Option<Places> {
     }
 }
 
-unsafe fn look_with(api: &Spans, variable: Object, first: Object, second: Object) -> Option<Places> {
+unsafe fn look_with(
+    api: &Spans,
+    variable: Object,
+    first: Object,
+    second: Object,
+) -> Option<Places> {
     // SAFETY: the lock is held; what is entered is left.
     unsafe {
         let state = (api.thread)();
@@ -226,7 +231,11 @@ unsafe fn hash(api: &Spans, variable: Object) -> Option<u32> {
     // SAFETY: the lock is held.
     let hash = unsafe { (api.hash)(variable) };
     let folded = hash as u32 ^ (hash as u64 >> 32) as u32;
-    (hash != -1).then_some(if folded == u32::MAX { folded - 1 } else { folded })
+    (hash != -1).then_some(if folded == u32::MAX {
+        folded - 1
+    } else {
+        folded
+    })
 }
 
 /// The first offset in a thread's state, from this one on, at which the context is.

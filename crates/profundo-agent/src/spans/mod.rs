@@ -277,7 +277,10 @@ impl Tables {
     /// Writes the paths of spans that were open when this recording began: samples may name them.
     fn write_open_paths(&mut self, home: Home, recording: u32) {
         for place in 0..self.used {
-            let open = self.open.get(place).filter(|open| open.state != state::FREE);
+            let open = self
+                .open
+                .get(place)
+                .filter(|open| open.state != state::FREE);
             if let Some(path) = open.map(|open| open.span.owner.path) {
                 self.write_path(home, path, recording);
             }

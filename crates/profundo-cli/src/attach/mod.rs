@@ -57,7 +57,9 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     let mine = options.view.filters.own_code.rules();
     let calls = counting.map(|counting| counting.calls(mine.clone()));
     let lines = calls.as_ref().and_then(|calls| calls.lines.clone());
-    let agent = recording.enters().then(|| inside::agent(counting.is_some()));
+    let agent = recording
+        .enters()
+        .then(|| inside::agent(counting.is_some()));
     let agent = agent.transpose()?;
     let mut recorder = Recorder::create(Options {
         period: recording.period(),

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use crate::recordings::Keep;
+use clap::Args;
 
 use super::counting::Counting;
 use super::{Command, Order, ViewOptions, What};

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use profundo_probe::shared::function_kind;
 
-use super::{Event, calls as of_calls, call, exceptions, lines, number_of};
+use super::{Event, call, calls as of_calls, exceptions, lines, number_of};
 use crate::calls::api::Calls;
 use crate::calls::api::Object;
 use crate::calls::state::state;
@@ -62,9 +62,8 @@ pub unsafe fn end(calls: &Calls) {
     }
     // SAFETY: the caller vouches; the module was kept.
     unsafe {
-        let has_local = |state: &&mut crate::calls::state::State| {
-            state.has_lines || state.has_exceptions
-        };
+        let has_local =
+            |state: &&mut crate::calls::state::State| state.has_lines || state.has_exceptions;
         let locals = [&lines::ASKED, &exceptions::ASKED];
         if let Some(state) = state().filter(has_local) {
             state.tree.each_key(function_kind::PYTHON, |code| {

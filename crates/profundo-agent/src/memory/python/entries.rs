@@ -57,7 +57,7 @@ macro_rules! allocator {
         counting_entries! {
             $malloc(2: "mov rax, rsi\ncmp rsi, {small}\nja 5f") =>
                 "lea rdi, [rip + {before} + {at}]\nmov rax, qword ptr [rdi + {malloc}]
-        mov rdi, qword ptr [rdi + {context}]\njmp rax", {
+mov rdi, qword ptr [rdi + {context}]\njmp rax", {
                 small = const SMALL,
                 before = sym BEFORE,
                 at = const $domain * size_of::<Allocator>(),
@@ -69,7 +69,7 @@ macro_rules! allocator {
         freeing_entries! {
             $free("rsi") =>
                 "lea rdi, [rip + {before} + {at}]\nmov rax, qword ptr [rdi + {free}]
-        mov rdi, qword ptr [rdi + {context}]\njmp rax", {
+mov rdi, qword ptr [rdi + {context}]\njmp rax", {
                 before = sym BEFORE,
                 at = const $domain * size_of::<Allocator>(),
                 free = const offset_of!(Allocator, free),

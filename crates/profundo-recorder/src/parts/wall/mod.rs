@@ -280,9 +280,9 @@ impl Wall {
 impl Part for Wall {
     /// The threads of a program that ran before its agent came may wait already, and go on waiting.
     fn begin(&mut self, core: &mut Core, program: &mut Program) {
-        let is_late = program.agent().is_some_and(|agent| {
-            agent.header().kind.load(Ordering::Relaxed) == start_kind::LATE
-        });
+        let is_late = program
+            .agent()
+            .is_some_and(|agent| agent.header().kind.load(Ordering::Relaxed) == start_kind::LATE);
         if let Some(watch) = self.watch.as_mut().filter(|_| core.running && is_late) {
             let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
             watch.find_waiting_of(program.pid, now);
