@@ -17,7 +17,7 @@ use crate::recording::Recording;
 use crate::targets::{c, pythons_for, scratch, source, with_version};
 
 /// Attaches from inside. `None`, and skipped: the machine does not permit it.
-fn entered(pid: &str, name: &str, options: &[&str]) -> Option<Recording> {
+pub fn entered(pid: &str, name: &str, options: &[&str]) -> Option<Recording> {
     let file = scratch().join(name);
     let output = attach(pid, &file, options);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -144,7 +144,7 @@ fn threads_children_and_programs_of_an_entered_program_are_recorded() {
     assert_eq!(running.end(), (String::new(), Some(7)));
 }
 
-fn has_agent(pid: &str) -> bool {
+pub fn has_agent(pid: &str) -> bool {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     maps.contains("libprofundo-agent")
 }

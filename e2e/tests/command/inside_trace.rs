@@ -352,6 +352,13 @@ fn what_was_counted_is_kept_however_the_program_ends() {
     }
 }
 
+/// True if a process has its counts in memory.
+fn has_counts(pid: &str) -> bool {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    maps.lines()
+        .any(|line| line.contains("/calls.") && line.contains("rofundo"))
+}
+
 #[test]
 fn a_recorder_that_is_killed_is_followed_by_the_next() {
     for version in with_version((3, 12), pythons_for("counts_inside.py, killed")) {
@@ -363,6 +370,13 @@ fn a_recorder_that_is_killed_is_followed_by_the_next() {
         work(&mut running, COUNT);
         counting.child.kill().unwrap();
         counting.child.wait().unwrap();
+        // The agent notices that by itself, after a million events.
+        let mut times = 0;
+        while has_counts(&running.pid()) {
+            times += 1;
+            assert!(times < 3000, "{version:?}");
+            work(&mut running, 10);
+        }
         let Some((recording, printed)) = count(&mut running, &["--trace"]) else {
             return;
         };

@@ -29,6 +29,7 @@ mod heap;
 mod heap_stacks;
 mod inside;
 mod inside_memory;
+mod inside_parts;
 mod inside_trace;
 mod interactive;
 mod io;

@@ -115,6 +115,8 @@ static PLACE: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
 static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
 /// Set once nothing is to be counted any more.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
+/// The state that the agent left behind, because its command was killed.
+static LEFT: AtomicPtr<State> = AtomicPtr::new(null_mut());
 /// The table of threads, which stays for all sessions: threads that end look there without the
 /// lock.
 static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
@@ -584,14 +586,16 @@ pub fn end() -> bool {
 /// # Safety
 /// The lock is held, and the interpreter reports nothing any more.
 pub unsafe fn give_back(was_open: bool) {
-    // SAFETY: the caller vouches.
-    let Some(state) = (unsafe { state() }) else {
+    let left = LEFT.swap(null_mut(), Ordering::Relaxed);
+    let is_left = !is_on();
+    // SAFETY: the caller vouches. What was left has no other user.
+    let Some(state) = (unsafe { state().or(left.as_mut()) }) else {
         return;
     };
     state.drop_threads();
     stop();
     // Another thread ends the process, or makes it another program.
-    if !was_open {
+    if !was_open && !is_left {
         return;
     }
     let calls = state.calls;
@@ -640,7 +644,7 @@ pub fn go_on() {
 /// The process is about to restrict its system calls: we make none from here on.
 pub fn leave() {
     _ = end();
-    stop();
+    LEFT.store(STATE.swap(null_mut(), Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// In the child of a fork, which has a ring of its own.

@@ -7,6 +7,7 @@ another, overlap, and run in many threads and tasks at the same time: each has i
 from __future__ import annotations
 
 import os
+import re
 import sys
 import weakref
 from _thread import get_native_id
@@ -33,6 +34,13 @@ if TYPE_CHECKING:
 
 #: How far a clock of ours may be off the recorder's, in seconds.
 _SLACK = 0.0005
+
+
+#: Reports about allocations.
+_OF_MEMORY = ("allocs", "memory", "memory-lines")
+
+#: The words by which a report names the options that select a region.
+_SELECTION = re.compile(r"Only: from=[0-9.]*[0-9] to=[0-9.]*[0-9]( span=region=[0-9]+)?")
 
 
 class Entry:
@@ -185,6 +193,10 @@ class Region(Profile):
 
     # Its profile.
 
+    def settle(self) -> None:
+        """Have the recording that it will be asked about."""
+        _ = self._now
+
     @property
     def _now(self) -> Profile:
         """The profile of a recording that has all until now, or until it was left."""
@@ -272,6 +284,10 @@ class Region(Profile):
             return self._nothing
         now = self._now
         head = ""
+        if what in _OF_MEMORY and self.options.memory == "exact":
+            # Sums of all allocations have no times. The recording is of this region alone, or of
+            # those that were open together with it.
+            return self._in_its_words(Profile(now.path, {}, now._kept).report(what, name, **options))
         if now._head()["selection"]["samples"] == 0:
             head = self._empty_sentence() + "\n\n"
             now = Profile(now.path, {}, now._kept)
@@ -284,8 +300,9 @@ class Region(Profile):
         for line in report.splitlines(True):
             # These commands are for a recording that will not be there when they are typed.
             is_advice = line.startswith("Next: ") or is_advice and line.startswith("      profundo ")
-            if line.startswith("Only: from="):
-                line = f"Only: the region {self.name!r}: {line.partition(': ')[2].partition(': ')[2]}"
+            selection = _SELECTION.match(line)
+            if selection is not None:
+                line = f"Only: the region {self.name!r}{line[selection.end() :]}"
             if not is_advice:
                 lines.append(line)
         return "".join(lines)

@@ -210,12 +210,35 @@ class Sampler:
             return
         if options is not self._covered:
             if self._session.options.with_all_of(options) != self._session.options:
+                self._answer_waiting()
+                self._newest = None
                 self._session.widen(options)
             self._covered = options
-        if not self._open and self._is_stale():
-            self._newest = None
-            self._session.clear()
-            self._began = time.perf_counter()
+        if self._open:
+            return
+        if self._session.options.memory == "exact":
+            # Sums have no times: a region's are those of a recording of its own.
+            self._answer_waiting()
+            self._begin_anew()
+        elif self._is_stale():
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Forget what was recorded so far."""
+        assert self._session is not None
+        self._newest = None
+        self._session.clear()
+        self._began = time.perf_counter()
+
+    def _answer_waiting(self) -> None:
+        """Regions that are closed get their recording now: a later one may not have their data."""
+        for region in list(self._waiting):
+            if region.is_waiting and not region.is_open:
+                try:
+                    region.settle()
+                except Error:
+                    # It says so when it is asked.
+                    pass
 
     def _is_stale(self) -> bool:
         """Whether there is much in the recording that nobody will ask for."""

@@ -87,14 +87,23 @@ class Session:
         self._begin()
 
     def pause(self) -> None:
-        """Take no samples until :meth:`resume`."""
+        """Record nothing until :meth:`resume`.
+
+        Sums of all allocations have no times, so the recorder ends then, and another one follows.
+        """
         self._is_paused = True
-        self._living().say("pause")
+        if self.options.memory == "exact":
+            self._end()
+        else:
+            self._living().say("pause")
 
     def resume(self) -> None:
-        """Take samples again."""
+        """Record again."""
         self._is_paused = False
-        self._living().say("resume")
+        if self._recorder is None and os.getpid() == self._owner:
+            self._begin()
+        else:
+            self._living().say("resume")
 
     def widen(self, options: Options) -> None:
         """Record what these options have, too, from now on.
@@ -103,8 +112,12 @@ class Session:
             Error: That cannot be recorded. What was recorded before goes on.
         """
         before = self.options
-        self._end()
+        if self._recorder is not None:
+            self._end()
         self.options = self.options.with_all_of(options)
+        if before.memory and before.memory != self.options.memory:
+            # Samples of allocations and sums of all of them cannot be put together.
+            self._parts = []
         try:
             self._begin()
         except Error:
@@ -115,10 +128,13 @@ class Session:
     def clear(self) -> None:
         """Forget what was recorded so far."""
         self._parts = []
-        self._living().say("clear")
+        if self._recorder is not None:
+            self._living().say("clear")
 
     def snapshot(self, kept: Kept) -> str:
         """The path of a whole recording of all until now, in a folder of the caller's."""
+        if self._recorder is None and self._parts:
+            return self._whole(self._parts, kept)
         if self.options.memory:
             # The sums of allocations are in a recording from its end on.
             self._end()
@@ -130,7 +146,8 @@ class Session:
 
     def stop(self, kept: Kept) -> str:
         """End, and return the path of the whole recording, in a folder of the caller's."""
-        self._end()
+        if self._recorder is not None:
+            self._end()
         return self._whole(self._parts, kept)
 
     def drop(self) -> None:
