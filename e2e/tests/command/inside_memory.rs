@@ -137,7 +137,7 @@ fn what_an_entered_program_allocates_is_counted_to_the_byte() {
             };
             let counted = ask(&mut running, "go");
             assert!(counted.len() >= 13, "{counted:?}");
-            let (recording, said) = recorder.end();
+            let (recording, _) = recorder.end();
             compare(&recording, C, &counted);
             let keeps = line_at(&recording, C, "// keeps");
             assert_eq!(keeps.live.count, 250, "{keeps:?}");
@@ -148,16 +148,16 @@ fn what_an_entered_program_allocates_is_counted_to_the_byte() {
             // The thread may be between two calls when the agent leaves.
             assert!(noise.live.count <= 1, "{noise:?}");
             // Of the blocks from before, a third was freed and a third has grown, the first time.
-            let strangers = said
-                .lines()
-                .find(|line| line.contains("frees of blocks from before"))
-                .unwrap_or_default();
-            let words = strangers.split_whitespace();
-            let count = words.filter_map(|word| word.parse::<u64>().ok()).next();
+            let notes = &recording.profile.meta.notes;
+            let strangers = notes
+                .iter()
+                .find(|note| note.contains("frees of blocks from before"));
+            let mut words = strangers.map_or("", String::as_str).split_whitespace();
+            let count = words.next().and_then(|word| word.parse::<u64>().ok());
             let expected = if round == 0 { 200..=202 } else { 350..=352 };
             assert!(
                 count.is_some_and(|count| expected.contains(&count)),
-                "{round}: {count:?} of {expected:?}, {said}"
+                "{round}: {count:?} of {expected:?}, {notes:?}"
             );
         }
         let counted = ask(&mut running, "go");
@@ -217,11 +217,11 @@ fn allocations_of_an_entered_program_are_sampled() {
         }
         let (recording, _) = recorder.end();
         let heap = &recording.profile.heap;
-        // Mappings of a megabyte are always sampled.
+        // A mapping of a megabyte is sampled with a chance of 86 %.
         let mapped = heap.blocks.iter().filter(|block| block.size == 1 << 20);
-        assert_eq!(mapped.count(), 20, "{}", recording.outline());
-        let lived = heap.blocks.iter().filter(|block| block.size == 1 << 20);
-        assert!(lived.clone().all(|block| block.freed.is_some()));
+        let (count, outline) = (mapped.clone().count(), recording.outline());
+        assert!((9..=20).contains(&count), "{count}: {outline}");
+        assert!(mapped.clone().all(|block| block.freed.is_some()));
         assert!(heap.sites.is_empty());
     }
     running.end();

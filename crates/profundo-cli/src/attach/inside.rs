@@ -40,6 +40,11 @@ pub fn sentence(first: u32, others: &[u32]) -> String {
     )
 }
 
+/// True if a process has ended meanwhile, as children do.
+fn has_ended(pid: u32) -> bool {
+    proc::stat(pid).is_none_or(|stat| stat.has_ended())
+}
+
 /// The processes that the agent comes into.
 pub struct Entered {
     library: Cow<'static, [u8]>,
@@ -99,7 +104,7 @@ impl Entered {
                 .and_then(|mut entry| entry.enter(&directory, agent));
             match result {
                 Ok(()) => entered.push(pid),
-                Err(Refused::Gone) if Some(pid) != first => {}
+                Err(_) if Some(pid) != first && has_ended(pid) => {}
                 Err(why) if Some(pid) != first => {
                     stderr::note(&format!("process {pid} is not recorded: {why}"));
                 }
@@ -179,6 +184,7 @@ impl Entered {
             self.with_interpreter(pid, |injection| injection.end_parts(part::MEMORY, PATIENCE));
         let stay = match ended {
             Some(Ok(0) | Err(Refused::Gone | Refused::Another)) | None => return,
+            Some(Err(_)) if has_ended(pid) => return,
             Some(Ok(_)) => "another tool has put itself in front of them".to_owned(),
             Some(Err(why)) => why.to_string(),
         };
@@ -215,6 +221,7 @@ impl Entered {
             let left = Entry::of(pid, &self.library, true).and_then(|mut entry| entry.leave());
             match left {
                 Ok(()) | Err(Refused::Gone | Refused::Another) => {}
+                Err(_) if has_ended(pid) => {}
                 Err(why) => stderr::note(&format!(
                     "the agent stays in process {pid}, and does nothing there: {why}"
                 )),
