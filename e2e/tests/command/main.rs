@@ -28,6 +28,7 @@ mod generated;
 mod heap;
 mod heap_stacks;
 mod inside;
+mod inside_memory;
 mod inside_parts;
 mod inside_trace;
 mod interactive;

@@ -8,6 +8,7 @@
 
 mod api;
 mod asked;
+mod builtin;
 mod collections;
 pub mod early;
 mod memory;

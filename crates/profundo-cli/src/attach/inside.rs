@@ -1,5 +1,5 @@
-//! `attach --inside`: the agent comes into the processes, whose threads sample themselves from then
-//! on, and leaves them in the end.
+//! `attach --inside` and `--memory`: the agent comes into the processes, whose threads sample
+//! themselves from then on, and leaves them in the end.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,29 @@ use crate::agent_file::{self, For};
 use crate::options::{Attached, Processes};
 
 /// The file from which the programs that are executed later load the agent.
-pub fn agent(counts: bool) -> Result<PathBuf> {
-    agent_file::file(match counts {
-        true => For::Calls,
+pub fn agent(options: &Attached) -> Result<PathBuf> {
+    let counts = options.counts.trace.is_some();
+    agent_file::file(match options.has_allocations() {
+        true => For::Memory,
+        false if counts => For::Calls,
         false => For::Time,
     })
+}
+
+/// The sentence that says what entering means.
+pub fn sentence(first: u32, others: &[u32]) -> String {
+    let (what, them, they) = match others {
+        [] => ("process", "it", "it records"),
+        _ => ("processes", "them", "they record"),
+    };
+    let pids: Vec<String> = std::iter::once(&first)
+        .chain(others)
+        .map(u32::to_string)
+        .collect();
+    format!(
+        "entering {what} {}: a library is loaded into {them}, and {they} from inside until it leaves",
+        pids.join(", ")
+    )
 }
 
 /// The processes that the agent comes into.
@@ -27,8 +45,9 @@ pub struct Entered {
     library: Cow<'static, [u8]>,
     pids: Vec<u32>,
     filtered: bool,
-    /// True if calls or lines are counted.
-    counts: bool,
+    /// The option that enters, and the parts that begin in interpreters.
+    option: &'static str,
+    parts: u32,
 }
 
 /// The longest time until an interpreter lets us in.
@@ -57,7 +76,16 @@ impl Entered {
             library: agent_file::library()?,
             pids,
             filtered: options.filtered,
-            counts: options.counts.trace.is_some(),
+            option: match options.has_allocations() {
+                true => "--memory",
+                false if options.counts.trace.is_some() => "--trace",
+                false => "--inside",
+            },
+            parts: match options.has_allocations() {
+                true => part::MEMORY,
+                false if options.counts.trace.is_some() => part::CALLS,
+                false => 0,
+            },
         })
     }
 
@@ -77,12 +105,9 @@ impl Entered {
                 }
                 Err(why) => {
                     self.pids = entered;
-                    let instead = match self.counts {
-                        true => "without --trace",
-                        false => "without --inside",
-                    };
+                    let option = self.option;
                     return Err(anyhow!(
-                        "process {pid} cannot be entered: {why}; {instead} it is sampled from outside"
+                        "process {pid} cannot be entered: {why}; without {option} it is sampled from outside"
                     ));
                 }
             }
@@ -119,11 +144,73 @@ impl Entered {
         Ok(())
     }
 
+    /// Has the agent record allocations, if those are wanted: in native code, and in interpreters,
+    /// whose locks it needs for that. The recorder has answered it before.
+    pub fn follow_memory(&self) {
+        if self.parts & part::MEMORY == 0 {
+            return;
+        }
+        for &pid in &self.pids {
+            let followed =
+                Entry::of(pid, &self.library, true).and_then(|mut entry| entry.follow_memory());
+            match followed {
+                Ok(()) => {}
+                Err(Refused::Gone | Refused::Another) => continue,
+                Err(why) => {
+                    let what = "the allocations of process";
+                    stderr::note(&format!("{what} {pid} are not recorded: {why}"));
+                    continue;
+                }
+            }
+            let begun = self.with_interpreter(pid, |injection| {
+                injection.begin_parts(part::MEMORY, PATIENCE)
+            });
+            if let Some(Err(why)) = begun {
+                stderr::note(&format!(
+                    "what Python allocates in process {pid} is seen only where it calls the C library: {why}"
+                ));
+            }
+        }
+    }
+
+    /// Has allocations no longer recorded in a process's interpreter.
+    fn end_memory(&self, pid: u32) {
+        let ended =
+            self.with_interpreter(pid, |injection| injection.end_parts(part::MEMORY, PATIENCE));
+        let stay = match ended {
+            Some(Ok(0) | Err(Refused::Gone | Refused::Another)) | None => return,
+            Some(Ok(_)) => "another tool has put itself in front of them".to_owned(),
+            Some(Err(why)) => why.to_string(),
+        };
+        stderr::note(&format!(
+            "Profundo's allocators stay in the Python of process {pid}, and only pass calls on: {stay}"
+        ));
+    }
+
+    /// Calls `f` with a process's interpreter. `None`: it has none, or nothing is wanted there.
+    fn with_interpreter<T>(
+        &self,
+        pid: u32,
+        f: impl FnOnce(&mut Injection<'_>) -> Result<T, Refused>,
+    ) -> Option<Result<T, Refused>> {
+        if self.parts == 0 {
+            return None;
+        }
+        match Injection::of(pid, &self.library, true) {
+            Ok(mut injection) => Some(f(&mut injection)),
+            Err(Refused::NoPython) => None,
+            Err(why) => Some(Err(why)),
+        }
+    }
+
     /// Has the agent leave them, and the children that they have forked meanwhile.
     pub fn leave(self, recorder: &mut Recorder) {
         for pid in recorder.release_agents() {
-            if self.counts {
+            if self.parts & part::CALLS != 0 {
                 self.end_counts(pid);
+            }
+            if self.parts & part::MEMORY != 0 {
+                self.end_memory(pid);
             }
             let left = Entry::of(pid, &self.library, true).and_then(|mut entry| entry.leave());
             match left {

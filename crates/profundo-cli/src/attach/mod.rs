@@ -35,6 +35,11 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     if options.locals.locals {
         options::refuse("`--locals` shows variables at one moment: it goes with `--dump`");
     }
+    if options.recording.filtered && !options.recording.enters() {
+        options::refuse(
+            "`--filtered` is for entering the process: it goes with `--memory` and `--trace`",
+        );
+    }
     let what = options.what();
     if what.wants_name() {
         let what = what.name();
@@ -57,10 +62,9 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     let mine = options.view.filters.own_code.rules();
     let calls = counting.map(|counting| counting.calls(mine.clone()));
     let lines = calls.as_ref().and_then(|calls| calls.lines.clone());
-    let agent = recording
-        .enters()
-        .then(|| inside::agent(counting.is_some()));
-    let agent = agent.transpose()?;
+    let agent = (recording.enters())
+        .then(|| inside::agent(recording))
+        .transpose()?;
     let mut recorder = Recorder::create(Options {
         period: recording.period(),
         engine: match agent {
@@ -94,7 +98,18 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     let writer = writer.trace_request(request);
     let mut writer = writer.labels(&recording.labels);
     let begun = match (&mut entered, &agent) {
-        (Some(entered), Some(agent)) => entered.begin(&mut recorder, agent),
+        (Some(entered), Some(agent)) => {
+            if counting.is_none() {
+                stderr::note(&inside::sentence(pid, others));
+            }
+            let begun = entered.begin(&mut recorder, agent);
+            if begun.is_ok() {
+                // Here the agent gets its answer.
+                recorder.turn_now(&mut |event| writer.event(event));
+                entered.follow_memory();
+            }
+            begun
+        }
         _ => {
             (recorder.attach_all(pid, others, &mut |event| writer.event(event))).map_err(Into::into)
         }

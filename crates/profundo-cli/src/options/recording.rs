@@ -22,6 +22,17 @@ pub enum MemoryChoice {
     Exact,
 }
 
+/// What is recorded of the memory of a process that runs already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AttachedMemory {
+    /// Some allocations, at random: large ones always, small ones as they come
+    Sampled,
+    /// Every single allocation
+    Exact,
+    /// No allocations, but the process's memory over time: nothing is loaded into it
+    Outside,
+}
+
 /// Bytes between two allocations that are recorded.
 pub const SAMPLED: Memory = Memory::Sampled {
     mean: 512 << 10,
@@ -134,16 +145,26 @@ pub struct Attached {
     /// Count the energy that the machine uses meanwhile, and estimate what of it is the program's
     #[arg(long)]
     pub energy: bool,
-    /// Record the machine's memory over time: what the process has of it, but not who allocates it
-    #[arg(long)]
-    pub memory: bool,
+    /// Record what memory is allocated from now on and who keeps it, and the machine's memory over
+    /// time; each single allocation if `exact`. Enters the process. With `outside` nothing is loaded
+    /// into it, and only its memory over time is recorded
+    #[arg(
+        long,
+        value_enum,
+        value_name = "exact|outside",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "sampled",
+        hide_possible_values = true
+    )]
+    pub memory: Option<AttachedMemory>,
     // Not in the help and the pages yet: a program that waits for our signals by name, or blocks
     // them, can be disturbed when the agent leaves.
     /// Enter the process: its threads sample themselves, as after `run`, at a lower cost and 1000
     /// times a second
     #[arg(long, hide = true, conflicts_with = "dump")]
     pub inside: bool,
-    /// With `--inside` and `--trace`: also where the process restricts its own system calls (seccomp)
+    /// Enter the process also where it restricts its own system calls (seccomp)
     #[arg(long, hide = true)]
     pub filtered: bool,
     #[command(flatten)]
@@ -169,19 +190,31 @@ pub struct Attached {
 
 impl Attached {
     /// The recorder's setting for memory. Allocations cannot be seen from outside, so its rate has
-    /// no effect.
+    /// no effect there.
     pub fn memory(&self) -> Option<Memory> {
-        self.memory.then_some(SAMPLED)
+        Some(match self.memory? {
+            AttachedMemory::Sampled | AttachedMemory::Outside => SAMPLED,
+            AttachedMemory::Exact => Memory::Exact,
+        })
+    }
+
+    /// True if allocations are recorded.
+    pub fn has_allocations(&self) -> bool {
+        let memory = self.memory;
+        matches!(
+            memory,
+            Some(AttachedMemory::Sampled | AttachedMemory::Exact)
+        )
+    }
+
+    /// True if the agent enters the process.
+    pub fn enters(&self) -> bool {
+        self.inside || self.has_allocations() || self.counts.trace.is_some()
     }
 
     /// True if waits are recorded.
     pub fn has_waits(&self) -> bool {
         self.wall || self.syscalls
-    }
-
-    /// True if the agent enters the process.
-    pub fn enters(&self) -> bool {
-        self.inside || self.counts.trace.is_some()
     }
 
     /// The time between two samples in nanoseconds.

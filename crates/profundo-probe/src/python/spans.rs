@@ -95,6 +95,11 @@ impl SpanPlaces {
         self.variable.store(places.variable, Ordering::Release);
     }
 
+    /// Has samples look for no spans any more.
+    pub fn withdraw(&self) {
+        self.variable.store(0, Ordering::Relaxed);
+    }
+
     #[inline]
     fn get(&self) -> Option<Places> {
         // Acquire pairs with the release in `publish`.

@@ -11,6 +11,7 @@ use super::{Block, chain};
 use crate::memory::counting::{counted, resized};
 use crate::memory::ends;
 use crate::memory::entry::{caller, counting_entries, entries, freeing_entries};
+use crate::memory::local::local;
 
 pub(super) type Malloc = unsafe extern "C-unwind" fn(*mut c_void, usize) -> Block;
 pub(super) type Calloc = unsafe extern "C-unwind" fn(*mut c_void, usize, usize) -> Block;
@@ -172,9 +173,12 @@ unsafe extern "C-unwind" fn realloc_from<const DOMAIN: usize>(
 
 unsafe extern "C-unwind" fn free_from<const DOMAIN: usize>(_: *mut c_void, block: Block) {
     ends::freed(block as u64);
+    let local = local();
+    let left = local.take();
     // SAFETY: as above.
     unsafe {
         let before = before::<DOMAIN>();
         (before.free)(before.context, block);
     }
+    local.set(left);
 }
