@@ -51,8 +51,8 @@ pub(super) fn load(
     Err(Refused::NotLoaded(text_at(pid, text)))
 }
 
-/// A path of the file. The loader takes a library of the same path for the same library, so those of
-/// other builds have other paths: 16 of their bits are single dots between the last slashes.
+/// A path of the file. The loader takes a library of the same path for the same library, so other
+/// builds have other paths: 16 bits of a sum are single dots between the last slashes.
 fn path_of(file: i64, library: &[u8]) -> String {
     const MIX: u32 = 0x0100_0193;
     let mixed = |sum: u32, byte: &u8| (sum ^ u32::from(*byte)).wrapping_mul(MIX);

@@ -44,7 +44,8 @@ impl Role {
         };
         if is_interpreter(path) {
             Self::Interpreter
-        } else if name.starts_with("libprofundo") {
+        } else if (name.strip_prefix("memfd:").unwrap_or(name)).starts_with("libprofundo") {
+            // The one that comes into a program which runs already has no file.
             Self::Profiler
         } else if ["[vdso]", "linux-vdso.so.1", "linux-gate.so.1"].contains(&name)
             || [
@@ -175,6 +176,7 @@ mod tests {
         check("/usr/bin/python-config", Role::Ordinary);
         check("/home/me/pythonic", Role::Ordinary);
         check("/tmp/session/libprofundo_agent.so", Role::Profiler);
+        check("/memfd:libprofundo-agent-door (deleted)", Role::Profiler);
         check("/x/_zlib.cpython-312-x86_64-linux-gnu.so", Role::Ordinary);
     }
 }

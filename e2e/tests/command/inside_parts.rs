@@ -59,8 +59,8 @@ fn counts(file: &Path, call: &str) -> Option<(u64, u64)> {
     command.arg("report").arg(file).args(["syscalls", "--json"]);
     let output = command.output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let rows = report["calls"].as_array().unwrap().iter();
-    let row = rows.filter(|row| row["call"] == call).next()?;
+    let mut rows = report["calls"].as_array().unwrap().iter();
+    let row = rows.find(|row| row["call"] == call)?;
     let errors = row["errors"].as_array().unwrap().iter();
     let failed = errors.map(|error| error["count"].as_u64().unwrap()).sum();
     Some((row["count"].as_u64()?, failed))

@@ -66,7 +66,7 @@ fn shares_by_qualified_names_on_every_version() {
 #[test]
 fn the_builtin_of_kernprof_is_there_where_the_source_mentions_it() {
     for version in pythons_for("decorated/app.py") {
-        run_both_ways(&python(version, "decorated/app.py", &[]));
+        run_both_ways(&python(&version, "decorated/app.py", &[]));
         let told = |verb: &str, script: &str| {
             let output = Command::new(profundo())
                 .args([verb, "--no-config", "-o"])

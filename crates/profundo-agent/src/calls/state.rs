@@ -549,8 +549,8 @@ pub fn end_thread() {
     }
 }
 
-/// The process ends, or becomes another program: open calls have lasted until now. True if they were
-/// open.
+/// The process ends, or becomes another program: open calls have lasted until now. True if they
+/// were open.
 pub fn end() -> bool {
     let state = STATE.load(Ordering::Acquire);
     // Another thread may be here as well, or in the middle of a call: then the time of that call is
