@@ -1,4 +1,4 @@
-//! The parts of spans that all their writers share: limits, the text of a label, buckets of lengths.
+//! The parts of spans that all writers share: limits, the text of a label, buckets of lengths.
 //!
 //! A *label* is the name of a span with its attributes. The library writes spans of Rust programs,
 //! and the agent those of Python programs. A reader sees no difference, so both have the same

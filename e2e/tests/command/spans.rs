@@ -47,12 +47,13 @@ fn count(profile: &Profile, name: &str) -> u64 {
     each.count() as u64 + sums.map(|sum| sum.lengths.count).sum::<u64>()
 }
 
-/// Asserts that a time is near what it is known to be. A burn ends up to a hundredth of a
-/// millisecond late, and a tick stands for a millisecond.
+/// Asserts that a time is near what it is known to be. A burn ends late by some microseconds, the
+/// event loop works in the span of a task that it switches to, and a tick stands for a millisecond
+/// or more: beside other programs, spans of some milliseconds have a part of their neighbours.
 #[track_caller]
 fn assert_near(what: &str, found: f64, expected: f64) {
     assert!(
-        (found - expected).abs() <= 12.0 + expected * 0.1,
+        (found - expected).abs() <= 25.0 + expected * 0.15,
         "{what}: {found:.1} ms are not {expected} ms"
     );
 }
@@ -70,17 +71,17 @@ fn each_span_has_its_own_time() {
 
 fn check(recording: &Recording) {
     let profile = &recording.profile;
-    // 17, 17 and 16 requests with three rounds of their own and 1 ms of query and two parts.
+    // 17, 17 and 16 requests with three rounds: their own, and 2 ms of a query and of each part.
     for (kind, requests, own) in [
-        ("cart", 17.0, 4.0),
-        ("home", 17.0, 2.0),
-        ("search", 16.0, 8.0),
+        ("cart", 17.0, 8.0),
+        ("home", 17.0, 4.0),
+        ("search", 16.0, 16.0),
     ] {
         let of_kind = |spans: &[(&str, Vec<&str>)]| spans.iter().any(|span| span.1 == [kind]);
         let found = milliseconds(recording, of_kind);
-        assert_near(kind, found, requests * 3.0 * (own + 3.0));
+        assert_near(kind, found, requests * 3.0 * (own + 6.0));
         let queries = milliseconds(recording, |spans| of_kind(spans) && spans[0].0 == "query");
-        assert_near("query", queries, requests * 3.0);
+        assert_near("query", queries, requests * 6.0);
     }
     for (name, expected) in [
         ("decorated", 60.0),

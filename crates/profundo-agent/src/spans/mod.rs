@@ -8,8 +8,8 @@
 //! Behind them are [`tables`]: names and paths by number ([`names`]), open spans, and sums of ended
 //! ones ([`sums`]). Records go to the command through the ring, as they arise. All of it happens
 //! with the interpreter's lock held, but for the end of the process and for the child of a fork,
-//! which may begin in a signal handler. So the tables have a flag besides, and whoever finds it set
-//! goes without.
+//! which may begin in a signal handler. So the tables have a flag besides, and a caller that
+//! finds it set goes without.
 
 mod api;
 mod door;

@@ -322,7 +322,7 @@ impl Patience {
         let goes_on = self.0 > 0;
         if goes_on {
             self.0 -= 1;
-            // Nobody wakes it.
+            // No other thread wakes it.
             sys::futex_wait(&AtomicU32::new(0), 0, MOMENT);
         }
         goes_on

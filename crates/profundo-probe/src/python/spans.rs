@@ -208,7 +208,8 @@ impl Interpreter {
     /// The path of the calling thread's innermost span; 0 outside of spans.
     ///
     /// # Safety
-    /// The calling thread is at a call of its own, such as that of an allocator: its state is whole.
+    /// The calling thread is at a call of its own, such as that of an allocator: its state is
+    /// whole.
     #[inline]
     pub(crate) unsafe fn current_span(&self) -> u32 {
         match SPANS.get() {
