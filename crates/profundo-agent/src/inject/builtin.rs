@@ -28,7 +28,7 @@ table! {
 
 /// `PyMethodDef`.
 #[repr(C)]
-struct Method {
+pub(in crate::inject) struct Method {
     name: *const c_char,
     function: unsafe extern "C" fn(Object, Object, Object) -> Object,
     flags: c_int,

@@ -12,8 +12,9 @@ use profundo_probe::shared::MaskChanges;
 use profundo_probe::sys;
 
 use super::running::each_name;
-use super::{alone, enter, fall_silent, leave_now};
+use super::{alone, enter, fall_silent, follow_memory, leave_now};
 use crate::files;
+use crate::inject::parts;
 use crate::next_symbols::{self, Strings};
 
 /// The descriptor on which the recorder talks with the program.
@@ -76,6 +77,27 @@ pub unsafe extern "C" fn profundo_join_1(directory: *const c_char, agent: *const
         Ok(()) => 0,
         Err(error) => -error,
     })
+}
+
+/// Begins to record allocations: see [`super::profundo_follow_memory_1`]. Returns 0, or a negative
+/// error number. Python's own follow with [`profundo_begin_parts_1`].
+#[unsafe(no_mangle)]
+pub extern "C" fn profundo_follow_1() -> c_int {
+    alone(follow_memory)
+}
+
+/// Parts begin in the interpreter, by the bits of [`profundo_probe::shared::part`]. The caller holds
+/// its lock. Returns 0, or the first refusal.
+#[unsafe(no_mangle)]
+pub extern "C" fn profundo_begin_parts_1(parts: u32) -> c_int {
+    parts::begin(parts)
+}
+
+/// They end. The caller holds the interpreter's lock. Returns the number of things of ours that
+/// stay and only pass calls on, or the first refusal.
+#[unsafe(no_mangle)]
+pub extern "C" fn profundo_end_parts_1(parts: u32) -> c_int {
+    parts::end(parts)
 }
 
 /// Leaves the session. The recorder has closed its clocks. Returns 0, or a negative error number.

@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 pub fn beside(options: &Beside) -> Result<ExitCode> {
     let (Some(pid), Some(output)) = (options.pid, &options.output) else {
-        let mut path = agent_file::file(For::Time)?.into_os_string().into_vec();
+        let mut path = agent_file::file(For::Late)?.into_os_string().into_vec();
         path.push(b'\n');
         io::stdout().write_all(&path)?;
         return Ok(ExitCode::SUCCESS);
@@ -113,7 +113,14 @@ impl Recording<'_> {
     /// Has turns until the agent has entered.
     fn await_entry(&mut self) -> Result<()> {
         match self.await_word(|said| matches!(said, Said::Entered(_))) {
-            Some(Said::Entered(0)) => Ok(self.program.say("ready")?),
+            Some(Said::Entered(0)) => {
+                // Here the agent gets its answer.
+                let Self {
+                    recorder, writer, ..
+                } = self;
+                recorder.turn_now(&mut |event| writer.event(event));
+                Ok(self.program.say("ready")?)
+            }
             Some(Said::Entered(error)) => {
                 let error = io::Error::from_raw_os_error(-error);
                 bail!(

@@ -25,6 +25,9 @@ _LIBRARY = os.path.join(
 #: The name by which other commands of ours know the loaded library.
 _NAME = "libprofundo-agent-door"
 
+#: The part of the agent for allocations of the interpreter.
+_MEMORY = 1
+
 #: The environment that would load an agent into the recorder itself.
 _NOT_INHERITED = ("LD_PRELOAD", "PROFUNDO_SESSION")
 
@@ -67,6 +70,26 @@ def join(directory: bytes, agent: bytes) -> int:
     return int(_library().profundo_join_1(directory, agent))
 
 
+def follow_memory() -> None:
+    """Record allocations from now on: those of native code, and those of the interpreter.
+
+    Raises:
+        Error: It cannot be done.
+    """
+    library = _library()
+    why = library.profundo_follow_1()
+    if why == 0:
+        # With the lock of the interpreter.
+        why = _with_lock().profundo_begin_parts_1(_MEMORY)
+    if why < 0:
+        raise Error(f"allocations cannot be recorded in this process ({why})")
+
+
+def forget_memory() -> None:
+    """Record allocations of the interpreter no more."""
+    _with_lock().profundo_end_parts_1(_MEMORY)
+
+
 def part() -> None:
     """Leave the session."""
     _library().profundo_part_1()
@@ -81,11 +104,17 @@ def module(initializer: str) -> Any:
     """The extension module that the library also is, made by this function of its."""
     import ctypes
 
-    library = ctypes.PyDLL(_NAME, handle=_library()._handle)
-    function = getattr(library, initializer)
+    function = getattr(_with_lock(), initializer)
     function.restype = ctypes.py_object
     function.argtypes = []
     return function()
+
+
+def _with_lock() -> ctypes.PyDLL:
+    """The library, whose functions are called with the interpreter's lock held."""
+    import ctypes
+
+    return ctypes.PyDLL(_NAME, handle=_library()._handle)
 
 
 def _library() -> ctypes.CDLL:

@@ -226,7 +226,7 @@ class _Recorder:
         # Who waits for an answer has it.
         self._answers = RLock()
         self._process = 0
-        self._has_joined = False
+        self._has_joined = self._has_memory = False
         try:
             self._socket.settimeout(_PATIENCE)
             try:
@@ -238,6 +238,9 @@ class _Recorder:
             self._has_joined = joined == 0
             self.say("entered", str(joined))
             self.expect("ready")
+            if options.memory:
+                self._has_memory = True
+                agent.follow_memory()
         except BaseException:
             self.drop()
             raise
@@ -317,6 +320,9 @@ class _Recorder:
             pass
 
     def _part(self) -> None:
+        if self._has_memory:
+            self._has_memory = False
+            agent.forget_memory()
         if self._has_joined:
             self._has_joined = False
             agent.part()
