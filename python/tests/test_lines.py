@@ -99,7 +99,7 @@ print(counted.profile)
 """
         )
         self.assertIn("lines are counted", said)
-        self.assertRegex(said, r"50 +0\.0\d+ +\d\S* \S+ +\d+\.\d +time\.sleep")
+        self.assertRegex(said, r"50 +0\.\d+ +\d\S* \S+ +\d+\.\d +time\.sleep")
 
     def test_counts_of_threads_add_up(self):
         self.run_program(

@@ -97,6 +97,50 @@ assert seconds > 0.2, p.functions
 """
         )
 
+    def test_threads_and_tasks_are_apart(self):
+        self.run_live(
+            """
+import asyncio
+found = {}
+
+def check():
+    for number, p in found.items():
+        expected = 0.1 * (1 + number % 3)
+        seconds = sum(row.self_seconds for row in p.functions)
+        assert abs(seconds - expected) < 0.03, (number, seconds)
+        names = ("slow", "other") if number % 2 else ("other", "slow")
+        assert share(p, names[0]) > 0.9 and share(p, names[1]) == 0, (number, p.functions)
+
+def work(number):
+    with profundo.profile("request") as found[number]:
+        for _ in range(10):
+            (slow if number % 2 else other)(0.01 * (1 + number % 3))
+
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(2000))
+
+threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+check()
+found.clear()
+
+async def answer(number):
+    with profundo.profile("request") as found[number]:
+        for _ in range(10):
+            (slow if number % 2 else other)(0.01 * (1 + number % 3))
+            await asyncio.sleep(0)
+
+async def all_of():
+    await asyncio.gather(*map(answer, range(6)))
+
+asyncio.run(all_of())
+check()
+"""
+        )
+
     def test_functions_generators_and_coroutines(self):
         self.run_live(
             """

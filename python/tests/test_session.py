@@ -252,7 +252,9 @@ except Error as error:
         path = os.path.join(support.folder(), "outer.profundo")
         words = [support.command(), "record", "--no-config", "-o", path, "--", sys.executable]
         environment = dict(os.environ, PYTHONPATH=support.SOURCES)
-        done = subprocess.run([*words, program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        done = subprocess.run(
+            [*words, program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         self.assertIn(b"is being recorded already", done.stdout)
 
 

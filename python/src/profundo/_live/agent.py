@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from typing import Any, List, Optional
 
 #: The library of an installed package, beside the package's modules.
-_LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "_agent", "libprofundo-agent.so")
+_LIBRARY = os.path.join(
+    os.path.dirname(os.path.dirname(__file__)), "_agent", "libprofundo-agent.so"
+)
 
 #: The name by which other commands of ours know the loaded library.
 _NAME = "libprofundo-agent-door"
