@@ -99,6 +99,7 @@ _PLACES = {
     "is_running": "_live.switch",
     "lines": "_live.lines",
     "load": "_profile",
+    "load_ipython_extension": "_ipython",
     "mark": "_live.spans",
     "memit": "_live.memory",
     "merge": "_profile",
@@ -109,6 +110,7 @@ _PLACES = {
     "span": "_live.spans",
     "start": "_live.switch",
     "stop": "_live.switch",
+    "unload_ipython_extension": "_ipython",
 }
 
 # Modules that need no import of their own.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from html import escape
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
@@ -66,25 +67,45 @@ def plain_bundle(text: str, picture: Picture) -> Dict[str, str]:
 
 def bundle(profile: Profile) -> Dict[str, str]:
     """A profile as its first screen, and as a page."""
-    drawn = _drawn(profile)
-    below = _table(profile)
+    drawn = flame_of(profile)
+    below = table(profile.lines)
     height = 640 if drawn is None else min(height_of(drawn.svg), 560) + 330
     title = profile.command or os.path.basename(profile.path)
     return {
         "text/plain": profile.report(width=120),
-        "text/html": iframe(title, _head(profile, title), drawn, below, height),
+        "text/html": iframe(title, head(profile, title), drawn, below, height),
     }
 
 
-def _drawn(profile: Profile) -> Optional[Drawn]:
-    """The flame graph; ``None`` of a recording that has no stacks, as one of counted lines."""
+def flame_of(
+    profile: Profile, title: Optional[str] = None, note: Optional[str] = None
+) -> Optional[Drawn]:
+    """The flame graph; ``None`` of a recording that has no stacks, as one of counted lines.
+
+    Args:
+        profile: The profile.
+        title: Its title, in place of the command line.
+        note: What stands in its head in place of the filter.
+    """
     try:
-        return profile.flame()._drawn
+        drawn = profile.flame(**({} if title is None else {"title": title}))._drawn
     except Error:
         return None
+    again = drawn.again
+    if note is None or again is None:
+        return drawn
+    return Drawn(_noted(drawn.svg, note), lambda percent: _noted(again(percent), note))
 
 
-def _head(profile: Profile, title: str) -> str:
+#: The filter in the head of a picture, which takes several lines.
+_FILTER = re.compile(r'(<tspan x="\d+" y="\d+">)Only what passes the filter.*?</tspan></text>')
+
+
+def _noted(svg: str, note: str) -> str:
+    return _FILTER.sub(lambda found: f"{found.group(1)}{escape(note)}</tspan></text>", svg, 1)
+
+
+def head(profile: Profile, title: str) -> str:
     """The verdict, and the quality of the recording."""
     # The verdict is about time.
     verdict = title
@@ -98,16 +119,15 @@ def _head(profile: Profile, title: str) -> str:
     return "".join(parts)
 
 
-def _table(profile: Profile) -> str:
-    """The hot lines with their source."""
-    lines = profile.lines
+def table(lines: List[Line], title: Optional[str] = None) -> str:
+    """The hot lines with their source, as HTML."""
     if not lines:
         return "<p class=faint>No line of source has time of its own.</p>"
     are_counted = lines[0].hits is not None
     unit = _unit(lines[0])
     columns = ["Hits"] if are_counted else ["Share", "", "95 %"]
     columns += [unit.capitalize(), "Line", "Source"]
-    parts = [f"<h2>{escape(_title(lines, are_counted))}</h2>"]
+    parts = [f"<h2>{escape(title or _title(lines, are_counted))}</h2>"]
     if not are_counted:
         named = (("py", "Python"), ("nat", "native"), ("sys", "system"), ("wait", "waiting"))
         keys = "".join(f"<i class={kind}></i>{name}" for kind, name in named)
@@ -118,7 +138,7 @@ def _table(profile: Profile) -> str:
         cells = _counted(line) if are_counted else _sampled(line)
         cells.append("<td class=n>{}</td>".format(_amount(getattr(line, "self_" + unit))))
         cells.append(f"<td>{escape(names[line.file])}:{line.line}</td>")
-        cells.append("<td>{}</td>".format(escape(_cut(line.text or ""))))
+        cells.append("<td>{}</td>".format(escape(cut(line.text or ""))))
         parts.append("<tr title='{}'>{}</tr>".format(escape(line.function or ""), "".join(cells)))
     parts.append("</table>")
     return "".join(parts)
@@ -166,17 +186,31 @@ def _amount(value: Optional[float]) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
+def size(value: Optional[float]) -> str:
+    """An amount of bytes with three digits and its unit; nothing for none."""
+    if not value:
+        return ""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)):
+        if value >= scale:
+            break
+    return f"{value / scale:.3g} {unit}"
+
+
 def _short_names(lines: Sequence[Line]) -> Dict[Optional[str], str]:
     """Names of files, with folders where two files have one name."""
     files = {line.file for line in lines}
+    cells = {line.file: line.cell for line in lines if line.cell}
     bases = [os.path.basename(file or "") for file in files]
     return {
-        file: file
+        file: cells[file]
+        if file in cells
+        else file
         if file and bases.count(os.path.basename(file)) > 1
         else os.path.basename(file or "?")
         for file in files
     }
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """A line of source, no longer than a page is wide."""
     return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

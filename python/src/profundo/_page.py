@@ -49,6 +49,7 @@ td{padding:1px 10px 1px 0;white-space:pre;vertical-align:top}
 .nat{background:var(--nat)}
 .sys{background:var(--sys)}
 .wait{background:var(--wait)}
+.below{background:var(--py);opacity:.45}
 .key i{display:inline-block;width:10px;height:10px;margin:0 4px 0 10px}
 """
 

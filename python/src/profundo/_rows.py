@@ -7,6 +7,7 @@ stack.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Type, TypeVar
 
@@ -106,6 +107,8 @@ class Function:
     total_bytes: Optional[float] = None
     total_blocks: Optional[float] = None
     total_copies: Optional[float] = None
+    #: The name of the notebook's cell that it is in, such as ``In [12]``; ``None`` of a file.
+    cell: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,13 @@ class Line:
     total_bytes: Optional[float] = None
     total_blocks: Optional[float] = None
     total_copies: Optional[float] = None
+    #: The name of the notebook's cell that it is in, such as ``In [12]``; ``None`` of a file.
+    cell: Optional[str] = None
+
+    @property
+    def place(self) -> str:
+        """Where it is, for a reader: ``In [12]:3`` or ``app.py:3``."""
+        return f"{self.cell or os.path.basename(self.file or '?')}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -218,19 +228,28 @@ def quality(document: Mapping[str, Any]) -> Quality:
 
 def functions(document: Mapping[str, Any]) -> List[Function]:
     """The rows of the report ``functions``."""
-    return [_row(Function, row) for row in document["functions"]]
+    cells = _cells(document)
+    return [_row(Function, dict(row, cell=cells.get(row["file"]))) for row in document["functions"]]
+
+
+def _cells(document: Mapping[str, Any]) -> Dict[Optional[str], str]:
+    """The names of notebooks' cells, by what rows have as their file."""
+    return {cell["file"]: cell["name"] for cell in document["recording"].get("cells", [])}
 
 
 def lines(document: Mapping[str, Any]) -> List[Line]:
     """The rows of the report ``lines``, or of ``counted_lines``, in the order of their own time."""
     rows: List[Line] = []
+    cells = _cells(document)
     if "files" in document:
         for file in document["files"]:
             outer = {"file": file["file"], "language": file["language"]}
+            outer["cell"] = cells.get(file["file"])
             rows += [_line(dict(outer, **line)) for line in file["lines"]]
     else:
         for function in document["functions"]:
             outer = {"file": function["file"], "function": function["function"]}
+            outer["cell"] = cells.get(function["file"])
             for line in function["lines"]:
                 members = dict(outer, self_seconds=line["seconds"], **line)
                 rows.append(_line(members))

@@ -315,8 +315,14 @@ fn cells_of_a_notebook_have_their_text_and_their_number() {
     let words = ["record", "-o", "x.profundo", python, "cells.py"];
     folder.run(&words).succeeded();
     let lines = folder.run(&["report", "x.profundo", "--json"]).out;
-    let lines: serde_json::Value = serde_json::from_str(&lines).unwrap();
-    let lines = lines["lines"].as_array().unwrap();
+    let document: serde_json::Value = serde_json::from_str(&lines).unwrap();
+    // Rows have the file that the code names, and the document says which cell that is.
+    let cells = document["recording"]["cells"].as_array().unwrap();
+    let hot = serde_json::json!({"file": "/tmp/ipykernel_7/22.py", "name": "In [2]"});
+    assert!(cells.contains(&hot), "{cells:?}");
+    let is_bare = |cell: &serde_json::Value| cell["file"] == "/tmp/ipykernel_7/66.py";
+    assert!(!cells.iter().any(is_bare), "{cells:?}");
+    let lines = document["lines"].as_array().unwrap();
     let text_of = |function: &str| {
         let mut rows = lines
             .iter()

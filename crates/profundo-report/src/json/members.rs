@@ -142,6 +142,17 @@ fn recording_members(json: &mut Json<'_>, profile: &Profile, selection: &Selecti
             }
         });
     }
+    let cells: Vec<_> = cells(profile).collect();
+    if !cells.is_empty() {
+        json.array("cells", |json| {
+            for (path, name) in cells {
+                json.row("", |json| {
+                    json.text("file", path);
+                    json.text("name", name);
+                });
+            }
+        });
+    }
     match &meta.energy {
         Some(recorded) => json.object("energy", |json| energy_members(json, profile, recorded)),
         None => json.null("energy"),
@@ -157,6 +168,13 @@ fn recording_members(json: &mut Json<'_>, profile: &Profile, selection: &Selecti
             json.text("", note);
         }
     });
+}
+
+/// The files that are cells of a notebook: their paths, and their names such as `In [3]`.
+fn cells(profile: &Profile) -> impl Iterator<Item = (&str, &str)> {
+    let text = |id| profile.strings.get(id);
+    let files = (profile.files.iter()).map(move |file| (text(file.path), text(file.rest)));
+    files.filter(|(path, name)| path != name && name.starts_with("In ["))
 }
 
 /// One of the recordings that were merged, or the labels of a recording.

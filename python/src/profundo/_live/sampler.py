@@ -209,9 +209,20 @@ class Sampler:
             atexit.register(self.end)
             return
         if options is not self._covered:
-            if self._session.options.with_all_of(options) != self._session.options:
+            recorded = self._session.options
+            is_enough = recorded.with_all_of(options) == recorded
+            has_waits = recorded.wall and not options.wall
+            if not is_enough or has_waits and not self._open:
                 self._answer_waiting()
                 self._newest = None
+            if (has_waits or not is_enough) and not self._open:
+                # Waits of an earlier region's recording would fill this one's tables, and samples
+                # of CPU time and of elapsed time cannot be in one recording.
+                self._session.drop()
+                self._session = None
+                self._session = session.begin(options)
+                labels.connect()
+            elif not is_enough:
                 self._session.widen(options)
             self._covered = options
         if self._open:
@@ -242,9 +253,11 @@ class Sampler:
 
     def _is_stale(self) -> bool:
         """Whether there is much in the recording that nobody will ask for."""
-        if time.perf_counter() - self._began < _STALE:
-            return False
-        return not any(region.is_waiting for region in self._waiting)
+        return time.perf_counter() - self._began >= _STALE and self._is_unclaimed()
+
+    def _is_unclaimed(self) -> bool:
+        """Whether nobody will ask for what was recorded so far."""
+        return not self._open and not any(region.is_waiting for region in self._waiting)
 
     def _ask(self, request: str) -> None:
         """A request that fails only where the recording is over. A region says that later."""

@@ -115,8 +115,9 @@ class Session:
         if self._recorder is not None:
             self._end()
         self.options = self.options.with_all_of(options)
-        if before.memory and before.memory != self.options.memory:
-            # Samples of allocations and sums of all of them cannot be put together.
+        is_other_memory = before.memory and before.memory != self.options.memory
+        if is_other_memory or before.wall != self.options.wall:
+            # Samples of allocations cannot be added to sums of all of them, nor CPU time to waits.
             self._parts = []
         try:
             self._begin()

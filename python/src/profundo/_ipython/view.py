@@ -1,0 +1,320 @@
+"""The profile of a cell, as text and as a page: the source with what each line took, and the rest.
+
+It is never empty: a cell that was too short for samples has its lines all the same, and a sentence
+on why they have no figures.
+"""
+
+from __future__ import annotations
+
+import os
+from html import escape
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
+
+from .. import _export, _notebook, _rows
+from .._error import Error
+from .._page import height_of, iframe
+from .._profile import Profile
+from .._rows import Line
+from . import kernel
+from .options import Options
+from .tables import functions, without_filter
+
+if TYPE_CHECKING:
+    from .shown import Shown, Source
+
+#: Sources of more lines show those that have something, and their neighbours.
+_WHOLE = 60
+_AROUND = 2
+
+#: The columns of reports.
+_WIDTH = 110
+
+#: What stands in the head of the picture for all of this.
+_HIDDEN = "Frames of IPython and its kernel are hidden: their time is their callers'."
+
+#: The most rows of a source, and the most lines of other files.
+_ROWS = 200
+_ELSEWHERE = 20
+
+#: Below this number of samples, shares are hardly known.
+_FEW = 30
+
+Place = Tuple[Optional[str], int]
+
+
+class View:
+    """What a notebook shows of a cell that has run.
+
+    Args:
+        shown: The cell, with its region.
+        sources: The cell's source, and functions whose lines are asked for.
+    """
+
+    def __init__(self, shown: Shown, sources: List[Source]) -> None:
+        self._options: Options = shown.options
+        self._profile = shown.region
+        self._sources = sources
+        self._error = shown.error
+        # What it shows is found now: the next cell may change what it is from.
+        # The frames of IPython below the cell, and its threads, say nothing of it.
+        cell = self._profile.select(ignore=kernel.threads("wall" in self._options.recorded))
+        self._lines = _lines(cell, self._options.is_traced)
+        self._inner = cell.select(hide=kernel.frames())
+        self._memory = _memory(self._profile) if self._options.has_memory else None
+        self._text: Optional[str] = None
+
+    @property
+    def profile(self) -> Any:
+        """The profile."""
+        return self._profile
+
+    @property
+    def samples(self) -> int:
+        """How many samples there are."""
+        return int(self._inner._head()["selection"]["samples"])
+
+    # The text.
+
+    def __str__(self) -> str:
+        if self._text is None:
+            parts = [self._title()]
+            verdict = self._inner._head().get("verdict") if self.samples else None
+            parts += [verdict] if verdict else []
+            parts += self._notes()
+            for source in self._sources:
+                parts += ["", self._as_text(source)]
+            elsewhere = self._elsewhere()
+            if elsewhere:
+                parts += ["", self._title_of_elsewhere(elsewhere)]
+                parts += [self._row(line) for line in elsewhere[:_ELSEWHERE]]
+            report = self._report()
+            parts += ["", report] if report else []
+            parts += [""] + _quality(self._inner) if self.samples else []
+            self._text = "\n".join(parts).rstrip("\n")
+        return self._text
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _title(self) -> str:
+        title = f"{self._sources[0].title}: {_seconds(self._profile.elapsed)}"
+        if self._error is not None:
+            title += f", ended by {type(self._error).__name__}"
+        return title
+
+    def _notes(self) -> List[str]:
+        notes = []
+        if not self._options.is_traced and self.samples < _FEW:
+            advice = "A longer run or a higher --rate takes more; %%bench times what is short."
+            if self.samples:
+                plural = "" if self.samples == 1 else "s"
+                few = f"Only {self.samples} sample{plural} fell into it, too few for shares."
+            else:
+                few = "No sample fell into it, so its lines have no shares."
+            notes.append(f"{few} {advice}")
+        return notes
+
+    def _report(self) -> str:
+        """The report that is asked for, or the functions."""
+        options, profile = self._options, self._inner
+        if options.is_traced:
+            if options.recorded["trace"] == "lines":
+                return ""
+            asked: Dict[str, Any] = {"width": _WIDTH}
+            if options.sort:
+                asked["sort"] = ",".join(options.sort)
+            if options.limits:
+                asked["only"] = options.limits
+            return profile.report("pstats", **asked).rstrip("\n")
+        if not self.samples:
+            return ""
+        plain: Dict[str, Any] = {"width": _WIDTH, "no_quality": True}
+        if options.tree:
+            return without_filter(profile.report("tree", **plain))
+        return functions(options, profile, plain)
+
+    def _elsewhere(self) -> List[Line]:
+        """Lines with time of their own that are in no source that is shown."""
+        own = [line for line in self._lines if line.self_share is None or line.self_share > 0]
+        return [line for line in own if not any(line in one for one in self._sources)]
+
+    def _title_of_elsewhere(self, lines: List[Line]) -> str:
+        title = "Lines elsewhere"
+        return title if len(lines) <= _ELSEWHERE else f"{title}: {_ELSEWHERE} of {len(lines)}"
+
+    def _row(self, line: Line) -> str:
+        """A line of another file, as text."""
+        if self._options.is_traced:
+            cells = [f"{line.hits or 0:,}", _seconds(line.self_seconds)]
+        else:
+            cells = [_percent(line.total_share), _percent(line.self_share)]
+        figures = "".join(f"{cell:>10}" for cell in cells)
+        return f"{figures}  {line.place}  {_notebook.cut(line.text or '')}"
+
+    def _as_text(self, source: Source) -> str:
+        figures = self._figures(source)
+        heads = ["Total %", "Own %"] if not self._options.is_traced else ["Hits", "Seconds"]
+        if self._memory is not None:
+            heads += ["Allocated", "Held"]
+        rows = ["{}  Line  Source".format("".join(f"{head:>10}" for head in heads))]
+        before = None
+        for number, text in self._chosen(source):
+            if before is not None and number != before + 1:
+                rows.append("…".rjust(10 * len(heads) + 6))
+            cells = "".join(f"{cell:>10}" for cell in figures.get(number, [""] * len(heads)))
+            rows.append(f"{cells}  {number:>4}  {text}".rstrip())
+            before = number
+        return "\n".join([source.title] + rows)
+
+    # The page.
+
+    def _repr_mimebundle_(
+        self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
+    ) -> Dict[str, str]:
+        title = self._sources[0].title
+        drawn = _notebook.flame_of(self._inner, title, _HIDDEN) if self.samples else None
+        above = self._head()
+        below = "".join(self._as_table(source) for source in self._sources)
+        elsewhere = self._elsewhere()
+        if elsewhere:
+            heading = self._title_of_elsewhere(elsewhere)
+            below += _notebook.table(elsewhere[:_ELSEWHERE], heading)
+        rows = sum(min(len(self._chosen(source)), 16) for source in self._sources)
+        height = 150 + 20 * rows + (min(len(elsewhere), 8) + 3) * 20 * bool(elsewhere)
+        height += 0 if drawn is None else min(height_of(drawn.svg), 560) + 10
+        height = min(height, self._options.height or 1100)
+        return {
+            "text/plain": str(self),
+            "text/html": iframe(title, above, drawn, below, height),
+        }
+
+    def _head(self) -> str:
+        lines = [f"<h1>{escape(self._title())}</h1>"]
+        if self.samples:
+            verdict = self._inner._head().get("verdict")
+            lines += [f"<p>{escape(verdict)}</p>"] if verdict else []
+            lines += [f"<p class=faint>{escape(line)}</p>" for line in _quality(self._inner)]
+        lines += [f"<p>{escape(note)}</p>" for note in self._notes()]
+        return "".join(lines)
+
+    def _as_table(self, source: Source) -> str:
+        counted = self._options.is_traced
+        heads = ["Hits", "Seconds"] if counted else ["Total %", "", "Own %"]
+        if self._memory is not None:
+            heads += ["Allocated", "Held"]
+        heads += ["Line", "Source"]
+        parts = [f"<h2>{escape(source.title)}</h2><table><tr>"]
+        parts += [f"<th>{head}</th>" for head in heads] + ["</tr>"]
+        shares = {line.line: line for line in self._lines if line in source}
+        figures = self._figures(source)
+        width = len(heads) - 2 - (0 if counted else 1)
+        before = None
+        for number, text in self._chosen(source):
+            if before is not None and number != before + 1:
+                parts.append(f"<tr><td colspan={len(heads)} class=faint>…</td></tr>")
+            cells = [f"<td class=n>{one}</td>" for one in figures.get(number, [""] * width)]
+            if not counted:
+                cells.insert(1, f"<td>{_bar(shares.get(number))}</td>")
+            cells.append(f"<td class='n faint'>{number}</td>")
+            cells.append(f"<td>{escape(_notebook.cut(text))}</td>")
+            parts.append("<tr>{}</tr>".format("".join(cells)))
+            before = number
+        parts.append("</table>")
+        return "".join(parts)
+
+    # Figures of both.
+
+    def _figures(self, source: Source) -> Dict[int, List[str]]:
+        """The cells of each line that has any."""
+        found: Dict[int, List[str]] = {}
+        for line in self._lines:
+            if line not in source:
+                continue
+            if self._options.is_traced:
+                found[line.line] = [f"{line.hits or 0:,}", _seconds(line.self_seconds)]
+            else:
+                found[line.line] = [_percent(line.total_share), _percent(line.self_share)]
+        if self._memory is not None:
+            for number in range(source.first, source.first + len(source.lines)):
+                allocated, held = (kind.get((source.file, number)) for kind in self._memory)
+                if allocated or held or number in found:
+                    cells = found.setdefault(number, ["", ""])
+                    cells += [_notebook.size(allocated), _notebook.size(held)]
+        return found
+
+    def _chosen(self, source: Source) -> List[Tuple[int, str]]:
+        """The lines of a source that are shown."""
+        numbers = range(source.first, source.first + len(source.lines))
+        if len(source.lines) > _WHOLE:
+            hot = self._figures(source)
+            near = {at + by for at in hot for by in range(-_AROUND, _AROUND + 1)}
+            numbers = sorted(near.intersection(numbers)) or numbers[:_WHOLE]  # type: ignore
+        return [(number, source.lines[number - source.first]) for number in numbers[:_ROWS]]
+
+    # Files.
+
+    def write(self) -> List[str]:
+        """Write what ``-o`` and ``-T`` ask for; a sentence for each file."""
+        written = []
+        if self._options.output:
+            path = os.path.expanduser(self._options.output)
+            whole = _export.format_of(path, None) == _export.RECORDING
+            # A recording is saved whole: it has what was recorded beside the cell, too.
+            profile = Profile(self._profile.path) if whole else self._profile
+            profile.save(path, force=True)
+            written.append(f"The profile is in {path}.")
+        if self._options.text_file:
+            path = os.path.expanduser(self._options.text_file)
+            try:
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(str(self) + "\n")
+            except OSError as error:
+                raise Error(f"cannot write {path}: {error.strerror}") from None
+            written.append(f"The text is in {path}.")
+        return written
+
+
+def _lines(profile: Any, is_traced: bool) -> List[Line]:
+    """All lines, also those that only call what takes time."""
+    if is_traced:
+        return list(profile.lines)
+    return _rows.lines(profile.json("lines", limit=1000000, min_share=0, total=True))
+
+
+def _quality(profile: Any) -> List[str]:
+    """Sentences on the quality, without those that are true of each recording from within."""
+    sentences = str(profile.quality).split("\n")
+    return [one for one in sentences if "was cleared on request" not in one]
+
+
+def _memory(profile: Any) -> Optional[Tuple[Dict[Place, float], Dict[Place, float]]]:
+    """The bytes that each line has allocated, and those of them that are held at the end."""
+    found = []
+    for kind in ("allocated", "live"):
+        try:
+            lines = _lines(profile.select(of=kind), False)
+        except Error:
+            return None
+        found.append({(line.file, line.line): line.total_bytes or 0.0 for line in lines})
+    return found[0], found[1]
+
+
+def _bar(line: Optional[Line]) -> str:
+    if line is None or line.total_share is None:
+        return ""
+    own = 100 * (line.self_share or 0.0)
+    rest = 100 * float(line.total_share) - own
+    parts = f"<i class=all style=width:{own:.1f}%></i>"
+    if rest > 0.05:
+        parts += f"<i class=below style=width:{rest:.1f}%></i>"
+    return f"<div class=bar>{parts}</div>"
+
+
+def _percent(share: Optional[float]) -> str:
+    return "" if share is None else f"{100 * share:.1f}"
+
+
+def _seconds(seconds: Optional[float]) -> str:
+    from .benchmark import duration
+
+    return duration(seconds)
