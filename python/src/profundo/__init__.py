@@ -26,10 +26,21 @@ __all__ = [
     "Picture",
     "Profile",
     "Quality",
+    "Region",
     "Share",
     "diff",
+    "heap_snapshot",
+    "is_running",
+    "lines",
     "load",
+    "memit",
     "merge",
+    "mprun",
+    "pause",
+    "profile",
+    "resume",
+    "start",
+    "stop",
 ]
 
 # Type checkers take this name for `typing.TYPE_CHECKING`, whose module takes longer to import than
@@ -41,6 +52,17 @@ if TYPE_CHECKING:
     from ._diff import DiffRow as DiffRow
     from ._diff import diff as diff
     from ._error import Error as Error
+    from ._live.lines import lines as lines
+    from ._live.memory import heap_snapshot as heap_snapshot
+    from ._live.memory import memit as memit
+    from ._live.memory import mprun as mprun
+    from ._live.profile import profile as profile
+    from ._live.region import Region as Region
+    from ._live.switch import is_running as is_running
+    from ._live.switch import pause as pause
+    from ._live.switch import resume as resume
+    from ._live.switch import start as start
+    from ._live.switch import stop as stop
     from ._notebook import Picture as Picture
     from ._profile import Profile as Profile
     from ._profile import load as load
@@ -61,10 +83,21 @@ _PLACES = {
     "Picture": "_notebook",
     "Profile": "_profile",
     "Quality": "_rows",
+    "Region": "_live.region",
     "Share": "_rows",
     "diff": "_diff",
+    "heap_snapshot": "_live.memory",
+    "is_running": "_live.switch",
+    "lines": "_live.lines",
     "load": "_profile",
+    "memit": "_live.memory",
     "merge": "_profile",
+    "mprun": "_live.memory",
+    "pause": "_live.switch",
+    "profile": "_live.profile",
+    "resume": "_live.switch",
+    "start": "_live.switch",
+    "stop": "_live.switch",
 }
 
 

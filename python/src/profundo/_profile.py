@@ -81,11 +81,17 @@ class Kept:
         import weakref
 
         self._folder = tempfile.mkdtemp(prefix="profundo-")
-        weakref.finalize(self, shutil.rmtree, self._folder, True)
+        weakref.finalize(self, _remove, self._folder, os.getpid())
 
     def file(self, name: str) -> str:
         """The path of a file in it."""
         return os.path.join(self._folder, name)
+
+
+def _remove(folder: str, owner: int) -> None:
+    """Remove a folder, but not in a forked child: the parent still has it."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, True)
 
 
 def path_of(recording: Union[Profile, Path]) -> str:
@@ -130,13 +136,10 @@ class Profile:
     ``p.report("lines", only_mine=True, focus=["parse", "load"], from_=0.5)``.
     """
 
-    #: The file of the recording.
-    path: str
-
     def __init__(
         self, path: Path, _options: Optional[Dict[str, Any]] = None, _kept: Optional[Kept] = None
     ) -> None:
-        self.path = os.path.abspath(path)
+        self._path = os.path.abspath(path)
         self._options: Dict[str, Any] = dict(_options or {})
         # Keeps a temporary file as long as this.
         self._kept = _kept
@@ -151,6 +154,11 @@ class Profile:
         return Profile(self.path, dict(self._options, **options), self._kept)
 
     # What the recording is.
+
+    @property
+    def path(self) -> str:
+        """The file of the recording."""
+        return self._path
 
     @property
     def command(self) -> Optional[str]:
