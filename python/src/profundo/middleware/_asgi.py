@@ -7,7 +7,7 @@ from typing import Any, Awaitable, Callable, List, MutableMapping, Optional
 
 from ._answer import Seen, answer, keep
 from ._asking import form_of, scope_asks
-from ._base import Folder, When, Wishes, name_of
+from ._base import Folder, When, Wishes
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -40,7 +40,7 @@ class ASGIMiddleware:
     ) -> None:
         self.app = app
         self._wishes = Wishes(when, directory, ending, options)
-        self._when = when
+        self._when = self._wishes.when
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not self._when(scope):
@@ -60,7 +60,7 @@ class ASGIMiddleware:
             if seen.has_failed:
                 held.append(message)
 
-        with self._wishes.region(name_of(seen)) as profile:
+        with self._wishes.region() as profile:
             await self.app(scope, receive, hold)
         seen.end()
         if seen.has_failed:
@@ -81,7 +81,7 @@ class ASGIMiddleware:
             _look(message, seen)
             await send(message)
 
-        region = self._wishes.region(name_of(seen))
+        region = self._wishes.region()
         try:
             with region:
                 await self.app(scope, receive, look)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, Optional, Union
 
-from ._answer import Seen
-
 #: A function that says whether a request is profiled.
 When = Callable[[Any], Any]
 Folder = Union[str, "os.PathLike[str]"]
@@ -25,22 +23,27 @@ class Wishes:
     def __init__(
         self, when: When, directory: Optional[Folder], ending: str, options: Dict[str, Any]
     ) -> None:
-        self.when = when
+        from .._live import off
+
+        self.when = _never if off.IS_OFF else when
         self.directory = None if directory is None else os.path.abspath(directory)
         if not ending.startswith("."):
             raise ValueError(f'ending is that of a file, as ".html", and not {ending!r}')
         self.ending = ending
         self.options = options
         # Wrong options are said when the server starts, and not at the first request.
-        self.region("request")
+        self.region()
 
-    def region(self, name: str) -> Any:
-        """A region for one request, of which this task or thread is a part."""
+    def region(self) -> Any:
+        """A region for one request, of which this task or thread is a part.
+
+        All have one name, because a recording tells only some thousand names apart.
+        """
         import profundo
 
-        return profundo.profile(name, **self.options)
+        return profundo.profile("request", **self.options)
 
 
-def name_of(seen: Seen) -> str:
-    """The name of a request's region."""
-    return f"{seen.method} {seen.path}"
+def _never(_: Any) -> bool:
+    """Where ``PROFUNDO=0`` turns everything off, no request asks."""
+    return False

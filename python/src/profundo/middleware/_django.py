@@ -15,7 +15,7 @@ from typing import Any, Callable
 
 from ._answer import Answer, Seen, answer, keep
 from ._asking import environ_asks, form_of
-from ._base import When, Wishes, name_of
+from ._base import When, Wishes
 
 
 def DjangoMiddleware(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -25,7 +25,7 @@ def DjangoMiddleware(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]
 
     def profiled(request: Any) -> Any:
         seen = _seen(request)
-        with wishes.region(name_of(seen)) as profile:
+        with wishes.region() as profile:
             response = get_response(request)
             if is_replaced(response) and response.streaming:
                 seen.size = sum(map(len, response.streaming_content))
@@ -33,7 +33,7 @@ def DjangoMiddleware(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]
 
     async def profiled_async(request: Any) -> Any:
         seen = _seen(request)
-        with wishes.region(name_of(seen)) as profile:
+        with wishes.region() as profile:
             response = await get_response(request)
             if is_replaced(response) and response.streaming:
                 async for part in response:

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tupl
 
 from ._answer import Answer, Seen, answer, keep
 from ._asking import environ_asks, form_of
-from ._base import Folder, When, Wishes, name_of
+from ._base import Folder, When, Wishes
 
 Environ = Dict[str, Any]
 StartResponse = Callable[..., Callable[[bytes], object]]
@@ -39,7 +39,7 @@ class WSGIMiddleware:
     ) -> None:
         self.app = app
         self._wishes = Wishes(when, directory, ending, options)
-        self._when = when
+        self._when = self._wishes.when
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if not self._when(environ):
@@ -67,7 +67,7 @@ class WSGIMiddleware:
             started[:] = [(status, headers, *more)]
             return write
 
-        with self._wishes.region(name_of(seen)) as profile:
+        with self._wishes.region() as profile:
             parts = self.app(environ, start)
             try:
                 for part in parts:
@@ -100,7 +100,7 @@ class _Kept:
     ) -> None:
         self._wishes = outer._wishes
         self._seen = seen
-        self._region = self._wishes.region(name_of(seen))
+        self._region = self._wishes.region()
 
         def start(status: str, headers: Any, *more: Any) -> Callable[[bytes], object]:
             seen.status = _number(status)
