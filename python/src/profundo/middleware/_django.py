@@ -32,14 +32,18 @@ def DjangoMiddleware(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]
         return finish(request, response, profile, seen)
 
     async def profiled_async(request: Any) -> Any:
+        from asgiref.sync import sync_to_async  # type: ignore[import-not-found]
+
         seen = _seen(request)
         with wishes.region() as profile:
             response = await get_response(request)
             if is_replaced(response) and response.streaming:
-                async for part in response:
-                    seen.size += len(part)
-        from asgiref.sync import sync_to_async  # type: ignore[import-not-found]
-
+                if getattr(response, "is_async", False):
+                    async for part in response.streaming_content:
+                        seen.size += len(part)
+                else:
+                    parts = response.streaming_content
+                    seen.size = await sync_to_async(lambda: sum(map(len, parts)))()
         aside = sync_to_async(finish, thread_sensitive=False)
         return await aside(request, response, profile, seen)
 
