@@ -7,6 +7,7 @@ mod agent_file;
 mod annotate;
 mod assemble;
 mod attach;
+mod beside;
 mod completing;
 mod config;
 mod ctl;
@@ -127,6 +128,7 @@ fn records(verb: &Verb) -> bool {
         Verb::Run(_)
             | Verb::Record(_)
             | Verb::Attach(_)
+            | Verb::Beside(_)
             | Verb::Peek(_)
             | Verb::Top(_)
             | Verb::Trace(_)
@@ -156,6 +158,7 @@ fn answer(arguments: Arguments) -> Result<ExitCode> {
             options.recording.labels = options.view.filters.take_labels();
             attach::attach(&options)
         }
+        Verb::Beside(options) => beside::beside(&options),
         Verb::Peek(options) if !options.view.filters.label.is_empty() => {
             options::refuse("`peek` makes no recording: there is nothing to give a `--label` to")
         }

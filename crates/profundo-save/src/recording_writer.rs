@@ -12,8 +12,8 @@ use profundo_console::output;
 use profundo_formats::{Error, StreamWriter, create_file, read_file, write_file};
 use profundo_ingest::{Ingest, Split};
 use profundo_linux::machine;
-use profundo_model::{Machine, Nanos, Origin, Profile};
-use profundo_recorder::Lines;
+use profundo_model::{Growing, Machine, Nanos, Origin, Profile, SampleKind};
+use profundo_recorder::{Lines, SoFar};
 use profundo_wire::recording::{Event, Finish, Start};
 
 use crate::native_calls::CoverageCounters;
@@ -230,7 +230,7 @@ impl RecordingWriter {
         if updates {
             self.updated = now;
         }
-        let Some(stream) = &mut self.stream else {
+        if self.stream.is_none() {
             // They are not needed any more.
             let profile = self.ingest.profile_mut();
             profile.samples.clear();
@@ -244,13 +244,56 @@ impl RecordingWriter {
             profile.heap.moments.clear();
             profile.heap.gauges.clear();
             return false;
-        };
+        }
         if !flushes {
             return true;
         }
+        self.write(updates);
+        self.stream.is_some()
+    }
+
+    /// Writes all that is ready now, so that a reader of the file has it.
+    pub fn flush(&mut self) {
+        let now = Instant::now();
+        (self.flushed, self.updated) = (now, now);
+        self.write(true);
+    }
+
+    /// Writes a whole recording of all so far to another file, and goes on with this one.
+    pub fn snapshot(&mut self, path: &Path, so_far: &SoFar, keeps_source: bool) -> Result<()> {
+        self.flush();
+        let read = read_file(&self.path);
+        let (mut profile, _) =
+            read.with_context(|| format!("cannot read {}", self.path.display()))?;
+        profile.growing = Growing::default();
+        let finish = so_far.finish;
+        profile.meta.duration = Nanos(finish.duration);
+        profile.meta.cpu = (profile.meta.kind == SampleKind::Cpu).then_some(Nanos(finish.cpu));
+        profile.meta.own_cost = finish.own_cost.map(Nanos);
+        profile.meta.by_ticks = (finish.by_ticks > 0).then_some(Nanos(finish.by_ticks));
+        for &(pid, user, system) in &so_far.processes {
+            let mut living = profile.processes.iter_mut().rev();
+            if let Some(process) = living.find(|process| process.pid == pid) {
+                (process.user, process.system) = (Some(Nanos(user)), Some(Nanos(system)));
+            }
+        }
+        add_others(&mut profile, self.busy);
+        profile.name_reasons();
+        let samples = profile.samples.len();
+        naming::complete(&mut profile, samples);
+        if keeps_source {
+            sources::keep(&mut profile, &self.weights, &self.in_memory);
+        }
+        write_file(path, &profile).map_err(|error| output::why_not_written(path, error))
+    }
+
+    fn write(&mut self, updates: bool) {
         if updates {
             self.ingest.name_generated();
         }
+        let Some(stream) = &mut self.stream else {
+            return;
+        };
         let profile = self.ingest.profile_mut();
         stack_weights::add_samples(&mut self.weights, profile);
         let written = stream.flush(profile).and_then(|()| match updates {
@@ -261,7 +304,6 @@ impl RecordingWriter {
             self.failure = Some(error);
             self.stream = None;
         }
-        self.stream.is_some()
     }
 
     /// Adds names and source lines and ends the file.

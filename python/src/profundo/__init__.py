@@ -47,6 +47,8 @@ __all__ = [
 # all the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from . import compat as compat
+    from . import statprof as statprof
     from ._diff import Change as Change
     from ._diff import Diff as Diff
     from ._diff import DiffRow as DiffRow
@@ -100,14 +102,19 @@ _PLACES = {
     "stop": "_live.switch",
 }
 
+# Modules that need no import of their own.
+_MODULES = ("compat", "statprof")
+
 
 def __getattr__(name):  # type: (str) -> object
     """Import a name when it is used for the first time (PEP 562)."""
+    from importlib import import_module
+
+    if name in _MODULES:
+        return import_module("." + name, __name__)
     place = _PLACES.get(name)
     if place is None:
         raise AttributeError(f"module 'profundo' has no attribute {name!r}")
-    from importlib import import_module
-
     value = getattr(import_module("." + place, __name__), name)
     globals()[name] = value
     return value
@@ -115,4 +122,4 @@ def __getattr__(name):  # type: (str) -> object
 
 def __dir__():  # type: () -> list
     """The names, those that are not imported yet among them."""
-    return sorted(set(globals()) | set(__all__))
+    return sorted(set(globals()) | set(__all__) | set(_MODULES))

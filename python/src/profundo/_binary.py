@@ -54,6 +54,17 @@ def find():  # type: () -> str
     raise Error("\n".join(lines))
 
 
+def belongs_here(path):  # type: (str) -> bool
+    """Whether a command was installed together with this package."""
+    own = []
+    for where, place in _places(_package()):
+        # The others are only after these two.
+        if where.startswith("the scripts"):
+            break
+        own.append(place)
+    return not os.environ.get(VARIABLE) and path in own
+
+
 def _places(package):
     """What each place is, and the command's path there; those of this package's own first."""
     above = os.path.dirname(package)

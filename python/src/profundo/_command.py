@@ -5,11 +5,16 @@ Options are keyword arguments with the command's own names: ``only_mine=True`` i
 is a word of Python's.
 """
 
+from __future__ import annotations
+
 import os
-import subprocess
 
 from . import _binary
 from ._error import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 #: The exit code where nothing passes the filter.
 NOTHING_PASSES = 4
@@ -18,7 +23,7 @@ NOTHING_PASSES = 4
 _PREFIX = "profundo: "
 
 
-def spelled(options):
+def spelled(options: Mapping[str, Any]) -> List[str]:
     """The words of options. Those that are ``None`` or ``False`` are left out."""
     words = []
     for name, value in options.items():
@@ -32,7 +37,7 @@ def spelled(options):
     return words
 
 
-def run(words, may_end_with=(0,)):
+def run(words: Sequence[object], may_end_with: Sequence[int] = (0,)) -> bytes:
     """Run the command and return its output as bytes.
 
     Raises:
@@ -41,39 +46,44 @@ def run(words, may_end_with=(0,)):
     return ended(words, may_end_with)[0]
 
 
-def ended(words, may_end_with=(0,)):
+def ended(words: Sequence[object], may_end_with: Sequence[int] = (0,)) -> Tuple[bytes, int]:
     """Like :func:`run`, with the exit code beside the output."""
+    import subprocess
+
     binary = _binary.find()
-    words = [str(word) for word in words]
+    line = [str(word) for word in words]
     try:
         done = subprocess.run(
-            [binary] + words,
+            [binary] + line,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
     except OSError as error:
-        raise Error(f"cannot run {binary}: {error.strerror}", None, words) from None
+        raise Error(f"cannot run {binary}: {error.strerror}", None, tuple(line)) from None
     if done.returncode not in may_end_with:
         said = done.stderr.decode("utf-8", "replace")
-        raise Error(sentence(said, done.returncode), done.returncode, ["profundo"] + words)
+        raise Error(sentence(said, done.returncode), done.returncode, ("profundo", *line))
     return done.stdout, done.returncode
 
 
-def text(words, may_end_with=(0, NOTHING_PASSES)):
+def text(words: Sequence[object], may_end_with: Sequence[int] = (0, NOTHING_PASSES)) -> str:
     """The command's output as text."""
     return run(words, may_end_with).decode("utf-8", "replace")
 
 
-def document(words, may_end_with=(0, NOTHING_PASSES)):
+def document(
+    words: Sequence[object], may_end_with: Sequence[int] = (0, NOTHING_PASSES)
+) -> Dict[str, Any]:
     """The command's output as a JSON document."""
     import json
 
     # Behind the verb: a `--` may follow.
-    return json.loads(text(words[:1] + ["--json"] + words[1:], may_end_with))
+    document: Dict[str, Any] = json.loads(text([words[0], "--json", *words[1:]], may_end_with))
+    return document
 
 
-def sentence(said, exit_code):
+def sentence(said: str, exit_code: int) -> str:
     """What the command said, without its name and the advice that follows."""
     said = said.split("\n\nFor more information", 1)[0].strip()
     lines = [
@@ -87,5 +97,5 @@ def sentence(said, exit_code):
     return f"profundo ended with exit code {exit_code}"
 
 
-def _is_path(value):
+def _is_path(value: object) -> bool:
     return hasattr(value, "__fspath__")

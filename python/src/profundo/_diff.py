@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _command, _export
 from ._notebook import Picture, plain_bundle
-from ._profile import Path, Profile, path_of
+from ._profile import path_of
 
-Side = Union[Profile, Path, Sequence[Union[Profile, Path]]]
+if TYPE_CHECKING:
+    from ._profile import Path, Profile
+
+    Side = Union[Profile, Path, Sequence[Union[Profile, Path]]]
 
 #: The exit code where something has grown beyond `fail_above`.
 _FAILED = 3

@@ -7,17 +7,21 @@ where it is asked for often.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from typing import Any, Dict, List, Optional, Sequence, TextIO, Union
 
-from . import _command, _export, _rows
+from . import _command
 from ._error import Error
-from ._notebook import Picture, bundle
-from ._page import Drawn
-from ._rows import Function, Line, Quality
 
-Path = Union[str, "os.PathLike[str]"]
+# What only some questions need is imported there: a region (`profundo.profile`) is a profile too,
+# and must not make its program wait.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional, Sequence, TextIO, Union
+
+    from ._notebook import Picture
+    from ._rows import Function, Line, Quality
+
+    Path = Union[str, "os.PathLike[str]"]
 
 #: Options of reports that other verbs do not have.
 _OF_REPORTS = ("sort", "limit", "min_share", "by", "total", "libraries", "no_disk")
@@ -91,6 +95,8 @@ class Kept:
 def _remove(folder: str, owner: int) -> None:
     """Remove a folder, but not in a forked child: the parent still has it."""
     if os.getpid() == owner:
+        import shutil
+
         shutil.rmtree(folder, True)
 
 
@@ -163,21 +169,26 @@ class Profile:
     @property
     def command(self) -> Optional[str]:
         """The command line of the first process."""
-        return self._recording("command")
+        command: Optional[str] = self._recording("command")
+        return command
 
     @property
     def duration(self) -> Optional[float]:
         """How long the recording lasted, in seconds."""
-        return self._recording("duration_seconds")
+        seconds: Optional[float] = self._recording("duration_seconds")
+        return seconds
 
     @property
     def cpu_time(self) -> Optional[float]:
         """The CPU time that the programs used, by the kernel's count, in seconds."""
-        return self._recording("cpu_seconds")
+        seconds: Optional[float] = self._recording("cpu_seconds")
+        return seconds
 
     @property
     def quality(self) -> Quality:
         """How good the recording is: samples, what is missing, how sure shares are."""
+        from . import _rows
+
         return _rows.quality(self._head())
 
     # Rows.
@@ -186,6 +197,8 @@ class Profile:
     def functions(self) -> List[Function]:
         """The functions, those with the most time of their own first."""
         if "functions" not in self._found:
+            from . import _rows
+
             self._found["functions"] = _rows.functions(self.json("functions"))
         return list(self._found["functions"])
 
@@ -200,6 +213,8 @@ class Profile:
             if self._recording("engine") == "none":
                 # What was counted has no shares.
                 del whole["min_share"]
+            from . import _rows
+
             document = self.json("lines", **self._unless_set(whole))
             self._found["lines"] = _rows.lines(document)
         return list(self._found["lines"])
@@ -216,6 +231,7 @@ class Profile:
             ImportError: pandas is not installed.
         """
         from ._frame import frame
+        from ._rows import Function, Line
 
         if what not in ("functions", "lines"):
             raise ValueError(f'{what!r} has no rows here: "functions" and "lines" have')
@@ -255,6 +271,8 @@ class Profile:
         """
         file = sys.stdout if file is None else file
         if file.isatty():
+            import shutil
+
             defaults = {"color": "always", "width": shutil.get_terminal_size().columns}
             options = dict(defaults, **options)
         file.write(self.report(what, **options))
@@ -281,6 +299,8 @@ class Profile:
             format: The format, in place of the one of the name.
             options: Those of ``profundo export``, ``flame``, ``heatmap`` or ``graph``.
         """
+        from . import _export
+
         path = os.fspath(path)
         format = _export.format_of(path, format)
         if format == _export.RECORDING:
@@ -299,6 +319,10 @@ class Profile:
             options: Those of ``profundo flame``: ``layout="icicle"``, ``colour="package"``,
                 ``only_mine=True``.
         """
+        from . import _export
+        from ._notebook import Picture
+        from ._page import Drawn
+
         options = self._for_files(options)
 
         def again(percent: float) -> str:
@@ -309,15 +333,23 @@ class Profile:
 
     def heatmap(self, **options: Any) -> Picture:
         """Time against the offset within each second: pauses, and what recurs."""
+        from . import _export
+        from ._notebook import Picture
+
         return Picture(_export.picture(self.path, "heatmap", self._for_files(options)))
 
     def graph(self, **options: Any) -> Picture:
         """Who calls whom, as boxes and arrows."""
+        from . import _export
+        from ._notebook import Picture
+
         return Picture(_export.picture(self.path, "graph", self._for_files(options)))
 
     def _repr_mimebundle_(
         self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
     ) -> Dict[str, str]:
+        from ._notebook import bundle
+
         return bundle(self)
 
     # Inner parts.
@@ -327,7 +359,7 @@ class Profile:
         """The report that stands for the whole: the first screen is about time."""
         return "lines" if "of" in self._options else "summary"
 
-    def _head(self) -> Dict[str, Any]:
+    def _head(self) -> Any:
         """The document of the first report, kept."""
         if "head" not in self._found:
             filters = {name: value for name, value in self._options.items() if name in _FILTERS}
@@ -355,6 +387,8 @@ def _copy(source: str, target: str, is_forced: bool) -> None:
         with open(source, "rb") as ours, open(target, "rb") as theirs:
             if ours.read(8) != theirs.read(8):
                 raise Error(f"{target} exists and is no recording; force=True replaces it")
+    import shutil
+
     beside = f"{target}.{os.getpid()}"
     try:
         # Others may not read it, as those that the command makes.

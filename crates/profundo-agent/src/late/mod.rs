@@ -10,6 +10,7 @@
 mod masks;
 pub mod running;
 mod slots;
+mod within;
 
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -75,11 +76,7 @@ pub unsafe extern "C" fn profundo_fall_silent_1(answer: *const Answer) {
     // SAFETY: the caller vouches.
     let answer = unsafe { &*answer };
     let result = alone(|| {
-        if let Some(home) = home().filter(|home| home.records()) {
-            claims::send_nothing(home);
-            hidden::reveal(u64::MAX);
-            masks::block_again(&answer.masks);
-        }
+        fall_silent(&answer.masks);
         0
     });
     answer.result.store(result, Ordering::Release);
@@ -112,6 +109,14 @@ fn alone(f: impl FnOnce() -> c_int) -> c_int {
     next_symbols::set_errno(errno);
     IS_BUSY.store(false, Ordering::Release);
     result
+}
+
+fn fall_silent(masks: &MaskChanges) {
+    if let Some(home) = home().filter(|home| home.records()) {
+        claims::send_nothing(home);
+        hidden::reveal(u64::MAX);
+        masks::block_again(masks);
+    }
 }
 
 fn enter(directory: &[u8], agent: &[u8], masks: &MaskChanges) -> Result<(), c_int> {

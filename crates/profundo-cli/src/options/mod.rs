@@ -1,6 +1,7 @@
 //! The command line. One name means one thing in every verb, so the options that several verbs
 //! share are written once and taken in whole.
 
+mod beside;
 mod diff;
 mod exporting;
 mod filters;
@@ -49,6 +50,7 @@ pub use view::{Order, Style, ViewOptions, What};
 
 use crate::completing;
 
+pub use beside::Beside;
 pub use recording::{Attached, Recording};
 pub use snapshot::{Snapshot, Through};
 pub use time::Time;
@@ -98,6 +100,9 @@ pub enum Verb {
     Time(Time),
     /// Record a process that runs already, then print where its time goes
     Attach(Attach),
+    /// Record the program that has started this command by itself
+    #[command(hide = true)]
+    Beside(Beside),
     /// Look at a process: one stack of each thread, then a second of profile
     Peek(Peek),
     /// Show where a program spends its time while it runs

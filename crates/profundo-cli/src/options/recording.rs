@@ -22,7 +22,7 @@ pub enum MemoryChoice {
 }
 
 /// Bytes between two allocations that are recorded.
-const SAMPLED: Memory = Memory::Sampled {
+pub const SAMPLED: Memory = Memory::Sampled {
     mean: 512 << 10,
     doublings: 4,
 };

@@ -38,6 +38,15 @@ pub struct Answer {
 }
 
 impl MaskChanges {
+    /// No changes.
+    pub const fn none() -> Self {
+        Self {
+            count: AtomicU32::new(0),
+            tids: [const { AtomicU32::new(0) }; MASKS],
+            masks: [const { [const { AtomicU64::new(0) }; 2] }; MASKS],
+        }
+    }
+
     /// Adds a change, if there is room.
     pub fn add(&self, change: MaskChange) {
         let at = self.count.fetch_add(1, Ordering::Relaxed) as usize;

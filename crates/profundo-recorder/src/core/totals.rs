@@ -8,7 +8,7 @@ use crate::agent::{Agent, Cost};
 use crate::program::Program;
 
 /// The totals.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Totals {
     /// The time for which samples were taken.
     pub(crate) ran: Account,

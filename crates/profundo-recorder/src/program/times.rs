@@ -37,7 +37,7 @@ impl Program {
     }
 
     /// User and system time while it was sampled; all time of one that could not be sampled.
-    fn sampled_times(&self) -> (u64, u64) {
+    pub(crate) fn sampled_times(&self) -> (u64, u64) {
         let (before, cleared) = (self.times_before, self.times_cleared);
         let before = (before.0.max(cleared.0), before.1.max(cleared.1));
         let sampled = |account: Account, now: u64, before: u64| match account.has_begun() {

@@ -27,7 +27,8 @@ impl Recorder {
         sys::futex_wake(heeded);
     }
 
-    fn clear(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+    /// Forgets what was recorded so far.
+    pub fn clear(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
         let was_running = self.core.running;
         if was_running {
             self.run(false);

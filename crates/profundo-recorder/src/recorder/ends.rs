@@ -9,6 +9,7 @@ use profundo_wire::recording::{Event, Finish, HowEnded};
 
 use super::Recorder;
 use crate::agent::{Agent, ClockPlan};
+use crate::core::Totals;
 use crate::costs::{delivery_cost, load_cost, switch_cost};
 use crate::outside::Outside;
 use crate::parts::Leaving;
@@ -179,7 +180,7 @@ impl Recorder {
         core.note_what_is_missing(sink);
         let last = sys::instant();
         sink(Event::Clock(last));
-        let own_cost = self.own_cost();
+        let own_cost = self.own_cost(&self.core.totals);
         let Self {
             core,
             parts,
@@ -243,8 +244,7 @@ impl Recorder {
     }
 
     /// The CPU time that sampling has cost the programs, if it is known.
-    fn own_cost(&self) -> Option<u64> {
-        let totals = &self.core.totals;
+    pub(super) fn own_cost(&self, totals: &Totals) -> Option<u64> {
         let options = &self.core.options;
         let cache = options.cache.as_deref();
         let cost = totals.cost_since_clear();

@@ -9,6 +9,7 @@ mod follow;
 mod inside;
 mod once_a_second;
 mod schedule;
+mod so_far;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -29,6 +30,7 @@ use crate::parts::Parts;
 use crate::watcher::Watcher;
 
 pub use create::ChildLimit;
+pub use so_far::SoFar;
 
 use schedule::{Schedule, Turn};
 

@@ -6,45 +6,52 @@ A region tells its own time from that of an earlier one with its number by the t
 
 from __future__ import annotations
 
-import heapq
-import threading
-from typing import Any, List
+from _thread import RLock
+from heapq import heappop, heappush
 
 try:
     from .spans import span as _span
 except ImportError:
     _span = None  # type: ignore[assignment]
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, List
+
 #: The most numbers that a recording tells apart, with some room.
 MOST = 1000
 
-_lock = threading.RLock()
-_free: List[int] = []
-_next = 1
+
+class _Numbers:
+    """Numbers of regions: the least that is free."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._free: List[int] = []
+        self._next = 1
+
+    def take(self) -> int:
+        """The least number that no region has; ``MOST`` is one for all that come after."""
+        with self._lock:
+            if self._free:
+                return heappop(self._free)
+            number = self._next
+            self._next = min(number + 1, MOST)
+            return number
+
+    def give_back(self, number: int) -> None:
+        """Nobody asks for this number any more."""
+        with self._lock:
+            if number != MOST:
+                heappush(self._free, number)
+
+
+NUMBERS = _Numbers()
 
 
 def are_there() -> bool:
     """Whether samples know the label of the region that they are taken in."""
     return _span is not None
-
-
-def take_number() -> int:
-    """The least number that no region has; ``MOST`` is one for all that come after."""
-    global _next
-    with _lock:
-        if _free:
-            return heapq.heappop(_free)
-        if _next < MOST:
-            _next += 1
-            return _next - 1
-        return MOST
-
-
-def give_back(number: int) -> None:
-    """Nobody asks for this number any more."""
-    with _lock:
-        if number != MOST:
-            heapq.heappush(_free, number)
 
 
 def enter(name: str, number: int) -> Any:

@@ -1,10 +1,29 @@
-"""``profundo.lines``: the lines of chosen functions."""
+"""``profundo.lines``: the lines of chosen functions, sampled or counted.
+
+Sampled, a function runs as fast as without. Counted, each line has its number of runs and its
+measured time, and each of these runs costs about as much as under line_profiler in pure Python.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Callable, TypeVar, overload
+import os
 
-F = TypeVar("F", bound=Callable[..., Any])
+from . import off, wrap
+from .config import defaults
+from .region import Region
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, List, Optional, TextIO, TypeVar, overload
+
+    from .._rows import Line
+    from .count import Counts
+
+    F = TypeVar("F", bound=Callable[..., Any])
+else:
+
+    def overload(function):
+        return function
 
 
 @overload
@@ -12,9 +31,140 @@ def lines(function: F, /) -> F: ...
 
 
 @overload
-def lines(*, exact: bool = False) -> Callable[[F], F]: ...
+def lines(*, exact: bool = False, print: bool = False) -> Callable[[F], F]: ...  # noqa: F811
 
 
-def lines(function: Any = None, /, *, exact: bool = False) -> Any:
-    """Decorate functions whose lines are of interest."""
-    raise NotImplementedError
+def lines(  # noqa: F811
+    function: Any = None, /, *, exact: bool = False, print: bool = False
+) -> Any:
+    """Decorate a function whose lines are of interest.
+
+        @profundo.lines
+        def load(path): ...
+
+        load(path)
+        load.profile.print()
+
+    The attribute ``profile`` of the function is a :class:`LineProfile` of its calls so far.
+
+    Args:
+        exact: Count how often each line runs, and measure its time. Otherwise lines are sampled:
+            there are no counts, and the function runs as fast as without.
+        print: Print the table on the standard error when the process ends.
+    """
+
+    def decorate(function: Any) -> Any:
+        if off.IS_OFF:
+            return function
+        profile = LineProfile(function, exact)
+        if print:
+            from .sampler import SAMPLER
+
+            SAMPLER.expect_at_exit(profile.write)
+        return wrap.decorated(
+            function, profile._enter, profile._leave, {"profile": profile}, by_step=exact
+        )
+
+    return decorate if function is None else decorate(function)
+
+
+class LineProfile:
+    """The lines of a function: a row for each, with the time of it and of all that it calls."""
+
+    def __init__(self, function: Any, is_exact: bool) -> None:
+        code = wrap.code_of(function)
+        if code is None:
+            raise TypeError(f"{function!r} has no lines of Python")
+        #: The function's name.
+        self.name = wrap.name_of(function)
+        #: Its file, and the number of its first line.
+        self.file: str = code.co_filename
+        self.first: int = code.co_firstlineno
+        #: Whether runs of lines are counted. Otherwise they are sampled.
+        self.is_exact = is_exact
+        self._function = code.co_name
+        self._counts: Optional[Counts] = None
+        if is_exact:
+            from .count import Counts
+
+            self._counts = Counts(code)
+            self._enter: Callable[[], Any] = self._counts.enter
+            self._leave: Callable[[Any], None] = self._counts.leave
+        else:
+            self._region = Region(self.name, defaults(), threads=False)
+            self._enter, self._leave = self._region._enter, self._region._leave
+
+    @property
+    def count(self) -> int:
+        """The number of its calls so far. A generator counts each time that it goes on."""
+        return self._region.count if self._counts is None else self._counts.calls
+
+    @property
+    def lines(self) -> List[Line]:
+        """The lines of the function that took time, by their number.
+
+        ``total_seconds`` is a line's time with all that it calls. ``hits`` says how often it ran,
+        where that was counted.
+        """
+        rows = self._sampled() if self._counts is None else self._counts.lines(self)
+        return sorted(rows, key=lambda row: row.line)
+
+    def _sampled(self) -> List[Line]:
+        from .. import _rows
+
+        if not self.count:
+            return []
+        options: Any = {"limit": 1000000, "min_share": 0, "total": True, "libraries": True}
+        rows = _rows.lines(self._region.json("lines", **options))
+        last = self.first + len(self._source()) - 1
+        return [
+            row
+            for row in rows
+            if row.file is not None
+            and (row.file == self.file or os.path.realpath(row.file) == os.path.realpath(self.file))
+            and self.first <= row.line <= last
+        ]
+
+    def _source(self) -> List[str]:
+        """The lines of the function; as many empty ones where its source is not there."""
+        import linecache
+        from inspect import getblock
+
+        every = linecache.getlines(self.file)[self.first - 1 :]
+        if every:
+            return [line.rstrip() for line in getblock(every)]
+        return []
+
+    def report(self) -> str:
+        """The table as text."""
+        from .table import of_lines
+
+        return of_lines(self, self._source())
+
+    def print(self, file: Optional[TextIO] = None) -> None:
+        """Print the table.
+
+        Args:
+            file: Where to; ``sys.stdout`` by default.
+        """
+        import sys
+
+        (sys.stdout if file is None else file).write(self.report())
+
+    def write(self) -> None:
+        """Print the table on the standard error, with the reason where there is none."""
+        import sys
+
+        from .._error import Error
+
+        try:
+            self.print(sys.stderr)
+        except Error as error:
+            sys.stderr.write(f"profundo: {self.name}: {error}\n")
+
+    def __str__(self) -> str:
+        return self.report()
+
+    def __repr__(self) -> str:
+        how = "counted" if self.is_exact else "sampled"
+        return f"<LineProfile of {self.name}: {how}, {self.count} calls>"

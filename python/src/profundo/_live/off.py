@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, List, TypeVar
 
-from .._rows import Function, Line
 from .options import Options
 from .region import Region
 
-F = TypeVar("F", bound=Callable[..., Any])
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
 
 #: Whether the environment turns everything off. It is read once.
 IS_OFF = os.environ.get("PROFUNDO") == "0"
@@ -31,21 +33,8 @@ class Off(Region):
         return function
 
     @property
-    def functions(self) -> List[Function]:
-        """None."""
-        return []
-
-    @property
-    def lines(self) -> List[Line]:
-        """None."""
-        return []
-
-    def report(self, *_: Any, **__: Any) -> str:
-        """A sentence."""
+    def _nothing(self) -> Optional[str]:
         return _SENTENCE
-
-    def save(self, *_: Any, **__: Any) -> None:
-        """Saves nothing."""
 
 
 _REGION = Off("off", Options())

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, List, Mapping, Optional, Union
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, List, Mapping, Optional, Union
 
-#: ``False``, ``True`` (sampled), or ``"exact"``.
-Memory = Union[bool, str]
+    #: ``False``, ``True`` (sampled), or ``"exact"``.
+    Memory = Union[bool, str]
+
+#: The names of options, as keyword arguments.
+NAMES = ("rate", "wall", "syscalls", "memory", "children")
 
 
-@dataclass(frozen=True)
 class Options:
-    """What is recorded, as ``profundo run`` names it. ``None`` is the command's own default."""
+    """What is recorded, as ``profundo run`` names it. It is not changed after it was made."""
 
-    #: Samples per second of a thread's CPU time.
-    rate: Optional[int] = None
-    #: Where threads wait, too, and for how long; and what they read and write.
-    wall: bool = False
-    #: System calls with their errors, too; this implies ``wall``.
-    syscalls: bool = False
-    #: What is allocated and who keeps it; each single allocation if ``"exact"``.
-    memory: Memory = False
-    #: Child processes, too.
-    children: bool = True
+    __slots__ = NAMES
 
-    def __post_init__(self) -> None:
-        if self.rate is not None and not (_is_number(self.rate) and self.rate > 0):
-            raise ValueError(f"rate is a number of samples per second, not {self.rate!r}")
-        if self.memory not in (False, True, "exact"):
-            raise ValueError(f'memory is False, True or "exact", not {self.memory!r}')
+    def __init__(
+        self,
+        rate: Optional[int] = None,
+        wall: bool = False,
+        syscalls: bool = False,
+        memory: Memory = False,
+        children: bool = True,
+    ) -> None:
+        if rate is not None and (isinstance(rate, bool) or not isinstance(rate, int) or rate < 1):
+            raise ValueError(f"rate is a number of samples per second, not {rate!r}")
+        if memory not in (False, True, "exact"):
+            raise ValueError(f'memory is False, True or "exact", not {memory!r}')
+        #: Samples per second of a thread's CPU time; ``None`` is the command's own default.
+        self.rate = rate
+        #: Where threads wait, too, and for how long; and what they read and write.
+        self.wall = bool(wall)
+        #: System calls with their errors, too; this implies ``wall``.
+        self.syscalls = bool(syscalls)
+        #: What is allocated and who keeps it; each single allocation if ``"exact"``.
+        self.memory = memory
+        #: Child processes, too.
+        self.children = bool(children)
 
     def over(self, given: Mapping[str, Any]) -> Options:
         """These options with those that are given. ``None`` leaves one as it is.
@@ -36,23 +47,29 @@ class Options:
         Raises:
             TypeError: There is no such option.
         """
-        names = {field.name for field in fields(self)}
         for name in given:
-            if name not in names:
-                known = ", ".join(sorted(names))
+            if name not in NAMES:
+                known = ", ".join(NAMES)
                 raise TypeError(f"there is no option {name!r}: the options are {known}")
-        return replace(self, **{name: one for name, one in given.items() if one is not None})
+        values = self.values()
+        values.update((name, value) for name, value in given.items() if value is not None)
+        return Options(**values)
 
     def with_all_of(self, other: Options) -> Options:
         """The options of one recording that has what both ask for."""
         rates = [rate for rate in (self.rate, other.rate) if rate is not None]
+        is_exact = "exact" in (self.memory, other.memory)
         return Options(
             rate=max(rates) if rates else None,
             wall=self.wall or other.wall,
             syscalls=self.syscalls or other.syscalls,
-            memory=_more_of(self.memory, other.memory),
+            memory="exact" if is_exact else self.memory or other.memory,
             children=self.children or other.children,
         )
+
+    def values(self) -> dict[str, Any]:
+        """Their values by name."""
+        return {name: getattr(self, name) for name in NAMES}
 
     def words(self) -> List[str]:
         """The command's words for them."""
@@ -63,10 +80,11 @@ class Options:
             words.append("--memory" if self.memory is True else f"--memory={self.memory}")
         return words + ([] if self.children else ["--no-children"])
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Options) and self.values() == other.values()
 
-def _more_of(one: Memory, other: Memory) -> Memory:
-    return "exact" if "exact" in (one, other) else one or other
+    def __hash__(self) -> int:
+        return hash(tuple(self.values().values()))
 
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    def __repr__(self) -> str:
+        return "Options({})".format(", ".join(f"{k}={v!r}" for k, v in self.values().items()))

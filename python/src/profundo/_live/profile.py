@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, TypeVar, Union, overload
-
-from .._profile import Path
 from . import off
 from .config import defaults
-from .options import Memory
 from .region import Region
 
-F = TypeVar("F", bound=Callable[..., Any])
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional, TypeVar, overload
+
+    from .._profile import Path
+    from .options import Memory
+
+    F = TypeVar("F", bound=Callable[..., Any])
+else:
+
+    def overload(function):
+        return function
 
 
 @overload
@@ -18,7 +25,7 @@ def profile(function: F, /) -> F: ...
 
 
 @overload
-def profile(
+def profile(  # noqa: F811
     name: Optional[str] = None,
     /,
     *,
@@ -33,7 +40,7 @@ def profile(
 ) -> Region: ...
 
 
-def profile(
+def profile(  # noqa: F811
     what: Any = None,
     /,
     *,

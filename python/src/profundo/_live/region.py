@@ -8,20 +8,28 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
-import time
 import weakref
+from _thread import get_native_id
 from contextvars import ContextVar
-from types import TracebackType
-from typing import Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar
+from time import perf_counter
 
 from .._error import Error
-from .._profile import Kept, Path, Profile
-from . import labels, wrap
-from .options import Options
-from .sampler import SAMPLER, Recording
+from .._profile import Profile
+from . import labels
+from .sampler import SAMPLER, Recorded
 
-F = TypeVar("F", bound=Callable[..., Any])
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type, TypeVar
+
+    from .._notebook import Picture
+    from .._profile import Kept, Path
+    from .._rows import Function, Line
+    from .options import Options
+    from .sampler import Recording
+
+    F = TypeVar("F", bound=Callable[..., Any])
 
 #: How far a clock of ours may be off the recorder's, in seconds.
 _SLACK = 0.0005
@@ -66,21 +74,21 @@ class Region(Profile):
         self.error: Optional[Error] = None
         #: How often it has been entered.
         self.count = 0
+        #: When it was entered for the first time, on ``time.perf_counter()``.
+        self.began = 0.0
         self._is_named = name is not None
         self._threads = threads
         self._output = None if output is None else os.path.abspath(output)
         self._prints = print
         self._number = 0
-        self._first = 0.0
         self._last = 0.0
         self._entries: List[Entry] = []
-        self._answer: Optional[Tuple[Recording, float, Profile]] = None
+        self._answer: Optional[Tuple[float, Profile]] = None
 
     # Its time.
 
     def __enter__(self) -> Region:
-        entry = self._enter()
-        _OPEN.set(_OPEN.get() + (entry,))
+        _OPEN.set(_OPEN.get() + (self._enter(),))
         return self
 
     def __exit__(
@@ -92,15 +100,12 @@ class Region(Profile):
         opened = _OPEN.get()
         for index in range(len(opened) - 1, -1, -1):
             if opened[index].region is self:
-                entry = opened[index]
                 _OPEN.set(opened[:index] + opened[index + 1 :])
-                break
-        else:
-            # A generator may be left in another context than it was entered in.
-            if not self._entries:
+                self._leave(opened[index])
                 return
-            entry = self._entries[-1]
-        self._leave(entry)
+        # A generator may be left in another context than it was entered in.
+        if self._entries:
+            self._leave(self._entries[-1])
 
     def __call__(self, function: F) -> F:
         """Decorate a function: all its calls are in this region.
@@ -108,6 +113,8 @@ class Region(Profile):
         A generator is in it while it runs. The profile of the calls so far is the attribute
         ``profile`` of the function.
         """
+        from . import wrap
+
         if not self._is_named:
             self.name = wrap.name_of(function)
             self._is_named = True
@@ -116,12 +123,12 @@ class Region(Profile):
         return wrap.decorated(function, self._enter, self._leave, {"profile": self})
 
     def _enter(self) -> Entry:
-        self.error = SAMPLER.enter(self)
+        error = SAMPLER.enter(self.options)
         if self.count == 0:
             self._begin()
+            self.error = error
         self.count += 1
-        label = labels.enter(self.name, self._number)
-        entry = Entry(self, label, self.error is None)
+        entry = Entry(self, labels.enter(self.name, self._number), error is None)
         self._entries.append(entry)
         return entry
 
@@ -132,20 +139,22 @@ class Region(Profile):
             # It was left already.
             return
         labels.leave(entry.label)
-        self._last = time.perf_counter()
+        self._last = perf_counter()
         if entry.is_counted:
             SAMPLER.leave()
 
     def _begin(self) -> None:
         """The first entry."""
-        self._number = labels.take_number()
-        weakref.finalize(self, labels.give_back, self._number).atexit = False
+        self._number = labels.NUMBERS.take()
+        weakref.finalize(self, labels.NUMBERS.give_back, self._number).atexit = False
         if self._threads is None:
-            self._threads = _is_the_programs_own()
-        self._first = time.perf_counter()
+            self._threads = _is_whole_program()
         SAMPLER.expect(self)
+        if self._output is not None or self._prints:
+            SAMPLER.expect_at_exit(self.write)
+        self.began = perf_counter()
 
-    # Its profile.
+    # What it is.
 
     @property
     def is_open(self) -> bool:
@@ -153,38 +162,37 @@ class Region(Profile):
         return bool(self._entries)
 
     @property
-    def elapsed(self) -> float:
-        """Seconds from the first time that it was entered to the last that it was left, or now."""
-        return self._until - self._first if self.count else 0.0
+    def is_waiting(self) -> bool:
+        """Whether it may still ask for what was recorded."""
+        return self.count > 0 and (self._answer is None or self._answer[0] < self._until)
 
     @property
-    def path(self) -> str:
-        """The file of a recording that has it. It goes with this object."""
-        return self._profile.path
+    def elapsed(self) -> float:
+        """Seconds from the first time that it was entered to the last that it was left, or now."""
+        return self._until - self.began if self.count else 0.0
 
     @property
     def _until(self) -> float:
-        return time.perf_counter() if self._entries else self._last
+        return perf_counter() if self._entries else self._last
+
+    def __repr__(self) -> str:
+        return f"<Region {self.name!r}: {'open' if self._entries else f'{self.elapsed:.3f} s'}>"
+
+    # Its profile.
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether it may still ask for what was recorded."""
-        return self.count > 0 and (self._answer is None or self._answer[1] < self._last)
-
-    @property
-    def _profile(self) -> Profile:
+    def _now(self) -> Profile:
         """The profile of a recording that has all until now, or until it was left."""
         if self.error is not None:
             raise self.error
         if not self.count:
             raise Error(f"the region {self.name!r} has not been entered")
         until = self._until
-        if self._answer is None or self._answer[1] < until:
+        if self._answer is None or self._answer[0] < until:
             recording = SAMPLER.recording(until)
             selection = self._selection(recording, until)
-            profile = Profile(recording.path, selection, recording.kept)
-            self._answer = (recording, until, profile)
-        return self._answer[2]
+            self._answer = (until, Profile(recording.path, selection, recording.kept))
+        return self._answer[1]
 
     def _selection(self, recording: Recording, until: float) -> Dict[str, Any]:
         """The options that select it."""
@@ -192,52 +200,145 @@ class Region(Profile):
         slack = _SLACK if is_labelled else 0.0
         begins = recording.begins
         options: Dict[str, Any] = {
-            "from_": f"{max(self._first - slack - begins, 0.0):.6f}",
+            "from_": f"{max(self.began - slack - begins, 0.0):.6f}",
             "to": f"{max(until + slack - begins, 0.0):.6f}",
         }
         if is_labelled:
             options["span"] = labels.selecting(self._number)
         return options
 
+    @property
+    def _nothing(self) -> Optional[str]:
+        """The reason why there is nothing to show, if that is no failure."""
+        if isinstance(self.error, Recorded):
+            return f"{self.error}: there, this region is the span {self.name!r}.\n"
+        return None
+
+    # Each question is put to one profile, because an open region has another one each time.
+
+    @property
+    def functions(self) -> List[Function]:
+        """The functions, those with the most time of their own first."""
+        return [] if self._nothing else self._now.functions
+
+    @property
+    def lines(self) -> List[Line]:
+        """The lines that have time of their own, those with the most first."""
+        return [] if self._nothing else self._now.lines
+
+    def json(
+        self, what: str = "summary", name: Optional[str] = None, **options: Any
+    ) -> Dict[str, Any]:
+        """A report as the document that ``profundo report --json`` prints."""
+        return self._now.json(what, name, **options)
+
+    def select(self, **options: Any) -> Profile:
+        """The same with further filters and options, as :meth:`Profile.select`."""
+        return self._now.select(**options)
+
+    def flame(self, **options: Any) -> Picture:
+        """The flame graph, as :meth:`Profile.flame`."""
+        return self._now.flame(**options)
+
+    def heatmap(self, **options: Any) -> Picture:
+        """Time against the offset within each second, as :meth:`Profile.heatmap`."""
+        return self._now.heatmap(**options)
+
+    def graph(self, **options: Any) -> Picture:
+        """Who calls whom, as :meth:`Profile.graph`."""
+        return self._now.graph(**options)
+
+    def _head(self) -> Any:
+        return self._now._head()
+
+    def _repr_mimebundle_(
+        self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
+    ) -> Dict[str, str]:
+        if self._nothing is not None:
+            return {"text/plain": self._nothing}
+        return self._now._repr_mimebundle_(include, exclude)
+
+    def report(self, what: Optional[str] = None, name: Optional[str] = None, **options: Any) -> str:
+        """A report as text, as :meth:`Profile.report`.
+
+        Where no sample was taken in the region, it says so, and shows the whole program.
+        """
+        if self._nothing is not None:
+            return self._nothing
+        now = self._now
+        head = ""
+        if now._head()["selection"]["samples"] == 0:
+            head = self._empty_sentence() + "\n\n"
+            now = Profile(now.path, {}, now._kept)
+        return head + _without_advice(now.report(what, name, **options))
+
+    def save(self, path: Path, format: Optional[str] = None, **options: Any) -> None:
+        """Write the profile to a file, as :meth:`Profile.save`.
+
+        A ``.profundo`` file has all that was recorded until now. The region is a span there.
+        """
+        if self._nothing is not None:
+            return
+        from .. import _export
+
+        now = self._now
+        if _export.format_of(os.fspath(path), format) == _export.RECORDING:
+            now = Profile(now.path, {}, now._kept)
+        now.save(path, format, **options)
+
+    def _empty_sentence(self) -> str:
+        return (
+            f"No sample was taken in the region {self.name!r} of {1000 * self.elapsed:.1f} ms. "
+            "This is all that was recorded:"
+        )
+
     # A profile looks for these in itself.
 
     @property
-    def _path(self) -> str:
-        return self._profile.path
+    def path(self) -> str:
+        """The file of a recording that has the region. It goes with this object."""
+        return self._now.path
 
     @property
-    def _options(self) -> Dict[str, Any]:
-        return self._profile._options
+    def _options(self) -> Dict[str, Any]:  # type: ignore[override]
+        return self._now._options
 
     @property
-    def _kept(self) -> Optional[Kept]:
-        return self._profile._kept
+    def _kept(self) -> Optional[Kept]:  # type: ignore[override]
+        return self._now._kept
 
     @property
-    def _found(self) -> Dict[str, Any]:
-        return self._profile._found
-
-    def __repr__(self) -> str:
-        return f"<Region {self.name!r}: {'open' if self._entries else f'{self.elapsed:.3f} s'}>"
+    def _found(self) -> Dict[str, Any]:  # type: ignore[override]
+        return self._now._found
 
     # At exit.
 
-    def at_exit(self) -> None:
-        """The process ends: what was asked for is written."""
-        if self._output is None and not self._prints:
-            return
+    def write(self, output: Optional[str] = None) -> None:
+        """Write what was asked for, or to this file. A failure is said on the standard error."""
+        output = self._output or output
         try:
-            if self._output is not None:
-                self.save(self._output, force=True)
+            if output is not None:
+                self.save(output, force=True)
             if self._prints:
                 self.print(sys.stderr)
         except Error as error:
             sys.stderr.write(f"profundo: {self.name}: {error}\n")
 
 
-def _is_the_programs_own() -> bool:
+def _without_advice(report: str) -> str:
+    """A report without the commands for a recording that will not be there when they are typed."""
+    kept = []
+    is_advice = False
+    for line in report.splitlines(True):
+        is_advice = line.startswith("Next: ") or is_advice and line.startswith("      profundo ")
+        if not is_advice:
+            kept.append(line)
+    return "".join(kept)
+
+
+def _is_whole_program() -> bool:
     """Whether this is the main thread, outside of any task: it stands for the whole program."""
-    if threading.current_thread() is not threading.main_thread():
+    if get_native_id() != os.getpid():
         return False
     asyncio = sys.modules.get("asyncio")
     return asyncio is None or asyncio._get_running_loop() is None

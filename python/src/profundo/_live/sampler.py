@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import atexit
 import os
-import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Optional
+from _thread import RLock
 
 from .. import _command
 from .._error import Error
 from .._profile import Kept
 from . import session
-from .options import Options
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Callable, List, Optional
+
+    from .options import Options
     from .region import Region
+
+#: The time after which a recording that nobody will ask for is begun anew, in seconds.
+_STALE = 10.0
+
+
+class Recorded(Error):
+    """Another ``profundo`` records this process already, so that regions are spans there."""
 
 
 class Recording:
@@ -37,7 +46,7 @@ class Recording:
     def begins(self) -> float:
         """Its beginning, as a time of ``time.perf_counter()``."""
         if self._begins is None:
-            head = _command.document(["report", self.path, "summary"])["recording"]
+            head = _command.document(["report", self.path, "summary", "--no-config"])["recording"]
             self._begins = head["started_unix_seconds"] - self._clock
         return self._begins
 
@@ -47,38 +56,51 @@ class Sampler:
 
     def __init__(self) -> None:
         # A signal handler may open a region while its thread is here.
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._session: Optional[session.Session] = None
+        self._outer: Optional[Recorded] = None
+        self._has_looked = False
         self._open = 0
         self._is_paused = False
+        self._is_over = False
         self._newest: Optional[Recording] = None
-        #: Regions that may still ask for what was recorded.
+        self._began = 0.0
+        # Regions that may still ask for what was recorded, and those that will at exit.
         self._waiting: weakref.WeakSet[Region] = weakref.WeakSet()
+        self._at_exit: List[Callable[[], None]] = []
 
     # Regions.
 
-    def enter(self, region: Region) -> Optional[Error]:
+    def enter(self, options: Options) -> Optional[Error]:
         """A region has been entered. An error says why nothing is recorded."""
         with self._lock:
             try:
-                self._ready(region.options)
+                self._ready(options)
             except Error as error:
                 return error
             self._open += 1
             if self._open == 1 and not self._is_paused:
-                self._asked("resume")
+                self._ask("resume")
             return None
 
     def leave(self) -> None:
-        """A region has been left."""
+        """A region has been left that was entered without an error."""
         with self._lock:
             self._open -= 1
             if self._open == 0 and not self._is_paused:
-                self._asked("pause")
+                self._ask("pause")
 
     def expect(self, region: Region) -> None:
         """A region will ask for what was recorded, as long as it is there."""
-        self._waiting.add(region)
+        with self._lock:
+            self._waiting.add(region)
+
+    def expect_at_exit(self, write: Callable[[], None]) -> None:
+        """What is called when the process ends."""
+        with self._lock:
+            if not self._at_exit:
+                atexit.register(self.end)
+            self._at_exit.append(write)
 
     def recording(self, since: float) -> Recording:
         """A recording that has all until a time at least, of ``time.perf_counter()``.
@@ -102,69 +124,97 @@ class Sampler:
     def pause(self) -> None:
         """Take no samples until :meth:`resume`, whatever is open."""
         with self._lock:
-            if not self._is_paused and self._open and self._session is not None:
-                self._asked("pause")
+            if not self._is_paused and self._open:
+                self._ask("pause")
             self._is_paused = True
 
     def resume(self) -> None:
         """Take samples again while a region is open."""
         with self._lock:
-            if self._is_paused and self._open and self._session is not None:
-                self._asked("resume")
+            if self._is_paused and self._open:
+                self._ask("resume")
             self._is_paused = False
 
     @property
     def is_running(self) -> bool:
         """Whether samples are taken now."""
-        return bool(self._open) and not self._is_paused
+        return self._open > 0 and not self._is_paused
 
     @property
     def options(self) -> Optional[Options]:
         """What is recorded; ``None`` before the first region."""
         return None if self._session is None else self._session.options
 
-    # Inner parts.
-
-    def _ready(self, options: Options) -> None:
-        """Have a session that records what these options ask for."""
-        if self._session is None:
-            self._session = session.begin(options)
-            return
-        wanted = self._session.options.with_all_of(options)
-        if wanted != self._session.options:
-            self._session.widen(options)
-        if not self._open and not self._is_awaited():
-            # What was recorded so far is no one's.
-            self._newest = None
-            self._session.clear()
-
-    def _is_awaited(self) -> bool:
-        return any(region.is_waiting for region in self._waiting)
-
-    def _asked(self, request: str) -> None:
-        """A request that may fail only because the recording is over, which a region says later."""
-        try:
-            getattr(self._session, request)()
-        except Error:
-            pass
-
     def end(self) -> None:
-        """The process ends: what has an output is saved, and the rest is dropped."""
+        """The process ends: what was asked for is written, and the rest is dropped."""
         with self._lock:
+            if self._is_over:
+                return
+            self._is_over = True
+            for write in self._at_exit:
+                write()
             if self._session is None:
                 return
-            for region in list(self._waiting):
-                region.at_exit()
+            output = os.environ.get("PROFUNDO_OUTPUT")
+            still_open = [region for region in self._waiting if region.is_open]
+            if output and still_open:
+                min(still_open, key=lambda region: region.began).write(output)
             self._session.drop()
             self._session = None
 
     def forked(self) -> None:
         """Called in the child after a fork, in which the calling thread alone goes on."""
-        self._lock = threading.RLock()
+        self._lock = RLock()
+        # What the parent writes at exit, it writes once.
+        self._at_exit = []
         if self._session is not None:
             self._session.forked()
 
+    def outer(self) -> Optional[Recorded]:
+        """The error of a process that is recorded already, as by ``profundo run``."""
+        if self._session is None and self._outer is None and not self._has_looked:
+            self._has_looked = True
+            recorder = session.outer()
+            if recorder is not None:
+                self._outer = Recorded(f"this process is recorded by {recorder}")
+        return self._outer
+
+    # Inner parts.
+
+    def _ready(self, options: Options) -> None:
+        """Have a session that records what these options ask for."""
+        if self._is_over:
+            raise Error("the process is ending")
+        if self._session is None:
+            outer = self.outer()
+            if outer is not None:
+                raise outer
+            self._session = session.begin(options)
+            self._began = time.perf_counter()
+            # Functions run in reverse order at exit: this one before temporary files are removed.
+            atexit.register(self.end)
+            return
+        wanted = self._session.options.with_all_of(options)
+        if wanted != self._session.options:
+            self._session.widen(options)
+        elif not self._open and self._is_stale():
+            self._newest = None
+            self._session.clear()
+            self._began = time.perf_counter()
+
+    def _is_stale(self) -> bool:
+        """Whether there is much in the recording that nobody will ask for."""
+        if time.perf_counter() - self._began < _STALE:
+            return False
+        return not any(region.is_waiting for region in self._waiting)
+
+    def _ask(self, request: str) -> None:
+        """A request that fails only where the recording is over. A region says that later."""
+        try:
+            getattr(self._session, request)()
+        except Error:
+            pass
+
 
 SAMPLER = Sampler()
-atexit.register(SAMPLER.end)
 os.register_at_fork(after_in_child=SAMPLER.forked)

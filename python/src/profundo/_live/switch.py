@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Tuple
-
 from .._error import Error
-from .._profile import Path
 from . import off
 from .config import defaults
-from .region import Entry, Region
+from .region import Region
 from .sampler import SAMPLER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, List, Optional, Tuple
+
+    from .._profile import Path
+    from .region import Entry
 
 #: What was started and not stopped yet, with what ends it.
 _started: List[Tuple[Region, Entry]] = []

@@ -2,58 +2,92 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from typing import Any, Callable, Dict, TypeVar
+import sys
+from functools import partial, wraps
 
-F = TypeVar("F", bound=Callable[..., Any])
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Any, Callable, Dict, Generator, Optional, TypeVar
 
-Enter = Callable[[], Any]
-Leave = Callable[[Any], None]
+    F = TypeVar("F", bound=Callable[..., Any])
+
+    Enter = Callable[[], Any]
+    Leave = Callable[[Any], None]
+
+#: Flags of code objects, as `inspect` names them.
+_GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
+
+
+def inner_of(function: Any) -> Any:
+    """The function within methods, properties and partial calls."""
+    while True:
+        for name in ("__func__", "func", "fget"):
+            below = getattr(function, name, None)
+            if below is not None and not hasattr(function, "__code__"):
+                function = below
+                break
+        else:
+            return function
 
 
 def name_of(function: Any) -> str:
     """The name of a function, as a report shows it."""
-    inner = function
-    while not hasattr(inner, "__qualname__"):
-        below = getattr(inner, "__func__", None) or getattr(inner, "func", None)
-        below = below or getattr(inner, "fget", None)
-        if below is None:
-            return type(function).__name__
-        inner = below
-    return str(inner.__qualname__).replace("<locals>.", "")
+    name = getattr(inner_of(function), "__qualname__", None)
+    return type(function).__name__ if name is None else str(name).replace("<locals>.", "")
 
 
-def decorated(function: F, enter: Enter, leave: Leave, attributes: Dict[str, Any]) -> F:
+def code_of(function: Any) -> Optional[CodeType]:
+    """The code that a call runs; ``None`` where it is not Python."""
+    inner = inner_of(function)
+    while hasattr(inner, "__wrapped__"):
+        inner = inner_of(inner.__wrapped__)
+    return getattr(inner, "__code__", None)
+
+
+def decorated(
+    function: F, enter: Enter, leave: Leave, attributes: Dict[str, Any], by_step: bool = False
+) -> F:
     """The function, each call of which lies between ``enter`` and ``leave``.
 
-    A generator enters whenever it goes on, and leaves whenever it yields. What ``staticmethod``,
-    ``classmethod`` and ``property`` hold is decorated within them.
+    A generator enters whenever it goes on, and leaves whenever it yields. So does ``async def`` if
+    ``by_step`` says so; otherwise it leaves at its end. What ``staticmethod``, ``classmethod`` and
+    ``property`` hold is decorated within them.
 
     Raises:
         TypeError: It cannot be called.
     """
     again: Any = function
     if isinstance(again, (staticmethod, classmethod)):
-        return type(again)(decorated(again.__func__, enter, leave, attributes))  # type: ignore
+        within: Any = decorated(again.__func__, enter, leave, attributes, by_step)
+        return type(again)(within)  # type: ignore[return-value]
     if isinstance(again, property):
-        parts = [
-            part and decorated(part, enter, leave, attributes)
-            for part in (again.fget, again.fset, again.fdel)
-        ]
-        return property(*parts, doc=again.__doc__)  # type: ignore[return-value]
+
+        def part(one: Any) -> Any:
+            return one and decorated(one, enter, leave, attributes, by_step)
+
+        inner = property(part(again.fget), part(again.fset), part(again.fdel), again.__doc__)
+        return inner  # type: ignore[return-value]
     if isinstance(function, type) or not callable(function):
         raise TypeError(f"a function can be decorated, not {function!r}")
-    wrapper = _wrapper(function, enter, leave)
+    wrapper = _wrapper(function, enter, leave, by_step)
     for name, value in attributes.items():
         setattr(wrapper, name, value)
-    return wrapper
+    return wrapper  # type: ignore[no-any-return]
 
 
-def _wrapper(function: Any, enter: Enter, leave: Leave) -> Any:
-    if inspect.iscoroutinefunction(function):
+def _wrapper(function: Any, enter: Enter, leave: Leave, by_step: bool) -> Any:
+    flags = _flags(function)
+    if flags & _COROUTINE and by_step:
 
-        @functools.wraps(function)
+        @wraps(function)
+        async def of_steps(*args: Any, **kwargs: Any) -> Any:
+            return await _Steps(function(*args, **kwargs), enter, leave)
+
+        return of_steps
+    if flags & _COROUTINE:
+
+        @wraps(function)
         async def of_coroutine(*args: Any, **kwargs: Any) -> Any:
             entry = enter()
             try:
@@ -62,21 +96,19 @@ def _wrapper(function: Any, enter: Enter, leave: Leave) -> Any:
                 leave(entry)
 
         return of_coroutine
-    if inspect.isasyncgenfunction(function):
+    if flags & _ASYNC_GENERATOR:
 
-        @functools.wraps(function)
+        @wraps(function)
         async def of_async_generator(*args: Any, **kwargs: Any) -> Any:
             inner = function(*args, **kwargs)
-            step, value = inner.__anext__, ()
+            step: Any = inner.__anext__
+            value: Any = ()
             try:
                 while True:
-                    entry = enter()
                     try:
-                        got = await step(*value)
+                        got = await _Steps(step(*value), enter, leave)
                     except StopAsyncIteration:
                         return
-                    finally:
-                        leave(entry)
                     try:
                         value = ((yield got),)
                         step = inner.asend
@@ -88,34 +120,15 @@ def _wrapper(function: Any, enter: Enter, leave: Leave) -> Any:
                 await inner.aclose()
 
         return of_async_generator
-    if inspect.isgeneratorfunction(function):
+    if flags & _GENERATOR:
 
-        @functools.wraps(function)
+        @wraps(function)
         def of_generator(*args: Any, **kwargs: Any) -> Any:
-            inner = function(*args, **kwargs)
-            step, value = inner.__next__, ()
-            try:
-                while True:
-                    entry = enter()
-                    try:
-                        got = step(*value)
-                    except StopIteration as end:
-                        return end.value
-                    finally:
-                        leave(entry)
-                    try:
-                        value = ((yield got),)
-                        step = inner.send
-                    except GeneratorExit:
-                        raise
-                    except BaseException as error:
-                        step, value = inner.throw, (error,)
-            finally:
-                inner.close()
+            return (yield from _steps(function(*args, **kwargs), enter, leave))
 
         return of_generator
 
-    @functools.wraps(function)
+    @wraps(function)
     def of_function(*args: Any, **kwargs: Any) -> Any:
         entry = enter()
         try:
@@ -124,3 +137,56 @@ def _wrapper(function: Any, enter: Enter, leave: Leave) -> Any:
             leave(entry)
 
     return of_function
+
+
+def _steps(inner: Any, enter: Enter, leave: Leave) -> Generator[Any, Any, Any]:
+    """A generator that goes on, step by step, between ``enter`` and ``leave``."""
+    step: Any = inner.__next__
+    value: Any = ()
+    try:
+        while True:
+            entry = enter()
+            try:
+                got = step(*value)
+            except StopIteration as end:
+                return end.value
+            finally:
+                leave(entry)
+            try:
+                sent = yield got
+                # Not every iterator can be sent something.
+                step, value = (inner.__next__, ()) if sent is None else (inner.send, (sent,))
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                if not hasattr(inner, "throw"):
+                    raise
+                step, value = inner.throw, (error,)
+    finally:
+        close = getattr(inner, "close", None)
+        if close is not None:
+            close()
+
+
+class _Steps:
+    """What is awaited, step by step between ``enter`` and ``leave``."""
+
+    def __init__(self, awaited: Any, enter: Enter, leave: Leave) -> None:
+        self._awaited = awaited
+        self._enter = enter
+        self._leave = leave
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return _steps(self._awaited.__await__(), self._enter, self._leave)
+
+
+def _flags(function: Any) -> int:
+    """The flags of the code that a call runs."""
+    inspect = sys.modules.get("inspect")
+    if inspect is not None and inspect.iscoroutinefunction(function):
+        # It may be one that `inspect.markcoroutinefunction` has marked.
+        return _COROUTINE
+    while isinstance(function, partial):
+        function = function.func
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return getattr(code, "co_flags", 0)

@@ -1,0 +1,251 @@
+//! A program that comes into a session by itself: `import profundo` loads this library and calls
+//! its functions.
+//!
+//! The recorder is a process of our own beside the program. It is the child of a child that ends
+//! at once, and that child sends no signal: no `wait` of the program finds either of them.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use profundo_probe::shared::MaskChanges;
+use profundo_probe::sys;
+
+use super::running::each_name;
+use super::{alone, enter, fall_silent, leave_now};
+use crate::files;
+use crate::next_symbols::{self, Strings};
+
+/// The descriptor on which the recorder talks with the program.
+const SOCKET: usize = 3;
+
+/// True while the recorder has our permission to read this process.
+static HAS_PERMITTED: AtomicBool = AtomicBool::new(false);
+
+/// Starts a recorder, which gets the descriptor `socket` as its descriptor 3, and no other one.
+/// Returns its process id, or a negative error number.
+///
+/// # Safety
+/// The path and the strings end in a NUL, and both lists end in a null pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn profundo_recorder_1(
+    path: *const c_char,
+    arguments: Strings,
+    variables: Strings,
+    socket: c_int,
+) -> c_int {
+    alone(|| {
+        let Some(stacks) = files::map_zeroed(2 * STACK) else {
+            return -libc::ENOMEM;
+        };
+        let middle = stacks.as_ptr() as usize + STACK;
+        let start = Start {
+            path,
+            arguments,
+            variables,
+            socket,
+            stack: middle,
+            recorder: AtomicI32::new(0),
+            error: AtomicI32::new(0),
+        };
+        let recorder = start.run(middle + STACK);
+        // SAFETY: both children have ended, or have become other programs.
+        unsafe { files::unmap(stacks, 2 * STACK) };
+        if recorder > 0 {
+            permit(recorder);
+        }
+        recorder
+    })
+}
+
+/// Enters the session in a directory: see [`super::profundo_enter_1`]. Returns 0, or a negative
+/// error number. The masks of other threads stay as they are.
+///
+/// # Safety
+/// The texts end in a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn profundo_join_1(directory: *const c_char, agent: *const c_char) -> c_int {
+    // SAFETY: the caller vouches.
+    let (directory, agent) = unsafe {
+        (
+            CStr::from_ptr(directory).to_bytes(),
+            CStr::from_ptr(agent).to_bytes(),
+        )
+    };
+    alone(|| match enter(directory, agent, &UNCHANGED) {
+        Ok(()) => 0,
+        Err(error) => -error,
+    })
+}
+
+/// Leaves the session. The recorder has closed its clocks. Returns 0, or a negative error number.
+#[unsafe(no_mangle)]
+pub extern "C" fn profundo_part_1() -> c_int {
+    alone(|| {
+        fall_silent(&UNCHANGED);
+        leave_now();
+        if HAS_PERMITTED.swap(false, Ordering::Relaxed) {
+            permit(0);
+        }
+        0
+    })
+}
+
+/// The masks of other threads, which stay as they are: only a command could change them.
+static UNCHANGED: MaskChanges = MaskChanges::none();
+
+/// Lets a process read this one, where the kernel's module Yama permits that only to parents.
+fn permit(recorder: c_int) {
+    HAS_PERMITTED.store(recorder != 0, Ordering::Relaxed);
+    let number = libc::PR_SET_PTRACER as usize;
+    // SAFETY: takes numbers. Without Yama it is an error, and nothing is to be permitted.
+    unsafe { sys::call(libc::SYS_prctl, [number, recorder as usize, 0, 0, 0, 0]) };
+}
+
+/// The start of a recorder: what both children read, and where they write their results.
+struct Start {
+    path: *const c_char,
+    arguments: Strings,
+    variables: Strings,
+    socket: c_int,
+    /// The end of the second child's stack, which grows down.
+    stack: usize,
+    recorder: AtomicI32,
+    error: AtomicI32,
+}
+
+/// Both children borrow the memory of this process while it waits, like those of `vfork`.
+const BORROWED: c_int = libc::CLONE_VM | libc::CLONE_VFORK;
+
+/// The bytes of each child's stack.
+const STACK: usize = 64 << 10;
+
+impl Start {
+    /// Returns the recorder's process id, or a negative error number.
+    fn run(&self, stack: usize) -> c_int {
+        // SAFETY: the stack is the child's own, and this thread waits until the child has ended.
+        let child = unsafe { self.clone(in_child, stack, BORROWED) };
+        if child < 0 {
+            return -next_symbols::errno();
+        }
+        reap(child);
+        match self.error.load(Ordering::Relaxed) {
+            0 => self.recorder.load(Ordering::Relaxed),
+            error => -error,
+        }
+    }
+
+    /// Makes a child that calls `f` with this.
+    ///
+    /// # Safety
+    /// The stack is the child's own.
+    unsafe fn clone(
+        &self,
+        f: extern "C" fn(*mut c_void) -> c_int,
+        stack: usize,
+        how: c_int,
+    ) -> c_int {
+        let this = ptr::from_ref(self).cast_mut().cast::<c_void>();
+        // SAFETY: the caller vouches, and waits, so that all that `self` borrows stays.
+        unsafe { libc::clone(f, stack as *mut c_void, how, this) }
+    }
+
+    /// Becomes the recorder. Returns only after an error.
+    fn execute(&self) -> c_int {
+        // SAFETY: system calls that change only this process, which shares nothing but its memory.
+        // The strings end in a NUL, and the lists in a null pointer.
+        unsafe {
+            // A Ctrl-C at the terminal is for the program alone.
+            sys::call(libc::SYS_setsid, [0; 6]);
+            let socket = self.socket as usize;
+            if socket == SOCKET {
+                sys::call(
+                    libc::SYS_fcntl,
+                    [SOCKET, libc::F_SETFD as usize, 0, 0, 0, 0],
+                );
+            } else {
+                sys::call(libc::SYS_dup3, [socket, SOCKET, 0, 0, 0, 0]);
+            }
+            close_from(SOCKET + 1);
+            let null = c"/dev/null".as_ptr() as usize;
+            let how = libc::O_RDWR as usize;
+            let here = libc::AT_FDCWD as usize;
+            let opened = sys::call(libc::SYS_openat, [here, null, how, 0, 0, 0]);
+            if let Ok(opened) = usize::try_from(opened) {
+                for standard in 0..SOCKET {
+                    if opened != standard {
+                        sys::call(libc::SYS_dup3, [opened, standard, 0, 0, 0, 0]);
+                    }
+                }
+                if opened > SOCKET {
+                    sys::call(libc::SYS_close, [opened, 0, 0, 0, 0, 0]);
+                }
+            }
+            sys::set_signal_mask(0);
+            let strings = [
+                self.path as usize,
+                self.arguments as usize,
+                self.variables as usize,
+            ];
+            let [path, arguments, variables] = strings;
+            let error = sys::call(libc::SYS_execve, [path, arguments, variables, 0, 0, 0]);
+            -error as c_int
+        }
+    }
+}
+
+/// The first child: it starts the recorder and ends.
+extern "C" fn in_child(start: *mut c_void) -> c_int {
+    // SAFETY: the parent waits, and its value stays meanwhile.
+    let start = unsafe { &*start.cast::<Start>() };
+    // SAFETY: as for the first child.
+    let recorder = unsafe { start.clone(in_recorder, start.stack, BORROWED | libc::SIGCHLD) };
+    match recorder {
+        ..=0 => start.error.store(libc::EAGAIN, Ordering::Relaxed),
+        _ => start.recorder.store(recorder, Ordering::Relaxed),
+    }
+    0
+}
+
+/// The second child: it becomes the recorder.
+extern "C" fn in_recorder(start: *mut c_void) -> c_int {
+    // SAFETY: the first child waits, and so does the parent.
+    let start = unsafe { &*start.cast::<Start>() };
+    start.error.store(start.execute(), Ordering::Relaxed);
+    127
+}
+
+/// Closes all descriptors from one on.
+fn close_from(first: usize) {
+    // SAFETY: takes numbers. The descriptors are copies.
+    let closed = unsafe {
+        sys::call(
+            libc::SYS_close_range,
+            [first, u32::MAX as usize, 0, 0, 0, 0],
+        )
+    };
+    if closed == 0 {
+        return;
+    }
+    // Linux before 5.9.
+    let _ = files::with_file(c"/proc/self/fd", libc::O_RDONLY, |folder| {
+        each_name(folder, |name| {
+            let number = core::str::from_utf8(name)
+                .ok()
+                .and_then(|name| name.parse().ok());
+            if let Some(number) = number.filter(|&number| number >= first && number != folder) {
+                // SAFETY: as above.
+                unsafe { sys::call(libc::SYS_close, [number, 0, 0, 0, 0, 0]) };
+            }
+        });
+    });
+}
+
+/// Takes the end of the first child, which only a caller that asks for such children sees.
+fn reap(child: c_int) {
+    let how = libc::__WCLONE as u32 as usize;
+    // SAFETY: a child of ours, and nothing is written.
+    while unsafe { sys::call(libc::SYS_wait4, [child as usize, 0, how, 0, 0, 0]) }
+        == -(libc::EINTR as isize)
+    {}
+}

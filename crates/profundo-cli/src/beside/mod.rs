@@ -1,0 +1,208 @@
+//! `beside`: the recorder of a program that has started it by itself. The program loads the agent
+//! and enters the session; nothing is done to it from outside.
+//!
+//! This verb is for the Python package, so the help does not list it. It prints nothing: what it
+//! has to say goes to the program.
+
+mod program;
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use profundo_console::stderr;
+use profundo_launch::SIGNAL_INTERVAL;
+use profundo_recorder::{EngineChoice, Options, Recorder};
+use profundo_save::recording_writer::RecordingWriter;
+use profundo_session::find_session;
+
+use crate::agent_file::{self, For};
+use crate::options::Beside;
+
+use program::{Program, Said};
+
+/// The time that the program has to enter or to leave.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub fn beside(options: &Beside) -> Result<ExitCode> {
+    let (Some(pid), Some(output)) = (options.pid, &options.output) else {
+        let mut path = agent_file::file(For::Time)?.into_os_string().into_vec();
+        path.push(b'\n');
+        io::stdout().write_all(&path)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut program = Program::take()?;
+    let result = record(pid, output, options, &mut program);
+    if let Err(why) = &result {
+        program.refuse(&stderr::chain(why.as_ref()));
+    }
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+fn record(pid: u32, output: &Path, options: &Beside, program: &mut Program) -> Result<()> {
+    if find_session(pid).is_some() {
+        bail!("process {pid} is being recorded already");
+    }
+    let agent = agent_file::file(match options.memory {
+        Some(_) => For::Memory,
+        None => For::Time,
+    })?;
+    let mut recorder = Recorder::create(Options {
+        period: options.period(),
+        engine: EngineChoice::Auto,
+        agent: Some(agent.clone()),
+        follow: !options.no_children,
+        wall: (options.wall || options.syscalls).then_some(profundo_recorder::WALL_TICK),
+        syscalls: options.syscalls,
+        memory: options.memory(),
+        paused: options.paused,
+        ..Options::default()
+    })?;
+    let writer = RecordingWriter::create(output, recorder.start(), options.max_size.0)?;
+    program.listen(recorder.wake_handle())?;
+    recorder.expect_agents(&[pid])?;
+    program.come(recorder.directory(), &agent)?;
+    let mut recording = Recording {
+        recorder,
+        writer,
+        program,
+    };
+    if let Err(why) = recording.await_entry() {
+        recording.writer.discard();
+        return Err(why);
+    }
+    let is_wanted = recording.run(options);
+    recording.finish(options, is_wanted.then_some(output));
+    if !is_wanted && options.temporary {
+        // Nobody will look for it.
+        let _ = fs::remove_file(output);
+    }
+    Ok(())
+}
+
+/// A recording in progress.
+struct Recording<'a> {
+    recorder: Recorder,
+    writer: RecordingWriter,
+    program: &'a mut Program,
+}
+
+impl Recording<'_> {
+    /// Has turns until the agent has entered.
+    fn await_entry(&mut self) -> Result<()> {
+        match self.await_word(|said| matches!(said, Said::Entered(_))) {
+            Some(Said::Entered(0)) => Ok(self.program.say("ready")?),
+            Some(Said::Entered(error)) => {
+                let error = io::Error::from_raw_os_error(-error);
+                bail!(
+                    "the agent cannot enter this process: {}",
+                    stderr::reason(&error)
+                );
+            }
+            _ => bail!("the process did not load the agent within {PATIENCE:?}"),
+        }
+    }
+
+    /// Has turns until the program has said a word, or for as long as it has for that.
+    fn await_word(&mut self, is_it: impl Fn(&Said) -> bool) -> Option<Said> {
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE && !self.program.has_hung_up() {
+            self.turn();
+            while let Some(said) = self.program.next() {
+                if is_it(&said) {
+                    return Some(said);
+                }
+            }
+        }
+        None
+    }
+
+    /// Records until the program wants the end, or has ended together with its children. True if it
+    /// wants the recording.
+    fn run(&mut self, options: &Beside) -> bool {
+        while self.recorder.has_programs() {
+            self.turn();
+            while let Some(said) = self.program.next() {
+                match said {
+                    Said::Pause => self.recorder.set_paused(true),
+                    Said::Resume => self.recorder.set_paused(false),
+                    Said::Clear => self.clear(),
+                    Said::Snapshot(path) => self.snapshot(&path, options),
+                    Said::End => {
+                        self.leave();
+                        return true;
+                    }
+                    Said::Entered(_) | Said::Left => {}
+                }
+            }
+        }
+        false
+    }
+
+    fn turn(&mut self) {
+        let Self {
+            recorder, writer, ..
+        } = self;
+        recorder.turn_within(SIGNAL_INTERVAL, &mut |event| writer.event(event));
+        writer.turn();
+    }
+
+    fn clear(&mut self) {
+        let Self {
+            recorder, writer, ..
+        } = self;
+        recorder.clear(&mut |event| writer.event(event));
+    }
+
+    /// Writes a recording of all so far, and says so.
+    fn snapshot(&mut self, path: &Path, options: &Beside) {
+        let Self {
+            recorder, writer, ..
+        } = self;
+        // Twice: samples wait until the time is known on both sides of them.
+        for _ in 0..2 {
+            recorder.turn_now(&mut |event| writer.event(event));
+        }
+        let written = writer.snapshot(path, &recorder.so_far(), !options.no_source);
+        match written {
+            // The program may have ended meanwhile.
+            Ok(()) => _ = self.program.say("written"),
+            Err(why) => self.program.refuse(&stderr::chain(why.as_ref())),
+        }
+    }
+
+    /// Has the agents leave: the program's by itself, those of its children by our doing.
+    fn leave(&mut self) {
+        let Self {
+            recorder, writer, ..
+        } = self;
+        recorder.turn_now(&mut |event| writer.event(event));
+        recorder.release_agents();
+        if self.program.say("leave").is_ok() {
+            self.await_word(|said| *said == Said::Left);
+        }
+    }
+
+    /// Ends the recording, and says where it is.
+    fn finish(self, options: &Beside, wanted: Option<&Path>) {
+        let Self {
+            recorder,
+            mut writer,
+            program,
+        } = self;
+        // The listener holds the session's directory.
+        program.stop_listening();
+        let finish = recorder.finish(&mut |event| writer.event(event));
+        let done = writer.finish(finish, !options.no_source);
+        if let Some(failure) = done.failure {
+            program.refuse(&stderr::chain(&failure));
+        } else if wanted.is_some() {
+            // The program may have ended meanwhile.
+            let _ = program.say("done");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The talk with the program: lines of text on a socket. A line has a word first, and then fields
+//! behind tabs.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread::JoinHandle;
+
+use anyhow::{Context, Result, bail};
+use profundo_recorder::WakeHandle;
+
+/// The descriptor of the socket, which the agent passes on: see `late/within.rs` there.
+const SOCKET: i32 = 3;
+
+/// What the program says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// The agent has entered, or an error number of the system says why not.
+    Entered(i32),
+    /// No samples from now on.
+    Pause,
+    /// Samples again.
+    Resume,
+    /// What was recorded so far is to be forgotten.
+    Clear,
+    /// A whole recording of all so far is to be in this file.
+    Snapshot(PathBuf),
+    /// The recording is to end.
+    End,
+    /// The agent has left.
+    Left,
+}
+
+impl Said {
+    fn of(line: &str) -> Option<Self> {
+        let (word, rest) = line.split_once('\t').unwrap_or((line, ""));
+        Some(match word {
+            "entered" => Self::Entered(rest.parse().ok()?),
+            "pause" => Self::Pause,
+            "resume" => Self::Resume,
+            "clear" => Self::Clear,
+            "snapshot" if !rest.is_empty() => Self::Snapshot(rest.into()),
+            "end" => Self::End,
+            "left" => Self::Left,
+            _ => return None,
+        })
+    }
+}
+
+/// The program at the other end. It has hung up once nothing more comes.
+pub struct Program {
+    socket: UnixStream,
+    said: Receiver<Said>,
+    listener: Option<JoinHandle<()>>,
+    has_hung_up: bool,
+}
+
+impl Program {
+    /// Takes the socket that this process has got.
+    pub fn take() -> Result<Self> {
+        // SAFETY: the descriptor is ours alone, if there is one.
+        let socket = unsafe { UnixStream::from_raw_fd(SOCKET) };
+        if socket.peer_addr().is_err() {
+            // It may be anything: it is not ours to close.
+            std::mem::forget(socket);
+            bail!(
+                "`beside` is for programs that start it with a socket, such as the Python package"
+            );
+        }
+        // A program that the recorder records does not get it.
+        set_close_on_exec(&socket);
+        let (_, said) = channel();
+        Ok(Self {
+            socket,
+            said,
+            listener: None,
+            has_hung_up: false,
+        })
+    }
+
+    /// Begins to listen. What the program says wakes the recorder.
+    pub fn listen(&mut self, wake: WakeHandle) -> Result<()> {
+        let lines = BufReader::new(self.socket.try_clone()?);
+        let (tell, said) = channel();
+        self.said = said;
+        let listen = move || {
+            for line in lines.lines() {
+                let said = line.ok().and_then(|line| Said::of(&line));
+                if said.is_none_or(|said| tell.send(said).is_err()) {
+                    break;
+                }
+                wake.wake();
+            }
+            drop(tell);
+            wake.wake();
+        };
+        let builder = std::thread::Builder::new().name("program".to_owned());
+        self.listener = Some(builder.spawn(listen).context("cannot start a thread")?);
+        Ok(())
+    }
+
+    /// Listens no more. What is said to the program still arrives.
+    pub fn stop_listening(&mut self) {
+        // If it has hung up, the listener has ended.
+        let _ = self.socket.shutdown(Shutdown::Read);
+        if let Some(listener) = self.listener.take() {
+            let _ = listener.join();
+        }
+    }
+
+    /// Asks the program to enter the session.
+    pub fn come(&self, directory: &Path, agent: &Path) -> Result<()> {
+        let fields = [directory, agent].map(|path| path.as_os_str().as_bytes());
+        if fields
+            .iter()
+            .any(|path| path.iter().any(|byte| b"\t\n".contains(byte)))
+        {
+            bail!(
+                "a path has a tab or a line's end in it: {}",
+                agent.display()
+            );
+        }
+        let [directory, agent] = fields;
+        self.send(&[b"come\t", directory, b"\t", agent, b"\n"].concat())?;
+        Ok(())
+    }
+
+    /// Sends a word.
+    pub fn say(&self, word: &str) -> io::Result<()> {
+        self.send(format!("{word}\n").as_bytes())
+    }
+
+    /// Sends the reason why nothing is recorded, in one line.
+    pub fn refuse(&self, why: &str) {
+        // A program that has ended does not want to know.
+        let _ = self.say(&format!("refused\t{}", why.replace(['\n', '\t'], " ")));
+    }
+
+    fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        (&self.socket).write_all(bytes)
+    }
+
+    /// What the program has said, if anything is new.
+    pub fn next(&mut self) -> Option<Said> {
+        match self.said.try_recv() {
+            Ok(said) => Some(said),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                self.has_hung_up = true;
+                None
+            }
+        }
+    }
+
+    /// True if the program has closed its end.
+    pub fn has_hung_up(&self) -> bool {
+        self.has_hung_up
+    }
+}
+
+fn set_close_on_exec(socket: &UnixStream) {
+    // SAFETY: changes a flag of our own descriptor.
+    unsafe { libc::fcntl(socket.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Said;
+
+    #[test]
+    fn words_and_their_numbers() {
+        assert_eq!(Said::of("entered\t-11"), Some(Said::Entered(-11)));
+        assert_eq!(Said::of("clear"), Some(Said::Clear));
+        assert_eq!(Said::of("entered"), None);
+        assert_eq!(Said::of("else\t1"), None);
+    }
+}

@@ -1,0 +1,1 @@
+"""What stands in for modules of other profilers (:mod:`profundo.compat`)."""

@@ -1,0 +1,94 @@
+"""The agent in this process, and the recorder beside it.
+
+The agent is a library that this process loads once. It starts the recorder so that no ``wait`` of
+the program finds it, enters the recorder's session and leaves it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from .. import _binary, _command
+from .._error import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ctypes
+    from typing import List, Optional
+
+#: The library of an installed package, beside the package's modules.
+_LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "_agent", "libprofundo-agent.so")
+
+#: The environment that would load an agent into the recorder itself.
+_NOT_INHERITED = ("LD_PRELOAD", "PROFUNDO_SESSION")
+
+_lock = threading.Lock()
+_loaded: Optional[ctypes.CDLL] = None
+
+
+def start(arguments: List[str], socket: int) -> int:
+    """Start the command beside this process. It has the socket as its descriptor 3, and no other.
+
+    Returns:
+        Its process id.
+
+    Raises:
+        Error: It cannot be started.
+    """
+    import ctypes
+
+    library = _library()
+    binary = os.fsencode(_binary.find())
+    words = [binary] + [os.fsencode(word) for word in arguments]
+    variables = [
+        os.fsencode(name) + b"=" + os.fsencode(value)
+        for name, value in os.environ.items()
+        if name not in _NOT_INHERITED
+    ]
+
+    def strings(texts: List[bytes]) -> ctypes.Array[ctypes.c_char_p]:
+        return (ctypes.c_char_p * (len(texts) + 1))(*texts)
+
+    pid = library.profundo_recorder_1(binary, strings(words), strings(variables), socket)
+    if pid < 0:
+        why = os.strerror(-pid)
+        raise Error(f"cannot start {os.fsdecode(binary)}: {why}", None, ("profundo", *arguments))
+    return int(pid)
+
+
+def join(directory: bytes, agent: bytes) -> int:
+    """Enter the session in a directory. Returns 0, or a negative error number."""
+    return int(_library().profundo_join_1(directory, agent))
+
+
+def part() -> None:
+    """Leave the session."""
+    _library().profundo_part_1()
+
+
+def _library() -> ctypes.CDLL:
+    """The agent's library, loaded."""
+    global _loaded
+    with _lock:
+        if _loaded is None:
+            import ctypes
+
+            path = _path()
+            try:
+                library = ctypes.CDLL(path)
+            except OSError as error:
+                raise Error(f"cannot load the agent: {error}") from None
+            strings = ctypes.POINTER(ctypes.c_char_p)
+            library.profundo_recorder_1.argtypes = [ctypes.c_char_p, strings, strings, ctypes.c_int]
+            library.profundo_join_1.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+            library.profundo_part_1.argtypes = []
+            _loaded = library
+        return _loaded
+
+
+def _path() -> str:
+    """The path of the library that belongs to the command."""
+    if os.path.exists(_LIBRARY) and _binary.belongs_here(_binary.find()):
+        return _LIBRARY
+    return _command.text(["beside", "--library"]).rstrip("\n")
