@@ -197,6 +197,13 @@ impl Home {
         }
     }
 
+    /// True if this memory is no copy of a parent's: the process has entered itself, or it borrows
+    /// its parent's memory.
+    #[inline]
+    pub fn is_entered(self) -> bool {
+        self.layout.wiped.mark.load(Ordering::Relaxed) != 0
+    }
+
     /// Marks the memory as this process's.
     pub fn take(self) {
         self.layout

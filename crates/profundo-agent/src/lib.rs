@@ -46,6 +46,7 @@ mod process;
 mod python;
 mod session;
 mod signals;
+mod spans;
 mod start;
 mod symbols;
 mod thread_starts;

@@ -21,7 +21,9 @@ use crate::interpose::memory::copies;
 use crate::interpose::shell;
 use crate::signals::pending::{self, Undo};
 use crate::signals::{actions, claims, timers, traps, waiting};
-use crate::{calls, deferral, left, memory, python, session, symbols, threads, usage, waits};
+use crate::{
+    calls, deferral, left, memory, python, session, spans, symbols, threads, usage, waits,
+};
 
 /// The step of a part at each moment. `None`: nothing.
 struct Part {
@@ -115,6 +117,7 @@ impl Part {
 /// - SIGTRAP has its handler before the tables are there, by which the command takes it that it
 ///   has.
 /// - Calls are settled before allocations are let go of.
+/// - Spans are written down while the ring is still the process's.
 /// - The interpreter's allocators are replaced before the way into the interpreter puts itself in
 ///   front of them.
 /// - The interpreter is looked for when allocations are recorded, and before this process records.
@@ -126,7 +129,7 @@ impl Part {
 ///
 /// In the child of a fork, [`fork`](crate::fork) forgets the deferred work of the parent by itself:
 /// it needs the answer whether the parent's entry was deferred.
-static PARTS: [Part; 17] = [
+static PARTS: [Part; 18] = [
     // What the process has used.
     Part {
         before_exec: Some(|_| usage::note_exec()),
@@ -191,6 +194,20 @@ static PARTS: [Part; 17] = [
         leave: Some(|leaving| calls::leave(leaving.has_clock)),
         end_thread: Some(|_| calls::end_thread()),
         end: Some(|_, _| calls::end()),
+        ..Part::NOTHING
+    },
+    // Spans and marks of Python programs.
+    Part {
+        begin: Some(|beginning| spans::begin(beginning.home)),
+        forked: Some(spans::reset_after_fork),
+        enter_child: Some(spans::enter_child),
+        before_exec: Some(|_| spans::before_exec()),
+        before_leaving: Some(|leaving| spans::end(leaving.home)),
+        end: Some(|home, _| {
+            if let Some(home) = home {
+                spans::end(home);
+            }
+        }),
         ..Part::NOTHING
     },
     // Copies.

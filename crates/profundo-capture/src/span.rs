@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use profundo_probe::heap::SWITCH;
-use profundo_wire::{Mark, Span, SpanLoss};
+use profundo_wire::{Mark, Span, SpanLoss, span_limit};
 
 use self::names::Names;
 use self::sums::{Kept, Totals};
@@ -27,11 +27,6 @@ use crate::lock::{ForkLock, Fresh};
 use crate::probe;
 
 pub use labels::{Callsite, Label};
-
-/// The limit of marks.
-const MOST_MARKS: usize = 10_000;
-/// The bytes of a mark's name, and of an attribute's value, that are kept.
-const LONGEST: usize = 200;
 
 static SPANS: ForkLock<Registry> = ForkLock::new(Registry::new());
 /// Distinguishes registries: a forked child begins a new one, and numbers of the old one are not
@@ -232,7 +227,7 @@ pub fn mark(name: &dyn Display) {
     let owner = Local::with(|spans| (spans.owner(), spans.slot().task()));
     let (owner, task) = owner.unwrap_or_default();
     with(|registry| {
-        if registry.marks.len() < MOST_MARKS {
+        if registry.marks.len() < span_limit::MARKS {
             let words = Mark::words(owner, task, clock, &name);
             registry.marks.push(words);
         } else {

@@ -29,6 +29,7 @@ pub mod heap;
 pub mod hidden;
 pub mod loading;
 pub mod memory;
+pub mod others;
 pub mod pace;
 pub mod pass_on;
 pub mod phase;

@@ -53,6 +53,7 @@ pub mod recording;
 mod rewalk;
 mod sample;
 mod span;
+mod span_label;
 mod syscalls;
 pub mod traced;
 mod traffic;
@@ -70,7 +71,12 @@ pub use reader::{Error, Reader, Record};
 pub use rewalk::{REWALK_HEAD_WORDS, Rewalk, RewalkHead};
 pub use sample::{End, SAMPLE_HEAD_WORDS, SampleHead, State};
 pub use span::{
-    Mark, SPAN_SEPARATOR, SPAN_WORDS, Span, SpanLoss, SpanOwner, SpanPath, SpanSum, span_path_words,
+    Mark, SPAN_SEPARATOR, SPAN_WORDS, Span, SpanLoss, SpanOwner, SpanPath, SpanSum, mark_words,
+    span_path_words, span_sum_words,
+};
+pub use span_label::{
+    CleanText, LENGTH_BUCKETS, OTHER_PATH, OTHER_SPANS, OTHER_VALUE, length_bucket, middle_of_bucket,
+    span_limit,
 };
 pub use syscalls::{Syscalls, SyscallsHead};
 pub use traffic::{TRAFFIC_WORDS, Traffic};

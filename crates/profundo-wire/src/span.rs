@@ -255,26 +255,53 @@ impl SpanOwner {
     }
 }
 
+/// The words of a sum with this number of pairs.
+pub const fn span_sum_words(pairs: usize) -> usize {
+    SUM_HEAD + 2 * pairs
+}
+
+/// The words of a mark.
+pub const fn mark_words(text: &str) -> usize {
+    MARK_HEAD + text.len().div_ceil(8)
+}
+
 impl<'a> SpanSum<'a> {
     /// The words of a sum; `pairs` are lengths in cycles with numbers of spans.
     pub fn words(
         owner: SpanOwner,
-        [count, total, least, most]: [u64; 4],
+        figures: [u64; 4],
         pairs: impl ExactSizeIterator<Item = (u64, u64)>,
     ) -> Vec<u64> {
-        let words = SUM_HEAD + 2 * pairs.len();
-        let mut out = Vec::with_capacity(words);
-        out.extend([
+        let mut out = vec![0; span_sum_words(pairs.len())];
+        Self::write(&mut out, owner, figures, pairs.len(), pairs);
+        out
+    }
+
+    /// Writes a sum; returns its words. `count` is the number of pairs. `None`: there is no room.
+    /// It allocates nothing.
+    pub fn write(
+        out: &mut [u64],
+        owner: SpanOwner,
+        [spans, total, least, most]: [u64; 4],
+        count: usize,
+        pairs: impl Iterator<Item = (u64, u64)>,
+    ) -> Option<usize> {
+        let words = span_sum_words(count);
+        let (head, body) = out.get_mut(..words)?.split_first_chunk_mut()?;
+        *head = [
             KIND_SPAN_SUM << 56 | words as u64,
             both(owner.thread, owner.path),
-            both(pairs.len() as u32, owner.tid),
-            count,
+            both(count as u32, owner.tid),
+            spans,
             total,
             least,
             most,
-        ]);
-        out.extend(pairs.flat_map(|(length, count)| [length, count]));
-        out
+        ];
+        let (places, _) = body.as_chunks_mut::<2>();
+        for (place, (length, spans)) in places.iter_mut().zip(pairs) {
+            *place = [length, spans];
+        }
+        Some(words)
     }
 
     pub(crate) fn from_words(words: &'a [u64]) -> Option<Self> {
@@ -301,20 +328,30 @@ impl<'a> SpanSum<'a> {
 impl<'a> Mark<'a> {
     /// The words of a mark.
     pub fn words(owner: SpanOwner, task: u64, clock: u64, text: &str) -> Vec<u64> {
-        let words = MARK_HEAD + text.len().div_ceil(8);
-        let mut out = vec![0; words];
-        let head = [
+        let mut out = vec![0; mark_words(text)];
+        Self::write(&mut out, owner, task, clock, text);
+        out
+    }
+
+    /// Writes a mark; returns its words. `None`: there is no room. It allocates nothing.
+    pub fn write(
+        out: &mut [u64],
+        owner: SpanOwner,
+        task: u64,
+        clock: u64,
+        text: &str,
+    ) -> Option<usize> {
+        let words = mark_words(text);
+        let (head, body) = out.get_mut(..words)?.split_first_chunk_mut()?;
+        *head = [
             KIND_MARK << 56 | words as u64,
             both(owner.thread, owner.path),
             both(text.len() as u32, owner.tid),
             task,
             clock,
         ];
-        if let Some((first, body)) = out.split_first_chunk_mut() {
-            *first = head;
-            write_text(body, text);
-        }
-        out
+        write_text(body, text)?;
+        Some(words)
     }
 
     pub(crate) fn from_words(words: &'a [u64]) -> Option<Self> {

@@ -39,6 +39,7 @@ mod odd_calls;
 mod processes;
 mod python;
 mod signals;
+mod spans;
 mod surroundings;
 mod syscalls;
 mod threads;

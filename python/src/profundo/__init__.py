@@ -28,17 +28,20 @@ __all__ = [
     "Quality",
     "Region",
     "Share",
+    "Span",
     "diff",
     "heap_snapshot",
     "is_running",
     "lines",
     "load",
+    "mark",
     "memit",
     "merge",
     "mprun",
     "pause",
     "profile",
     "resume",
+    "span",
     "start",
     "stop",
 ]
@@ -60,6 +63,9 @@ if TYPE_CHECKING:
     from ._live.memory import mprun as mprun
     from ._live.profile import profile as profile
     from ._live.region import Region as Region
+    from ._live.spans import Span as Span
+    from ._live.spans import mark as mark
+    from ._live.spans import span as span
     from ._live.switch import is_running as is_running
     from ._live.switch import pause as pause
     from ._live.switch import resume as resume
@@ -87,17 +93,20 @@ _PLACES = {
     "Quality": "_rows",
     "Region": "_live.region",
     "Share": "_rows",
+    "Span": "_live.spans",
     "diff": "_diff",
     "heap_snapshot": "_live.memory",
     "is_running": "_live.switch",
     "lines": "_live.lines",
     "load": "_profile",
+    "mark": "_live.spans",
     "memit": "_live.memory",
     "merge": "_profile",
     "mprun": "_live.memory",
     "pause": "_live.switch",
     "profile": "_live.profile",
     "resume": "_live.switch",
+    "span": "_live.spans",
     "start": "_live.switch",
     "stop": "_live.switch",
 }

@@ -1,12 +1,12 @@
 //! Labels: the name of a span with its attributes, and the ways to their numbers.
 
-use std::fmt::{self, Display, Write};
+use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use profundo_wire::SPAN_SEPARATOR;
+use profundo_wire::{CleanText, SPAN_SEPARATOR};
 
 use super::thread::ThreadSpans;
-use super::{GENERATION, LONGEST, with};
+use super::{GENERATION, with};
 
 /// A place in the program that enters spans of one name.
 #[derive(Debug)]
@@ -95,55 +95,22 @@ impl Label {
 
 fn write_label(text: &mut String, name: &str, attributes: &[(&'static str, &dyn Display)]) {
     // Writing to a string fails only if a `Display` does: the rest is left out then.
-    let _ = write!(Clean::new(text), "{name}");
+    let _ = write!(CleanText::new(text), "{name}");
     for (key, value) in attributes {
         text.push(SPAN_SEPARATOR);
-        let _ = write!(Clean::new(text), "{key}");
+        let _ = write!(CleanText::new(text), "{key}");
         text.push(SPAN_SEPARATOR);
-        let _ = write!(Clean::new(text), "{value}");
+        let _ = write!(CleanText::new(text), "{value}");
     }
 }
 
 /// A text without control characters, and not too long.
 pub(super) fn cleaned(text: &dyn Display) -> String {
     let mut out = String::new();
-    let _ = write!(Clean::new(&mut out), "{text}");
+    let _ = write!(CleanText::new(&mut out), "{text}");
     out
 }
 
 fn shortened(name: &str) -> String {
     cleaned(&name)
-}
-
-/// A writer that replaces control characters, and cuts what is too long.
-struct Clean<'a> {
-    out: &'a mut String,
-    left: usize,
-}
-
-impl<'a> Clean<'a> {
-    fn new(out: &'a mut String) -> Self {
-        Self { out, left: LONGEST }
-    }
-}
-
-impl Write for Clean<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        const MARK: char = '…';
-        for letter in text.chars() {
-            if self.left == 0 {
-                return Ok(());
-            }
-            let length = letter.len_utf8();
-            if self.left < length + MARK.len_utf8() {
-                self.out.push(MARK);
-                self.left = 0;
-                return Ok(());
-            }
-            self.left -= length;
-            self.out
-                .push(if letter.is_control() { ' ' } else { letter });
-        }
-        Ok(())
-    }
 }

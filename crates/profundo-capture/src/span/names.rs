@@ -6,23 +6,14 @@
 
 use std::collections::HashMap;
 
-use profundo_wire::{SPAN_SEPARATOR, SpanPath, span_path_words};
-
-/// The limit of labels with one name.
-pub(super) const MOST_OF_NAME: u32 = 1024;
-/// The limit of labels.
-const MOST_LABELS: usize = 1 << 13;
-/// The limit of paths.
-const MOST_PATHS: usize = 1 << 15;
+use profundo_wire::{
+    OTHER_PATH, OTHER_SPANS, OTHER_VALUE, SPAN_SEPARATOR, SpanPath, span_limit, span_path_words,
+};
 
 /// The number of the path for spans beyond the limits.
-pub(super) const OTHERS: u32 = 1;
+pub(super) const OTHERS: u32 = OTHER_PATH;
 /// The number of the label of that path.
 pub(super) const OTHER: u32 = 0;
-const OTHER_NAME: &str = "[other spans]";
-
-/// The value of attributes that are not kept.
-const SOME: &str = "…";
 
 /// Labels and paths by their numbers.
 #[derive(Debug)]
@@ -55,7 +46,7 @@ impl Names {
             of_place: HashMap::new(),
             losses: [0; 2],
         };
-        names.add(OTHER_NAME);
+        names.add(OTHER_SPANS);
         names.paths.push((0, OTHER));
         names
     }
@@ -72,12 +63,12 @@ impl Names {
         let name = text.split(SPAN_SEPARATOR).next().unwrap_or_default();
         let has_attributes = name.len() < text.len();
         let of_name = self.of_name.get(name).copied().unwrap_or(0);
-        let is_full = self.labels.len() >= MOST_LABELS;
-        if !is_full && (of_name < MOST_OF_NAME || !has_attributes) {
+        let is_full = self.labels.len() >= span_limit::LABELS;
+        if !is_full && (of_name < span_limit::LABELS_OF_NAME || !has_attributes) {
             return whole(self.add(text));
         }
         // Room for one more of each name is above the limit.
-        let label = match (has_attributes, self.labels.len() < 2 * MOST_LABELS) {
+        let label = match (has_attributes, self.labels.len() < 2 * span_limit::LABELS) {
             (true, true) => {
                 let text = without_values(text);
                 match self.of_text.get(&*text) {
@@ -110,7 +101,7 @@ impl Names {
         if let Some(&path) = self.of_place.get(&(parent, label)) {
             return path;
         }
-        if self.paths.len() >= MOST_PATHS {
+        if self.paths.len() >= span_limit::PATHS {
             return OTHERS;
         }
         self.paths.push((parent, label));
@@ -148,6 +139,6 @@ impl Names {
 fn without_values(text: &str) -> String {
     let parts = text.split(SPAN_SEPARATOR).enumerate();
     // Name, key, value, key, value …
-    let parts = parts.map(|(at, part)| if at > 0 && at % 2 == 0 { SOME } else { part });
+    let parts = parts.map(|(at, part)| if at > 0 && at % 2 == 0 { OTHER_VALUE } else { part });
     parts.collect::<Vec<_>>().join(&SPAN_SEPARATOR.to_string())
 }

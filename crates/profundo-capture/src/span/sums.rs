@@ -6,12 +6,10 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use profundo_wire::{Span, SpanOwner, SpanSum};
+use profundo_wire::{Span, SpanOwner, SpanSum, length_bucket, middle_of_bucket, span_limit};
 
 use super::names::OTHERS;
 
-/// The limit of spans that are kept each for itself: 8 MB.
-const MOST_KEPT: usize = 1 << 17;
 /// The number of spans that a thread may keep before it asks for more.
 const PORTION: usize = 256;
 /// The limit of sums by path and thread. Beyond it, ended threads have their sums together.
@@ -33,7 +31,7 @@ impl Kept {
     pub(super) fn push(&mut self, span: Span) -> bool {
         if self.left == 0 {
             let more = KEPT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |kept| {
-                (kept + PORTION <= MOST_KEPT).then_some(kept + PORTION)
+                (kept + PORTION <= span_limit::KEPT).then_some(kept + PORTION)
             });
             if more.is_err() {
                 return false;
@@ -86,7 +84,7 @@ impl Sum {
         self.most = self.most.max(length);
         self.count += 1;
         self.total = self.total.saturating_add(length);
-        self.add_to(bucket(length), 1);
+        self.add_to(length_bucket(length), 1);
     }
 
     fn add_to(&mut self, bucket: u16, count: u64) {
@@ -168,53 +166,15 @@ impl Totals {
             let owner = SpanOwner { path, thread, tid };
             let figures = [sum.count, sum.total, sum.least, sum.most];
             let lengths = sum.lengths.iter();
-            let pairs = lengths.map(|&(bucket, count)| (middle(bucket), count));
+            let pairs = lengths.map(|&(bucket, count)| (middle_of_bucket(bucket), count));
             out.extend(SpanSum::words(owner, figures, pairs));
         }
-    }
-}
-
-/// The bits of a length below its highest one that count.
-const FINE: u32 = 5;
-
-/// The bucket of a length.
-fn bucket(length: u64) -> u16 {
-    let highest = u64::BITS - 1 - (length | 1).leading_zeros();
-    let Some(shift) = highest.checked_sub(FINE) else {
-        return length as u16;
-    };
-    let fine = (length >> shift) as u16 & ((1 << FINE) - 1);
-    ((shift + 1) << FINE) as u16 | fine
-}
-
-/// The middle of a bucket.
-fn middle(bucket: u16) -> u64 {
-    let (shift, fine) = (
-        u32::from(bucket) >> FINE,
-        u64::from(bucket) & ((1 << FINE) - 1),
-    );
-    match shift.checked_sub(1) {
-        None => fine,
-        Some(shift) => ((fine | 1 << FINE) << shift) + (1_u64 << shift) / 2,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_bucket_is_two_percent_wide() {
-        for length in (0..200).chain((8..63).flat_map(|bit| {
-            let low = 1_u64 << bit;
-            [low - 1, low, low + 1, low + low / 3, low + low / 2]
-        })) {
-            let near = middle(bucket(length));
-            let off = near.abs_diff(length) as f64 / length.max(1) as f64;
-            assert!(off <= 0.016, "{length} is {near}");
-            assert!(bucket(length) <= bucket(length + 1));
-        }
-    }
 
     #[test]
     fn sums_of_threads_add_up() {

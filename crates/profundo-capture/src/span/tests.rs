@@ -1,8 +1,9 @@
 //! However many spans a program enters: the memory is bounded, and what is counted is right.
 
+use profundo_wire::span_limit::LABELS_OF_NAME;
 use profundo_wire::{Reader, Record, SPAN_SEPARATOR};
 
-use super::names::{MOST_OF_NAME, Names, OTHER, OTHERS};
+use super::names::{Names, OTHER, OTHERS};
 
 fn text(name: &str, value: u32) -> String {
     format!("{name}{SPAN_SEPARATOR}id{SPAN_SEPARATOR}{value}")
@@ -12,13 +13,13 @@ fn text(name: &str, value: u32) -> String {
 fn the_values_of_an_attribute_are_bounded_for_each_name() {
     let mut names = Names::new();
     let first = names.label(&text("request", 0));
-    for value in 1..MOST_OF_NAME {
+    for value in 1..LABELS_OF_NAME {
         let numbered = names.label(&text("request", value));
         assert!(!numbered.is_one_for_many);
         assert_ne!(numbered.label, first.label);
     }
-    let one = names.label(&text("request", MOST_OF_NAME));
-    let other = names.label(&text("request", MOST_OF_NAME + 1));
+    let one = names.label(&text("request", LABELS_OF_NAME));
+    let other = names.label(&text("request", LABELS_OF_NAME + 1));
     assert!(one.is_one_for_many && other.is_one_for_many);
     assert_eq!(one.label, other.label);
     // Known values and other names stay.

@@ -6,17 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use profundo_probe::{Slot, clock, regs, sys};
-use profundo_wire::{Span, SpanOwner};
+use profundo_wire::{Span, SpanOwner, span_limit};
 use rustc_hash::FxHashMap;
 
-use super::names::{MOST_OF_NAME, Numbered, OTHERS};
+use super::names::{Numbered, OTHERS};
 use super::sums::Totals;
 use super::{Callsite, GENERATION, with};
 use crate::heap::exclude_allocations;
 use crate::probe;
-
-/// The deepest nesting. Deeper spans are counted, and not entered.
-const DEEPEST: usize = 1000;
 
 /// The numbers of spans that a thread takes at once.
 const PORTION: u64 = 1024;
@@ -201,7 +198,7 @@ impl ThreadSpans {
         if path == OTHERS {
             inner.losses[1] += 1;
         }
-        if inner.open.len() >= DEEPEST {
+        if inner.open.len() >= span_limit::DEPTH {
             inner.losses[1] += 1;
             return None;
         }
@@ -319,7 +316,7 @@ impl Inner {
 
     fn learn(&mut self, site: &'static Callsite, text: &str, numbered: Numbered) {
         /// Room for the attributes of some names.
-        const MOST: usize = 4 * MOST_OF_NAME as usize;
+        const MOST: usize = 4 * span_limit::LABELS_OF_NAME as usize;
         if numbered.is_one_for_many {
             self.losses[0] += 1;
             self.full.insert(site.key(), numbered.label);

@@ -190,7 +190,11 @@ impl Probe {
             task: slot.task(),
             thread: slot.number(),
             tid: slot.tid(),
-            span: slot.span(),
+            span: match (slot.span(), self.interpreter()) {
+                // SAFETY: the calling thread has called an allocator.
+                (0, Some(interpreter)) => unsafe { interpreter.current_span() },
+                (span, _) => span,
+            },
             ..kept.head
         };
         let written = self.record_in(
@@ -230,6 +234,12 @@ impl Probe {
         }
     }
 
+    /// The interpreter in this process.
+    #[inline]
+    fn interpreter(&self) -> Option<&'static Interpreter> {
+        self.recorder.as_ref()?.python.get()
+    }
+
     /// The inputs of a walk from here.
     ///
     /// # Safety
@@ -237,10 +247,7 @@ impl Probe {
     #[inline]
     unsafe fn beginning(&self, caller: &Caller, source: u64) -> Beginning {
         let Regs { ip, sp, .. } = caller.registers;
-        let interpreter = self
-            .recorder
-            .as_ref()
-            .and_then(|recorder| recorder.python.get());
+        let interpreter = self.interpreter();
         let state = interpreter.map_or(0, Interpreter::thread_state);
         // SAFETY: the thread runs with that state, and calls something.
         let leaf = interpreter.map_or(0, |interpreter| unsafe { interpreter.leaf_hint(state) });
@@ -259,10 +266,7 @@ impl Probe {
     /// The calling thread runs with that state, and calls something.
     #[inline(never)]
     unsafe fn whole_hint(&self, state: u64) -> u64 {
-        let interpreter = self
-            .recorder
-            .as_ref()
-            .and_then(|recorder| recorder.python.get());
+        let interpreter = self.interpreter();
         // SAFETY: the caller vouches.
         interpreter.map_or(0, |interpreter| unsafe { interpreter.chain_hint(state) })
     }

@@ -24,6 +24,7 @@ use super::interpreter::{Interpreter, Ranges};
 use super::merge::{Merge, close, entry_at, is_entry, is_open, pair};
 use super::page::Page;
 use super::pages::ProcessMemory;
+use super::spans::span_of;
 use crate::buffer::{Buffer, CHUNK_WORDS, MAX_DEPTH, Room};
 use crate::claims::Claim;
 use crate::heap::{ReadLog, Trails};
@@ -120,6 +121,11 @@ pub(crate) fn write(
         };
     }
 
+    let span = match sampled.head.span {
+        0 => writer.find_span(&mut memory),
+        span => span,
+    };
+
     let mut room = buffer.open(claim)?;
     let trailer_words = sampled
         .beginning
@@ -155,6 +161,7 @@ pub(crate) fn write(
         python: filled.python as u16,
         python_end: filled.python_end,
         gil: writer.gil,
+        span,
         task: if sampled.head.task == 0 {
             filled.task
         } else {
@@ -364,6 +371,15 @@ impl<'a> Writer<'a> {
             Some(false) => Gil::Released,
             None => Gil::None,
         }
+    }
+
+    /// The path of the thread's innermost span; 0 outside of spans.
+    fn find_span(&self, memory: &mut ProcessMemory<'_>) -> u32 {
+        // As for the lock: outside of the evaluation loop a state may have been freed.
+        memory.doubt(!self.ranges.hold(self.sampled.registers.ip));
+        let span = span_of(memory, self.state);
+        memory.doubt(false);
+        span
     }
 
     /// Walks both stacks into the words of a room. `is_last`: there will be no larger one.

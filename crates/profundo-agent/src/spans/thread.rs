@@ -1,0 +1,74 @@
+//! The numbers of the calling thread, which each of its spans names.
+//!
+//! They are in the thread's own static block, as the state of allocations is
+//! (`memory/local.rs`): asking the kernel for them would take longer than all the rest.
+
+use core::arch::{asm, global_asm};
+use core::cell::Cell;
+
+use profundo_probe::sys;
+
+use crate::home::Home;
+
+/// All zero at first: unknown.
+#[repr(C)]
+struct Thread {
+    /// The recording that the numbers are of.
+    recording: Cell<u32>,
+    number: Cell<u32>,
+    tid: Cell<u32>,
+}
+
+global_asm!(
+    ".pushsection .tbss.profundo_span_thread, \"awT\", @nobits",
+    ".balign 8",
+    ".hidden profundo_span_thread",
+    ".globl profundo_span_thread",
+    ".type profundo_span_thread, @object",
+    ".size profundo_span_thread, {bytes}",
+    "profundo_span_thread:",
+    ".zero {bytes}",
+    ".popsection",
+    bytes = const size_of::<Thread>(),
+);
+
+#[inline(always)]
+fn thread() -> &'static Thread {
+    let address: *const Thread;
+    // SAFETY: `fs:0` holds the thread pointer, and the linker has put the offset from it into its
+    // table. Nothing is written.
+    unsafe {
+        asm!(
+            "mov {address}, qword ptr fs:[0]",
+            "add {address}, qword ptr [rip + profundo_span_thread@GOTTPOFF]",
+            address = out(reg) address,
+            options(nostack, readonly),
+        );
+    }
+    // SAFETY: all zero is a valid one, it is aligned, and only this thread reaches it. It lives as
+    // long as the thread, which does not hand it on.
+    unsafe { &*address }
+}
+
+/// The calling thread's number and its kernel id, in this recording. The number is 0 if the thread
+/// is not recorded.
+#[inline]
+pub fn numbers(home: Home, recording: u32) -> (u32, u32) {
+    let thread = thread();
+    if thread.recording.get() != recording {
+        find(thread, home, recording);
+    }
+    (thread.number.get(), thread.tid.get())
+}
+
+#[cold]
+fn find(thread: &Thread, home: Home, recording: u32) {
+    let tid = sys::thread_id();
+    // SAFETY: the probe was made before the home was settled.
+    let slot = unsafe { home.probe() }.threads.find(tid);
+    let number = slot.map_or(0, |slot| slot.number());
+    thread.number.set(number);
+    thread.tid.set(tid);
+    // A thread that is not entered yet will be.
+    thread.recording.set(if number == 0 { 0 } else { recording });
+}

@@ -1,0 +1,324 @@
+//! The innermost span of a thread of the interpreter, read where the interpreter keeps it.
+//!
+//! A span of a Python program is the value of a *context variable*. So it goes with the task that
+//! has entered it: an event loop runs each step of a task in the task's own context, whichever loop
+//! it is. Nothing has to watch the switches. A sample reads the variable of the context that the
+//! thread is in:
+//!
+//! ```text
+//! thread state ─▶ context ─▶ variables ─▶ root ─▶ … ─▶ span ─▶ span around it ─▶ …
+//!                            (a hash tree that is never changed, but replaced)
+//! ```
+//!
+//! A span that was left may stay the variable's value: it counts for nothing, and the nearest one
+//! around it that is still open does.
+//!
+//! The agent fills in the places ([`SpanPlaces`]) when it makes the type of spans, and compares the
+//! result of this walk with the interpreter's own answer before it relies on it.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use profundo_cpython::Memory;
+
+use super::interpreter::Interpreter;
+
+/// The places in a span's object, which the agent lays out.
+pub mod span_object {
+    /// The number of its path, and behind it whether it is open: half a word each.
+    pub const PATH: u64 = 16;
+    /// The span around it; 0 if there is none.
+    pub const AROUND: u64 = 24;
+    /// The second half of the word at [`PATH`], while the span is open.
+    pub const OPEN: u32 = 1;
+}
+
+/// The places in the interpreter's contexts. They are the same from 3.8 to 3.14.
+mod context {
+    pub const VARIABLES: u64 = 24;
+    pub const ROOT: u64 = 16;
+    pub const TYPE: u64 = 8;
+    /// In a node with few children: a bit for each, and then pairs of a key and a value. Without
+    /// a key the value is another node.
+    pub const BITMAP: u64 = 24;
+    pub const PAIRS: u64 = 32;
+    /// In a node with many children: the nodes.
+    pub const NODES: u64 = 16;
+    /// The bits of a hash for each level of the tree.
+    pub const BITS: u32 = 5;
+}
+
+/// The place of the variable. All zero: there are no spans.
+#[derive(Debug)]
+pub struct SpanPlaces {
+    /// The variable; written last.
+    variable: AtomicU64,
+    hash: AtomicU32,
+    /// The offset of the context in a thread's state.
+    context: AtomicU32,
+    /// The types of nodes with few and with many children.
+    few: AtomicU64,
+    many: AtomicU64,
+}
+
+/// Values for [`SpanPlaces`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Places {
+    /// The variable.
+    pub variable: u64,
+    /// Its hash, folded as the tree does.
+    pub hash: u32,
+    /// The offset of the context in a thread's state.
+    pub context: u32,
+    /// The type of nodes with few children.
+    pub few: u64,
+    /// The type of nodes with many children.
+    pub many: u64,
+}
+
+/// The place of the variable in this process. It is the same in the child of a fork.
+pub static SPANS: SpanPlaces = SpanPlaces {
+    variable: AtomicU64::new(0),
+    hash: AtomicU32::new(0),
+    context: AtomicU32::new(0),
+    few: AtomicU64::new(0),
+    many: AtomicU64::new(0),
+};
+
+impl SpanPlaces {
+    /// Has samples look for spans from now on.
+    pub fn publish(&self, places: &Places) {
+        self.hash.store(places.hash, Ordering::Relaxed);
+        self.context.store(places.context, Ordering::Relaxed);
+        self.few.store(places.few, Ordering::Relaxed);
+        self.many.store(places.many, Ordering::Relaxed);
+        // Release pairs with the acquire in `get`.
+        self.variable.store(places.variable, Ordering::Release);
+    }
+
+    #[inline]
+    fn get(&self) -> Option<Places> {
+        // Acquire pairs with the release in `publish`.
+        let variable = self.variable.load(Ordering::Acquire);
+        (variable != 0).then(|| Places {
+            variable,
+            hash: self.hash.load(Ordering::Relaxed),
+            context: self.context.load(Ordering::Relaxed),
+            few: self.few.load(Ordering::Relaxed),
+            many: self.many.load(Ordering::Relaxed),
+        })
+    }
+}
+
+impl Places {
+    /// The variable's value in the context of the thread with this state; `None` if it has none.
+    pub fn value(&self, memory: &mut impl Memory, state: u64) -> Option<u64> {
+        let context = word(memory, state, self.context.into())?;
+        let variables = word(memory, context, context::VARIABLES)?;
+        let mut node = word(memory, variables, context::ROOT)?;
+        let mut shift = 0;
+        while shift < u32::BITS {
+            let child = self.hash >> shift & ((1 << context::BITS) - 1);
+            let kind = word(memory, node, context::TYPE)?;
+            if kind == self.few {
+                let bits = word(memory, node, context::BITMAP)? as u32;
+                if bits & 1 << child == 0 {
+                    return None;
+                }
+                let before = (bits & ((1 << child) - 1)).count_ones();
+                let pair = context::PAIRS + 16 * u64::from(before);
+                let key = memory.word(node.wrapping_add(pair))?;
+                let value = word(memory, node, pair + 8)?;
+                match key {
+                    0 => node = value,
+                    key => return (key == self.variable).then_some(value),
+                }
+            } else if kind == self.many {
+                node = word(memory, node, context::NODES + 8 * u64::from(child))?;
+            } else {
+                // Two variables with the same hash: there is one such pair in four billion.
+                return None;
+            }
+            shift += context::BITS;
+        }
+        None
+    }
+
+    /// The path of the innermost open span of the thread with this state; 0 outside of spans.
+    fn path(&self, memory: &mut impl Memory, state: u64) -> u32 {
+        /// More than there can be in one another.
+        const MOST: usize = 1 << 11;
+        let mut span = self.value(memory, state);
+        for _ in 0..MOST {
+            let Some(place) = span else { break };
+            let Some(both) = word(memory, place, span_object::PATH) else {
+                break;
+            };
+            if (both >> 32) as u32 == span_object::OPEN {
+                return both as u32;
+            }
+            span = word(memory, place, span_object::AROUND);
+        }
+        0
+    }
+}
+
+/// A word behind an address, neither of which is 0.
+#[inline]
+fn word(memory: &mut impl Memory, address: u64, offset: u64) -> Option<u64> {
+    match address {
+        0 => None,
+        address => memory
+            .word(address.wrapping_add(offset))
+            .filter(|&word| word != 0),
+    }
+}
+
+/// The path of the innermost span of the thread with this state, which a handler may have
+/// interrupted anywhere; 0 outside of spans.
+#[inline]
+pub(super) fn span_of(memory: &mut impl Memory, state: u64) -> u32 {
+    match SPANS.get() {
+        Some(places) if state != 0 => places.path(memory, state),
+        _ => 0,
+    }
+}
+
+/// Memory of objects that the calling thread holds.
+struct Held;
+
+impl Memory for Held {
+    #[inline]
+    fn word(&mut self, address: u64) -> Option<u64> {
+        // SAFETY: only words of objects that the thread's own state leads to are asked for, and
+        // only by that thread, at a call.
+        Some(unsafe { (address as *const u64).read_unaligned() })
+    }
+
+    fn bytes(&mut self, _: u64, _: &mut [u8]) -> bool {
+        false
+    }
+}
+
+impl Interpreter {
+    /// The path of the calling thread's innermost span; 0 outside of spans.
+    ///
+    /// # Safety
+    /// The calling thread is at a call of its own, such as that of an allocator: its state is whole.
+    #[inline]
+    pub(crate) unsafe fn current_span(&self) -> u32 {
+        match SPANS.get() {
+            Some(places) => match self.thread_state() {
+                0 => 0,
+                state => places.path(&mut Held, state),
+            },
+            None => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::boxed::Box;
+    use std::vec;
+    use std::vec::Vec;
+
+    use super::*;
+
+    const FEW: u64 = 0x1000;
+    const MANY: u64 = 0x2000;
+    const CONTEXT: u32 = 40;
+
+    /// Memory that stays where it is.
+    fn object(words: Vec<u64>) -> u64 {
+        Box::leak(words.into_boxed_slice()).as_ptr() as u64
+    }
+
+    fn span(path: u32, state: u32, around: u64) -> u64 {
+        object(vec![1, 0, u64::from(state) << 32 | u64::from(path), around])
+    }
+
+    fn few(children: &[(u32, u64, u64)]) -> u64 {
+        let bits = children.iter().fold(0, |bits, &(child, ..)| bits | 1 << child);
+        let mut words = vec![1, FEW, 0, bits];
+        for &(_, key, value) in children {
+            words.extend([key, value]);
+        }
+        object(words)
+    }
+
+    fn many(children: &[(u32, u64)]) -> u64 {
+        let mut words = vec![0; 35];
+        words[1] = MANY;
+        for &(child, node) in children {
+            words[2 + child as usize] = node;
+        }
+        object(words)
+    }
+
+    fn state(root: u64) -> u64 {
+        let variables = object(vec![1, 0, root]);
+        let context = object(vec![1, 0, 0, variables]);
+        object(vec![0, 0, 0, 0, 0, context])
+    }
+
+    fn places(variable: u64, hash: u32) -> Places {
+        Places {
+            variable,
+            hash,
+            context: CONTEXT,
+            few: FEW,
+            many: MANY,
+        }
+    }
+
+    fn path(places: Places, state: u64) -> u32 {
+        places.path(&mut Held, state)
+    }
+
+    #[test]
+    fn the_variable_is_found_at_each_depth_of_the_tree() {
+        let open = span(7, span_object::OPEN, 0);
+        let other = span(8, span_object::OPEN, 0);
+        let hash = 3 | 5 << 5 | 30 << 10;
+        let mine = places(0xAA, hash);
+        assert_eq!(path(mine, state(few(&[(3, 0xAA, open)]))), 7);
+        assert_eq!(path(mine, state(few(&[(1, 0xBB, other), (3, 0xAA, open)]))), 7);
+        let second = few(&[(2, 0xCC, other), (5, 0xAA, open), (9, 0xDD, other)]);
+        assert_eq!(path(mine, state(few(&[(0, 0xBB, other), (3, 0, second)]))), 7);
+        let third = few(&[(30, 0xAA, open)]);
+        let second = many(&[(5, third), (6, second)]);
+        assert_eq!(path(mine, state(many(&[(3, second)]))), 7);
+    }
+
+    #[test]
+    fn where_it_is_not_there_is_none() {
+        let open = span(7, span_object::OPEN, 0);
+        let mine = places(0xAA, 3);
+        for root in [
+            few(&[(3, 0xBB, open)]),
+            few(&[(4, 0xAA, open)]),
+            many(&[(4, few(&[]))]),
+            object(vec![1, 0x3000, 0, 0]),
+            0,
+        ] {
+            assert_eq!(path(mine, state(root)), 0);
+        }
+        assert_eq!(path(mine, object(vec![0; 6])), 0, "a thread without a context");
+        // A tree that leads to itself.
+        let ring = object(vec![1, MANY, 0, 0, 0, 0]);
+        // SAFETY: it is ours, and nothing else reads it.
+        unsafe { (ring as *mut u64).add(2 + 3).write(ring) };
+        assert_eq!(path(places(0xAA, 0xC631_8C63), state(ring)), 0);
+    }
+
+    #[test]
+    fn a_span_that_was_left_counts_for_the_one_around_it() {
+        let outer = span(1, span_object::OPEN, 0);
+        let left = span(2, 2, outer);
+        let inner = span(3, 2, left);
+        let mine = places(0xAA, 3);
+        assert_eq!(path(mine, state(few(&[(3, 0xAA, inner)]))), 1);
+        let all_left = span(5, 2, span(4, 2, 0));
+        assert_eq!(path(mine, state(few(&[(3, 0xAA, all_left)]))), 0);
+    }
+}

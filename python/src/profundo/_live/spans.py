@@ -1,0 +1,226 @@
+"""Names of stretches of work and of instants, which the samples of a recording know.
+
+Where this process is recorded, the recorder's library is mapped into it, and it is an extension
+module besides: see :func:`connect`. Its spans are made in some hundred nanoseconds. Where nothing
+records, a span is a small object that does nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _functools import partial
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Optional, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+    class Span:
+        """A stretch of work with a name: see :func:`span`."""
+
+        def __enter__(self) -> Span: ...
+
+        def __exit__(self, *error: object) -> None: ...
+
+        def __call__(self, function: F, /) -> F: ...
+
+else:
+
+    class Span(partial):
+        """A span where nothing records. Calling it decorates a function."""
+
+        __slots__ = ()
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, kind, error, trace):
+            pass
+
+
+# The recorder's library, and its name as a module.
+_LIBRARY = b"libprofundo-agent-"
+_MODULE = "_profundo_spans_1"
+
+
+def span(name: str, /, **attributes: object) -> Span:
+    """Name a stretch of work, and tell it from others by attributes.
+
+        with profundo.span("request", route="/search"):
+            answer()
+
+        @profundo.span("render")            # each call; also async def
+        def render(): ...
+
+    Spans nest, and what is measured in an inner one counts for the outer one, too. A span belongs
+    to the asyncio task (or the thread) that has entered it: other tasks that run meanwhile are not
+    in it, and tasks that are created within it are. Attributes are shown by ``str``. Take few
+    different values: the route of a request and not its number.
+
+    ``profundo report FILE spans`` lists them, and ``--span NAME`` looks into one. Where nothing
+    records, this takes next to no time, and attributes are not looked at.
+    """
+    return _new(name, attributes)
+
+
+def mark(name: str, /) -> None:
+    """Name this instant: ``profundo.mark("epoch 3")``."""
+    _mark(name)
+
+
+def _decorate_later(name: str, attributes: Dict[str, object], function: Any) -> Any:
+    """Decorate a function while nothing records: each call asks again."""
+
+    def again() -> Any:
+        return _new(name, attributes)
+
+    return _decorated(again, function)
+
+
+def _decorate(made: Any, function: Any) -> Any:
+    """Decorate a function with a span of the recorder's."""
+    again = _again
+
+    def another() -> Any:
+        return again(made)
+
+    return _decorated(another, function)
+
+
+def _decorated(again: Callable[[], Any], function: Any) -> Any:
+    """A function that is in a new span during each call."""
+    if isinstance(function, (staticmethod, classmethod)):
+        return type(function)(_decorated(again, function.__func__))
+    if isinstance(function, type) or not callable(function):
+        raise TypeError("a span decorates a function, and no %s" % type(function).__name__)
+    flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
+    # CO_COROUTINE, CO_ASYNC_GENERATOR and CO_GENERATOR.
+    if flags & 0x80:
+
+        async def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with again():
+                return await function(*args, **kwargs)
+
+    elif flags & 0x200:
+        wrapper = _async_steps(again, function)
+    elif flags & 0x20:
+        wrapper = _steps(again, function)
+    else:
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with again():
+                return function(*args, **kwargs)
+
+    from functools import update_wrapper
+
+    return update_wrapper(wrapper, function)
+
+
+def _steps(again: Callable[[], Any], function: Any) -> Any:
+    """A generator function that is in a new span from its first step to its end."""
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with again():
+            return (yield from function(*args, **kwargs))
+
+    return wrapper
+
+
+def _async_steps(again: Callable[[], Any], function: Any) -> Any:
+    """As :func:`_steps`, for an asynchronous generator function."""
+
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with again():
+            items = function(*args, **kwargs)
+            try:
+                step = items.__anext__()
+                while True:
+                    try:
+                        item = await step
+                    except StopAsyncIteration:
+                        return
+                    try:
+                        sent = yield item
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:
+                        step = items.athrow(error)
+                    else:
+                        step = items.asend(sent)
+            finally:
+                await items.aclose()
+
+    return wrapper
+
+
+def _mark_nothing(name: str) -> None:
+    pass
+
+
+def _again_nothing(made: Any) -> Any:
+    raise AssertionError("only the recorder makes such spans")
+
+
+# No function of Python's own, whose call would take half as long again.
+_idle = partial(Span, _decorate_later)
+
+_new = _idle
+_mark = _mark_nothing
+_again = _again_nothing
+
+
+def _library() -> Optional[str]:
+    """The file of the recorder's library, if it is mapped into this process."""
+    try:
+        with open("/proc/self/maps", "rb") as maps:
+            text = maps.read()
+    except OSError:
+        return None
+    at = text.find(_LIBRARY)
+    if at < 0:
+        return None
+    line = text[text.rfind(b"\n", 0, at) + 1 : text.find(b"\n", at)]
+    # Addresses, rights, offset, device, inode, path.
+    fields = line.split(None, 5)
+    if len(fields) != 6 or fields[5].endswith(b" (deleted)"):
+        return None
+    path = os.fsdecode(fields[5])
+    try:
+        # Another file would be loaded beside the first one.
+        is_same = os.stat(path).st_ino == int(fields[4])
+    except OSError:
+        return None
+    return path if is_same else None
+
+
+def connect() -> bool:
+    """Record spans from now on, if this process is recorded. Whether they are.
+
+    The library is loaded already. So the interpreter, asked to load it as an extension module, only
+    looks its functions up.
+    """
+    global _new, _mark, _again
+    if _again is not _again_nothing:
+        return True
+    path = _library()
+    # Without its lock, an interpreter would take it back for a module like this.
+    if path is None or "t" in getattr(sys, "abiflags", ""):
+        return False
+    from _frozen_importlib import ModuleSpec
+    from _imp import create_dynamic
+
+    try:
+        module = create_dynamic(ModuleSpec(_MODULE, None, origin=path))
+    except (ImportError, OSError, SystemError):
+        return False
+    finally:
+        sys.modules.pop(_MODULE, None)
+    if not module.connect(_idle, _decorate):
+        return False
+    _again, _mark, _new = module.again, module.mark, module.new
+    return True
+
+
+connect()
