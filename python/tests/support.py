@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -83,3 +84,27 @@ def python(code, *arguments, **options):
         universal_newlines=True,
         **options,
     )
+
+
+def packages(*names):
+    """A folder with packages of PyPI, for ``PYTHONPATH``; the test is skipped if there are none.
+
+    Each set is installed once for each version of Python, below ``target``, and used again.
+    """
+    version = "{}.{}".format(*sys.version_info)
+    target = os.path.join(ROOT, "target", "packages", "-".join((version,) + names))
+    if not os.path.isdir(target):
+        beside = f"{target}.{os.getpid()}"
+        words = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        words += ["--target", beside, *names]
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode != 0:
+            shutil.rmtree(beside, True)
+            said = done.stdout.decode("utf-8", "replace").strip().split("\n")[-1]
+            raise unittest.SkipTest(f"{', '.join(names)} cannot be installed: {said}")
+        try:
+            os.rename(beside, target)
+        except OSError:
+            # Another run was faster.
+            shutil.rmtree(beside, True)
+    return target

@@ -21,6 +21,7 @@ class Taken:
         "began",
         "seconds",
         "cpu_seconds",
+        "queued_seconds",
         "grown",
         "peak",
         "left",
@@ -34,6 +35,8 @@ class Taken:
         self.seconds = 0.0
         #: CPU time of all threads, and of the child processes that ended meanwhile.
         self.cpu_seconds = 0.0
+        #: For how long the thread that runs the test was ready, and other programs had the CPU.
+        self.queued_seconds = 0.0
         #: By how many bytes the process has grown at most, in memory (RSS).
         self.grown: Optional[int] = None
         #: The most bytes at once that Python has allocated since the beginning.
@@ -46,8 +49,7 @@ class Taken:
 
     def plain(self) -> Dict[str, Any]:
         """As a dictionary that can be sent to another process."""
-        names = ("began", "seconds", "cpu_seconds", "grown", "peak", "left", "blocks")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in self.__slots__ if name != "places"}
 
 
 class Stopwatch:
@@ -63,6 +65,7 @@ class Stopwatch:
         counts = limits is not None and limits.count_blocks
         self._traced = Traced(limits) if limits is not None and counts else None
         self._memory = _Resident() if memory else None
+        self._queued = _queued_seconds()
         self._cpu = _cpu_seconds()
         self._clock = time.perf_counter()
 
@@ -71,6 +74,7 @@ class Stopwatch:
         taken = self.taken
         taken.seconds = time.perf_counter() - self._clock
         taken.cpu_seconds = _cpu_seconds() - self._cpu
+        taken.queued_seconds = _queued_seconds() - self._queued
         if self._memory is not None:
             taken.grown = self._memory.grown()
         if self._traced is not None:
@@ -81,6 +85,15 @@ class Stopwatch:
 def _cpu_seconds() -> float:
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
+
+
+def _queued_seconds() -> float:
+    """For how long this thread has waited for a CPU since it began, by the kernel's count."""
+    try:
+        with open("/proc/thread-self/schedstat", "rb", 0) as file:
+            return int(file.read(100).split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 class _Resident:

@@ -47,6 +47,12 @@ class Test:
         return float(sum(phase["cpu_seconds"] for phase in self.phases.values()))
 
     @property
+    def waited_seconds(self) -> float:
+        """The part of its time in which it neither ran nor was ready to run."""
+        queued = sum(phase["queued_seconds"] for phase in self.phases.values())
+        return max(self.total - self.cpu_seconds - queued, 0.0)
+
+    @property
     def call(self) -> Dict[str, Any]:
         """The figures of the call."""
         return self.phases.get("call", {})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from typing import Any, ContextManager, List, Optional
 
@@ -16,8 +15,7 @@ from .._profile import Profile
 
 def span(name: str) -> ContextManager[Any]:
     """A span of this thread, and of the tasks that it creates."""
-    made = getattr(profundo, "span", None)
-    return contextlib.nullcontext() if made is None else made(name)
+    return profundo.span(name)
 
 
 class Sampler:

@@ -78,9 +78,9 @@ def _slowest(reporter: Any, results: Any, tests: List[Any]) -> None:
         reporter.write_line(f"{cells}  {test.name}")
         found = [] if results.profile is None else blame.of_time(results.profile, test)
         _lines(reporter, found)
-        waited = test.total - test.cpu_seconds
+        waited = test.waited_seconds
         if waited > test.total / 2 and waited > 0.05 and "wall" not in results.kinds:
-            _below(reporter, f"{seconds_text(waited)} without CPU; --profundo=wall shows where")
+            _below(reporter, f"it waited {seconds_text(waited)}; --profundo=wall shows where")
     _rest(reporter, len(tests) - len(shown))
 
 

@@ -82,9 +82,7 @@ def written(profile: Any, form: str, seen: Seen) -> bytes:
     if profile.error is not None:
         raise profile.error
     if form == "text":
-        # Advice on what to run next names a file that is gone by then.
-        report = profile.report(width=120).partition("\nNext: ")[0]
-        text = f"{seen}\n\n{report}\n"
+        text = f"{seen}\n\n{profile.report(width=120)}"
     elif form == "json":
         document: Dict[str, Any] = profile.json()
         text = json.dumps(dict(document, request=_members(seen)))
