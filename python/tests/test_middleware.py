@@ -236,7 +236,7 @@ assert "libprofundo-agent" not in open("/proc/self/maps").read()
 
     def test_failures_pass_untouched(self):
         self.run_with(
-                """
+            """
 for query in ("profile", ""):
     for wrapped in (WSGIMiddleware(wsgi), WSGIMiddleware(wsgi, directory=os.environ["KEPT"])):
         status, headers, body = call(wrapped, "/fail", query)

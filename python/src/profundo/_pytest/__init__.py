@@ -16,9 +16,18 @@ it has the options, the marks, and two fixtures that do nothing then.
 =============== ============================================================================
 """
 
+from __future__ import annotations
+
 import argparse
 
 import pytest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .benchmark import Benchmark
+    from .fixture import Measuring
 
 #: What can be recorded, by its word in the option.
 KINDS = ("cpu", "memory", "wall")
@@ -41,7 +50,7 @@ class _Kinds(argparse.Action):
     is given back, because it is the path of a test.
     """
 
-    def __call__(self, parser, namespace, values, option_string=None):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         kinds = values.split(",")
         if all(kind in KINDS for kind in kinds):
             setattr(namespace, self.dest, kinds)
@@ -54,14 +63,14 @@ class _Kinds(argparse.Action):
         raise argparse.ArgumentError(self, f"{values!r}: the kinds are {', '.join(KINDS)}")
 
 
-def _is_path(word):
+def _is_path(word: str) -> bool:
     """Whether a word is a test rather than a kind that was typed wrong."""
     import os
 
     return os.path.exists(word.split("::")[0])
 
 
-def pytest_addoption(parser):
+def pytest_addoption(parser: pytest.Parser) -> None:
     """The options. ``--profundo`` turns the plugin on."""
     group = parser.getgroup("profundo", "profiles of tests")
     add = group.addoption
@@ -101,7 +110,7 @@ def pytest_addoption(parser):
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_configure(config):
+def pytest_configure(config: pytest.Config) -> None:
     """Register the marks; and the hooks if they are wanted."""
     for mark in _MARKS:
         config.addinivalue_line("markers", mark)
@@ -120,7 +129,7 @@ def pytest_configure(config):
 
 
 @pytest.fixture
-def profundo(request):
+def profundo(request: pytest.FixtureRequest) -> Measuring:
     """Regions of a test: ``with profundo("load", max_time="50 ms") as part: …``.
 
     Limits are checked with ``--profundo``. ``part.seconds`` and ``part.cpu_seconds`` are always
@@ -135,7 +144,7 @@ class _Benchmark:
     """The fixture of pytest-benchmark, where that plugin is absent."""
 
     @pytest.fixture
-    def benchmark(self, request):
+    def benchmark(self, request: pytest.FixtureRequest) -> Benchmark:
         """Call a function: many times with ``--profundo``, and once without."""
         from .benchmark import Benchmark
 

@@ -47,7 +47,9 @@ class Benchmark:
         if self._is_on:
             calls = max(1, int(_LEAST_ROUND / max(took, 1e-9)))
             # The first call is slower than others, as it fills caches.
-            calls = max(1, int(_LEAST_ROUND / max(self._round(function, args, kwargs, calls), 1e-9)))
+            calls = max(
+                1, int(_LEAST_ROUND / max(self._round(function, args, kwargs, calls), 1e-9))
+            )
             rounds: List[float] = []
             end = self._timer() + self._max_time
             while len(rounds) < _MAX_ROUNDS:
@@ -116,6 +118,11 @@ class Benchmark:
             "iterations": iterations,
         }
         self._item.__dict__.setdefault(BENCHMARKS, []).append(row)
+
+
+def _calls(took: float) -> int:
+    """How often a function is called in a round, if one call takes so long."""
+    return max(1, int(_LEAST_ROUND / max(took, 1e-9)))
 
 
 def interval(rounds: List[float]) -> Tuple[float, float, float]:

@@ -17,8 +17,17 @@ FEWEST = 5
 
 
 def of_time(profile: Profile, test: Any) -> List[Line]:
-    """The lines that took a test's time; none where it has few samples."""
-    return _blame(profile, {**_window(profile, test)})
+    """The lines that took a test's time; none where it has few samples.
+
+    Of elapsed time, the waits of all threads would count, those of idle ones too. So only that of
+    the test's own thread and tasks counts, if the test is a span in the recording.
+    """
+    window = _window(profile, test)
+    if profile._recording("measures") != "cpu":
+        found = _blame(profile, {"span": test.name, **window})
+        if found:
+            return found
+    return _blame(profile, window)
 
 
 def of_memory(profile: Profile, test: Any) -> List[Line]:

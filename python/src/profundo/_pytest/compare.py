@@ -28,9 +28,7 @@ class Comparison:
         self.failures: List[DiffRow] = []
 
 
-def compared(
-    before: str, after: Profile, results: Any, fail_above: Optional[float]
-) -> Comparison:
+def compared(before: str, after: Profile, results: Any, fail_above: Optional[float]) -> Comparison:
     """Compare an earlier recording with that of this run.
 
     Raises:

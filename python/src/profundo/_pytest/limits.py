@@ -55,6 +55,10 @@ def _amount(amount: Any, units: Dict[str, float], what: str) -> float:
     return float(match[1]) * units[match[2]]
 
 
+#: The names of limits in the mark.
+_NAMES = ("max_time", "max_memory", "max_allocations", "max_leak")
+
+
 class Limits:
     """What a test may take at most. ``None`` is no limit."""
 
@@ -102,13 +106,13 @@ class Limits:
         if self.time is not None and not is_counted and taken.seconds > self.time:
             took, limit = seconds_text(taken.seconds), seconds_text(self.time)
             said.append(f"it took {took}, and max_time is {limit}")
-        if _is_more(taken.peak, self.memory):
+        if self.memory is not None and _is_more(taken.peak, self.memory):
             peak, limit = bytes_text(taken.peak), bytes_text(self.memory)
             said.append(f"it had {peak} allocated at its peak, and the limit is {limit}")
         if _is_more(taken.blocks, self.allocations):
             limit = f"{self.allocations:,}"
             said.append(f"it allocated {taken.blocks:,} times, and max_allocations is {limit}")
-        if _is_more(taken.left, self.leak):
+        if self.leak is not None and _is_more(taken.left, self.leak):
             left, limit = bytes_text(taken.left), bytes_text(self.leak)
             said.append(f"it left {left} allocated, and max_leak is {limit}")
         if self.leak_of_place is not None:
@@ -121,7 +125,7 @@ class Limits:
         return said
 
 
-def _is_more(amount: Optional[float], limit: Optional[float]) -> bool:
+def _is_more(amount: Any, limit: Any) -> bool:
     return amount is not None and limit is not None and amount > limit
 
 
@@ -137,8 +141,12 @@ def of_item(item: Any) -> Optional[Limits]:
     if ours is None and memory is None and leaks is None:
         return None
     if ours is not None and ours.args:
-        raise TypeError("the mark profundo has names: max_time=, max_memory=, …")
-    limits = Limits(**({} if ours is None else ours.kwargs))
+        raise TypeError(f"the limits of the mark profundo have names: {', '.join(_NAMES)}")
+    given = {} if ours is None else ours.kwargs
+    unknown = [name for name in given if name not in _NAMES]
+    if unknown:
+        raise TypeError(f"the mark profundo has no {unknown[0]}: it has {', '.join(_NAMES)}")
+    limits = Limits(**given)
     plugins = item.config.pluginmanager
     if plugins.hasplugin("memray_manager") or plugins.hasplugin("memray"):
         return limits

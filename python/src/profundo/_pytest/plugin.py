@@ -23,7 +23,7 @@ FIGURES = "profundo"
 
 
 def register(config: pytest.Config) -> None:
-    """Add the hooks for what this process does: it runs tests, or gathers what others ran, or both."""
+    """Add the hooks for what this process does: it runs tests, gathers results, or both."""
     kinds = config.getoption("profundo")
     worker = getattr(config, "workerinput", None)
     plugins = config.pluginmanager
@@ -91,8 +91,10 @@ class Tests:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        # A wrong mark raises here, and fails the test.
-        self._limits = limits = _limits.of_item(item)
+        try:
+            self._limits = limits = _limits.of_item(item)
+        except (TypeError, ValueError) as error:
+            pytest.fail(f"{item.nodeid}: {error}", pytrace=False)
         counts = limits is not None and limits.allocations is not None and self._memory
         region = self._sampler.counting(item.nodeid) if counts else None
         if region is None:
@@ -107,9 +109,7 @@ class Tests:
     def pytest_runtest_teardown(self, item: pytest.Item) -> Iterator[None]:
         yield from self._phase("teardown")
 
-    def _phase(
-        self, name: str, limits: Optional[Limits] = None
-    ) -> Iterator[None]:
+    def _phase(self, name: str, limits: Optional[Limits] = None) -> Iterator[None]:
         with span(f"test {name}"):
             watch = Stopwatch(self._memory, limits if self._memory else None)
             yield

@@ -39,7 +39,7 @@ class Test:
     @property
     def total(self) -> float:
         """The elapsed time of all phases."""
-        return sum(map(self.seconds, PHASES))
+        return float(sum(map(self.seconds, PHASES)))
 
     @property
     def cpu_seconds(self) -> float:

@@ -101,7 +101,7 @@ def _not_the_tests() -> List[str]:
     import pluggy
 
     folders = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
-    folders += [os.path.dirname(os.path.abspath(one.__file__)) for one in (_pytest, pluggy)]
+    folders += [os.path.dirname(os.path.abspath(str(one.__file__))) for one in (_pytest, pluggy)]
     return [os.path.join(folder, "*") for folder in folders] + [tracemalloc.__file__]
 
 

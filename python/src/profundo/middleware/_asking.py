@@ -41,8 +41,8 @@ def scope_asks(scope: Mapping[str, Any]) -> bool:
             return False
         if name == b"host":
             host = value.decode("latin-1")
-    client = scope.get("client")
-    return bool(client) and _is_here(client[0]) and _names_this_machine(host)
+    address = (scope.get("client") or ("",))[0]
+    return _is_here(address) and _names_this_machine(host)
 
 
 def environ_asks(environ: Mapping[str, Any]) -> bool:
