@@ -10,6 +10,7 @@ mod tools;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -19,6 +20,8 @@ use tools::Tools;
 
 /// The target that cargo builds for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// The library that `import profundo` loads, as a member of the package.
+const LIBRARY: &str = "python/src/profundo/_agent/libprofundo-agent.so";
 /// The tag of the package: no version of Python, and this glibc or a newer one.
 const COMPATIBILITY: &str = "manylinux2014";
 
@@ -82,6 +85,18 @@ fn build(root: &Path, folder: &Path, tools: &Tools) -> Result<PathBuf> {
         "--compatibility",
         COMPATIBILITY,
     ];
+    let place = root.join(LIBRARY);
+    let first = place.parent().context("a file has a folder")?;
+    fs::create_dir_all(first)?;
+    // The first build makes the command, which has the library; the second one adds the library.
+    let _ = fs::remove_file(&place);
+    tools.distribution(root, folder, "build", &words, ".whl")?;
+    let command = metadata::load(root)?
+        .target
+        .join(TARGET)
+        .join("dist/profundo");
+    let path = tools::output(Command::new(command).args(["beside", "--library"]))?;
+    fs::copy(path.trim_end(), &place).context("the command has no library")?;
     tools.distribution(root, folder, "build", &words, ".whl")
 }
 

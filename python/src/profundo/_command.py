@@ -8,13 +8,14 @@ is a word of Python's.
 from __future__ import annotations
 
 import os
+import sys
 
 from . import _binary
 from ._error import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Mapping, Sequence, Tuple
+    from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 #: The exit code where nothing passes the filter.
 NOTHING_PASSES = 4
@@ -48,10 +49,27 @@ def run(words: Sequence[object], may_end_with: Sequence[int] = (0,)) -> bytes:
 
 def ended(words: Sequence[object], may_end_with: Sequence[int] = (0,)) -> Tuple[bytes, int]:
     """Like :func:`run`, with the exit code beside the output."""
+    line = [str(word) for word in words]
+    code, output, messages = _beside(line) or _as_child(line)
+    if code not in may_end_with:
+        said = messages.decode("utf-8", "replace")
+        raise Error(sentence(said, code), code, ("profundo", *line))
+    return output, code
+
+
+def _beside(line: List[str]) -> Optional[Tuple[int, bytes, bytes]]:
+    """Have the recorder of this process run the command, if there is one.
+
+    What it runs is no child of this process, and not in the recording.
+    """
+    session = sys.modules.get(f"{__package__}._live.session")
+    return None if session is None else session.run(line)
+
+
+def _as_child(line: List[str]) -> Tuple[int, bytes, bytes]:
     import subprocess
 
     binary = _binary.find()
-    line = [str(word) for word in words]
     try:
         done = subprocess.run(
             [binary] + line,
@@ -61,10 +79,7 @@ def ended(words: Sequence[object], may_end_with: Sequence[int] = (0,)) -> Tuple[
         )
     except OSError as error:
         raise Error(f"cannot run {binary}: {error.strerror}", None, tuple(line)) from None
-    if done.returncode not in may_end_with:
-        said = done.stderr.decode("utf-8", "replace")
-        raise Error(sentence(said, done.returncode), done.returncode, ("profundo", *line))
-    return done.stdout, done.returncode
+    return done.returncode, done.stdout, done.stderr
 
 
 def text(words: Sequence[object], may_end_with: Sequence[int] = (0, NOTHING_PASSES)) -> str:

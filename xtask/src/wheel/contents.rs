@@ -26,6 +26,7 @@ const MEMBERS: &[&str] = &[
     ".data/scripts/cargo-profundo",
     "profundo/__init__.py",
     "profundo/__main__.py",
+    "profundo/_agent/libprofundo-agent.so",
     "profundo/py.typed",
     ".dist-info/METADATA",
     "LICENSE-APACHE",

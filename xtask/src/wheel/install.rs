@@ -19,6 +19,9 @@ subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.D
 profile = profundo.load('trial.profundo')
 assert profile.lines[0].line == 1, profile.lines
 profile.save('trial.svg')
+with profundo.profile() as region:
+    sum(number * number for number in range(4000000))
+assert region.functions, region
 from profundo._binary import find
 print(profundo.__version__, find())
 ";

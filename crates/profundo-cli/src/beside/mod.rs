@@ -5,6 +5,7 @@
 //! has to say goes to the program.
 
 mod program;
+mod reader;
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use profundo_console::stderr;
 use profundo_launch::SIGNAL_INTERVAL;
+use profundo_linux::sys;
 use profundo_recorder::{EngineChoice, Options, Recorder};
 use profundo_save::recording_writer::RecordingWriter;
 use profundo_session::find_session;
@@ -75,13 +77,29 @@ fn record(pid: u32, output: &Path, options: &Beside, program: &mut Program) -> R
         recording.writer.discard();
         return Err(why);
     }
-    let is_wanted = recording.run(options);
-    recording.finish(options, is_wanted.then_some(output));
-    if !is_wanted && options.temporary {
-        // Nobody will look for it.
-        let _ = fs::remove_file(output);
+    let end = recording.run(pid, options);
+    let is_wanted = match end {
+        End::Wanted => true,
+        End::Unwanted => false,
+        End::Unasked => !options.temporary,
+    };
+    recording.finish(options, is_wanted);
+    if end == End::Unasked && options.temporary {
+        // Its folder goes, too, if it was for this file alone.
+        let _ = output.parent().map(fs::remove_dir);
     }
     Ok(())
+}
+
+/// Why the recording ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The program wants to have it.
+    Wanted,
+    /// The program goes on without it.
+    Unwanted,
+    /// The program has ended, or has hung up.
+    Unasked,
 }
 
 /// A recording in progress.
@@ -121,9 +139,8 @@ impl Recording<'_> {
         None
     }
 
-    /// Records until the program wants the end, or has ended together with its children. True if it
-    /// wants the recording.
-    fn run(&mut self, options: &Beside) -> bool {
+    /// Records until the program wants the end, or has ended together with its children.
+    fn run(&mut self, pid: u32, options: &Beside) -> End {
         while self.recorder.has_programs() {
             self.turn();
             while let Some(said) = self.program.next() {
@@ -132,15 +149,30 @@ impl Recording<'_> {
                     Said::Resume => self.recorder.set_paused(false),
                     Said::Clear => self.clear(),
                     Said::Snapshot(path) => self.snapshot(&path, options),
+                    Said::Run(reader) => self.program.run(reader),
                     Said::End => {
                         self.leave();
-                        return true;
+                        return End::Wanted;
+                    }
+                    Said::Drop => {
+                        self.leave();
+                        return End::Unwanted;
                     }
                     Said::Entered(_) | Said::Left => {}
                 }
             }
+            if self.program.has_hung_up() {
+                // It may be about to end, and to have closed its descriptors already.
+                let is_alive = sys::is_alive(pid);
+                if is_alive {
+                    self.leave();
+                }
+                if is_alive || options.temporary {
+                    break;
+                }
+            }
         }
-        false
+        End::Unasked
     }
 
     fn turn(&mut self) {
@@ -187,8 +219,8 @@ impl Recording<'_> {
         }
     }
 
-    /// Ends the recording, and says where it is.
-    fn finish(self, options: &Beside, wanted: Option<&Path>) {
+    /// Ends the recording, and says so. An unwanted one is removed.
+    fn finish(self, options: &Beside, is_wanted: bool) {
         let Self {
             recorder,
             mut writer,
@@ -197,11 +229,16 @@ impl Recording<'_> {
         // The listener holds the session's directory.
         program.stop_listening();
         let finish = recorder.finish(&mut |event| writer.event(event));
+        if !is_wanted {
+            writer.discard();
+            // The program may have ended meanwhile.
+            let _ = program.say("done");
+            return;
+        }
         let done = writer.finish(finish, !options.no_source);
         if let Some(failure) = done.failure {
             program.refuse(&stderr::chain(&failure));
-        } else if wanted.is_some() {
-            // The program may have ended meanwhile.
+        } else {
             let _ = program.say("done");
         }
     }

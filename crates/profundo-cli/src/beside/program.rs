@@ -13,6 +13,8 @@ use std::thread::JoinHandle;
 use anyhow::{Context, Result, bail};
 use profundo_recorder::WakeHandle;
 
+use super::reader::{Reader, unescaped};
+
 /// The descriptor of the socket, which the agent passes on: see `late/within.rs` there.
 const SOCKET: i32 = 3;
 
@@ -29,8 +31,12 @@ pub enum Said {
     Clear,
     /// A whole recording of all so far is to be in this file.
     Snapshot(PathBuf),
+    /// Another command is to be run.
+    Run(Reader),
     /// The recording is to end.
     End,
+    /// The recording is to end, and goes.
+    Drop,
     /// The agent has left.
     Left,
 }
@@ -43,8 +49,10 @@ impl Said {
             "pause" => Self::Pause,
             "resume" => Self::Resume,
             "clear" => Self::Clear,
-            "snapshot" if !rest.is_empty() => Self::Snapshot(rest.into()),
+            "snapshot" => Self::Snapshot(unescaped(rest)?.into()),
+            "run" => Self::Run(Reader::of(rest)?),
             "end" => Self::End,
+            "drop" => Self::Drop,
             "left" => Self::Left,
             _ => return None,
         })
@@ -142,6 +150,24 @@ impl Program {
 
     fn send(&self, bytes: &[u8]) -> io::Result<()> {
         (&self.socket).write_all(bytes)
+    }
+
+    /// Runs another command, and says how it has ended. The recorder goes on meanwhile.
+    pub fn run(&self, reader: Reader) {
+        let begun = self.socket.try_clone().and_then(|mut socket| {
+            let run = move || {
+                let said = match reader.run() {
+                    Ok(code) => format!("ran\t{code}\n"),
+                    Err(error) => format!("refused\tcannot run a command: {error}\n"),
+                };
+                // The program may have ended meanwhile.
+                let _ = socket.write_all(said.as_bytes());
+            };
+            std::thread::Builder::new().spawn(run)
+        });
+        if let Err(error) = begun {
+            self.refuse(&format!("cannot run a command: {error}"));
+        }
     }
 
     /// What the program has said, if anything is new.

@@ -15,10 +15,13 @@ from .._error import Error
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
-    from typing import List, Optional
+    from typing import Any, List, Optional
 
 #: The library of an installed package, beside the package's modules.
 _LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "_agent", "libprofundo-agent.so")
+
+#: The name by which other commands of ours know the loaded library.
+_NAME = "libprofundo-agent-door"
 
 #: The environment that would load an agent into the recorder itself.
 _NOT_INHERITED = ("LD_PRELOAD", "PROFUNDO_SESSION")
@@ -67,6 +70,22 @@ def part() -> None:
     _library().profundo_part_1()
 
 
+def loaded() -> Optional[ctypes.CDLL]:
+    """The library, if it is loaded."""
+    return _loaded
+
+
+def module(initializer: str) -> Any:
+    """The extension module that the library also is, made by this function of its."""
+    import ctypes
+
+    library = ctypes.PyDLL(_NAME, handle=_library()._handle)
+    function = getattr(library, initializer)
+    function.restype = ctypes.py_object
+    function.argtypes = []
+    return function()
+
+
 def _library() -> ctypes.CDLL:
     """The agent's library, loaded."""
     global _loaded
@@ -74,9 +93,8 @@ def _library() -> ctypes.CDLL:
         if _loaded is None:
             import ctypes
 
-            path = _path()
             try:
-                library = ctypes.CDLL(path)
+                library = _load(_path())
             except OSError as error:
                 raise Error(f"cannot load the agent: {error}") from None
             strings = ctypes.POINTER(ctypes.c_char_p)
@@ -85,6 +103,24 @@ def _library() -> ctypes.CDLL:
             library.profundo_part_1.argtypes = []
             _loaded = library
         return _loaded
+
+
+def _load(path: str) -> ctypes.CDLL:
+    """Load a library from a file without a name, as ``profundo attach`` does, which finds it then."""
+    import ctypes
+
+    if not hasattr(os, "memfd_create"):
+        return ctypes.CDLL(path)
+    with open(path, "rb") as file:
+        content = memoryview(file.read())
+    unnamed = os.memfd_create(_NAME)
+    try:
+        while content:
+            content = content[os.write(unnamed, content) :]
+        # The loader takes files of the same path for one, and other commands use /proc/self.
+        return ctypes.CDLL(f"/proc/{os.getpid()}/fd/{unnamed}")
+    finally:
+        os.close(unnamed)
 
 
 def _path() -> str:

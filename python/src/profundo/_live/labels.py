@@ -10,9 +10,9 @@ from _thread import RLock
 from heapq import heappop, heappush
 
 try:
-    from .spans import span as _span
+    from . import spans as _spans
 except ImportError:
-    _span = None  # type: ignore[assignment]
+    _spans = None  # type: ignore[assignment]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,16 +49,26 @@ class _Numbers:
 NUMBERS = _Numbers()
 
 
-def are_there() -> bool:
+#: Whether samples know the label of the region that they are taken in.
+_are_known = False
+
+
+def connect() -> None:
+    """A recording has begun: its samples know labels from now on, if its agent can write them."""
+    global _are_known
+    _are_known = _spans is not None and _spans.connect()
+
+
+def are_known() -> bool:
     """Whether samples know the label of the region that they are taken in."""
-    return _span is not None
+    return _are_known
 
 
 def enter(name: str, number: int) -> Any:
     """Put a label on the samples of this thread or task; what :func:`leave` needs."""
-    if _span is None:
+    if _spans is None:
         return None
-    label = _span(name, region=number)
+    label = _spans.span(name, region=number)
     label.__enter__()
     return label
 

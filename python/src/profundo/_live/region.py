@@ -196,7 +196,7 @@ class Region(Profile):
 
     def _selection(self, recording: Recording, until: float) -> Dict[str, Any]:
         """The options that select it."""
-        is_labelled = not self._threads and labels.are_there()
+        is_labelled = not self._threads and labels.are_known()
         slack = _SLACK if is_labelled else 0.0
         begins = recording.begins
         options: Dict[str, Any] = {

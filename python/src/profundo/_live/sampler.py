@@ -15,7 +15,7 @@ from _thread import RLock
 from .. import _command
 from .._error import Error
 from .._profile import Kept
-from . import session
+from . import labels, session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: The time after which a recording that nobody will ask for is begun anew, in seconds.
 _STALE = 10.0
+#: The time until it is tried again to begin, in seconds. A decorated function may be called often.
+_AGAIN = 1.0
 
 
 class Recorded(Error):
@@ -63,7 +65,11 @@ class Sampler:
         self._open = 0
         self._is_paused = False
         self._is_over = False
+        # The options that were asked for last: the session has them.
+        self._covered: Optional[Options] = None
         self._newest: Optional[Recording] = None
+        # Why the last try to begin has failed, and when the last one was.
+        self._failure: Optional[Error] = None
         self._began = 0.0
         # Regions that may still ask for what was recorded, and those that will at exit.
         self._waiting: weakref.WeakSet[Region] = weakref.WeakSet()
@@ -189,15 +195,24 @@ class Sampler:
             outer = self.outer()
             if outer is not None:
                 raise outer
-            self._session = session.begin(options)
-            self._began = time.perf_counter()
+            now = time.perf_counter()
+            if self._failure is not None and now - self._began < _AGAIN:
+                raise self._failure
+            self._began = now
+            try:
+                self._session = session.begin(options)
+            except Error as error:
+                self._failure = error
+                raise
+            labels.connect()
             # Functions run in reverse order at exit: this one before temporary files are removed.
             atexit.register(self.end)
             return
-        wanted = self._session.options.with_all_of(options)
-        if wanted != self._session.options:
-            self._session.widen(options)
-        elif not self._open and self._is_stale():
+        if options is not self._covered:
+            if self._session.options.with_all_of(options) != self._session.options:
+                self._session.widen(options)
+            self._covered = options
+        if not self._open and self._is_stale():
             self._newest = None
             self._session.clear()
             self._began = time.perf_counter()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import time
+from _thread import RLock
 
 from .._error import Error
 from .._profile import Kept
@@ -32,19 +33,36 @@ def begin(options: Options) -> Session:
     Raises:
         Error: It cannot be recorded. The message says why.
     """
-    return Session(options)
+    global _current
+    _current = Session(options)
+    return _current
+
+
+#: The session that goes on, or the last one.
+_current: Optional[Session] = None
+
+
+def run(words: List[str]) -> Optional[Tuple[int, bytes, bytes]]:
+    """Have the recorder run another command.
+
+    Returns:
+        Its exit code, its output and its messages; ``None`` where there is no recorder.
+    """
+    return None if _current is None else _current.run(words)
 
 
 def outer() -> Optional[str]:
     """What records this process already, in a few words; ``None`` where nothing does."""
-    if "PROFUNDO_SESSION" not in os.environ:
-        return None
     try:
         with open("/proc/self/maps", "rb") as maps:
-            if b"/libprofundo-agent-" in maps.read():
-                return "another profundo"
+            mapped = maps.read()
     except OSError:
-        pass
+        return None
+    # An agent that has left keeps its library, and nothing of a session.
+    if b"/libprofundo-agent-" in mapped and any(
+        line.endswith(b"/control") and b"/profundo-" in line for line in mapped.split(b"\n")
+    ):
+        return "another profundo"
     return None
 
 
@@ -107,9 +125,7 @@ class Session:
             self._begin()
             return self._whole(self._parts, kept)
         path = kept.file("now.profundo")
-        recorder = self._living()
-        recorder.say("snapshot", path)
-        recorder.expect("written")
+        self._living().ask("written", "snapshot", path)
         return self._whole([*self._parts, path], kept)
 
     def stop(self, kept: Kept) -> str:
@@ -127,6 +143,21 @@ class Session:
         """Called in the child after a fork. It goes on under the same recorder."""
         if self._recorder is not None:
             self._recorder.close()
+
+    def run(self, words: List[str]) -> Optional[Tuple[int, bytes, bytes]]:
+        """See :func:`run`. It may be called from any thread."""
+        recorder = self._recorder
+        if recorder is None or os.getpid() != self._owner:
+            return None
+        kept = Kept()
+        files = kept.file("output"), kept.file("messages")
+        try:
+            code = recorder.ask("ran", "run", *files, os.getcwd(), *words)
+        except (Error, OSError):
+            # It has ended meanwhile, or there is no current folder.
+            return None
+        output, messages = (_contents(file) for file in files)
+        return int(code[0]), output, messages
 
     # Inner parts: one recorder after another.
 
@@ -167,6 +198,18 @@ class Session:
         return path
 
 
+def _contents(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _escaped(field: str) -> str:
+    """A field without bytes that a line cannot have."""
+    for byte in "%\t\n":
+        field = field.replace(byte, f"%{ord(byte):02x}")
+    return field
+
+
 class _Recorder:
     """The recorder's process, and the agent here that it records by."""
 
@@ -180,11 +223,14 @@ class _Recorder:
             words.append("--paused")
         self._socket, theirs = _socket.socketpair()
         self._rest = b""
+        # Who waits for an answer has it.
+        self._answers = RLock()
+        self._process = 0
         self._has_joined = False
         try:
             self._socket.settimeout(_PATIENCE)
             try:
-                agent.start(words, theirs.fileno())
+                self._process = agent.start(words, theirs.fileno())
             finally:
                 theirs.close()
             directory, preload = self.expect("come")
@@ -200,7 +246,7 @@ class _Recorder:
         """Send a line."""
         import _socket
 
-        line = "\t".join([word, *fields]) + "\n"
+        line = "\t".join([word, *map(_escaped, fields)]) + "\n"
         try:
             # Its end is no signal to this process.
             rest = os.fsencode(line)
@@ -211,6 +257,12 @@ class _Recorder:
             if self._line().startswith(b"refused\t"):
                 raise
             raise Error("the recorder has ended") from None
+
+    def ask(self, answer: str, word: str, *fields: str) -> Tuple[bytes, ...]:
+        """Send a line, and return the fields of its answer."""
+        with self._answers:
+            self.say(word, *fields)
+            return self.expect(answer)
 
     def expect(self, word: str) -> Tuple[bytes, ...]:
         """Wait for a line with this word, and return its fields.
@@ -228,23 +280,41 @@ class _Recorder:
 
     def end(self) -> None:
         """End the recording, and wait until its file is whole."""
-        try:
-            self.say("end")
-            self.expect("leave")
-            self._part()
-            self.say("left")
-            self.expect("done")
-        finally:
-            self.drop()
+        self._end("end")
 
     def drop(self) -> None:
-        """Have the recorder end. Its file goes, unless it is whole."""
-        self.close()
-        self._part()
+        """End the recording, whose file goes."""
+        try:
+            self._end("drop")
+        except Error:
+            # What is not wanted need not be whole.
+            pass
 
     def close(self) -> None:
         """Talk no more."""
         self._socket.close()
+
+    def _end(self, word: str) -> None:
+        with self._answers:
+            try:
+                self.ask("leave", word)
+                self._part()
+                self.ask("done", "left")
+            finally:
+                self.close()
+                self._part()
+                self._reap()
+
+    def _reap(self) -> None:
+        """Reap the recorder where this process has adopted it, as process 1 of a container does."""
+        try:
+            with open(f"/proc/{self._process}/stat", "rb") as file:
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+            if parent == os.getpid():
+                os.waitpid(self._process, 0)
+        except (OSError, ValueError, IndexError):
+            # It has ended, and another process has reaped it.
+            pass
 
     def _part(self) -> None:
         if self._has_joined:

@@ -166,6 +166,9 @@ def _again_nothing(made: Any) -> Any:
 # No function of Python's own, whose call would take half as long again.
 _idle = partial(Span, _decorate_later)
 
+#: The library whose functions are used, where this process has loaded it.
+_connected: Any = None
+
 _new = _idle
 _mark = _mark_nothing
 _again = _again_nothing
@@ -198,25 +201,35 @@ def _library() -> Optional[str]:
 def connect() -> bool:
     """Record spans from now on, if this process is recorded. Whether they are.
 
+    The library may be one that this process has loaded by itself (:mod:`.agent`).
+
     The library is loaded already. So the interpreter, asked to load it as an extension module, only
     looks its functions up.
     """
-    global _new, _mark, _again
-    if _again is not _again_nothing:
-        return True
-    path = _library()
+    global _new, _mark, _again, _connected
     # Without its lock, an interpreter would take it back for a module like this.
-    if path is None or "t" in getattr(sys, "abiflags", ""):
+    if "t" in getattr(sys, "abiflags", ""):
         return False
-    from _frozen_importlib import ModuleSpec
-    from _imp import create_dynamic
+    agent = sys.modules.get(f"{__package__}.agent")
+    loaded = None if agent is None else agent.loaded()
+    if _connected is not None and _connected is loaded:
+        return True
+    if loaded is None:
+        path = _library()
+        if path is None or _again is not _again_nothing:
+            return path is not None
+        from _frozen_importlib import ModuleSpec
+        from _imp import create_dynamic
 
-    try:
-        module = create_dynamic(ModuleSpec(_MODULE, None, origin=path))
-    except (ImportError, OSError, SystemError):
-        return False
-    finally:
-        sys.modules.pop(_MODULE, None)
+        try:
+            module = create_dynamic(ModuleSpec(_MODULE, None, origin=path))
+        except (ImportError, OSError, SystemError):
+            return False
+        finally:
+            sys.modules.pop(_MODULE, None)
+    else:
+        module = agent.module("PyInit_" + _MODULE)
+    _connected = loaded
     if not module.connect(_idle, _decorate):
         return False
     _again, _mark, _new = module.again, module.mark, module.new
