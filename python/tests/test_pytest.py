@@ -25,6 +25,14 @@ def names(count):
     return [f"name {number}" for number in range(count)]
 """
 
+HEAVIER = """
+
+def heavier(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        names(500)
+"""
+
 SUITE = """\
 import asyncio, threading
 import pytest, work
@@ -247,18 +255,19 @@ class TestTimes(Runs):
             stdout=subprocess.PIPE,
         )
         spans = {row["name"]: row for row in json.loads(done.stdout)["spans"]}
-        self.assertEqual(spans["test_it.py::test_slow"]["count"], 1)
-        self.assertEqual(spans["test_it.py::test_param[d::e*]"]["count"], 1)
+        self.assertIn("test_it.py::test_phases", spans)
         slow = spans["test_it.py::test_slow"]["total_seconds"]
         self.assertAlmostEqual(slow, 0.4, delta=0.1)
-        self.assertEqual(spans["test call"]["count"], 10)
+        self.assertGreater(spans["test call"]["total_seconds"], 0.5)
         # What is kept can be compared with.
         words = ["--profundo", "--profundo-compare=kept", "--profundo-fail-above=50%"]
         _, said, _ = self.pytest(folder, *words)
         self.assertIn("Against ", said)
         self.assertNotIn("above --profundo-fail-above", said)
         with open(os.path.join(folder, "work.py"), "w") as file:
-            file.write(WORK.replace("+ seconds", "+ 3 * seconds"))
+            file.write(WORK + HEAVIER)
+        with open(os.path.join(folder, "test_it.py"), "w") as file:
+            file.write(SUITE.replace("work.slow(0.4)", "work.slow(0.4); work.heavier(1.2)"))
         code, said, outcomes = self.pytest(folder, *words, "-k", "not fails")
         self.assertEqual(code, 1, said)
         self.assertNotIn(["failure"], outcomes.values())

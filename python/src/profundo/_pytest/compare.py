@@ -6,15 +6,15 @@ as the name, so each test has a row.
 
 from __future__ import annotations
 
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Set
 
 import profundo
 
 from .._diff import Change, DiffRow
 from .._profile import Profile
 
-#: What the command calls the rows of samples outside of all spans.
-_NO_TESTS = ("[outside of spans]", "[other spans]")
+#: A limit beyond all rows.
+_ALL = 1000000
 
 
 class Comparison:
@@ -26,6 +26,8 @@ class Comparison:
         self.rows: List[DiffRow] = []
         #: Those rows that have grown by more than is allowed.
         self.failures: List[DiffRow] = []
+        #: Whether all tests together have: where both runs have the same tests.
+        self.whole_failed = False
 
 
 def compared(before: str, after: Profile, results: Any, fail_above: Optional[float]) -> Comparison:
@@ -34,24 +36,29 @@ def compared(before: str, after: Profile, results: Any, fail_above: Optional[flo
     Raises:
         Error: They measure different things, or one of them has no tests.
     """
-    difference = profundo.diff(before, after.path, by="span", per="run", limit=1000000)
+    difference = profundo.diff(before, after.path, by="span", per="run", limit=_ALL)
     found = Comparison(before, difference.verdict)
     names = {test.name for test in results.tests.values()}
+    earlier = _tests_of(Profile(before))
     for row in difference.rows:
-        is_test = row.name in names or (row.what == "gone" and _is_test(row.name))
-        if not is_test or not row.total.changed:
+        if row.name not in names | earlier or not row.total.changed:
             continue
         found.rows.append(row)
         if fail_above is not None and row.what != "new" and _has_grown(row.total, fail_above):
             found.failures.append(row)
     found.rows.sort(key=lambda row: -abs(row.total.change))
+    if fail_above is not None and _tests_of(after) == earlier:
+        found.whole_failed = _has_grown(difference.whole, fail_above)
     return found
 
 
 def _has_grown(total: Change, percent: float) -> bool:
-    """Whether a test takes more, beyond chance, by more than so much of what it took."""
-    return total.change_low > 0 and total.change * 100 > percent * total.before
+    """Whether it takes more, beyond chance, by more than so much of what it took."""
+    is_beyond_chance = total.changed and total.change_low > 0
+    return is_beyond_chance and total.change * 100 > percent * total.before
 
 
-def _is_test(name: str) -> bool:
-    return "::" in name and name not in _NO_TESTS
+def _tests_of(profile: Profile) -> Set[str]:
+    """The node ids among the names of spans."""
+    rows = profile.json("spans", limit=_ALL).get("spans", [])
+    return {row["name"] for row in rows if "::" in row["name"]}

@@ -127,7 +127,7 @@ class Results:
             self.errors.append(f"cannot compare with {self._before}: {error}")
             has_failed = self._fail_above is not None
         else:
-            has_failed = bool(self.comparison.failures)
+            has_failed = bool(self.comparison.failures) or self.comparison.whole_failed
         if has_failed and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -150,7 +150,7 @@ class Results:
                 json.dump({"tests": [_document(test) for test in self.tests.values()]}, file)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self.tests or self.errors:
+        if self.tests:
             tables.write(terminalreporter, self, self._kept)
 
     def pytest_unconfigure(self) -> None:

@@ -139,9 +139,11 @@ def _benchmarks(reporter: Any, tests: List[Any]) -> None:
 def _changes(reporter: Any, results: Any) -> None:
     found = results.comparison
     reporter.write_line("")
-    reporter.write_line(f"Against {found.before}: {found.verdict}")
+    reporter.write_line(f"Against {found.before}: {found.verdict}", red=found.whole_failed)
+    if found.whole_failed:
+        reporter.write_line("All tests together are above --profundo-fail-above.", red=True)
     if not found.rows:
-        reporter.write_line("No test has changed by more than chance.")
+        reporter.write_line("No single test has changed by more than chance and the whole.")
         return
     reporter.write_line("  Before   After  Change            Tests that have changed", bold=True)
     for row in found.rows[: results.top]:
