@@ -76,6 +76,22 @@ def generator():
     burn(25)
 
 
+@profundo.span("numbers")
+def numbers():
+    for number in range(5):
+        burn(8)
+        yield number
+
+
+def caller():
+    # While the generator is suspended, its caller is not in its span.
+    with profundo.span("caller"):
+        for _ in numbers():
+            burn(6)
+            with profundo.span("inside"):
+                burn(4)
+
+
 def in_thread(barrier):
     barrier.wait()
     with profundo.span("thread"):
@@ -145,6 +161,7 @@ asyncio.run(serve())
 decorated(2)
 asyncio.run(coroutine())
 assert list(generator()) == [1]
+caller()
 threads()
 overlapping()
 again()

@@ -36,6 +36,17 @@ pub fn leave(start: u64) {
     }
 }
 
+/// Visits the starts of the mappings of this length.
+pub fn each_of(bytes: usize, mut visit: impl FnMut(u64)) {
+    let used = USED.load(Ordering::Relaxed);
+    for [first, length] in RANGES.iter().take(used) {
+        let start = first.load(Ordering::Relaxed);
+        if start != 0 && length.load(Ordering::Relaxed) == bytes as u64 {
+            visit(start);
+        }
+    }
+}
+
 /// The place at which the mappings are written down at any time, and the most that fit.
 pub fn room() -> (u64, u64) {
     (RANGES.as_ptr() as u64, MOST as u64)

@@ -246,6 +246,15 @@ pub unsafe fn unmap(address: NonNull<u8>, bytes: usize) {
     }
 }
 
+/// Makes mapped memory of ours all zero, and gives it back to the kernel, but not its place.
+///
+/// # Safety
+/// The mapping is ours and private, and zeros are a valid `T` for its users.
+pub unsafe fn wipe<T>(place: NonNull<T>) {
+    // SAFETY: the caller vouches.
+    unsafe { advise(place.cast(), size_of::<T>(), libc::MADV_DONTNEED) };
+}
+
 /// Gives the kernel advice on memory of ours. Returns whether it agrees.
 ///
 /// # Safety

@@ -67,6 +67,14 @@ struct Beginning {
     is_behind: bool,
 }
 
+impl Beginning {
+    /// True if allocations are recorded from the beginning, where they are wanted. An agent that
+    /// comes late begins with them when the command has answered.
+    fn records_allocations(&self) -> bool {
+        !self.is_behind && !symbols::is_late()
+    }
+}
+
 /// The changes to undo if the `exec` fails. It lies on the stack: a child that borrows its parent's
 /// memory writes nothing else.
 struct Exec {
@@ -213,7 +221,7 @@ static PARTS: [Part; 18] = [
     // Copies.
     Part {
         begin: Some(|beginning| {
-            if !beginning.is_behind && memory::is_wanted(beginning.control) {
+            if beginning.records_allocations() && memory::is_wanted(beginning.control) {
                 copies::resolve();
             }
         }),
@@ -222,7 +230,7 @@ static PARTS: [Part; 18] = [
     // Allocations, sampled and exact.
     Part {
         begin: Some(|beginning| {
-            if !beginning.is_behind {
+            if beginning.records_allocations() {
                 memory::begin(beginning.control, beginning.home);
             }
             if memory::is_on() {

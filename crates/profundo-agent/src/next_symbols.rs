@@ -76,6 +76,10 @@ functions! {
     kill: fn(pid_t, c_int) -> c_int;
     pthread_key_create: fn(*mut c_uint, Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
     pthread_setspecific: fn(c_uint, *const c_void) -> c_int;
+    dlopen: fn(*const c_char, c_int) -> *mut c_void;
+    dlmopen: fn(c_long, *const c_char, c_int) -> *mut c_void;
+    dlsym: fn(*mut c_void, *const c_char) -> *mut c_void;
+    dlvsym: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
     __register_atfork: fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int;
 }
 

@@ -60,6 +60,11 @@ impl Value {
     }
 }
 
+/// The calling thread reports its end, although it may have begun before the agent came.
+pub fn expect_end() {
+    Value::new().set();
+}
+
 /// True if the destructor, called with this value, is called once more: those of other keys come
 /// first.
 pub fn is_called_again(value: *mut c_void) -> bool {

@@ -15,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use profundo_recorder::{CALL_SYMBOLS, MEMORY_SYMBOLS};
+use profundo_recorder::{CALL_SYMBOLS, LATE_SYMBOLS, MEMORY_SYMBOLS};
 
 /// The beginning of agents' names.
 const PREFIX: &str = "libprofundo-agent-";
@@ -31,15 +31,18 @@ pub enum For {
     Memory,
     /// Counts of calls.
     Calls,
+    /// A program that runs already: time, and allocations if the recording wants them.
+    Late,
 }
 
 impl For {
     /// The bytes of the file. Each purpose has the same number of them.
     fn bytes(self) -> Result<Cow<'static, [u8]>> {
         let hidden = match self {
-            Self::Memory => CALL_SYMBOLS.to_vec(),
-            Self::Time => [CALL_SYMBOLS, MEMORY_SYMBOLS].concat(),
-            Self::Calls => MEMORY_SYMBOLS.to_vec(),
+            Self::Memory => [CALL_SYMBOLS, LATE_SYMBOLS].concat(),
+            Self::Time => [CALL_SYMBOLS, MEMORY_SYMBOLS, LATE_SYMBOLS].concat(),
+            Self::Calls => [MEMORY_SYMBOLS, LATE_SYMBOLS].concat(),
+            Self::Late => CALL_SYMBOLS.to_vec(),
         };
         hidden_symbols::without(AGENT, &hidden)
             .map(Cow::Owned)
@@ -47,13 +50,13 @@ impl For {
     }
 }
 
-/// The agent as it is loaded into a program that runs already: without what it exports for
-/// allocations and calls.
+/// The agent as it is loaded into a program that runs already. What it exports for allocations is
+/// in use only while they are recorded. The loader finds it for no other file.
 pub fn library() -> Result<Cow<'static, [u8]>> {
     if AGENT.is_empty() {
         bail!(NO_AGENT);
     }
-    For::Time.bytes()
+    For::Late.bytes()
 }
 
 const NO_AGENT: &str =
@@ -73,6 +76,7 @@ pub fn file(what: For) -> Result<PathBuf> {
             For::Time => "",
             For::Memory => "-memory",
             For::Calls => "-calls",
+            For::Late => "-late",
         }
     );
     let mut last = None;

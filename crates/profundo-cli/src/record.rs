@@ -1,6 +1,7 @@
 //! Starts a program and records it until its end, for `run`, `record`, `trace` and
 //! `track-allocation`.
 
+mod decorated;
 mod left_behind;
 mod native_calls;
 mod perf_map;
@@ -162,7 +163,8 @@ pub fn with_options(
 }
 
 /// Runs a program and records it from its start to its end.
-pub fn by_plan(plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
+pub fn by_plan(mut plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
+    plan.options.builtin = decorated::is_decorated(words);
     let program = Program::find(words)?;
     let destination = Destination::new(plan.output, plan.force, &program.name)?;
     let path = destination.path().to_owned();

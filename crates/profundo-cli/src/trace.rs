@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use profundo_console::stderr;
 use profundo_model::Profile;
-use profundo_recorder::{Calls, EngineChoice, Lines, LinesOf, Options};
+use profundo_recorder::{EngineChoice, Options};
 use profundo_save::trace_request::{TraceRequest, has_interpreter};
 
 use crate::open::Samples;
@@ -39,15 +39,11 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             &options.functions,
         )?),
     };
+    let counting = options.counting();
     let how = Options {
         engine: EngineChoice::Auto,
         follow: !options.no_children,
-        calls: functions.is_none().then(|| Calls {
-            builtins: !options.no_builtins,
-            cpu: options.cpu,
-            lines: lines(options),
-            exceptions: options.exceptions,
-        }),
+        calls: (functions.is_none()).then(|| counting.calls(options.view.filters.own_code.rules())),
         // Samples are taken only for lines whose times are found by sampling.
         paused: !options.cheap,
         agent: Some(agent_file::file(match functions {
@@ -67,7 +63,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             perf_map: false,
             schedule: Schedule::new(None, None::<Duration>),
             functions: functions.as_ref(),
-            request: Some(TraceRequest::new(options.tracing(), &options.lines)),
+            request: Some(TraceRequest::new(counting.tracing(), counting.lines)),
             counts_instructions: options.lines.is_empty() && !options.exceptions,
             wait_all: false,
             mine: &options.view.filters.own_code.rules(),
@@ -142,61 +138,5 @@ fn instructions(counted: &io::Result<u64>) -> String {
                 .to_owned()
         }
         Err(error) => format!("instructions are not counted: {error}"),
-    }
-}
-
-/// The recorder's setting for lines; `None`: calls are counted.
-fn lines(options: &Trace) -> Option<Lines> {
-    if options.lines.is_empty() {
-        return None;
-    }
-    let of = options.lines.iter().filter(|pattern| !pattern.is_empty());
-    Some(Lines {
-        of: of.map(|pattern| lines_of(pattern)).collect(),
-        times: !options.cheap && !options.once,
-        once: options.once,
-        mine: options.view.filters.own_code.rules(),
-    })
-}
-
-/// The end that a typed path must match.
-fn end_of(path: &str) -> &str {
-    let mut end = path;
-    while let Some(rest) = end.strip_prefix("./").or_else(|| end.strip_prefix("../")) {
-        end = rest;
-    }
-    end
-}
-
-/// Extensions of source files.
-const SOURCES: &[&str] = &["py", "rs", "c", "h", "cc", "cpp", "cxx", "hpp", "hh"];
-
-/// The lines of a pattern: `app.py`, `./app.py`, `src/*.py`, `fib`, `Class.method`, `app.py:fib`.
-fn lines_of(pattern: &str) -> LinesOf {
-    let is_source = |text: &str| {
-        text.rsplit_once('.')
-            .is_some_and(|(_, end)| SOURCES.contains(&end))
-    };
-    let is_file = |text: &str| text.contains('/') || is_source(text);
-    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let some_file = |text: &str| some(end_of(text));
-    // The `::` of Rust's and C++'s paths separates no file from a name.
-    let is_between =
-        |at: &usize| !pattern[..*at].ends_with(':') && !pattern[*at + 1..].starts_with(':');
-    let mut colons = pattern.match_indices(':').map(|(at, _)| at);
-    let between = colons.rfind(is_between);
-    match between.map(|at| (&pattern[..at], &pattern[at + 1..])) {
-        Some((file, name)) => LinesOf {
-            file: some_file(file),
-            name: some(name),
-        },
-        None if is_file(pattern) => LinesOf {
-            file: some_file(pattern),
-            name: None,
-        },
-        None => LinesOf {
-            file: None,
-            name: some(pattern),
-        },
     }
 }

@@ -54,6 +54,15 @@ impl ThreadList {
         }
     }
 
+    /// The place of a thread's `pthread_self` in its state.
+    pub fn pointer_at(&self, state: u64) -> u64 {
+        match self.thread {
+            Thread::Pointer(offset) => at(state, offset),
+            // `native_thread_id` stands right behind `thread_id`.
+            Thread::Number(offset) => at(state, offset).wrapping_sub(8),
+        }
+    }
+
     /// Calls `visit` with every thread state and its thread. The lists may change meanwhile: then
     /// some are missed, or met twice.
     pub fn each(&self, memory: &mut impl Memory, runtime: u64, mut visit: impl FnMut(u64, Owner)) {

@@ -31,6 +31,9 @@ const AGENT: u64 = DIRECTORY + PATH;
 /// The longest path that the kernel takes.
 const PATH: u64 = 4096;
 
+/// The exported function of the agent that begins to record allocations.
+const FOLLOW_MEMORY_SYMBOL: &str = "profundo_follow_memory_1";
+
 /// No answer: the function was not called.
 const UNANSWERED: i32 = i32::MIN;
 
@@ -107,6 +110,15 @@ impl<'a> Entry<'a> {
             thread.call(function, [0; 3])?;
             Ok(Vec::new())
         })?;
+        Ok(())
+    }
+
+    /// Has the agent begin to record allocations. The recorder has answered it before.
+    pub fn follow_memory(&mut self) -> Result<(), Refused> {
+        let pid = self.pid;
+        let function = library::function_in(pid, self.library, FOLLOW_MEMORY_SYMBOL);
+        let function = function.ok_or_else(|| library::no_function(FOLLOW_MEMORY_SYMBOL))?;
+        self.in_room(|_, thread, room| call(pid, thread, function, [room + ANSWER, 0, 0], room))?;
         Ok(())
     }
 

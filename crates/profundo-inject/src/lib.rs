@@ -16,6 +16,7 @@ mod held_signals;
 mod library;
 mod masks;
 mod native;
+mod parts;
 mod program;
 mod ptrace;
 mod refused;
@@ -42,6 +43,7 @@ use profundo_wire::graph::{End, Item};
 
 pub use entry::Entry;
 pub use native::{Native, NativeThread};
+pub use profundo_probe::shared::part;
 pub use refused::Refused;
 pub use refused::why_of;
 

@@ -12,6 +12,9 @@ use super::refused::Refused;
 use super::safe_point::Places;
 use super::steps::{failed, write_memory};
 
+/// Bytes that distinguish builds: the build id, the program headers, and a table of symbols.
+const COMPARED: usize = 4096;
+
 /// Loads the library into the program, unless these very bytes are loaded already. `texts` is the
 /// address of room for a path in the program.
 pub(super) fn load(
@@ -32,7 +35,7 @@ pub(super) fn load(
     let written = std::fs::write(format!("/proc/{pid}/fd/{file}"), library);
     let opened = match &written {
         Ok(()) => {
-            put(&format!("/proc/self/fd/{file}"))?;
+            put(&path_of(file, library))?;
             let how = (libc::RTLD_NOW | libc::RTLD_LOCAL) as u64;
             thread.call(loader.open, [texts, how, 0])
         }
@@ -46,6 +49,19 @@ pub(super) fn load(
     }
     let text = thread.ask(loader.error, [0; 3])?;
     Err(Refused::NotLoaded(text_at(pid, text)))
+}
+
+/// A path of the file. The loader takes a library of the same path for the same library, so those of
+/// other builds have other paths: 16 of their bits are single dots between the last slashes.
+fn path_of(file: i64, library: &[u8]) -> String {
+    const MIX: u32 = 0x0100_0193;
+    let mixed = |sum: u32, byte: &u8| (sum ^ u32::from(*byte)).wrapping_mul(MIX);
+    let sum = library.iter().take(COMPARED).fold(0x811c_9dc5, mixed);
+    let parts = (0..16).map(|bit| match sum >> bit & 1 {
+        0 => "/",
+        _ => "./",
+    });
+    format!("/proc/self/fd/{}{file}", parts.collect::<String>())
 }
 
 /// The refusal where a library that was loaded lacks one of our functions.
@@ -95,8 +111,6 @@ fn files_left(pid: u32) -> Vec<u64> {
 
 /// The address of the library.
 fn begin(pid: u32, library: &[u8]) -> Option<u64> {
-    /// Bytes that distinguish builds: the build id, the program headers, and a table of symbols.
-    const COMPARED: usize = 4096;
     let first = library.get(..COMPARED)?;
     let name = format!("/memfd:{FILE_NAME}");
     let maps = proc::read(pid, "maps");

@@ -29,7 +29,7 @@ pub use options::{Calls, EngineChoice, Lines, LinesOf, Memory, Options};
 pub use recorder::{ChildLimit, Recorder, SoFar};
 
 /// The symbols that an agent exports only to record allocations, or calls.
-pub use profundo_probe::shared::{CALL_SYMBOLS, MEMORY_SYMBOLS};
+pub use profundo_probe::shared::{CALL_SYMBOLS, LATE_SYMBOLS, MEMORY_SYMBOLS};
 
 /// The nanoseconds between two ticks of the wall clock.
 pub const WALL_TICK: u64 = parts::TICK;

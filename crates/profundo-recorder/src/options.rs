@@ -121,6 +121,8 @@ pub struct Options {
     pub syscalls: bool,
     /// Whether interpreters record their garbage collections.
     pub collections: bool,
+    /// Whether interpreters have a builtin `profile`, a decorator that does nothing.
+    pub builtin: bool,
     /// The calls that interpreters count.
     pub calls: Option<Calls>,
     /// Whether memory is recorded, and which allocations.
@@ -149,6 +151,7 @@ impl Default for Options {
             traffic: true,
             syscalls: false,
             collections: false,
+            builtin: false,
             calls: None,
             memory: None,
             paused: false,

@@ -75,8 +75,8 @@ pub use span::{
     span_path_words, span_sum_words,
 };
 pub use span_label::{
-    CleanText, LENGTH_BUCKETS, OTHER_PATH, OTHER_SPANS, OTHER_VALUE, length_bucket, middle_of_bucket,
-    span_limit,
+    CleanText, LENGTH_BUCKETS, OTHER_PATH, OTHER_SPANS, OTHER_VALUE, length_bucket,
+    middle_of_bucket, span_limit,
 };
 pub use syscalls::{Syscalls, SyscallsHead};
 pub use traffic::{TRAFFIC_WORDS, Traffic};

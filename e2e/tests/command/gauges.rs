@@ -248,7 +248,7 @@ fn memory_of_a_running_process_is_recorded() {
     let file = scratch().join(format!("grows-{}.profundo", number()));
     let mut command = Command::new(profundo());
     let command = command
-        .args(["attach", "-d", "1.5", "--memory", "-o"])
+        .args(["attach", "-d", "1.5", "--memory=outside", "-o"])
         .arg(&file)
         .arg(target.0.id().to_string());
     let output = command.output().unwrap();

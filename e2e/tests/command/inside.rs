@@ -200,7 +200,7 @@ impl Traces {
 }
 
 /// The resident memory in KB, and the number of mappings.
-fn size(pid: &str) -> (u64, usize) {
+pub fn size(pid: &str) -> (u64, usize) {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status
         .lines()

@@ -28,6 +28,8 @@ mod generated;
 mod heap;
 mod heap_stacks;
 mod inside;
+mod inside_memory;
+mod inside_trace;
 mod interactive;
 mod io;
 mod leaks;

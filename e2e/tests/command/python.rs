@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use profundo_model::Sample;
-use profundo_testing::{Python, pythons, skip, tool};
+use profundo_testing::{Python, profundo, pythons, skip, tool};
 
 use crate::program::{Outcome, Program};
 use crate::recording::Recording;
@@ -60,6 +60,31 @@ fn shares_by_qualified_names_on_every_version() {
             .collect();
         let wanted = format!("CPython {}.{}", version.version.0, version.version.1);
         assert!(runtimes[0].starts_with(&wanted), "{runtimes:?}");
+    }
+}
+
+#[test]
+fn the_builtin_of_kernprof_is_there_where_the_source_mentions_it() {
+    for version in pythons_for("decorated/app.py") {
+        run_both_ways(&python(version, "decorated/app.py", &[]));
+        let told = |verb: &str, script: &str| {
+            let output = Command::new(profundo())
+                .args([verb, "--no-config", "-o"])
+                .arg(scratch().join("decorated.profundo"))
+                .arg("--")
+                .args([version.path.as_path(), &source(script)])
+                .arg("told")
+                .env("PYTHONDONTWRITEBYTECODE", "1")
+                .output()
+                .unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        for verb in ["record", "trace"] {
+            let said = told(verb, "decorated/app.py");
+            assert!(said.starts_with("499501\nTrue 4 True\n"), "{verb}: {said}");
+        }
+        // The name is in no other program.
+        assert!(told("record", "undecorated/app.py").starts_with("[]\n"));
     }
 }
 

@@ -28,13 +28,9 @@ fn around<'a>(profile: &'a Profile, span: SpanId) -> Vec<(&'a str, Vec<&'a str>)
 }
 
 /// The milliseconds of the samples whose spans are as wanted.
-fn milliseconds(
-    recording: &Recording,
-    is_wanted: impl Fn(&[(&str, Vec<&str>)]) -> bool,
-) -> f64 {
-    let seconds = recording.seconds_where(|sample: &Sample| {
-        is_wanted(&around(&recording.profile, sample.span))
-    });
+fn milliseconds(recording: &Recording, is_wanted: impl Fn(&[(&str, Vec<&str>)]) -> bool) -> f64 {
+    let seconds = recording
+        .seconds_where(|sample: &Sample| is_wanted(&around(&recording.profile, sample.span)));
     seconds * 1000.0
 }
 
@@ -75,7 +71,11 @@ fn each_span_has_its_own_time() {
 fn check(recording: &Recording) {
     let profile = &recording.profile;
     // 17, 17 and 16 requests with three rounds of their own and 1 ms of query and two parts.
-    for (kind, requests, own) in [("cart", 17.0, 4.0), ("home", 17.0, 2.0), ("search", 16.0, 8.0)] {
+    for (kind, requests, own) in [
+        ("cart", 17.0, 4.0),
+        ("home", 17.0, 2.0),
+        ("search", 16.0, 8.0),
+    ] {
         let of_kind = |spans: &[(&str, Vec<&str>)]| spans.iter().any(|span| span.1 == [kind]);
         let found = milliseconds(recording, of_kind);
         assert_near(kind, found, requests * 3.0 * (own + 3.0));
@@ -86,6 +86,9 @@ fn check(recording: &Recording) {
         ("decorated", 60.0),
         ("coroutine", 60.0),
         ("generator", 50.0),
+        ("numbers", 40.0),
+        ("caller", 90.0),
+        ("inside", 20.0),
         ("thread", 180.0),
         ("spawning", 0.0),
         ("first", 120.0),
@@ -104,6 +107,9 @@ fn check(recording: &Recording) {
         ("decorated", 3),
         ("coroutine", 1),
         ("generator", 1),
+        ("numbers", 1),
+        ("caller", 1),
+        ("inside", 5),
         ("thread", 3),
         ("spawning", 1),
         ("first", 1),
@@ -129,5 +135,10 @@ fn check(recording: &Recording) {
     assert_eq!(marks, ["ready", "served 50"]);
     assert_eq!(profile.spans.loss, profundo_model::SpanLoss::default());
     // A control character is none in a name.
-    assert!(milliseconds(recording, |spans| spans.iter().any(|span| span.1 == ["yes "])) > 0.0);
+    assert!(
+        milliseconds(recording, |spans| spans
+            .iter()
+            .any(|span| span.1 == ["yes "]))
+            > 0.0
+    );
 }

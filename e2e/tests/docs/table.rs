@@ -120,8 +120,43 @@ pub const STAND_INS: &[StandIn] = &[
         LONG,
     ),
     other(
+        "profundo attach PID --memory -d 60",
+        "profundo attach PID --memory -d 1",
+        LONG,
+    ),
+    other(
+        "profundo attach PID --memory=exact -d 10",
+        "profundo attach PID --memory=exact -d 1",
+        LONG,
+    ),
+    other(
+        "profundo attach PID --memory=outside -d 60",
+        "profundo attach PID --memory=outside -d 1",
+        LONG,
+    ),
+    other(
         "profundo attach PID -r 100 -d 5",
         "profundo attach PID -r 200 -d 1",
+        LONG,
+    ),
+    other(
+        "profundo attach PID --trace -d 5",
+        "profundo attach PID --trace -d 1",
+        LONG,
+    ),
+    other(
+        "profundo attach PID --trace=lines -d 5",
+        "profundo attach PID --trace=lines -d 1",
+        LONG,
+    ),
+    other(
+        "profundo attach PID --trace=lines --lines=app.py:price -d 5",
+        "profundo attach PID --trace=lines --lines=app.py:price -d 1",
+        LONG,
+    ),
+    other(
+        "profundo attach PID --trace=exceptions -d 5",
+        "profundo attach PID --trace=exceptions -d 1",
         LONG,
     ),
     other(

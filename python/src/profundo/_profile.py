@@ -180,7 +180,15 @@ class Profile:
 
     @property
     def cpu_time(self) -> Optional[float]:
-        """The CPU time that the programs used, by the kernel's count, in seconds."""
+        """The CPU time that the programs used, by the kernel's count, in seconds.
+
+        Of a selection, it is the time that its samples stand for.
+        """
+        if any(name in _FILTERS for name in self._options):
+            selection = self._head()["selection"]
+            if self._recording("measures") == "cpu":
+                return float(selection["seconds"] or 0.0)
+            return float(selection["seconds"] or 0.0) * (1 - (selection.get("waiting_share") or 0))
         seconds: Optional[float] = self._recording("cpu_seconds")
         return seconds
 

@@ -115,6 +115,9 @@ def display(
         return
     what = "statprof" if format == DisplayFormat.BY_LINE else "functions"
     try:
-        fp.write(region.report(what, **options))
+        table = region.report(what, **options)
     except Error as error:
         fp.write(f"No samples recorded: {error}\n")
+        return
+    # Its last line says which part of a recording it is, which statprof has not.
+    fp.write("".join(line for line in table.splitlines(True) if not line.startswith("Only: ")))

@@ -178,9 +178,24 @@ pub unsafe fn thread(
     entered: Option<u64>,
     report: impl FnOnce(&[u8]),
 ) {
+    // SAFETY: the caller vouches.
+    unsafe { thread_of(calls, layout, (calls.thread)(), entered, report) };
+}
+
+/// As [`thread`], for the thread with this state.
+///
+/// # Safety
+/// The lock is held.
+#[cold]
+pub unsafe fn thread_of(
+    calls: &Calls,
+    layout: &Layout,
+    state: u64,
+    entered: Option<u64>,
+    report: impl FnOnce(&[u8]),
+) {
     let start = Start {
-        // SAFETY: the caller vouches.
-        state: unsafe { (calls.thread)() },
+        state,
         code_type: calls.code_type as u64,
         is_settled: true,
         ..Start::default()

@@ -95,20 +95,30 @@ pub fn were_taken(layout: &Layout) -> bool {
 /// The lock is held.
 #[cold]
 unsafe fn retire() {
-    let interpreter = INTERPRETER.swap(0, Ordering::Relaxed);
-    if interpreter == 0 {
-        return;
+    // SAFETY: the caller vouches.
+    unsafe {
+        if end() && is_on() {
+            profile::take_over();
+        }
     }
-    let Some(found) = found() else { return };
+}
+
+/// Leaves frames to the interpreter. `false`: they were not ours.
+///
+/// # Safety
+/// The lock is held.
+pub unsafe fn end() -> bool {
+    let interpreter = INTERPRETER.swap(0, Ordering::Relaxed);
+    let Some(found) = found().filter(|_| interpreter != 0) else {
+        return false;
+    };
     // SAFETY: the caller vouches. A function that another tool has set is left alone.
     unsafe {
         if (found.set_by)(interpreter) == evaluate as *const () as u64 {
             (found.set)(interpreter, found.evaluate);
         }
-        if is_on() {
-            profile::take_over();
-        }
     }
+    true
 }
 
 /// Called by the interpreter for each frame that it begins or resumes.

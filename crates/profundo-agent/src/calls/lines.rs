@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use profundo_cpython::lines::Ranges;
 use profundo_cpython::objects::{bytes, object};
-use profundo_probe::calls::{Described, LineTracing};
+use profundo_probe::calls::{Described, LineTracing, Pile, Run};
 
 use super::api::{Calls, Method, Object, attribute};
 use super::describe;
@@ -156,6 +156,13 @@ pub fn begin(state: &mut State, code: u64) {
         return;
     }
     if let Some(runs) = state.runs() {
+        state.tree.begin_lines(runs, code);
+    }
+}
+
+/// As [`begin`], for a thread with these open calls.
+pub fn begin_in(state: &mut State, runs: &mut Pile<Run>, code: u64) {
+    if !state.is_once {
         state.tree.begin_lines(runs, code);
     }
 }

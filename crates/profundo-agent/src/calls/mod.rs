@@ -13,6 +13,7 @@ mod cost;
 mod describe;
 mod exceptions;
 mod frames;
+mod late;
 mod lines;
 mod monitoring;
 pub mod native_calls;
@@ -26,6 +27,7 @@ use core::sync::atomic::Ordering;
 
 use profundo_probe::shared::{refusal, trace_flag};
 
+pub use late::{begin as begin_late, end as end_late};
 pub use profile::new_thread;
 
 use crate::home::Home;
@@ -37,6 +39,12 @@ pub fn wanted() -> u32 {
     session::control().map_or(0, |control| control.trace.load(Ordering::Relaxed))
 }
 
+/// The interpreter's state of the calling thread, which holds the lock; 0: it is unknown.
+pub fn current_state() -> u64 {
+    // SAFETY: a function of the interpreter's, which looks at a word.
+    api::find().map_or(0, |calls| unsafe { (calls.thread)() })
+}
+
 /// Called when the calling thread ends.
 pub fn end_thread() {
     native_calls::end_thread();
@@ -46,7 +54,7 @@ pub fn end_thread() {
 /// The process ends: calls that are still open have lasted until now.
 pub fn end() {
     native_calls::end();
-    state::end();
+    _ = state::end();
 }
 
 /// The process is about to restrict its system calls: we make none from here on. `has_clock`: the
@@ -73,7 +81,7 @@ pub fn enter_child(number: u32) {
 pub fn before_exec() {
     if is_counting_here() {
         native_calls::before_exec();
-        state::end();
+        _ = state::end();
     }
 }
 
@@ -96,7 +104,7 @@ pub fn begin() {
     let Some(home) = home::current() else {
         return;
     };
-    let begun = begin_with(home.ring_number().load(Ordering::Relaxed), wanted());
+    let begun = begin_with(home.ring_number().load(Ordering::Relaxed), wanted(), false);
     // Native functions that were built to report calls may have been refused before.
     report_refusal(home, begun.err().unwrap_or(0));
 }
@@ -116,7 +124,23 @@ fn has_room() -> Result<(), i32> {
     }
 }
 
-fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
+/// An error if another tool counts calls already, in any thread of a program that runs.
+///
+/// # Safety
+/// The lock is held.
+unsafe fn refuse_if_taken(api: &inject::Api, how: state::Wanted) -> Result<(), i32> {
+    // SAFETY: the caller vouches.
+    let is_taken = api
+        .layout
+        .profiler
+        .is_some_and(|fields| unsafe { profile::is_taken(api, fields, how) });
+    match is_taken {
+        true => Err(refusal::HAS_PROFILER),
+        false => Ok(()),
+    }
+}
+
+fn begin_with(number: u32, wanted: u32, is_late: bool) -> Result<(), i32> {
     let api = inject::api()?;
     let calls = api::find().ok_or(refusal::NO_INTERPRETER)?;
     if state::is_on() {
@@ -130,16 +154,20 @@ fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
         has_line_times: has(trace_flag::LINE_TIMES),
         is_once: has(trace_flag::LINES_ONCE),
         has_exceptions: has(trace_flag::EXCEPTIONS),
+        is_late,
     };
     if how.has_lines {
         select::begin();
     }
     has_room()?;
+    // SAFETY: the lock is held.
+    unsafe { refuse_if_taken(api, how) }?;
     state::begin(number, calls, &api.layout, how).ok_or(-libc::ENOMEM)?;
     // SAFETY: the lock is held; callbacks find everything set up from now on.
     unsafe {
-        let measure = match how.has_calls() {
-            true => cost::Measure::begin(calls),
+        let is_known = is_late && state::state().is_some_and(|state| cost::repeat(state));
+        let measure = match how.has_calls() && !is_known {
+            true => cost::Measure::begin(calls, is_late),
             false => None,
         };
         let begun = match api.layout.profiler {
@@ -147,12 +175,20 @@ fn begin_with(number: u32, wanted: u32) -> Result<(), i32> {
             None => monitoring::begin(calls, how),
         };
         if begun.is_err() {
-            state::stop();
+            // What is late is taken back by its caller.
+            if !is_late {
+                state::stop();
+            }
         } else if let Some(measure) = measure {
-            measure.end();
+            match api.layout.profiler {
+                Some(fields) => profile::with_current(fields, calls, || measure.end()),
+                None => measure.end(),
+            }
             state::forget();
         }
-        if begun.is_ok() {
+        if begun.is_ok() && is_late {
+            late::note_running(api, calls, how);
+        } else if begun.is_ok() {
             match api.layout.profiler {
                 Some(_) => profile::note_running(api, calls),
                 None => monitoring::note_running(calls, how),

@@ -17,7 +17,7 @@ use super::describe;
 use super::frames;
 use super::state::{State, Wanted, state};
 use super::tracing;
-use crate::inject::{Api, There, word};
+use crate::inject::{self, Api, There, word};
 use crate::symbols::{self, Scope};
 
 /// The events of a profile function.
@@ -51,10 +51,7 @@ pub unsafe fn begin(
     // SAFETY: the caller vouches.
     unsafe {
         let thread = (calls.thread)();
-        let how = match wanted.has_calls() {
-            true => How::Profiles,
-            false => How::Traces,
-        };
+        let how = How::of(wanted);
         if word(thread + how.functions_at(fields)) != 0 {
             return Err(refusal::HAS_PROFILER);
         }
@@ -64,13 +61,15 @@ pub unsafe fn begin(
         match how {
             How::Profiles => {}
             How::Traces => {
-                if wanted.has_lines {
+                set_trace().ok_or(refusal::NO_INTERPRETER)?;
+                if wanted.has_lines && !wanted.is_late {
                     super::lines::offer(calls, |_, _| {});
                 }
-                trace_here().ok_or(refusal::NO_INTERPRETER)?;
             }
         }
+        // The ends of frames that run already would not be seen.
         let has_frames = how == How::Profiles
+            && !wanted.is_late
             && !wanted.has_builtins
             && fields.has_frame_evaluation
             && frames::begin();
@@ -78,9 +77,93 @@ pub unsafe fn begin(
             IS_SET.store(true, Ordering::Release);
             set_for_all(api, fields, calls);
         }
-        watch_others(calls);
+        // What watches cannot be taken back.
+        if !wanted.is_late {
+            watch_others(calls);
+        }
     }
     Ok(())
+}
+
+/// True if another tool's function is set for a thread of a program that runs already.
+///
+/// # Safety
+/// As for [`begin`].
+pub unsafe fn is_taken(api: &Api, fields: &Profiler, wanted: Wanted) -> bool {
+    let functions = How::of(wanted).functions_at(fields);
+    let mut is_taken = false;
+    api.layout
+        .threads
+        .each(&mut There, api.runtime, |thread, _| {
+            // SAFETY: as in `set_for_all`.
+            is_taken |= wanted.is_late && unsafe { word(thread + functions) } != 0;
+        });
+    is_taken
+}
+
+/// Takes our function back from all threads.
+///
+/// # Safety
+/// The lock is held, and the interpreter is one with these fields.
+pub unsafe fn end(api: &Api, fields: &Profiler, calls: &Calls) {
+    // SAFETY: the caller vouches.
+    unsafe {
+        frames::end();
+        if !IS_SET.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let (how, mut has_others) = (How::now(), false);
+        let current = (calls.thread)();
+        api.layout
+            .threads
+            .each(&mut There, api.runtime, |thread, _| {
+                if !unset(fields, current, how, thread) {
+                    let pointer = word(api.layout.threads.pointer_at(thread));
+                    has_others |= state().is_some_and(|state| state.knows(pointer));
+                }
+            });
+        set_switch(fields, current);
+        if has_others {
+            note_other();
+        }
+    }
+}
+
+/// Takes our function back from a thread. `false`: it has another one.
+///
+/// # Safety
+/// The lock is held, by the thread with the state `current`.
+unsafe fn unset(fields: &Profiler, current: u64, how: How, thread: u64) -> bool {
+    let functions = thread + how.functions_at(fields);
+    // SAFETY: the caller vouches; it is a part of the state.
+    unsafe {
+        if word(functions) != how.function() {
+            return false;
+        }
+        put(functions, 0);
+        count_tracing(fields, current, how, Step::Fewer);
+        set_switch(fields, thread);
+    }
+    true
+}
+
+/// Calls `f` while our function is set for the calling thread as well, which may be one of ours.
+///
+/// # Safety
+/// As for [`end`].
+pub unsafe fn with_current(fields: &Profiler, calls: &Calls, f: impl FnOnce()) {
+    // SAFETY: the caller vouches.
+    unsafe {
+        let current = (calls.thread)();
+        let is_lent = inject::is_own_thread(current);
+        if is_lent {
+            set(fields, calls, current);
+        }
+        f();
+        if is_lent {
+            unset(fields, current, How::now(), current);
+        }
+    }
 }
 
 /// Sets our function for all threads of a running program.
@@ -88,7 +171,7 @@ pub unsafe fn begin(
 /// # Safety
 /// The lock is held, and calls are counted.
 pub unsafe fn take_over() {
-    let (Ok(api), Some(calls)) = (crate::inject::api(), super::api::find()) else {
+    let (Ok(api), Some(calls)) = (inject::api(), super::api::find()) else {
         return;
     };
     let Some(fields) = api.layout.profiler else {
@@ -131,6 +214,13 @@ enum How {
 static HOW: AtomicU32 = AtomicU32::new(How::Profiles as u32);
 
 impl How {
+    fn of(wanted: Wanted) -> Self {
+        match wanted.has_calls() {
+            true => Self::Profiles,
+            false => Self::Traces,
+        }
+    }
+
     fn now() -> Self {
         match HOW.load(Ordering::Relaxed) {
             0 => Self::Profiles,
@@ -187,18 +277,50 @@ unsafe fn watch_others(calls: &Calls) {
     }
 }
 
-/// Sets ours for the calling thread by the interpreter's own function, which may count the tracing
-/// threads.
+/// A change of the number of threads that trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    More,
+    Fewer,
+}
+
+/// Has an interpreter that counts the threads which trace count one more or one fewer: by its own
+/// function, which changes only the calling thread's. That one's, which may be another tool's, is
+/// put back.
 ///
 /// # Safety
-/// The lock is held.
-unsafe fn trace_here() -> Option<()> {
-    let set = set_trace()?;
-    IS_OURS.store(true, Ordering::Relaxed);
-    // SAFETY: the caller vouches; ours has no object.
-    unsafe { set(traced as *const () as u64, core::ptr::null_mut()) };
-    IS_OURS.store(false, Ordering::Relaxed);
-    Some(())
+/// The lock is held, and the calling thread has the state `current`.
+unsafe fn count_tracing(fields: &Profiler, current: u64, how: How, step: Step) {
+    let Some(set) = set_trace().filter(|_| fields.counts_tracing_threads && how == How::Traces)
+    else {
+        return;
+    };
+    let (ours, nothing) = (how.function(), 0);
+    let (before, after) = match step {
+        Step::More => (nothing, ours),
+        Step::Fewer => (ours, nothing),
+    };
+    let here = current + how.functions_at(fields);
+    // SAFETY: the caller vouches; these are parts of the state. Ours has no object.
+    unsafe {
+        let kept = [word(here), word(here + Profiler::TO_OBJECT)];
+        put(here, before);
+        put(here + Profiler::TO_OBJECT, 0);
+        IS_OURS.store(true, Ordering::Relaxed);
+        set(after, core::ptr::null_mut());
+        IS_OURS.store(false, Ordering::Relaxed);
+        put(here, kept[0]);
+        put(here + Profiler::TO_OBJECT, kept[1]);
+    }
+}
+
+/// Writes a word of a thread's state.
+///
+/// # Safety
+/// It is one, and the lock is held.
+unsafe fn put(at: u64, value: u64) {
+    // SAFETY: the caller vouches.
+    unsafe { (at as *mut u64).write(value) };
 }
 
 type SetTrace = unsafe extern "C" fn(u64, Object);
@@ -219,7 +341,7 @@ pub fn new_thread() {
     if !IS_SET.load(Ordering::Acquire) || !super::state::is_on() {
         return;
     }
-    let Ok(api) = crate::inject::api() else {
+    let Ok(api) = inject::api() else {
         return;
     };
     let Some(fields) = api.layout.profiler else {
@@ -242,8 +364,10 @@ pub fn new_thread() {
 unsafe fn set_for_all(api: &Api, fields: &Profiler, calls: &Calls) {
     let runtime = RUNTIME.load(Ordering::Relaxed);
     api.layout.threads.each(&mut There, runtime, |thread, _| {
-        // SAFETY: the lock is held: it is a thread's state, which no other thread changes.
-        unsafe { set(fields, calls, thread) };
+        if !inject::is_own_thread(thread) {
+            // SAFETY: the lock is held: it is a thread's state, which no other thread changes.
+            unsafe { set(fields, calls, thread) };
+        }
     });
 }
 
@@ -258,30 +382,35 @@ unsafe fn set(fields: &Profiler, calls: &Calls, thread: u64) {
         if word(functions) != 0 {
             return;
         }
-        let put = |at: u64, value: u64| (at as *mut u64).write(value);
         put(functions, how.function());
         let current = (calls.thread)();
-        if fields.counts_tracing_threads && how == How::Traces && current != thread {
-            // The interpreter counts tracing threads, and subtracts one when this thread stops
-            // tracing: so the count is raised here. The calling thread's function, which may be
-            // another tool's, is put back.
-            let here = current + how.functions_at(fields);
-            let before = [word(here), word(here + Profiler::TO_OBJECT)];
-            put(here, 0);
-            put(here + Profiler::TO_OBJECT, 0);
-            let _ = trace_here();
-            put(here, before[0]);
-            put(here + Profiler::TO_OBJECT, before[1]);
-        }
-        let at = |offset: u16| thread + u64::from(offset);
-        let is_tracing = (at(fields.tracing) as *const i32).read() != 0;
-        if is_tracing {
+        count_tracing(fields, current, how, Step::More);
+        set_switch(fields, thread);
+        set_switch(fields, current);
+    }
+}
+
+/// Has the evaluation loop call a thread's functions, if it has any.
+///
+/// # Safety
+/// The lock is held, and `thread` is a thread's state, which has these fields.
+unsafe fn set_switch(fields: &Profiler, thread: u64) {
+    let at = |offset: u16| thread + u64::from(offset);
+    let of = |how: How| thread + how.functions_at(fields);
+    // SAFETY: the caller vouches; these are parts of the state.
+    unsafe {
+        // A thread that runs such a function sets the switch itself, when it returns.
+        if (at(fields.tracing) as *const i32).read() != 0 {
             return;
         }
+        let is_on = word(of(How::Profiles)) != 0 || word(of(How::Traces)) != 0;
         match fields.switch {
-            Switch::State(place) => (at(place) as *mut i32).write(1),
-            Switch::Record(place) => (word(at(place)) as *mut i32).write(1),
-            Switch::RecordMask(place) => (word(at(place)) as *mut u8).write(u8::MAX),
+            Switch::State(place) => (at(place) as *mut i32).write(i32::from(is_on)),
+            Switch::Record(place) => (word(at(place)) as *mut i32).write(i32::from(is_on)),
+            Switch::RecordMask(place) => {
+                let mask = if is_on { u8::MAX } else { 0 };
+                (word(at(place)) as *mut u8).write(mask);
+            }
         }
     }
 }

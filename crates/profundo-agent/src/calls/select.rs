@@ -9,6 +9,7 @@
 //! library's; and behind a tab one for paths that begin in the project's folder. The last rule that
 //! fits decides.
 
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use profundo_probe::shared::{LINES_LIST, file};
@@ -32,9 +33,14 @@ pub fn begin() {
     let Some(path) = session::file_called(&mut room, file::LINES) else {
         return;
     };
-    if let Some((list, _)) = files::map_growing(path, LINES_LIST, LINES_LIST, None) {
+    // The list of an earlier session makes room.
+    let place = NonNull::new(LIST.load(Ordering::Relaxed)).map(|place| (place, LINES_LIST));
+    if let Some((list, _)) = files::map_growing(path, LINES_LIST, LINES_LIST, place) {
         LIST.store(list.as_ptr(), Ordering::Relaxed);
         LENGTH.store(LINES_LIST, Ordering::Release);
+    } else if let Some((place, bytes)) = place {
+        // SAFETY: the lock is held, so the list has no readers.
+        unsafe { files::map_zeroed_over(place, bytes) };
     }
 }
 

@@ -8,12 +8,12 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use profundo_cpython::Layout;
 use profundo_probe::calls::{Described, Memory, Pile, Run, Stack, Tree};
-use profundo_probe::shared::{CALLS_FILE, CallsFile, CallsHeader, call_clock};
+use profundo_probe::shared::{CALLS_FILE, CallsFile, CallsHeader, call_clock, function_kind};
 use profundo_probe::{clock, regs, sys};
 
 use super::api::{Calls, Object};
 use super::tracing::Frames;
-use super::{describe, frames};
+use super::{describe, frames, late};
 use crate::{files, left, process, session};
 
 /// A mapping of ours, and the file of this process.
@@ -49,6 +49,9 @@ impl Memory for Mapped {
             .is_some_and(|path| files::allocate(path, from, bytes))
     }
 }
+
+/// After so many events it is looked whether there is still a command.
+const OFTEN: u32 = 1 << 20;
 
 /// The most threads at one time; further ones are not counted.
 const THREADS: usize = 4096;
@@ -97,6 +100,10 @@ pub struct State {
     last_entry: *mut Entry,
     /// A frame that we are about to evaluate; 0: none.
     entered: u64,
+    /// The number of times that a thread's entry was looked for.
+    looks: u32,
+    /// True if counting began while the program ran.
+    is_late: bool,
 }
 
 struct Place(UnsafeCell<MaybeUninit<State>>);
@@ -108,6 +115,9 @@ static PLACE: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
 static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
 /// Set once nothing is to be counted any more.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
+/// The table of threads, which stays for all sessions: threads that end look there without the
+/// lock.
+static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
 
 /// The state, if calls are counted.
 ///
@@ -142,6 +152,8 @@ pub struct Wanted {
     pub is_once: bool,
     /// True if exceptions are counted, and no calls.
     pub has_exceptions: bool,
+    /// True if the program runs already.
+    pub is_late: bool,
 }
 
 impl Wanted {
@@ -170,7 +182,8 @@ pub fn begin(number: u32, calls: &'static Calls, layout: &Layout, wanted: Wanted
     header.clock.store(clock, Ordering::Relaxed);
     let has_times = u32::from(wanted.has_line_times);
     header.has_line_times.store(has_times, Ordering::Relaxed);
-    let entries = files::map_zeroed(THREADS * size_of::<Entry>())?.cast();
+    let entries = entries()?;
+    IS_OVER.store(false, Ordering::Relaxed);
     // SAFETY: it is not published yet.
     unsafe {
         let place = PLACE.0.get().cast::<State>();
@@ -185,16 +198,27 @@ pub fn begin(number: u32, calls: &'static Calls, layout: &Layout, wanted: Wanted
             is_once: wanted.is_once,
             group: (0, 0),
             uses_cpu: wanted.uses_cpu,
-            has_begun: false,
+            has_begun: wanted.is_late,
             entries,
             last: AtomicU64::new(0),
             last_entry: null_mut(),
             entered: 0,
+            looks: 1,
+            is_late: wanted.is_late,
         });
         // Release: a thread that sees the state sees all of it.
         STATE.store(place, Ordering::Release);
     }
     Some(())
+}
+
+fn entries() -> Option<NonNull<Entry>> {
+    if let Some(known) = NonNull::new(ENTRIES.load(Ordering::Relaxed)) {
+        return Some(known);
+    }
+    let made = files::map_zeroed(THREADS * size_of::<Entry>())?.cast();
+    ENTRIES.store(made.as_ptr(), Ordering::Relaxed);
+    Some(made)
 }
 
 /// The time: the thread's CPU time, or wall-clock time.
@@ -306,7 +330,8 @@ impl State {
     #[inline]
     fn current_entry(&mut self) -> Option<*mut Entry> {
         let thread = regs::thread_pointer();
-        if thread != self.last.load(Ordering::Relaxed) {
+        self.looks = self.looks.wrapping_add(1);
+        if thread != self.last.load(Ordering::Relaxed) || self.looks % OFTEN == 0 {
             self.find_current_entry(thread);
         }
         (!self.last_entry.is_null()).then_some(self.last_entry)
@@ -316,6 +341,9 @@ impl State {
     fn find_current_entry(&mut self, thread: u64) {
         self.last.store(thread, Ordering::Relaxed);
         self.last_entry = null_mut();
+        if self.looks % OFTEN == 0 && self.is_late {
+            late::end_if_forgotten();
+        }
         let Some(entry) = self.entry(thread, true) else {
             return;
         };
@@ -335,6 +363,63 @@ impl State {
             unsafe { describe::thread(self.calls, &self.layout, entered, set_name) };
         }
         self.last_entry = core::ptr::from_ref(entry).cast_mut();
+    }
+
+    /// The stack and the lines of a thread that runs already, of which nothing is known yet.
+    /// `None`: it is known, or there is no room.
+    ///
+    /// # Safety
+    /// The lock is held, and `state` is the interpreter's state of that thread.
+    pub unsafe fn begin_running<'a>(
+        &mut self,
+        thread: u64,
+        tid: u32,
+        state: u64,
+    ) -> Option<(&'a mut Stack, &'a mut Pile<Run>)> {
+        let entry = self.entry(thread, true)?;
+        // SAFETY: as in `stack`.
+        let (stack, runs) = unsafe { (&mut *entry.stack.get(), &mut *entry.runs.get()) };
+        if entry.is_there.swap(1, Ordering::Acquire) != 0 {
+            return (stack.open.is_empty() && runs.is_empty()).then_some((stack, runs));
+        }
+        stack.empty();
+        runs.empty();
+        // SAFETY: as above.
+        unsafe { (*entry.exceptions.get()).empty() };
+        entry.part.set((0, 0));
+        self.tree.begin_thread(stack, tid);
+        let set_name = |name: &[u8]| self.tree.name_thread(stack, name);
+        // SAFETY: the caller vouches.
+        unsafe { describe::thread_of(self.calls, &self.layout, state, None, set_name) };
+        Some((stack, runs))
+    }
+
+    /// True if calls of a thread were counted.
+    pub fn knows(&self, thread: u64) -> bool {
+        let entry = self.entry(thread, false);
+        entry.is_some_and(|entry| entry.is_there.load(Ordering::Relaxed) != 0)
+    }
+
+    /// Discards what was counted so far, and all that is known of threads. `false`: there is no
+    /// memory.
+    pub fn restart(&mut self) -> bool {
+        self.drop_threads();
+        self.tree.forget()
+    }
+
+    /// No thread is known any more.
+    fn drop_threads(&mut self) {
+        for at in 0..THREADS {
+            // SAFETY: so many were mapped; the lock is held.
+            unsafe {
+                let entry = &*self.entries.add(at).as_ptr();
+                entry.is_there.store(0, Ordering::Relaxed);
+                // Their lines may be those of another tree.
+                (*entry.runs.get()).empty();
+            }
+        }
+        self.last.store(0, Ordering::Relaxed);
+        self.last_entry = null_mut();
     }
 
     /// The entry of a thread.
@@ -435,7 +520,12 @@ impl State {
 pub fn forget() {
     // SAFETY: the caller has the lock.
     if let Some(state) = unsafe { state() } {
-        state.forget();
+        // Threads of a running program are noted again.
+        if !state.is_late {
+            state.forget();
+        } else if !state.restart() {
+            stop();
+        }
     }
 }
 
@@ -457,13 +547,14 @@ pub fn end_thread() {
     }
 }
 
-/// The process ends, or becomes another program: open calls have lasted until now.
-pub fn end() {
+/// The process ends, or becomes another program: open calls have lasted until now. True if they were
+/// open.
+pub fn end() -> bool {
     let state = STATE.load(Ordering::Acquire);
     // Another thread may be here as well, or in the middle of a call: then the time of that call is
     // a little off.
     if state.is_null() || IS_OVER.swap(true, Ordering::Relaxed) {
-        return;
+        return false;
     }
     // SAFETY: it stays where it is; all that is written are numbers.
     unsafe {
@@ -483,6 +574,56 @@ pub fn end() {
             .is_closed
             .store(1, Ordering::Release);
     }
+    true
+}
+
+/// Lets go of the state: nothing is counted any more, and its memory is given back. `then` is
+/// called last, with each code object that was kept. `was_open`: this thread has closed the counts,
+/// so that no other one reads them.
+///
+/// # Safety
+/// The lock is held, and the interpreter reports nothing any more.
+pub unsafe fn give_back(was_open: bool) {
+    // SAFETY: the caller vouches.
+    let Some(state) = (unsafe { state() }) else {
+        return;
+    };
+    state.drop_threads();
+    stop();
+    // Another thread ends the process, or makes it another program.
+    if !was_open {
+        return;
+    }
+    let calls = state.calls;
+    let file = NonNull::from(state.tree.file());
+    let functions = state.tree.file().header.functions.load(Ordering::Relaxed) as usize;
+    let bytes = (functions * size_of::<u64>()).max(1);
+    let room = files::map_zeroed(bytes);
+    let kept: &mut [u64] = match room {
+        // SAFETY: it was mapped for so many, and is ours.
+        Some(room) => unsafe { core::slice::from_raw_parts_mut(room.cast().as_ptr(), functions) },
+        // They stay.
+        None => &mut [],
+    };
+    let mut places = kept.iter_mut();
+    let tree = &state.tree;
+    tree.each_key(function_kind::PYTHON, |key| {
+        if let Some(place) = places.next() {
+            *place = key;
+        }
+    });
+    // SAFETY: nothing uses the tree any more. Each of these code objects was kept once; the
+    // destructors of what refers to them weakly may run any code.
+    unsafe {
+        state.tree.give_back();
+        files::unmap(file.cast(), CallsFile::BYTES);
+        for &code in kept.iter().filter(|&&code| code != 0) {
+            (calls.release)(code as Object);
+        }
+        if let Some(room) = room {
+            files::unmap(room, bytes);
+        }
+    }
 }
 
 /// Undoes [`end`], after a failed `exec`.
@@ -498,7 +639,7 @@ pub fn go_on() {
 
 /// The process is about to restrict its system calls: we make none from here on.
 pub fn leave() {
-    end();
+    _ = end();
     stop();
 }
 

@@ -10,7 +10,7 @@ use core::mem::{MaybeUninit, transmute};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::{api, collections};
+use super::{api, builtin, collections};
 use crate::symbols::{self, Scope};
 use crate::{calls, session};
 
@@ -50,7 +50,8 @@ type Exchange = unsafe extern "C" fn(c_int, *mut Allocator);
 /// begun.
 pub fn watch() {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
-    if !(wants_collections() || calls::wanted() != 0) || IS_DONE.swap(true, Ordering::Relaxed) {
+    let is_wanted = wants_collections() || wants_builtin() || calls::wanted() != 0;
+    if !is_wanted || IS_DONE.swap(true, Ordering::Relaxed) {
         return;
     }
     const NAMES: [&CStr; 3] = [
@@ -82,6 +83,10 @@ pub fn watch() {
         };
         transmute::<usize, Exchange>(set)(OBJECTS, &mut ours);
     }
+}
+
+fn wants_builtin() -> bool {
+    session::control().is_some_and(|control| control.builtin.load(Ordering::Relaxed) != 0)
 }
 
 fn wants_collections() -> bool {
@@ -148,6 +153,10 @@ unsafe extern "C" fn inside(_: *mut c_void) -> c_int {
     }
     if calls::wanted() != 0 {
         calls::begin();
+    }
+    // After a decorator that does more.
+    if wants_builtin() {
+        builtin::offer();
     }
     0
 }

@@ -8,22 +8,24 @@
 
 mod api;
 mod asked;
+mod builtin;
 mod collections;
 pub mod early;
 mod memory;
 mod objects;
+mod parts;
 mod table;
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use profundo_probe::shared::{Request, refusal, request_state, way, wish};
 use profundo_probe::sys;
 
 use crate::next_symbols::{self, ThreadFunction};
-use crate::process;
 use crate::symbols::{self, Scope};
+use crate::{calls, process};
 pub use api::{Api, find as api};
 pub use memory::{There, word};
 pub use table::Kept;
@@ -136,6 +138,14 @@ fn begin_thread() -> c_int {
     refused
 }
 
+/// The interpreter's state of a thread of ours that holds the lock; 0: there is none.
+static OWN_THREAD: AtomicU64 = AtomicU64::new(0);
+
+/// True if it is the interpreter's state of a thread of ours. The lock is held.
+pub fn is_own_thread(state: u64) -> bool {
+    OWN_THREAD.load(Ordering::Relaxed) == state
+}
+
 type Body = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
 type Create = unsafe extern "C-unwind" fn(
@@ -165,7 +175,9 @@ unsafe extern "C-unwind" fn thread_body(_: *mut c_void) -> *mut c_void {
         // SAFETY: the interpreter runs; what is ensured is released.
         unsafe {
             let held = (api.gil_ensure)();
+            OWN_THREAD.store(calls::current_state(), Ordering::Relaxed);
             asked::each(answer);
+            OWN_THREAD.store(0, Ordering::Relaxed);
             (api.gil_release)(held);
         }
     }
@@ -203,6 +215,8 @@ fn answer(request: &Request) {
                 let place = request.outlet.address.load(Ordering::Relaxed);
                 collections::end(place as *mut _)
             }
+            (Ok(_), wish::BEGIN) => parts::begin(request.flags.load(Ordering::Relaxed)),
+            (Ok(_), wish::END) => parts::end(request.flags.load(Ordering::Relaxed)),
             (Ok(_), _) => -libc::ENOSYS,
         };
         IS_BUSY.store(false, Ordering::Release);

@@ -8,6 +8,7 @@
 pub mod ends;
 pub mod exec;
 pub mod files;
+mod loading;
 pub mod masks;
 pub mod memory;
 mod native_calls;

@@ -9,7 +9,7 @@
 
 mod masks;
 pub mod running;
-mod slots;
+pub mod slots;
 mod within;
 
 use core::ffi::{CStr, c_char, c_int};
@@ -21,8 +21,8 @@ use profundo_probe::{hidden, sys, urgent};
 use crate::home::{self, Home, home};
 use crate::signals::{claims, sent};
 use crate::{
-    command, deferred, ends, files, fork, hello, leave, left, lifecycle, next_symbols, process,
-    session, start, symbols, threads,
+    command, deferred, ends, files, fork, hello, leave, left, lifecycle, memory, next_symbols,
+    process, session, start, symbols, threads,
 };
 
 /// Only one thread at a time comes in or leaves.
@@ -50,6 +50,33 @@ pub unsafe extern "C" fn profundo_enter_1(
     let result = alone(|| match enter(directory, agent, &answer.masks) {
         Ok(()) => 0,
         Err(error) => -error,
+    });
+    answer.result.store(result, Ordering::Release);
+}
+
+/// Begins to record allocations. The command has answered before: without that no stack can be
+/// walked. The result is written to `answer`.
+///
+/// # Safety
+/// `answer` is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn profundo_follow_memory_1(answer: *const Answer) {
+    // SAFETY: the caller vouches.
+    let answer = unsafe { &*answer };
+    let result = alone(|| {
+        let home = home().filter(|home| home.records());
+        let (Some(home), Some(control)) = (home, session::control()) else {
+            return -libc::ENOENT;
+        };
+        memory::begin(control, home);
+        if memory::is_on() {
+            memory::note_hidden_allocator(home);
+            memory::watch_python();
+            slots::take(true);
+            let elsewhere = &home.ring().header.memory.slots_elsewhere;
+            elsewhere.store(slots::elsewhere(), Ordering::Relaxed);
+        }
+        0
     });
     answer.result.store(result, Ordering::Release);
 }
@@ -143,7 +170,7 @@ fn enter(directory: &[u8], agent: &[u8], masks: &MaskChanges) -> Result<(), c_in
     left::clear();
     sent::begin_anew();
     // Before our handlers: from here on the program's calls about them are ours to answer.
-    slots::take();
+    slots::take(false);
     masks::note_used();
     lifecycle::begin(control, home, false);
     deferred::await_answer_later();
@@ -197,6 +224,7 @@ fn leave_now() {
     await_handlers(home);
     // SAFETY: there is no probe any more, and no handler is at work.
     unsafe {
+        memory::forget();
         home.forget();
         session::forget_tables();
         session::forget_control();

@@ -12,13 +12,15 @@
 
 use core::ffi::CStr;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use profundo_probe::shared::MEMORY_SYMBOLS;
 use profundo_probe::sys;
 
-use crate::files;
+use crate::interpose::memory::{self, copies};
 use crate::lock::Lock;
-use crate::symbols::{self, Found, Object, Scope, Slot};
+use crate::symbols::{self, Found, Object, Scope};
+use crate::{files, next_symbols};
 
 /// The most functions that we interpose.
 const FUNCTIONS: usize = 256;
@@ -29,33 +31,57 @@ struct Function {
     name: &'static CStr,
     ours: usize,
     next: usize,
+    /// True if it is the allocator's, or copies.
+    is_of_memory: bool,
 }
 
 /// Our functions.
 struct Functions {
     all: [Function; FUNCTIONS],
     count: usize,
+    /// A bit for each beginning of a name: most slots are of other names.
+    beginnings: [u64; BEGINNINGS / 64],
+}
+
+/// The number of beginnings that are told apart.
+const BEGINNINGS: usize = 1 << 12;
+
+/// A number for the first letters of a name.
+fn beginning(name: &CStr) -> usize {
+    const LETTERS: usize = 6;
+    let letters = name.to_bytes().iter().take(LETTERS);
+    let mixed = letters.fold(0_u32, |mixed, &letter| {
+        mixed.wrapping_mul(31).wrapping_add(letter.into())
+    });
+    mixed as usize % BEGINNINGS
 }
 
 impl Functions {
-    /// Those that this library exports, and that another one exports as well.
-    fn find() -> Option<Self> {
+    /// Those that this library exports, and that another one exports as well. `memory`: also those
+    /// for allocations.
+    fn find(memory: bool) -> Option<Self> {
         const NONE: Function = Function {
             name: c"",
             ours: 0,
             next: 0,
+            is_of_memory: false,
         };
         let mut functions = Self {
             all: [NONE; FUNCTIONS],
             count: 0,
+            beginnings: [0; BEGINNINGS / 64],
         };
         symbols::with_own(|own| {
             own.each_export(|name, ours| {
-                if let Some(place) = functions.all.get_mut(functions.count) {
+                let text = name.to_bytes();
+                let is_of_memory = MEMORY_SYMBOLS.iter().any(|known| known.as_bytes() == text);
+                let place = functions.all.get_mut(functions.count);
+                if let (Some(place), true) = (place, memory || !is_of_memory) {
                     *place = Function {
                         name,
                         ours,
                         next: 0,
+                        is_of_memory,
                     };
                     functions.count += 1;
                 }
@@ -64,18 +90,31 @@ impl Functions {
         let found = functions.all.get_mut(..functions.count)?;
         symbols::each(Scope::Interposed, |object| {
             for function in found.iter_mut().filter(|function| function.next == 0) {
-                if let Some(Found::There(symbol)) = object.find(function.name) {
-                    function.next = symbol.address;
+                match object.find(function.name) {
+                    Some(Found::There(symbol)) => function.next = symbol.address,
+                    Some(Found::Chosen) => {
+                        function.next = copies::real_of(function.name).unwrap_or(0);
+                    }
+                    None => {}
                 }
             }
             false
         });
+        for function in found.iter().filter(|function| function.next != 0) {
+            let at = beginning(function.name);
+            if let Some(word) = functions.beginnings.get_mut(at / 64) {
+                *word |= 1 << (at % 64);
+            }
+        }
         Some(functions)
     }
 
     fn of(&self, name: &CStr) -> Option<Function> {
+        let at = beginning(name);
+        if self.beginnings.get(at / 64)? >> (at % 64) & 1 == 0 {
+            return None;
+        }
         let all = self.all.get(..self.count)?;
-        // They are few, and most names differ in the first letters.
         let found = all.iter().find(|function| function.name == name);
         found.copied().filter(|function| function.next != 0)
     }
@@ -92,18 +131,60 @@ struct Changed {
 /// The changed words, in memory of ours that grows with them.
 static CHANGED: AtomicPtr<Changed> = AtomicPtr::new(ptr::null_mut());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// The number of slots that lead to our functions, and of those that lead elsewhere and were left.
-static LEFT_ALONE: AtomicU32 = AtomicU32::new(0);
+/// The number of slots for allocations that lead elsewhere, and were left.
+static ELSEWHERE: AtomicU32 = AtomicU32::new(0);
+/// True while slots lead to our functions.
+static ARE_OURS: AtomicBool = AtomicBool::new(false);
+/// True if they lead to those for allocations, too.
+static MEMORY: AtomicBool = AtomicBool::new(false);
+/// The number of files that were loaded when slots were last taken.
+static LOADS: AtomicU64 = AtomicU64::new(0);
 
 /// The most words that are changed. The memory is not backed until it is used.
 const MOST: usize = 1 << 16;
 
 static CHANGING: Lock = Lock::new();
 
-/// Puts our functions into the slots of all loaded files that do not have them yet.
-pub fn take() {
+/// Puts our functions into the slots of all loaded files. `memory`: also those for allocations.
+pub fn take(memory: bool) {
+    MEMORY.store(memory, Ordering::Relaxed);
+    ELSEWHERE.store(0, Ordering::Relaxed);
+    ARE_OURS.store(true, Ordering::Relaxed);
+    take_again();
+}
+
+/// True while slots lead to our functions.
+pub fn are_ours() -> bool {
+    ARE_OURS.load(Ordering::Relaxed)
+}
+
+/// The number of slots for allocations that lead elsewhere.
+pub fn elsewhere() -> u32 {
+    ELSEWHERE.load(Ordering::Relaxed)
+}
+
+/// Takes the slots of files that were loaded, if any were.
+pub fn take_if_new() {
+    if are_ours() && LOADS.load(Ordering::Relaxed) != symbols::loads() {
+        take_again();
+    }
+}
+
+/// Takes the slots of all loaded files that do not lead to ours yet.
+pub fn take_again() {
+    let errno = next_symbols::errno();
     CHANGING.with(|| {
-        let Some(functions) = Functions::find() else {
+        if !are_ours() {
+            return;
+        }
+        LOADS.store(symbols::loads(), Ordering::Relaxed);
+        // Where ours go on to must be known before they are called.
+        next_symbols::resolve();
+        let memory = MEMORY.load(Ordering::Relaxed);
+        if memory {
+            memory::look_up();
+        }
+        let Some(functions) = Functions::find(memory) else {
             return;
         };
         if CHANGED.load(Ordering::Relaxed).is_null() {
@@ -112,6 +193,7 @@ pub fn take() {
             };
             CHANGED.store(memory.as_ptr().cast(), Ordering::Release);
         }
+        ELSEWHERE.store(0, Ordering::Relaxed);
         symbols::each(Scope::All, |object| {
             if !is_loader(object) {
                 take_in(object, &functions);
@@ -119,14 +201,16 @@ pub fn take() {
             false
         });
     });
+    next_symbols::set_errno(errno);
 }
 
 /// Puts back what was in the slots, where our functions are still in them. Files that were unloaded
 /// meanwhile are left alone.
 pub fn give_back() {
     CHANGING.with(|| {
+        ARE_OURS.store(false, Ordering::Relaxed);
         let changed = changed();
-        let Some(functions) = Functions::find().filter(|_| !changed.is_empty()) else {
+        let Some(functions) = Functions::find(true).filter(|_| !changed.is_empty()) else {
             return;
         };
         symbols::each(Scope::All, |object| {
@@ -188,18 +272,25 @@ fn is_loader(object: &Object) -> bool {
 }
 
 fn take_in(object: &Object, functions: &Functions) {
+    let is_own = object.contains(take_in as *const () as usize);
     let mut page = Opened::default();
     object.each_slot(|slot| {
         let Some(function) = functions.of(slot.name) else {
             return;
         };
+        // What we allocate and copy ourselves does not count.
+        if is_own && function.is_of_memory {
+            return;
+        }
         let word = word(slot.address);
         let before = word.load(Ordering::Relaxed);
         if before == function.ours {
             return;
         }
-        if !(before == function.next || is_unfilled(object, &slot, before)) {
-            LEFT_ALONE.fetch_add(1, Ordering::Relaxed);
+        let is_unfilled = slot.is_of_calls && object.contains(before);
+        if !(before == function.next || is_unfilled && leads_there(object, &function)) {
+            let is_elsewhere = !is_unfilled && function.is_of_memory;
+            ELSEWHERE.fetch_add(is_elsewhere.into(), Ordering::Relaxed);
             return;
         }
         if note(slot.address, before) && page.open(object, slot.address) {
@@ -210,9 +301,14 @@ fn take_in(object: &Object, functions: &Functions) {
     page.close();
 }
 
-/// True if a slot is filled in at the first call, which has not come yet.
-fn is_unfilled(object: &Object, slot: &Slot<'_>, word: usize) -> bool {
-    slot.is_of_calls && object.contains(word) && object.find(slot.name).is_none()
+/// True if a slot of a file will lead to the function that ours would call, once its first call
+/// fills it in. A file with a function of that name of its own may mean that.
+fn leads_there(object: &Object, function: &Function) -> bool {
+    match object.find(function.name) {
+        None => true,
+        Some(Found::There(own)) => own.address == function.next,
+        Some(Found::Chosen) => false,
+    }
 }
 
 fn word(address: usize) -> &'static AtomicUsize {

@@ -11,6 +11,7 @@ use crate::memory::ends;
 use crate::memory::exact::{allocated, exact};
 use crate::memory::local::{Local, local};
 use crate::memory::sampled::{Given, sample};
+use crate::memory::state::is_exact;
 
 type Block = *mut c_void;
 
@@ -25,8 +26,9 @@ pub(crate) fn count(
     caller: impl FnOnce() -> Caller,
 ) {
     let size = size as u64;
-    if size < left {
-        return local.set(left - size);
+    // Where every block counts, a budget may be left from an earlier recording.
+    if size < left && (Local::is_inside(left) || !is_exact()) {
+        return local.set(left.wrapping_sub(size));
     }
     let given = Given {
         address: block as u64,

@@ -96,9 +96,9 @@ pub fn unmapped(local: &Local, start: u64, bytes: u64) {
                 }
             });
         });
-    } else if let Some(exact) = exact::exact().filter(|exact| !exact.mapped.is_empty()) {
+    } else if let Some(exact) = exact::exact().filter(|exact| !exact.mapped().is_empty()) {
         local.alone(|| {
-            exact.mapped.remove(start, bytes, |site, gone, is_all| {
+            exact.mapped().remove(start, bytes, |site, gone, is_all| {
                 exact::unmapped(exact, site, gone, is_all);
             });
         });

@@ -80,7 +80,7 @@ macro_rules! wide_entries {
 /// As `entries`, for functions that mostly only subtract the bytes from the thread's budget, and
 /// continue in the real one: that takes no more than these instructions. The first of them put the
 /// bytes into `rax`, the last ones go to the real function, and both may go to `5` instead, which
-/// is the function that is called otherwise.
+/// is the function that is called otherwise; where every block counts it is at once.
 macro_rules! counting_entries {
     (export $($name:ident($arguments:tt: $bytes:literal) =>
         $go_on:expr, $operands:tt, $inner:path;)*) => {
@@ -99,6 +99,8 @@ macro_rules! counting_entries {
             core::arch::naked_asm!(
                 ".cfi_startproc",
                 $bytes,
+                "cmp byte ptr [rip + {exact}], 0",
+                "jne 5f",
                 "mov r10, qword ptr [rip + profundo_local@GOTTPOFF]",
                 "mov r11, qword ptr fs:[r10 + {left}]",
                 "sub r11, rax",
@@ -110,6 +112,7 @@ macro_rules! counting_entries {
                 "jmp {inner}",
                 ".cfi_endproc",
                 $($operands)*
+                exact = sym $crate::memory::state::IS_EXACT,
                 left = const $crate::memory::local::LEFT,
                 inner = sym $inner,
             )

@@ -7,10 +7,10 @@
 
 use core::ops::RangeInclusive;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering, compiler_fence};
 
 use profundo_probe::clock;
-use profundo_probe::heap::shadow::NoMemory;
+use profundo_probe::heap::shadow::{LEAF_BYTES, NoMemory};
 use profundo_probe::heap::{Caller, Known, KnownRoom, Means, Numbers, Shade, Shadow, Sites};
 use profundo_probe::shared::{
     COMMON, FreedBlocks, MAGIC, Net, Row, SHARES, SUMS_BYTES, SUMS_FILE, SumsHeader, Writers, grow,
@@ -26,8 +26,9 @@ use crate::memory::python;
 use crate::memory::rows::{Rows, Sums};
 use crate::memory::sampled::Given;
 use crate::memory::stacks;
-use crate::memory::state::FEW;
-use crate::{agent_memory, files, home, process, session};
+use crate::memory::state::{self, FEW};
+use crate::memory::tables;
+use crate::{agent_memory, files, home, process, session, symbols, threads};
 
 /// While another thread may have a share, the number of bytes until a thread looks for a new peak:
 /// a part of the highest peak so far, within these limits.
@@ -41,16 +42,29 @@ const RECHECK_BYTES: u64 = 1 << 20;
 /// for itself.
 #[repr(C)]
 pub struct Exact {
-    /// The process that counts here; 0 until it is set up.
-    mark: AtomicU32,
-    rows: Rows,
-    pub mapped: Mapped,
-    sites: Sites,
-    known_room: KnownRoom,
-    shadow: Shadow,
+    counts: Counts,
+    /// The places of its words stay from one recording to the next; the words are none.
+    shadow: Pages<Shadow>,
 }
 
+/// All of it but the words of the blocks.
+#[repr(C, align(4096))]
+struct Counts {
+    /// The process that counts here, and above its bits the recording; 0 until it is set up.
+    mark: AtomicU64,
+    rows: Rows,
+    mapped: Mapped,
+    sites: Sites,
+    known_room: KnownRoom,
+}
+
+/// Something that shares no page with what lies before it.
+#[repr(C, align(4096))]
+struct Pages<T>(T);
+
 static EXACT: AtomicPtr<Exact> = AtomicPtr::new(ptr::null_mut());
+/// The place of the state, once there was one. A later recording uses it again.
+static PLACE: AtomicPtr<Exact> = AtomicPtr::new(ptr::null_mut());
 /// The address of the mapped file, in the child of a fork too.
 static SUMS: AtomicPtr<SumsHeader> = AtomicPtr::new(ptr::null_mut());
 
@@ -77,14 +91,17 @@ pub fn begin(home: Home) -> Option<()> {
     if !process::has_unlimited_memory() {
         return None;
     }
-    let place = files::map_zeroed(size_of::<Exact>())?;
-    // SAFETY: the memory is ours and unused.
-    if !unsafe { files::advise(place, size_of::<Exact>(), libc::MADV_WIPEONFORK) } {
-        return None;
-    }
+    let exact = place_of_state()?;
     let sums = map_file(home)?;
-    SUMS.store(sums.cast().as_ptr(), Ordering::Relaxed);
-    let exact = place.cast::<Exact>();
+    match NonNull::new(SUMS.load(Ordering::Relaxed)) {
+        None => SUMS.store(sums.cast().as_ptr(), Ordering::Relaxed),
+        Some(former) => {
+            // SAFETY: both are ours and of one length, and nothing is counted in the former one.
+            if !unsafe { files::move_over(sums, former.cast(), SUMS_BYTES) } {
+                return None;
+            }
+        }
+    }
     // SAFETY: mapped for ever, all zero.
     let state = unsafe { exact.as_ref() };
     state.open()?;
@@ -96,22 +113,79 @@ pub fn begin(home: Home) -> Option<()> {
     Some(())
 }
 
+/// The state's place, all zero but for the places of words. `None`: there is no memory.
+fn place_of_state() -> Option<NonNull<Exact>> {
+    if let Some(place) = NonNull::new(PLACE.load(Ordering::Acquire)) {
+        // SAFETY: it is ours, and has no users while nothing is counted.
+        unsafe { wipe(place) };
+        return Some(place);
+    }
+    let place = files::map_zeroed(size_of::<Exact>())?;
+    // SAFETY: the memory is ours and unused.
+    if !unsafe { files::advise(place, size_of::<Exact>(), libc::MADV_WIPEONFORK) } {
+        return None;
+    }
+    PLACE.store(place.cast().as_ptr(), Ordering::Release);
+    Some(place.cast())
+}
+
+/// Forgets all counts and all blocks.
+///
+/// # Safety
+/// The place is a state's, and zeros are valid for all who still use it.
+unsafe fn wipe(place: NonNull<Exact>) {
+    // SAFETY: the caller vouches. The counts are pages of their own, and so is each leaf.
+    unsafe {
+        files::wipe(NonNull::from(&place.as_ref().counts));
+        tables::forget();
+        place.as_ref().shadow.0.each_leaf(|start, bytes| {
+            if let (Some(start), LEAF_BYTES) = (NonNull::new(start as *mut u8), bytes) {
+                files::advise(start, bytes, libc::MADV_DONTNEED);
+            }
+        });
+    }
+}
+
+/// Gives the memory of a recording back, but not its place.
+///
+/// # Safety
+/// Nothing is counted any more. A thread that is still at it finds zeros.
+pub unsafe fn forget() {
+    // SAFETY: the caller vouches.
+    unsafe {
+        if let Some(place) = NonNull::new(PLACE.load(Ordering::Acquire)) {
+            wipe(place);
+        }
+        if let Some(sums) = NonNull::new(SUMS.load(Ordering::Relaxed)) {
+            files::map_zeroed_over(sums.cast(), SUMS_BYTES);
+            stacks::forget();
+        }
+    }
+}
+
 impl Exact {
+    /// Pages that are followed.
+    #[inline(always)]
+    pub fn mapped(&self) -> &Mapped {
+        &self.counts.mapped
+    }
+
     /// Begins to count in the file that is mapped. `None`: it has no room.
     fn open(&self) -> Option<()> {
         // SAFETY: the caller has just mapped it.
         let sums = unsafe { sums() };
-        if !self.rows.begin(sums) {
+        if !self.counts.rows.begin(sums) {
             return None;
         }
         sums.header().owned.store(1 << COMMON, Ordering::Release);
-        self.mark.store(process::process_id(), Ordering::Release);
+        let mark = u64::from(process::process_id()) | u64::from(state::recording()) << 32;
+        self.counts.mark.store(mark, Ordering::Release);
         Some(())
     }
 
     /// The address of the words of all blocks.
     pub fn shadow(&self) -> u64 {
-        &raw const self.shadow as u64
+        &raw const self.shadow.0 as u64
     }
 }
 
@@ -132,8 +206,9 @@ pub fn hide(home: Home) {
     search.shadow.store(0, Ordering::Relaxed);
 }
 
-/// Stops for ever.
+/// Stops counting.
 pub fn leave() {
+    state::IS_EXACT.store(false, Ordering::Relaxed);
     EXACT.store(ptr::null_mut(), Ordering::Relaxed);
     FEW.clear();
 }
@@ -224,10 +299,10 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
         Some(known) => unsafe {
             let numbers = Numbers {
                 known: &mut *known,
-                room: &exact.known_room,
-                sites: &exact.sites,
+                room: &exact.counts.known_room,
+                sites: &exact.counts.sites,
                 means: Means {
-                    memory: files::map_wiped,
+                    memory: tables::memory,
                     pen: local.share(),
                     header: sums.header(),
                     stacks: stacks::place(),
@@ -251,7 +326,7 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
     let before = match given.source {
         Source::Mapped => {
             match exact
-                .mapped
+                .mapped()
                 .insert(given.address, given.size, u64::from(site))
             {
                 true => {
@@ -263,7 +338,7 @@ fn note(exact: &'static Exact, home: Home, local: &Local, given: Given, caller: 
                 false => Err(NoMemory),
             }
         }
-        _ => exact.shadow.set(given.address, shade, files::map_wiped),
+        _ => exact.shadow.0.set(given.address, shade, files::map_wiped),
     };
     if let Ok(Some(before)) = before {
         // The former block was freed in a way that is not seen.
@@ -300,11 +375,14 @@ fn count_cost(home: Home, began: u64) {
 #[inline]
 pub fn remove_block(exact: &'static Exact, address: u64) -> Option<Gone> {
     let local = local();
-    let Some(shade) = local.alone(|| exact.shadow.take(address)) else {
+    let Some(shade) = local.alone(|| exact.shadow.0.take(address)) else {
         // The free is noticed when another block lies there, or never.
         lose();
         return None;
     };
+    if shade.is_none() {
+        note_stranger(exact, local, address);
+    }
     let shade = shade.filter(|_| !python::has_finalized())?;
     Some(Gone::Counted(shade, local.is_last(address)))
 }
@@ -313,7 +391,7 @@ pub fn remove_block(exact: &'static Exact, address: u64) -> Option<Gone> {
 #[inline]
 pub fn freed_at(exact: &'static Exact, address: u64) {
     let local = local();
-    let mark = exact.mark.load(Ordering::Relaxed);
+    let mark = exact.counts.mark.load(Ordering::Relaxed);
     let entered = (mark != 0 && local.mark() == mark).then(crate::home::home);
     let Some(home) = entered.flatten() else {
         if let Some(Gone::Counted(shade, at_once)) = remove_block(exact, address) {
@@ -322,7 +400,10 @@ pub fn freed_at(exact: &'static Exact, address: u64) {
         return;
     };
     let counted = local.alone(|| {
-        let shade = exact.shadow.take(address);
+        let shade = exact.shadow.0.take(address);
+        if shade.is_none() {
+            note_stranger(exact, local, address);
+        }
         let Some(shade) = shade.filter(|_| !python::has_finalized()) else {
             return;
         };
@@ -333,6 +414,19 @@ pub fn freed_at(exact: &'static Exact, address: u64) {
     });
     if counted.is_none() {
         lose();
+    }
+}
+
+/// Counts the end of a block that was never seen: one from before the agent came.
+#[cold]
+fn note_stranger(exact: &Exact, local: &Local, address: u64) {
+    // An allocator frees its own notes by another one.
+    if !symbols::is_late() || local.is_allocating() || exact.shadow.0.was_met(address) {
+        return;
+    }
+    if let Some(home) = home::current() {
+        let strangers = &home.ring().header.memory.strangers;
+        strangers.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -352,7 +446,7 @@ pub fn freed(exact: &'static Exact, shade: Shade, at_once: bool) {
 /// A block was not freed after all.
 #[cold]
 pub fn put_back(exact: &'static Exact, address: u64, shade: Shade) {
-    let _ = local().alone(|| exact.shadow.set(address, shade, files::map_wiped));
+    let _ = local().alone(|| exact.shadow.0.set(address, shade, files::map_wiped));
 }
 
 /// Counts a block as lost: the handler that allocated or freed it has interrupted counting.
@@ -447,7 +541,7 @@ impl Exact {
         };
         // SAFETY: the caller has entered the process, which maps the file.
         let sums = unsafe { sums() };
-        match self.rows.row(sums, share, site) {
+        match self.counts.rows.row(sums, share, site) {
             Some(row) => Place { row, writers, site },
             None => self.new_place(home, sums, share, writers, site),
         }
@@ -465,20 +559,21 @@ impl Exact {
     ) -> Place {
         // SAFETY: a process that has entered itself has a probe.
         let probe = unsafe { home.probe() };
-        self.rows.provide(sums, share, site);
-        let mut row = self.rows.row(sums, share, site);
+        let rows = &self.counts.rows;
+        rows.provide(sums, share, site);
+        let mut row = rows.row(sums, share, site);
         match row {
             Some(_) => probe.ask_for_room(),
             None if probe.wait_for_room(sums.header()) => {
-                self.rows.provide(sums, share, site);
-                row = self.rows.row(sums, share, site);
+                rows.provide(sums, share, site);
+                row = rows.row(sums, share, site);
             }
             None => {}
         }
         if let Some(row) = row {
             return Place { row, writers, site };
         }
-        let common = |site| self.rows.row(sums, COMMON, site);
+        let common = |site| rows.row(sums, COMMON, site);
         match common(site) {
             Some(row) => Place {
                 row,
@@ -486,7 +581,7 @@ impl Exact {
                 site,
             },
             None => Place {
-                row: self.rows.first(sums),
+                row: rows.first(sums),
                 writers: Writers::Many,
                 site: 0,
             },
@@ -535,7 +630,7 @@ fn grown(sums: &SumsHeader, local: &Local, share: usize, bytes: u64, now: u64) {
 /// Sets up the process and the thread, if that is not done. `None`: nothing is counted.
 #[inline]
 fn enter(exact: &Exact, local: &Local) -> Option<Home> {
-    let mark = exact.mark.load(Ordering::Relaxed);
+    let mark = exact.counts.mark.load(Ordering::Relaxed);
     if mark != 0 && local.mark() == mark {
         return crate::home::home();
     }
@@ -546,9 +641,12 @@ fn enter(exact: &Exact, local: &Local) -> Option<Home> {
 #[inline(never)]
 fn set_up(exact: &Exact, local: &Local) -> Option<Home> {
     let home = home::current()?;
-    let mark = exact.mark.load(Ordering::Acquire);
-    if mark == 0 || mark != process::process_id() {
+    let mark = exact.counts.mark.load(Ordering::Acquire);
+    if mark == 0 || mark as u32 != process::process_id() {
         return None;
+    }
+    if symbols::is_late() {
+        threads::expect_end();
     }
     // SAFETY: the mark says that it is there.
     let owned = unsafe { &sums().header().owned };
@@ -559,8 +657,14 @@ fn set_up(exact: &Exact, local: &Local) -> Option<Home> {
     });
     let share = taken.map_or(COMMON, |owned| owned.trailing_ones() as usize);
     let known = match local.known() {
-        // In the child of a fork it is empty again.
-        Some(known) => known,
+        Some(known) => {
+            // In the child of a fork it is empty again, but not in a later recording.
+            if let Some(known) = NonNull::new(known) {
+                // SAFETY: it was mapped for this thread alone, and zeros are an empty one.
+                unsafe { files::wipe(known) };
+            }
+            known
+        }
         None => files::map_wiped(size_of::<Known>()).cast::<Known>(),
     };
     local.set_up_exact(mark, share, known);
@@ -571,7 +675,7 @@ fn set_up(exact: &Exact, local: &Local) -> Option<Home> {
 pub fn end_thread() {
     let local = local();
     let Some(exact) = exact() else { return };
-    if local.mark() != exact.mark.load(Ordering::Relaxed) {
+    if local.mark() != exact.counts.mark.load(Ordering::Relaxed) {
         return;
     }
     let (share, known) = (local.share(), local.known());
@@ -586,7 +690,7 @@ pub fn end_thread() {
     if let Some(known) = known {
         // SAFETY: it was mapped for this thread alone, which uses it no more.
         unsafe {
-            (*known).give_back(&exact.known_room);
+            (*known).give_back(&exact.counts.known_room);
             files::unmap(NonNull::new_unchecked(known.cast()), size_of::<Known>());
         }
     }

@@ -34,14 +34,19 @@ pub struct Local {
     copies: Cell<u64>,
     /// True if the thread runs code that its own signal handlers must not enter.
     is_busy: Cell<bool>,
-    /// For exact counting: the process that the rest was set up in, the thread's share, the number
-    /// of bytes from which on there may be a new peak, and the stacks that it knows.
-    mark: Cell<u32>,
+    /// For exact counting: the process and the recording that the rest was set up in, the thread's
+    /// share, the number of bytes from which on there may be a new peak, and the stacks that it
+    /// knows.
+    mark: Cell<u64>,
     share: Cell<u32>,
+    /// The last recording that the thread has sampled a block in.
+    recording: Cell<u32>,
     peak_from: Cell<u64>,
     known: Cell<*mut Known>,
     /// The number of samples, and the stacks that they came from.
     samples: Cell<u32>,
+    /// True if the thread has loaded a file, and slots in it may still be the program's.
+    is_pass_due: Cell<bool>,
     recall: Cell<*mut Recall>,
 }
 
@@ -84,6 +89,13 @@ pub fn local() -> &'static Local {
 }
 
 impl Local {
+    /// True if a budget was taken by a call around the present one.
+    #[inline(always)]
+    pub fn is_inside(left: u64) -> bool {
+        // Calls inside subtract what they allocate, which is far less.
+        left > NEVER / 2
+    }
+
     /// True if an allocation of this size is not sampled. Then it is subtracted.
     #[inline(always)]
     pub fn may_pass(&self, bytes: u64) -> bool {
@@ -179,10 +191,37 @@ impl Local {
         self.last.get() == !address
     }
 
-    /// The process that counting was set up in; 0 for none.
+    /// The process and the recording that counting was set up in; 0 for none.
     #[inline(always)]
-    pub fn mark(&self) -> u32 {
+    pub fn mark(&self) -> u64 {
         self.mark.get()
+    }
+
+    /// Notes the recording that the thread samples in. Returns true if it is another than before.
+    pub fn enters(&self, recording: u32) -> bool {
+        let is_another = self.recording.replace(recording) != recording;
+        if is_another {
+            self.has_begun.set(false);
+            if self.samples.get() != u32::MAX {
+                self.samples.set(0);
+            }
+        }
+        is_another
+    }
+
+    /// The thread's memory of its stacks, if it has any.
+    pub fn kept_recall(&self) -> *mut Recall {
+        self.recall.get()
+    }
+
+    /// Notes whether the thread has loaded a file. Returns what was noted before.
+    pub fn pass_is_due(&self, is_due: bool) -> bool {
+        self.is_pass_due.replace(is_due)
+    }
+
+    /// True if the thread is in an allocation, or in a function that frees a block.
+    pub fn is_allocating(&self) -> bool {
+        Self::is_inside(self.left.get())
     }
 
     /// The share that the thread counts in.
@@ -203,7 +242,7 @@ impl Local {
         /// The number of samples before that.
         const SOME: u32 = 16;
         let samples = self.samples.get();
-        if samples == SOME {
+        if samples == SOME && self.recall.get().is_null() {
             self.recall.set(make());
         }
         self.samples.set(samples.saturating_add(1));
@@ -217,7 +256,7 @@ impl Local {
     }
 
     /// Sets up counting.
-    pub fn set_up_exact(&self, mark: u32, share: usize, known: *mut Known) {
+    pub fn set_up_exact(&self, mark: u64, share: usize, known: *mut Known) {
         self.mark.set(mark);
         self.share.set(share as u32);
         self.known.set(known);

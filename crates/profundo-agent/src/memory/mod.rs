@@ -22,6 +22,7 @@ pub mod sampled;
 mod search;
 mod stacks;
 pub mod state;
+mod tables;
 
 /// In a copy of the process, which shares its counters: nothing is counted any more.
 pub fn forget_in_copy() {
@@ -35,6 +36,6 @@ pub fn end_thread() {
     sampled::end_thread();
 }
 
-pub use python::install as watch_python;
+pub use python::{begin_inside, end_inside, found as watch_python};
 pub use search::search_unreachable;
-pub use state::{begin, is_on, is_wanted, leave, note_hidden_allocator};
+pub use state::{begin, forget, is_on, is_wanted, leave, note_hidden_allocator};

@@ -13,7 +13,7 @@ use crate::memory::ends::Gone;
 use crate::memory::local::{Local, local};
 use crate::memory::state::{FEW, Heap, heap, mean};
 use crate::memory::{exact, python, state};
-use crate::{files, home, process};
+use crate::{files, home, process, symbols, threads};
 
 /// While nothing is recorded, the number of bytes until the next check.
 const RECHECK_BYTES: u64 = 1 << 20;
@@ -40,8 +40,12 @@ pub fn sample(local: &Local, given: Given, caller: Caller) {
     }
     let mean = mean();
     let (Some(heap), true) = (heap(), mean > 0) else {
-        return local.set(RECHECK_BYTES);
+        // An agent that comes or leaves records again soon.
+        return local.set(if symbols::is_late() { 0 } else { RECHECK_BYTES });
     };
+    if local.enters(state::recording()) && symbols::is_late() {
+        enter_late(local);
+    }
     if !local.has_begun() {
         // The first block of this thread counts like those that follow.
         let left = local.draw(mean);
@@ -131,6 +135,17 @@ fn make_recall() -> *mut Recall {
     match process::has_unlimited_memory() {
         true => files::map_wiped(size_of::<Recall>()).cast(),
         false => ptr::null_mut(),
+    }
+}
+
+/// The thread samples its first block of a recording, which the agent may have come late for. Its
+/// stacks of an earlier one are forgotten.
+#[cold]
+fn enter_late(local: &Local) {
+    threads::expect_end();
+    if let Some(recall) = NonNull::new(local.kept_recall()) {
+        // SAFETY: it was mapped for this thread alone, and zeros are an empty one.
+        unsafe { files::wipe(recall) };
     }
 }
 

@@ -15,6 +15,17 @@ pub fn place() -> *mut u64 {
     STACKS.load(Ordering::Relaxed)
 }
 
+/// Gives the file back, but not its place.
+///
+/// # Safety
+/// A thread that still writes a stack may find zeros.
+pub unsafe fn forget() {
+    if let Some(place) = NonNull::new(place()) {
+        // SAFETY: the caller vouches; the mapping is ours, and that long.
+        unsafe { files::map_zeroed_over(place.cast(), STACKS_BYTES) };
+    }
+}
+
 /// Maps the file of the process with this ring, in the place of its parent's if there is one. For
 /// one thread alone.
 pub fn map(number: u32) -> Option<()> {

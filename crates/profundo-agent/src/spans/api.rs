@@ -6,6 +6,7 @@
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use crate::inject::{Kept, table};
+use crate::symbols::{self, Scope};
 
 /// An object of the interpreter's.
 pub type Object = *mut c_void;
@@ -37,6 +38,8 @@ table! {
         enter: c"PyContext_Enter" as unsafe extern "C-unwind" fn(Object) -> c_int,
         exit: c"PyContext_Exit" as unsafe extern "C-unwind" fn(Object) -> c_int,
         thread: c"PyThreadState_Get" as unsafe extern "C" fn() -> u64,
+        at_exit: c"Py_AtExit" as unsafe extern "C" fn(unsafe extern "C" fn()) -> c_int,
+        is_initialized: c"Py_IsInitialized" as unsafe extern "C" fn() -> c_int,
         none: c"_Py_NoneStruct" as Object,
         set_error: c"PyErr_SetString" as unsafe extern "C-unwind" fn(Object, *const c_char),
         clear_error: c"PyErr_Clear" as unsafe extern "C-unwind" fn(),
@@ -165,6 +168,32 @@ impl Spans {
         unsafe { (self.retain)(self.none) };
         self.none
     }
+}
+
+/// True if the calling thread is in the main interpreter.
+///
+/// # Safety
+/// The lock is held.
+pub unsafe fn is_main() -> bool {
+    const NAMES: [&CStr; 3] = [
+        c"PyInterpreterState_Get",
+        // In 3.8.
+        c"_PyInterpreterState_Get",
+        c"PyInterpreterState_Main",
+    ];
+    let mut found = [0; NAMES.len()];
+    symbols::find_all(&NAMES, Scope::All, |index, symbol| {
+        if let Some(place) = found.get_mut(index) {
+            *place = symbol.address;
+        }
+    });
+    let [new, old, main] = found;
+    // SAFETY: the interpreter's functions of these names have this type.
+    let call = |address: usize| unsafe {
+        core::mem::transmute::<usize, unsafe extern "C" fn() -> Object>(address)()
+    };
+    let get = if new != 0 { new } else { old };
+    get != 0 && main != 0 && call(get) == call(main)
 }
 
 /// The type of an object.

@@ -3,7 +3,8 @@
 //! This library is an extension module, too: [`PyInit__profundo_spans_1`]. The package finds the
 //! library among the files that are mapped, and has the interpreter load it as a module. It is
 //! loaded already, so nothing happens but the call of that function. Then the package calls
-//! `connect`, which looks at how this interpreter keeps its contexts, and tries it.
+//! `connect`, which looks at how this interpreter keeps its contexts, and tries it. Only the main
+//! interpreter is connected.
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -13,15 +14,17 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use profundo_probe::python::{Places, SPANS};
 use profundo_probe::sys;
 
-use super::api::{Method, ModuleDefinition, Object, Spans, find, how, type_of};
-use super::{make, object};
+use super::api::{Method, ModuleDefinition, Object, Spans, find, how, is_main, type_of};
+use super::{functions, make, object};
 use crate::inject::There;
 
-static METHODS: [Method; 5] = [
+static METHODS: [Method; 7] = [
     Method::new(c"connect", connect as *const c_void, how::ARRAY),
-    Method::new(c"new", object::new as *const c_void, how::ARRAY),
-    Method::new(c"again", object::again as *const c_void, how::ONE),
-    Method::new(c"mark", object::mark_now as *const c_void, how::ONE),
+    Method::new(c"new", functions::new as *const c_void, how::ARRAY),
+    Method::new(c"again", functions::again as *const c_void, how::ONE),
+    Method::new(c"pause", functions::pause as *const c_void, how::ONE),
+    Method::new(c"resume", functions::resume as *const c_void, how::ONE),
+    Method::new(c"mark", functions::mark_now as *const c_void, how::ONE),
     Method::END,
 ];
 
@@ -74,8 +77,8 @@ unsafe fn connect_with(api: &Spans, idle: Object, decorate: Object) -> bool {
     unsafe {
         let modules = (api.modules)();
         let connected = CONNECTED.load(Ordering::Relaxed);
-        // One interpreter is connected: its objects are not for another one.
-        if connected != modules && (!connected.is_null() || !set_up(api)) {
+        // Objects of one interpreter are not for another one.
+        if connected != modules && (!connected.is_null() || !is_main() || !set_up(api)) {
             return false;
         }
         CONNECTED.store(modules, Ordering::Relaxed);
@@ -90,8 +93,11 @@ unsafe fn connect_with(api: &Spans, idle: Object, decorate: Object) -> bool {
 
 /// Makes the type and the variable, and shows handlers where its value is.
 unsafe fn set_up(api: &Spans) -> bool {
-    // SAFETY: the lock is held. Both objects stay for ever.
+    // SAFETY: the lock is held. Both objects stay as long as the interpreter.
     unsafe {
+        if (api.at_exit)(forget) != 0 {
+            return false;
+        }
         let variable = (api.new_variable)(c"profundo.span".as_ptr(), null_mut());
         let kind = object::make_type(api);
         if variable.is_null() || kind.is_null() || !make() {
@@ -107,6 +113,12 @@ unsafe fn set_up(api: &Spans) -> bool {
         SPANS.publish(&places);
     }
     true
+}
+
+/// The interpreter has ended, and its objects are gone. A program may begin another one.
+unsafe extern "C" fn forget() {
+    SPANS.withdraw();
+    CONNECTED.store(null_mut(), Ordering::Relaxed);
 }
 
 /// The most variables that are set for a trial.
@@ -127,7 +139,12 @@ unsafe fn look(api: &Spans, variable: Object) -> Option<Places> {
     }
 }
 
-unsafe fn look_with(api: &Spans, variable: Object, first: Object, second: Object) -> Option<Places> {
+unsafe fn look_with(
+    api: &Spans,
+    variable: Object,
+    first: Object,
+    second: Object,
+) -> Option<Places> {
     // SAFETY: the lock is held; what is entered is left.
     unsafe {
         let state = (api.thread)();
@@ -226,7 +243,11 @@ unsafe fn hash(api: &Spans, variable: Object) -> Option<u32> {
     // SAFETY: the lock is held.
     let hash = unsafe { (api.hash)(variable) };
     let folded = hash as u32 ^ (hash as u64 >> 32) as u32;
-    (hash != -1).then_some(if folded == u32::MAX { folded - 1 } else { folded })
+    (hash != -1).then_some(if folded == u32::MAX {
+        folded - 1
+    } else {
+        folded
+    })
 }
 
 /// The first offset in a thread's state, from this one on, at which the context is.

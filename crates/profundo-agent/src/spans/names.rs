@@ -328,7 +328,10 @@ mod tests {
         assert_eq!(names.path(outer, query), inner);
         assert!(outer > OTHER_PATH && inner > outer && alone > inner);
         let path = names.get(inner).unwrap();
-        assert_eq!((path.around, names.text_of(path)), (outer, &*text("query", 1)));
+        assert_eq!(
+            (path.around, names.text_of(path)),
+            (outer, &*text("query", 1))
+        );
         assert_eq!(names.losses, [0; 2]);
     }
 
@@ -348,7 +351,10 @@ mod tests {
         assert_ne!(names.label(&text("query", 0)), one);
         let path = names.path(0, one);
         let text = names.text_of(names.get(path).unwrap());
-        assert_eq!(text, ["request", "id", "…"].join(&SPAN_SEPARATOR.to_string()));
+        assert_eq!(
+            text,
+            ["request", "id", "…"].join(&SPAN_SEPARATOR.to_string())
+        );
     }
 
     #[test]

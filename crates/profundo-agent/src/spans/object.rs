@@ -30,27 +30,31 @@ use profundo_wire::span_limit;
 use super::api::{
     DEFAULT_FLAGS, Method, Object, Spans, TypeSlot, TypeSpec, find, how, slot, type_of,
 };
-use super::text::Text;
-use super::{Entered, enter, label, leave, lose, mark, recorded};
+use super::functions::refuse;
+use super::tables::Entered;
+use super::{enter, leave, lose, recorded};
 
 /// A span.
 #[repr(C)]
-struct Span {
+pub struct Span {
     references: usize,
     kind: Object,
-    path: u32,
-    state: u32,
+    pub path: u32,
+    pub state: u32,
     around: *mut Span,
     /// The span that was entered again, of which this is an entry; null for its own entry.
     of: *mut Span,
     /// The number of other objects that are open entries of this one.
     entries: u32,
-    label: u32,
+    pub label: u32,
     place: u32,
     recording: u32,
     number: u64,
     /// The number of spans around it.
     depth: u32,
+    /// While a generator runs that was suspended in this span: what stands for it in the context
+    /// that the generator runs in.
+    pub stand_in: *mut Span,
 }
 
 const _: () = assert!(
@@ -60,10 +64,12 @@ const _: () = assert!(
 );
 
 /// The states of an entry.
-mod state {
+pub mod state {
     pub const NEW: u32 = 0;
     pub const OPEN: u32 = profundo_probe::python::span_object::OPEN;
     pub const LEFT: u32 = 2;
+    /// The generator that is in it is suspended, or has a stand-in.
+    pub const PAUSED: u32 = 3;
 }
 
 /// The type, the variable, and two functions of the package: one makes a span where nothing
@@ -105,108 +111,8 @@ pub unsafe fn make_type(api: &Spans) -> Object {
     unsafe { (api.new_type)(&mut spec) }
 }
 
-/// `new(name, attributes)`: a span, or what the package makes where nothing records.
-pub unsafe extern "C-unwind" fn new(_: Object, arguments: *const Object, count: isize) -> Object {
-    let Some(api) = find() else { return null_mut() };
-    // SAFETY: the interpreter's arguments, of which there are `count`; the lock is held.
-    unsafe {
-        if count != 2 || type_of(arguments.add(1).read()) != api.dict_type {
-            return refuse(api, c"a name and a dictionary are wanted");
-        }
-        let (name, attributes) = (arguments.read(), arguments.add(1).read());
-        if recorded().is_none() {
-            let idle = IDLE.load(Ordering::Relaxed);
-            return (api.call)(idle, name, attributes, null_mut::<c_void>());
-        }
-        let mut text = Text::new();
-        add(api, &mut text, false, name);
-        let (mut at, mut key, mut value) = (0, null_mut(), null_mut());
-        while (api.dict_next)(attributes, &mut at, &mut key, &mut value) != 0 {
-            let before = text.length();
-            if !add(api, &mut text, true, key) || !add(api, &mut text, true, value) {
-                text.cut(before);
-                break;
-            }
-        }
-        make(api, label(text.as_str()).unwrap_or(super::names::OTHER))
-    }
-}
-
-/// `again(span)`: another span with the same name and attributes.
-pub unsafe extern "C-unwind" fn again(_: Object, span: Object) -> Object {
-    let Some(api) = find() else { return null_mut() };
-    // SAFETY: the interpreter's argument; the lock is held.
-    unsafe {
-        if type_of(span) != TYPE.load(Ordering::Relaxed) {
-            return refuse(api, c"a span is wanted");
-        }
-        make(api, (*span.cast::<Span>()).label)
-    }
-}
-
-/// `mark(text)`.
-pub unsafe extern "C-unwind" fn mark_now(_: Object, text: Object) -> Object {
-    let Some(api) = find() else { return null_mut() };
-    // SAFETY: the interpreter's argument; the lock is held.
-    unsafe {
-        if let Some(home) = recorded() {
-            let mut name = Text::new();
-            add(api, &mut name, false, text);
-            let current = current(api);
-            let path = nearest_open(current).as_ref().map_or(0, |span| span.path);
-            release(api, current);
-            mark(home, path, name.as_str());
-        }
-        api.none()
-    }
-}
-
-#[cold]
-unsafe fn refuse(api: &Spans, why: &'static core::ffi::CStr) -> Object {
-    // SAFETY: the lock is held.
-    unsafe { (api.set_error)(api.type_error.read(), why.as_ptr()) };
-    null_mut()
-}
-
-/// Adds an object's text. False: there is no room.
-///
-/// # Safety
-/// The lock is held, and the object is one.
-unsafe fn add(api: &Spans, text: &mut Text, is_next: bool, object: Object) -> bool {
-    const UNKNOWN: &str = "?";
-    // SAFETY: the caller vouches. A text of the interpreter's is valid as long as its object.
-    unsafe {
-        let mut length = 0;
-        if type_of(object) == api.text_type {
-            let bytes = (api.text)(object, &mut length);
-            if !bytes.is_null() {
-                let bytes = core::slice::from_raw_parts(bytes.cast::<u8>(), length as usize);
-                return text.add_clean(is_next, str::from_utf8_unchecked(bytes));
-            }
-            api.drop_error();
-            return text.add_clean(is_next, UNKNOWN);
-        }
-        let shown = (api.to_text)(object);
-        let bytes = match shown.is_null() {
-            true => null(),
-            false => (api.text)(shown, &mut length),
-        };
-        let added = if bytes.is_null() {
-            api.drop_error();
-            text.add_clean(is_next, UNKNOWN)
-        } else {
-            let bytes = core::slice::from_raw_parts(bytes.cast::<u8>(), length as usize);
-            text.add_clean(is_next, str::from_utf8_unchecked(bytes))
-        };
-        if !shown.is_null() {
-            (api.release)(shown);
-        }
-        added
-    }
-}
-
 /// A new span: null if there is no memory.
-unsafe fn make(api: &Spans, label: u32) -> Object {
+pub unsafe fn make(api: &Spans, label: u32) -> Object {
     // SAFETY: the lock is held; the interpreter zeroes what it allocates.
     unsafe {
         let made = (api.allocate)(TYPE.load(Ordering::Relaxed), 0);
@@ -218,7 +124,7 @@ unsafe fn make(api: &Spans, label: u32) -> Object {
 }
 
 /// The variable's value in the present context: a new reference, or null.
-unsafe fn current(api: &Spans) -> *mut Span {
+pub unsafe fn current(api: &Spans) -> *mut Span {
     let mut value = null_mut();
     // SAFETY: the lock is held.
     unsafe {
@@ -235,7 +141,7 @@ unsafe fn current(api: &Spans) -> *mut Span {
     value.cast()
 }
 
-unsafe fn release(api: &Spans, span: *mut Span) {
+pub unsafe fn release(api: &Spans, span: *mut Span) {
     if !span.is_null() {
         // SAFETY: the caller has a reference.
         unsafe { (api.release)(span.cast()) };
@@ -243,7 +149,7 @@ unsafe fn release(api: &Spans, span: *mut Span) {
 }
 
 /// A span or the nearest one around it that is open; null if there is none.
-unsafe fn nearest_open(span: *mut Span) -> *mut Span {
+pub unsafe fn nearest_open(span: *mut Span) -> *mut Span {
     let mut next = span;
     // SAFETY: each holds the one around it.
     while let Some(span) = unsafe { next.as_ref() } {
@@ -339,7 +245,8 @@ unsafe extern "C-unwind" fn leave_span(object: Object, _: *const Object, _: isiz
     unsafe {
         let span = object.cast::<Span>();
         if (*span).entries == 0 {
-            if (*span).state == state::OPEN {
+            if matches!((*span).state, state::OPEN | state::PAUSED) {
+                dismiss(api, span);
                 close(span);
             }
         } else {
@@ -381,6 +288,49 @@ unsafe fn close(entry: *mut Span) {
     }
 }
 
+/// Makes what stands for a paused span in the present context. It has no record.
+pub unsafe fn stand_in(api: &Spans, span: *mut Span) {
+    // SAFETY: the caller has a reference; the lock is held.
+    unsafe {
+        let made = make(api, (*span).label).cast::<Span>();
+        if made.is_null() {
+            return api.drop_error();
+        }
+        let current = current(api);
+        let around = nearest_open(current);
+        if !around.is_null() {
+            (api.retain)(around.cast());
+        }
+        release(api, current);
+        (*made).path = (*span).path;
+        (*made).number = (*span).number;
+        (*made).depth = (*span).depth;
+        (*made).around = around;
+        // A handler that sees it open sees the rest.
+        compiler_fence(Ordering::Release);
+        (*made).state = state::OPEN;
+        let token = (api.set)(VARIABLE.load(Ordering::Relaxed), made.cast());
+        if token.is_null() {
+            api.drop_error();
+            return release(api, made);
+        }
+        (api.release)(token);
+        (*span).stand_in = made;
+    }
+}
+
+/// Drops the stand-in of a span, if it has one.
+pub unsafe fn dismiss(api: &Spans, span: *mut Span) {
+    // SAFETY: the caller has a reference; the lock is held.
+    unsafe {
+        if let Some(stand_in) = (*span).stand_in.as_mut() {
+            stand_in.state = state::LEFT;
+            (*span).stand_in = null_mut();
+            release(api, stand_in);
+        }
+    }
+}
+
 /// `__call__`: a decorated function.
 unsafe extern "C-unwind" fn decorate(object: Object, arguments: Object, named: Object) -> Object {
     let Some(api) = find() else { return null_mut() };
@@ -403,10 +353,12 @@ unsafe extern "C-unwind" fn deallocate(object: Object) {
     // SAFETY: nothing else refers to the object; the lock is held.
     unsafe {
         while let Some(span) = next.as_mut() {
-            if span.state == state::OPEN {
-                // Its context has ended without it.
+            // Its context has gone without it. Where the interpreter ends, it is open at the end.
+            let is_entered = matches!(span.state, state::OPEN | state::PAUSED);
+            if is_entered && (api.is_initialized)() != 0 {
                 close(next);
             }
+            dismiss(api, next);
             let (around, of, kind) = (span.around, span.of, span.kind);
             (span.around, span.of) = (null_mut(), null_mut());
             (api.free)(next.cast());

@@ -37,12 +37,7 @@ pub struct Sums {
 impl Sums {
     /// Adds a span. `write` writes the sum that has to make way; false: there is no room for it.
     /// Returns whether the span was added.
-    pub fn add(
-        &mut self,
-        owner: SpanOwner,
-        length: u64,
-        write: impl FnOnce(&Row) -> bool,
-    ) -> bool {
+    pub fn add(&mut self, owner: SpanOwner, length: u64, write: impl FnOnce(&Row) -> bool) -> bool {
         let is_it = |row: &&mut Row| row.count > 0 && row.is_of(owner);
         if let Some(row) = self.rows.iter_mut().find(is_it) {
             row.add(length);

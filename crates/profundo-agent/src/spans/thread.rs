@@ -70,5 +70,7 @@ fn find(thread: &Thread, home: Home, recording: u32) {
     thread.number.set(number);
     thread.tid.set(tid);
     // A thread that is not entered yet will be.
-    thread.recording.set(if number == 0 { 0 } else { recording });
+    thread
+        .recording
+        .set(if number == 0 { 0 } else { recording });
 }

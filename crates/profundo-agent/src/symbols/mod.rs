@@ -11,7 +11,7 @@ use core::slice;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use object::object;
-pub use object::{Found, Object, Slot};
+pub use object::{Found, Object};
 
 /// A defined symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +80,26 @@ pub fn each(scope: Scope, mut visit: impl FnMut(&Object) -> bool) {
     };
     // SAFETY: the callback is called before the call returns, with the state.
     unsafe { libc::dl_iterate_phdr(Some(one), (&raw mut state).cast()) };
+}
+
+/// The number of files that were ever loaded.
+pub fn loads() -> u64 {
+    unsafe extern "C" fn one(
+        info: *mut libc::dl_phdr_info,
+        size: usize,
+        data: *mut c_void,
+    ) -> c_int {
+        const END: usize = core::mem::offset_of!(libc::dl_phdr_info, dlpi_adds) + 8;
+        if size >= END {
+            // SAFETY: the loader's own information, as long as it says, and the number below.
+            unsafe { *data.cast::<u64>() = (*info).dlpi_adds };
+        }
+        1
+    }
+    let mut loads = 0_u64;
+    // SAFETY: the callback is called before the call returns, with what it expects.
+    unsafe { libc::dl_iterate_phdr(Some(one), (&raw mut loads).cast()) };
+    loads
 }
 
 /// Calls `f` with this library.

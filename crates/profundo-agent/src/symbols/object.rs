@@ -27,6 +27,11 @@ pub struct Object {
     relocations: [Relocations; 2],
     /// The pages that the loader makes read-only once they are relocated.
     pub read_only: Option<(usize, usize)>,
+    /// True if it says where the files are that it loads: by `RUNPATH`, or by `RPATH`, which holds
+    /// for those that it has brought along, too.
+    pub has_run_path: bool,
+    /// See [`Object::has_run_path`].
+    pub has_inherited_path: bool,
 }
 
 /// A table of relocations.
@@ -60,8 +65,10 @@ const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
 const DT_RELA: i64 = 7;
 const DT_RELASZ: i64 = 8;
+const DT_RPATH: i64 = 15;
 const DT_PLTREL: i64 = 20;
 const DT_JMPREL: i64 = 23;
+const DT_RUNPATH: i64 = 29;
 const DT_GNU_HASH: i64 = 0x6FFF_FEF5;
 const DT_VERSYM: i64 = 0x6FFF_FFF0;
 
@@ -92,6 +99,8 @@ pub unsafe fn object(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Object
             .iter()
             .find(|header| header.p_type == libc::PT_GNU_RELRO)
             .map(|header| pages(base, header)),
+        has_run_path: false,
+        has_inherited_path: false,
     };
     let [mut of_data, mut of_calls] = found.relocations;
     let mut has_addends = true;
@@ -117,6 +126,8 @@ pub unsafe fn object(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Object
             DT_RELASZ => of_data.bytes = value,
             DT_JMPREL => of_calls.first = address as *const _,
             DT_PLTRELSZ => of_calls.bytes = value,
+            DT_RUNPATH => found.has_run_path = true,
+            DT_RPATH => found.has_inherited_path = true,
             DT_PLTREL => has_addends = value as i64 == DT_RELA,
             _ => {}
         }

@@ -139,6 +139,12 @@ impl Names {
 fn without_values(text: &str) -> String {
     let parts = text.split(SPAN_SEPARATOR).enumerate();
     // Name, key, value, key, value …
-    let parts = parts.map(|(at, part)| if at > 0 && at % 2 == 0 { OTHER_VALUE } else { part });
+    let parts = parts.map(|(at, part)| {
+        if at > 0 && at % 2 == 0 {
+            OTHER_VALUE
+        } else {
+            part
+        }
+    });
     parts.collect::<Vec<_>>().join(&SPAN_SEPARATOR.to_string())
 }

@@ -1,12 +1,13 @@
-//! `attach --inside`: the agent comes into the processes, whose threads sample themselves from then
-//! on, and leaves them in the end.
+//! `attach --inside` and `--memory`: the agent comes into the processes, whose threads sample
+//! themselves from then on, and leaves them in the end.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use profundo_console::stderr;
-use profundo_inject::{Entry, Refused};
+use profundo_inject::{Entry, Injection, Refused, part};
 use profundo_linux::proc;
 use profundo_recorder::Recorder;
 
@@ -14,8 +15,29 @@ use crate::agent_file::{self, For};
 use crate::options::{Attached, Processes};
 
 /// The file from which the programs that are executed later load the agent.
-pub fn agent() -> Result<PathBuf> {
-    agent_file::file(For::Time)
+pub fn agent(options: &Attached) -> Result<PathBuf> {
+    let counts = options.counts.trace.is_some();
+    agent_file::file(match options.has_allocations() {
+        true => For::Memory,
+        false if counts => For::Calls,
+        false => For::Time,
+    })
+}
+
+/// The sentence that says what entering means.
+pub fn sentence(first: u32, others: &[u32]) -> String {
+    let (what, them, they) = match others {
+        [] => ("process", "it", "it records"),
+        _ => ("processes", "them", "they record"),
+    };
+    let pids: Vec<String> = std::iter::once(&first)
+        .chain(others)
+        .map(u32::to_string)
+        .collect();
+    format!(
+        "entering {what} {}: a library is loaded into {them}, and {they} from inside until it leaves",
+        pids.join(", ")
+    )
 }
 
 /// The processes that the agent comes into.
@@ -23,7 +45,13 @@ pub struct Entered {
     library: Cow<'static, [u8]>,
     pids: Vec<u32>,
     filtered: bool,
+    /// The option that enters, and the parts that begin in interpreters.
+    option: &'static str,
+    parts: u32,
 }
+
+/// The longest time until an interpreter lets us in.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Entered {
     /// The processes that were named, and their descendants if those are followed.
@@ -48,6 +76,16 @@ impl Entered {
             library: agent_file::library()?,
             pids,
             filtered: options.filtered,
+            option: match options.has_allocations() {
+                true => "--memory",
+                false if options.counts.trace.is_some() => "--trace",
+                false => "--inside",
+            },
+            parts: match options.has_allocations() {
+                true => part::MEMORY,
+                false if options.counts.trace.is_some() => part::CALLS,
+                false => 0,
+            },
         })
     }
 
@@ -67,8 +105,9 @@ impl Entered {
                 }
                 Err(why) => {
                     self.pids = entered;
+                    let option = self.option;
                     return Err(anyhow!(
-                        "process {pid} cannot be entered: {why}; without --inside it is sampled from outside"
+                        "process {pid} cannot be entered: {why}; without {option} it is sampled from outside"
                     ));
                 }
             }
@@ -77,9 +116,102 @@ impl Entered {
         Ok(())
     }
 
+    /// Has the interpreters in them count. Processes without one are recorded all the same, because
+    /// they may begin one, but there must be one.
+    pub fn count(&self) -> Result<()> {
+        let mut counted = 0;
+        let mut first = None;
+        for &pid in &self.pids {
+            let begun = Injection::of(pid, &self.library, true)
+                .and_then(|mut injection| injection.begin_parts(part::CALLS, PATIENCE));
+            match begun {
+                Ok(()) => counted += 1,
+                Err(Refused::Gone | Refused::Another | Refused::NoPython) if counted > 0 => {}
+                Err(why) => _ = first.get_or_insert((pid, why)),
+            }
+        }
+        match first {
+            Some((pid, why)) if counted == 0 => bail!(
+                "nothing is counted in process {pid}: {}; without --trace it is sampled",
+                why_not(&why)
+            ),
+            Some((pid, why)) => stderr::note(&format!(
+                "nothing is counted in process {pid}: {}",
+                why_not(&why)
+            )),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Has the agent record allocations, if those are wanted: in native code, and in interpreters,
+    /// whose locks it needs for that. The recorder has answered it before.
+    pub fn follow_memory(&self) {
+        if self.parts & part::MEMORY == 0 {
+            return;
+        }
+        for &pid in &self.pids {
+            let followed =
+                Entry::of(pid, &self.library, true).and_then(|mut entry| entry.follow_memory());
+            match followed {
+                Ok(()) => {}
+                Err(Refused::Gone | Refused::Another) => continue,
+                Err(why) => {
+                    let what = "the allocations of process";
+                    stderr::note(&format!("{what} {pid} are not recorded: {why}"));
+                    continue;
+                }
+            }
+            let begun = self.with_interpreter(pid, |injection| {
+                injection.begin_parts(part::MEMORY, PATIENCE)
+            });
+            if let Some(Err(why)) = begun {
+                stderr::note(&format!(
+                    "what Python allocates in process {pid} is seen only where it calls the C library: {why}"
+                ));
+            }
+        }
+    }
+
+    /// Has allocations no longer recorded in a process's interpreter.
+    fn end_memory(&self, pid: u32) {
+        let ended =
+            self.with_interpreter(pid, |injection| injection.end_parts(part::MEMORY, PATIENCE));
+        let stay = match ended {
+            Some(Ok(0) | Err(Refused::Gone | Refused::Another)) | None => return,
+            Some(Ok(_)) => "another tool has put itself in front of them".to_owned(),
+            Some(Err(why)) => why.to_string(),
+        };
+        stderr::note(&format!(
+            "Profundo's allocators stay in the Python of process {pid}, and only pass calls on: {stay}"
+        ));
+    }
+
+    /// Calls `f` with a process's interpreter. `None`: it has none, or nothing is wanted there.
+    fn with_interpreter<T>(
+        &self,
+        pid: u32,
+        f: impl FnOnce(&mut Injection<'_>) -> Result<T, Refused>,
+    ) -> Option<Result<T, Refused>> {
+        if self.parts == 0 {
+            return None;
+        }
+        match Injection::of(pid, &self.library, true) {
+            Ok(mut injection) => Some(f(&mut injection)),
+            Err(Refused::NoPython) => None,
+            Err(why) => Some(Err(why)),
+        }
+    }
+
     /// Has the agent leave them, and the children that they have forked meanwhile.
     pub fn leave(self, recorder: &mut Recorder) {
         for pid in recorder.release_agents() {
+            if self.parts & part::CALLS != 0 {
+                self.end_counts(pid);
+            }
+            if self.parts & part::MEMORY != 0 {
+                self.end_memory(pid);
+            }
             let left = Entry::of(pid, &self.library, true).and_then(|mut entry| entry.leave());
             match left {
                 Ok(()) | Err(Refused::Gone | Refused::Another) => {}
@@ -88,5 +220,31 @@ impl Entered {
                 )),
             }
         }
+    }
+
+    /// Has an interpreter count no more. Without an answer nothing is counted any more either, but
+    /// the interpreter goes on reporting.
+    fn end_counts(&self, pid: u32) {
+        let ended = Injection::of(pid, &self.library, true)
+            .and_then(|mut injection| injection.end_parts(part::CALLS, PATIENCE));
+        match ended {
+            Ok(_) | Err(Refused::Gone | Refused::Another | Refused::NoPython) => {}
+            Err(why) => stderr::note(&format!(
+                "process {pid} goes on reporting its calls, to nobody, until the next --trace: {}",
+                why_not(&why)
+            )),
+        }
+    }
+}
+
+/// The reason in words. There is no `--timeout` here.
+fn why_not(why: &Refused) -> String {
+    match why {
+        Refused::Busy => format!(
+            "its interpreter let nobody in within {} seconds: one of its threads keeps the lock (GIL), as an extension does \
+             that never gives it back; try once more",
+            PATIENCE.as_secs()
+        ),
+        other => other.to_string(),
     }
 }

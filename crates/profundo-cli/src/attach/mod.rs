@@ -13,15 +13,16 @@ use profundo_console::progress::Progress;
 use profundo_console::stderr;
 use profundo_ingest::Ingest;
 use profundo_launch::{SIGNAL_INTERVAL, Signals, process_program};
-use profundo_model::Profile;
+use profundo_model::{Profile, Tracing};
 use profundo_recorder::{EngineChoice, Options, Recorder};
 use profundo_report::ThreadLocals;
 use profundo_save::recording_writer::RecordingWriter;
+use profundo_save::trace_request::TraceRequest;
 use profundo_save::{naming, qualified_names};
 
 use crate::locals;
 use crate::open;
-use crate::options::{self, Attach, LocalsOptions};
+use crate::options::{self, Attach, Counting, LocalsOptions, What};
 use crate::recordings::Destination;
 use crate::report::{Shape, Stream};
 
@@ -34,7 +35,12 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     if options.locals.locals {
         options::refuse("`--locals` shows variables at one moment: it goes with `--dump`");
     }
-    let what = options.format.unwrap_or_default();
+    if options.recording.filtered && !options.recording.enters() {
+        options::refuse(
+            "`--filtered` is for entering the process: it goes with `--memory` and `--trace`",
+        );
+    }
+    let what = options.what();
     if what.wants_name() {
         let what = what.name();
         options::refuse(&format!(
@@ -42,12 +48,23 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         ));
     }
     let shape = Shape::new(what, None, &options.view);
+    let counting = options.recording.counts.counting();
+    // Where lines are printed first.
+    let has_second = counting.is_some_and(|counting| counting.exceptions)
+        && what == What::Lines
+        && options.format.is_none();
+    let second = has_second.then(|| Shape::new(What::Exceptions, None, &options.view));
     let (pid, others) = options.processes.first_and_others();
     let recording = &options.recording;
     let (named, force) = (recording.output.as_deref(), options.view.style.force);
     let destination = Destination::new(named, force, &process_program(pid))?;
     let path = destination.path().to_owned();
-    let agent = recording.inside.then(inside::agent).transpose()?;
+    let mine = options.view.filters.own_code.rules();
+    let calls = counting.map(|counting| counting.calls(mine.clone()));
+    let lines = calls.as_ref().and_then(|calls| calls.lines.clone());
+    let agent = (recording.enters())
+        .then(|| inside::agent(recording))
+        .transpose()?;
     let mut recorder = Recorder::create(Options {
         period: recording.period(),
         engine: match agent {
@@ -56,6 +73,9 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         },
         agent: agent.clone(),
         follow: !recording.no_children,
+        calls,
+        // Samples are taken only for lines whose times are found by sampling.
+        paused: counting.is_some_and(|counting| !counting.cheap),
         wall: (recording.has_waits()).then_some(profundo_recorder::WALL_TICK),
         syscalls: recording.syscalls,
         memory: recording.memory(),
@@ -73,27 +93,53 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     };
     let signals = Signals::take()?;
     let writer = RecordingWriter::create_beside(&path, recorder.start(), recording.max_size.0)?;
-    let writer = writer.own_code(&options.view.filters.own_code.rules());
+    let writer = writer.own_code(&mine).with_lines(lines);
+    let request = counting.map(|counting| TraceRequest::new(counting.tracing(), counting.lines));
+    let writer = writer.trace_request(request);
     let mut writer = writer.labels(&recording.labels);
     let begun = match (&mut entered, &agent) {
-        (Some(entered), Some(agent)) => entered.begin(&mut recorder, agent),
+        (Some(entered), Some(agent)) => {
+            if counting.is_none() {
+                stderr::note(&inside::sentence(pid, others));
+            }
+            let begun = entered.begin(&mut recorder, agent);
+            if begun.is_ok() {
+                // Here the agent gets its answer.
+                recorder.turn_now(&mut |event| writer.event(event));
+                entered.follow_memory();
+            }
+            begun
+        }
         _ => {
             (recorder.attach_all(pid, others, &mut |event| writer.event(event))).map_err(Into::into)
         }
     };
+    let begun = begun.and_then(|()| match (&entered, counting) {
+        (Some(entered), Some(_)) => {
+            recorder.turn_now(&mut |event| writer.event(event));
+            entered.count()
+        }
+        _ => Ok(()),
+    });
     if let Err(error) = begun {
+        if let Some(entered) = entered {
+            entered.leave(&mut recorder);
+        }
         writer.discard();
         return Err(error);
     }
     writer.take_place()?;
-    let what = processes_named(pid, others);
+    let what = match counting {
+        Some(counting) => counted_in(counting, pid, others),
+        None => format!("recording {}", processes_named(pid, others)),
+    };
     if recording.duration.is_none() {
         stderr::note(&format!(
-            "recording {what} to {}; Ctrl-C ends it and prints the report",
+            "{what} to {}; Ctrl-C ends it and prints the report",
             stderr::path(&path)
         ));
-    } else if std::io::stderr().is_terminal() {
-        stderr::note(&format!("recording {what} to {}", stderr::path(&path)));
+    } else if counting.is_some() || std::io::stderr().is_terminal() {
+        stderr::note(&format!("{what} to {}", stderr::path(&path)));
     }
     let began = Instant::now();
     let progress = Progress::start(progress_line(pid, Duration::ZERO, recording.duration));
@@ -132,6 +178,9 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         false => Stream::Out,
     };
     shape.print(&profile, &path, stream)?;
+    if let Some(second) = second {
+        second.print(&profile, &path, stream)?;
+    }
     destination.arrive()?;
     Ok(ExitCode::SUCCESS)
 }
@@ -158,6 +207,18 @@ fn dump(options: &Attach) -> Result<ExitCode> {
     let shape = Shape::stacks(&options.view, locals);
     shape.print(&profile, Path::new(""), Stream::Out)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is counted, and that it is done inside.
+fn counted_in(counting: Counting<'_>, first: u32, others: &[u32]) -> String {
+    let what = match counting.tracing() {
+        Tracing::Calls => "calls",
+        Tracing::Exceptions => "exceptions",
+        _ if counting.exceptions => "lines and exceptions",
+        _ => "lines",
+    };
+    let whose = processes_named(first, others);
+    format!("{whose} was entered, and its {what} are counted from now on,")
 }
 
 /// `process 7`, or `processes 7, 8`.

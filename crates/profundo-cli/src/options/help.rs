@@ -112,12 +112,14 @@ Examples:
             "memory",
             "no_children",
             "dump",
+            "trace",
             "format",
             "only_mine",
         ],
         examples: "\
 Examples:
   profundo attach 4711 -d 10
+  profundo attach 4711 --trace     each call of its Python functions is counted
   profundo attach 4711 --wall      until Ctrl-C; the process goes on",
     },
     Screen {

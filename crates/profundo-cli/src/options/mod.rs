@@ -1,7 +1,9 @@
 //! The command line. One name means one thing in every verb, so the options that several verbs
 //! share are written once and taken in whole.
 
+mod attached_trace;
 mod beside;
+mod counting;
 mod diff;
 mod exporting;
 mod filters;
@@ -34,6 +36,8 @@ use profundo_console::options::values::{rate, some_seconds};
 use profundo_console::options::{OwnCode, Paper};
 use profundo_top::options::Top;
 
+pub use attached_trace::AttachedTrace;
+pub use counting::Counting;
 pub use diff::Diff;
 pub use exporting::{Export, Flame, Heatmap};
 pub use filters::{Filters, NO_GIL};
@@ -184,6 +188,23 @@ pub struct Attach {
     pub format: Option<What>,
     #[command(flatten)]
     pub view: ViewOptions,
+}
+
+impl Attach {
+    /// The report that is printed at the end.
+    pub fn what(&self) -> What {
+        match self.recording.counts.counting() {
+            Some(counting) => counting.what(self.format),
+            None => self.format.unwrap_or_default(),
+        }
+    }
+
+    /// Why these options do not go together, if they do not.
+    fn misfit(&self) -> Option<String> {
+        let (what, recording) = (self.what(), &self.recording);
+        let of_counts = (recording.counts).misfit(what, &self.view, recording.rate.is_some());
+        of_counts.or_else(|| self.view.misfit(what))
+    }
 }
 
 // Which variables are shown.
@@ -356,7 +377,7 @@ impl Arguments {
     pub fn misfit(&self) -> Option<String> {
         match &self.verb {
             Verb::Run(run) => run.view.misfit(run.format.unwrap_or_default()),
-            Verb::Attach(attach) => attach.view.misfit(attach.format.unwrap_or_default()),
+            Verb::Attach(attach) => attach.misfit(),
             Verb::Peek(peek) => peek.view.misfit(peek.format.unwrap_or_default()),
             Verb::Trace(trace) => (trace.misfit()).or_else(|| trace.view.misfit(trace.what())),
             Verb::Report(report) => report.view.misfit(report.asked().ok()?.what),

@@ -10,6 +10,7 @@ use profundo_recorder::{EngineChoice, Memory};
 
 use crate::recordings::Keep;
 
+use super::AttachedTrace;
 use super::view::What;
 
 /// Which allocations are recorded.
@@ -19,6 +20,17 @@ pub enum MemoryChoice {
     Sampled,
     /// Every single one
     Exact,
+}
+
+/// What is recorded of the memory of a process that runs already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AttachedMemory {
+    /// Some allocations, at random: large ones always, small ones as they come
+    Sampled,
+    /// Every single allocation
+    Exact,
+    /// No allocations, but the process's memory over time: nothing is loaded into it
+    Outside,
 }
 
 /// Bytes between two allocations that are recorded.
@@ -133,18 +145,30 @@ pub struct Attached {
     /// Count the energy that the machine uses meanwhile, and estimate what of it is the program's
     #[arg(long)]
     pub energy: bool,
-    /// Record the machine's memory over time: what the process has of it, but not who allocates it
-    #[arg(long)]
-    pub memory: bool,
+    /// Record what memory is allocated from now on and who keeps it, and the machine's memory over
+    /// time; each single allocation if `exact`. Enters the process. With `outside` nothing is loaded
+    /// into it, and only its memory over time is recorded
+    #[arg(
+        long,
+        value_enum,
+        value_name = "exact|outside",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "sampled",
+        hide_possible_values = true
+    )]
+    pub memory: Option<AttachedMemory>,
     // Not in the help and the pages yet: a program that waits for our signals by name, or blocks
     // them, can be disturbed when the agent leaves.
     /// Enter the process: its threads sample themselves, as after `run`, at a lower cost and 1000
     /// times a second
     #[arg(long, hide = true, conflicts_with = "dump")]
     pub inside: bool,
-    /// With `--inside`: also where the process restricts its own system calls (seccomp)
-    #[arg(long, hide = true, requires = "inside")]
+    /// Enter the process also where it restricts its own system calls (seccomp)
+    #[arg(long, hide = true)]
     pub filtered: bool,
+    #[command(flatten)]
+    pub counts: AttachedTrace,
     /// Stay with this process, without the children that it has or starts
     #[arg(long)]
     pub no_children: bool,
@@ -166,9 +190,26 @@ pub struct Attached {
 
 impl Attached {
     /// The recorder's setting for memory. Allocations cannot be seen from outside, so its rate has
-    /// no effect.
+    /// no effect there.
     pub fn memory(&self) -> Option<Memory> {
-        self.memory.then_some(SAMPLED)
+        Some(match self.memory? {
+            AttachedMemory::Sampled | AttachedMemory::Outside => SAMPLED,
+            AttachedMemory::Exact => Memory::Exact,
+        })
+    }
+
+    /// True if allocations are recorded.
+    pub fn has_allocations(&self) -> bool {
+        let memory = self.memory;
+        matches!(
+            memory,
+            Some(AttachedMemory::Sampled | AttachedMemory::Exact)
+        )
+    }
+
+    /// True if the agent enters the process.
+    pub fn enters(&self) -> bool {
+        self.inside || self.has_allocations() || self.counts.trace.is_some()
     }
 
     /// True if waits are recorded.
@@ -178,7 +219,7 @@ impl Attached {
 
     /// The time between two samples in nanoseconds.
     pub fn period(&self) -> u64 {
-        period_of(self.rate.unwrap_or(match self.inside {
+        period_of(self.rate.unwrap_or(match self.enters() {
             true => 1000.0,
             false => 500.0,
         }))

@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use profundo_model::Tracing;
-
 use crate::recordings::Keep;
+use clap::Args;
 
+use super::counting::Counting;
 use super::{Command, Order, ViewOptions, What};
 
 const EXAMPLES: &str = "\
@@ -78,109 +77,45 @@ pub struct Trace {
 }
 
 impl Trace {
-    pub fn tracing(&self) -> Tracing {
-        match (self.lines.is_empty(), self.once, self.cheap) {
-            (true, ..) if self.exceptions => Tracing::Exceptions,
-            (true, ..) => Tracing::Calls,
-            (_, true, _) => Tracing::LinesOnce,
-            (_, _, true) => Tracing::SampledLines,
-            _ => Tracing::Lines,
+    /// What is counted.
+    pub fn counting(&self) -> Counting<'_> {
+        Counting {
+            lines: &self.lines,
+            cheap: self.cheap,
+            once: self.once,
+            exceptions: self.exceptions,
+            no_builtins: self.no_builtins,
+            cpu: self.cpu,
         }
     }
 
     /// The report that is printed at the end.
     pub fn what(&self) -> What {
-        self.format.unwrap_or(match self.lines.is_empty() {
-            true if self.exceptions => What::Exceptions,
-            true => What::Trace,
-            false => What::Lines,
-        })
+        self.counting().what(self.format)
     }
 
     /// Why these options do not go together, if they do not.
     pub fn misfit(&self) -> Option<String> {
         let what = self.what();
-        let name = what.name();
-        let shape = &self.view.shape;
-        if what.wants_name() {
-            return Some(format!(
-                "`{name}` wants the name of a function: trace first, then report FILE {name} NAME"
-            ));
-        }
-        if what.is_of_memory() || matches!(what, What::Io | What::Syscalls | What::Stacks) {
-            return Some(format!(
-                "`trace` records nothing that `{name}` could show: `profundo run` does"
-            ));
-        }
-        if !self.functions.is_empty() {
-            if what.is_of_time() && what != What::Summary {
-                return Some(format!(
-                    "`{name}` is about time, and --functions counts calls without times: --format trace"
-                ));
-            }
-            let order = shape.sort.as_ref().and_then(Order::of_calls);
-            let order = order.filter(|order| order.is_of_time())?;
-            return Some(format!(
-                "--functions counts calls without times: nothing can be ordered by {}",
-                order.words()
-            ));
-        }
-        if self.exceptions
-            && let Some(why) = self.misfit_of_exceptions(what)
-        {
+        let counting = self.counting();
+        if let Some(why) = counting.misfit_of_report(what) {
             return Some(why);
         }
-        if self.lines.is_empty() {
-            return None;
+        if self.functions.is_empty() {
+            return counting.misfit(what, &self.view);
         }
-        if self.no_builtins {
-            return Some("--no-builtins is about calls, and --lines counts lines instead".into());
-        }
-        if self.cpu && (self.once || self.cheap) {
-            return Some(match self.once {
-                true => "--cpu chooses a clock, and --once measures nothing".into(),
-                false => {
-                    "--cpu chooses a clock, and the times of --cheap are those of samples, which are CPU time always"
-                        .into()
-                }
-            });
-        }
-        if what.is_of_calls() {
+        if what.is_of_time() && what != What::Summary {
             return Some(format!(
-                "`{name}` is about calls, and --lines counts lines instead: one of them at a time"
+                "`{}` is about time, and --functions counts calls without times: --format trace",
+                what.name()
             ));
         }
-        let is_of_exceptions = self.exceptions && what == What::Exceptions;
-        if what != What::Lines && !self.cheap && !is_of_exceptions {
-            return Some(format!(
-                "`{name}` is about samples or calls, and --lines counts lines instead: --format lines"
-            ));
-        }
-        let option = shape.of_samples().filter(|_| what == What::Lines)?;
+        let order = self.view.shape.sort.as_ref().and_then(Order::of_calls);
+        let order = order.filter(|order| order.is_of_time())?;
         Some(format!(
-            "`--{option}` is about samples, and --lines counts each run of a line"
+            "--functions counts calls without times: nothing can be ordered by {}",
+            order.words()
         ))
-    }
-
-    /// Why options do not go together with `--exceptions`.
-    fn misfit_of_exceptions(&self, what: What) -> Option<String> {
-        if self.no_builtins {
-            return Some(
-                "--no-builtins is about calls, and --exceptions counts exceptions instead".into(),
-            );
-        }
-        if !self.lines.is_empty() {
-            return None;
-        }
-        if self.cpu {
-            return Some("--cpu chooses a clock, and --exceptions measures nothing".into());
-        }
-        (what != What::Exceptions).then(|| {
-            let name = what.name();
-            format!(
-                "`{name}` is about calls or lines, and --exceptions counts exceptions instead: --format exceptions"
-            )
-        })
     }
 
     /// The word behind `--lines` that was meant for it, but is the program as it stands: a program

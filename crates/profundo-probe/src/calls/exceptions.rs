@@ -130,6 +130,16 @@ impl<M: Memory> Tree<M> {
         self.drop_exceptions();
     }
 
+    /// Gives the memory of exceptions back.
+    pub(super) fn give_back_exceptions(&mut self) {
+        let mut exceptions = core::mem::replace(&mut self.exceptions, Exceptions::new());
+        exceptions.sites.clear(self.memory());
+        exceptions.rows.clear(self.memory());
+        if let Some(known) = exceptions.known {
+            self.memory().unmap(known.cast(), size_of::<Groups>());
+        }
+    }
+
     /// Forgets which exceptions and which rows there are.
     pub(super) fn drop_exceptions(&mut self) {
         let mut rows = core::mem::replace(&mut self.exceptions.rows, Index::new());

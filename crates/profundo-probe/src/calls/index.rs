@@ -42,6 +42,17 @@ impl Index {
         *self = Self::new();
     }
 
+    /// Visits the keys and values of all entries.
+    pub(super) fn each(&self, mut visit: impl FnMut(u64, u32)) {
+        for at in 0..self.capacity() {
+            // SAFETY: the place is within the table.
+            let place = self.places.map(|places| unsafe { places.add(at).read() });
+            if let Some(place) = place.filter(|place| place.value != 0) {
+                visit(place.key, place.value);
+            }
+        }
+    }
+
     #[inline]
     pub(super) fn find(&self, parent: u32, key: u64) -> Option<u32> {
         let places = self.places?;

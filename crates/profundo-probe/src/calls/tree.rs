@@ -211,6 +211,24 @@ impl<M: Memory> Tree<M> {
         stack.open.push(open, &self.memory);
     }
 
+    /// A call of the function with this `key` goes on that began before calls were counted. It does
+    /// not count; those that it makes do.
+    pub fn stands(
+        &mut self,
+        stack: &mut Stack,
+        key: u64,
+        now: u64,
+        describe: impl FnOnce(&mut dyn FnMut(Described<'_>)),
+    ) {
+        let open = Open {
+            key,
+            began: now,
+            node: self.child(stack, stack.node(), key, describe),
+            place: 0,
+        };
+        stack.open.push(open, &self.memory);
+    }
+
     /// A call of the function with this `key` ends, or pauses.
     #[inline]
     pub fn leave(&mut self, stack: &mut Stack, key: u64, now: u64) {
@@ -589,6 +607,29 @@ impl<M: Memory> Tree<M> {
         }
         self.forget_exceptions();
         true
+    }
+
+    /// Visits the keys of the functions of a kind.
+    pub fn each_key(&self, kind: u32, mut visit: impl FnMut(u64)) {
+        let file = self.file();
+        self.functions.each(|key, value| {
+            let row = file.functions.get((value as usize).wrapping_sub(1));
+            if row.is_some_and(|row| row.kind.load(Ordering::Relaxed) == kind) {
+                visit(key);
+            }
+        });
+    }
+
+    /// Gives all memory back but the file.
+    ///
+    /// # Safety
+    /// The tree is not used any more.
+    pub unsafe fn give_back(&mut self) {
+        self.children.clear(&self.memory);
+        self.functions.clear(&self.memory);
+        self.give_back_exceptions();
+        let bytes = NODES * size_of::<Hint>();
+        self.memory.unmap(self.hints.cast(), bytes);
     }
 
     /// The thread of a stack.

@@ -47,6 +47,9 @@ impl Shade {
 #[derive(Debug)]
 pub struct Leaf([AtomicU64; 1 << LEAF]);
 
+/// The bytes of a leaf.
+pub const LEAF_BYTES: usize = size_of::<Leaf>();
+
 /// Leaves.
 #[repr(C)]
 #[derive(Debug)]
@@ -95,6 +98,12 @@ impl Shadow {
         // Its memory is free, as far as it reached.
         word.store(shade.size & ((1 << SIZE) - 1), Ordering::Relaxed);
         Some(shade)
+    }
+
+    /// True if a block is at an address, or was.
+    pub fn was_met(&self, address: u64) -> bool {
+        let word = self.word(address);
+        word.is_some_and(|word| word.load(Ordering::Relaxed) != 0)
     }
 
     /// The block at an address.

@@ -95,6 +95,11 @@ impl SpanPlaces {
         self.variable.store(places.variable, Ordering::Release);
     }
 
+    /// Has samples look for no spans any more.
+    pub fn withdraw(&self) {
+        self.variable.store(0, Ordering::Relaxed);
+    }
+
     #[inline]
     fn get(&self) -> Option<Places> {
         // Acquire pairs with the release in `publish`.
@@ -238,7 +243,9 @@ mod tests {
     }
 
     fn few(children: &[(u32, u64, u64)]) -> u64 {
-        let bits = children.iter().fold(0, |bits, &(child, ..)| bits | 1 << child);
+        let bits = children
+            .iter()
+            .fold(0, |bits, &(child, ..)| bits | 1 << child);
         let mut words = vec![1, FEW, 0, bits];
         for &(_, key, value) in children {
             words.extend([key, value]);
@@ -282,9 +289,15 @@ mod tests {
         let hash = 3 | 5 << 5 | 30 << 10;
         let mine = places(0xAA, hash);
         assert_eq!(path(mine, state(few(&[(3, 0xAA, open)]))), 7);
-        assert_eq!(path(mine, state(few(&[(1, 0xBB, other), (3, 0xAA, open)]))), 7);
+        assert_eq!(
+            path(mine, state(few(&[(1, 0xBB, other), (3, 0xAA, open)]))),
+            7
+        );
         let second = few(&[(2, 0xCC, other), (5, 0xAA, open), (9, 0xDD, other)]);
-        assert_eq!(path(mine, state(few(&[(0, 0xBB, other), (3, 0, second)]))), 7);
+        assert_eq!(
+            path(mine, state(few(&[(0, 0xBB, other), (3, 0, second)]))),
+            7
+        );
         let third = few(&[(30, 0xAA, open)]);
         let second = many(&[(5, third), (6, second)]);
         assert_eq!(path(mine, state(many(&[(3, second)]))), 7);
@@ -303,7 +316,11 @@ mod tests {
         ] {
             assert_eq!(path(mine, state(root)), 0);
         }
-        assert_eq!(path(mine, object(vec![0; 6])), 0, "a thread without a context");
+        assert_eq!(
+            path(mine, object(vec![0; 6])),
+            0,
+            "a thread without a context"
+        );
         // A tree that leads to itself.
         let ring = object(vec![1, MANY, 0, 0, 0, 0]);
         // SAFETY: it is ours, and nothing else reads it.

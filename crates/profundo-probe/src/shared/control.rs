@@ -122,7 +122,9 @@ pub struct Control {
     pub waiting_since: AtomicU64,
     /// 1 if children of forks need not enter themselves at once: the kernel reports them.
     pub defers: AtomicU32,
-    reserved: [AtomicU32; 11],
+    /// 1 if interpreters are to have a builtin `profile`, which the program's source mentions.
+    pub builtin: AtomicU32,
+    reserved: [AtomicU32; 10],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The final reports, in a ring.

@@ -72,7 +72,7 @@ pub use ring::{
 pub use native_calls::{Tallies, tallies_moment, tallies_state};
 pub use request::{
     ENTER_SYMBOL, FALL_SILENT_SYMBOL, LEAVE_SYMBOL, MASKED_SYMBOL, Outlet, REQUEST_SYMBOL, Request,
-    refusal, request_flag, request_state, way, wish,
+    part, refusal, request_flag, request_state, way, wish,
 };
 pub use search::{Search, search_state};
 pub use stacks::{
@@ -181,9 +181,13 @@ pub const MEMORY_SYMBOLS: &[&str] = &[
     "_ZdaPvSt11align_val_tRKSt9nothrow_t",
 ];
 
+/// The agent's exports for a program that it comes into while that runs: they notice that files are
+/// loaded. A call in vain would be the least of it, elsewhere: the loader looks at the caller.
+pub const LATE_SYMBOLS: &[&str] = &["dlopen", "dlmopen", "dlsym", "dlvsym"];
+
 /// At the start of `control` and of each ring. Its last byte is the layout's version: an agent
 /// that finds another one does nothing.
-pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x0B");
+pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x0C");
 
 /// The address space of `tables`: small enough for a program that limits its own. The file is as
 /// long as its contents, and grows: only memory that a list of modules names may be touched.

@@ -40,6 +40,21 @@ pub mod wish {
     pub const COLLECTIONS: u32 = 2;
     /// No more reports of garbage collections.
     pub const SILENCE: u32 = 3;
+    /// Some of the agent's [`parts`](super::part) begin in an interpreter that ran before the agent
+    /// came. The agent has entered the process.
+    pub const BEGIN: u32 = 4;
+    /// The same parts end, because the agent is about to leave. An answer above 0: so many things
+    /// that another tool has put itself in front of stay, and only pass calls on.
+    pub const END: u32 = 5;
+}
+
+/// The parts of the agent that begin and end with the interpreter's lock held, as bits of
+/// [`Request::flags`](Request): for [`wish::BEGIN`] and [`wish::END`].
+pub mod part {
+    /// The interpreter's allocators.
+    pub const MEMORY: u32 = 1;
+    /// Counts of calls and lines.
+    pub const CALLS: u32 = 2;
 }
 
 /// The ways into the interpreter.
@@ -94,7 +109,7 @@ pub struct Request {
     pub wish: AtomicU32,
     /// One of [`way`].
     pub way: AtomicU32,
-    /// Of [`request_flag`].
+    /// Of [`request_flag`], or of [`part`].
     pub flags: AtomicU32,
     /// The result: 0 or more, an error number of the system as a negative number, or a [`refusal`].
     pub answer: AtomicI32,

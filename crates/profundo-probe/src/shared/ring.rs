@@ -114,9 +114,13 @@ pub struct MemoryCounts {
     pub unfreed: AtomicU64,
     /// Bytes of the interpreter's arenas.
     pub arenas: AtomicU64,
+    /// Blocks that were freed and never seen, because they are from before the agent came.
+    pub strangers: AtomicU64,
     /// 1 if there was no memory to count everything in.
     pub refused: AtomicU32,
-    reserved: AtomicU32,
+    /// Slots by which the program's files call functions of the same names as the allocator's, but
+    /// others. A late agent has left them alone.
+    pub slots_elsewhere: AtomicU32,
 }
 
 /// The head of a ring.

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use profundo_probe::shared::start_kind;
 use profundo_session::SumsMap;
 
 use super::naming::{list, with_pid};
@@ -17,6 +18,12 @@ pub(crate) struct Allocations {
     unfollowed: u64,
     unfreed: u64,
     uncounted: u64,
+    /// Blocks from before the agent came that were freed.
+    strangers: u64,
+    /// Programs that the agent came into late.
+    late: Vec<String>,
+    /// Those that have slots which lead to another allocator, with their number.
+    elsewhere: Vec<String>,
     /// Programs without an agent.
     outside: Vec<String>,
     /// Programs with an allocator of their own.
@@ -56,6 +63,13 @@ impl Part for Allocations {
         self.lost += read(&header.memory.lost);
         self.unfollowed += read(&header.memory.unfollowed);
         self.unfreed += read(&header.memory.unfreed);
+        self.strangers += read(&header.memory.strangers);
+        if header.kind.load(Ordering::Relaxed) == start_kind::LATE {
+            self.late.push(name());
+        }
+        if header.memory.slots_elsewhere.load(Ordering::Relaxed) != 0 {
+            self.elsewhere.push(name());
+        }
         self.uncounted += agent.sums.as_ref().map_or(0, SumsMap::uncounted);
         if header.allocator_hidden.load(Ordering::Relaxed) != 0 {
             self.hidden.push(name());
@@ -71,6 +85,9 @@ impl Part for Allocations {
             unfollowed,
             unfreed,
             uncounted,
+            strangers,
+            late,
+            elsewhere,
             outside,
             hidden,
             refused,
@@ -96,7 +113,25 @@ impl Part for Allocations {
                 list(&refused)
             ));
         }
+        if !late.is_empty() {
+            add_note(format!(
+                "out of sight is what these programs allocated before they were entered, or allocate through pointers to \
+                 malloc from before, in the loader, or in an allocator of their own: {}",
+                list(&late)
+            ));
+        }
+        if !elsewhere.is_empty() {
+            add_note(format!(
+                "another tool or allocator has taken malloc or its like in some files of these programs, which are left \
+                 as they are: {}",
+                list(&elsewhere)
+            ));
+        }
         let numbers = [
+            (
+                strangers,
+                "frees of blocks from before the entry: they count neither as allocated nor as freed",
+            ),
             (
                 lost,
                 "allocations or copies were to be recorded and were not: there was no room, or they were made in a signal handler",

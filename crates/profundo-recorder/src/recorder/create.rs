@@ -171,6 +171,9 @@ fn configure(control: &Control, options: &Options, engine: Engine) {
         options.calls.as_ref().map_or(0, flags_of),
         Ordering::Relaxed,
     );
+    control
+        .builtin
+        .store(u32::from(options.builtin), Ordering::Relaxed);
     let wants_collections = u32::from(options.collections);
     control
         .collections

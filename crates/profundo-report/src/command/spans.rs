@@ -50,7 +50,7 @@ impl Spans {
     fn write_none(&self, page: &mut Page<'_>) -> io::Result<()> {
         let text = match self.options.choices.words() {
             _ if page.profile.spans.is_empty() && !page.profile.spans.paths.is_any() => {
-                " the program has named no spans and no marks: `profundo::span!` does that in Rust."
+                " the program has named no spans and no marks: `profundo.span` does that in Python, and `profundo::span!` in Rust."
                     .to_owned()
             }
             Some(words) => format!(" no spans and no marks pass the filter: {words}."),
@@ -76,6 +76,7 @@ impl Spans {
                 _ => "Span".to_owned(),
             },
             all: selection.weight(profile),
+            lengths: widths(&found.rows),
         };
         let table = frame.table(profile, |_, _, _| {});
         let mut line = Line::default();
@@ -264,6 +265,7 @@ impl View for Spans {
             weighs: Weighs::of(profile),
             title: String::new(),
             all,
+            lengths: [LENGTH; 2],
         };
         let table = frame.table(profile, undrawn);
         json.array("spans", |json| {
@@ -289,7 +291,9 @@ impl View for Spans {
 
 /// The most rows of a text without a limit.
 const ROWS: usize = 30;
-/// The width of a duration.
+/// The title of the sum of lengths.
+const TOTAL: &str = "Total";
+/// The width of a duration below a minute.
 const LENGTH: usize = 9;
 /// The width of a mark's time.
 const TIME: usize = 12;
@@ -304,6 +308,20 @@ struct Columns {
     title: String,
     /// The weight of all that is selected.
     all: u64,
+    /// The widths of the sum of lengths, and of the other lengths.
+    lengths: [usize; 2],
+}
+
+/// The widths of the sum of lengths and of other lengths in a table with these rows.
+fn widths(rows: &[SpanRow]) -> [usize; 2] {
+    let width = |of: fn(&SpanRow) -> u64| {
+        let texts = rows.iter().map(|row| duration(of(row)).chars().count() + 1);
+        texts.max().unwrap_or(0).max(LENGTH)
+    };
+    [
+        width(|row| row.lengths.total),
+        width(|row| row.lengths.most),
+    ]
 }
 
 impl Columns {
@@ -318,6 +336,7 @@ impl Columns {
         let all = self.all;
         let width = share_width(profile, self.columns);
         let weighs = self.weighs;
+        let [total, other] = self.lengths;
         let share = Column::left(share_title(weighs.share_title(), is_few).to_owned(), width)
             .first()
             .draw(move |_, line, row: &SpanRow| push_share(line, &row.total_share, width))
@@ -345,7 +364,7 @@ impl Columns {
             });
         let length =
             |title: &'static str, member: &'static str, of: fn(&SpanRow) -> Option<u64>| {
-                Column::right(title, LENGTH)
+                Column::right(title, if title == TOTAL { total } else { other })
                     .text(move |row: &SpanRow| {
                         let text = of(row).map(duration).unwrap_or_default();
                         (text, Style::PLAIN)
@@ -369,7 +388,7 @@ impl Columns {
             own,
             time,
             count,
-            length("Total", "length_total_seconds", |row| {
+            length(TOTAL, "length_total_seconds", |row| {
                 ended(row).then_some(row.lengths.total)
             }),
             length("Mean", "length_mean_seconds", |row| {
@@ -423,6 +442,7 @@ pub(super) fn schema() -> (&'static str, Vec<String>) {
         weighs: Weighs::Time,
         title: String::new(),
         all: 0,
+        lengths: [LENGTH; 2],
     };
     frame.table(&profile, undrawn).schema()
 }

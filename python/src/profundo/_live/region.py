@@ -172,6 +172,11 @@ class Region(Profile):
         return self._until - self.began if self.count else 0.0
 
     @property
+    def duration(self) -> Optional[float]:
+        """The same as :attr:`elapsed`."""
+        return self.elapsed
+
+    @property
     def _until(self) -> float:
         return perf_counter() if self._entries else self._last
 
@@ -270,7 +275,20 @@ class Region(Profile):
         if now._head()["selection"]["samples"] == 0:
             head = self._empty_sentence() + "\n\n"
             now = Profile(now.path, {}, now._kept)
-        return head + _without_advice(now.report(what, name, **options))
+        return head + self._in_its_words(now.report(what, name, **options))
+
+    def _in_its_words(self, report: str) -> str:
+        """A report that names the region in place of the options that select it."""
+        lines = []
+        is_advice = False
+        for line in report.splitlines(True):
+            # These commands are for a recording that will not be there when they are typed.
+            is_advice = line.startswith("Next: ") or is_advice and line.startswith("      profundo ")
+            if line.startswith("Only: from="):
+                line = f"Only: the region {self.name!r}: {line.partition(': ')[2].partition(': ')[2]}"
+            if not is_advice:
+                lines.append(line)
+        return "".join(lines)
 
     def save(self, path: Path, format: Optional[str] = None, **options: Any) -> None:
         """Write the profile to a file, as :meth:`Profile.save`.
@@ -323,17 +341,6 @@ class Region(Profile):
                 self.print(sys.stderr)
         except Error as error:
             sys.stderr.write(f"profundo: {self.name}: {error}\n")
-
-
-def _without_advice(report: str) -> str:
-    """A report without the commands for a recording that will not be there when they are typed."""
-    kept = []
-    is_advice = False
-    for line in report.splitlines(True):
-        is_advice = line.startswith("Next: ") or is_advice and line.startswith("      profundo ")
-        if not is_advice:
-            kept.append(line)
-    return "".join(kept)
 
 
 def _is_whole_program() -> bool:

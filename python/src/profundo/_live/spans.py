@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
-from _functools import partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from functools import partial
     from typing import Any, Callable, Dict, Optional, TypeVar
 
     F = TypeVar("F", bound=Callable[..., Any])
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
         def __call__(self, function: F, /) -> F: ...
 
 else:
+    # All of functools takes longer to import.
+    from _functools import partial
 
     class Span(partial):
         """A span where nothing records. Calling it decorates a function."""
@@ -98,32 +100,65 @@ def _decorated(again: Callable[[], Any], function: Any) -> Any:
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     # CO_COROUTINE, CO_ASYNC_GENERATOR and CO_GENERATOR.
     if flags & 0x80:
-
-        async def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with again():
-                return await function(*args, **kwargs)
-
+        wrapper = _awaited(again, function)
     elif flags & 0x200:
         wrapper = _async_steps(again, function)
     elif flags & 0x20:
         wrapper = _steps(again, function)
     else:
-
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with again():
-                return function(*args, **kwargs)
-
+        wrapper = _called(again, function)
     from functools import update_wrapper
 
     return update_wrapper(wrapper, function)
 
 
-def _steps(again: Callable[[], Any], function: Any) -> Any:
-    """A generator function that is in a new span from its first step to its end."""
-
+def _called(again: Callable[[], Any], function: Any) -> Any:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         with again():
-            return (yield from function(*args, **kwargs))
+            return function(*args, **kwargs)
+
+    return wrapper
+
+
+def _awaited(again: Callable[[], Any], function: Any) -> Any:
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with again():
+            return await function(*args, **kwargs)
+
+    return wrapper
+
+
+def _steps(again: Callable[[], Any], function: Any) -> Any:
+    """A generator function that is in a new span from its first step to its end.
+
+    While it is suspended, its caller is not in the span.
+    """
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        items = function(*args, **kwargs)
+        made = again()
+        with made:
+            if type(made) is Span:
+                return (yield from items)
+            step, sent = items.send, None
+            while True:
+                try:
+                    item = step(sent)
+                except StopIteration as end:
+                    return end.value
+                _pause(made)
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    _resume(made)
+                    items.close()
+                    raise
+                except BaseException as error:
+                    _resume(made)
+                    step, sent = items.throw, error
+                else:
+                    _resume(made)
+                    step = items.send
 
     return wrapper
 
@@ -132,8 +167,9 @@ def _async_steps(again: Callable[[], Any], function: Any) -> Any:
     """As :func:`_steps`, for an asynchronous generator function."""
 
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        with again():
-            items = function(*args, **kwargs)
+        items = function(*args, **kwargs)
+        made = again()
+        with made:
             try:
                 step = items.__anext__()
                 while True:
@@ -141,13 +177,17 @@ def _async_steps(again: Callable[[], Any], function: Any) -> Any:
                         item = await step
                     except StopAsyncIteration:
                         return
+                    _pause(made)
                     try:
                         sent = yield item
                     except GeneratorExit:
+                        _resume(made)
                         raise
                     except BaseException as error:
+                        _resume(made)
                         step = items.athrow(error)
                     else:
+                        _resume(made)
                         step = items.asend(sent)
             finally:
                 await items.aclose()
@@ -159,8 +199,8 @@ def _mark_nothing(name: str) -> None:
     pass
 
 
-def _again_nothing(made: Any) -> Any:
-    raise AssertionError("only the recorder makes such spans")
+def _nothing(made: Any) -> Any:
+    """What the recorder replaces: its spans, and no others, are made again, paused and resumed."""
 
 
 # No function of Python's own, whose call would take half as long again.
@@ -171,31 +211,27 @@ _connected: Any = None
 
 _new = _idle
 _mark = _mark_nothing
-_again = _again_nothing
+_again = _pause = _resume = _nothing
 
 
 def _library() -> Optional[str]:
     """The file of the recorder's library, if it is mapped into this process."""
     try:
         with open("/proc/self/maps", "rb") as maps:
-            text = maps.read()
+            lines = [line for line in maps if _LIBRARY in line]
     except OSError:
         return None
-    at = text.find(_LIBRARY)
-    if at < 0:
-        return None
-    line = text[text.rfind(b"\n", 0, at) + 1 : text.find(b"\n", at)]
-    # Addresses, rights, offset, device, inode, path.
-    fields = line.split(None, 5)
-    if len(fields) != 6 or fields[5].endswith(b" (deleted)"):
-        return None
-    path = os.fsdecode(fields[5])
-    try:
-        # Another file would be loaded beside the first one.
-        is_same = os.stat(path).st_ino == int(fields[4])
-    except OSError:
-        return None
-    return path if is_same else None
+    for line in lines:
+        # Addresses, rights, offset, device, inode, path.
+        fields = line.rstrip(b"\n").split(None, 5)
+        path = os.fsdecode(fields[-1])
+        try:
+            # Another file of that name would be loaded beside the first one.
+            if os.stat(path).st_ino == int(fields[4]):
+                return path
+        except OSError:
+            pass
+    return None
 
 
 def connect() -> bool:
@@ -206,7 +242,7 @@ def connect() -> bool:
     The library is loaded already. So the interpreter, asked to load it as an extension module, only
     looks its functions up.
     """
-    global _new, _mark, _again, _connected
+    global _new, _mark, _again, _pause, _resume, _connected
     # Without its lock, an interpreter would take it back for a module like this.
     if "t" in getattr(sys, "abiflags", ""):
         return False
@@ -216,7 +252,7 @@ def connect() -> bool:
         return True
     if loaded is None:
         path = _library()
-        if path is None or _again is not _again_nothing:
+        if path is None or _again is not _nothing:
             return path is not None
         from _frozen_importlib import ModuleSpec
         from _imp import create_dynamic
@@ -232,6 +268,7 @@ def connect() -> bool:
     _connected = loaded
     if not module.connect(_idle, _decorate):
         return False
+    _pause, _resume = module.pause, module.resume
     _again, _mark, _new = module.again, module.mark, module.new
     return True
 

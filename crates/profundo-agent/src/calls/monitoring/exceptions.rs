@@ -20,7 +20,7 @@ pub const EVENTS: [Event; 6] = [
 ];
 
 /// Lines, in functions that have a handler with several clauses.
-static ASKED: Local = Local::new();
+pub static ASKED: Local = Local::new();
 
 /// Sets up the events of exceptions.
 ///

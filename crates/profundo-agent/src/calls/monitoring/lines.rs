@@ -6,7 +6,7 @@ use core::ffi::CStr;
 use super::{Event, Local, argument, elsewhere, everywhere, number, with};
 use crate::calls::api::{Calls, Object};
 use crate::calls::lines;
-use crate::calls::state::{State, state};
+use crate::calls::state::{State, Wanted, state};
 
 /// The events of lines.
 pub const EVENTS: [Event; 7] = [
@@ -19,20 +19,31 @@ pub const EVENTS: [Event; 7] = [
     elsewhere(c"LINE", line),
 ];
 
+/// Events of generators that began before lines were counted.
+pub const OF_RUNNING_GENERATORS: [Event; 1] = [everywhere(c"PY_RESUME", started)];
+
 /// The events that are asked for function by function.
 const LOCAL: [&CStr; 4] = [c"PY_RESUME", c"PY_RETURN", c"PY_YIELD", c"LINE"];
 
-static ASKED: Local = Local::new();
+pub static ASKED: Local = Local::new();
 
 /// Sets up the events of lines.
 ///
 /// # Safety
 /// The lock is held, and `module` is `sys.monitoring`.
-pub unsafe fn begin(calls: &'static Calls, module: Object, tool: Object) -> Option<()> {
+pub unsafe fn begin(
+    calls: &'static Calls,
+    module: Object,
+    tool: Object,
+    wanted: Wanted,
+) -> Option<()> {
     // SAFETY: the caller vouches.
     unsafe {
         ASKED.begin(calls, module, tool, &LOCAL)?;
-        lines::offer(calls, ask_for);
+        // A program that runs already has looked for the name, and cannot be left with it.
+        if !wanted.is_late {
+            lines::offer(calls, ask_for);
+        }
     }
     Some(())
 }
@@ -41,7 +52,7 @@ pub unsafe fn begin(calls: &'static Calls, module: Object, tool: Object) -> Opti
 ///
 /// # Safety
 /// `code` is a code object.
-unsafe fn ask_for(state: &mut State, code: u64) {
+pub unsafe fn ask_for(state: &mut State, code: u64) {
     // SAFETY: the caller vouches.
     unsafe { ASKED.ask_for(state.calls, code) };
 }

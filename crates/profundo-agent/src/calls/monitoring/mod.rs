@@ -4,6 +4,7 @@
 //! detour: what the interpreter finds in the object is the function itself.
 
 mod calls;
+mod end;
 mod exceptions;
 mod lines;
 
@@ -18,6 +19,7 @@ use super::api::{Calls, Object, attribute};
 use super::state::{State, Wanted, state};
 use crate::inject::table;
 use calls::{METHOD_WITH_CLASS, MISSING};
+pub use end::end;
 
 table! {
     /// The functions that make the type.
@@ -135,7 +137,7 @@ unsafe fn set(calls: &'static Calls, types: &Types, module: Object, wanted: Want
             return None;
         }
         MISSING.store(missing, Ordering::Relaxed);
-        let of_type = new_type(types)?;
+        let of_type = callbacks(types)?;
         let register = |several: &[&[Event]]| {
             let tool = take_tool(calls, module)?;
             let all = register(calls, types, of_type, module, tool, several)?;
@@ -147,9 +149,14 @@ unsafe fn set(calls: &'static Calls, types: &Types, module: Object, wanted: Want
             (calls.release)(all);
             Some(())
         };
+        end::will_end(calls, module);
         if wanted.has_lines {
-            let registered = register(&[&lines::EVENTS])?;
-            lines::begin(calls, module, registered.0)?;
+            let of_generators: &[Event] = match wanted.is_late {
+                true => &lines::OF_RUNNING_GENERATORS,
+                false => &[],
+            };
+            let registered = register(&[&lines::EVENTS, of_generators])?;
+            lines::begin(calls, module, registered.0, wanted)?;
             enable(registered)?;
         } else if wanted.has_calls() {
             let builtins: &[Event] = match wanted.has_builtins {
@@ -180,8 +187,9 @@ unsafe fn take_tool(calls: &Calls, module: Object) -> Option<Object> {
             let name = (calls.new_text)(c"profundo".as_ptr());
             let taken = call(calls, module, c"use_tool_id", &[number, name]);
             (calls.release)(name);
-            if taken.is_none() {
-                (calls.release)(number);
+            match taken {
+                Some(()) => end::note_tool(tool),
+                None => (calls.release)(number),
             }
             taken.map(|()| number)
         }
@@ -230,6 +238,22 @@ unsafe fn register(
     }
 }
 
+/// The type of the callbacks, made once.
+///
+/// # Safety
+/// The lock is held.
+unsafe fn callbacks(types: &Types) -> Option<Object> {
+    static TYPE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    let known = TYPE.load(Ordering::Relaxed);
+    if !known.is_null() {
+        return Some(known);
+    }
+    // SAFETY: the caller vouches.
+    let made = unsafe { new_type(types) }?;
+    TYPE.store(made, Ordering::Relaxed);
+    Some(made)
+}
+
 /// Makes the type of the callbacks.
 unsafe fn new_type(types: &Types) -> Option<Object> {
     let place = core::mem::offset_of!(Callback, call) as isize;
@@ -274,6 +298,35 @@ unsafe fn new_type(types: &Types) -> Option<Object> {
     // SAFETY: the lock is held; the interpreter copies what it needs.
     let made = unsafe { (types.from_spec)(&mut spec) };
     (!made.is_null()).then_some(made)
+}
+
+/// The number of an event, as an object: a new reference.
+///
+/// # Safety
+/// The lock is held, and `module` is `sys.monitoring`.
+unsafe fn number_of(calls: &Calls, module: Object, name: &CStr) -> Option<Object> {
+    // SAFETY: the caller vouches.
+    unsafe {
+        let events = attribute(calls, module, c"events");
+        if events.is_null() {
+            return None;
+        }
+        let number = attribute(calls, events, name);
+        (calls.release)(events);
+        (!number.is_null()).then_some(number)
+    }
+}
+
+/// Asks for the lines of a function that runs already, where they are asked for function by
+/// function.
+///
+/// # Safety
+/// The lock is held, and `code` is a code object.
+pub unsafe fn ask_for_lines(state: &mut State, code: u64) {
+    if state.layout.profiler.is_none() {
+        // SAFETY: the caller vouches.
+        unsafe { lines::ask_for(state, code) };
+    }
 }
 
 /// Calls a method of an object by name, with up to three arguments.
@@ -391,10 +444,8 @@ impl Local {
             }
             (calls.release)(events);
             (calls.retain)(tool);
-            self.tool.store(tool, Ordering::Relaxed);
             self.events.store(all, Ordering::Relaxed);
-            self.disable.store(disable, Ordering::Relaxed);
-            self.set.store(set, Ordering::Release);
+            self.keep(calls, [set, tool, disable]);
         }
         Some(())
     }
@@ -419,9 +470,53 @@ impl Local {
         }
     }
 
+    /// Disables the events for a function.
+    ///
+    /// # Safety
+    /// As for [`ask_for`](Self::ask_for).
+    unsafe fn end_for(&self, calls: &Calls, code: u64) {
+        if !self.set.load(Ordering::Acquire).is_null() {
+            let events = self.events.swap(0, Ordering::Relaxed);
+            // SAFETY: the caller vouches.
+            unsafe { self.ask_for(calls, code) };
+            self.events.store(events, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets go of the interpreter's objects.
+    ///
+    /// # Safety
+    /// The lock is held.
+    unsafe fn forget(&self, calls: &Calls) {
+        let nothing = null_mut();
+        // SAFETY: the caller vouches; these were kept.
+        unsafe { self.keep(calls, [nothing; 3]) };
+    }
+
+    /// Keeps objects, and lets go of the former ones.
+    ///
+    /// # Safety
+    /// The lock is held.
+    unsafe fn keep(&self, calls: &Calls, [set, tool, disable]: [Object; 3]) {
+        let former = [
+            self.tool.swap(tool, Ordering::Relaxed),
+            self.disable.swap(disable, Ordering::Relaxed),
+            self.set.swap(set, Ordering::AcqRel),
+        ];
+        for object in former.into_iter().filter(|object| !object.is_null()) {
+            // SAFETY: the caller vouches.
+            unsafe { (calls.release)(object) };
+        }
+    }
+
     /// The answer that disables further events of this place.
     fn no_more(&self) -> Object {
-        self.disable.load(Ordering::Relaxed)
+        let disable = self.disable.load(Ordering::Relaxed);
+        match disable.is_null() {
+            // The program calls a callback of an earlier session.
+            true => super::api::find().map_or(disable, answer),
+            false => disable,
+        }
     }
 }
 

@@ -42,6 +42,13 @@ pub fn resolve() {
     }
 }
 
+/// The real function of this name, which the loader has chosen.
+pub fn real_of(name: &CStr) -> Option<usize> {
+    let index = FUNCTIONS.iter().position(|&known| known == name)?;
+    let real = REAL.get(index)?.load(Ordering::Relaxed);
+    (real != 0).then_some(real)
+}
+
 /// The function of this name, as the program calls it. Before the real one is known it copies by
 /// itself, byte by byte, in the direction that is right.
 macro_rules! entry {

@@ -171,23 +171,41 @@ extern "C" fn choose<const INDEX: usize, const NAME: usize>() -> usize {
     real
 }
 
+/// The answers to the question whether the operators are to be counted.
+mod answer {
+    pub const UNKNOWN: u32 = 0;
+    pub const NO: u32 = 1;
+    pub const YES: u32 = 2;
+}
+
+static ANSWER: AtomicU32 = AtomicU32::new(answer::UNKNOWN);
+
 /// True if the operators are to be counted, because the library with `malloc` has its own.
 fn is_counted() -> bool {
-    const UNKNOWN: u32 = 0;
-    const NO: u32 = 1;
-    const YES: u32 = 2;
-    static ANSWER: AtomicU32 = AtomicU32::new(UNKNOWN);
     match ANSWER.load(Ordering::Acquire) {
-        UNKNOWN => {
+        answer::UNKNOWN => {
             // A symbol that was missing when the rest was looked up may be there by now.
             next_symbols::resolve();
-            let operator = next_symbols::_Znwm().map(|function| base_of(function as usize));
-            let malloc = next_symbols::malloc().map(|function| base_of(function as usize));
-            let is_counted = operator.is_some() && operator == malloc;
-            ANSWER.store(if is_counted { YES } else { NO }, Ordering::Release);
-            is_counted
+            decide()
         }
-        answer => answer == YES,
+        answer => answer == answer::YES,
+    }
+}
+
+fn decide() -> bool {
+    let operator = next_symbols::_Znwm().map(|function| base_of(function as usize));
+    let malloc = next_symbols::malloc().map(|function| base_of(function as usize));
+    let is_counted = operator.is_some() && operator == malloc;
+    let answer = if is_counted { answer::YES } else { answer::NO };
+    ANSWER.store(answer, Ordering::Release);
+    is_counted
+}
+
+/// Looks the operators up anew: files were loaded, or unloaded.
+pub fn look_again() {
+    decide();
+    for target in &TARGETS {
+        target.store(0, Ordering::Relaxed);
     }
 }
 

@@ -11,6 +11,7 @@ use profundo_wire::Source;
 use crate::memory::counting::{counted, resized};
 use crate::memory::entry::{caller, counting_entries, entries, freeing_entries, go_on_in_real};
 use crate::memory::local::local;
+use crate::memory::state::is_exact;
 use crate::memory::{ends, next_symbols};
 
 type Block = *mut c_void;
@@ -81,6 +82,7 @@ unsafe extern "C-unwind" fn realloc_from(
     base: u64,
 ) -> Block {
     if !ends::may_matter(old as u64)
+        && !is_exact()
         && local().may_pass(size as u64)
         && let Some(real) = next_symbols::realloc()
     {

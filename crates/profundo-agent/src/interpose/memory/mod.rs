@@ -7,3 +7,11 @@ pub mod copies;
 mod cpp;
 mod malloc;
 mod maps;
+
+/// Looks all real functions up, again where files were loaded or unloaded meanwhile. For an agent
+/// that comes late, before the program's slots lead to ours.
+pub fn look_up() {
+    crate::memory::next_symbols::resolve();
+    copies::resolve();
+    cpp::look_again();
+}

@@ -171,7 +171,9 @@ fn name_of(kind: &Kind) -> String {
 
 /// The ranges of the agent's code in a program.
 fn ranges_of(program: &Program, agent: &Path) -> Vec<(u64, u64)> {
-    let is_agent = |path: &str| Path::new(path) == agent;
+    /// The file of an agent that came into a running program.
+    const LATE: &str = "/memfd:libprofundo-agent-";
+    let is_agent = |path: &str| Path::new(path) == agent || path.starts_with(LATE);
     let modules = program.modules.loaded().iter();
     let modules = modules.filter(|module| is_agent(&module.info.path));
     modules

@@ -12,11 +12,13 @@
 mod spans;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use profundo_linux::perf::Switches;
 use profundo_linux::random::Random;
 use profundo_linux::sys;
+use profundo_probe::shared::start_kind;
 use profundo_process::reading::{Activity, activity};
 use profundo_wire::{
     End, Gil, PythonEnd, Reader, Record, SAMPLE_HEAD_WORDS, SampleHead, State, WaitKind, wait_words,
@@ -25,6 +27,7 @@ use profundo_wire::{
 use super::traffic::Traffic;
 use super::{Change, Part, Sink, emit_words};
 use crate::core::{Core, OpenFiles, Processes, ThreadId};
+use crate::program::Program;
 
 use spans::{Emission, Spans};
 
@@ -105,23 +108,26 @@ impl Watch {
 
     /// Finds threads that wait already, for which there is no record.
     fn find_waiting(&mut self, processes: &Processes, now: u64) {
-        let mut none = Vec::new();
         for program in processes.programs.values() {
-            for tid in profundo_linux::proc::threads(program.pid) {
-                if matches!(activity(program.pid, tid), Activity::Blocked(_)) {
-                    let pid = program.pid;
-                    let spans = Spans::new(self.tick);
-                    let thread = self.threads.entry(tid).or_insert(Thread {
-                        pid,
-                        spans,
-                        has_switched: true,
-                    });
-                    if thread.spans.is_off() {
-                        continue;
-                    }
-                    thread.spans.change(Change::Out, now, &mut none);
-                    self.unread.insert(tid);
+            self.find_waiting_of(program.pid, now);
+        }
+    }
+
+    fn find_waiting_of(&mut self, pid: u32, now: u64) {
+        let mut none = Vec::new();
+        for tid in profundo_linux::proc::threads(pid) {
+            if matches!(activity(pid, tid), Activity::Blocked(_)) {
+                let spans = Spans::new(self.tick);
+                let thread = self.threads.entry(tid).or_insert(Thread {
+                    pid,
+                    spans,
+                    has_switched: true,
+                });
+                if thread.spans.is_off() {
+                    continue;
                 }
+                thread.spans.change(Change::Out, now, &mut none);
+                self.unread.insert(tid);
             }
         }
     }
@@ -272,6 +278,17 @@ impl Wall {
 }
 
 impl Part for Wall {
+    /// The threads of a program that ran before its agent came may wait already, and go on waiting.
+    fn begin(&mut self, core: &mut Core, program: &mut Program) {
+        let is_late = program
+            .agent()
+            .is_some_and(|agent| agent.header().kind.load(Ordering::Relaxed) == start_kind::LATE);
+        if let Some(watch) = self.watch.as_mut().filter(|_| core.running && is_late) {
+            let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+            watch.find_waiting_of(program.pid, now);
+        }
+    }
+
     /// Sampling is about to be paused. An open wait counts up to now: a thread that hangs may never
     /// be given a CPU again.
     fn pause(&mut self, core: &mut Core) {

@@ -6,6 +6,7 @@ use profundo_analysis::palette::Hue;
 use profundo_analysis::{Selection, cpu_used, garbage, totals};
 use profundo_model::{Engine, Kind, ProcessId, Profile};
 
+use crate::Choices;
 use crate::command::totals::{command, end};
 use crate::command::{BOLD, GRAY, KindColumns};
 use crate::naming::origins::write_merged;
@@ -19,8 +20,12 @@ use crate::page::width::{keep_head, width};
 /// A smaller share of garbage collection is not shown.
 const MUCH_GARBAGE: f64 = 0.01;
 
-/// Writes the program, its duration, and its end.
-pub(super) fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
+/// Writes the program, its duration, and its end. Of a part of the recording it says so.
+pub(super) fn write_head(
+    page: &mut Page<'_>,
+    choices: &Choices,
+    selection: &Selection,
+) -> io::Result<()> {
     let profile = page.profile;
     let first = ProcessId(0);
     let mut line = Line::default();
@@ -45,8 +50,12 @@ pub(super) fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Resu
     }
     let mut parts = Vec::new();
     let wall = profile.meta.duration.0;
+    let part = part_of(choices, profile);
     if wall > 0 {
-        parts.push(format!("{} wall", duration(wall)));
+        parts.push(match part {
+            Some(part) => format!("{} of {} wall", duration(part), duration(wall)),
+            None => format!("{} wall", duration(wall)),
+        });
     }
     let is_counted = profile.cpu_used().is_some();
     let cpu = cpu_used(profile).map(|(all, _)| all.0);
@@ -58,7 +67,12 @@ pub(super) fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Resu
     });
     if let Some(cpu) = cpu {
         let mut used = format!("{} CPU", duration(cpu));
-        if wall > 0 {
+        let is_filtered = !choices.filter.is_nothing() && choices.filter.transforms.is_empty();
+        if is_filtered && !is_traced {
+            let split = selection.split(profile);
+            let some = split.sum().saturating_sub(split.waiting);
+            used = format!("{} of {used}", duration(some));
+        } else if wall > 0 {
             used += &format!(" ({:.0} %)", cpu as f64 / wall as f64 * 100.0);
         }
         parts.push(used);
@@ -95,6 +109,19 @@ pub(super) fn write_head(page: &mut Page<'_>, selection: &Selection) -> io::Resu
     }
     line.truncate(page.columns);
     page.line(&mut line)
+}
+
+/// The length of the stretch of time that a filter lets through.
+fn part_of(choices: &Choices, profile: &Profile) -> Option<u64> {
+    let filter = &choices.filter;
+    (filter.from.is_some() || filter.to.is_some()).then(|| {
+        // The duration is without pauses.
+        let last = profile.samples.iter().map(|sample| sample.time.0).max();
+        let end = last.unwrap_or(0).max(profile.meta.duration.0);
+        let from = filter.from.map_or(0, |from| from.0);
+        let to = filter.to.map_or(end, |to| to.0.min(end));
+        to.saturating_sub(from)
+    })
 }
 
 /// The bad end of the program, or of the first of those programs that were merged.

@@ -27,7 +27,7 @@ use crate::quality::warning::Warning;
 pub(super) fn write(view: &Summary, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
     let profile = page.profile;
     let kinds = KindColumns::new(profile, selection, page.columns);
-    write_head(page, selection)?;
+    write_head(page, &view.options.choices, selection)?;
     if write_empty(page, &view.options.choices, selection)? {
         return write_without_samples(view, page, selection);
     }

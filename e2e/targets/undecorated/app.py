@@ -1,0 +1,4 @@
+# No `@profile` here, so the builtins are Python's own.
+import builtins
+
+print([name for name in dir(builtins) if name.startswith("prof")])
