@@ -81,6 +81,10 @@ pub const STAND_INS: &[StandIn] = &[
     none("pytest --profundo=memory", PYTEST),
     none("pytest --profundo --profundo-dir=profiles", PYTEST),
     none(
+        "pytest --profundo --profundo-top 3 --profundo-dir profiles",
+        PYTEST,
+    ),
+    none(
         "pytest --profundo --profundo-compare=profiles --profundo-fail-above=10%",
         PYTEST,
     ),

@@ -39,6 +39,11 @@ def register(config: pytest.Config) -> None:
     plugins.register(Tests(config, kinds, folder), "profundo-tests")
 
 
+def _counts_allocations(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("profundo")
+    return mark is not None and "max_allocations" in mark.kwargs
+
+
 def _has_workers(config: pytest.Config) -> bool:
     """Whether xdist's workers run the tests, and this process gathers."""
     dist = config.getoption("dist", "no")
@@ -66,8 +71,9 @@ class Tests:
         self._limits: Optional[Limits] = None
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionstart(self) -> None:
-        self._sampler.start()
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        # A recording has all allocations or a sample of them.
+        self._sampler.start(exact=any(map(_counts_allocations, session.items)))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -96,7 +102,7 @@ class Tests:
         except (TypeError, ValueError) as error:
             pytest.fail(f"{item.nodeid}: {error}", pytrace=False)
         counts = limits is not None and limits.allocations is not None and self._memory
-        region = self._sampler.counting(item.nodeid) if counts else None
+        region = self._sampler.counting() if counts else None
         if region is None:
             yield from self._phase("call", limits)
             return

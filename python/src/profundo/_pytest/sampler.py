@@ -29,9 +29,14 @@ class Sampler:
         self._region: Optional[Any] = None
         self._error: Optional[str] = None
 
-    def start(self) -> None:
-        """Begin. Tests run all the same where nothing can be recorded."""
-        self._region = profundo.start("pytest", wall=self._wall, memory=self._memory)
+    def start(self, exact: bool) -> None:
+        """Begin. Tests run all the same where nothing can be recorded.
+
+        Args:
+            exact: With memory, whether each single allocation is recorded.
+        """
+        memory = self._memory and ("exact" if exact else True)
+        self._region = profundo.start("pytest", wall=self._wall, memory=memory)
         if self._region.error is not None and self._memory:
             self._error = f"the lines that allocate are not known: {self._region.error}"
             profundo.stop()
@@ -48,9 +53,9 @@ class Sampler:
             return f"the lines to blame are not known: {error}"
         return self._error
 
-    def counting(self, name: str) -> Any:
+    def counting(self) -> Any:
         """A region in which each allocation is recorded."""
-        return profundo.profile(name, memory="exact")
+        return profundo.profile("test allocations", memory="exact")
 
     def blocks_of(self, region: Any) -> Optional[int]:
         """How often was allocated in a region; ``None`` where that was not recorded."""
