@@ -60,6 +60,8 @@ const TERMINAL: &str = "it draws on a terminal, and waits for keys";
 const LONG: &str = "it takes longer than a test should";
 const CARGO: &str = "cargo builds a package first";
 const PUBLISHED: &str = "it takes the package from PyPI, where there is none yet";
+const PYTEST: &str = "it runs the reader's tests; the package's own tests run pytest";
+const SERVER: &str = "it asks the reader's server; the package's own tests ask one";
 const OTHER_TOOL: &str = "it is another tool's command, which few machines have";
 
 /// Commands that are replaced, each with the reason. One that is in no page is an error.
@@ -75,6 +77,18 @@ pub const STAND_INS: &[StandIn] = &[
     none("cargo install --locked --path crates/profundo-cli", CARGO),
     none("pip install profundo", PUBLISHED),
     none("uvx profundo run app.py", PUBLISHED),
+    none("pytest --profundo", PYTEST),
+    none("pytest --profundo=memory", PYTEST),
+    none("pytest --profundo --profundo-dir=profiles", PYTEST),
+    none(
+        "pytest --profundo --profundo-top 3 --profundo-dir profiles",
+        PYTEST,
+    ),
+    none(
+        "pytest --profundo --profundo-compare=profiles --profundo-fail-above=10%",
+        PYTEST,
+    ),
+    none("curl 'http://127.0.0.1:8000/orders?profile=text'", SERVER),
     none("cargo profundo run -- --port 8080", CARGO),
     none("cargo profundo run --memory --example tour", CARGO),
     none("cargo profundo test --release -p parser", CARGO),
