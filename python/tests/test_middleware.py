@@ -5,7 +5,6 @@ import os
 import unittest
 
 import support
-
 from profundo.middleware import _asking
 
 #: Work by name, and applications of both kinds that do it.
