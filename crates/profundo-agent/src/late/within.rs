@@ -86,7 +86,7 @@ pub extern "C" fn profundo_follow_1() -> c_int {
     alone(follow_memory)
 }
 
-/// Parts begin in the interpreter, by the bits of [`profundo_probe::shared::part`]. The caller holds
+/// Parts begin in the interpreter, by the bits of [`profundo_probe::shared::part`]. The caller has
 /// its lock. Returns 0, or the first refusal.
 #[unsafe(no_mangle)]
 pub extern "C" fn profundo_begin_parts_1(parts: u32) -> c_int {
