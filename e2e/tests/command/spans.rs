@@ -16,7 +16,7 @@ fn package() -> PathBuf {
 }
 
 /// The spans around a sample, the innermost first: names, and values of attributes.
-fn around<'a>(profile: &'a Profile, span: SpanId) -> Vec<(&'a str, Vec<&'a str>)> {
+fn around(profile: &Profile, span: SpanId) -> Vec<(&str, Vec<&str>)> {
     let text = |id: StringId| profile.strings.get(id);
     (profile.spans.paths.outwards(span))
         .map(|id| {

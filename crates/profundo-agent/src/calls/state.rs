@@ -333,7 +333,7 @@ impl State {
     fn current_entry(&mut self) -> Option<*mut Entry> {
         let thread = regs::thread_pointer();
         self.looks = self.looks.wrapping_add(1);
-        if thread != self.last.load(Ordering::Relaxed) || self.looks % OFTEN == 0 {
+        if thread != self.last.load(Ordering::Relaxed) || self.looks.is_multiple_of(OFTEN) {
             self.find_current_entry(thread);
         }
         (!self.last_entry.is_null()).then_some(self.last_entry)
@@ -343,7 +343,7 @@ impl State {
     fn find_current_entry(&mut self, thread: u64) {
         self.last.store(thread, Ordering::Relaxed);
         self.last_entry = null_mut();
-        if self.looks % OFTEN == 0 && self.is_late {
+        if self.looks.is_multiple_of(OFTEN) && self.is_late {
             late::end_if_forgotten();
         }
         let Some(entry) = self.entry(thread, true) else {

@@ -84,14 +84,13 @@ unsafe extern "C" fn called(_: Object, arguments: Object, _: Object) -> Object {
     };
     // SAFETY: the interpreter calls with its lock held, and a tuple of arguments.
     unsafe {
-        let result = match (calls.length)(arguments) {
+        match (calls.length)(arguments) {
             0 => (calls.new_function)(&METHOD, null_mut(), null_mut()),
             _ => {
                 let function = (calls.item)(arguments, 0);
                 (calls.retain)(function);
                 function
             }
-        };
-        result
+        }
     }
 }
