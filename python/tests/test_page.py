@@ -40,7 +40,7 @@ class TestPage(unittest.TestCase):
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
             )
-        before, names, out = os.getcwd(), {}, io.StringIO()
+        before, names, out = os.getcwd(), {"answer": int, "work": int}, io.StringIO()
         os.environ["PROFUNDO_DIR"] = folder
         os.chdir(folder)
         try:

@@ -58,7 +58,8 @@ pub fn remove(path: &Path) {
     for entry in entries.filter_map(Result::ok) {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        let is_ours = [file::CONTROL, file::TABLES, KEYS, RECORDING].contains(&name.as_ref())
+        const NAMES: [&str; 5] = [file::CONTROL, file::TABLES, file::LINES, KEYS, RECORDING];
+        let is_ours = NAMES.contains(&name.as_ref())
             || name.starts_with(file::RING)
             || name.starts_with(SUMS_FILE)
             || name.starts_with(STACKS_FILE);
@@ -68,4 +69,34 @@ pub fn remove(path: &Path) {
     }
     // The directory stays if it has other files.
     let _ = fs::remove_dir(path);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_goes_with_all_files_of_a_session_and_no_others() {
+        let folder = std::env::temp_dir().join(format!("profundo-files-{}", std::process::id()));
+        let own = [
+            file::CONTROL,
+            file::TABLES,
+            file::LINES,
+            KEYS,
+            RECORDING,
+            "ring.0",
+        ];
+        fs::create_dir(&folder).unwrap();
+        for name in own.into_iter().chain(["another"]) {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        remove(&folder);
+        let left = fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        assert_eq!(Vec::from_iter(left), ["another"]);
+        fs::remove_file(folder.join("another")).unwrap();
+        remove(&folder);
+        assert!(!folder.exists());
+    }
 }

@@ -152,8 +152,15 @@ impl Recording<'_> {
             self.turn();
             while let Some(said) = self.program.next() {
                 match said {
-                    Said::Pause => self.recorder.set_paused(true),
-                    Said::Resume => self.recorder.set_paused(false),
+                    Said::Pause => {
+                        // What begins while nothing is of interest is left alone.
+                        self.recorder.set_following(false);
+                        self.recorder.set_paused(true);
+                    }
+                    Said::Resume => {
+                        self.recorder.set_following(!options.no_children);
+                        self.recorder.set_paused(false);
+                    }
                     Said::Clear => self.clear(),
                     Said::Snapshot(path) => self.snapshot(&path, options),
                     Said::Run(reader) => self.program.run(reader),

@@ -1,10 +1,10 @@
 //! Another command of ours that the program wants to have run, such as a report. It is a child of
 //! the recorder, so that it is neither a child of the program nor a part of its recording.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
@@ -17,17 +17,25 @@ pub struct Reader {
     messages: OsString,
     /// The folder that it runs in.
     folder: OsString,
+    /// The variables that have changed since the recorder began: `NAME=VALUE`, or `NAME` of one
+    /// that is not set any more.
+    variables: Vec<OsString>,
     words: Vec<OsString>,
 }
 
 impl Reader {
-    /// Reads fields behind tabs: output, messages, folder and words.
+    /// Reads fields behind tabs: output, messages, folder, the number of variables, these, and
+    /// words.
     pub fn of(fields: &str) -> Option<Self> {
         let mut fields = fields.split('\t').map(unescaped);
         Some(Self {
             output: fields.next()??,
             messages: fields.next()??,
             folder: fields.next()??,
+            variables: {
+                let count = fields.next()??.to_str()?.parse().ok()?;
+                fields.by_ref().take(count).collect::<Option<_>>()?
+            },
             words: fields.collect::<Option<_>>()?,
         })
     }
@@ -35,7 +43,16 @@ impl Reader {
     /// Runs it to its end. Returns its exit code, or the number of the signal that has killed it,
     /// as a negative number.
     pub fn run(&self) -> io::Result<i32> {
-        let status = Command::new(std::env::current_exe()?)
+        let mut command = Command::new(std::env::current_exe()?);
+        for variable in &self.variables {
+            let mut parts = variable.as_bytes().splitn(2, |&byte| byte == b'=');
+            let name = OsStr::from_bytes(parts.next().unwrap_or_default());
+            match parts.next() {
+                Some(value) => command.env(name, OsStr::from_bytes(value)),
+                None => command.env_remove(name),
+            };
+        }
+        let status = command
             .args(&self.words)
             .current_dir(&self.folder)
             .stdin(Stdio::null())
@@ -69,11 +86,12 @@ mod tests {
 
     #[test]
     fn fields_and_their_escapes() {
-        let reader = Reader::of("/o\t/m\t/a%09b\treport\t%25\t").unwrap();
+        let reader = Reader::of("/o\t/m\t/a%09b\t2\tA=b=c\tD\treport\t%25\t").unwrap();
         assert_eq!(reader.folder, "/a\tb");
+        assert_eq!(reader.variables, ["A=b=c", "D"]);
         assert_eq!(reader.words, ["report", "%", ""]);
         assert_eq!(Reader::of("/o\t/m"), None);
-        assert_eq!(Reader::of("/o\t/m\t/%4"), None);
+        assert_eq!(Reader::of("/o\t/m\t/%4\t0"), None);
         let bytes = unescaped("%ff%0A").unwrap().into_vec();
         assert_eq!(bytes, b"\xff\n");
     }

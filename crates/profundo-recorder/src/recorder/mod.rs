@@ -153,6 +153,13 @@ impl Recorder {
         self.follow_state();
     }
 
+    /// Sets whether processes that begin from now on are recorded, too.
+    pub fn set_following(&mut self, follows: bool) {
+        self.core.options.follow = follows;
+        let follow = &self.core.control().follow;
+        follow.store(u32::from(follows), Ordering::Relaxed);
+    }
+
     /// Whether sampling is paused.
     pub fn is_paused(&self) -> bool {
         !self.core.running

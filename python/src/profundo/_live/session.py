@@ -170,7 +170,9 @@ class Session:
         kept = Kept()
         files = kept.file("output"), kept.file("messages")
         try:
-            code = recorder.ask("ran", "run", *files, os.getcwd(), *words)
+            changed = recorder.changed_variables()
+            number = str(len(changed))
+            code = recorder.ask("ran", "run", *files, os.getcwd(), number, *changed, *words)
         except (Error, OSError):
             # It has ended meanwhile, or there is no current folder.
             return None
@@ -241,6 +243,7 @@ class _Recorder:
             words.append("--paused")
         self._socket, theirs = _socket.socketpair()
         self._rest = b""
+        self._variables = dict(os.environ)
         # Who waits for an answer has it.
         self._answers = RLock()
         self._process = 0
@@ -278,6 +281,12 @@ class _Recorder:
             if self._line().startswith(b"refused\t"):
                 raise
             raise Error("the recorder has ended") from None
+
+    def changed_variables(self) -> List[str]:
+        """The environment's changes since the recorder began, as it is told of them."""
+        now = dict(os.environ)
+        changed = [f"{name}={now[name]}" for name in now if now[name] != self._variables.get(name)]
+        return changed + [name for name in self._variables if name not in now]
 
     def ask(self, answer: str, word: str, *fields: str) -> Tuple[bytes, ...]:
         """Send a line, and return the fields of its answer."""
