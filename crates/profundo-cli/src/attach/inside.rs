@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use profundo_console::stderr;
-use profundo_inject::{Entry, Refused};
+use profundo_inject::{Entry, Refused, Staying};
 use profundo_linux::proc;
 use profundo_recorder::Recorder;
 
@@ -23,6 +24,8 @@ pub struct Entered {
     library: Cow<'static, [u8]>,
     pids: Vec<u32>,
     filtered: bool,
+    /// The longest time for which a thread was stopped.
+    longest: Duration,
 }
 
 impl Entered {
@@ -48,6 +51,7 @@ impl Entered {
             library: agent_file::library()?,
             pids,
             filtered: options.filtered,
+            longest: Duration::ZERO,
         })
     }
 
@@ -57,8 +61,11 @@ impl Entered {
         let directory = recorder.directory().to_owned();
         let (first, mut entered) = (self.pids.first().copied(), Vec::new());
         for &pid in &self.pids {
-            let result = Entry::of(pid, &self.library, self.filtered)
-                .and_then(|mut entry| entry.enter(&directory, agent));
+            let result = Entry::of(pid, &self.library, self.filtered).and_then(|mut entry| {
+                let entered = entry.enter(&directory, agent);
+                self.longest = self.longest.max(entry.longest_pause());
+                entered
+            });
             match result {
                 Ok(()) => entered.push(pid),
                 Err(Refused::Gone) if Some(pid) != first => {}
@@ -78,15 +85,57 @@ impl Entered {
     }
 
     /// Has the agent leave them, and the children that they have forked meanwhile.
-    pub fn leave(self, recorder: &mut Recorder) {
+    pub fn leave(mut self, recorder: &mut Recorder) {
         for pid in recorder.release_agents() {
-            let left = Entry::of(pid, &self.library, true).and_then(|mut entry| entry.leave());
+            let mut pause = Duration::ZERO;
+            let left = Entry::of(pid, &self.library, true).and_then(|mut entry| {
+                let left = entry.leave();
+                pause = entry.longest_pause();
+                left
+            });
+            self.longest = self.longest.max(pause);
             match left {
-                Ok(()) | Err(Refused::Gone | Refused::Another) => {}
+                Ok(staying) => {
+                    if let Some(text) = what_stays(staying) {
+                        stderr::note(&format!("the agent has left process {pid}, but {text}"));
+                    }
+                }
+                Err(Refused::Gone | Refused::Another) => {}
                 Err(why) => stderr::note(&format!(
                     "the agent stays in process {pid}, and does nothing there: {why}"
                 )),
             }
         }
+        stderr::note(&format!(
+            "a thread of the program was stopped for {:.1} ms at most, when the agent came or left",
+            self.longest.as_secs_f64() * 1000.0
+        ));
     }
+}
+
+/// What stays in a program, in words. `None`: nothing does.
+fn what_stays(staying: Staying) -> Option<String> {
+    let mut parts = Vec::new();
+    let signals = [
+        (libc::SIGTRAP, "SIGTRAP"),
+        (libc::SIGURG, "SIGURG"),
+        (libc::SIGSTKFLT, "SIGSTKFLT"),
+    ];
+    for (signal, name) in signals {
+        if staying.handlers & 1 << (signal - 1) != 0 {
+            parts.push(format!(
+                "its handler of {name} stays, for one that still waits for a thread"
+            ));
+        }
+    }
+    if staying.masks > 0 {
+        parts.push(format!(
+            "{} of its threads may let SIGTRAP, SIGURG and SIGSTKFLT in, although the program blocks them",
+            staying.masks
+        ));
+    }
+    if staying.memory {
+        parts.push("its memory stays, because a thread is still in a handler".to_owned());
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
