@@ -6,15 +6,24 @@ use core::sync::atomic::Ordering;
 
 use profundo_probe::urgent;
 
-use crate::{home, lifecycle};
+use crate::{home, lifecycle, process};
 
 /// Leaves the process. `has_clock`: the processor's clock may still be read.
 pub fn leave(has_clock: bool) {
-    let Some(home) = home::current() else { return };
+    leave_with(has_clock, process::blocked());
+}
+
+/// As [`leave`], for a thread whose own mask is `own`: it blocks all signals at present. Returns
+/// the signals whose handlers stay, because one of ours may wait for a thread.
+pub fn leave_with(has_clock: bool, own: u64) -> u64 {
+    let Some(home) = home::current() else {
+        return 0;
+    };
     // Our handler is removed before its probe: without one it would take a tick for the program's.
-    lifecycle::leave(home, has_clock);
+    let pending = lifecycle::leave(home, has_clock, own);
     urgent::set_probe(None);
     // Release pairs with the acquire of the command.
     home.ring().header.left.store(1, Ordering::Release);
     home.ring_bell();
+    pending
 }

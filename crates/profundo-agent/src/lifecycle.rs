@@ -13,6 +13,7 @@ use core::sync::atomic::Ordering;
 
 use profundo_probe::python::Found;
 use profundo_probe::shared::Control;
+use profundo_probe::urgent;
 
 use crate::calls::native_calls::compiler_counters;
 use crate::home::Home;
@@ -90,6 +91,8 @@ struct Leaving {
     has_clock: bool,
     /// True if no clock sends a signal any more, for certain.
     are_clocks_stopped: bool,
+    /// The calling thread's mask.
+    own_mask: u64,
     /// The signals of ours that wait for a thread which blocks them.
     pending: u64,
 }
@@ -137,7 +140,7 @@ impl Part {
 ///
 /// In the child of a fork, [`fork`](crate::fork) forgets the deferred work of the parent by itself:
 /// it needs the answer whether the parent's entry was deferred.
-static PARTS: [Part; 18] = [
+static PARTS: [Part; 19] = [
     // What the process has used.
     Part {
         before_exec: Some(|_| usage::note_exec()),
@@ -162,7 +165,7 @@ static PARTS: [Part; 18] = [
             leaving.are_clocks_stopped = claims::send_nothing(leaving.home);
             // A program that restricts its system calls is left at once.
             if symbols::is_late() {
-                leaving.pending = waiting::await_arrival();
+                leaving.pending = waiting::await_arrival(leaving.own_mask);
             }
         }),
         end_thread: Some(|home| {
@@ -181,6 +184,11 @@ static PARTS: [Part; 18] = [
     // Unwind tables.
     Part {
         begin: Some(|beginning| map_tables(beginning.home)),
+        ..Part::NOTHING
+    },
+    // Handlers that are at work.
+    Part {
+        forked: Some(urgent::reset_after_fork),
         ..Part::NOTHING
     },
     // Shells.
@@ -369,17 +377,20 @@ pub fn exec<T>(exec: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The agent leaves the process. `has_clock`: the processor's clock may still be read.
-pub fn leave(home: Home, has_clock: bool) {
+/// The agent leaves the process. `has_clock`: the processor's clock may still be read. `own_mask`:
+/// the calling thread's. Returns the signals whose handlers stay.
+pub fn leave(home: Home, has_clock: bool, own_mask: u64) -> u64 {
     let mut leaving = Leaving {
         home,
         has_clock,
         are_clocks_stopped: false,
+        own_mask,
         pending: 0,
     };
     each!(before_leaving(&mut leaving));
     left::set();
     each!(leave(&leaving));
+    leaving.pending
 }
 
 /// The calling thread ends.

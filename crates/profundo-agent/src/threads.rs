@@ -5,12 +5,12 @@
 
 use core::ffi::{c_uint, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use profundo_probe::shared::RECORDS;
 use profundo_probe::{hidden, regs, sys};
 
-use crate::home::Home;
+use crate::home::{self, Home};
 use crate::late::running::Running;
 use crate::next_symbols;
 use crate::signals::{sent, timers};
@@ -97,7 +97,16 @@ pub fn enter_forked(home: Home, began: u64) {
     enter(home, Some(began));
 }
 
-/// Enters another thread, which has begun before the agent came.
+/// True if there are threads that get their timers only when they let the signal in.
+static ARE_SOME_DEAF: AtomicBool = AtomicBool::new(false);
+
+/// No thread is without a timer: the agent comes into the program.
+pub fn begin_anew() {
+    ARE_SOME_DEAF.store(false, Ordering::Relaxed);
+}
+
+/// Enters another thread, which has begun before the agent came. One that blocks the signal of a
+/// clock, or may do so, gets no timer.
 pub fn enter_other(home: Home, thread: &Running) {
     // SAFETY: as in `enter`.
     let probe = unsafe { home.probe() };
@@ -111,29 +120,57 @@ pub fn enter_other(home: Home, thread: &Running) {
     };
     let cpu = process::cpu_time_of(thread.tid);
     probe.begin_phase_of_other(slot, cpu, thread.switches);
-    if can_be_signalled(thread) && !timers::start(control, slot, thread.tid) {
+    let is_deaf = thread.has_other_mask || !can_be_signalled(thread.blocked);
+    if is_deaf {
+        ARE_SOME_DEAF.store(true, Ordering::Relaxed);
+    } else if !timers::start(control, slot, thread.tid) {
+        probe.go_on_without_timer(slot);
+    }
+    if thread.tid == sys::thread_id() {
+        // This one is borrowed, and may be in a call that a tick would interrupt.
+        timers::put_off(control, slot);
+    }
+}
+
+/// Starts the timer of a thread that has none, if its mask lets the signal in.
+pub fn start_timer_of(home: Home, tid: u32, mask: u64) {
+    // SAFETY: as in `enter`.
+    let probe = unsafe { home.probe() };
+    let slot = probe.threads.find(tid);
+    if let (Some(slot), Some(control)) = (slot, session::control())
+        && can_be_signalled(mask)
+        && slot.timer().is_none()
+        && !timers::start(control, slot, tid)
+    {
         probe.go_on_without_timer(slot);
     }
 }
 
-/// Starts the timer of a thread that has blocked its signal before.
-pub fn start_timer_of(home: Home, thread: &Running) {
-    // SAFETY: as in `enter`.
-    let probe = unsafe { home.probe() };
-    let slot = probe.threads.find(thread.tid);
-    if let (Some(slot), Some(control)) = (slot, session::control())
-        && can_be_signalled(thread)
-    {
-        // One that it has already stays.
-        timers::start(control, slot, thread.tid);
+/// The calling thread has changed its mask to this one: it may let the signal in at last.
+#[inline]
+pub fn note_mask(mask: u64) {
+    if ARE_SOME_DEAF.load(Ordering::Relaxed) {
+        start_timer_at_last(mask);
     }
 }
 
-/// True if the signal of a clock reaches a thread. Where it is blocked it would wait, and the
-/// program could find it; the command counts the time of such a thread.
-fn can_be_signalled(thread: &Running) -> bool {
+#[cold]
+fn start_timer_at_last(mask: u64) {
+    if let Some(home) = home::current_if_entered() {
+        start_timer_of(home, sys::thread_id(), mask);
+    }
+}
+
+/// True if the signal of a clock reaches a thread with this mask. Where it is blocked it would
+/// wait, and the program could find it; the command counts the time of such a thread.
+fn can_be_signalled(mask: u64) -> bool {
     let sent = sent::sent();
-    sent == 0 || thread.blocked & hidden::bit(sent) == 0
+    let trap = hidden::hidden() & hidden::bit(libc::SIGTRAP);
+    let sent = match sent {
+        0 => 0,
+        sent => hidden::bit(sent),
+    };
+    mask & (sent | trap) == 0
 }
 
 fn enter(home: Home, forked: Option<u64>) {

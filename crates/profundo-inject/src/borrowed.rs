@@ -201,9 +201,71 @@ impl Borrowed {
         self.call_until(function, arguments, place)
     }
 
+    /// Calls a function that says when it has done its work, and then waits for `see`. Until then
+    /// it runs without a stop: at each stop it may have to wait for a CPU.
+    pub(super) fn call_freely(
+        &mut self,
+        function: u64,
+        arguments: [u64; 3],
+        is_done: impl Fn() -> bool,
+        see: impl FnOnce() -> io::Result<()>,
+    ) -> Result<(), Failed> {
+        self.begin_call(function, arguments, self.frame)?;
+        self.run_until(is_done)?;
+        see()?;
+        self.follow_back(self.frame)?;
+        Ok(())
+    }
+
+    /// Runs the thread until a condition holds, and stops it.
+    fn run_until(&mut self, is_done: impl Fn() -> bool) -> Result<(), Failed> {
+        const TURN: Duration = Duration::from_micros(50);
+        let tid = self.held.tid();
+        let began = Instant::now();
+        request(tid, libc::PTRACE_CONT, 0, 0)?;
+        loop {
+            match self.held.wait_for_stop(TURN) {
+                Some(Stop::Gone) => {
+                    return Err(Failed::System(io::Error::from_raw_os_error(libc::ESRCH)));
+                }
+                Some(Stop::Held { signal }) => {
+                    if signal != 0 && !self.kept.keep(tid, signal) {
+                        return Err(Failed::System(io::Error::from_raw_os_error(libc::EFAULT)));
+                    }
+                    request(tid, libc::PTRACE_CONT, 0, 0)?;
+                }
+                None if is_done() => break,
+                None if began.elapsed() > PATIENCE => {
+                    self.is_lost = true;
+                    return Err(Failed::Late);
+                }
+                None => {}
+            }
+        }
+        // A signal may come first, and then this stop afterwards.
+        request(tid, libc::PTRACE_INTERRUPT, 0, 0)?;
+        match self.held.wait_for_stop(PATIENCE) {
+            Some(Stop::Held { signal: 0 }) => Ok(()),
+            Some(Stop::Held { signal }) if self.kept.keep(tid, signal) => Ok(()),
+            Some(Stop::Held { .. }) => {
+                Err(Failed::System(io::Error::from_raw_os_error(libc::EFAULT)))
+            }
+            Some(Stop::Gone) => Err(Failed::System(io::Error::from_raw_os_error(libc::ESRCH))),
+            None => {
+                self.is_lost = true;
+                Err(Failed::Late)
+            }
+        }
+    }
+
     /// Calls a function. Returns the number of the system call that it reaches through its return
     /// address, which lies at `rsp`.
     fn call_until(&mut self, function: u64, arguments: [u64; 3], rsp: u64) -> Result<u64, Failed> {
+        self.begin_call(function, arguments, rsp)?;
+        self.follow_back(rsp)
+    }
+
+    fn begin_call(&mut self, function: u64, arguments: [u64; 3], rsp: u64) -> Result<(), Failed> {
         let [rdi, rsi, rdx] = arguments;
         self.begin(libc::user_regs_struct {
             rip: function,
@@ -218,7 +280,11 @@ impl Borrowed {
             // The direction flag is clear in any function.
             eflags: self.before.eflags & !0x400,
             ..self.before
-        })?;
+        })
+    }
+
+    /// Follows the thread to the system call that it reaches through its return address.
+    fn follow_back(&mut self, rsp: u64) -> Result<u64, Failed> {
         let began = Instant::now();
         loop {
             self.go_on()?;

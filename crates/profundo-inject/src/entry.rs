@@ -4,15 +4,15 @@
 //! not have it yet, and calls it. All else is the agent's work: it enters the program's threads one
 //! by one, and none of them is stopped for that.
 
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, offset_of};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use profundo_linux::sys;
 use profundo_permits::may_be_read;
 use profundo_probe::shared::{
-    Answer, ENTER_SYMBOL, FALL_SILENT_SYMBOL, LEAVE_SYMBOL, MASKED_SYMBOL, MaskChange,
+    Answer, ENTER_SYMBOL, FALL_SILENT_SYMBOL, LEAVE_SYMBOL, MASKED_SYMBOL,
 };
 
 use super::ROOM;
@@ -33,6 +33,32 @@ const PATH: u64 = 4096;
 
 /// The exported function of the agent that begins to record allocations.
 const FOLLOW_MEMORY_SYMBOL: &str = "profundo_follow_memory_1";
+/// The agent cannot do its work yet, because a thread of the program is in a handler of ours. It
+/// may have to wait for a CPU.
+const LATER: i32 = -libc::EAGAIN;
+
+/// The longest time to ask again, where the answer is needed, and where it is not.
+const PATIENCE: Duration = Duration::from_secs(5);
+const SHORT_PATIENCE: Duration = Duration::from_millis(200);
+
+/// What the agent leaves behind in a program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Staying {
+    /// The number of threads whose masks may have fewer signals than the program has set.
+    pub masks: usize,
+    /// The signals whose handlers stay, because one of ours may wait for a thread that blocks it:
+    /// bit n for signal n + 1.
+    pub handlers: u32,
+    /// Whether the memory of the recording stays: a handler did not come to its end.
+    pub memory: bool,
+}
+
+impl Staying {
+    /// Whether nothing stays.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// No answer: the function was not called.
 const UNANSWERED: i32 = i32::MIN;
@@ -81,60 +107,98 @@ impl<'a> Entry<'a> {
     /// Has the agent enter the session in a directory. Programs that this one executes load the
     /// agent from the file at `agent`. The recorder answers the agent afterwards.
     pub fn enter(&mut self, directory: &Path, agent: &Path) -> Result<(), Refused> {
-        let pid = self.pid;
-        let masks = self.in_room(|entry, thread, room| {
-            library::close_left(pid, thread)?;
-            let known = library::function_in(pid, entry.library, ENTER_SYMBOL);
-            let function = match known {
-                Some(function) => function,
-                None => {
-                    let texts = room + DIRECTORY;
-                    library::load(pid, thread, &entry.places, entry.library, texts)?;
-                    library::function_in(pid, entry.library, ENTER_SYMBOL)
-                        .ok_or_else(|| library::no_function(ENTER_SYMBOL))?
-                }
-            };
-            put_path(pid, room + DIRECTORY, directory)?;
-            put_path(pid, room + AGENT, agent)?;
-            let arguments = [room + DIRECTORY, room + AGENT, room + ANSWER];
-            call(pid, thread, function, arguments, room)
-        })?;
-        if masks.is_empty() {
+        let mut answer = patiently(PATIENCE, || self.enter_once(directory, agent))?;
+        if *answer.result.get_mut() != 0 {
+            return Err(Refused::NotEntered(libc::EAGAIN));
+        }
+        let asked: Vec<u32> = answer.masks.all().map(|(tid, _)| tid).collect();
+        if asked.is_empty() {
             return Ok(());
         }
-        masks::change(pid, &masks);
+        let pid = self.pid;
         let Some(function) = library::function_in(pid, self.library, MASKED_SYMBOL) else {
             return Err(library::no_function(MASKED_SYMBOL));
         };
-        self.in_room(|_, thread, _| {
-            thread.call(function, [0; 3])?;
-            Ok(Vec::new())
+        let mut answer = empty();
+        for (tid, mask) in masks::read(pid, &asked) {
+            answer.masks.add(tid, mask);
+        }
+        self.in_room(|_, thread, room| {
+            write_memory(pid, room + ANSWER, bytes_of(&mut answer))?;
+            call(pid, thread, function, [room + ANSWER, 0, 0], room)
         })?;
         Ok(())
     }
 
     /// Has the agent begin to record allocations. The recorder has answered it before.
     pub fn follow_memory(&mut self) -> Result<(), Refused> {
-        let pid = self.pid;
-        let function = library::function_in(pid, self.library, FOLLOW_MEMORY_SYMBOL);
-        let function = function.ok_or_else(|| library::no_function(FOLLOW_MEMORY_SYMBOL))?;
-        self.in_room(|_, thread, room| call(pid, thread, function, [room + ANSWER, 0, 0], room))?;
-        Ok(())
+        let answer = self.ask(FOLLOW_MEMORY_SYMBOL, PATIENCE)?;
+        let answer = answer.ok_or_else(|| library::no_function(FOLLOW_MEMORY_SYMBOL))?;
+        match answer.result.into_inner() {
+            0 => Ok(()),
+            error => Err(Refused::NotEntered(-error)),
+        }
     }
 
-    /// Has the agent leave. The recorder has closed its clocks before.
-    pub fn leave(&mut self) -> Result<(), Refused> {
+    fn enter_once(&mut self, directory: &Path, agent: &Path) -> Result<Box<Answer>, Refused> {
         let pid = self.pid;
-        for name in [FALL_SILENT_SYMBOL, LEAVE_SYMBOL] {
-            let Some(function) = library::function_in(pid, self.library, name) else {
-                return Ok(());
+        // All that takes a while comes before the thread is stopped.
+        let value = library::value_in(self.library, ENTER_SYMBOL)
+            .ok_or_else(|| library::no_function(ENTER_SYMBOL))?;
+        let loader = self.places.loader().ok_or(Refused::Static)?;
+        self.in_room(|entry, thread, room| {
+            library::close_left(pid, thread)?;
+            let start = match library::begin(pid, entry.library) {
+                Some(start) => start,
+                None => {
+                    let texts = room + DIRECTORY;
+                    library::load(pid, thread, loader, entry.library, texts)?;
+                    library::begin(pid, entry.library)
+                        .ok_or_else(|| library::no_function(ENTER_SYMBOL))?
+                }
             };
-            let masks = self.in_room(|_, thread, room| {
-                call(pid, thread, function, [room + ANSWER, 0, 0], room)
-            })?;
-            masks::change(pid, &masks);
+            let function = start + value;
+            put_path(pid, room + DIRECTORY, directory)?;
+            put_path(pid, room + AGENT, agent)?;
+            let arguments = [room + DIRECTORY, room + AGENT, room + ANSWER];
+            call(pid, thread, function, arguments, room)
+        })
+    }
+
+    /// Has the agent leave. The recorder has closed its clocks before. Returns what stays.
+    pub fn leave(&mut self) -> Result<Staying, Refused> {
+        /// A mask that is given back may be inherited meanwhile.
+        const ROUNDS: usize = 4;
+        let pid = self.pid;
+        let mut staying = Staying::default();
+        for _ in 0..ROUNDS {
+            let Some(answer) = self.ask(FALL_SILENT_SYMBOL, SHORT_PATIENCE)? else {
+                return Ok(staying);
+            };
+            let tids: Vec<u32> = answer.masks.all().map(|(tid, _)| tid).collect();
+            let (changed, left) = masks::restore(pid, &tids, &answer.known());
+            staying.masks = left.len();
+            if changed == 0 {
+                break;
+            }
         }
-        Ok(())
+        if let Some(mut answer) = self.ask(LEAVE_SYMBOL, PATIENCE)? {
+            staying.handlers = *answer.staying.get_mut();
+            staying.memory = *answer.result.get_mut() != 0;
+        }
+        Ok(staying)
+    }
+
+    /// Calls a function of the agent until it has done its work. `None`: there is no agent.
+    fn ask(&mut self, name: &str, longest: Duration) -> Result<Option<Box<Answer>>, Refused> {
+        let pid = self.pid;
+        let Some(function) = library::function_in(pid, self.library, name) else {
+            return Ok(None);
+        };
+        let once = || {
+            self.in_room(|_, thread, room| call(pid, thread, function, [room + ANSWER, 0, 0], room))
+        };
+        patiently(longest, once).map(Some)
     }
 
     /// The longest time for which a thread of the program was borrowed.
@@ -145,8 +209,8 @@ impl<'a> Entry<'a> {
     /// Borrows a thread, which has memory of ours meanwhile.
     fn in_room(
         &mut self,
-        f: impl FnOnce(&Self, &mut Borrowed, u64) -> Result<Vec<MaskChange>, Refused>,
-    ) -> Result<Vec<MaskChange>, Refused> {
+        f: impl FnOnce(&Self, &mut Borrowed, u64) -> Result<Box<Answer>, Refused>,
+    ) -> Result<Box<Answer>, Refused> {
         let (mut thread, since) =
             borrow(self.pid, &self.program, self.instructions, &mut self.places)?;
         let room = map(&mut thread, ROOM)?;
@@ -173,34 +237,64 @@ fn put_path(pid: u32, address: u64, path: &Path) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Calls a function of the agent, which writes its answer. Returns the masks that are to be
-/// changed.
+/// Calls a function of the agent, which writes its answer.
 fn call(
     pid: u32,
     thread: &mut Borrowed,
     function: u64,
     arguments: [u64; 3],
     room: u64,
-) -> Result<Vec<MaskChange>, Refused> {
+) -> Result<Box<Answer>, Refused> {
     write_memory(pid, room + ANSWER, &UNANSWERED.to_le_bytes())?;
-    thread.call(function, arguments)?;
-    let mut bytes = vec![0; size_of::<Answer>()];
-    if sys::read_memory(pid, room + ANSWER, &mut bytes) != bytes.len() {
+    let word = |at: usize| room + ANSWER + at as u64;
+    let is_done = || {
+        let mut bytes = UNANSWERED.to_le_bytes();
+        let place = word(offset_of!(Answer, result));
+        sys::read_memory(pid, place, &mut bytes) != bytes.len()
+            || i32::from_le_bytes(bytes) != UNANSWERED
+    };
+    let see = || write_memory(pid, word(offset_of!(Answer, is_seen)), &1_u32.to_le_bytes());
+    thread.call_freely(function, arguments, is_done, see)?;
+    let mut answer = empty();
+    if sys::read_memory(pid, room + ANSWER, bytes_of(&mut answer)) != size_of::<Answer>() {
         return Err(Refused::Gone);
     }
-    let mut answer = MaybeUninit::<Answer>::zeroed();
-    // SAFETY: an answer is made of numbers, and as long as the bytes.
-    let answer = unsafe {
-        answer
-            .as_mut_ptr()
-            .cast::<u8>()
-            .copy_from(bytes.as_ptr(), bytes.len());
-        answer.assume_init()
-    };
-    match answer.result.into_inner() {
-        0 => Ok(answer.masks.all().collect()),
+    match *answer.result.get_mut() {
+        0 | LATER => Ok(answer),
         error => Err(Refused::NotEntered(-error)),
     }
+}
+
+/// Asks again while the agent cannot do its work yet. Returns the last answer, with all that stays.
+fn patiently(
+    longest: Duration,
+    mut ask: impl FnMut() -> Result<Box<Answer>, Refused>,
+) -> Result<Box<Answer>, Refused> {
+    const PAUSE: Duration = Duration::from_millis(1);
+    let began = Instant::now();
+    let mut staying = 0;
+    loop {
+        let mut answer = ask()?;
+        staying |= *answer.staying.get_mut();
+        *answer.staying.get_mut() = staying;
+        if *answer.result.get_mut() == 0 || began.elapsed() > longest {
+            return Ok(answer);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// An answer that is not written yet.
+fn empty() -> Box<Answer> {
+    // SAFETY: an answer is made of numbers.
+    Box::new(unsafe { MaybeUninit::<Answer>::zeroed().assume_init() })
+}
+
+/// The bytes of an answer.
+fn bytes_of(answer: &mut Answer) -> &mut [u8] {
+    let place = std::ptr::from_mut(answer).cast::<u8>();
+    // SAFETY: an answer is made of numbers, without gaps that matter: any bytes are one.
+    unsafe { std::slice::from_raw_parts_mut(place, size_of::<Answer>()) }
 }
 
 const _: () = assert!(size_of::<Answer>() as u64 <= DIRECTORY);

@@ -4,6 +4,8 @@
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
+use profundo_probe::handlers::value;
+use profundo_probe::hidden::ASKED;
 use profundo_process::reading::{Held, Stop};
 
 use super::ptrace::request;
@@ -21,8 +23,9 @@ impl std::fmt::Debug for HeldSignals {
 }
 
 impl HeldSignals {
-    /// Holds a signal that is about to be delivered. `false`: the signal is a fault of our own
-    /// call.
+    /// Holds a signal that is about to be delivered. A tick of our own clocks is dropped: a later
+    /// one stands for it, and it would interrupt the call that the thread was in. `false`: the
+    /// signal is a fault of our own call.
     pub(super) fn keep(&mut self, tid: i32, signal: i32) -> bool {
         const MISTAKES: [i32; 5] = [
             libc::SIGSEGV,
@@ -39,6 +42,9 @@ impl HeldSignals {
         let info = unsafe { info.assume_init() };
         if MISTAKES.contains(&signal) && (read.is_err() || info.si_code > 0) {
             return false;
+        }
+        if read.is_ok() && is_tick(signal, &info) {
+            return true;
         }
         let waits = self.0.iter().any(|&(kept, _)| kept == signal);
         if signal >= FIRST_OF_REAL_TIME || !waits {
@@ -83,5 +89,19 @@ impl HeldSignals {
             }
         }
         signal
+    }
+}
+
+/// Whether a signal comes from a timer of the agent, or from a task clock of the command.
+fn is_tick(signal: i32, info: &libc::siginfo_t) -> bool {
+    // SAFETY: the information is the kernel's, and is long enough.
+    let value = unsafe { profundo_probe::handlers::word_at(info, 24) };
+    match info.si_code {
+        libc::SI_TIMER => {
+            let ours = [value::CPU_TIMER, value::SYSTEM_TIMER];
+            ASKED.contains(&signal) && ours.contains(&value)
+        }
+        // SAFETY: as above.
+        _ => signal == libc::SIGTRAP && unsafe { profundo_probe::traps::is_clock(info) },
     }
 }

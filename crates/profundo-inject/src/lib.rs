@@ -41,7 +41,7 @@ use profundo_scan::map_lines;
 use profundo_session::AnnouncedCopy;
 use profundo_wire::graph::{End, Item};
 
-pub use entry::Entry;
+pub use entry::{Entry, Staying};
 pub use native::{Native, NativeThread};
 pub use profundo_probe::shared::part;
 pub use refused::Refused;
@@ -307,7 +307,8 @@ impl<'a> Injection<'a> {
             if injection.function == 0 {
                 let texts = injection.room + TEXTS;
                 let places = &injection.places;
-                library::load(injection.pid, thread, places, library, texts)?;
+                let loader = places.loader().ok_or(Refused::Static)?;
+                library::load(injection.pid, thread, loader, library, texts)?;
                 injection.function = library::function_in(injection.pid, library, REQUEST_SYMBOL)
                     .ok_or_else(|| library::no_function(REQUEST_SYMBOL))?;
             }

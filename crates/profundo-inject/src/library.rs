@@ -9,7 +9,7 @@ use profundo_scan::map_lines;
 use super::FILE_NAME;
 use super::borrowed::Borrowed;
 use super::refused::Refused;
-use super::safe_point::Places;
+use super::safe_point::LoaderFunctions;
 use super::steps::{failed, write_memory};
 
 /// Bytes that distinguish builds: the build id, the program headers, and a table of symbols.
@@ -20,11 +20,10 @@ const COMPARED: usize = 4096;
 pub(super) fn load(
     pid: u32,
     thread: &mut Borrowed,
-    places: &Places,
+    loader: LoaderFunctions,
     library: &[u8],
     texts: u64,
 ) -> Result<(), Refused> {
-    let loader = places.loader().ok_or(Refused::Static)?;
     let put = |text: &str| write_memory(pid, texts, format!("{text}\0").as_bytes());
     put(FILE_NAME)?;
     let close_on_exec = u64::from(libc::MFD_CLOEXEC);
@@ -79,6 +78,12 @@ fn text_at(pid: u32, address: u64) -> String {
 
 /// The address of a function of the library, if the program has loaded the same bytes before.
 pub(super) fn function_in(pid: u32, library: &[u8], wanted: &str) -> Option<u64> {
+    let value = value_in(library, wanted)?;
+    Some(begin(pid, library)? + value)
+}
+
+/// The place of a function in the library. To find it takes a while.
+pub(super) fn value_in(library: &[u8], wanted: &str) -> Option<u64> {
     let elf = Elf::read(library.to_vec())?;
     let mut value = None;
     elf.functions_and_data(&elf.sections(), |symbol| {
@@ -86,7 +91,7 @@ pub(super) fn function_in(pid: u32, library: &[u8], wanted: &str) -> Option<u64>
             value = Some(symbol.address);
         }
     });
-    Some(begin(pid, library)? + value?)
+    value
 }
 
 /// Closes such files that a command has left in the program, because it was killed.
@@ -109,8 +114,8 @@ fn files_left(pid: u32) -> Vec<u64> {
         .collect()
 }
 
-/// The address of the library.
-fn begin(pid: u32, library: &[u8]) -> Option<u64> {
+/// The address of the library, if the program has loaded the same bytes before.
+pub(super) fn begin(pid: u32, library: &[u8]) -> Option<u64> {
     let first = library.get(..COMPARED)?;
     let name = format!("/memfd:{FILE_NAME}");
     let maps = proc::read(pid, "maps");

@@ -1,46 +1,78 @@
-//! The masks of signals of a program's threads, which the command changes for the agent while it
-//! holds them, one after the other.
+//! The masks of signals of a program's threads, which the command reads and changes while it holds
+//! them, one after the other. A thread that waits in a call which fails when the thread is held is
+//! left alone until it comes out of it, for a while.
 
 use std::time::{Duration, Instant};
 
 use profundo_linux::proc;
-use profundo_probe::shared::MaskChange;
-use profundo_process::reading::Stopper;
+use profundo_probe::hidden::Known;
+use profundo_process::reading::{NotHeld, Stopper};
 
 use super::ptrace::{PTRACE_GETSIGMASK, PTRACE_SETSIGMASK, request};
-use super::steps::waits_in_vain;
+use super::steps::hold_awake;
 
-/// Changes masks. A thread that has ended, or has changed its mask meanwhile, is left alone; so is
-/// one in a call that would fail if it was held.
-pub(super) fn change(pid: u32, changes: &[MaskChange]) {
-    /// The time that a thread gets to come out of such a call.
-    const LONGEST: Duration = Duration::from_millis(100);
+/// The masks of threads. Those that have ended are not among them, nor those that cannot be held
+/// now.
+pub(super) fn read(pid: u32, tids: &[u32]) -> Vec<(u32, u64)> {
+    let mut found = Vec::new();
+    // Without these masks the threads are not sampled before they change them, and no more.
+    const LONGEST: Duration = Duration::from_millis(20);
+    let _ = visit(pid, tids, LONGEST, |tid, mask| {
+        found.push((tid, mask));
+        None
+    });
+    found
+}
+
+/// Gives threads the masks that the program has set. Returns the number of changed masks, and the
+/// threads that could not be held.
+pub(super) fn restore(pid: u32, tids: &[u32], known: &Known) -> (usize, Vec<u32>) {
+    const LONGEST: Duration = Duration::from_millis(500);
+    let mut changed = 0;
+    let left = visit(pid, tids, LONGEST, |_, mask| {
+        let shown = known.shown(mask);
+        (shown != mask).then(|| {
+            changed += 1;
+            shown
+        })
+    });
+    (changed, left)
+}
+
+/// Holds each thread, and calls `f` with its mask. It has the returned one afterwards. Returns the
+/// threads that could not be held.
+fn visit(
+    pid: u32,
+    tids: &[u32],
+    longest: Duration,
+    mut f: impl FnMut(u32, u64) -> Option<u64>,
+) -> Vec<u32> {
     const PAUSE: Duration = Duration::from_millis(1);
     let mut stopper = Stopper::default();
     stopper.has_some_patience = true;
-    for change in changes {
-        let tid = change.tid;
-        let began = Instant::now();
-        while waits_in_vain(pid, tid) && began.elapsed() < LONGEST {
-            std::thread::sleep(PAUSE);
+    let began = Instant::now();
+    let mut left = tids.to_vec();
+    loop {
+        left.retain(|&tid| {
+            let held = match hold_awake(&mut stopper, pid, tid) {
+                Ok(held) => held,
+                Err(NotHeld::Gone) => return false,
+                Err(_) => return proc::has_thread(pid, tid),
+            };
+            let mut mask = 0_u64;
+            let place = (&raw mut mask) as usize;
+            if request(held.tid(), PTRACE_GETSIGMASK, 8, place).is_ok()
+                && let Some(after) = f(tid, mask)
+            {
+                let place = (&raw const after) as usize;
+                let _ = request(held.tid(), PTRACE_SETSIGMASK, 8, place);
+            }
+            held.resume();
+            false
+        });
+        if left.is_empty() || began.elapsed() > longest {
+            return left;
         }
-        if !proc::has_thread(pid, tid) || waits_in_vain(pid, tid) {
-            continue;
-        }
-        let Ok(held) = stopper.hold_in_any_state(pid, tid) else {
-            continue;
-        };
-        let mut mask = 0_u64;
-        let place = (&raw mut mask) as usize;
-        if request(held.tid(), PTRACE_GETSIGMASK, 8, place).is_ok() && mask == change.before {
-            let after = change.after;
-            let _ = request(
-                held.tid(),
-                PTRACE_SETSIGMASK,
-                8,
-                (&raw const after) as usize,
-            );
-        }
-        held.resume();
+        std::thread::sleep(PAUSE);
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use profundo_linux::proc;
-use profundo_process::reading::{NotHeld, Stopper};
+use profundo_process::reading::{Held, NotHeld, Stopper};
 
 use super::borrowed::{Borrowed, Failed};
 use super::program::Program;
@@ -21,8 +21,8 @@ pub(super) fn borrow(
 ) -> Result<(Borrowed, Instant), Refused> {
     const PATIENCE: Duration = Duration::from_secs(5);
     const PAUSE: Duration = Duration::from_millis(1);
-    /// The time after which a thread is held even if its call fails for it.
-    const GENTLE: Duration = Duration::from_secs(1);
+    /// The time after which a thread is held even if its call begins anew for it.
+    const GENTLE: Duration = Duration::from_secs(3);
     let mut stopper = Stopper::default();
     stopper.has_some_patience = true;
     let began = Instant::now();
@@ -37,10 +37,12 @@ pub(super) fn borrow(
             if let Some(why) = program.is_another(pid) {
                 return Err(why);
             }
-            if began.elapsed() < GENTLE && waits_in_vain(pid, tid) {
-                continue;
-            }
-            let held = match stopper.hold_in_any_state(pid, tid) {
+            let held = match began.elapsed() < GENTLE {
+                true => hold_awake(&mut stopper, pid, tid),
+                // A call that fails is worse than one that waits for longer, once.
+                false => stopper.hold_awake(pid, tid),
+            };
+            let held = match held {
                 Ok(held) => held,
                 Err(NotHeld::Refused) => return Err(why_not_held(pid)),
                 Err(_) => continue,
@@ -65,9 +67,17 @@ pub(super) fn borrow(
     }
 }
 
+/// Holds a thread, unless it waits in a call that would fail for it.
+pub(super) fn hold_awake(stopper: &mut Stopper, pid: u32, tid: u32) -> Result<Held, NotHeld> {
+    match waits_in_vain(pid, tid) {
+        true => Err(NotHeld::Blocked),
+        false => stopper.hold_awake(pid, tid),
+    }
+}
+
 /// Whether a thread waits in a call that would return `EINTR` if the thread was held: a few calls
 /// do not go on after that, and a new beginning would wait for the whole time again.
-pub(super) fn waits_in_vain(pid: u32, tid: u32) -> bool {
+fn waits_in_vain(pid: u32, tid: u32) -> bool {
     let text = proc::read(pid, &format!("task/{tid}/syscall"));
     let text = String::from_utf8_lossy(&text);
     let mut words = text.split_ascii_whitespace();

@@ -183,7 +183,7 @@ pub(crate) unsafe fn hand_over(
 ///
 /// # Safety
 /// `info` is valid and the offset lies within it.
-pub(crate) unsafe fn word_at(info: *const libc::siginfo_t, offset: usize) -> u64 {
+pub unsafe fn word_at(info: *const libc::siginfo_t, offset: usize) -> u64 {
     // SAFETY: the caller vouches; the struct is 128 bytes and eight-byte aligned.
     unsafe { info.cast::<u8>().add(offset).cast::<u64>().read() }
 }

@@ -33,7 +33,9 @@ const USUAL: u64 = {
 static HIDDEN: AtomicU64 = AtomicU64::new(0);
 
 /// A program has few different masks. 0 is none.
-const MASKS: usize = 16;
+const MASKS: usize = MASKS_KNOWN;
+/// The most masks that are written down.
+pub const MASKS_KNOWN: usize = 16;
 static WANTED: [AtomicU64; MASKS] = [const { AtomicU64::new(0) }; MASKS];
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
@@ -103,6 +105,26 @@ pub fn note(mask: u64) {
     note_in(&WANTED, &NEXT, Wanted::new(mask, hidden()));
 }
 
+/// Writes down a mask of nearly all signals that the kernel has as the program has set it.
+pub fn note_real(mask: u64) {
+    if is_full(mask) {
+        note_in(&WANTED, &NEXT, Wanted::new(mask, 0));
+    }
+}
+
+/// Whether some mask may have fewer signals in the kernel than the program has set.
+pub fn are_some_left_out() -> bool {
+    let mut words = WANTED.iter().map(|place| place.load(Ordering::Relaxed));
+    words.any(|word| Wanted(word).left_out() != 0)
+}
+
+/// Forgets all masks: the kernel has each as the program has set it.
+pub fn forget_masks() {
+    for place in &WANTED {
+        place.store(0, Ordering::Relaxed);
+    }
+}
+
 fn note_in(places: &[AtomicU64; MASKS], next: &AtomicU32, wanted: Wanted) {
     let is_same = |word: u64| word != 0 && Wanted(word).kernel_mask() == wanted.kernel_mask();
     for place in places {
@@ -123,9 +145,33 @@ fn note_in(places: &[AtomicU64; MASKS], next: &AtomicU32, wanted: Wanted) {
 /// The program's mask for a mask of the kernel.
 pub fn shown(kernel_mask: u64) -> u64 {
     if is_full(kernel_mask) {
-        shown_in(&WANTED, kernel_mask)
+        let words = WANTED.iter().map(|place| place.load(Ordering::Relaxed));
+        shown_in(words, kernel_mask)
     } else {
         kernel_mask & !added_to(kernel_mask)
+    }
+}
+
+/// The masks that are written down, for a reader in another process.
+#[derive(Debug, Clone, Copy)]
+pub struct Known(pub [u64; MASKS_KNOWN]);
+
+/// The masks that are written down.
+pub fn known() -> Known {
+    Known(core::array::from_fn(|index| {
+        let place = WANTED.get(index);
+        place.map_or(0, |place| place.load(Ordering::Relaxed))
+    }))
+}
+
+impl Known {
+    /// As [`shown`], where no signal is hidden any more.
+    pub fn shown(&self, kernel_mask: u64) -> u64 {
+        if is_full(kernel_mask) {
+            shown_in(self.0.iter().copied(), kernel_mask)
+        } else {
+            kernel_mask
+        }
     }
 }
 
@@ -152,10 +198,9 @@ pub fn added_to(kernel_mask: u64) -> u64 {
 }
 
 /// In a handler of the program, the mask has some signals more than the one that was set.
-fn shown_in(places: &[AtomicU64; MASKS], kernel_mask: u64) -> u64 {
+fn shown_in(words: impl Iterator<Item = u64>, kernel_mask: u64) -> u64 {
     let mut best = (0, 0);
-    for place in places {
-        let wanted = Wanted(place.load(Ordering::Relaxed));
+    for wanted in words.map(Wanted) {
         let has = wanted.kernel_mask();
         if wanted.0 != 0 && has & !kernel_mask == 0 && has.count_ones() > best.0 {
             best = (has.count_ones(), wanted.left_out());
@@ -186,7 +231,8 @@ mod tests {
         }
 
         fn check(&self, kernel_mask: u64, expected: u64) {
-            assert_eq!(shown_in(&self.0, kernel_mask), expected, "{kernel_mask:x}");
+            let words = self.0.iter().map(|place| place.load(Ordering::Relaxed));
+            assert_eq!(shown_in(words, kernel_mask), expected, "{kernel_mask:x}");
         }
     }
 

@@ -95,7 +95,7 @@ impl Slot {
     }
 
     /// The thread's timer.
-    pub(crate) fn timer(&self) -> Option<u32> {
+    pub fn timer(&self) -> Option<u32> {
         self.timer.load(Ordering::Acquire).checked_sub(1)
     }
 

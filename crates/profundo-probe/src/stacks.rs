@@ -116,6 +116,12 @@ impl Stacks {
         self.lent.fetch_and(!(1 << number), Ordering::Release);
     }
 
+    /// Whether none is lent.
+    pub fn are_free(&self) -> bool {
+        // Acquire pairs with the release in `give_back`.
+        self.lent.load(Ordering::Acquire) == 0
+    }
+
     /// In the child of a fork, where the borrowers do not exist.
     pub fn reset_after_fork(&self) {
         self.lent.store(0, Ordering::Relaxed);

@@ -63,6 +63,7 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
         // without any call, or the clock of calls would tick for ever.
         return;
     }
+    let _at_work = receiver::AtWork::begin();
     // A thread that has reported its end is about to go.
     let probe = receiver::probe().or_else(receiver::wake);
     let Some(probe) = probe.filter(|probe| probe.knows_this_thread()) else {

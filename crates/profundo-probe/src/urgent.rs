@@ -13,8 +13,8 @@ use crate::handlers::{value, word_at};
 use crate::pass_on::pass_on;
 pub use crate::pass_on::send_again;
 use crate::probe::Probe;
-use crate::receiver::{probe, wake};
-pub use crate::receiver::{set_probe, set_waker};
+use crate::receiver::{AtWork, probe, wake};
+pub use crate::receiver::{is_idle, reset_after_fork, set_probe, set_waker};
 use crate::traps;
 
 /// The codes of a signal that a descriptor sends, from the first to the last.
@@ -108,6 +108,7 @@ pub unsafe fn is_clock(signal: i32, info: *const libc::siginfo_t) -> bool {
 }
 
 extern "C" fn on_urgent(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let at_work = AtWork::begin();
     let probe = probe();
     // SAFETY: the kernel's arguments.
     match (unsafe { meaning(signal, info, probe) }, probe) {
@@ -120,8 +121,12 @@ extern "C" fn on_urgent(signal: i32, info: *mut libc::siginfo_t, context: *mut l
             }
         }
         (Meaning::Late, _) => {}
-        // SAFETY: passed on.
-        (Meaning::Theirs, _) => unsafe { pass_on(signal, info, context) },
+        (Meaning::Theirs, _) => {
+            // The program's handler may never return.
+            drop(at_work);
+            // SAFETY: passed on.
+            unsafe { pass_on(signal, info, context) }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use profundo_model::Engine;
 use profundo_testing::{profundo, skip, wait_for};
 
 use crate::attach::Running;
-use crate::program::alone;
+use crate::program::{Program, alone};
 use crate::recording::Recording;
 use crate::targets::{c, pythons_for, scratch, source, with_version};
 
@@ -156,8 +156,10 @@ struct Traces {
     threads: usize,
     signals: String,
     environment: Vec<u8>,
-    /// The contents of the pages of the program's own file, by their addresses.
+    /// The contents of the read-only pages of the program's own file, by their addresses.
     own_pages: BTreeMap<u64, Vec<u8>>,
+    /// The words in all pages of loaded files by which calls could lead into the agent.
+    slots: Vec<u64>,
 }
 
 impl Traces {
@@ -195,8 +197,135 @@ impl Traces {
             signals: signals.collect::<Vec<_>>().join(", "),
             environment: fs::read(format!("/proc/{pid}/environ")).unwrap(),
             own_pages,
+            slots: slots_of_agent(&maps, &mut memory),
         }
     }
+}
+
+/// The addresses of all words in loaded files that lead into the agent's code. The C library keeps
+/// some: the functions that it calls in the child of a fork and at a thread's end.
+fn slots_of_agent(maps: &str, memory: &mut fs::File) -> Vec<u64> {
+    let range = |line: &str| {
+        let (start, end) = line.split(' ').next()?.split_once('-')?;
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        Some((number(start)?, number(end)?))
+    };
+    let is_agent = |line: &&str| line.contains("libprofundo-agent");
+    let code: Vec<(u64, u64)> = (maps.lines().filter(is_agent))
+        .filter(|line| line.contains("r-xp"))
+        .filter_map(range)
+        .collect();
+    let mut found = Vec::new();
+    for line in maps.lines().filter(|line| !is_agent(line)) {
+        let is_of_file = line.contains('/') && !line.contains("/libc.so");
+        let may_hold_slots = line.contains("r--p") || line.contains("rw-p");
+        let Some((start, end)) = range(line).filter(|_| is_of_file && may_hold_slots) else {
+            continue;
+        };
+        let mut bytes = vec![0; (end - start) as usize];
+        memory.seek(SeekFrom::Start(start)).unwrap();
+        if memory.read_exact(&mut bytes).is_err() {
+            continue;
+        }
+        for (at, word) in bytes.chunks_exact(8).enumerate() {
+            let word = u64::from_le_bytes(word.try_into().unwrap());
+            if code
+                .iter()
+                .any(|&(start, end)| (start..end).contains(&word))
+            {
+                found.push(start + 8 * at as u64);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn calls_lead_into_the_agent_while_it_is_there() {
+    let Some(program) = c("inside.c", &[]) else {
+        return;
+    };
+    let _alone = alone();
+    let running = start(&program);
+    let pid = running.pid();
+    let before = Traces::of(&pid, &program);
+    let file = scratch().join("inside-slots.profundo");
+    let mut recorder = Command::new(profundo())
+        .args(["attach", &pid, "--inside", "-d", "2", "-o"])
+        .arg(&file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // This test would see it if the others looked at the wrong words.
+    wait_for("slots", || {
+        let is_over = recorder.try_wait().unwrap().is_some();
+        (is_over || !Traces::of(&pid, &program).slots.is_empty()).then_some(())
+    });
+    let is_entered = !Traces::of(&pid, &program).slots.is_empty();
+    if !recorder.wait().unwrap().success() {
+        return skip("no other process may be entered here");
+    }
+    assert!(is_entered);
+    assert_eq!(Traces::of(&pid, &program), before);
+    let _ = fs::remove_file(&file);
+    assert_eq!(running.end(), (String::new(), Some(7)));
+}
+
+#[test]
+fn programs_that_wait_for_all_signals_do_not_notice_the_agent() {
+    for (target, arguments) in [
+        ("sigwait.c", &[][..]),
+        ("masks_all.c", &[]),
+        ("urgent_waits.c", &["shown"]),
+        ("urgent_waits.c", &["masks"]),
+    ] {
+        let Some(program) = c(target, &[]) else {
+            return;
+        };
+        Program::new(program).with(arguments).run_entered_too();
+    }
+}
+
+#[test]
+fn masks_are_the_programs_again_when_the_agent_has_left() {
+    let Some(program) = c("masks_late.c", &[]) else {
+        return;
+    };
+    let _alone = alone();
+    let mut running = start(&program);
+    let pid = running.pid();
+    let file = scratch().join("inside-masks.profundo");
+    let mut recorder = Command::new(profundo())
+        .args(["attach", &pid, "--inside", "-d", "3", "-o"])
+        .arg(&file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for("the agent", || {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let mut memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
+        let is_over = recorder.try_wait().unwrap().is_some();
+        (is_over || !slots_of_agent(&maps, &mut memory).is_empty()).then_some(())
+    });
+    // Threads block all signals, and begin to wait in several ways.
+    running.say("block\n");
+    running.until("blocked\n");
+    let output = recorder.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return skip("no other process may be entered here");
+    }
+    running.say("show\n");
+    let shown = running.until("shown\n");
+    let _ = fs::remove_file(&file);
+    let expected = "reads: whole\nsigwait: whole\nppoll: whole\nsleeps: whole\nworks: whole\n\
+        descriptor: whole\nmain: whole\nshown\n";
+    assert_eq!(shown, expected, "{stderr}");
+    assert_eq!(running.end(), (String::new(), Some(7)));
 }
 
 /// The resident memory in KB, and the number of mappings.

@@ -152,6 +152,22 @@ impl Program {
         recording
     }
 
+    /// Runs the program as it is, and while the agent comes into it and leaves it again and again.
+    /// Both outcomes must be equal.
+    #[track_caller]
+    pub fn run_entered_too(&self) {
+        let _turn = among_others();
+        let (plain, _) = self.run_without();
+        let (entered, _) = self.run_entered();
+        assert_eq!(
+            plain,
+            entered,
+            "{:?}: without (left) and with an agent that comes and goes; {}",
+            self.arguments,
+            difference(&plain, &entered)
+        );
+    }
+
     /// Like [`Self::run_both_ways`], for outcomes that `normalize` makes comparable.
     #[track_caller]
     pub fn run_both_ways_with(

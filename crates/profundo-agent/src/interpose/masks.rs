@@ -13,7 +13,7 @@ use profundo_probe::hidden;
 
 use crate::interpose::interpose;
 use crate::next_symbols::missing;
-use crate::signals::blocked::{change_one, change_sets, change_word};
+use crate::signals::blocked::{self, change_one, change_sets, change_word};
 use crate::signals::{claims, sets};
 
 interpose! {
@@ -86,7 +86,11 @@ interpose! {
             return next(file, mask, flags);
         }
         claims::before_wait(mask);
-        let narrower = sets::set_of(sets::bits_of(mask) & !hidden::hidden());
+        let wanted = sets::bits_of(mask);
+        if hidden::is_full(wanted) && wanted & hidden::hidden() != 0 {
+            hidden::note(wanted);
+        }
+        let narrower = sets::set_of(wanted & !hidden::hidden());
         next(file, &narrower, flags)
     }
 
@@ -129,10 +133,14 @@ interpose! {
 unsafe fn with_mask<T>(mask: *const sigset_t, f: impl FnOnce(*const sigset_t) -> T) -> T {
     let bits = hidden::added();
     if mask.is_null() || bits == 0 {
-        return f(mask);
+        let result = f(mask);
+        blocked::after_wait();
+        return result;
     }
     // SAFETY: the caller vouches; the kernel and the C library look at the first eight bytes of a
     // mask only, and so a whole one of ours is made of them.
     let wider = sets::set_of(unsafe { sets::bits_of(mask) } | bits);
-    f(&wider)
+    let result = f(&wider);
+    blocked::after_wait();
+    result
 }

@@ -17,7 +17,7 @@ use crate::signals::actions::{
     SA_RESTORER, exchange, exchange_handler, is_for_us, is_our_handler, is_ours,
 };
 use crate::signals::waiting::{is_anothers_waiting, is_clock};
-use crate::signals::{claims, sent, traps};
+use crate::signals::{blocked, claims, sent, traps};
 use crate::{home, lifecycle, process, python};
 
 interpose! {
@@ -99,6 +99,7 @@ interpose! {
         loop {
             let signal = next(set, info);
             if !is_clock(signal, info) {
+                blocked::after_wait();
                 return signal;
             }
         }
@@ -121,6 +122,7 @@ interpose! {
         loop {
             let signal = next(set, info, &time);
             if !is_clock(signal, info) {
+                blocked::after_wait();
                 return signal;
             }
             time = left_of(whole, began);

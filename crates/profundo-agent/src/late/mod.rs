@@ -15,11 +15,11 @@ mod within;
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use profundo_probe::shared::{Answer, Control, MaskChanges, Ring, SessionState, start_kind};
+use profundo_probe::shared::{Answer, Control, Ring, SessionState, start_kind};
 use profundo_probe::{hidden, sys, urgent};
 
 use crate::home::{self, Home, home};
-use crate::signals::{claims, sent};
+use crate::signals::{claims, sent, waiting};
 use crate::{
     command, deferred, ends, files, fork, hello, leave, left, lifecycle, memory, next_symbols,
     process, session, start, symbols, threads,
@@ -47,11 +47,11 @@ pub unsafe extern "C" fn profundo_enter_1(
             &*answer,
         )
     };
-    let result = alone(|| match enter(directory, agent, &answer.masks) {
+    let result = alone(|own| match enter(directory, agent, *own, answer) {
         Ok(()) => 0,
         Err(error) => -error,
     });
-    answer.result.store(result, Ordering::Release);
+    tell(answer, result);
 }
 
 /// Begins to record allocations. The command has answered before: without that no stack can be
@@ -63,24 +63,34 @@ pub unsafe extern "C" fn profundo_enter_1(
 pub unsafe extern "C" fn profundo_follow_memory_1(answer: *const Answer) {
     // SAFETY: the caller vouches.
     let answer = unsafe { &*answer };
-    let result = alone(follow_memory);
-    answer.result.store(result, Ordering::Release);
+    let result = alone(|_| follow_memory());
+    tell(answer, result);
 }
 
-/// The command has changed the masks of threads: those that let our signals in now get their
-/// timers.
+/// The command has read the masks that [`profundo_enter_1`] has asked for: threads that let our
+/// signals in get their timers.
+///
+/// # Safety
+/// `masks` is valid.
 #[unsafe(no_mangle)]
-pub extern "C" fn profundo_masked_1() {
-    alone(|| {
+pub unsafe extern "C" fn profundo_masked_1(masks: *const Answer) {
+    // SAFETY: the caller vouches.
+    let masks = unsafe { &*masks };
+    let result = alone(|_| {
         if let Some(home) = home().filter(|home| home.records()) {
-            running::each(|thread| threads::start_timer_of(home, thread));
+            for (tid, mask) in masks.masks.all() {
+                hidden::note_real(mask);
+                threads::start_timer_of(home, tid, mask);
+            }
         }
         0
     });
+    tell(masks, result);
 }
 
-/// Is about to leave the session: no clock sends a signal any more, and the threads whose masks
-/// have less than the program believes are written to `answer`. The command has closed its clocks.
+/// Is about to leave the session: no clock sends a signal any more, and the threads whose masks may
+/// have less than the program has set are written to `answer`. The command has closed its clocks.
+/// It calls this again while a signal is on its way (`EAGAIN`).
 ///
 /// # Safety
 /// `answer` is valid.
@@ -88,14 +98,12 @@ pub extern "C" fn profundo_masked_1() {
 pub unsafe extern "C" fn profundo_fall_silent_1(answer: *const Answer) {
     // SAFETY: the caller vouches.
     let answer = unsafe { &*answer };
-    let result = alone(|| {
-        fall_silent(&answer.masks);
-        0
-    });
-    answer.result.store(result, Ordering::Release);
+    let result = alone(|own| fall_silent(own, answer));
+    tell(answer, result);
 }
 
-/// Leaves the session. The command sends no signals any more. The result is written to `answer`.
+/// Leaves the session. The command sends no signals any more. The result is written to `answer`:
+/// `EAGAIN` while a handler is still at work, which needs the memory of the recording.
 ///
 /// # Safety
 /// `answer` is valid.
@@ -103,21 +111,47 @@ pub unsafe extern "C" fn profundo_fall_silent_1(answer: *const Answer) {
 pub unsafe extern "C" fn profundo_leave_1(answer: *const Answer) {
     // SAFETY: the caller vouches.
     let answer = unsafe { &*answer };
-    let result = alone(|| {
-        leave_now();
-        0
-    });
+    let result = alone(|own| leave_once(*own, answer));
+    tell(answer, result);
+}
+
+/// Leaves the session, if that is not done, and gives its memory back. `-EAGAIN`: not yet.
+fn leave_once(own: u64, answer: &Answer) -> c_int {
+    if home().is_some_and(Home::records) {
+        let staying = leave_now(own);
+        answer.staying.store(staying as u32, Ordering::Relaxed);
+    }
+    match forget_memory() {
+        true => 0,
+        false => -libc::EAGAIN,
+    }
+}
+
+/// Tells the command the result. The command lets the borrowed thread run freely until it sees the
+/// result, and then follows it back; it has a moment for that. Without the command the thread finds
+/// its way back alone.
+fn tell(answer: &Answer, result: c_int) {
+    const LONGEST: u64 = 20_000_000;
     answer.result.store(result, Ordering::Release);
+    let until = process::time(libc::CLOCK_MONOTONIC) + LONGEST;
+    while answer.is_seen.load(Ordering::Acquire) == 0
+        && process::time(libc::CLOCK_MONOTONIC) < until
+    {
+        // A call with a time limit would take the place of the one that the thread was in.
+        // SAFETY: takes nothing.
+        unsafe { sys::call(libc::SYS_sched_yield, [0; 6]) };
+    }
 }
 
 /// Calls `f` while no other thread comes in or leaves, with all signals blocked and `errno` kept.
-fn alone(f: impl FnOnce() -> c_int) -> c_int {
+/// `f` gets the mask that the thread has before and afterwards.
+fn alone(f: impl FnOnce(&mut u64) -> c_int) -> c_int {
     if IS_BUSY.swap(true, Ordering::Acquire) {
         return -libc::EALREADY;
     }
     let errno = next_symbols::errno();
-    let mask = sys::set_signal_mask(u64::MAX);
-    let result = f();
+    let mut mask = sys::set_signal_mask(u64::MAX);
+    let result = f(&mut mask);
     sys::set_signal_mask(mask);
     next_symbols::set_errno(errno);
     IS_BUSY.store(false, Ordering::Release);
@@ -140,15 +174,25 @@ fn follow_memory() -> c_int {
     0
 }
 
-fn fall_silent(masks: &MaskChanges) {
-    if let Some(home) = home().filter(|home| home.records()) {
-        claims::send_nothing(home);
-        hidden::reveal(u64::MAX);
-        masks::block_again(masks);
+/// No clock sends a signal any more. Returns 0, or `EAGAIN` as a negative number while one is on its
+/// way.
+fn fall_silent(own: &mut u64, answer: &Answer) -> c_int {
+    let Some(home) = home().filter(|home| home.records()) else {
+        return 0;
+    };
+    claims::send_nothing(home);
+    // From here on all masks that are set are the kernel's.
+    hidden::reveal(u64::MAX);
+    masks::widen_descriptors();
+    masks::name_threads(own, &answer.masks);
+    answer.set_known(&hidden::known());
+    match waiting::are_arriving(*own) {
+        true => -libc::EAGAIN,
+        false => 0,
     }
 }
 
-fn enter(directory: &[u8], agent: &[u8], masks: &MaskChanges) -> Result<(), c_int> {
+fn enter(directory: &[u8], agent: &[u8], own: u64, answer: &Answer) -> Result<(), c_int> {
     let is_recorded =
         home().is_some_and(Home::records) && session::control().is_some_and(command::is_alive);
     if is_recorded {
@@ -156,7 +200,12 @@ fn enter(directory: &[u8], agent: &[u8], masks: &MaskChanges) -> Result<(), c_in
     }
     if home().is_some_and(Home::records) {
         // A command that was killed has left the agent behind.
-        leave_now();
+        leave_now(own);
+    } else {
+        hidden::forget_masks();
+    }
+    if !forget_memory() {
+        return Err(libc::EAGAIN);
     }
     let began = hello::cpu_time();
     symbols::set_late();
@@ -173,12 +222,17 @@ fn enter(directory: &[u8], agent: &[u8], masks: &MaskChanges) -> Result<(), c_in
     sent::begin_anew();
     // Before our handlers: from here on the program's calls about them are ours to answer.
     slots::take(false);
-    masks::note_used();
+    masks::note_used(own);
     lifecycle::begin(control, home, false);
+    masks::narrow_descriptors();
     deferred::await_answer_later();
+    threads::begin_anew();
     hello::introduce(home, start_kind::LATE, |home| {
-        running::each(|thread| {
-            masks::let_in(thread, masks);
+        running::each(own, |thread| {
+            match thread.has_other_mask {
+                true => masks::ask_for(thread, answer),
+                false => hidden::note_real(thread.blocked),
+            }
             threads::enter_other(home, thread);
         });
     });
@@ -216,14 +270,37 @@ fn take_home(control: &'static Control) -> Result<Home, c_int> {
     Ok(home)
 }
 
-fn leave_now() {
-    let Some(home) = home().filter(|home| home.records()) else {
-        return;
-    };
-    leave::leave(true);
+/// Leaves the session, but for its memory. `own` is the mask of the calling thread. Returns the
+/// signals whose handlers stay.
+fn leave_now(own: u64) -> u64 {
+    let staying = leave::leave_with(true, own);
     // After our handlers: until then the program's calls about them are ours to answer.
     slots::give_back();
-    await_handlers(home);
+    urgent::set_probe(None);
+    IS_TO_FORGET.store(true, Ordering::Release);
+    staying
+}
+
+/// The agent has left, and the memory of the recording is still there.
+static IS_TO_FORGET: AtomicBool = AtomicBool::new(false);
+
+/// Gives the memory of a recording back that was left. `false`: a handler is still at work, which
+/// uses it; perhaps its thread has to wait for a CPU.
+fn forget_memory() -> bool {
+    /// Another thread may wait for this one, which is borrowed.
+    const LONGEST: u64 = 1_000_000;
+    if !IS_TO_FORGET.load(Ordering::Acquire) {
+        return true;
+    }
+    let Some(home) = home() else { return true };
+    let until = process::time(libc::CLOCK_MONOTONIC) + LONGEST;
+    while !is_idle(home) {
+        if process::time(libc::CLOCK_MONOTONIC) > until {
+            return false;
+        }
+        // SAFETY: takes nothing.
+        unsafe { sys::call(libc::SYS_sched_yield, [0; 6]) };
+    }
     // SAFETY: there is no probe any more, and no handler is at work.
     unsafe {
         memory::forget();
@@ -231,21 +308,15 @@ fn leave_now() {
         session::forget_tables();
         session::forget_control();
     }
+    IS_TO_FORGET.store(false, Ordering::Release);
+    true
 }
 
-/// Waits until no thread is in a handler of ours, for a moment at most.
-fn await_handlers(home: Home) {
-    /// A handler takes some ten microseconds, but its thread may have to wait for a CPU.
-    const LONGEST: u64 = 20_000_000;
-    let until = process::time(libc::CLOCK_MONOTONIC) + LONGEST;
+/// True if no thread is in a handler of ours, or takes a sample in a function of ours: it may do so
+/// on a stack that lies in the memory of the recording.
+fn is_idle(home: Home) -> bool {
     // SAFETY: the probe was made when the home was taken.
-    let threads = unsafe { &home.probe().threads };
-    while threads.slots().any(|slot| slot.is_busy()) {
-        if process::time(libc::CLOCK_MONOTONIC) > until {
-            break;
-        }
-        // SAFETY: takes nothing.
-        unsafe { sys::call(libc::SYS_sched_yield, [0; 6]) };
-    }
-    urgent::set_probe(None);
+    let probe = unsafe { home.probe() };
+    let is_busy = probe.threads.slots().any(|slot| slot.is_busy());
+    urgent::is_idle() && probe.stacks.are_free() && !is_busy
 }

@@ -18,8 +18,10 @@ pub struct Running {
     pub switches: u64,
     /// The signals that it blocks: bit n for signal n + 1.
     pub blocked: u64,
-    /// The signals that wait for it, or for any thread.
+    /// The signals that wait for this very thread, as those of clocks do.
     pub pending: u64,
+    /// True if it may be in a call that has another mask meanwhile: `blocked` is that one.
+    pub has_other_mask: bool,
 }
 
 impl Running {
@@ -30,8 +32,15 @@ impl Running {
         let mut path = [0; 64];
         let path = join(&mut path, &[b"/proc/self/task/", tid, b"/status"])?;
         let mut text = [0; BYTES];
+        // Before and after: the mask of a call that has ended meanwhile is not mistaken.
+        let had_other_mask = may_have_other_mask(tid);
         let read = with_file(path, |file| read(file, &mut text))?;
-        Self::parse(number(tid)?, text.get(..read)?)
+        let running = Self::parse(number(tid)?, text.get(..read)?)?;
+        let has_other_mask = had_other_mask || may_have_other_mask(tid);
+        Some(Self {
+            has_other_mask,
+            ..running
+        })
     }
 
     fn parse(tid: u32, status: &[u8]) -> Option<Self> {
@@ -41,6 +50,7 @@ impl Running {
             switches: 0,
             blocked: 0,
             pending: 0,
+            has_other_mask: false,
         };
         for line in status.split(|&byte| byte == b'\n') {
             if let Some(name) = line.strip_prefix(b"Name:\t") {
@@ -50,10 +60,8 @@ impl Running {
             if let Some(mask) = line.strip_prefix(b"SigBlk:\t") {
                 running.blocked = hexadecimal(mask)?;
             }
-            let pending =
-                (line.strip_prefix(b"SigPnd:\t")).or_else(|| line.strip_prefix(b"ShdPnd:\t"));
-            if let Some(pending) = pending {
-                running.pending |= hexadecimal(pending)?;
+            if let Some(pending) = line.strip_prefix(b"SigPnd:\t") {
+                running.pending = hexadecimal(pending)?;
             }
             // Those that it chose, and those that it did not.
             let switches = (line.strip_prefix(b"voluntary_ctxt_switches:\t"))
@@ -66,8 +74,49 @@ impl Running {
     }
 }
 
-/// Visits the threads of this process, the main thread first.
-pub fn each(mut visit: impl FnMut(&Running)) {
+/// True if a thread is in a call that has another mask while it waits, or if that is not known.
+fn may_have_other_mask(tid: &[u8]) -> bool {
+    let mut path = [0; 64];
+    let mut text = [0; 256];
+    let path = join(&mut path, &[b"/proc/self/task/", tid, b"/syscall"]);
+    let read = path.and_then(|path| with_file(path, |file| read(file, &mut text)));
+    read.and_then(|read| text.get(..read))
+        .is_none_or(has_other_mask)
+}
+
+/// True for the line of a call that has another mask while it waits.
+fn has_other_mask(line: &[u8]) -> bool {
+    let mut words = line.split(|&byte| byte == b' ');
+    let call = words.next().and_then(number).map(i64::from);
+    let is_set = |mut words: core::slice::Split<'_, u8, _>, at: usize| {
+        words.nth(at).is_some_and(|word| word != b"0x0")
+    };
+    match call {
+        Some(libc::SYS_rt_sigtimedwait | libc::SYS_rt_sigsuspend) => true,
+        Some(libc::SYS_ppoll) => is_set(words, 3),
+        Some(libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 | libc::SYS_io_uring_enter) => {
+            is_set(words, 4)
+        }
+        Some(libc::SYS_pselect6 | SYS_IO_PGETEVENTS) => is_set(words, 5),
+        _ => false,
+    }
+}
+
+/// The call's number on x86-64.
+const SYS_IO_PGETEVENTS: i64 = 333;
+
+/// Visits the threads of this process, the main thread first. `own` is the mask of the calling
+/// thread, which blocks all signals at present.
+pub fn each(own: u64, mut visit: impl FnMut(&Running)) {
+    let caller = sys::thread_id();
+    let mut visit = |running: &Running| match running.tid == caller {
+        true => visit(&Running {
+            blocked: own,
+            has_other_mask: false,
+            ..*running
+        }),
+        false => visit(running),
+    };
     let process = crate::process::process_id();
     let mut digits = [0; crate::session::DIGITS];
     if let Some(main) = crate::session::decimal(&mut digits, process).and_then(Running::of) {
@@ -130,7 +179,8 @@ pub fn hexadecimal(digits: &[u8]) -> Option<u64> {
     (1..=16).contains(&digits.len()).then_some(number)
 }
 
-fn number(digits: &[u8]) -> Option<u32> {
+/// A number of ten digits at most.
+pub fn number(digits: &[u8]) -> Option<u32> {
     let mut number: u32 = 0;
     for &digit in digits {
         let digit = u32::from(digit.checked_sub(b'0').filter(|&digit| digit < 10)?);
@@ -184,7 +234,7 @@ mod tests {
         let other = builder.spawn(body).unwrap();
         let tid = wait.recv().unwrap();
         let mut found = Vec::new();
-        each(|running| found.push(*running));
+        each(5, |running| found.push(*running));
         drop(end);
         other.join().unwrap();
         assert_eq!(found[0].tid, std::process::id());
@@ -194,7 +244,27 @@ mod tests {
         let here = found
             .iter()
             .filter(|running| running.tid == sys::thread_id());
-        assert_eq!(here.count(), 1);
+        assert_eq!(here.map(|running| running.blocked).collect::<Vec<_>>(), [5]);
+    }
+
+    #[test]
+    fn a_call_that_has_another_mask_is_known() {
+        for (line, expected) in [
+            (&b"running\n"[..], false),
+            (b"-1 0x7ffd5 0x7f01\n", false),
+            (b"128 0x7ffd5 0x0 0x0 0x8 0x0 0x0 0x7ffd5 0x7f01\n", true),
+            (b"130 0x7ffd5 0x8 0x0 0x0 0x0 0x0 0x7ffd5 0x7f01\n", true),
+            (b"271 0x1 0x1 0x0 0x0 0x0 0x0 0x7ffd5 0x7f01\n", false),
+            (b"271 0x1 0x1 0x0 0x7ffd 0x8 0x0 0x7ffd5 0x7f01\n", true),
+            (b"281 0x1 0x1 0x1 0x64 0x0 0x8 0x7ffd5 0x7f01\n", false),
+            (b"270 0x1 0x1 0x0 0x0 0x0 0x0 0x7ffd5 0x7f01\n", false),
+            (b"270 0x1 0x1 0x0 0x0 0x0 0x7ffc 0x7ffd5 0x7f01\n", true),
+            (b"0 0x1 0x1 0x1 0x1 0x1 0x1 0x7ffd5 0x7f01\n", false),
+        ] {
+            assert_eq!(has_other_mask(line), expected, "{line:?}");
+        }
+        let own = std::format!("{}", sys::thread_id());
+        assert!(!may_have_other_mask(own.as_bytes()));
     }
 
     #[test]

@@ -8,14 +8,15 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use profundo_probe::shared::MaskChanges;
+use profundo_probe::shared::Answer;
 use profundo_probe::sys;
 
 use super::running::each_name;
-use super::{alone, enter, fall_silent, follow_memory, leave_now};
+use super::{alone, enter, fall_silent, follow_memory, leave_once};
 use crate::files;
 use crate::inject::parts;
 use crate::next_symbols::{self, Strings};
+use crate::process;
 
 /// The descriptor on which the recorder talks with the program.
 const SOCKET: usize = 3;
@@ -35,7 +36,7 @@ pub unsafe extern "C" fn profundo_recorder_1(
     variables: Strings,
     socket: c_int,
 ) -> c_int {
-    alone(|| {
+    alone(|_| {
         let Some(stacks) = files::map_zeroed(2 * STACK) else {
             return -libc::ENOMEM;
         };
@@ -73,7 +74,7 @@ pub unsafe extern "C" fn profundo_join_1(directory: *const c_char, agent: *const
             CStr::from_ptr(agent).to_bytes(),
         )
     };
-    alone(|| match enter(directory, agent, &UNCHANGED) {
+    alone(|own| match enter(directory, agent, *own, &no_answer()) {
         Ok(()) => 0,
         Err(error) => -error,
     })
@@ -83,7 +84,7 @@ pub unsafe extern "C" fn profundo_join_1(directory: *const c_char, agent: *const
 /// error number. Python's own follow with [`profundo_begin_parts_1`].
 #[unsafe(no_mangle)]
 pub extern "C" fn profundo_follow_1() -> c_int {
-    alone(follow_memory)
+    alone(|_| follow_memory())
 }
 
 /// Parts begin in the interpreter, by the bits of [`profundo_probe::shared::part`]. The caller has
@@ -103,18 +104,41 @@ pub extern "C" fn profundo_end_parts_1(parts: u32) -> c_int {
 /// Leaves the session. The recorder has closed its clocks. Returns 0, or a negative error number.
 #[unsafe(no_mangle)]
 pub extern "C" fn profundo_part_1() -> c_int {
-    alone(|| {
-        fall_silent(&UNCHANGED);
-        leave_now();
-        if HAS_PERMITTED.swap(false, Ordering::Relaxed) {
-            permit(0);
-        }
-        0
-    })
+    let answer = no_answer();
+    // While a signal is on its way, or a thread in a handler.
+    patiently(|| alone(|own| fall_silent(own, &answer)));
+    let left = patiently(|| alone(|own| leave_once(*own, &answer)));
+    if HAS_PERMITTED.swap(false, Ordering::Relaxed) {
+        permit(0);
+    }
+    left
 }
 
-/// The masks of other threads, which stay as they are: only a command could change them.
-static UNCHANGED: MaskChanges = MaskChanges::none();
+/// Does something again until it can be done, or for five seconds.
+fn patiently(mut act: impl FnMut() -> c_int) -> c_int {
+    const LONGEST: u64 = 5_000_000_000;
+    static PAUSE: libc::timespec = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 200_000,
+    };
+    let until = process::time(libc::CLOCK_MONOTONIC) + LONGEST;
+    loop {
+        let result = act();
+        let is_late = process::time(libc::CLOCK_MONOTONIC) > until;
+        if result != -libc::EAGAIN || is_late {
+            return result;
+        }
+        let pause = &raw const PAUSE as usize;
+        // SAFETY: the time is ours, and nothing is written.
+        unsafe { sys::call(libc::SYS_nanosleep, [pause, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// An answer for which there is no command. Masks of other threads stay as they are.
+fn no_answer() -> Answer {
+    // SAFETY: it is made of numbers, which may be zero.
+    unsafe { core::mem::zeroed() }
+}
 
 /// Lets a process read this one, where the kernel's module Yama permits that only to parents.
 fn permit(recorder: c_int) {

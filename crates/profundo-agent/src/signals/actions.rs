@@ -10,12 +10,13 @@ use core::mem::zeroed;
 use core::ptr;
 
 use profundo_probe::hidden::{self, ALL, ASKED, bit};
+use profundo_probe::sys;
 use profundo_probe::urgent::{self, Action};
 
 use crate::home::{Whose, home};
 use crate::lock::Lock;
 use crate::next_symbols::{self, Handler};
-use crate::signals::{blocked, claims, sent, traps};
+use crate::signals::{blocked, claims, sent, traps, waiting};
 
 /// A flag of the C library's own handlers, which queries return.
 pub const SA_RESTORER: c_int = 0x0400_0000;
@@ -150,10 +151,27 @@ pub fn withdraw(are_clocks_stopped: bool, pending: u64) {
                 action.handler = libc::SIG_IGN;
             }
             if pending & bit(signal) == 0 {
-                set(signal, action.to_libc());
+                set_and_keep_waiting(signal, action.to_libc());
             }
         }
     });
+}
+
+/// Sets an action. Where the signal is ignored from then on, the kernel forgets one that waits; but
+/// the program may block it, and wait for it. It is taken before, and sent again.
+fn set_and_keep_waiting(signal: c_int, action: libc::sigaction) {
+    let is_default = action.sa_sigaction == libc::SIG_DFL && signal == libc::SIGURG;
+    if !is_default && action.sa_sigaction != libc::SIG_IGN {
+        return set(signal, action);
+    }
+    let before = sys::set_signal_mask(u64::MAX);
+    let waiting = waiting::take(signal);
+    set(signal, action);
+    if let Some(info) = waiting {
+        // SAFETY: the kernel's information on a signal of this process.
+        unsafe { urgent::send_again(signal, &info) };
+    }
+    sys::set_signal_mask(before);
 }
 
 /// Calls `f` while no action changes.

@@ -12,7 +12,7 @@ use libc::sigset_t;
 use profundo_probe::{hidden, sys};
 
 use crate::signals::{claims, sent, sets};
-use crate::{next_symbols, process};
+use crate::{next_symbols, process, symbols, threads};
 
 /// A function of the C library that changes the mask: its result is 0, or an error in its own way.
 type Real = unsafe extern "C-unwind" fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
@@ -68,6 +68,7 @@ fn change(how: c_int, set: Option<u64>, real: Real) -> Result<u64, c_int> {
     if missing != 0 {
         call(libc::SIG_BLOCK, Some(missing))?;
     }
+    threads::note_mask(now | missing);
     Ok(before)
 }
 
@@ -162,6 +163,14 @@ pub fn apply_shown_mask() -> Option<u64> {
     let mask = process::blocked();
     let wanted = hidden::shown(mask);
     (wanted != mask).then(|| sys::set_signal_mask(wanted))
+}
+
+/// The calling thread has waited in a function of ours. If the agent has left meanwhile, the thread
+/// has all signals in its mask again that the program has set.
+pub fn after_wait() {
+    if sent::is_silent() && symbols::is_late() {
+        apply_shown_mask();
+    }
 }
 
 /// Goes back to the mask that there was before [`apply_shown_mask`].

@@ -39,6 +39,11 @@ pub fn send_nothing() {
     SENT.store(0, Ordering::Release);
 }
 
+/// True if the agent leaves or has left.
+pub fn is_silent() -> bool {
+    IS_SILENT.load(Ordering::Relaxed)
+}
+
 /// The clocks may send signals again.
 pub fn begin_anew() {
     IS_SILENT.store(false, Ordering::Relaxed);

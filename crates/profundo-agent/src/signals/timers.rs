@@ -113,6 +113,14 @@ pub fn make(control: &Control, tid: u32, signal: i32) -> Option<u32> {
     Some(timer as u32)
 }
 
+/// Has a thread's timer tick when the thread has run for a whole interval.
+pub fn put_off(control: &Control, slot: &Slot) {
+    let interval = weight::timer_interval(control.tick.load(Ordering::Relaxed).into());
+    if let Some(timer) = slot.timer() {
+        sys::set_timer(timer, interval, interval);
+    }
+}
+
 /// Deletes a timer.
 pub fn stop(timer: u32) {
     // SAFETY: the number is that of a timer of ours, which is not used any more.

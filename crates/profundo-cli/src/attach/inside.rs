@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use profundo_console::stderr;
-use profundo_inject::{Entry, Injection, Refused, part};
+use profundo_inject::{Entry, Injection, Refused, Staying, part};
 use profundo_linux::proc;
 use profundo_recorder::Recorder;
 
@@ -53,6 +53,8 @@ pub struct Entered {
     /// The option that enters, and the parts that begin in interpreters.
     option: &'static str,
     parts: u32,
+    /// The longest time for which a thread was stopped.
+    longest: Duration,
 }
 
 /// The longest time until an interpreter lets us in.
@@ -91,6 +93,7 @@ impl Entered {
                 false if options.counts.trace.is_some() => part::CALLS,
                 false => 0,
             },
+            longest: Duration::ZERO,
         })
     }
 
@@ -100,8 +103,11 @@ impl Entered {
         let directory = recorder.directory().to_owned();
         let (first, mut entered) = (self.pids.first().copied(), Vec::new());
         for &pid in &self.pids {
-            let result = Entry::of(pid, &self.library, self.filtered)
-                .and_then(|mut entry| entry.enter(&directory, agent));
+            let result = Entry::of(pid, &self.library, self.filtered).and_then(|mut entry| {
+                let entered = entry.enter(&directory, agent);
+                self.longest = self.longest.max(entry.longest_pause());
+                entered
+            });
             match result {
                 Ok(()) => entered.push(pid),
                 Err(_) if Some(pid) != first && has_ended(pid) => {}
@@ -210,7 +216,7 @@ impl Entered {
     }
 
     /// Has the agent leave them, and the children that they have forked meanwhile.
-    pub fn leave(self, recorder: &mut Recorder) {
+    pub fn leave(mut self, recorder: &mut Recorder) {
         for pid in recorder.release_agents() {
             if self.parts & part::CALLS != 0 {
                 self.end_counts(pid);
@@ -218,15 +224,30 @@ impl Entered {
             if self.parts & part::MEMORY != 0 {
                 self.end_memory(pid);
             }
-            let left = Entry::of(pid, &self.library, true).and_then(|mut entry| entry.leave());
+            let mut pause = Duration::ZERO;
+            let left = Entry::of(pid, &self.library, true).and_then(|mut entry| {
+                let left = entry.leave();
+                pause = entry.longest_pause();
+                left
+            });
+            self.longest = self.longest.max(pause);
             match left {
-                Ok(()) | Err(Refused::Gone | Refused::Another) => {}
+                Ok(staying) => {
+                    if let Some(text) = what_stays(staying) {
+                        stderr::note(&format!("the agent has left process {pid}, but {text}"));
+                    }
+                }
+                Err(Refused::Gone | Refused::Another) => {}
                 Err(_) if has_ended(pid) => {}
                 Err(why) => stderr::note(&format!(
                     "the agent stays in process {pid}, and does nothing there: {why}"
                 )),
             }
         }
+        stderr::note(&format!(
+            "a thread of the program was stopped for {:.1} ms at most, when the agent came or left",
+            self.longest.as_secs_f64() * 1000.0
+        ));
     }
 
     /// Has an interpreter count no more. Without an answer nothing is counted any more either, but
@@ -254,4 +275,31 @@ fn why_not(why: &Refused) -> String {
         ),
         other => other.to_string(),
     }
+}
+
+/// What stays in a program, in words. `None`: nothing does.
+fn what_stays(staying: Staying) -> Option<String> {
+    let mut parts = Vec::new();
+    let signals = [
+        (libc::SIGTRAP, "SIGTRAP"),
+        (libc::SIGURG, "SIGURG"),
+        (libc::SIGSTKFLT, "SIGSTKFLT"),
+    ];
+    for (signal, name) in signals {
+        if staying.handlers & 1 << (signal - 1) != 0 {
+            parts.push(format!(
+                "its handler of {name} stays, for one that still waits for a thread"
+            ));
+        }
+    }
+    if staying.masks > 0 {
+        parts.push(format!(
+            "{} of its threads may let SIGTRAP, SIGURG and SIGSTKFLT in, although the program blocks them",
+            staying.masks
+        ));
+    }
+    if staying.memory {
+        parts.push("its memory stays, because a thread is still in a handler".to_owned());
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }

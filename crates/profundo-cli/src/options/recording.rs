@@ -158,8 +158,8 @@ pub struct Attached {
         hide_possible_values = true
     )]
     pub memory: Option<AttachedMemory>,
-    // Not in the help and the pages yet: a program that waits for our signals by name, or blocks
-    // them, can be disturbed when the agent leaves.
+    // Not in the help and the pages yet: a thread of the program is stopped for longer than the ten
+    // milliseconds that are permitted, when the agent comes or leaves.
     /// Enter the process: its threads sample themselves, as after `run`, at a lower cost and 1000
     /// times a second
     #[arg(long, hide = true, conflicts_with = "dump")]

@@ -63,7 +63,7 @@ pub use control::{
     Control, CopyNote, Farewell, MAX_COPIES, MAX_DEFERRED, MAX_FAREWELLS, MAX_RINGS, RingEntry,
     SessionState, UNANSWERED, engine, entry_state, memory_kind, trace_flag,
 };
-pub use masks::{Answer, MASKS, MaskChange, MaskChanges};
+pub use masks::{Answer, MASKS, ThreadMasks};
 pub use ring::{
     CHUNKS, COMMAND_BYTES, Ends, ForeignModule, Header, LISTED, Listings, MemoryCounts, RECORDS,
     Ring, Silence, ring_state, start_kind, trap_state,

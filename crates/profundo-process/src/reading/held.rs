@@ -24,9 +24,8 @@ const LONG_PATIENCE: Duration = Duration::from_millis(300);
 #[derive(Debug, Default)]
 pub struct Stopper {
     activities: ActivityReader,
-    /// Threads that were asked to stop and have not done so yet, and when they were last seen
-    /// running.
-    late: Vec<(i32, Instant)>,
+    /// Threads that were asked to stop and have not done so yet.
+    late: Vec<Late>,
     /// The time for which threads that stopped too late were held, at most, in nanoseconds.
     held_late: u64,
     /// Whether to wait for a thread that has to wait for a CPU.
@@ -35,6 +34,16 @@ pub struct Stopper {
     pub has_some_patience: bool,
     /// A process that is reaped elsewhere.
     pub child: Option<i32>,
+}
+
+/// A thread that was asked to stop and has not done so yet.
+#[derive(Debug)]
+struct Late {
+    tid: i32,
+    /// When it was last seen running.
+    running: Instant,
+    /// Whether it may have waited for long when it was asked.
+    may_have_waited: bool,
 }
 
 /// The reason why a thread is not held.
@@ -99,6 +108,12 @@ impl Stopper {
         self.hold_any(pid, tid, true)
     }
 
+    /// Holds a thread that was not in a long wait a moment ago. If it has begun a wait since, that
+    /// one begins anew.
+    pub fn hold_awake(&mut self, pid: u32, tid: u32) -> Result<Held, NotHeld> {
+        self.hold_any(pid, tid, false)
+    }
+
     fn hold_any(&mut self, pid: u32, tid: u32, may_have_waited: bool) -> Result<Held, NotHeld> {
         let id = tid as i32;
         // Measured on the first call, while no thread is held.
@@ -121,7 +136,11 @@ impl Stopper {
             Ok((Stop::Held { signal }, since)) => (signal, since),
             Ok((Stop::Gone, _)) => return Err(NotHeld::Gone),
             Err(running) => {
-                self.late.push((id, running));
+                self.late.push(Late {
+                    tid: id,
+                    running,
+                    may_have_waited,
+                });
                 return Err(NotHeld::Late);
             }
         };
@@ -188,17 +207,17 @@ impl Stopper {
     pub fn resume_late_threads(&mut self) -> bool {
         let child = self.child;
         let held = &mut self.held_late;
-        self.late.retain_mut(|(tid, running)| {
+        self.late.retain_mut(|late| {
             let now = Instant::now();
-            match stop_of(*tid, child) {
+            match stop_of(late.tid, child) {
                 None => {
-                    *running = now;
+                    late.running = now;
                     true
                 }
                 Some(Stop::Gone) => false,
                 Some(Stop::Held { signal }) => {
-                    *held += running.elapsed().as_nanos() as u64;
-                    let _ = request(libc::PTRACE_DETACH, *tid, 0, signal as usize);
+                    *held += late.running.elapsed().as_nanos() as u64;
+                    late.resume(signal);
                     false
                 }
             }
@@ -207,7 +226,7 @@ impl Stopper {
     }
 
     fn is_late(&self, tid: i32) -> bool {
-        self.late.iter().any(|&(late, _)| late == tid)
+        self.late.iter().any(|late| late.tid == tid)
     }
 
     /// The time for which threads that stopped too late to be read were held since the last call,
@@ -220,8 +239,9 @@ impl Stopper {
 
 impl Drop for Stopper {
     fn drop(&mut self) {
-        /// A thread that stops later resumes when this process ends, which may take a while.
-        const LONGEST: Duration = Duration::from_millis(200);
+        /// A thread that stops later resumes when this process ends, which may take a while, and a
+        /// call of it may fail then.
+        const LONGEST: Duration = Duration::from_secs(2);
         let began = Instant::now();
         while self.resume_late_threads() && began.elapsed() < LONGEST {
             std::thread::sleep(Duration::from_millis(1));
@@ -346,6 +366,20 @@ fn request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> std:
 }
 
 #[cfg(target_arch = "x86_64")]
+impl Late {
+    /// Resumes the thread, which has stopped. The call that it may have begun to wait in goes on.
+    fn resume(&self, signal: i32) {
+        // SAFETY: zeroed registers are registers.
+        let mut regs: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        let place = &raw mut regs as usize;
+        if signal == 0 && request(libc::PTRACE_GETREGS, self.tid, 0, place).is_ok() {
+            restart_call(self.tid, &mut regs, self.may_have_waited);
+        }
+        let _ = request(libc::PTRACE_DETACH, self.tid, 0, signal as usize);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
 impl Held {
     fn read_registers(&mut self, may_have_waited: bool) -> bool {
         // SAFETY: zeroed registers are registers.
@@ -358,7 +392,9 @@ impl Held {
         let place = &raw mut vectors as usize;
         let _ = request(libc::PTRACE_GETFPREGS, self.tid, 0, place);
         self.is_after_a_call = regs.orig_rax as i64 >= 0;
-        self.restart_call(&mut regs, may_have_waited);
+        if self.signal == 0 {
+            restart_call(self.tid, &mut regs, may_have_waited);
+        }
         self.registers.general = General([
             regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
             regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15,
@@ -380,23 +416,23 @@ impl Held {
         }
         true
     }
+}
 
-    /// A few system calls do not continue after a stop, but return `EINTR`. We have the kernel
-    /// restart this one unless a signal of the program's own arrives. If the thread may have waited
-    /// for long, and for a limited time, the restart would reset that time, so its call returns
-    /// `EINTR`, as after any stop.
-    fn restart_call(&self, regs: &mut libc::user_regs_struct, may_have_waited: bool) {
-        /// The result by which the kernel restarts a call unless a signal has a handler.
-        const RESTART: i64 = -514;
-        let is_interrupted =
-            regs.orig_rax as i64 >= 0 && regs.rax as i64 == -i64::from(libc::EINTR);
-        if !is_interrupted || self.signal != 0 || (may_have_waited && has_limit(regs)) {
-            return;
-        }
-        regs.rax = RESTART as u64;
-        let place = std::ptr::from_mut(regs) as usize;
-        let _ = request(libc::PTRACE_SETREGS, self.tid, 0, place);
+/// A few system calls do not continue after a stop, but return `EINTR`. We have the kernel restart
+/// this one unless a signal of the program's own arrives. If the thread may have waited for long,
+/// and for a limited time, the restart would reset that time, so its call returns `EINTR`, as after
+/// any stop.
+#[cfg(target_arch = "x86_64")]
+fn restart_call(tid: i32, regs: &mut libc::user_regs_struct, may_have_waited: bool) {
+    /// The result by which the kernel restarts a call unless a signal has a handler.
+    const RESTART: i64 = -514;
+    let is_interrupted = regs.orig_rax as i64 >= 0 && regs.rax as i64 == -i64::from(libc::EINTR);
+    if !is_interrupted || (may_have_waited && has_limit(regs)) {
+        return;
     }
+    regs.rax = RESTART as u64;
+    let place = std::ptr::from_mut(regs) as usize;
+    let _ = request(libc::PTRACE_SETREGS, tid, 0, place);
 }
 
 /// Whether a system call that returns `EINTR` after a stop waits for a limited time.
@@ -407,6 +443,13 @@ fn has_limit(regs: &libc::user_regs_struct) -> bool {
         libc::SYS_epoll_pwait2 | libc::SYS_semtimedop => regs.r10 != 0,
         libc::SYS_rt_sigtimedwait => regs.rdx != 0,
         _ => false,
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Late {
+    fn resume(&self, signal: i32) {
+        let _ = request(libc::PTRACE_DETACH, self.tid, 0, signal as usize);
     }
 }
 
