@@ -174,8 +174,8 @@ fn follow_memory() -> c_int {
     0
 }
 
-/// No clock sends a signal any more. Returns 0, or `EAGAIN` as a negative number while one is on its
-/// way.
+/// No clock sends a signal any more. Returns 0, or `EAGAIN` as a negative number while a signal is
+/// on its way.
 fn fall_silent(own: &mut u64, answer: &Answer) -> c_int {
     let Some(home) = home().filter(|home| home.records()) else {
         return 0;
