@@ -121,6 +121,27 @@ print(any(row.function == "below" for row in whole.functions))
         )
         self.assert_ended(done, "True 7\nTrue\n")
 
+    def test_memory_of_regions_one_after_the_other(self):
+        done = self.run_program(
+            """
+import profundo, re
+live.drop()
+for _ in range(3):
+    with profundo.profile(memory=True) as region:
+        kept = [bytearray(10**6) for _ in range(100)]
+        del kept[10:]
+    said = region.report("allocs")
+    allocated, alive = map(float, re.match(r"Memory: ([0-9.]+) MB .* ([0-9.]+) MB of", said).groups())
+    print(75 < allocated < 130, 5 < alive < 25, "at the end of the recording" in said)
+with profundo.profile(memory="exact") as region:
+    kept = [bytearray(10**6) for _ in range(100)]
+    del kept[10:]
+print(re.match(r"Memory: ([0-9.]+) MB .* ([0-9.]+) MB of", region.report("allocs")).groups())
+"""
+        )
+        expected = 3 * "True True True\n" + "('100', '10.0')\n"
+        self.assert_ended(done, expected)
+
     def test_a_look_at_the_recording_is_not_in_it(self):
         done = self.run_program(
             """

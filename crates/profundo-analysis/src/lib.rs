@@ -112,7 +112,7 @@ pub use heap::{
     heap_samples, is_recorded, keep_only, measured, memory_by_line, records_allocations,
     unattributed,
 };
-pub use heap::{Growth, ProcessMemory, Use, gauges};
+pub use heap::{Growth, ProcessMemory, Use, gauges, goes_on};
 pub use heatmap::{Cell, Grid, Heatmap, Idle, Pause, heatmap};
 pub use held::{Held, Named, held, holds_text, needs_debug_info};
 pub use interval::{Estimate, Few, Interval, Mass, effective_samples};

@@ -31,6 +31,7 @@ pub use leaks::Leak;
 pub(crate) use measured::unit;
 pub use measured::{heap_samples, is_recorded, measured};
 pub use peak::Peak;
+pub use runs::goes_on;
 pub use tracked::{Tracked, allocated_by_source, unattributed};
 pub use uses::Use;
 

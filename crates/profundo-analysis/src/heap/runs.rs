@@ -4,7 +4,7 @@
 //! says nothing about the memory that they kept while they ran, so the state before it counts as
 //! live at the end.
 
-use profundo_model::{Amount, Block, Nanos, ProcessId, Profile, Site};
+use profundo_model::{Amount, Block, Nanos, ProcessEnd, ProcessId, Profile, Site};
 use rustc_hash::FxHashMap;
 
 use super::entries::{end, end_of};
@@ -48,7 +48,11 @@ impl Runs {
             let first = changes.iter().map(|&(time, _)| time).min().unwrap_or(0);
             let start = started.map_or(0, |started| started.0).min(first);
             let ended = end_of(profile, process, end);
-            (process, ran(changes, start, ended))
+            let run = match goes_on(profile, process) {
+                true => whole(changes, start, ended),
+                false => ran(changes, start, ended),
+            };
+            (process, run)
         };
         let mut runs = Self {
             of: super::peak::changes(profile).into_iter().map(run).collect(),
@@ -89,6 +93,35 @@ impl Runs {
     /// Each site's live blocks at the end of its process.
     pub fn live_sites(&self) -> &[Amount] {
         &self.live
+    }
+}
+
+/// Whether a process goes on after the recording: its last frees are no final ones.
+pub fn goes_on(profile: &Profile, process: ProcessId) -> bool {
+    let Some(row) = profile.processes.get(process.index()) else {
+        return false;
+    };
+    // Of recordings that were merged, each has an end of its own.
+    let beside = profile
+        .processes
+        .iter()
+        .filter(|other| other.origin == row.origin);
+    let last = beside.filter_map(|other| other.ended).max();
+    row.end == ProcessEnd::Unknown && row.ended.is_some() && row.ended == last
+}
+
+/// A run to its last instant.
+fn whole(mut changes: Vec<(u64, f64)>, start: u64, end: u64) -> Run {
+    changes.sort_by_key(|&(time, _)| time);
+    let mut sum = 0.0;
+    let most = changes.iter().fold(0.0_f64, |most, &(_, change)| {
+        sum += change;
+        most.max(sum)
+    });
+    Run {
+        start,
+        end: end.max(start),
+        most,
     }
 }
 

@@ -10,6 +10,7 @@ use profundo_console::stderr;
 use profundo_inject::{Entry, Injection, Refused, Staying, part};
 use profundo_linux::proc;
 use profundo_recorder::Recorder;
+use profundo_wire::recording::Event;
 
 use crate::agent_file::{self, For};
 use crate::options::{Attached, Processes};
@@ -216,8 +217,8 @@ impl Entered {
     }
 
     /// Has the agent leave them, and the children that they have forked meanwhile.
-    pub fn leave(mut self, recorder: &mut Recorder) {
-        for pid in recorder.release_agents() {
+    pub fn leave(mut self, recorder: &mut Recorder, sink: &mut dyn FnMut(Event<'_>)) {
+        for pid in recorder.release_agents(sink) {
             if self.parts & part::CALLS != 0 {
                 self.end_counts(pid);
             }

@@ -123,7 +123,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     });
     if let Err(error) = begun {
         if let Some(entered) = entered {
-            entered.leave(&mut recorder);
+            entered.leave(&mut recorder, &mut |event| writer.event(event));
         }
         writer.discard();
         return Err(error);
@@ -159,7 +159,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     drop(progress);
     if let Some(entered) = entered {
         recorder.turn_now(&mut |event| writer.event(event));
-        entered.leave(&mut recorder);
+        entered.leave(&mut recorder, &mut |event| writer.event(event));
     }
     let finish = recorder.finish(&mut |event| writer.event(event));
     signals.release();

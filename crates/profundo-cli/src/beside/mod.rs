@@ -157,9 +157,13 @@ impl Recording<'_> {
                         self.recorder.set_following(false);
                         self.recorder.set_paused(true);
                     }
-                    Said::Resume => {
+                    Said::Resume { answer } => {
                         self.recorder.set_following(!options.no_children);
                         self.recorder.set_paused(false);
+                        if answer {
+                            // The program may have ended meanwhile.
+                            let _ = self.program.say("resumed");
+                        }
                     }
                     Said::Clear => self.clear(),
                     Said::Snapshot(path) => self.snapshot(&path, options),
@@ -227,7 +231,7 @@ impl Recording<'_> {
             recorder, writer, ..
         } = self;
         recorder.turn_now(&mut |event| writer.event(event));
-        recorder.release_agents();
+        recorder.release_agents(&mut |event| writer.event(event));
         if self.program.say("leave").is_ok() {
             self.await_word(|said| *said == Said::Left);
         }

@@ -25,8 +25,11 @@ pub enum Said {
     Entered(i32),
     /// No samples from now on.
     Pause,
-    /// Samples again.
-    Resume,
+    /// Samples again, and an answer when they are taken, if it is wanted.
+    Resume {
+        /// Whether it is.
+        answer: bool,
+    },
     /// What was recorded so far is to be forgotten.
     Clear,
     /// A whole recording of all so far is to be in this file.
@@ -47,7 +50,9 @@ impl Said {
         Some(match word {
             "entered" => Self::Entered(rest.parse().ok()?),
             "pause" => Self::Pause,
-            "resume" => Self::Resume,
+            "resume" => Self::Resume {
+                answer: rest == "answer",
+            },
             "clear" => Self::Clear,
             "snapshot" => Self::Snapshot(unescaped(rest)?.into()),
             "run" => Self::Run(Reader::of(rest)?),

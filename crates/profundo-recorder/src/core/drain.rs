@@ -103,7 +103,9 @@ impl Core {
             agent.check_for_debugger(plan);
         }
         words.clear();
-        if busy || last {
+        // Blocks are freed without a handler, which is seen together with the next sample. In a
+        // pause there is none.
+        if busy || last || !self.running {
             agent.drain(last, words);
             if !last {
                 agent.vary_periods(plan.period);

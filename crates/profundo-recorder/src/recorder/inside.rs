@@ -10,6 +10,7 @@ use profundo_linux::proc;
 use profundo_linux::sys;
 use profundo_permits::may_be_read;
 use profundo_probe::shared::trap_state;
+use profundo_wire::recording::Event;
 
 use super::Recorder;
 use crate::agent::Agent;
@@ -55,10 +56,12 @@ impl Recorder {
 
     /// Closes all clocks of programs with agents, for good, and waits until none of their signals
     /// is on its way: the agents are about to leave. Returns the living processes with agents.
-    pub fn release_agents(&mut self) -> Vec<u32> {
+    pub fn release_agents(&mut self, sink: &mut dyn FnMut(Event<'_>)) -> Vec<u32> {
         if self.core.running {
             self.run(false);
         }
+        // The agents' memory goes with them.
+        self.core.drain(sink);
         let mut pids = Vec::new();
         for program in self.core.processes.programs.values_mut() {
             if let Way::Agent(agent) = &mut program.way {

@@ -247,7 +247,17 @@ class Region(Profile):
         self, what: str = "summary", name: Optional[str] = None, **options: Any
     ) -> Dict[str, Any]:
         """A report as the document that ``profundo report --json`` prints."""
-        return self._now.json(what, name, **options)
+        return self._of(what, self._now).json(what, name, **options)
+
+    def _of(self, what: Optional[str], now: Profile) -> Profile:
+        """What a report is about: the region, or a recording of it alone.
+
+        Sums of all allocations have no times. Their recording is of this region alone, or of those
+        that were open together with it.
+        """
+        if what in _OF_MEMORY and self.options.memory == "exact":
+            return Profile(now.path, {}, now._kept)
+        return now
 
     def select(self, **options: Any) -> Profile:
         """The same with further filters and options, as :meth:`Profile.select`."""
@@ -284,10 +294,8 @@ class Region(Profile):
             return self._nothing
         now = self._now
         head = ""
-        if what in _OF_MEMORY and self.options.memory == "exact":
-            # Sums of all allocations have no times. The recording is of this region alone, or of
-            # those that were open together with it.
-            return self._in_its_words(Profile(now.path, {}, now._kept).report(what, name, **options))
+        if now is not self._of(what, now):
+            return self._in_its_words(self._of(what, now).report(what, name, **options))
         if now._head()["selection"]["samples"] == 0:
             head = self._empty_sentence() + "\n\n"
             now = Profile(now.path, {}, now._kept)

@@ -102,6 +102,9 @@ class Session:
         self._is_paused = False
         if self._recorder is None and os.getpid() == self._owner:
             self._begin()
+        elif self.options.memory:
+            # Each allocation counts, while CPU time is only sampled.
+            self._living().ask("resumed", "resume", "answer")
         else:
             self._living().say("resume")
 

@@ -265,7 +265,12 @@ def connect() -> bool:
         finally:
             sys.modules.pop(_MODULE, None)
     else:
-        module = agent.module("PyInit_" + _MODULE)
+        try:
+            module = agent.module("PyInit_" + _MODULE)
+        except (AttributeError, SystemError):
+            # The command is of another version than this package, or its library does not know
+            # this interpreter.
+            return False
     _connected = loaded
     if not module.connect(_idle, _decorate):
         return False

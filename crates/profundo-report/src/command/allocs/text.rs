@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use std::io;
 
 use profundo_analysis::{
-    Allocations, Figure, HeapLine, Held, Holding, Leak, Peak, Place, Selection, Sum, Whole,
+    Allocations, Figure, HeapLine, Held, Holding, Leak, Peak, Place, Selection, Sum, Whole, goes_on,
 };
-use profundo_model::{Domain, FileId, Profile};
+use profundo_model::{Domain, FileId, ProcessId, Profile};
 use rustc_hash::FxHashMap;
 
 use super::table::{self, Known, Of, Row, SIZE};
@@ -136,8 +136,12 @@ pub(in crate::command) fn write_memory(
 
 fn write_total(page: &mut Page<'_>, found: &Allocations) -> io::Result<()> {
     let held = &found.total;
+    let when = match goes_on(page.profile, ProcessId(0)) {
+        true => "at the end of the recording",
+        false => "when the program began to end",
+    };
     let mut text = format!(
-        " {} allocated in {}, {} of them live when the program began to end",
+        " {} allocated in {}, {} of them live {when}",
         figure(held.allocated.bytes()),
         blocks(&held.allocated),
         bytes(held.live.bytes().value),
