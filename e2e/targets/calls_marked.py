@@ -10,7 +10,7 @@ def sums(count):
 
 
 class Kept:
-    @profile
+    @profile(precision=4)
     def method(self):
         return sums(3)
 

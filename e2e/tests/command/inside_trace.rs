@@ -87,8 +87,11 @@ impl Counting {
         self.stderr.read_to_string(&mut self.said).unwrap();
         let said = &self.said;
         assert!(output.status.success(), "{said}");
-        // The one line, and nothing that went wrong.
-        assert_eq!(said.lines().count(), 1, "{said}");
+        // The one line, and nothing that went wrong. A busy machine lets a thread wait for longer.
+        let lines = said
+            .lines()
+            .filter(|line| !line.contains("was stopped for"));
+        assert_eq!(lines.count(), 1, "{said}");
         (self.recording, text(&output.stdout))
     }
 }

@@ -18,6 +18,8 @@ table! {
         new_text: c"PyUnicode_FromString" as unsafe extern "C" fn(*const c_char) -> Object,
         new_number: c"PyLong_FromLong" as unsafe extern "C" fn(core::ffi::c_long) -> Object,
         number: c"PyLong_AsLong" as unsafe extern "C" fn(Object) -> core::ffi::c_long,
+        length: c"PyTuple_Size" as unsafe extern "C" fn(Object) -> isize,
+        item: c"PyTuple_GetItem" as unsafe extern "C" fn(Object, isize) -> Object,
         call: c"PyObject_CallFunctionObjArgs" as unsafe extern "C" fn(Object, ...) -> Object,
         find_in_type: c"_PyType_Lookup" as unsafe extern "C" fn(Object, Object) -> Object,
         retain: c"Py_IncRef" as unsafe extern "C" fn(Object),

@@ -198,8 +198,8 @@ pub fn end(state: &mut State, code: u64) {
 static MARK: Method = Method {
     name: c"profile".as_ptr(),
     function: mark as *const () as *const c_void,
-    // One argument.
-    flags: 8,
+    // `METH_VARARGS | METH_KEYWORDS`.
+    flags: 1 | 2,
     doc: c"Have the lines of a function counted (profundo trace --lines).".as_ptr(),
 };
 
@@ -234,10 +234,21 @@ pub unsafe fn offer(calls: &Calls, then: unsafe fn(&mut State, u64)) {
     }
 }
 
-/// `@profile`.
-unsafe extern "C" fn mark(_: Object, function: Object) -> Object {
+/// `@profile`, and `@profile(…)` as memory_profiler has it, which returns a decorator: this one.
+unsafe extern "C" fn mark(_: Object, arguments: Object, _: Object) -> Object {
     let Some(calls) = super::api::find() else {
         return core::ptr::null_mut();
+    };
+    // SAFETY: the interpreter calls with its lock held, and a tuple of arguments, which keeps what
+    // is in it.
+    let function = unsafe {
+        match (calls.length)(arguments) {
+            0 => {
+                let none = core::ptr::null_mut();
+                return (calls.new_function)(&MARK, none, none);
+            }
+            _ => (calls.item)(arguments, 0),
+        }
     };
     // SAFETY: the interpreter calls with its lock held; what a function has as its code is a code
     // object.

@@ -58,6 +58,9 @@ pub struct Entered {
     longest: Duration,
 }
 
+/// The longest time for which a thread may be stopped without a word.
+const MOST_PAUSE: Duration = Duration::from_millis(10);
+
 /// The longest time until an interpreter lets us in.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -245,10 +248,12 @@ impl Entered {
                 )),
             }
         }
-        stderr::note(&format!(
-            "a thread of the program was stopped for {:.1} ms at most, when the agent came or left",
-            self.longest.as_secs_f64() * 1000.0
-        ));
+        if self.longest > MOST_PAUSE {
+            stderr::note(&format!(
+                "a thread of the program was stopped for {:.0} ms, when the agent came or left",
+                self.longest.as_secs_f64() * 1000.0
+            ));
+        }
     }
 
     /// Has an interpreter count no more. Without an answer nothing is counted any more either, but

@@ -19,12 +19,12 @@ pub enum Counted {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Exact counts")]
 pub struct AttachedTrace {
-    /// Enter the process and count each call of its Python functions from then on, as `trace` does;
-    /// each line with =lines, each exception with =exceptions
+    /// Enter the process and count each call of its Python functions from then on; each line with
+    /// =lines, each exception with =exceptions
     #[arg(
         long,
         value_enum,
-        value_name = "lines|exceptions",
+        value_name = "WHAT",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "calls",

@@ -104,17 +104,7 @@ Examples:
     Screen {
         verb: "attach",
         options: &[
-            "pids",
-            "output",
-            "rate",
-            "duration",
-            "wall",
-            "memory",
-            "no_children",
-            "dump",
-            "trace",
-            "format",
-            "only_mine",
+            "pids", "output", "rate", "duration", "wall", "memory", "dump", "trace", "format",
         ],
         examples: "\
 Examples:

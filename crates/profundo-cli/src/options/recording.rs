@@ -145,13 +145,12 @@ pub struct Attached {
     /// Count the energy that the machine uses meanwhile, and estimate what of it is the program's
     #[arg(long)]
     pub energy: bool,
-    /// Record what memory is allocated from now on and who keeps it, and the machine's memory over
-    /// time; each single allocation if `exact`. Enters the process. With `outside` nothing is loaded
-    /// into it, and only its memory over time is recorded
+    /// Enter the process and record what memory is allocated from then on, and who keeps it; each
+    /// single allocation if `exact`. With `outside`, only its memory over time, from outside
     #[arg(
         long,
         value_enum,
-        value_name = "exact|outside",
+        value_name = "HOW",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "sampled",
@@ -167,8 +166,6 @@ pub struct Attached {
     /// Enter the process also where it restricts its own system calls (seccomp)
     #[arg(long, hide = true)]
     pub filtered: bool,
-    #[command(flatten)]
-    pub counts: AttachedTrace,
     /// Stay with this process, without the children that it has or starts
     #[arg(long)]
     pub no_children: bool,
@@ -186,6 +183,8 @@ pub struct Attached {
     /// The labels that the recording gets, from the option that filters by them elsewhere.
     #[arg(skip)]
     pub labels: Vec<(String, String)>,
+    #[command(flatten)]
+    pub counts: AttachedTrace,
 }
 
 impl Attached {
