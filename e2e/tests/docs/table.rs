@@ -236,6 +236,29 @@ pub const STAND_INS: &[StandIn] = &[
 /// Blocks of text without a command, by page and first line, each with the reason.
 pub const BARE: &[(&str, &str, &str)] = &[
     (
+        "docs/notebooks.md",
+        "In [3]: 2.32 s",
+        "a notebook shows it; the package's own tests run cells",
+    ),
+    ("docs/notebooks.md", "In [5]", "a notebook shows it"),
+    ("docs/notebooks.md", "peak memory:", "a notebook shows it"),
+    (
+        "docs/notebooks.md",
+        "                   best of",
+        "a notebook shows it",
+    ),
+    (
+        "docs/pytest.md",
+        "   Grown  Counted",
+        "pytest prints it; the package's own tests run pytest",
+    ),
+    ("docs/pytest.md", "Against profiles/", "pytest prints it"),
+    (
+        "docs/servers.md",
+        "GET /sync/b:",
+        "a server answers it; the package's own tests ask one",
+    ),
+    (
         "docs/compare.md",
         "Warning: more than the code differs",
         "it takes two machines",

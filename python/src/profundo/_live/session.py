@@ -362,6 +362,9 @@ class _Recorder:
         while b"\n" not in self._rest:
             try:
                 more = self._socket.recv(4096)
+            except ConnectionError:
+                # It was killed while it had something to read.
+                break
             except OSError as error:
                 raise Error(f"the recorder does not answer: {error}") from None
             if not more:
