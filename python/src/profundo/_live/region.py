@@ -243,6 +243,11 @@ class Region(Profile):
         """The lines that have time of their own, those with the most first."""
         return [] if self._nothing else self._now.lines
 
+    @property
+    def cpu_time(self) -> Optional[float]:
+        """The CPU time that its samples stand for, in seconds; ``None`` where none is its own."""
+        return None if self._nothing else self._now.cpu_time
+
     def json(
         self, what: str = "summary", name: Optional[str] = None, **options: Any
     ) -> Dict[str, Any]:
