@@ -43,7 +43,7 @@ struct Functions {
     beginnings: [u64; BEGINNINGS / 64],
 }
 
-/// The number of beginnings that are told apart.
+/// The number of different beginnings.
 const BEGINNINGS: usize = 1 << 12;
 
 /// A number for the first letters of a name.

@@ -264,7 +264,7 @@ impl Entered {
         match ended {
             Ok(_) | Err(Refused::Gone | Refused::Another | Refused::NoPython) => {}
             Err(why) => stderr::note(&format!(
-                "process {pid} goes on reporting its calls, to nobody, until the next --trace: {}",
+                "the interpreter of process {pid} goes on reporting calls until the next --trace, and they are not counted: {}",
                 why_not(&why)
             )),
         }
@@ -275,7 +275,7 @@ impl Entered {
 fn why_not(why: &Refused) -> String {
     match why {
         Refused::Busy => format!(
-            "its interpreter let nobody in within {} seconds: one of its threads keeps the lock (GIL), as an extension does \
+            "its interpreter did not give its lock within {} seconds: one of its threads keeps the lock (GIL), as an extension does \
              that never gives it back; try once more",
             PATIENCE.as_secs()
         ),
