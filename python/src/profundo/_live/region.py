@@ -7,7 +7,6 @@ another, overlap, and run in many threads and tasks at the same time: each has i
 from __future__ import annotations
 
 import os
-import re
 import sys
 import weakref
 from _thread import get_native_id
@@ -40,7 +39,7 @@ _SLACK = 0.0005
 _OF_MEMORY = ("allocs", "memory", "memory-lines")
 
 #: The words by which a report names the options that select a region.
-_SELECTION = re.compile(r"Only: from=[0-9.]*[0-9] to=[0-9.]*[0-9]( span=region=[0-9]+)?")
+_SELECTION = r"Only: from=[0-9.]*[0-9] to=[0-9.]*[0-9]( span=region=[0-9]+)?"
 
 
 class Entry:
@@ -308,12 +307,15 @@ class Region(Profile):
 
     def _in_its_words(self, report: str) -> str:
         """A report that names the region in place of the options that select it."""
+        # It takes longer to import than all of ours.
+        import re
+
         lines = []
         is_advice = False
         for line in report.splitlines(True):
             # These commands are for a recording that will not be there when they are typed.
             is_advice = line.startswith("Next: ") or is_advice and line.startswith("      profundo ")
-            selection = _SELECTION.match(line)
+            selection = re.match(_SELECTION, line)
             if selection is not None:
                 line = f"Only: the region {self.name!r}{line[selection.end() :]}"
             if not is_advice:
