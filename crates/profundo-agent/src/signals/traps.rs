@@ -36,14 +36,15 @@ pub fn install() {
         let asked = sigaction(libc::SIGTRAP, ptr::null(), &mut before);
         // Ours may have stayed when the agent left.
         let is_ours = profundo_probe::traps::is_ours(&before);
-        if asked == 0
-            && (before.sa_sigaction == libc::SIG_DFL || is_ours)
-            && sigaction(
-                libc::SIGTRAP,
-                &Action::DEFAULT.installed(libc::SIGTRAP),
-                ptr::null_mut(),
-            ) == 0
-        {
+        let is_free = before.sa_sigaction == libc::SIG_DFL || is_ours;
+        if asked != 0 || !is_free {
+            return;
+        }
+        if !is_ours {
+            urgent::believe(libc::SIGTRAP, Action::from_libc(&before));
+        }
+        let ours = urgent::believed(libc::SIGTRAP).installed(libc::SIGTRAP);
+        if sigaction(libc::SIGTRAP, &ours, ptr::null_mut()) == 0 {
             hidden::hide(hidden::bit(libc::SIGTRAP));
             INSTALLED.store(true, Ordering::Relaxed);
         }
