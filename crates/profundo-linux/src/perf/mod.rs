@@ -6,6 +6,7 @@ mod instructions;
 mod mapping;
 mod native_calls;
 mod record;
+mod registers;
 mod ring;
 mod sampler;
 mod sideband;

@@ -3,6 +3,7 @@
 use profundo_unwind::{General, Regs};
 
 use super::mapping::Mapping;
+use super::registers::{REGISTERS, of_values};
 use crate::sys::is_kernels;
 
 /// A side-band record. Times are of the monotonic clock.
@@ -254,13 +255,6 @@ pub fn lost(kind: u32, body: &[u8]) -> u64 {
     }
 }
 
-/// The registers that are asked for, as bits of the kernel's numbers: all but the segments.
-pub const REGISTERS: u64 = 0x00FF_01FF;
-
-/// The kernel's place of each register, by DWARF number: rax rdx rcx rbx rsi rdi rbp rsp, r8…
-const ORDER: [usize; 16] = [0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16];
-const IP: usize = 8;
-
 /// Parses a sample: `TID | TIME | PERIOD | REGS_USER | STACK_USER`, with `CALLCHAIN` before the
 /// registers if `has_chain`.
 pub fn sample(misc: u16, body: &[u8], has_chain: bool) -> Option<Sample> {
@@ -287,15 +281,7 @@ pub fn sample(misc: u16, body: &[u8], has_chain: bool) -> Option<Sample> {
         stack.extend_from_slice(bytes.get(..valid.min(size))?);
     }
     // The ABI of 32-bit programs is 1. Their stacks are not walked.
-    let registers = (abi == 2).then(|| {
-        let general = General(ORDER.map(|place| values.get(place).copied().unwrap_or(0)));
-        let regs = Regs {
-            ip: values.get(IP).copied().unwrap_or(0),
-            sp: general.0[7],
-            fp: general.0[6],
-        };
-        (regs, general)
-    });
+    let registers = (abi == 2).then(|| of_values(&values));
     Some(Sample {
         pid,
         tid,

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use perf_event_open_sys::bindings;
 
-use super::record::{self, REGISTERS, Record, Sample};
+use super::record::{self, Record, Sample};
+use super::registers::REGISTERS;
 use super::ring::PerfRing;
 use super::{control, cpus, open, request, set_period};
 
