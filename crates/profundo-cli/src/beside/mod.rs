@@ -65,15 +65,12 @@ fn record(pid: u32, output: &Path, options: &Beside, program: &mut Program) -> R
         ..Options::default()
     })?;
     let writer = RecordingWriter::create(output, recorder.start(), options.max_size.0)?;
-    program.listen(recorder.wake_handle())?;
-    recorder.expect_agents(&[pid])?;
-    program.come(recorder.directory(), &agent)?;
     let mut recording = Recording {
         recorder,
         writer,
         program,
     };
-    if let Err(why) = recording.await_entry() {
+    if let Err(why) = recording.begin(pid, &agent) {
         recording.writer.discard();
         return Err(why);
     }
@@ -110,6 +107,14 @@ struct Recording<'a> {
 }
 
 impl Recording<'_> {
+    /// Has the program enter the session.
+    fn begin(&mut self, pid: u32, agent: &Path) -> Result<()> {
+        self.program.listen(self.recorder.wake_handle())?;
+        self.recorder.expect_agents(&[pid])?;
+        self.program.come(self.recorder.directory(), agent)?;
+        self.await_entry()
+    }
+
     /// Has turns until the agent has entered.
     fn await_entry(&mut self) -> Result<()> {
         match self.await_word(|said| matches!(said, Said::Entered(_))) {
