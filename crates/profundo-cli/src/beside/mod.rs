@@ -53,7 +53,7 @@ fn record(pid: u32, output: &Path, options: &Beside, program: &mut Program) -> R
         Some(_) => For::Memory,
         None => For::Time,
     })?;
-    let mut recorder = Recorder::create(Options {
+    let recorder = Recorder::create(Options {
         period: options.period(),
         engine: EngineChoice::Auto,
         agent: Some(agent.clone()),
