@@ -92,16 +92,33 @@ one()
 live.clear()
 time.sleep(0.1)
 two()
-live.pause()
-time.sleep(0.1)
+live.pause(at_once=True)
 three()
-live.resume()
+live.resume(at_once=True)
 kept = _profile.Kept()
 whole = _profile.load(live.stop(kept))
 print(sorted({row.function for row in whole.functions} & {"one", "two", "three"}))
 """
         )
         self.assert_ended(done, "['two']\n")
+
+    def test_the_next_program_of_this_process_records_itself(self):
+        done = self.run_program(
+            """
+import profundo
+
+def below(): work(0.2)
+with profundo.profile() as p:
+    if len(sys.argv) == 1:
+        words = open("/proc/self/cmdline", "rb").read().split(b"\\0")[:-1]
+        os.execv(sys.executable, [*words, b"again"])
+    below()
+print("profundo" in os.environ.get("LD_PRELOAD", ""), p.error)
+print(any(row.function == "below" for row in p.functions))
+""",
+            begin=BEGIN[: BEGIN.index("live = ")],
+        )
+        self.assert_ended(done, "False None\nTrue\n")
 
     def test_a_forked_child_is_in_the_same_recording(self):
         done = self.run_program(

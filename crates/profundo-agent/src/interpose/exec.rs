@@ -8,6 +8,7 @@ use core::ffi::{c_char, c_int};
 use core::mem::MaybeUninit;
 
 use crate::interpose::interpose;
+use crate::late::within;
 use crate::loadable::Target;
 use crate::next_symbols::{self, Strings, missing};
 use crate::{environment, files, lifecycle, variables};
@@ -62,11 +63,15 @@ unsafe fn target_at(directory: c_int, path: *const c_char) -> Target {
     }
 }
 
-/// Executes with the program's variables and ours.
+/// Executes with the program's variables and ours. The next program of a process that records
+/// itself begins without us: it has no part in the recording, and may make its own.
 ///
 /// # Safety
 /// `list` is null or ends in a null; the target's string is one.
 unsafe fn replace(target: Target, list: Strings, next: impl FnOnce(Strings) -> c_int) -> c_int {
+    if within::has_joined() {
+        return lifecycle::exec(|| next(list));
+    }
     // SAFETY: as the caller says.
     unsafe { environment::with_ours(target, list, |list| lifecycle::exec(|| next(list))) }
 }

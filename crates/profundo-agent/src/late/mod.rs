@@ -10,7 +10,7 @@
 mod masks;
 pub mod running;
 pub mod slots;
-mod within;
+pub mod within;
 
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, Ordering};

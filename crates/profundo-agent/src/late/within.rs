@@ -6,7 +6,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use profundo_probe::shared::Answer;
 use profundo_probe::sys;
@@ -75,9 +75,21 @@ pub unsafe extern "C" fn profundo_join_1(directory: *const c_char, agent: *const
         )
     };
     alone(|own| match enter(directory, agent, *own, &no_answer()) {
-        Ok(()) => 0,
+        Ok(()) => {
+            JOINED.store(process::process_id(), Ordering::Relaxed);
+            0
+        }
         Err(error) => -error,
     })
+}
+
+/// The process that has joined by itself; 0: none.
+static JOINED: AtomicU32 = AtomicU32::new(0);
+
+/// True if this process records itself. A child of it is recorded by its parent, as is one that
+/// borrows its memory.
+pub fn has_joined() -> bool {
+    JOINED.load(Ordering::Relaxed) == process::process_id()
 }
 
 /// Begins to record allocations: see [`super::profundo_follow_memory_1`]. Returns 0, or a negative
@@ -108,6 +120,7 @@ pub extern "C" fn profundo_part_1() -> c_int {
     // While a signal is on its way, or a thread in a handler.
     patiently(|| alone(|own| fall_silent(own, &answer)));
     let left = patiently(|| alone(|own| leave_once(*own, &answer)));
+    JOINED.store(0, Ordering::Relaxed);
     if HAS_PERMITTED.swap(false, Ordering::Relaxed) {
         permit(0);
     }

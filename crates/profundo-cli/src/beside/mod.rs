@@ -46,7 +46,7 @@ pub fn beside(options: &Beside) -> Result<ExitCode> {
 }
 
 fn record(pid: u32, output: &Path, options: &Beside, program: &mut Program) -> Result<()> {
-    if find_session(pid).is_some() {
+    if !is_free(pid) {
         bail!("process {pid} is being recorded already");
     }
     let agent = agent_file::file(match options.memory {
@@ -86,6 +86,21 @@ fn record(pid: u32, output: &Path, options: &Beside, program: &mut Program) -> R
         let _ = output.parent().map(fs::remove_dir);
     }
     Ok(())
+}
+
+/// Whether a process is in no session. The last one may be about to end, where the process has
+/// become another program.
+fn is_free(pid: u32) -> bool {
+    const PAUSE: Duration = Duration::from_millis(2);
+    const LONGEST: Duration = Duration::from_secs(1);
+    let began = Instant::now();
+    while find_session(pid).is_some() {
+        if began.elapsed() > LONGEST {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    true
 }
 
 /// Why the recording ends.
@@ -157,10 +172,14 @@ impl Recording<'_> {
             self.turn();
             while let Some(said) = self.program.next() {
                 match said {
-                    Said::Pause => {
+                    Said::Pause { answer } => {
                         // What begins while nothing is of interest is left alone.
                         self.recorder.set_following(false);
                         self.recorder.set_paused(true);
+                        if answer {
+                            // The program may have ended meanwhile.
+                            let _ = self.program.say("paused");
+                        }
                     }
                     Said::Resume { answer } => {
                         self.recorder.set_following(!options.no_children);

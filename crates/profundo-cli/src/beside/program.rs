@@ -23,8 +23,11 @@ const SOCKET: i32 = 3;
 pub enum Said {
     /// The agent has entered, or an error number of the system says why not.
     Entered(i32),
-    /// No samples from now on.
-    Pause,
+    /// No samples from now on, and an answer when none are taken, if it is wanted.
+    Pause {
+        /// Whether it is.
+        answer: bool,
+    },
     /// Samples again, and an answer when they are taken, if it is wanted.
     Resume {
         /// Whether it is.
@@ -49,7 +52,9 @@ impl Said {
         let (word, rest) = line.split_once('\t').unwrap_or((line, ""));
         Some(match word {
             "entered" => Self::Entered(rest.parse().ok()?),
-            "pause" => Self::Pause,
+            "pause" => Self::Pause {
+                answer: rest == "answer",
+            },
             "resume" => Self::Resume {
                 answer: rest == "answer",
             },

@@ -131,14 +131,15 @@ class Sampler:
         """Take no samples until :meth:`resume`, whatever is open."""
         with self._lock:
             if not self._is_paused and self._open:
-                self._ask("pause")
+                # What follows is not wanted, while a region that ends is cut from the rest later.
+                self._ask("pause", at_once=True)
             self._is_paused = True
 
     def resume(self) -> None:
         """Take samples again while a region is open."""
         with self._lock:
             if self._is_paused and self._open:
-                self._ask("resume")
+                self._ask("resume", at_once=True)
             self._is_paused = False
 
     @property
@@ -197,7 +198,8 @@ class Sampler:
                 raise outer
             now = time.perf_counter()
             if self._failure is not None and now - self._began < _AGAIN:
-                raise self._failure
+                # Without the places where it was raised before.
+                raise self._failure.with_traceback(None)
             self._began = now
             try:
                 self._session = session.begin(options)
@@ -259,10 +261,10 @@ class Sampler:
         """Whether nobody will ask for what was recorded so far."""
         return not self._open and not any(region.is_waiting for region in self._waiting)
 
-    def _ask(self, request: str) -> None:
+    def _ask(self, request: str, **how: bool) -> None:
         """A request that fails only where the recording is over. A region says that later."""
         try:
-            getattr(self._session, request)()
+            getattr(self._session, request)(**how)
         except Error:
             pass
 

@@ -86,23 +86,25 @@ class Session:
         self._owner = os.getpid()
         self._begin()
 
-    def pause(self) -> None:
-        """Record nothing until :meth:`resume`.
+    def pause(self, *, at_once: bool = False) -> None:
+        """Record nothing until :meth:`resume`: from some moment soon, or when this returns.
 
         Sums of all allocations have no times, so the recorder ends then, and another one follows.
         """
         self._is_paused = True
         if self.options.memory == "exact":
             self._end()
+        elif at_once:
+            self._living().ask("paused", "pause", "answer")
         else:
             self._living().say("pause")
 
-    def resume(self) -> None:
-        """Record again."""
+    def resume(self, *, at_once: bool = False) -> None:
+        """Record again: from some moment soon, or before this returns."""
         self._is_paused = False
         if self._recorder is None and os.getpid() == self._owner:
             self._begin()
-        elif self.options.memory:
+        elif self.options.memory or at_once:
             # Each allocation counts, while CPU time is only sampled.
             self._living().ask("resumed", "resume", "answer")
         else:
