@@ -19,7 +19,7 @@ use profundo_probe::sys;
 
 use crate::interpose::memory::{self, copies};
 use crate::lock::Lock;
-use crate::symbols::{self, Found, Object, Scope};
+use crate::symbols::{self, Found, Object, Scope, SlotKind};
 use crate::{files, next_symbols};
 
 /// The most functions that we interpose.
@@ -272,14 +272,14 @@ fn is_loader(object: &Object) -> bool {
 }
 
 fn take_in(object: &Object, functions: &Functions) {
-    let is_own = object.contains(take_in as *const () as usize);
+    let is_our_file = object.contains(take_in as *const () as usize);
     let mut page = Opened::default();
     object.each_slot(|slot| {
         let Some(function) = functions.of(slot.name) else {
             return;
         };
         // What we allocate and copy ourselves does not count.
-        if is_own && function.is_of_memory {
+        if is_our_file && function.is_of_memory {
             return;
         }
         let word = word(slot.address);
@@ -287,9 +287,14 @@ fn take_in(object: &Object, functions: &Functions) {
         if before == function.ours {
             return;
         }
-        let is_unfilled = slot.is_of_calls && object.contains(before);
+        let is_own = object.contains(before);
+        let is_unfilled = slot.kind == SlotKind::Call && is_own;
         if !(before == function.next || is_unfilled && leads_there(object, &function)) {
-            let is_elsewhere = !is_unfilled && function.is_of_memory;
+            // A variable has what the program has put there. A file's own operators of C++ call
+            // malloc, by another slot.
+            let is_operator = is_own && function.name.to_bytes().starts_with(b"_Z");
+            let is_programs = slot.kind == SlotKind::Variable || is_unfilled || is_operator;
+            let is_elsewhere = !is_programs && function.is_of_memory;
             ELSEWHERE.fetch_add(is_elsewhere.into(), Ordering::Relaxed);
             return;
         }

@@ -11,7 +11,7 @@ use core::slice;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use object::object;
-pub use object::{Found, Object};
+pub use object::{Found, Object, SlotKind};
 
 /// A defined symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

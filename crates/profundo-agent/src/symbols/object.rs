@@ -54,8 +54,19 @@ pub struct Slot<'a> {
     pub address: usize,
     /// The name of the function.
     pub name: &'a CStr,
-    /// True if the loader may fill it in at the first call.
-    pub is_of_calls: bool,
+    /// What the file uses it for.
+    pub kind: SlotKind,
+}
+
+/// What a file uses the word for by which it knows a function of another file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum SlotKind {
+    /// A variable of the program that begins with the function's address.
+    Variable,
+    /// A word of the global offset table.
+    Global,
+    /// One that calls go through. The loader may fill it in at the first call.
+    Call,
 }
 
 const DT_NULL: i64 = 0;
@@ -170,15 +181,15 @@ impl Object {
             for index in 0..table.bytes / size_of::<libc::Elf64_Rela>() {
                 // SAFETY: the table is in memory, and as long as the dynamic section says.
                 let entry = unsafe { &*table.first.add(index) };
-                let kind = entry.r_info as u32;
-                let is_slot = match kind {
-                    GLOBAL | CALL => true,
-                    ADDRESS => entry.r_addend == 0,
-                    _ => false,
+                let kind = match entry.r_info as u32 {
+                    GLOBAL => SlotKind::Global,
+                    CALL => SlotKind::Call,
+                    ADDRESS if entry.r_addend == 0 => SlotKind::Variable,
+                    _ => continue,
                 };
                 let symbol = (entry.r_info >> 32) as usize;
                 let address = self.base.wrapping_add(entry.r_offset as usize);
-                if !is_slot || symbol == 0 || !address.is_multiple_of(align_of::<usize>()) {
+                if symbol == 0 || !address.is_multiple_of(align_of::<usize>()) {
                     continue;
                 }
                 // SAFETY: the loader has used the same symbol and its name.
@@ -189,7 +200,7 @@ impl Object {
                 visit(Slot {
                     address,
                     name,
-                    is_of_calls: kind == CALL,
+                    kind,
                 });
             }
         }
