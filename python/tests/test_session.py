@@ -102,6 +102,30 @@ print(sorted({row.function for row in whole.functions} & {"one", "two", "three"}
         )
         self.assert_ended(done, "['two']\n")
 
+    def test_a_child_that_began_before_is_named(self):
+        done = self.run_program(
+            """
+import profundo, subprocess
+child = subprocess.Popen(["sleep", "60"])
+time.sleep(0.05)
+with profundo.profile() as p:
+    work(0.1)
+later = subprocess.Popen(["sleep", "60"])
+time.sleep(0.05)
+with profundo.profile() as q:
+    work(0.1)
+for region in (p, q):
+    notes = [line for line in region.report().splitlines() if line.startswith("Note: processes")]
+    print(*(line.replace(str(child.pid), "A").replace(str(later.pid), "B") for line in notes))
+for process in (child, later):
+    process.kill()
+    process.wait()
+""",
+            begin=BEGIN[: BEGIN.index("live = ")],
+        )
+        words = "Note: processes that began while nothing was recorded are not in it: sleep"
+        self.assert_ended(done, f"{words} (A)\n{words} (A) {words} (B)\n")
+
     def test_the_next_program_of_this_process_records_itself(self):
         done = self.run_program(
             """

@@ -69,11 +69,13 @@ fn record(pid: u32, output: &Path, options: &Beside, program: &mut Program) -> R
         recorder,
         writer,
         program,
+        resumed: sys::nanoseconds(libc::CLOCK_BOOTTIME),
     };
     if let Err(why) = recording.begin(pid, &agent) {
         recording.writer.discard();
         return Err(why);
     }
+    recording.note_left_alone(pid, options);
     let end = recording.run(pid, options);
     let is_wanted = match end {
         End::Wanted => true,
@@ -119,6 +121,8 @@ struct Recording<'a> {
     recorder: Recorder,
     writer: RecordingWriter,
     program: &'a mut Program,
+    /// Since when programs are recorded, in nanoseconds since the machine was started.
+    resumed: u64,
 }
 
 impl Recording<'_> {
@@ -182,6 +186,7 @@ impl Recording<'_> {
                         }
                     }
                     Said::Resume { answer } => {
+                        self.resumed = sys::nanoseconds(libc::CLOCK_BOOTTIME);
                         self.recorder.set_following(!options.no_children);
                         self.recorder.set_paused(false);
                         if answer {
@@ -190,9 +195,13 @@ impl Recording<'_> {
                         }
                     }
                     Said::Clear => self.clear(),
-                    Said::Snapshot(path) => self.snapshot(&path, options),
+                    Said::Snapshot(path) => {
+                        self.note_left_alone(pid, options);
+                        self.snapshot(&path, options);
+                    }
                     Said::Run(reader) => self.program.run(reader),
                     Said::End => {
+                        self.note_left_alone(pid, options);
                         self.leave();
                         return End::Wanted;
                     }
@@ -223,6 +232,13 @@ impl Recording<'_> {
         } = self;
         recorder.turn_within(SIGNAL_INTERVAL, &mut |event| writer.event(event));
         writer.turn();
+    }
+
+    /// Notes the processes that began while nothing was recorded: a reader may miss them.
+    fn note_left_alone(&mut self, pid: u32, options: &Beside) {
+        if !options.no_children {
+            self.recorder.note_left_alone(pid, self.resumed);
+        }
     }
 
     fn clear(&mut self) {
@@ -267,6 +283,7 @@ impl Recording<'_> {
             recorder,
             mut writer,
             program,
+            ..
         } = self;
         // The listener holds the session's directory.
         program.stop_listening();

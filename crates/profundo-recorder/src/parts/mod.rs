@@ -10,7 +10,7 @@ mod calls;
 mod energy;
 mod gauge;
 mod generated;
-mod naming;
+pub(crate) mod naming;
 mod native_calls;
 mod special;
 mod syscalls;

@@ -33,6 +33,7 @@ impl Recorder {
         if was_running {
             self.run(false);
         }
+        self.left_alone.clear();
         let Self {
             core,
             parts,

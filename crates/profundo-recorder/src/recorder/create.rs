@@ -1,5 +1,6 @@
 //! The start: the directory, the limits, and the engine.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -115,6 +116,7 @@ impl Recorder {
             limits,
             side_band: None,
             watcher: None,
+            left_alone: BTreeSet::new(),
             cleared: 0,
         })
     }

@@ -16,6 +16,7 @@ use super::Recorder;
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::parts::Part;
+use crate::parts::naming::{list, name_of};
 use crate::program::Way;
 use crate::watcher::Watcher;
 
@@ -52,6 +53,30 @@ impl Recorder {
             self.core.processes.expect(pid, 0, now);
         }
         Ok(())
+    }
+
+    /// Notes the descendants of a process that are not recorded, because they began before a time:
+    /// in nanoseconds since the machine was started. This looks at all processes of the machine.
+    pub fn note_left_alone(&mut self, pid: u32, time: u64) {
+        let own = std::process::id();
+        let began_before = |stat: &proc::Stat| stat.state != b'Z' && stat.started < time;
+        let is_earlier = |&child: &u32| {
+            child != own
+                && self.core.processes.program_of(child).is_none()
+                && proc::stat(child).as_ref().is_some_and(began_before)
+        };
+        let children = proc::descendants(pid).into_iter().map(|(child, _)| child);
+        let left_alone: Vec<u32> = children.filter(is_earlier).collect();
+        let mut is_new = |child: &u32| self.left_alone.insert(*child);
+        let names: Vec<String> = (left_alone.into_iter().filter(|child| is_new(child)))
+            .map(|child| format!("{} ({child})", name_of(&proc::command_line(child))))
+            .collect();
+        if !names.is_empty() {
+            self.core.notes.push(format!(
+                "processes that began while nothing was recorded are not in it: {}",
+                list(&names)
+            ));
+        }
     }
 
     /// Closes all clocks of programs with agents, for good, and waits until none of their signals

@@ -11,6 +11,7 @@ mod once_a_second;
 mod schedule;
 mod so_far;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::sync::Arc;
@@ -51,6 +52,8 @@ pub struct Recorder {
     watcher: Option<Watcher>,
     /// The last request to clear that was carried out.
     cleared: u32,
+    /// Processes that are not recorded, as a note says.
+    left_alone: BTreeSet<u32>,
 }
 
 impl fmt::Debug for Recorder {
