@@ -110,6 +110,7 @@ child = subprocess.Popen(["sleep", "60"])
 time.sleep(0.05)
 with profundo.profile() as p:
     work(0.1)
+time.sleep(0.5)  # the sampler pauses
 later = subprocess.Popen(["sleep", "60"])
 time.sleep(0.05)
 with profundo.profile() as q:
@@ -124,7 +125,7 @@ for process in (child, later):
             begin=BEGIN[: BEGIN.index("live = ")],
         )
         words = "Note: processes that began while nothing was recorded are not in it: sleep"
-        self.assert_ended(done, f"{words} (A)\n{words} (A) {words} (B)\n")
+        self.assert_ended(done, f"{words} (A) {words} (B)\n" * 2)
 
     def test_the_next_program_of_this_process_records_itself(self):
         done = self.run_program(
