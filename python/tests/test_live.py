@@ -255,6 +255,20 @@ else:
 """
         )
 
+    def test_each_allocation_is_counted_in_a_region(self):
+        self.run_live(
+            """
+with profundo.profile(memory="exact") as p:
+    kept = [bytearray(1000) for _ in range(1000)]
+screen = p.report()
+total = next(line for line in screen.splitlines() if line.startswith("Memory: "))
+number, unit = total.split()[1:3]
+assert unit == "MB" and 1.0 < float(number) < 1.5, total
+row = next(line for line in screen.splitlines() if " MB " in line and "<string>:" in line)
+assert float(row.split()[1]) >= 1.0, row
+"""
+        )
+
     def test_files(self):
         path = os.path.join(support.folder(), "live")
         self.run_live(

@@ -250,6 +250,9 @@ pub struct Filter {
     /// For a profile that was transformed, the stack of samples that were left out. Which stacks
     /// pass has been decided then.
     pub transformed: Option<StackId>,
+    /// Sums over all threads, tasks, spans and times pass whatever is said about those: nothing but
+    /// what is looked for is in them.
+    pub whole_sums: bool,
 }
 
 impl Filter {
@@ -343,6 +346,7 @@ impl Filter {
             ignore,
             transforms: _,
             transformed,
+            whole_sums: _,
         } = self;
         threads.is_all()
             && tasks.is_all()
@@ -375,9 +379,12 @@ impl Filter {
             || self.transforms.drops_samples()
     }
 
-    /// True if the filter names no thread, task, span or time, so that sums over all of these can
-    /// pass.
+    /// True if the filter names no thread, task, span or time, or does not mean sums over all of
+    /// these by that, so that they can pass.
     pub fn is_timeless(&self) -> bool {
+        if self.whole_sums {
+            return true;
+        }
         let only_these = Self {
             processes: Vec::new(),
             labels: Vec::new(),

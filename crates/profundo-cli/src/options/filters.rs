@@ -57,6 +57,10 @@ pub struct Filters {
     /// No stacks with a matching frame
     #[arg(add = ArgValueCompleter::new(completing::functions), long, value_name = "RE")]
     pub ignore: Vec<Expression>,
+    // For the Python package, whose regions have recordings of their own where sums are made.
+    /// Let sums of allocations pass filters on threads, tasks, spans and time
+    #[arg(long, hide = true)]
+    pub whole_sums: bool,
     #[command(flatten)]
     pub own_code: OwnCode,
     #[command(flatten)]
@@ -163,6 +167,7 @@ impl Filters {
                 .gil(state)
                 .unwrap_or_else(|why| refuse(&why.to_string()));
         }
+        filter.whole_sums = self.whole_sums;
         filter.focus.clone_from(&self.focus);
         filter.ignore.clone_from(&self.ignore);
         filter.transforms = Transforms {

@@ -221,6 +221,9 @@ class Region(Profile):
         }
         if is_labelled:
             options["span"] = labels.selecting(self._number)
+        if self.options.memory == "exact":
+            # Sums of all allocations have no times. Their recording has no other regions.
+            options["whole_sums"] = True
         return options
 
     @property

@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::io;
 
 use profundo_analysis::{
-    Allocations, Figure, HeapLine, Held, Holding, Leak, Peak, Place, Selection, Sum, Whole, goes_on,
+    Allocations, Figure, Filter, HeapLine, Held, Holding, Leak, Peak, Place, Selection, Sum, Whole,
+    goes_on,
 };
 use profundo_model::{Domain, FileId, ProcessId, Profile};
 use rustc_hash::FxHashMap;
@@ -72,11 +73,8 @@ impl Allocs {
     fn write_end(&self, page: &mut Page<'_>, found: &Allocations) -> io::Result<()> {
         if let Some(words) = self.options.choices.words() {
             page.marked("Only:", Color::Cyan, &format!(" {words}."))?;
-            let heap = &page.profile.heap;
-            if !heap.sites.is_empty() && !self.options.choices.filter.is_timeless() {
-                let text = " what was allocated is summed up by process and stack here, so that it \
-                            passes no filter on threads, tasks or time.";
-                page.marked("Note:", Color::Cyan, text)?;
+            if !have_sums_passed(page.profile, &self.options.choices.filter) {
+                page.marked("Note:", Color::Cyan, SUMS_DO_NOT_PASS)?;
             }
         }
         if self.options.quality != Some(false) {
@@ -95,15 +93,27 @@ impl Allocs {
     }
 }
 
+/// Whether there are no sums of allocations, or they can pass the filter.
+fn have_sums_passed(profile: &Profile, filter: &Filter) -> bool {
+    profile.heap.sites.is_empty() || filter.is_timeless()
+}
+
+const SUMS_DO_NOT_PASS: &str = " what was allocated is summed up by process and stack here, so that it \
+    passes no filter on threads, tasks, spans or time.";
+
 /// The section of a summary: the largest lines, the peak, and what leaks.
 pub(in crate::command) fn write_memory(
     page: &mut Page<'_>,
     found: &Allocations,
+    filter: &Filter,
     names: &Names<'_>,
     limit: usize,
     from_disk: bool,
 ) -> io::Result<()> {
     let profile = page.profile;
+    if !have_sums_passed(profile, filter) {
+        return page.marked("Memory:", Color::Cyan, SUMS_DO_NOT_PASS);
+    }
     let known = Known::new(found, page.columns);
     let places = Places::new(names, from_disk);
     let limit = limit.min(5);

@@ -71,7 +71,8 @@ pub(super) fn write(view: &Summary, page: &mut Page<'_>, selection: &Selection) 
         page.plain("")?;
     }
     if let Some(found) = &answers.allocations {
-        allocs::write_memory(page, found, &names, view.lines, view.from_disk)?;
+        let filter = &view.options.choices.filter;
+        allocs::write_memory(page, found, filter, &names, view.lines, view.from_disk)?;
         page.plain("")?;
     }
     if answers.functions.is_empty() && on_cpu == 0 {
@@ -117,7 +118,8 @@ fn write_without_samples(
         quality::write_grave(page, view.options.quality, &[Whole::Allocated])?;
         page.plain("")?;
         let names = Names::of_places(profile, allocs::places(&found));
-        allocs::write_memory(page, &found, &names, view.lines, view.from_disk)?;
+        let filter = &view.options.choices.filter;
+        allocs::write_memory(page, &found, filter, &names, view.lines, view.from_disk)?;
         page.plain("")?;
     }
     // A sleeping process has memory all the same.
