@@ -124,6 +124,16 @@ pub const STAND_INS: &[StandIn] = &[
         LONG,
     ),
     other(
+        "profundo attach PID --inside -d 60",
+        "profundo attach PID --inside -d 1",
+        LONG,
+    ),
+    other(
+        "profundo attach PID --inside --wall -d 60",
+        "profundo attach PID --inside --wall -d 1",
+        LONG,
+    ),
+    other(
         "profundo attach PID --memory -d 60",
         "profundo attach PID --memory -d 1",
         LONG,

@@ -104,7 +104,8 @@ Examples:
     Screen {
         verb: "attach",
         options: &[
-            "pids", "output", "rate", "duration", "wall", "memory", "dump", "trace", "format",
+            "pids", "output", "rate", "duration", "wall", "inside", "memory", "dump", "trace",
+            "format",
         ],
         examples: "\
 Examples:

@@ -157,14 +157,11 @@ pub struct Attached {
         hide_possible_values = true
     )]
     pub memory: Option<AttachedMemory>,
-    // Not in the help and the pages yet: a thread of the program is stopped for longer than the ten
-    // milliseconds that are permitted, when the agent comes or leaves.
-    /// Enter the process: its threads sample themselves, as after `run`, at a lower cost and 1000
-    /// times a second
-    #[arg(long, hide = true, conflicts_with = "dump")]
+    /// Enter the process: its threads sample themselves, as after `run`, 1000 times a second
+    #[arg(long, conflicts_with = "dump")]
     pub inside: bool,
-    /// Enter the process also where it restricts its own system calls (seccomp)
-    #[arg(long, hide = true)]
+    /// Enter the process also where it restricts its own system calls (seccomp), which may end it
+    #[arg(long)]
     pub filtered: bool,
     /// Stay with this process, without the children that it has or starts
     #[arg(long)]
