@@ -145,8 +145,10 @@ pub struct Attached {
     /// Count the energy that the machine uses meanwhile, and estimate what of it is the program's
     #[arg(long)]
     pub energy: bool,
-    /// Enter the process and record what memory is allocated from then on, and who keeps it; each
-    /// single allocation if `exact`. With `outside`, only its memory over time, from outside
+    /// Enter the process and record what it allocates from then on; each block if `exact`. With
+    /// `outside`, only its memory over time
+    ///
+    /// The reports also say who keeps the memory. With `outside`, nothing is loaded into the process.
     #[arg(
         long,
         value_enum,
@@ -157,7 +159,7 @@ pub struct Attached {
         hide_possible_values = true
     )]
     pub memory: Option<AttachedMemory>,
-    /// Enter the process: its threads sample themselves, as after `run`, 1000 times a second
+    /// Enter the process: its threads sample themselves, as after `run`
     #[arg(long, conflicts_with = "dump")]
     pub inside: bool,
     /// Enter the process also where it restricts its own system calls (seccomp), which may end it
