@@ -270,6 +270,21 @@ assert unit == "MB" and float(size) >= 1.0, screen[head + 1]
 """
         )
 
+    def test_a_region_behind_many_short_ones_has_all_its_time(self):
+        self.run_live(
+            """
+@profundo.profile
+def numbers():
+    yield from range(5000)
+assert sum(numbers()) == sum(range(5000))
+with profundo.profile() as p:
+    slow(0.2)
+    other(0.1)
+assert 0.2 < p.cpu_time < 0.45, p.cpu_time
+assert share(p, "other") > 0.15, p.functions
+"""
+        )
+
     def test_files(self):
         path = os.path.join(support.folder(), "live")
         self.run_live(

@@ -174,25 +174,32 @@ impl Recording<'_> {
     fn run(&mut self, pid: u32, options: &Beside) -> End {
         while self.recorder.has_programs() {
             self.turn();
+            let mut is_to_pause = None;
             while let Some(said) = self.program.next() {
+                // Short regions may open and close faster than clocks do: the last word counts.
                 match said {
-                    Said::Pause { answer } => {
-                        // What begins while nothing is of interest is left alone.
-                        self.recorder.set_following(false);
-                        self.recorder.set_paused(true);
-                        if answer {
-                            // The program may have ended meanwhile.
-                            let _ = self.program.say("paused");
-                        }
+                    Said::Pause { answer: false } => {
+                        is_to_pause = Some(true);
+                        continue;
                     }
-                    Said::Resume { answer } => {
-                        self.resumed = sys::nanoseconds(libc::CLOCK_BOOTTIME);
-                        self.recorder.set_following(!options.no_children);
-                        self.recorder.set_paused(false);
-                        if answer {
-                            // The program may have ended meanwhile.
-                            let _ = self.program.say("resumed");
-                        }
+                    Said::Resume { answer: false } => {
+                        is_to_pause = Some(false);
+                        continue;
+                    }
+                    _ => {}
+                }
+                if let Some(paused) = is_to_pause.take() {
+                    self.set_paused(paused, options);
+                }
+                match said {
+                    // The program may have ended meanwhile.
+                    Said::Pause { .. } => {
+                        self.set_paused(true, options);
+                        let _ = self.program.say("paused");
+                    }
+                    Said::Resume { .. } => {
+                        self.set_paused(false, options);
+                        let _ = self.program.say("resumed");
                     }
                     Said::Clear => self.clear(),
                     Said::Snapshot(path) => {
@@ -212,6 +219,9 @@ impl Recording<'_> {
                     Said::Entered(_) | Said::Left => {}
                 }
             }
+            if let Some(paused) = is_to_pause {
+                self.set_paused(paused, options);
+            }
             if self.program.has_hung_up() {
                 // It may be about to end, and to have closed its descriptors already.
                 let is_alive = sys::is_alive(pid);
@@ -224,6 +234,15 @@ impl Recording<'_> {
             }
         }
         End::Unasked
+    }
+
+    fn set_paused(&mut self, paused: bool, options: &Beside) {
+        if !paused {
+            self.resumed = sys::nanoseconds(libc::CLOCK_BOOTTIME);
+        }
+        // What begins while nothing is of interest is left alone.
+        self.recorder.set_following(!paused && !options.no_children);
+        self.recorder.set_paused(paused);
     }
 
     fn turn(&mut self) {
