@@ -14,7 +14,9 @@ use profundo_probe::sys;
 use super::running::each_name;
 use super::{alone, enter, fall_silent, follow_memory, leave_once};
 use crate::files;
+use crate::home::home;
 use crate::inject::parts;
+use crate::memory;
 use crate::next_symbols::{self, Strings};
 use crate::process;
 
@@ -97,6 +99,22 @@ pub fn has_joined() -> bool {
 #[unsafe(no_mangle)]
 pub extern "C" fn profundo_follow_1() -> c_int {
     alone(|_| follow_memory())
+}
+
+/// The two words of [`profundo_probe::shared::Regions`] that this process and its recorder share;
+/// null where it does not record itself. They are there until it leaves the session.
+#[unsafe(no_mangle)]
+pub extern "C" fn profundo_regions_1() -> *const AtomicU32 {
+    match home().filter(|home| home.records()) {
+        Some(home) => &raw const home.ring().header.regions.open,
+        None => ptr::null(),
+    }
+}
+
+/// Sets whether new blocks are counted, where each one is.
+#[unsafe(no_mangle)]
+pub extern "C" fn profundo_count_1(counts: c_int) {
+    memory::count_new(counts != 0);
 }
 
 /// Parts begin in the interpreter, by the bits of [`profundo_probe::shared::part`]. The caller has

@@ -7,7 +7,7 @@
 
 use core::ops::RangeInclusive;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, compiler_fence};
 
 use profundo_probe::clock;
 use profundo_probe::heap::shadow::{LEAF_BYTES, NoMemory};
@@ -68,6 +68,14 @@ static PLACE: AtomicPtr<Exact> = AtomicPtr::new(ptr::null_mut());
 /// The address of the mapped file, in the child of a fork too.
 static SUMS: AtomicPtr<SumsHeader> = AtomicPtr::new(ptr::null_mut());
 
+/// True while new blocks are not counted. What happens to those that were counted is.
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Sets whether new blocks are counted.
+pub fn count_new(counts: bool) {
+    IS_CLOSED.store(!counts, Ordering::Relaxed);
+}
+
 /// The state, if every allocation is counted.
 #[inline(always)]
 pub fn exact() -> Option<&'static Exact> {
@@ -105,6 +113,7 @@ pub fn begin(home: Home) -> Option<()> {
     // SAFETY: mapped for ever, all zero.
     let state = unsafe { exact.as_ref() };
     state.open()?;
+    count_new(true);
     // Release pairs with the acquire in `exact`.
     EXACT.store(exact.as_ptr(), Ordering::Release);
     show(state, home);
@@ -270,6 +279,9 @@ pub fn allocated(local: &Local, given: &Given, ip: u64, sp: u64, fp: u64, base: 
     let Some(exact) = exact() else {
         return local.set(RECHECK_BYTES);
     };
+    if IS_CLOSED.load(Ordering::Relaxed) {
+        return local.set(0);
+    }
     if given.address == 0 {
         return local.set(given.left);
     }

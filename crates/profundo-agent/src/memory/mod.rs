@@ -29,7 +29,7 @@ pub fn forget_in_copy() {
     local::local().take();
 }
 
-pub use exact::{abandon, enter_child};
+pub use exact::{abandon, count_new, enter_child};
 /// The calling thread ends.
 pub fn end_thread() {
     exact::end_thread();

@@ -70,6 +70,7 @@ fn record(pid: u32, output: &Path, options: &Beside, program: &mut Program) -> R
         writer,
         program,
         resumed: sys::nanoseconds(libc::CLOCK_BOOTTIME),
+        idle_since: None,
     };
     if let Err(why) = recording.begin(pid, &agent) {
         recording.writer.discard();
@@ -123,6 +124,8 @@ struct Recording<'a> {
     program: &'a mut Program,
     /// Since when programs are recorded, in nanoseconds since the machine was started.
     resumed: u64,
+    /// Since when the program has no region open.
+    idle_since: Option<Instant>,
 }
 
 impl Recording<'_> {
@@ -222,6 +225,7 @@ impl Recording<'_> {
             if let Some(paused) = is_to_pause {
                 self.set_paused(paused, options);
             }
+            self.pause_if_idle(pid, options);
             if self.program.has_hung_up() {
                 // It may be about to end, and to have closed its descriptors already.
                 let is_alive = sys::is_alive(pid);
@@ -236,9 +240,34 @@ impl Recording<'_> {
         End::Unasked
     }
 
+    /// Pauses if the program has had no region open for a while.
+    fn pause_if_idle(&mut self, pid: u32, options: &Beside) {
+        /// A region that follows soon finds the sampler at work.
+        const LINGER: Duration = Duration::from_millis(100);
+        /// Longer than a write of the program takes to be seen here.
+        const SEEN: Duration = Duration::from_millis(1);
+        let is_idle = |recording: &Self| recording.recorder.open_regions(pid) == Some(0);
+        if self.recorder.is_paused() || !is_idle(self) {
+            self.idle_since = None;
+            return;
+        }
+        if self.idle_since.get_or_insert_with(Instant::now).elapsed() < LINGER {
+            return;
+        }
+        self.idle_since = None;
+        self.recorder.set_idle(pid, true);
+        // A region that opens at this moment may not see that, but it is seen.
+        std::thread::sleep(SEEN);
+        match is_idle(self) {
+            true => self.set_paused(true, options),
+            false => self.recorder.set_idle(pid, false),
+        }
+    }
+
     fn set_paused(&mut self, paused: bool, options: &Beside) {
         if !paused {
             self.resumed = sys::nanoseconds(libc::CLOCK_BOOTTIME);
+            self.recorder.set_idle(options.pid.unwrap_or(0), false);
         }
         // What begins while nothing is of interest is left alone.
         self.recorder.set_following(!paused && !options.no_children);

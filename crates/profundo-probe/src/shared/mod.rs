@@ -66,7 +66,7 @@ pub use control::{
 pub use masks::{Answer, MASKS, ThreadMasks};
 pub use ring::{
     CHUNKS, COMMAND_BYTES, Ends, ForeignModule, Header, LISTED, Listings, MemoryCounts, RECORDS,
-    Ring, Silence, ring_state, start_kind, trap_state,
+    Regions, Ring, Silence, ring_state, start_kind, trap_state,
 };
 
 pub use native_calls::{Tallies, tallies_moment, tallies_state};
@@ -187,7 +187,7 @@ pub const LATE_SYMBOLS: &[&str] = &["dlopen", "dlmopen", "dlsym", "dlvsym"];
 
 /// At the start of `control` and of each ring. Its last byte is the layout's version: an agent
 /// that finds another one does nothing.
-pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x0C");
+pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x0D");
 
 /// The address space of `tables`: small enough for a program that limits its own. The file is as
 /// long as its contents, and grows: only memory that a list of modules names may be touched.

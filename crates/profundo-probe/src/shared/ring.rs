@@ -123,6 +123,21 @@ pub struct MemoryCounts {
     pub slots_elsewhere: AtomicU32,
 }
 
+/// The regions of a program that records itself: see [`Regions::open`].
+///
+/// A program opens and closes regions more often than clocks can be opened and closed. So it tells
+/// the recorder only here, and the recorder pauses when none was open for a while. The next region
+/// finds [`Regions::is_idle`] and asks it to go on.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Regions {
+    /// 0 where that is not told; else one more than the number of regions that are open. The program
+    /// writes it.
+    pub open: AtomicU32,
+    /// 1 if the recorder has paused because none was open. The recorder writes it.
+    pub is_idle: AtomicU32,
+}
+
 /// The head of a ring.
 #[derive(Debug)]
 #[repr(C, align(128))]
@@ -214,6 +229,8 @@ pub struct Header {
     /// 1 if the agent was loaded behind the runtime of a sanitizer: allocations are not recorded
     /// there.
     pub behind_sanitizer: AtomicU32,
+    /// The regions of a program that records itself.
+    pub regions: Regions,
     /// The counts of allocations.
     pub memory: MemoryCounts,
     /// The search for unreachable blocks at the end.

@@ -9,7 +9,7 @@ use profundo_linux::perf::{Begins, SideBand};
 use profundo_linux::proc;
 use profundo_linux::sys;
 use profundo_permits::may_be_read;
-use profundo_probe::shared::trap_state;
+use profundo_probe::shared::{Regions, trap_state};
 use profundo_wire::recording::Event;
 
 use super::Recorder;
@@ -53,6 +53,25 @@ impl Recorder {
             self.core.processes.expect(pid, 0, now);
         }
         Ok(())
+    }
+
+    /// The number of regions that a program has open which records itself. `None`: it does not say.
+    pub fn open_regions(&self, pid: u32) -> Option<u32> {
+        let open = self.regions(pid)?.open.load(Ordering::SeqCst);
+        open.checked_sub(1)
+    }
+
+    /// Tells such a program whether sampling is paused because no region was open.
+    pub fn set_idle(&self, pid: u32, is_idle: bool) {
+        if let Some(regions) = self.regions(pid) {
+            regions.is_idle.store(is_idle.into(), Ordering::SeqCst);
+        }
+    }
+
+    fn regions(&self, pid: u32) -> Option<&Regions> {
+        let key = self.core.processes.program_of(pid)?;
+        let agent = self.core.processes.programs.get(&key)?.agent()?;
+        Some(&agent.header().regions)
     }
 
     /// Notes the descendants of a process that are not recorded, because they began before a time:
