@@ -270,6 +270,31 @@ assert unit == "MB" and float(size) >= 1.0, screen[head + 1]
 """
         )
 
+    def test_a_function_has_the_allocations_of_all_its_calls(self):
+        self.run_live(
+            """
+kept = []
+@profundo.profile(memory="exact")
+def call(): kept.append(bytearray(1000000))
+@profundo.profile(memory="exact")
+def steps():
+    for _ in range(4):
+        kept.append(bytearray(500000))
+        yield
+def allocated(region):
+    line = next(line for line in region.report().splitlines() if line.startswith("Memory: "))
+    number, unit = line.split()[1:3]
+    assert unit == "MB", line
+    return float(number)
+for _ in range(3):
+    call()
+    kept.append(bytearray(7000000))
+assert 3.0 <= allocated(call.profile) < 3.1, call.profile.report()
+for _ in steps(): kept.append(bytearray(7000000))
+assert 2.0 <= allocated(steps.profile) < 2.1, steps.profile.report()
+"""
+        )
+
     def test_a_region_behind_many_short_ones_has_all_its_time(self):
         self.run_live(
             """

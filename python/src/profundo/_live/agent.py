@@ -90,6 +90,21 @@ def forget_memory() -> None:
     _with_lock().profundo_end_parts_1(_MEMORY)
 
 
+def count_new(counts: bool) -> None:
+    """Whether new blocks are counted, where each one is."""
+    _library().profundo_count_1(int(counts))
+
+
+def regions() -> Optional[ctypes.Array[ctypes.c_uint32]]:
+    """The two words that this process shares with its recorder: one more than the number of open
+    regions, and whether the recorder has paused because none was. They are there until :func:`part`.
+    """
+    import ctypes
+
+    address = _library().profundo_regions_1()
+    return (ctypes.c_uint32 * 2).from_address(address) if address else None
+
+
 def part() -> None:
     """Leave the session."""
     _library().profundo_part_1()
@@ -132,6 +147,7 @@ def _library() -> ctypes.CDLL:
             library.profundo_recorder_1.argtypes = [ctypes.c_char_p, strings, strings, ctypes.c_int]
             library.profundo_join_1.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
             library.profundo_part_1.argtypes = []
+            library.profundo_regions_1.restype = ctypes.c_void_p
             _loaded = library
         return _loaded
 

@@ -88,6 +88,7 @@ class Region(Profile):
         self._output = None if output is None else os.path.abspath(output)
         self._prints = print
         self._number = 0
+        self._is_decorator = False
         self._last = 0.0
         self._entries: List[Entry] = []
         self._answer: Optional[Tuple[float, Profile]] = None
@@ -127,10 +128,11 @@ class Region(Profile):
             self._is_named = True
         if self._threads is None:
             self._threads = False
+        self._is_decorator = True
         return wrap.decorated(function, self._enter, self._leave, {"profile": self})
 
     def _enter(self) -> Entry:
-        error = SAMPLER.enter(self.options)
+        error = SAMPLER.enter(self)
         if self.count == 0:
             self._begin()
             self.error = error
@@ -148,7 +150,7 @@ class Region(Profile):
         labels.leave(entry.label)
         self._last = perf_counter()
         if entry.is_counted:
-            SAMPLER.leave()
+            SAMPLER.leave(self._is_decorator)
 
     def _begin(self) -> None:
         """The first entry."""

@@ -71,30 +71,40 @@ class Sampler:
         # Why the last try to begin has failed, and when the last one was.
         self._failure: Optional[Error] = None
         self._began = 0.0
+        # The region that sums of allocations are of.
+        self._counted: Callable[[], Optional[Region]] = lambda: None
         # Regions that may still ask for what was recorded, and those that will at exit.
         self._waiting: weakref.WeakSet[Region] = weakref.WeakSet()
         self._at_exit: List[Callable[[], None]] = []
 
     # Regions.
 
-    def enter(self, options: Options) -> Optional[Error]:
+    def enter(self, region: Region) -> Optional[Error]:
         """A region has been entered. An error says why nothing is recorded."""
         with self._lock:
             try:
-                self._ready(options)
+                living = self._ready(region)
             except Error as error:
                 return error
             self._open += 1
-            if self._open == 1 and not self._is_paused:
+            living.note_open(self._open)
+            if self._open == 1 and not self._is_paused and living.is_idle:
                 self._ask("resume")
             return None
 
-    def leave(self) -> None:
-        """A region has been left that was entered without an error."""
+    def leave(self, goes_on: bool) -> None:
+        """A region has been left that was entered without an error.
+
+        Args:
+            goes_on: It may be entered again, as that of a decorated function is.
+        """
         with self._lock:
             self._open -= 1
-            if self._open == 0 and not self._is_paused:
-                self._ask("pause")
+            if self._session is None:
+                return
+            self._session.note_open(self._open)
+            if self._open == 0 and not self._is_paused and self._session.is_exact:
+                self._ask("close", goes_on=goes_on)
 
     def expect(self, region: Region) -> None:
         """A region will ask for what was recorded, as long as it is there."""
@@ -131,8 +141,7 @@ class Sampler:
         """Take no samples until :meth:`resume`, whatever is open."""
         with self._lock:
             if not self._is_paused and self._open:
-                # What follows is not wanted, while a region that ends is cut from the rest later.
-                self._ask("pause", at_once=True)
+                self._ask("pause")
             self._is_paused = True
 
     def resume(self) -> None:
@@ -188,8 +197,9 @@ class Sampler:
 
     # Inner parts.
 
-    def _ready(self, options: Options) -> None:
-        """Have a session that records what these options ask for."""
+    def _ready(self, region: Region) -> session.Session:
+        """Have a session that records what a region asks for."""
+        options = region.options
         if self._is_over:
             raise Error("the process is ending")
         if self._session is None:
@@ -209,7 +219,8 @@ class Sampler:
             labels.connect()
             # Functions run in reverse order at exit: this one before temporary files are removed.
             atexit.register(self.end)
-            return
+            self._counted = weakref.ref(region)
+            return self._session
         if options is not self._covered:
             recorded = self._session.options
             is_enough = recorded.with_all_of(options) == recorded
@@ -224,17 +235,21 @@ class Sampler:
                 self._session = None
                 self._session = session.begin(options)
                 labels.connect()
+                self._counted = weakref.ref(region)
             elif not is_enough:
                 self._session.widen(options)
             self._covered = options
         if self._open:
-            return
-        if self._session.options.memory == "exact":
+            return self._session
+        if self._session.is_exact:
             # Sums have no times: a region's are those of a recording of its own.
-            self._answer_waiting()
-            self._begin_anew()
+            if self._counted() is not region:
+                self._answer_waiting()
+                self._begin_anew()
+                self._counted = weakref.ref(region)
         elif self._is_stale():
             self._begin_anew()
+        return self._session
 
     def _begin_anew(self) -> None:
         """Forget what was recorded so far."""

@@ -19,6 +19,7 @@ from . import agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import ctypes
     from typing import List, Optional, Tuple
 
     from .options import Options
@@ -82,33 +83,71 @@ class Session:
         self._parts: List[str] = []
         self._number = 0
         self._is_paused = False
+        # The number of open regions; ``None`` where there are none at all.
+        self._open: Optional[int] = None
+        # Whether no new block is counted, where each one is.
+        self._is_closed = False
         self._recorder: Optional[_Recorder] = None
         self._owner = os.getpid()
         self._begin()
 
-    def pause(self, *, at_once: bool = False) -> None:
-        """Record nothing until :meth:`resume`: from some moment soon, or when this returns.
+    def pause(self) -> None:
+        """Record nothing any more until :meth:`resume`.
 
         Sums of all allocations have no times, so the recorder ends then, and another one follows.
         """
         self._is_paused = True
-        if self.options.memory == "exact":
+        if self.is_exact:
             self._end()
-        elif at_once:
-            self._living().ask("paused", "pause", "answer")
         else:
-            self._living().say("pause")
+            self._living().ask("paused", "pause", "answer")
 
     def resume(self, *, at_once: bool = False) -> None:
         """Record again: from some moment soon, or before this returns."""
-        self._is_paused = False
+        was_paused, self._is_paused = self._is_paused, False
         if self._recorder is None and os.getpid() == self._owner:
             self._begin()
-        elif self.options.memory or at_once:
+            return
+        recorder = self._living()
+        if self._is_closed:
+            self._is_closed = False
+            agent.count_new(True)
+        if not was_paused and not recorder.is_idle:
+            return
+        if self.options.memory or at_once:
             # Each allocation counts, while CPU time is only sampled.
-            self._living().ask("resumed", "resume", "answer")
+            recorder.ask("resumed", "resume", "answer")
         else:
-            self._living().say("resume")
+            recorder.say("resume")
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether each allocation counts."""
+        return self.options.memory == "exact"
+
+    def note_open(self, count: int) -> None:
+        """So many regions are open. Soon after the last one, the recorder pauses by itself."""
+        self._open = count
+        if self._recorder is not None:
+            self._recorder.note_open(count)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing recorded before :meth:`resume`."""
+        recorder = self._recorder
+        return recorder is None or self._is_paused or self._is_closed or recorder.is_idle
+
+    def close(self, *, goes_on: bool) -> None:
+        """No region is open, and each allocation counts: no new one does from now on.
+
+        Their sums have no times. So the recorder ends, unless the same region ``goes_on`` later.
+        """
+        if goes_on:
+            self._living()
+            self._is_closed = True
+            agent.count_new(False)
+        else:
+            self._end()
 
     def widen(self, options: Options) -> None:
         """Record what these options have, too, from now on.
@@ -134,7 +173,14 @@ class Session:
     def clear(self) -> None:
         """Forget what was recorded so far."""
         self._parts = []
-        if self._recorder is not None:
+        if self._recorder is None:
+            return
+        if self.is_exact:
+            # Sums are forgotten with their recorder.
+            recorder = self._living()
+            self._recorder = None
+            recorder.drop()
+        else:
             self._living().say("clear")
 
     def snapshot(self, kept: Kept) -> str:
@@ -145,6 +191,8 @@ class Session:
             # The sums of allocations are in a recording from its end on.
             self._end()
             self._begin()
+            if self.is_exact and not self._open:
+                self.close(goes_on=True)
             return self._whole(self._parts, kept)
         path = kept.file("now.profundo")
         self._living().ask("written", "snapshot", path)
@@ -189,7 +237,10 @@ class Session:
     def _begin(self) -> None:
         self._number += 1
         self._path = self._kept.file(f"part-{self._number}.profundo")
+        self._is_closed = False
         self._recorder = _Recorder(self._path, self.options, self._is_paused)
+        if self._open is not None:
+            self._recorder.note_open(self._open)
 
     def _end(self) -> None:
         recorder = self._living()
@@ -253,6 +304,7 @@ class _Recorder:
         self._answers = RLock()
         self._process = 0
         self._has_joined = self._has_memory = False
+        self._regions: Optional[ctypes.Array[ctypes.c_uint32]] = None
         try:
             self._socket.settimeout(_PATIENCE)
             try:
@@ -264,12 +316,23 @@ class _Recorder:
             self._has_joined = joined == 0
             self.say("entered", str(joined))
             self.expect("ready")
+            self._regions = agent.regions()
             if options.memory:
                 self._has_memory = True
                 agent.follow_memory()
         except BaseException:
             self.drop()
             raise
+
+    def note_open(self, count: int) -> None:
+        """See :meth:`Session.note_open`."""
+        if self._regions is not None:
+            self._regions[0] = count + 1
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the recorder has paused because no region was open."""
+        return self._regions is not None and self._regions[1] != 0
 
     def say(self, word: str, *fields: str) -> None:
         """Send a line."""
@@ -327,6 +390,7 @@ class _Recorder:
 
     def close(self) -> None:
         """Talk no more."""
+        self._regions = None
         self._socket.close()
 
     def _end(self, word: str) -> None:
@@ -352,6 +416,7 @@ class _Recorder:
             pass
 
     def _part(self) -> None:
+        self._regions = None
         if self._has_memory:
             self._has_memory = False
             agent.forget_memory()
