@@ -131,8 +131,8 @@ pub struct MemoryCounts {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Regions {
-    /// 0 where that is not told; else one more than the number of regions that are open. The program
-    /// writes it.
+    /// 0 where that is not told; else one more than the number of open regions. The program writes
+    /// it.
     pub open: AtomicU32,
     /// 1 if the recorder has paused because none was open. The recorder writes it.
     pub is_idle: AtomicU32,
