@@ -16,25 +16,33 @@ from _thread import RLock
 from .._error import Error
 from .._profile import Kept
 from . import agent
+from .counting import PACKAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import List, Optional, Tuple
 
+    from .counting import Counter, Wanted
     from .options import Options
+    from .region import Region
 
 #: The seconds that the recorder has for an answer.
 _PATIENCE = 30
 
 
-def begin(options: Options) -> Session:
+def begin(options: Options, counter: Optional[Counter] = None, is_paused: bool = False) -> Session:
     """Begin to record this process. Returns when samples are taken.
+
+    Args:
+        options: What is recorded.
+        counter: What counts in it, and is told when a recorder begins and ends.
+        is_paused: Whether no samples are taken until :meth:`Session.resume`.
 
     Raises:
         Error: It cannot be recorded. The message says why.
     """
     global _current
-    _current = Session(options)
+    _current = Session(options, counter, is_paused)
     return _current
 
 
@@ -75,16 +83,24 @@ class Session:
     #: their beginning.
     clock: float
 
-    def __init__(self, options: Options) -> None:
+    def __init__(
+        self, options: Options, counter: Optional[Counter] = None, is_paused: bool = False
+    ) -> None:
         self.options = options
+        self._counter = counter
         self.clock = time.time() - time.perf_counter()
         self._kept = Kept()
         self._parts: List[str] = []
         self._number = 0
-        self._is_paused = False
+        self._is_paused = is_paused
         self._recorder: Optional[_Recorder] = None
         self._owner = os.getpid()
         self._begin()
+
+    @property
+    def has_recorder(self) -> bool:
+        """Whether there is a recorder now."""
+        return self._recorder is not None
 
     def pause(self) -> None:
         """Record nothing until :meth:`resume`.
@@ -157,6 +173,8 @@ class Session:
     def drop(self) -> None:
         """End, and keep nothing."""
         if os.getpid() == self._owner and self._recorder is not None:
+            if self._counter is not None:
+                self._counter.recorder_drops()
             self._recorder, recorder = None, self._recorder
             recorder.drop()
 
@@ -164,6 +182,34 @@ class Session:
         """Called in the child after a fork. It goes on under the same recorder."""
         if self._recorder is not None:
             self._recorder.close()
+
+    # Counts.
+
+    def count(self, wanted: Wanted) -> int:
+        """Have the recorder prepare for counts. Returns what tells the agent what to count."""
+        recorder = self._living()
+        if recorder.counting is None or recorder.counting[0] != wanted:
+            kind, functions = wanted
+            fields = [field for pair in functions for field in pair]
+            recorder.counting = wanted, int(recorder.ask("count", "count", kind, *fields)[0])
+        return recorder.counting[1]
+
+    def why(self, number: int) -> str:
+        """The reason why nothing can be counted, in words."""
+        return os.fsdecode(self._living().ask("why", "why", str(number))[0])
+
+    def counted(self, forgotten: List[int], regions: List[Tuple[int, Optional[int]]]) -> None:
+        """Have the recorder keep what was counted, for these regions and threads."""
+        numbers = ",".join(map(str, forgotten))
+        words = [f"{number}" if at is None else f"{number}:{at}" for number, at in regions]
+        self._living().ask("taken", "counted", PACKAGE, numbers, ",".join(words))
+
+    def counts(self, path: str, region: Region) -> None:
+        """Have the recorder write a recording of what a region has counted."""
+        counted = region.counted
+        assert counted is not None
+        fields = [str(counted.number), path, counted.wanted[0], str(int(region.elapsed * 1e9))]
+        self._living().ask("written", "counts", *fields, *region.notes_on_counts())
 
     def run(self, words: List[str]) -> Optional[Tuple[int, bytes, bytes]]:
         """See :func:`run`. It may be called from any thread."""
@@ -188,9 +234,13 @@ class Session:
         self._number += 1
         self._path = self._kept.file(f"part-{self._number}.profundo")
         self._recorder = _Recorder(self._path, self.options, self._is_paused)
+        if self._counter is not None:
+            self._counter.recorder_began(self)
 
     def _end(self) -> None:
         recorder = self._living()
+        if self._counter is not None:
+            self._counter.recorder_ends(self)
         self._recorder = None
         recorder.end()
         if os.path.exists(self._path):
@@ -250,6 +300,8 @@ class _Recorder:
         # Who waits for an answer has it.
         self._answers = RLock()
         self._process = 0
+        # What it is prepared to count, and how the agent is told.
+        self.counting: Optional[Tuple[Wanted, int]] = None
         self._has_joined = self._has_memory = False
         try:
             self._socket.settimeout(_PATIENCE)
