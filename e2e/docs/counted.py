@@ -18,7 +18,8 @@ with profundo.profile("calls", trace=True) as calls:
 with profundo.profile("lines", trace="lines") as lines:
     collatz(837_799)
 
-print(calls)
+print(calls.report(sort="calls"))
 print(lines)
-for function in calls.functions[:2]:
-    print(function.calls, function.function)
+for function in calls.functions:
+    if function.function == "step":
+        print(function.calls, "calls of", function.function)

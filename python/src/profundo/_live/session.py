@@ -188,6 +188,8 @@ class Session:
     def count(self, wanted: Wanted) -> int:
         """Have the recorder prepare for counts. Returns what tells the agent what to count."""
         recorder = self._living()
+        # It has to have taken what was counted before.
+        recorder.settle()
         if recorder.counting is None or recorder.counting[0] != wanted:
             kind, functions = wanted
             fields = [field for pair in functions for field in pair]
@@ -199,10 +201,11 @@ class Session:
         return os.fsdecode(self._living().ask("why", "why", str(number))[0])
 
     def counted(self, forgotten: List[int], regions: List[Tuple[int, Optional[int]]]) -> None:
-        """Have the recorder keep what was counted, for these regions and threads."""
+        """Have the recorder keep what was counted, for these regions and threads. It takes that
+        while the program goes on."""
         numbers = ",".join(map(str, forgotten))
         words = [f"{number}" if at is None else f"{number}:{at}" for number, at in regions]
-        self._living().ask("taken", "counted", PACKAGE, numbers, ",".join(words))
+        self._living().tell("taken", "counted", PACKAGE, numbers, ",".join(words))
 
     def counts(self, path: str, region: Region) -> None:
         """Have the recorder write a recording of what a region has counted."""
@@ -299,6 +302,8 @@ class _Recorder:
         self._variables = dict(os.environ)
         # Who waits for an answer has it.
         self._answers = RLock()
+        # An answer that comes, and that is waited for before the next one.
+        self._owed: Optional[str] = None
         self._process = 0
         # What it is prepared to count, and how the agent is told.
         self.counting: Optional[Tuple[Wanted, int]] = None
@@ -346,8 +351,23 @@ class _Recorder:
     def ask(self, answer: str, word: str, *fields: str) -> Tuple[bytes, ...]:
         """Send a line, and return the fields of its answer."""
         with self._answers:
+            self.settle()
             self.say(word, *fields)
             return self.expect(answer)
+
+    def tell(self, answer: str, word: str, *fields: str) -> None:
+        """Send a line, and wait for its answer when the next one is sent."""
+        with self._answers:
+            self.settle()
+            self.say(word, *fields)
+            self._owed = answer
+
+    def settle(self) -> None:
+        """Wait for the answer that is owed, if there is one."""
+        with self._answers:
+            owed, self._owed = self._owed, None
+            if owed is not None:
+                self.expect(owed)
 
     def expect(self, word: str) -> Tuple[bytes, ...]:
         """Wait for a line with this word, and return its fields.
