@@ -1,6 +1,8 @@
 """``%%bench`` without IPython: candidates, their timing, and the command's judgement."""
 
 import ast
+import contextlib
+import io
 import os
 import time
 import unittest
@@ -45,7 +47,10 @@ class TestCandidates(unittest.TestCase):
 
     def test_answers(self):
         def answer(text):
-            return candidates.answer(ast.parse(text).body, [], "<test>", {})
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                value = candidates.answer(ast.parse(text).body, [], "<test>", {})()
+            return value, printed.getvalue()
 
         self.assertEqual(answer("print(1)\n2 + 3"), (5, "1\n"))
         self.assertEqual(answer("x = 1"), (None, ""))
@@ -92,7 +97,7 @@ class TestTiming(unittest.TestCase):
 
             return timed
 
-        found = timing.measure(make, 2, number=1)
+        found = timing.driven(timing.measure(make, 2, number=1))
         self.assertTrue(found.is_cut)
         self.assertEqual(len(found.runs[0]), len(found.runs[1]))
         self.assertGreater(len(found.runs[0]), 10)

@@ -191,6 +191,80 @@ class TestMagics(unittest.TestCase):
         self.assertRegex(text, r"(?m) +[5-7]\d(\.\d)? MB .* 2  kept = ")
         self.assertIn("Allocated", page)
 
+    def test_counted_lines(self):
+        define = "def add(n):\n    total = 0\n    for i in range(n):\n        total += i"
+        cells = run(
+            define,
+            "%%profundo --lines\nfor _ in range(3):\n    add(10)",
+            "%profundo -f add --trace=lines add(20)",
+            "%%profundo --lines -f later\ndef later():\n    return 1\nlater() + later()",
+        )
+        self.assertEqual([cell["error"] for cell in cells], [None] * 4, cells)
+        text, page = self.shown(cells[1])
+        self.assertRegex(text, r"Hits +Time +Per hit +Time % +Line  Source")
+        self.assertRegex(text, r"(?m)^ +3 +[\d.]+ \S+ +[\d.]+ \S+ +[\d.]+ +3      add\(10\)$")
+        # The function of another cell.
+        self.assertRegex(text, r"(?m)^ +30 +[\d.]+ \S+ +In \[3\]:4  total \+= i$")
+        self.assertIn("Per hit", page)
+        self.assertNotIn("No sample", text)
+        text, _ = self.shown(cells[2])
+        figures = r"(?m)^ +20 +[\d.]+ \S+ +[\d.]+ \S+ +[\d.]+ +4          total \+= i$"
+        self.assertRegex(text, figures)
+        self.assertRegex(text, r"(?m)^ +21 .* 3      for i in range\(n\):$")
+        self.assertNotIn("elsewhere", text)
+        text, _ = self.shown(cells[3])
+        self.assertRegex(text, r"(?m)^ +2 .* 3      return 1$")
+
+    def test_counted_calls_and_exceptions(self):
+        define = "def one(x):\n    return x\ndef many(n):\n    return [one(x) for x in range(n)]"
+        fails = "for _ in range(4):\n    try:\n        int('x')\n    except ValueError: pass"
+        cells = run(
+            define,
+            "%%profundo --trace\nmany(30)\nmany(5)",
+            "%profundo --trace -s ncalls -l one many(7)",
+            "%%profundo --trace=exceptions\n" + fails,
+            "p = %profundo -r -q --trace many(9)",
+            "{one.function: one.calls for one in p.functions}['one']",
+            "%%profundo --trace --memory\n1",
+            "%%profundo --trace=words\n1",
+        )
+        text, page = self.shown(cells[1])
+        self.assertEqual(cells[1]["value"], repr([0, 1, 2, 3, 4]))
+        self.assertIn("ncalls", text)
+        self.assertRegex(text, r"(?m)^ +35 .*\(one\)$")
+        self.assertRegex(text, r"(?m)^ +2 .*\(many\)$")
+        self.assertIn("With callees", page)
+        for part in ("IPython", "interactiveshell", "run_code"):
+            self.assertNotIn(part, text)
+        text, _ = self.shown(cells[2])
+        self.assertRegex(text, r"(?m)^ +7 .*\(one\)$")
+        self.assertNotIn("(many)", text)
+        text, page = self.shown(cells[3])
+        self.assertIn("4 exceptions were raised: 4 caught.", text)
+        self.assertIn("ValueError", page)
+        self.assertEqual(cells[5]["value"], "9")
+        self.assertEqual([cells[6]["error"], cells[7]["error"]], ["UsageError"] * 2)
+
+    def test_bench_of_what_awaits(self):
+        define = "import asyncio\nasync def slow():\n    await asyncio.sleep(0.002)\n    return 1"
+        cells = run(
+            define,
+            "%%bench -r 6 --min-time 0.01 --check -o\nawait slow()\n--- short\n"
+            "await asyncio.sleep(0)\n1",
+            "_.fastest",
+            "b = %bench -q -o -r 6 --min-time 0.01 await slow() --- await slow()",
+            "type(b).__name__",
+            "%%bench --check\nawait slow()\n---\n2",
+            "%%bench\nawait slow()\n---\nawait slow() / 0",
+        )
+        self.assertEqual([cell["error"] for cell in cells[:5]], [None] * 5, cells)
+        text, _ = self.shown(cells[1])
+        self.assertIn("What other tasks of the loop did meanwhile is in the times.", text)
+        self.assertEqual(cells[2]["value"], repr("short"))
+        self.assertEqual(cells[4]["value"], repr("Benchmark"))
+        self.assertIn("different values: 1 and 2", cells[5]["err"])
+        self.assertEqual(cells[6]["error"], "ZeroDivisionError")
+
     def test_bench(self):
         cells = run(
             "%%bench -r 10 --min-time 0.02 -o n = 100\nsum(range(n))\n--- list\nsum([*range(n)]*9)",

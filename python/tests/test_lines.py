@@ -149,6 +149,55 @@ assert memory.after < memory.peak
 """
         )
 
+    def test_a_class(self):
+        said = self.run_program(
+            """
+@profundo.lines(trace="lines")
+class Adder:
+    kind = int
+
+    def __init__(self, first):
+        self.total = first
+
+    def add(self, count):
+        for number in range(count):
+            self.total += number
+        return self.total
+
+    @staticmethod
+    def zero():
+        return 0
+
+    @classmethod
+    def made(cls):
+        return cls(cls.zero())
+
+    @property
+    def double(self):
+        return 2 * self.total
+
+    def never(self):
+        return 1
+
+adder = Adder.made()
+assert adder.add(10) == 45 and adder.double == 90
+found = hits(Adder.profile)
+assert found["self.total += number"] == 10 and found["return 0"] == 1, found
+assert found["return cls(cls.zero())"] == found["return 2 * self.total"] == 1, found
+assert [one.name for one in Adder.profile.methods][:2] == ["Adder.__init__", "Adder.add"]
+assert adder.add.profile.count == 1
+Adder.profile.print()
+try:
+    profundo.lines(int)
+except TypeError as error:
+    assert "has no methods of Python" in str(error), error
+else:
+    raise AssertionError
+"""
+        )
+        self.assertIn("Adder.double", said)
+        self.assertNotIn("Adder.never", said)
+
     def test_a_heap_snapshot(self):
         path = os.path.join(support.folder(), "own.heapsnapshot")
         self.run_program(

@@ -1,6 +1,7 @@
 //! From the recorder's events to the file: the profile grows in memory, and what is complete is
 //! written at once, so that little is lost if this process is killed.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -12,9 +13,10 @@ use profundo_console::output;
 use profundo_formats::{Error, StreamWriter, create_file, read_file, write_file};
 use profundo_ingest::{Ingest, Split};
 use profundo_linux::machine;
-use profundo_model::{Growing, Machine, Nanos, Origin, Profile, SampleKind};
+use profundo_model::{Growing, Loss, Machine, Nanos, Origin, Profile, SampleKind};
 use profundo_recorder::{Lines, SoFar};
 use profundo_wire::recording::{Event, Finish, Start};
+use profundo_wire::traced::TracedCalls;
 
 use crate::native_calls::CoverageCounters;
 use crate::qualified_names;
@@ -53,6 +55,21 @@ pub struct RecordingWriter {
     in_memory: sources::InMemory,
     /// The CPU time of the machine and of this process at the beginning, in nanoseconds.
     busy: [u64; 2],
+}
+
+/// What a process has counted by itself.
+#[derive(Debug)]
+pub struct Counts<'a> {
+    /// Its number in the recording.
+    pub process: u32,
+    /// The counts, one after another.
+    pub calls: &'a [TracedCalls],
+    /// What was to be counted.
+    pub request: TraceRequest,
+    /// How long it was counted.
+    pub duration: Nanos,
+    /// Sentences for the reader.
+    pub notes: Vec<String>,
 }
 
 /// A finished recording.
@@ -285,6 +302,54 @@ impl RecordingWriter {
             sources::keep(&mut profile, &self.weights, &self.in_memory);
         }
         write_file(path, &profile).map_err(|error| output::why_not_written(path, error))
+    }
+
+    /// Writes a whole recording of what a process has counted, and of nothing else, to another
+    /// file, and goes on with this one.
+    pub fn counts(&mut self, path: &Path, counts: Counts<'_>, keeps_source: bool) -> Result<()> {
+        let Counts { process, calls, .. } = counts;
+        let tracing = counts.request.tracing();
+        let mut profile = self.ingest.profile_of_calls(process, calls, tracing);
+        self.read_sources(process, calls);
+        // Cells have got their names.
+        let known = self.ingest.profile();
+        (profile.files, profile.strings) = (known.files.clone(), known.strings.clone());
+        let meta = &mut profile.meta;
+        meta.duration = counts.duration;
+        (meta.cpu, meta.own_cost, meta.by_ticks) = (None, None, None);
+        meta.loss = Loss::default();
+        // What the recorder had to say was about samples.
+        let known = self.ingest.profile().meta.notes.len();
+        meta.notes.drain(..known.min(meta.notes.len()));
+        meta.notes.extend(counts.notes);
+        counts.request.add_to(&mut profile);
+        for process in &mut profile.processes {
+            (process.user, process.system) = (None, None);
+        }
+        let mut weights = Vec::new();
+        stack_weights::add_samples(&mut weights, &profile);
+        // Counted functions have names. Addresses of samples may be in the tables, and need none.
+        profile.name_reasons();
+        profile.mark_runtime();
+        if keeps_source {
+            sources::keep(&mut profile, &weights, &self.in_memory);
+        }
+        write_file(path, &profile).map_err(|error| output::why_not_written(path, error))
+    }
+
+    /// Reads the source of functions that were counted, while the program has it.
+    fn read_sources(&mut self, process: u32, calls: &[TracedCalls]) {
+        let id = self.ingest.process_of(process);
+        let profile = self.ingest.profile_mut();
+        let files: BTreeSet<&str> = (calls.iter())
+            .flat_map(|calls| &calls.functions)
+            .map(|function| function.file.as_str())
+            .filter(|file| !file.is_empty())
+            .collect();
+        let files: Vec<_> = (files.into_iter())
+            .map(|file| profile.file(file, "", ""))
+            .collect();
+        self.in_memory.read_counted(profile, id, files);
     }
 
     fn write(&mut self, updates: bool) {

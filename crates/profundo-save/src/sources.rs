@@ -177,6 +177,19 @@ fn by_line(profile: &Profile, weights: &[u64]) -> FxHashMap<(FileId, u32), u64> 
             }
         }
     }
+    // Counted lines are read from their files by the reader. Cells have none.
+    let mut is_file: FxHashMap<FileId, bool> = FxHashMap::default();
+    for line in &profile.traced.lines {
+        let Some((file, number)) = place(profile, line.frame) else {
+            continue;
+        };
+        let is_there = is_file.entry(file).or_insert_with(|| {
+            Path::new(profile.strings.get(profile.files.get(file).path)).is_file()
+        });
+        if !*is_there {
+            *lines.entry((file, number)).or_default() += line.time.0.max(1);
+        }
+    }
     lines
 }
 

@@ -251,6 +251,7 @@ pub const BARE: &[(&str, &str, &str)] = &[
         "a notebook shows it; the package's own tests run cells",
     ),
     ("docs/notebooks.md", "In [5]", "a notebook shows it"),
+    ("docs/notebooks.md", "In [9]: 187 ms", "a notebook shows it"),
     ("docs/notebooks.md", "peak memory:", "a notebook shows it"),
     (
         "docs/notebooks.md",

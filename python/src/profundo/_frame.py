@@ -29,7 +29,7 @@ def frame(rows: Sequence[Any], kind: type) -> Any:
     absent = [
         name
         for name, values in columns.items()
-        if (name.endswith(memory) or name.endswith("_seconds") or name == "hits")
+        if (name.endswith(memory + ("_seconds",)) or name in ("hits", "calls", "resumes"))
         and all(value is None for value in values)
     ]
     for name in absent:

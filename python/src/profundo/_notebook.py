@@ -12,7 +12,7 @@ from ._page import Drawn, height_of, iframe
 
 if TYPE_CHECKING:
     from ._profile import Profile
-    from ._rows import Line, Share
+    from ._rows import Function, Line, Share
 
 #: The most lines of the table, and the most characters of each.
 _ROWS = 100
@@ -68,13 +68,23 @@ def plain_bundle(text: str, picture: Picture) -> Dict[str, str]:
 def bundle(profile: Profile) -> Dict[str, str]:
     """A profile as its first screen, and as a page."""
     drawn = flame_of(profile)
-    below = table(profile.lines)
+    below = _below(profile)
     height = 640 if drawn is None else min(height_of(drawn.svg), 560) + 330
     title = profile.command or os.path.basename(profile.path)
     return {
         "text/plain": profile.report(width=120),
         "text/html": iframe(title, head(profile, title), drawn, below, height),
     }
+
+
+def _below(profile: Profile) -> str:
+    """The lines, or what was counted instead."""
+    if profile._head()["recording"]["measures"] == "traced":
+        return table_of_calls(profile.functions)
+    lines = profile.lines
+    if not lines and profile._default == "exceptions":
+        return f"<pre>{escape(profile.report(width=110))}</pre>"
+    return table(lines)
 
 
 def flame_of(
@@ -109,7 +119,7 @@ def head(profile: Profile, title: str) -> str:
     """The verdict, and the quality of the recording."""
     # The verdict is about time.
     verdict = title
-    if profile._default == "summary":
+    if profile._default in ("summary", "trace"):
         verdict = profile._head().get("verdict") or title
     lines = str(profile.quality).split("\n")
     parts = [f"<h1>{escape(verdict)}</h1>"]
@@ -140,6 +150,31 @@ def table(lines: List[Line], title: Optional[str] = None) -> str:
         cells.append(f"<td>{escape(names[line.file])}:{line.line}</td>")
         cells.append("<td>{}</td>".format(escape(cut(line.text or ""))))
         parts.append("<tr title='{}'>{}</tr>".format(escape(line.function or ""), "".join(cells)))
+    parts.append("</table>")
+    return "".join(parts)
+
+
+def table_of_calls(functions: List[Function], title: Optional[str] = None) -> str:
+    """The functions whose calls were counted, as HTML."""
+    if not functions:
+        return "<p class=faint>No function was called.</p>"
+    columns = ("Calls", "Seconds", "With callees", "Per call", "Line", "Function")
+    title = title or "Functions that took the most time"
+    if len(functions) > _ROWS:
+        title += f": {_ROWS} of {len(functions)}"
+    parts = [f"<h2>{escape(title)}</h2><table>"]
+    parts.append("<tr>{}</tr>".format("".join(f"<th>{name}</th>" for name in columns)))
+    for one in functions[:_ROWS]:
+        calls = (one.calls or 0) + (one.resumes or 0)
+        each = one.total_seconds / calls if calls and one.total_seconds is not None else None
+        place = ""
+        if one.file and one.line:
+            place = f"{one.cell or os.path.basename(one.file)}:{one.line}"
+        cells = [f"<td class=n>{one.calls or 0:,}</td>"]
+        for seconds in (one.self_seconds, one.total_seconds, each):
+            cells.append(f"<td class=n>{_amount(seconds)}</td>")
+        cells += [f"<td>{escape(place)}</td>", f"<td>{escape(one.function or '')}</td>"]
+        parts.append("<tr>{}</tr>".format("".join(cells)))
     parts.append("</table>")
     return "".join(parts)
 

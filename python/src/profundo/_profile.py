@@ -150,6 +150,8 @@ class Profile:
         # Keeps a temporary file as long as this.
         self._kept = _kept
         self._found: Dict[str, Any] = {}
+        # The report that stands for the whole.
+        self._whole = "summary"
 
     def select(self, **options: Any) -> Profile:
         """The same recording with filters, transforms and other options for all that is asked.
@@ -157,7 +159,9 @@ class Profile:
         ``p.select(function="parse").lines`` has the lines below a function, and
         ``p.select(of="live").functions`` those that hold memory.
         """
-        return Profile(self.path, dict(self._options, **options), self._kept)
+        selected = Profile(self.path, dict(self._options, **options), self._kept)
+        selected._whole = self._whole
+        return selected
 
     # What the recording is.
 
@@ -203,11 +207,19 @@ class Profile:
 
     @property
     def functions(self) -> List[Function]:
-        """The functions, those with the most time of their own first."""
+        """The functions, those with the most time of their own first.
+
+        Where calls were counted, each has the number of its ``calls``.
+        """
         if "functions" not in self._found:
             from . import _rows
 
-            self._found["functions"] = _rows.functions(self.json("functions"))
+            rows = _rows.functions(self.json("functions"))
+            if rows and self._recording("measures") == "traced":
+                filters = {name: value for name, value in self._options.items() if name in _FILTERS}
+                counted = Profile(self.path, filters).json("trace", limit=1000000)
+                rows = _rows.with_calls(rows, counted)
+            self._found["functions"] = rows
         return list(self._found["functions"])
 
     @property
@@ -365,7 +377,7 @@ class Profile:
     @property
     def _default(self) -> str:
         """The report that stands for the whole: the first screen is about time."""
-        return "lines" if "of" in self._options else "summary"
+        return "lines" if "of" in self._options else self._whole
 
     def _head(self) -> Any:
         """The document of the first report, kept."""

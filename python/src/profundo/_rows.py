@@ -8,7 +8,7 @@ stack.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Type, TypeVar
 
 
@@ -109,6 +109,10 @@ class Function:
     total_copies: Optional[float] = None
     #: The name of the notebook's cell that it is in, such as ``In [12]``; ``None`` of a file.
     cell: Optional[str] = None
+    #: How often it was called, where that was counted; 0 of one that was called before.
+    calls: Optional[int] = None
+    #: How often it went on after it had yielded or awaited.
+    resumes: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -200,6 +204,9 @@ class Quality:
     notes: Tuple[str, ...]
 
     def __str__(self) -> str:
+        if self.engine == "none":
+            # All was counted, and nothing sampled.
+            return "\n".join(self.warnings + self.notes)
         parts = [
             f"{self.samples} samples, {self.samples_lost} lost, "
             f"{self.stacks_truncated} truncated, {self.stacks_broken} broken"
@@ -230,6 +237,21 @@ def functions(document: Mapping[str, Any]) -> List[Function]:
     """The rows of the report ``functions``."""
     cells = _cells(document)
     return [_row(Function, dict(row, cell=cells.get(row["file"]))) for row in document["functions"]]
+
+
+def with_calls(rows: List[Function], document: Mapping[str, Any]) -> List[Function]:
+    """The rows with the number of their calls, which the report ``trace`` has."""
+    calls: Dict[Any, Tuple[int, int]] = {}
+    for group in document["groups"]:
+        for one in group["functions"]:
+            place = one["function"], one["file"], one["line"]
+            before = calls.get(place, (0, 0))
+            calls[place] = before[0] + one["calls"], before[1] + one["resumes"]
+    found = []
+    for row in rows:
+        called, resumed = calls.get((row.function, row.file, row.line), (None, None))
+        found.append(replace(row, calls=called, resumes=resumed))
+    return found
 
 
 def _cells(document: Mapping[str, Any]) -> Dict[Optional[str], str]:

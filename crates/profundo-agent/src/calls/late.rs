@@ -22,15 +22,23 @@ use crate::home;
 use crate::inject::{self, Api, There, word};
 use crate::{command, files, session};
 
-/// Begins to count. The interpreter's lock is held. Returns 0, or a refusal.
+/// Begins to count what the command requests. The interpreter's lock is held. Returns 0, or a
+/// refusal.
 pub fn begin() -> c_int {
+    begin_with(super::wanted())
+}
+
+/// Begins to count what a program requests of itself, by these
+/// [`trace_flag`](profundo_probe::shared::trace_flag)s. Other processes of the session count
+/// nothing. Otherwise as [`begin`].
+pub fn begin_with(wanted: u32) -> c_int {
     let Some(home) = home::current() else {
         return -libc::ESRCH;
     };
     // Those of a command that was killed.
     end();
     let number = home.ring_number().load(Ordering::Relaxed);
-    let begun = super::begin_with(number, super::wanted(), true);
+    let begun = super::begin_with(number, wanted, true);
     super::report_refusal(home, begun.err().unwrap_or(0));
     if begun.is_err() {
         end();

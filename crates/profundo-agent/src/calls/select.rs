@@ -156,8 +156,15 @@ fn is_own(file: &[u8], is_typed: bool) -> bool {
     match file {
         b"<stdin>" => true,
         b"<string>" => is_typed,
+        // A cell of IPython's, and a line that was typed at Python's own prompt.
+        [b'<', b'i' | b'p', ..] if is_cell(file) => true,
         _ => !file.starts_with(b"<") && !is_in_library(file),
     }
+}
+
+/// True if a file's name is that of text which was typed at a prompt.
+fn is_cell(file: &[u8]) -> bool {
+    file.starts_with(b"<ipython-input-") || file.starts_with(b"<python-input-")
 }
 
 /// A pattern without a folder may match the last parts of a path.
@@ -241,7 +248,9 @@ mod tests {
         assert!(!is_file(b"pp.py", b"/home/me/app.py"));
         let is_own = |file: &[u8]| super::is_own(file, false);
         assert!(is_own(b"/home/me/app.py") && is_own(b"app.py") && is_own(b"<stdin>"));
-        assert!(!is_own(b"<string>") && !is_own(b"/usr/lib/python3.12/os.py"));
+        assert!(is_own(b"<ipython-input-3-0a1b>") && is_own(b"<python-input-0>"));
+        assert!(!is_own(b"<ipython>") && !is_own(b"<string>"));
+        assert!(!is_own(b"/usr/lib/python3.12/os.py"));
         assert!(!is_own(b"/v/site-packages/x.py"));
         assert!(super::is_own(b"<string>", true));
     }

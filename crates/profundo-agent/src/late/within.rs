@@ -13,6 +13,7 @@ use profundo_probe::sys;
 
 use super::running::each_name;
 use super::{alone, enter, fall_silent, follow_memory, leave_once};
+use crate::calls;
 use crate::files;
 use crate::home::home;
 use crate::inject::parts;
@@ -122,6 +123,13 @@ pub extern "C" fn profundo_count_1(counts: c_int) {
 #[unsafe(no_mangle)]
 pub extern "C" fn profundo_begin_parts_1(parts: u32) -> c_int {
     parts::begin(parts)
+}
+
+/// Begins to count in the interpreter, by the bits of [`profundo_probe::shared::trace_flag`]. The
+/// caller has its lock. Returns 0, or a refusal. [`profundo_end_parts_1`] ends it.
+#[unsafe(no_mangle)]
+pub extern "C" fn profundo_begin_counts_1(wanted: u32) -> c_int {
+    calls::begin_late_with(wanted)
 }
 
 /// They end. The caller holds the interpreter's lock. Returns the number of things of ours that

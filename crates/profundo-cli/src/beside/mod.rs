@@ -4,6 +4,7 @@
 //! This verb is for the Python package, so the help does not list it. It prints nothing: what it
 //! has to say goes to the program.
 
+mod counts;
 mod program;
 mod reader;
 
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use profundo_console::stderr;
+use profundo_inject::why_of;
 use profundo_launch::SIGNAL_INTERVAL;
 use profundo_linux::sys;
 use profundo_recorder::{EngineChoice, Options, Recorder};
@@ -25,6 +27,7 @@ use profundo_session::find_session;
 use crate::agent_file::{self, For};
 use crate::options::Beside;
 
+use counts::{Asked, Counts, Ended, Wanted};
 use program::{Program, Said};
 
 /// The time that the program has to enter or to leave.
@@ -71,6 +74,8 @@ fn record(pid: u32, output: &Path, options: &Beside, program: &mut Program) -> R
         program,
         resumed: sys::nanoseconds(libc::CLOCK_BOOTTIME),
         idle_since: None,
+        pid,
+        counts: Counts::default(),
     };
     if let Err(why) = recording.begin(pid, &agent) {
         recording.writer.discard();
@@ -126,6 +131,8 @@ struct Recording<'a> {
     resumed: u64,
     /// Since when the program has no region open.
     idle_since: Option<Instant>,
+    pid: u32,
+    counts: Counts,
 }
 
 impl Recording<'_> {
@@ -210,6 +217,10 @@ impl Recording<'_> {
                         self.snapshot(&path, options);
                     }
                     Said::Run(reader) => self.program.run(reader),
+                    Said::Count(wanted) => self.count(&wanted),
+                    Said::Why(number) => self.say(&format!("why\t{}", why_of(number))),
+                    Said::Counted(ended) => self.counted(&ended),
+                    Said::Counts(asked) => self.write_counts(&asked, options),
                     Said::End => {
                         self.note_left_alone(pid, options);
                         self.leave();
@@ -309,6 +320,46 @@ impl Recording<'_> {
         match written {
             // The program may have ended meanwhile.
             Ok(()) => _ = self.program.say("written"),
+            Err(why) => self.program.refuse(&stderr::chain(why.as_ref())),
+        }
+    }
+
+    /// Says something. The program may have ended meanwhile.
+    fn say(&self, word: &str) {
+        let _ = self.program.say(word);
+    }
+
+    /// The program is about to count: says by which flags.
+    fn count(&self, wanted: &Wanted) {
+        match self.recorder.prepare_counts(&wanted.calls()) {
+            Ok(flags) => self.say(&format!("count\t{flags}")),
+            Err(why) => self
+                .program
+                .refuse(&format!("nothing can be counted: {why}")),
+        }
+    }
+
+    /// Takes what the program has counted, and says so.
+    fn counted(&mut self, ended: &Ended) {
+        let counted = self.recorder.take_counts(self.pid);
+        self.counts.keep(ended, counted);
+        self.say("taken");
+    }
+
+    /// Writes a recording of what was counted, and says so.
+    fn write_counts(&mut self, asked: &Asked, options: &Beside) {
+        let Self {
+            recorder,
+            writer,
+            counts,
+            ..
+        } = self;
+        // Twice: the length of a cycle is known by two times.
+        for _ in 0..2 {
+            recorder.turn_now(&mut |event| writer.event(event));
+        }
+        match counts.write(asked, writer, !options.no_source) {
+            Ok(()) => self.say("written"),
             Err(why) => self.program.refuse(&stderr::chain(why.as_ref())),
         }
     }

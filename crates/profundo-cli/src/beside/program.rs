@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use anyhow::{Context, Result, bail};
 use profundo_recorder::WakeHandle;
 
+use super::counts::{Asked, Ended, Wanted};
 use super::reader::{Reader, unescaped};
 
 /// The descriptor of the socket, which the agent passes on: see `late/within.rs` there.
@@ -39,6 +40,14 @@ pub enum Said {
     Snapshot(PathBuf),
     /// Another command is to be run.
     Run(Reader),
+    /// The program is about to count, and wants the flags for it.
+    Count(Wanted),
+    /// It could not count, and wants the reason in words.
+    Why(i32),
+    /// It has counted.
+    Counted(Ended),
+    /// A recording of what was counted is wanted.
+    Counts(Asked),
     /// The recording is to end.
     End,
     /// The recording is to end, and goes.
@@ -61,6 +70,10 @@ impl Said {
             "clear" => Self::Clear,
             "snapshot" => Self::Snapshot(unescaped(rest)?.into()),
             "run" => Self::Run(Reader::of(rest)?),
+            "count" => Self::Count(Wanted::of(rest)?),
+            "why" => Self::Why(rest.parse().ok()?),
+            "counted" => Self::Counted(Ended::of(rest)?),
+            "counts" => Self::Counts(Asked::of(rest)?),
             "end" => Self::End,
             "drop" => Self::Drop,
             "left" => Self::Left,

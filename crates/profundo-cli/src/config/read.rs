@@ -131,6 +131,7 @@ impl Reader<'_> {
                     let how = "`mine` is a table: [mine] with include = [\"src\"], exclude = [\"third_party\"]";
                     return Err(self.at(&span, how));
                 }
+                (DeValue::Table(inner), None) if name == "region" => self.region(inner)?,
                 (DeValue::Table(inner), Some(verb)) => {
                     for (key, value) in inner {
                         let (name, span) = (key.get_ref().as_ref(), key.span());
@@ -143,7 +144,7 @@ impl Reader<'_> {
                     let names = verbs
                         .iter()
                         .map(|command| command.get_name())
-                        .chain(["mine"]);
+                        .chain(["mine", "region"]);
                     let near = known::near(name, names);
                     let what = format!("`[{name}]` is no command of profundo's{near}");
                     return Err(self.at(&span, &what));
@@ -218,6 +219,20 @@ impl Reader<'_> {
             value,
             line: self.line(span),
         })
+    }
+
+    /// Looks at the settings of regions, which the Python package reads.
+    fn region(&self, table: &Table<'_>) -> Result<(), String> {
+        const NAMES: [&str; 6] = ["memory", "no-children", "rate", "syscalls", "trace", "wall"];
+        for key in table.keys() {
+            let (name, span) = (key.get_ref().as_ref(), key.span());
+            if !NAMES.contains(&name) {
+                let near = known::near(name, NAMES);
+                let what = format!("`{name}` is no option of a region{near}");
+                return Err(self.at(&span, &what));
+            }
+        }
+        Ok(())
     }
 
     /// Reads the rules of own code: `include` without `exclude`.
@@ -369,6 +384,10 @@ mod tests {
             ("[mine]\ninclude = \"a\"", "`include` wants a list"),
             ("[mine]\ninclude = [\"!a\"]", "`!a` belongs in `exclude`"),
             ("[mine]\ninclud = []", "is it `include`?"),
+            (
+                "[region]\ntrac = true",
+                "`trac` is no option of a region; is it `trace`?",
+            ),
         ] {
             let error = read(Kind::Folders, text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");

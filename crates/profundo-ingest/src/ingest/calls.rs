@@ -1,5 +1,6 @@
 //! Calls, each of them counted.
 
+use profundo_model::{ProcessId, Profile, Traced, Tracing};
 use profundo_wire::traced::{CountedBy, TracedCalls, TracedPlace};
 
 use super::Ingest;
@@ -20,6 +21,52 @@ impl Ingest {
             for note in notes(&calls) {
                 self.note(note);
             }
+        }
+    }
+}
+
+/// Counts that are a recording by themselves.
+impl Ingest {
+    /// The row of a process, given its number in the recording.
+    pub fn process_of(&mut self, process: u32) -> ProcessId {
+        self.programs.get(process, &mut self.profile).0.id()
+    }
+
+    /// A profile of these calls of a process, and of nothing else, while the recording goes on.
+    pub fn profile_of_calls(
+        &mut self,
+        process: u32,
+        calls: &[TracedCalls],
+        tracing: Tracing,
+    ) -> Profile {
+        let traced = Traced {
+            tracing,
+            ..Traced::default()
+        };
+        // Rows of tables are added to the recording's, which only grow. The rest is put back.
+        let meta = self.profile.meta.clone();
+        let samples = std::mem::take(&mut self.profile.samples);
+        let traced = std::mem::replace(&mut self.profile.traced, traced);
+        let waiting = std::mem::take(&mut self.calls);
+        self.calls = calls.iter().map(|calls| (process, calls.clone())).collect();
+        self.take_in_calls();
+        self.calls = waiting;
+        let profile = &mut self.profile;
+        Profile {
+            meta: std::mem::replace(&mut profile.meta, meta),
+            samples: std::mem::replace(&mut profile.samples, samples),
+            traced: std::mem::replace(&mut profile.traced, traced),
+            strings: profile.strings.clone(),
+            files: profile.files.clone(),
+            frames: profile.frames.clone(),
+            locations: profile.locations.clone(),
+            stacks: profile.stacks.clone(),
+            modules: profile.modules.clone(),
+            origins: profile.origins.clone(),
+            processes: profile.processes.clone(),
+            threads: profile.threads.clone(),
+            tasks: profile.tasks.clone(),
+            ..Profile::default()
         }
     }
 }

@@ -246,7 +246,7 @@ fn choose(options: &Options, notes: &mut Vec<String>) -> Result<Engine, Error> {
 }
 
 /// The options of counted calls, as flags for agents.
-fn flags_of(calls: &Calls) -> u32 {
+pub(super) fn flags_of(calls: &Calls) -> u32 {
     let flag = |is_set, flag| if is_set { flag } else { 0 };
     let times = calls.lines.as_ref().is_some_and(|lines| lines.times);
     let has_calls = calls.lines.is_none() && !calls.exceptions;
@@ -263,7 +263,7 @@ fn flags_of(calls: &Calls) -> u32 {
 }
 
 /// Writes the list of functions whose lines are counted, in the form that agents read.
-fn leave_list(directory: &Path, lines: &Lines) -> std::io::Result<()> {
+pub(super) fn leave_list(directory: &Path, lines: &Lines) -> std::io::Result<()> {
     let mut text = Vec::new();
     for LinesOf { file, name } in &lines.of {
         match (file, name) {
@@ -282,7 +282,9 @@ fn leave_list(directory: &Path, lines: &Lines) -> std::io::Result<()> {
         let relative = pattern.split_once("/./").map_or("", |(_, rest)| rest);
         writeln!(text, "{kind}{pattern}\t{relative}")?;
     }
-    // Agents map this size.
+    // Agents map this size. One that has the former list mapped keeps that.
     text.resize(LINES_LIST, 0);
-    std::fs::write(directory.join(file::LINES), text)
+    let (path, new) = (directory.join(file::LINES), directory.join("lines.new"));
+    std::fs::write(&new, text)?;
+    std::fs::rename(new, path)
 }

@@ -3,6 +3,7 @@
 mod arrivals;
 mod attach;
 mod clear;
+mod counts;
 mod create;
 mod ends;
 mod follow;

@@ -90,6 +90,31 @@ impl InMemory {
         }
     }
 
+    /// Looks for the texts of files whose functions were counted, and names cells by their numbers.
+    pub fn read_counted(
+        &mut self,
+        profile: &mut Profile,
+        process: ProcessId,
+        files: impl IntoIterator<Item = FileId>,
+    ) {
+        let runtime = (profile.processes.get(process.index()))
+            .map_or("", |process| profile.strings.get(process.runtime));
+        let minor = runtime
+            .split('.')
+            .nth(1)
+            .and_then(|minor| minor.parse().ok());
+        let Some(minor) = minor else { return };
+        self.in_use.note_roots(profile);
+        for file in files {
+            if self.places.contains_key(&(process, file)) {
+                continue;
+            }
+            let began = Instant::now();
+            self.ask(profile, process, file, minor);
+            self.spent += began.elapsed();
+        }
+    }
+
     fn ask(&mut self, profile: &mut Profile, process: ProcessId, file: FileId, minor: u8) {
         let since = self.in_use.note(profile, process, file);
         let Some(pid) = (profile.processes.get(process.index())).map(|process| process.pid) else {

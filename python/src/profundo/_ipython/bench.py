@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import linecache
 import os
 import re
 import time
-from typing import Any, List, Optional
+from typing import Any, Iterator, List, Optional, Tuple
 
 from IPython.core.error import UsageError
 
@@ -25,8 +27,8 @@ _BUSY = 0.2
 _BETWEEN = re.compile(r"\s+-{3}\s+")
 
 
-def bench(shell: Any, given: Given, rest: str, cell: Optional[str], line: int) -> Any:
-    """Measure, show, and return the measurement if that is asked for.
+class Bench:
+    """A benchmark of the notebook.
 
     Args:
         shell: IPython's shell.
@@ -35,47 +37,103 @@ def bench(shell: Any, given: Given, rest: str, cell: Optional[str], line: int) -
         cell: The cell's text below the magic.
         line: The line of the magic.
     """
-    __tracebackhide__ = True
-    if cell is None:
-        texts = [text for text in _BETWEEN.split(rest) if text.strip()]
-        found = [Candidate(text, line) for text in texts]
-        setup_text = ""
-    else:
-        setup_text = rest
-        found = pieces.split(cell, line + 1)
-    if not found:
-        raise UsageError("%bench needs a statement, and %%bench candidates below it")
-    file = _as_file(shell, ("%%bench " if cell is not None else "") + rest, cell, line)
-    for candidate in found:
-        if rewriting.is_async(candidate.text):
-            raise UsageError(f"%bench times what does not await: {candidate.name}")
-    setup = pieces.parse(_plain(shell, setup_text), line, file)
-    bodies = [pieces.parse(_plain(shell, one.text), one.line, file) for one in found]
-    if "--check" in given:
-        _check(found, bodies, setup, file, shell.user_ns)
-    is_cpu = "-c" in given
-    timer = time.process_time if is_cpu else time.perf_counter
 
-    def make(index: int) -> timing.Timed:
-        return pieces.compiled(bodies[index], setup, file, shell.user_ns, timer)
+    def __init__(self, shell: Any, given: Given, rest: str, cell: Optional[str], line: int) -> None:
+        if cell is None:
+            texts = [text for text in _BETWEEN.split(rest) if text.strip()]
+            self._found = [Candidate(text, line) for text in texts]
+            setup = ""
+        else:
+            setup = rest
+            self._found = pieces.split(cell, line + 1)
+        if not self._found:
+            raise UsageError("%bench needs a statement, and %%bench candidates below it")
+        self._names = shell.user_ns
+        self._given = given
+        self._is_cpu = "-c" in given
+        #: Whether a candidate or the setup awaits something.
+        self.awaits = any(rewriting.is_async(one.text) for one in self._found)
+        self.awaits = self.awaits or rewriting.is_async(setup)
+        self._file = _as_file(shell, ("%%bench " if cell is not None else "") + rest, cell, line)
+        self._setup = pieces.parse(_plain(shell, setup), line, self._file)
+        self._bodies = [
+            pieces.parse(_plain(shell, one.text), one.line, self._file) for one in self._found
+        ]
 
-    watch = _Watch()
-    with pieces.without_output():
-        measured = timing.measure(
+    def run(self) -> Any:
+        """Measure, show, and return the measurement if that is asked for."""
+        __tracebackhide__ = True
+        if self.awaits:
+            raise UsageError(
+                "what awaits is timed where the magic stands alone: %%bench in the first line of a "
+                "cell, or %bench in a line of its own"
+            )
+        if "--check" in self._given:
+            answers = []
+            for answer in self._answers():
+                with _printed() as printed:
+                    answers.append((answer(), printed))
+            _check(self._found, [(value, one.getvalue()) for value, one in answers])
+        watch = _Watch()
+        with pieces.without_output():
+            measured = timing.driven(self._steps())
+        return self._shown(measured, watch)
+
+    async def run_awaiting(self) -> Any:
+        """The same in the notebook's own loop of events."""
+        __tracebackhide__ = True
+        if "--check" in self._given:
+            answers = []
+            for answer in self._answers():
+                with _printed() as printed:
+                    answers.append((await answer(), printed))
+            _check(self._found, [(value, one.getvalue()) for value, one in answers])
+        watch = _Watch()
+        with pieces.without_output():
+            measured = await timing.driven_awaiting(self._steps())
+        return self._shown(measured, watch)
+
+    def _answers(self) -> List[Any]:
+        return [
+            pieces.answer(body, self._setup, self._file, self._names, self.awaits)
+            for body in self._bodies
+        ]
+
+    def _steps(self) -> Any:
+        timer = time.process_time if self._is_cpu else time.perf_counter
+
+        def make(index: int) -> timing.Timed:
+            return pieces.compiled(
+                self._bodies[index], self._setup, self._file, self._names, timer, self.awaits
+            )
+
+        return timing.measure(
             make,
-            len(found),
-            number=options.number(given, "-n"),
-            repeat=options.number(given, "-r"),
-            least=options.number(given, "--min-time", float, 0.0),
+            len(self._found),
+            number=options.number(self._given, "-n"),
+            repeat=options.number(self._given, "-r"),
+            least=options.number(self._given, "--min-time", float, 0.0),
         )
-    remarks = _remarks(found, measured) + watch.remarks()
-    kept = Kept()
-    result = judged(found, measured, is_cpu, remarks, kept.file("bench.json"))
-    if "-q" not in given:
-        from IPython.display import display
 
-        display(result)
-    return result if "-o" in given else None
+    def _shown(self, measured: timing.Measured, watch: _Watch) -> Any:
+        remarks = _remarks(self._found, measured) + watch.remarks()
+        if self.awaits:
+            remarks.append("What other tasks of the loop did meanwhile is in the times.")
+        kept = Kept()
+        result = judged(self._found, measured, self._is_cpu, remarks, kept.file("bench.json"))
+        if "-q" not in self._given:
+            from IPython.display import display
+
+            display(result)
+        return result if "-o" in self._given else None
+
+
+@contextlib.contextmanager
+def _printed() -> Iterator[io.StringIO]:
+    """What is printed meanwhile."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        yield printed
 
 
 def _plain(shell: Any, text: str) -> str:
@@ -91,13 +149,12 @@ def _as_file(shell: Any, first: str, cell: Optional[str], line: int) -> str:
     return file
 
 
-def _check(found: List[Candidate], bodies: Any, setup: Any, file: str, names: Any) -> None:
-    """See that all candidates give the same.
+def _check(found: List[Candidate], answers: List[Tuple[Any, str]]) -> None:
+    """See that all candidates give the same value, and print the same.
 
     Raises:
         UsageError: They do not.
     """
-    answers = [pieces.answer(body, setup, file, names) for body in bodies]
     value, printed = answers[0]
     for candidate, (other, theirs) in zip(found[1:], answers[1:]):
         if theirs != printed:

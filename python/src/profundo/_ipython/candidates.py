@@ -7,7 +7,7 @@ import contextlib
 import io
 import re
 from itertools import repeat
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional
 
 from .timing import Timed
 
@@ -18,7 +18,7 @@ _SEPARATOR = re.compile(r"^-{3,}(?:[ \t]+(.*?))?[ \t]*$")
 _NAME = 40
 
 #: The names of the loop, which no statement uses.
-_LOOP = """
+_LOOP = """\
 def _timed(_profundo_loops, _profundo_timer):
     pass
     _profundo_began = _profundo_timer()
@@ -84,12 +84,21 @@ def parse(text: str, line: int, file: str) -> List[ast.stmt]:
 
 
 def compiled(
-    statements: List[ast.stmt], setup: List[ast.stmt], file: str, names: Dict[str, Any], timer: Any
+    statements: List[ast.stmt],
+    setup: List[ast.stmt],
+    file: str,
+    names: Dict[str, Any],
+    timer: Any,
+    awaits: bool = False,
 ) -> Timed:
-    """A function that runs the statements so many times, and returns their time."""
-    loop = ast.parse(_LOOP, file)
+    """A function that runs the statements so many times, and returns their time.
+
+    Args:
+        awaits: Whether statements may await, and the function's result is to be awaited.
+    """
+    loop = ast.parse("async " + _LOOP if awaits else _LOOP, file)
     inner = loop.body[0]
-    assert isinstance(inner, ast.FunctionDef)
+    assert isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef))
     inner.body[:1] = setup or inner.body[:1]
     for node in inner.body:
         if isinstance(node, ast.For):
@@ -99,9 +108,9 @@ def compiled(
     exec(compile(ast.fix_missing_locations(loop), file, "exec"), names, scope)
     timed = scope["_timed"]
 
-    def run(loops: int) -> float:
+    def run(loops: int) -> Any:
         __tracebackhide__ = True
-        return float(timed(repeat(None, loops), timer))
+        return timed(repeat(None, loops), timer)
 
     return run
 
@@ -121,23 +130,28 @@ def without_output() -> Iterator[None]:
 
 
 def answer(
-    statements: List[ast.stmt], setup: List[ast.stmt], file: str, names: Dict[str, Any]
-) -> Tuple[Any, str]:
-    """The value of the last expression of a candidate that runs once, and what it prints."""
+    statements: List[ast.stmt],
+    setup: List[ast.stmt],
+    file: str,
+    names: Dict[str, Any],
+    awaits: bool = False,
+) -> Any:
+    """A function that runs a candidate once, and returns the value of its last expression.
+
+    Args:
+        awaits: Whether statements may await, and the function's result is to be awaited.
+    """
     body = list(setup) + list(statements)
     last = body[-1] if body else None
     if isinstance(last, ast.Expr):
         body[-1] = ast.copy_location(ast.Return(last.value), last)
-    function = ast.parse("def _answer():\n    pass", file)
+    function = ast.parse("async " * awaits + "def _answer():\n    pass", file)
     inner = function.body[0]
-    assert isinstance(inner, ast.FunctionDef)
+    assert isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef))
     inner.body = body or inner.body
     scope: Dict[str, Any] = {}
     exec(compile(ast.fix_missing_locations(function), file, "exec"), names, scope)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        value = scope["_answer"]()
-    return value, printed.getvalue()
+    return scope["_answer"]
 
 
 def are_same(one: Any, other: Any) -> Optional[bool]:

@@ -31,9 +31,14 @@ _THREADS = (
 )
 
 
-def frames() -> str:
-    """An expression for the frames of what runs cells: by their files, or by their names."""
-    found = []
+def frames(with_threads: bool = False) -> str:
+    """An expression for the frames of what runs cells: by their files, or by their names.
+
+    Args:
+        with_threads: Also those at the root of each thread: where calls are counted, they have a
+            row although nothing is called in the thread.
+    """
+    found = [r"^(Thread\.)?_bootstrap(_inner)?$"] if with_threads else []
     for name in ("IPython", "ipykernel", "tornado", "traitlets", "zmq", "profundo", "asyncio"):
         file = getattr(sys.modules.get(name), "__file__", None)
         if file:

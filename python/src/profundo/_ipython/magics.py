@@ -49,7 +49,8 @@ class ProfundoMagics(Magics):
           --memory[=exact]   what is allocated, by line; each single allocation if ``exact``
           --wall             where it waits, too
           --trace            count and time every call, as ``%prun`` does
-          --lines            count and time every line, as ``%lprun`` does
+          --trace=lines      count and time every line, as ``%lprun`` does; ``--lines`` is the same
+          --trace=exceptions count every exception, with who raises and who catches it
           --rate HZ          samples per second (1000)
 
         What is shown:
@@ -152,11 +153,20 @@ class ProfundoMagics(Magics):
           -o                 return the measurement
           -q                 show nothing
         """
-        from .bench import bench
+        from .bench import Bench
 
         __tracebackhide__ = True
         given, rest = options.split(line, options.BENCH)
-        return bench(self.shell, given, rest, cell, _frame_of_cell(self.shell))
+        return Bench(self.shell, given, rest, cell, _frame_of_cell(self.shell)).run()
+
+    async def bench_awaiting(self, line: str, cell: Optional[str] = None) -> Any:
+        """``%bench`` of what awaits: a line or a cell was rewritten to await this."""
+        from .bench import Bench
+
+        __tracebackhide__ = True
+        given, rest = options.split(line, options.BENCH)
+        frame: Any = sys._getframe(1)
+        return await Bench(self.shell, given, rest, cell, frame.f_lineno).run_awaiting()
 
     # %memit and %mprun
 

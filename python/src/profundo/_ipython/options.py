@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Mapping, Tuple
+from copy import copy
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from IPython.core.error import UsageError
 
@@ -93,7 +94,7 @@ def split(text: str, known: Mapping[str, bool]) -> Tuple[Given, str]:
             if following is None:
                 raise UsageError(f"{name} needs a value")
             value, at = following.group(1), following.end()
-        elif not known[name] and value is not None and name != "--memory":
+        elif not known[name] and value is not None and name not in ("--memory", "--trace"):
             if name.startswith("--"):
                 raise UsageError(f"{name} takes no value")
             # Flags may stand together, as `-qr`.
@@ -115,8 +116,13 @@ def _unquoted(word: str) -> str:
 
 def statement_of(text: str) -> str:
     """The statement of ``%profundo``; empty where the options are wrong, which is said later."""
+    return rest_of(text, PROFUNDO)
+
+
+def rest_of(text: str, known: Mapping[str, bool]) -> str:
+    """What stands behind the options; nothing where they are wrong."""
     try:
-        return split(text, PROFUNDO)[1]
+        return split(text, known)[1]
     except UsageError:
         return ""
 
@@ -156,7 +162,15 @@ class Options:
         if "--rate" in given:
             self.recorded["rate"] = number(given, "--rate")
         if "--trace" in given or "--lines" in given:
-            self.recorded["trace"] = "lines" if "--lines" in given else "calls"
+            value = given.get("--trace", [""])[-1]
+            if value not in ("", "calls", "lines", "exceptions"):
+                raise UsageError(f"--trace counts calls, or =lines or =exceptions, not {value!r}")
+            if "--lines" in given and value not in ("", "lines"):
+                raise UsageError(f"--lines counts lines, and --trace={value} something else")
+            self.recorded["trace"] = "lines" if "--lines" in given else value or "calls"
+            for name in ("--memory", "--wall", "--rate"):
+                if name in given:
+                    raise UsageError(f"what counts records nothing else: --trace without {name}")
         #: Functions and modules whose lines are shown.
         self.functions = given.get("-f", [])
         self.modules = given.get("-m", [])
@@ -172,12 +186,20 @@ class Options:
         #: The most height of the page in a notebook, in pixels.
         self.height = number(given, "--height", int, None)
 
+    def each(self) -> Iterator[Options]:
+        """These options with one function or module each."""
+        for name in self.functions + self.modules:
+            one = copy(self)
+            one.functions = [name] if name in self.functions else []
+            one.modules = [] if one.functions else [name]
+            yield one
+
     @property
     def has_memory(self) -> bool:
         """Whether memory is recorded."""
         return "memory" in self.recorded
 
     @property
-    def is_traced(self) -> bool:
-        """Whether calls or lines are counted."""
-        return "trace" in self.recorded
+    def traced(self) -> str:
+        """What is counted: ``calls``, ``lines`` or ``exceptions``; empty for nothing."""
+        return str(self.recorded.get("trace", ""))

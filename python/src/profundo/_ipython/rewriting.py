@@ -21,8 +21,15 @@ from typing import Any, Callable, List, Optional
 
 #: The magic's name, and that of the class that has it.
 NAME, CLASS = "profundo", "ProfundoMagics"
+#: What has the magics, as a cell finds it.
+_REGISTRY = f"get_ipython().magics_manager.registry[{CLASS!r}]"
 
 _FIRST = re.compile(r"^%%profundo(?![\w?!])[ \t]*(.*?)[ \t]*\r?\n?$")
+_FIRST_BENCH = re.compile(r"^%%bench(?![\w?!])[ \t]*(.*?)[ \t]*\r?\n?$")
+#: A line of %bench as IPython writes it, with what stands in front.
+_LINE_BENCH = re.compile(
+    r"^(\s*(?:[^\W\d]\w*\s*=\s*)?)get_ipython\(\)\.run_line_magic\('bench', (.+)\)\s*$"
+)
 #: A line magic as IPython writes it, with what it is assigned to.
 _LINE = re.compile(
     r"^(\s*)(?:([^\W\d]\w*)\s*=\s*)?get_ipython\(\)\.run_line_magic\('profundo', (.+)\)\s*$"
@@ -36,9 +43,23 @@ def head(lines: List[str]) -> List[str]:
     """The lines of a cell; ``%%profundo OPTIONS`` in the first becomes a call."""
     first = _FIRST.match(lines[0]) if lines else None
     if first is None:
-        return lines
+        return _head_of_bench(lines)
     call = f"get_ipython().run_cell_magic('{NAME}', {first.group(1)!r}, '')\n"
     return [call] + lines[1:]
+
+
+def _head_of_bench(lines: List[str]) -> List[str]:
+    """``%%bench`` of candidates that await becomes a statement that awaits them in turn."""
+    first = _FIRST_BENCH.match(lines[0]) if lines else None
+    if first is None or not any("await" in line or "async" in line for line in lines):
+        return lines
+    from .options import BENCH, rest_of
+
+    body = "".join(lines[1:])
+    pieces = re.split(r"^-{3,}.*$", body, flags=re.MULTILINE)
+    if not any(map(is_async, pieces + [rest_of(first.group(1), BENCH)])):
+        return lines
+    return [f"await {_REGISTRY}.bench_awaiting({first.group(1)!r}, {body!r})\n"]
 
 
 # A terminal asks whether a cell is complete, and knows that of magics.
@@ -70,6 +91,9 @@ def awaiting(lines: List[str]) -> List[str]:
 
 
 def _awaiting(line: str) -> str:
+    bench = _LINE_BENCH.match(line)
+    if bench is not None:
+        return _awaiting_bench(line, bench.group(1), bench.group(2))
     found = _LINE.match(line)
     if found is None:
         return line
@@ -87,6 +111,20 @@ def _awaiting(line: str) -> str:
     variable = f"__profundo_{next(_numbers)}__"
     call = f"get_ipython().magics_manager.registry[{CLASS!r}].shown({options!r}, {target!r})"
     return f"{indent}with {call} as {variable}, {variable}.region: {statement}\n"
+
+
+def _awaiting_bench(line: str, before: str, literal: str) -> str:
+    """``%bench await …`` in a line of a cell."""
+    from .options import BENCH, rest_of
+
+    try:
+        text = ast.literal_eval(literal)
+    except (SyntaxError, ValueError):
+        return line
+    pieces = re.split(r"\s+-{3}\s+", rest_of(text, BENCH))
+    if not any(map(is_async, pieces)):
+        return line
+    return f"{before}await {_REGISTRY}.bench_awaiting({text!r})\n"
 
 
 def is_async(text: str) -> bool:

@@ -7,7 +7,7 @@ import linecache
 import sys
 import threading
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, List, Optional, Type
+from typing import TYPE_CHECKING, Any, List, Optional, Tuple, Type
 
 from .._error import Error
 from .options import Options
@@ -28,10 +28,12 @@ class Source:
         file: The name that its code has as its file.
         first: The number of its first line.
         lines: The text of its lines.
+        name: The name that its code has; empty for all of the file.
     """
 
-    def __init__(self, title: str, file: str, first: int, lines: List[str]) -> None:
+    def __init__(self, title: str, file: str, first: int, lines: List[str], name: str = "") -> None:
         self.title = title
+        self.name = name
         self.file = file
         self.first = first
         self.lines = lines
@@ -67,8 +69,10 @@ class Shown:
             source.title,
             # A cell of another thread (a subshell) has its own work only.
             threads=threading.current_thread() is threading.main_thread(),
-            **recorded(options),
+            **options.recorded,
         )
+        if self.region.counted is not None and (options.functions or options.modules):
+            self.region.count_lines_of([(source.file, "")] + named(shell, options))
 
     @property
     def profile(self) -> Region:
@@ -127,23 +131,6 @@ class Shown:
                 print(written)
         except (Error, UsageError) as error:
             sys.stderr.write(f"profundo: {error}\n")
-
-
-def recorded(options: Options) -> Any:
-    """The options of a region.
-
-    Raises:
-        UsageError: This version cannot record that from within.
-    """
-    from IPython.core.error import UsageError
-
-    from .._live.options import NAMES
-
-    for name, value in options.recorded.items():
-        if name not in NAMES:
-            word = "--lines" if value == "lines" else "--" + name
-            raise UsageError(f"{word} cannot be recorded from within a process yet")
-    return options.recorded
 
 
 def cell_of(shell: Any, file: str) -> Source:
@@ -210,6 +197,22 @@ def functions_of(shell: Any, options: Options) -> List[Source]:
     return found
 
 
+def named(shell: Any, options: Options) -> List[Tuple[str, str]]:
+    """The file and the name of each function that ``-f`` and ``-m`` name, before the cell runs.
+
+    A function that the cell is about to define has no file yet.
+    """
+    from IPython.core.error import UsageError
+
+    found: List[Tuple[str, str]] = []
+    for one in options.each():
+        try:
+            found += [(source.file, source.name) for source in functions_of(shell, one)]
+        except UsageError:
+            found += [("", name.rpartition(".")[2]) for name in one.functions]
+    return found
+
+
 def _source_of(name: str, function: Any) -> Source:
     import inspect
 
@@ -220,6 +223,7 @@ def _source_of(name: str, function: Any) -> Source:
     lines, first = inspect.getsourcelines(function)
     file = inspect.getsourcefile(function) or ""
     code = getattr(function, "__code__", None)
+    inner = ""
     if code is not None:
-        file = code.co_filename
-    return Source(name, file, max(first, 1), [line.rstrip("\r\n") for line in lines])
+        file, inner = code.co_filename, code.co_name
+    return Source(name, file, max(first, 1), [line.rstrip("\r\n") for line in lines], inner)

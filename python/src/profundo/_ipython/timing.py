@@ -4,6 +4,9 @@ All of them run in this process, in the notebook's namespace. In each round ever
 once. A run is cut into short parts, which the candidates take in turn, and the best part counts, so
 that a disturbance does not hit all of them. Each round compiles the candidates anew, because the
 place of their code in memory changes their time.
+
+The steps of a measurement are a generator: it yields a candidate and a number of loops, and is sent
+their time. So candidates that await are timed by the same steps as others.
 """
 
 from __future__ import annotations
@@ -12,10 +15,13 @@ import gc
 import itertools
 import random
 import time
-from typing import Callable, Iterator, List, Sequence
+from functools import partial
+from typing import Any, Callable, Generator, Iterator, List, Sequence, Tuple
 
-#: A candidate that runs a number of loops and returns their time in seconds.
-Timed = Callable[[int], float]
+#: A candidate that runs a number of loops and returns their time in seconds, or awaits it.
+Timed = Callable[[int], Any]
+#: A candidate, and how many loops of it are to be run.
+Step = Tuple[Timed, int]
 
 #: The largest number of parts of a run.
 MOST_PARTS = 20
@@ -54,18 +60,60 @@ def run(timed: Timed, loops: int) -> float:
     was_on = gc.isenabled()
     gc.disable()
     try:
-        return timed(loops)
+        return float(timed(loops))
     finally:
         if was_on:
             gc.enable()
 
 
-def loops_for(timed: Timed, least: float) -> "tuple[int, float]":
+async def run_awaiting(timed: Timed, loops: int) -> float:
+    """As :func:`run`, for a candidate that awaits."""
+    __tracebackhide__ = True
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        return float(await timed(loops))
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def driven(steps: Generator[Step, float, Measured]) -> Measured:
+    """Run the steps of a measurement."""
+    __tracebackhide__ = True
+    go_on: Callable[[], Step] = partial(next, steps)
+    while True:
+        try:
+            timed, loops = go_on()
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        try:
+            go_on = partial(steps.send, run(timed, loops))
+        except BaseException as error:
+            go_on = partial(steps.throw, error)
+
+
+async def driven_awaiting(steps: Generator[Step, float, Measured]) -> Measured:
+    """Run the steps of a measurement whose candidates await."""
+    __tracebackhide__ = True
+    go_on: Callable[[], Step] = partial(next, steps)
+    while True:
+        try:
+            timed, loops = go_on()
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        try:
+            go_on = partial(steps.send, await run_awaiting(timed, loops))
+        except BaseException as error:
+            go_on = partial(steps.throw, error)
+
+
+def loops_for(timed: Timed, least: float) -> Generator[Step, float, Tuple[int, float]]:
     """The first of timeit's loop counts that takes so long, and the time of a loop."""
     __tracebackhide__ = True
     loops, seconds = 1, 0.0
     for loops in loop_counts():
-        seconds = run(timed, loops)
+        seconds = yield timed, loops
         if seconds >= least:
             break
     return loops, seconds / loops
@@ -109,8 +157,8 @@ def measure(
     number: int = 0,
     repeat: int = 0,
     least: float = 0.0,
-) -> Measured:
-    """Time all candidates.
+) -> Generator[Step, float, Measured]:
+    """The steps that time all candidates.
 
     Args:
         make: Compiles a candidate, by its index.
@@ -126,9 +174,11 @@ def measure(
     if number:
         found.loops = [number] * candidates
     elif is_one:
-        found.loops = [loops_for(make(0), least)[0]]
+        found.loops = [(yield from loops_for(make(0), least))[0]]
     else:
-        each = [loops_for(make(index), least / MOST_PARTS)[1] for index in range(candidates)]
+        each = []
+        for index in range(candidates):
+            each.append((yield from loops_for(make(index), least / MOST_PARTS))[1])
         found.parts, found.loops = parts_of(least, each)
     wanted = repeat or (ROUNDS_OF_ONE if is_one else ROUNDS)
     began = time.monotonic()
@@ -136,7 +186,7 @@ def measure(
         for done, order in enumerate(itertools.islice(orders(candidates), wanted)):
             if not repeat and done >= FEWEST and time.monotonic() - began > LONG:
                 break
-            for index, seconds in enumerate(_round(make, found, order)):
+            for index, seconds in enumerate((yield from _round(make, found, order))):
                 found.runs[index].append(seconds)
     except KeyboardInterrupt:
         # Half a round gives no pairs, so whole ones are kept.
@@ -146,7 +196,9 @@ def measure(
     return found
 
 
-def _round(make: Callable[[int], Timed], found: Measured, order: List[int]) -> List[float]:
+def _round(
+    make: Callable[[int], Timed], found: Measured, order: List[int]
+) -> Generator[Step, float, List[float]]:
     """The best part of each candidate's run, in seconds."""
     __tracebackhide__ = True
     timed = [make(index) for index in range(len(order))]
@@ -154,9 +206,9 @@ def _round(make: Callable[[int], Timed], found: Measured, order: List[int]) -> L
     # The first run of fresh code is slower: the interpreter adapts it.
     for index in order:
         if found.loops[index] > 1:
-            run(timed[index], max(1, found.loops[index] // 10))
+            yield timed[index], max(1, found.loops[index] // 10)
     for _ in range(found.parts):
         for index in order:
-            best[index] = min(best[index], run(timed[index], found.loops[index]))
+            best[index] = min(best[index], (yield timed[index], found.loops[index]))
         order = order[::-1]
     return best

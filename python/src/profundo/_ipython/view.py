@@ -39,6 +39,9 @@ _ELSEWHERE = 20
 #: Below this number of samples, shares are hardly known.
 _FEW = 30
 
+#: The columns of counted lines, as ``%lprun`` has them.
+_COUNTED = ["Hits", "Time", "Per hit", "Time %"]
+
 Place = Tuple[Optional[str], int]
 
 
@@ -53,13 +56,21 @@ class View:
     def __init__(self, shown: Shown, sources: List[Source]) -> None:
         self._options: Options = shown.options
         self._profile = shown.region
-        self._sources = sources
+        self._title_of = sources[0].title
+        self._traced: str = shown.options.traced
+        # Calls and exceptions have tables of their own.
+        self._sources = sources if self._traced in ("", "lines") else []
         self._error = shown.error
         # What it shows is found now: the next cell may change what it is from.
         # The frames of IPython below the cell, and its threads, say nothing of it.
         cell = self._profile.select(ignore=kernel.threads("wall" in self._options.recorded))
-        self._lines = _lines(cell, self._options.is_traced)
-        self._inner = cell.select(hide=kernel.frames())
+        self._inner = cell.select(hide=kernel.frames(self._traced == "calls"))
+        if self._traced:
+            # The frames of IPython have no lines that count.
+            self._lines = self._profile.lines if self._traced == "lines" else []
+            self._inner = self._inner if self._traced == "calls" else self._profile.select()
+        else:
+            self._lines = _lines(cell)
         self._memory = _memory(self._profile) if self._options.has_memory else None
         self._text: Optional[str] = None
 
@@ -89,7 +100,8 @@ class View:
                 parts += [self._row(line) for line in elsewhere[:_ELSEWHERE]]
             report = self._report()
             parts += ["", report] if report else []
-            parts += [""] + _quality(self._inner) if self.samples else []
+            quality = _quality(self._inner) if self.samples or self._traced else []
+            parts += [""] + quality if quality else []
             self._text = "\n".join(parts).rstrip("\n")
         return self._text
 
@@ -97,14 +109,18 @@ class View:
         return str(self)
 
     def _title(self) -> str:
-        title = f"{self._sources[0].title}: {_seconds(self._profile.elapsed)}"
+        title = f"{self._title_of}: {_seconds(self._profile.elapsed)}"
         if self._error is not None:
             title += f", ended by {type(self._error).__name__}"
         return title
 
     def _notes(self) -> List[str]:
         notes = []
-        if not self._options.is_traced and self.samples < _FEW:
+        if self._traced in ("calls", "exceptions") and (
+            self._options.functions or self._options.modules
+        ):
+            notes.append("-f and -m choose lines, which --trace=lines counts.")
+        if not self._traced and self.samples < _FEW:
             advice = "A longer run or a higher --rate takes more; %%bench times what is short."
             if self.samples:
                 plural = "" if self.samples == 1 else "s"
@@ -117,15 +133,19 @@ class View:
     def _report(self) -> str:
         """The report that is asked for, or the functions."""
         options, profile = self._options, self._inner
-        if options.is_traced:
-            if options.recorded["trace"] == "lines":
-                return ""
+        if self._traced == "exceptions":
+            return profile.report("exceptions", width=_WIDTH).rstrip("\n")
+        if self._traced == "lines":
+            return ""
+        if self._traced:
             asked: Dict[str, Any] = {"width": _WIDTH}
+            if options.tree:
+                return without_filter(profile.report("tree", **asked))
             if options.sort:
                 asked["sort"] = ",".join(options.sort)
             if options.limits:
                 asked["only"] = options.limits
-            return profile.report("pstats", **asked).rstrip("\n")
+            return without_filter(profile.report("trace", **asked))
         if not self.samples:
             return ""
         plain: Dict[str, Any] = {"width": _WIDTH, "no_quality": True}
@@ -144,7 +164,7 @@ class View:
 
     def _row(self, line: Line) -> str:
         """A line of another file, as text."""
-        if self._options.is_traced:
+        if self._traced:
             cells = [f"{line.hits or 0:,}", _seconds(line.self_seconds)]
         else:
             cells = [_percent(line.total_share), _percent(line.self_share)]
@@ -153,7 +173,7 @@ class View:
 
     def _as_text(self, source: Source) -> str:
         figures = self._figures(source)
-        heads = ["Total %", "Own %"] if not self._options.is_traced else ["Hits", "Seconds"]
+        heads = ["Total %", "Own %"] if not self._traced else _COUNTED[:]
         if self._memory is not None:
             heads += ["Allocated", "Held"]
         rows = ["{}  Line  Source".format("".join(f"{head:>10}" for head in heads))]
@@ -171,10 +191,14 @@ class View:
     def _repr_mimebundle_(
         self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
     ) -> Dict[str, str]:
-        title = self._sources[0].title
+        title = self._title_of
         drawn = _notebook.flame_of(self._inner, title, _HIDDEN) if self.samples else None
         above = self._head()
         below = "".join(self._as_table(source) for source in self._sources)
+        if self._traced == "calls":
+            below += _notebook.table_of_calls(self._inner.functions)
+        elif self._traced == "exceptions":
+            below += f"<pre>{escape(self._report())}</pre>"
         elsewhere = self._elsewhere()
         if elsewhere:
             heading = self._title_of_elsewhere(elsewhere)
@@ -193,13 +217,14 @@ class View:
         if self.samples:
             verdict = self._inner._head().get("verdict")
             lines += [f"<p>{escape(verdict)}</p>"] if verdict else []
+        if self.samples or self._traced:
             lines += [f"<p class=faint>{escape(line)}</p>" for line in _quality(self._inner)]
         lines += [f"<p>{escape(note)}</p>" for note in self._notes()]
         return "".join(lines)
 
     def _as_table(self, source: Source) -> str:
-        counted = self._options.is_traced
-        heads = ["Hits", "Seconds"] if counted else ["Total %", "", "Own %"]
+        counted = bool(self._traced)
+        heads = _COUNTED[:] if counted else ["Total %", "", "Own %"]
         if self._memory is not None:
             heads += ["Allocated", "Held"]
         heads += ["Line", "Source"]
@@ -227,11 +252,20 @@ class View:
     def _figures(self, source: Source) -> Dict[int, List[str]]:
         """The cells of each line that has any."""
         found: Dict[int, List[str]] = {}
-        for line in self._lines:
-            if line not in source:
-                continue
-            if self._options.is_traced:
-                found[line.line] = [f"{line.hits or 0:,}", _seconds(line.self_seconds)]
+        inside = [line for line in self._lines if line in source]
+        if self._traced and source.lines[0].startswith("%%profundo"):
+            # The end of the region is counted there.
+            inside = [line for line in inside if line.line != source.first]
+        whole = sum(line.self_seconds or 0.0 for line in inside)
+        for line in inside:
+            if self._traced:
+                taken, hits = line.self_seconds or 0.0, line.hits or 0
+                found[line.line] = [
+                    f"{hits:,}",
+                    _seconds(taken),
+                    _seconds(taken / hits) if hits else "",
+                    f"{100 * taken / whole:.1f}" if whole else "",
+                ]
             else:
                 found[line.line] = [_percent(line.total_share), _percent(line.self_share)]
         if self._memory is not None:
@@ -274,17 +308,15 @@ class View:
         return written
 
 
-def _lines(profile: Any, is_traced: bool) -> List[Line]:
+def _lines(profile: Any) -> List[Line]:
     """All lines, also those that only call what takes time."""
-    if is_traced:
-        return list(profile.lines)
     return _rows.lines(profile.json("lines", limit=1000000, min_share=0, total=True))
 
 
 def _quality(profile: Any) -> List[str]:
     """Sentences on the quality, without those that are true of each recording from within."""
     sentences = str(profile.quality).split("\n")
-    return [one for one in sentences if "was cleared on request" not in one]
+    return [one for one in sentences if one and "was cleared on request" not in one]
 
 
 def _memory(profile: Any) -> Optional[Tuple[Dict[Place, float], Dict[Place, float]]]:
@@ -292,7 +324,7 @@ def _memory(profile: Any) -> Optional[Tuple[Dict[Place, float], Dict[Place, floa
     found = []
     for kind in ("allocated", "live"):
         try:
-            lines = _lines(profile.select(of=kind), False)
+            lines = _lines(profile.select(of=kind))
         except Error:
             return None
         found.append({(line.file, line.line): line.total_bytes or 0.0 for line in lines})

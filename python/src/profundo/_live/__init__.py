@@ -7,6 +7,7 @@
 ``memory``       ``memit``, ``mprun`` and ``heap_snapshot``
 ``spans``        names of stretches of work, which samples know
 ``sampler``      what all regions share: it counts those that are open, and asks for recordings
+``counting``     exact counts of regions: of calls, lines or exceptions
 ``session``      the only part that knows how a recording comes about
 ``options``      what is recorded, with the defaults of ``config``
 =============== ============================================================================

@@ -15,7 +15,7 @@ from .._error import Error
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
-    from typing import Any, List, Optional
+    from typing import Any, List, Optional, Tuple
 
 #: The library of an installed package, beside the package's modules.
 _LIBRARY = os.path.join(
@@ -25,14 +25,15 @@ _LIBRARY = os.path.join(
 #: The name by which other commands of ours know the loaded library.
 _NAME = "libprofundo-agent-door"
 
-#: The part of the agent for allocations of the interpreter.
-_MEMORY = 1
+#: The parts of the agent in the interpreter: allocations, and counts.
+_MEMORY, _COUNTS = 1, 2
 
 #: The environment that would load an agent into the recorder itself.
 _NOT_INHERITED = ("LD_PRELOAD", "PROFUNDO_SESSION")
 
 _lock = threading.Lock()
 _loaded: Optional[ctypes.CDLL] = None
+_found: Optional[Tuple[Any, Any]] = None
 
 
 def start(arguments: List[str], socket: int) -> int:
@@ -103,6 +104,29 @@ def regions() -> Optional[ctypes.Array[ctypes.c_uint32]]:
 
     address = _library().profundo_regions_1()
     return (ctypes.c_uint32 * 2).from_address(address) if address else None
+
+
+def begin_counts(flags: int) -> int:
+    """Count in the interpreter from now on. Returns 0, or a number that says why not.
+
+    Args:
+        flags: What is counted, as the recorder says it.
+    """
+    return int(_counts()[0](flags))
+
+
+def end_counts() -> None:
+    """Count no more."""
+    _counts()[1](_COUNTS)
+
+
+def _counts() -> Tuple[Any, Any]:
+    """The functions that begin and end counting: found once, because finding them calls others."""
+    global _found
+    if _found is None:
+        library = _with_lock()
+        _found = library.profundo_begin_counts_1, library.profundo_end_parts_1
+    return _found
 
 
 def part() -> None:

@@ -1,7 +1,8 @@
 """Defaults from the files that the command reads, too (``docs/config.md``).
 
-A region has the settings of ``profundo run``: those of the table ``run``, and those before all
-tables. What concerns only the command is passed over, because the command reports what is wrong.
+A region has the settings of ``profundo run``: those before all tables, and those of the table
+``run``. The table ``region`` is for regions alone, and decides. What concerns only the command is
+passed over, because the command reports what is wrong.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Iterator, Optional, Tuple
 
-#: The command whose settings a region has.
-_COMMAND = "run"
+#: The command whose settings a region has, and the table of regions alone.
+_TABLES = ("run", "region")
 #: The size from which on a file is not read as settings.
 _LONGEST = 1 << 20
 
@@ -40,8 +41,9 @@ def _read(here: str) -> Options:
     if os.environ.get("PROFUNDO_NO_CONFIG", "0") in ("", "0"):
         for path, tables in _files(here):
             options.update(_settings(path, tables))
+    trace = options.pop("trace", False)
     try:
-        return Options(**options)
+        return Options(**options).over({"trace": trace})
     except ValueError:
         # The command names the file and the line.
         return Options()
@@ -107,10 +109,9 @@ def _settings(path: str, tables: Tuple[str, ...]) -> Dict[str, Any]:
     table = None if text is None else _table(text, tables)
     if table is None:
         return {}
-    own = table.get(_COMMAND)
     options = {}
-    for place in (table, own if isinstance(own, dict) else {}):
-        for name, value in place.items():
+    for place in (table, *(table.get(name) for name in _TABLES)):
+        for name, value in place.items() if isinstance(place, dict) else ():
             if name == "no-children" and isinstance(value, bool):
                 options["children"] = not value
             elif name in NAMES and not isinstance(value, dict):

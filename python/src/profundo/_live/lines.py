@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .._rows import Line
     from .count import Counts
+    from .options import Trace
 
     F = TypeVar("F", bound=Callable[..., Any])
 else:
@@ -31,13 +32,20 @@ def lines(function: F, /) -> F: ...
 
 
 @overload
-def lines(*, exact: bool = False, print: bool = False) -> Callable[[F], F]: ...  # noqa: F811
+def lines(  # noqa: F811
+    *, exact: bool = False, trace: Optional[Trace] = None, print: bool = False
+) -> Callable[[F], F]: ...
 
 
 def lines(  # noqa: F811
-    function: Any = None, /, *, exact: bool = False, print: bool = False
+    function: Any = None,
+    /,
+    *,
+    exact: bool = False,
+    trace: Optional[Trace] = None,
+    print: bool = False,
 ) -> Any:
-    """Decorate a function whose lines are of interest.
+    """Decorate a function whose lines are of interest, or a class for those of its methods.
 
         @profundo.lines
         def load(path): ...
@@ -50,12 +58,20 @@ def lines(  # noqa: F811
     Args:
         exact: Count how often each line runs, and measure its time. Otherwise lines are sampled:
             there are no counts, and the function runs as fast as without.
+        trace: ``"lines"`` or ``True`` is the same as ``exact=True``, as for :func:`profile`.
         print: Print the table on the standard error when the process ends.
     """
+    if trace not in (None, False, True, "lines"):
+        raise ValueError(f'lines counts lines: trace is False, True or "lines", not {trace!r}')
+    if trace is None and not off.IS_OFF:
+        trace = defaults().trace == "lines"
+    exact = exact or bool(trace)
 
     def decorate(function: Any) -> Any:
         if off.IS_OFF:
             return function
+        if isinstance(function, type):
+            return _decorated_class(function, decorate)
         profile = LineProfile(function, exact)
         if print:
             from .sampler import SAMPLER
@@ -66,6 +82,70 @@ def lines(  # noqa: F811
         )
 
     return decorate if function is None else decorate(function)
+
+
+def _decorated_class(owner: Any, decorate: Callable[[Any], Any]) -> Any:
+    """The class, with the lines of all its own methods of interest."""
+    profiles = []
+    for name, value in list(vars(owner).items()):
+        code = wrap.code_of(value)
+        if code is None or isinstance(value, type):
+            continue
+        if code.co_filename == "<string>" or code.co_filename.startswith("<frozen "):
+            # It was generated, as methods of data classes are.
+            continue
+        try:
+            decorated = decorate(value)
+            setattr(owner, name, decorated)
+        except (AttributeError, TypeError):
+            # A class in C holds its methods, and a descriptor may be of a kind of its own.
+            continue
+        profiles.append(wrap.profile_of(decorated))
+    if not profiles:
+        raise TypeError(f"{owner!r} has no methods of Python")
+    owner.profile = LineProfiles(owner.__qualname__, profiles)
+    return owner
+
+
+class LineProfiles:
+    """The lines of the methods of a class.
+
+    Args:
+        name: The name of the class.
+        methods: The profiles of its methods.
+    """
+
+    def __init__(self, name: str, methods: List[LineProfile]) -> None:
+        #: The name of the class.
+        self.name = name
+        #: The profile of each method, in their order.
+        self.methods = methods
+
+    @property
+    def lines(self) -> List[Line]:
+        """The lines of all methods."""
+        return [line for method in self.methods for line in method.lines]
+
+    def report(self) -> str:
+        """The tables of the methods that were called."""
+        called = [method.report() for method in self.methods if method.count]
+        return "\n".join(called) or f"{self.name}\nNo method has been called.\n"
+
+    def print(self, file: Optional[TextIO] = None) -> None:
+        """Print the tables.
+
+        Args:
+            file: Where to; ``sys.stdout`` by default.
+        """
+        import sys
+
+        (sys.stdout if file is None else file).write(self.report())
+
+    def __str__(self) -> str:
+        return self.report()
+
+    def __repr__(self) -> str:
+        return f"<LineProfiles of {self.name}: {len(self.methods)} methods>"
 
 
 class LineProfile:
@@ -91,7 +171,7 @@ class LineProfile:
             self._enter: Callable[[], Any] = self._counts.enter
             self._leave: Callable[[Any], None] = self._counts.leave
         else:
-            self._region = Region(self.name, defaults(), threads=False)
+            self._region = Region(self.name, defaults().over({"trace": False}), threads=False)
             self._enter, self._leave = self._region._enter, self._region._leave
 
     @property

@@ -8,9 +8,15 @@ if TYPE_CHECKING:
 
     #: ``False``, ``True`` (sampled), or ``"exact"``.
     Memory = Union[bool, str]
+    #: ``False``, ``True`` (each call), ``"lines"`` or ``"exceptions"``.
+    Trace = Union[bool, str]
 
 #: The names of options, as keyword arguments.
-NAMES = ("rate", "wall", "syscalls", "memory", "children")
+NAMES = ("rate", "wall", "syscalls", "memory", "children", "trace")
+
+_TRACES = (False, True, "calls", "lines", "exceptions")
+#: What is not recorded of a region that counts.
+_NOT_COUNTED = ("rate", "wall", "syscalls", "memory")
 
 
 class Options:
@@ -25,11 +31,21 @@ class Options:
         syscalls: bool = False,
         memory: Memory = False,
         children: bool = True,
+        trace: Trace = False,
     ) -> None:
         if rate is not None and (isinstance(rate, bool) or not isinstance(rate, int) or rate < 1):
             raise ValueError(f"rate is a number of samples per second, not {rate!r}")
         if memory not in (False, True, "exact"):
             raise ValueError(f'memory is False, True or "exact", not {memory!r}')
+        if trace not in _TRACES:
+            raise ValueError(
+                f'trace is False, True (each call), "lines" or "exceptions", not {trace!r}'
+            )
+        for name, value in zip(_NOT_COUNTED, (rate, wall, syscalls, memory)):
+            if trace and value:
+                raise ValueError(
+                    f"a region that counts records nothing else: {name} does not go with trace"
+                )
         #: Samples per second of a thread's CPU time; ``None`` is the command's own default.
         self.rate = rate
         #: Where threads wait, too, and for how long; and what they read and write.
@@ -40,6 +56,8 @@ class Options:
         self.memory = memory
         #: Child processes, too.
         self.children = bool(children)
+        #: What is counted in place of all that: ``"calls"``, ``"lines"`` or ``"exceptions"``.
+        self.trace: Union[bool, str] = "calls" if trace is True else trace
 
     def over(self, given: Mapping[str, Any]) -> Options:
         """These options with those that are given. ``None`` leaves one as it is.
@@ -52,8 +70,18 @@ class Options:
                 known = ", ".join(NAMES)
                 raise TypeError(f"there is no option {name!r}: the options are {known}")
         values = self.values()
+        # What is given decides over defaults that do not go with it.
+        if given.get("trace"):
+            values.update(Options().values(), children=self.children)
+        elif any(given.get(name) for name in _NOT_COUNTED):
+            values["trace"] = False
         values.update((name, value) for name, value in given.items() if value is not None)
         return Options(**values)
+
+    @property
+    def of_recorder(self) -> Options:
+        """What the recorder needs for a region that counts: it takes no samples of that."""
+        return Options(children=self.children)
 
     def with_all_of(self, other: Options) -> Options:
         """The options of one recording that has what both ask for."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Optional, TypeVar, overload
 
     from .._profile import Path
-    from .options import Memory
+    from .options import Memory, Trace
 
     F = TypeVar("F", bound=Callable[..., Any])
 else:
@@ -33,6 +33,7 @@ def profile(  # noqa: F811
     wall: Optional[bool] = None,
     rate: Optional[int] = None,
     syscalls: Optional[bool] = None,
+    trace: Optional[Trace] = None,
     children: Optional[bool] = None,
     threads: Optional[bool] = None,
     output: Optional[Path] = None,
@@ -69,6 +70,8 @@ def profile(  # noqa: F811
         wall: Record where threads wait, too, and for how long.
         rate: Samples per second of a thread's CPU time; 1000 by default.
         syscalls: Record system calls and their errors, too.
+        trace: Count and time each call in place of all that, as ``profundo trace`` does; each line
+            of your own files if ``"lines"``, each exception if ``"exceptions"``.
         children: Whether child processes are recorded, too; ``True`` by default.
         threads: Whether what all threads do meanwhile belongs to it. By default it does where a
             ``with`` is in the main thread and outside of any task. Otherwise a region has what its

@@ -6,6 +6,7 @@ another, overlap, and run in many threads and tasks at the same time: each has i
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 import weakref
@@ -14,8 +15,9 @@ from contextvars import ContextVar
 from time import perf_counter
 
 from .._error import Error
-from .._profile import Profile
+from .._profile import Kept, Profile
 from . import labels
+from .counting import Counted
 from .sampler import SAMPLER, Recorded
 
 TYPE_CHECKING = False
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type, TypeVar
 
     from .._notebook import Picture
-    from .._profile import Kept, Path
+    from .._profile import Path
     from .._rows import Function, Line
     from .options import Options
     from .sampler import Recording
@@ -38,6 +40,9 @@ _SLACK = 0.0005
 #: Reports about allocations.
 _OF_MEMORY = ("allocs", "memory", "memory-lines")
 
+#: The reports that show what was counted.
+_OF_COUNTS = {"calls": "trace", "lines": "lines", "exceptions": "exceptions"}
+
 #: The words by which a report names the options that select a region.
 _SELECTION = r"Only: from=[0-9.]*[0-9] to=[0-9.]*[0-9]( span=region=[0-9]+)?"
 
@@ -45,12 +50,16 @@ _SELECTION = r"Only: from=[0-9.]*[0-9] to=[0-9.]*[0-9]( span=region=[0-9]+)?"
 class Entry:
     """One entry into a region: what its leaving needs."""
 
-    __slots__ = ("region", "label", "is_counted")
+    __slots__ = ("region", "label", "is_recorded", "thread")
 
-    def __init__(self, region: Region, label: Any, is_counted: bool) -> None:
+    def __init__(
+        self, region: Region, label: Any, is_recorded: bool, thread: Optional[int] = None
+    ) -> None:
         self.region = region
         self.label = label
-        self.is_counted = is_counted
+        self.is_recorded = is_recorded
+        #: The thread whose calls are counted; ``None`` for all.
+        self.thread = thread
 
 
 #: What is open in this context, the outermost first.
@@ -87,6 +96,11 @@ class Region(Profile):
         self._threads = threads
         self._output = None if output is None else os.path.abspath(output)
         self._prints = print
+        #: What it has counted, if it counts.
+        self.counted = Counted((options.trace, ())) if options.trace else None  # type: ignore
+        self._is_in_task = False
+        self._has_threads = False
+        self._counts_kept: Optional[Kept] = None
         self._number = 0
         self._is_decorator = False
         self._last = 0.0
@@ -132,6 +146,8 @@ class Region(Profile):
         return wrap.decorated(function, self._enter, self._leave, {"profile": self})
 
     def _enter(self) -> Entry:
+        if self.counted is not None:
+            return self._enter_counted()
         error = SAMPLER.enter(self)
         if self.count == 0:
             self._begin()
@@ -141,15 +157,35 @@ class Region(Profile):
         self._entries.append(entry)
         return entry
 
+    def _enter_counted(self) -> Entry:
+        if self.count == 0:
+            self._begin()
+        self.count += 1
+        self._is_in_task = self._is_in_task or _is_in_task()
+        self._has_threads = self._has_threads or _thread._count() > 0
+        thread = None if self._threads else get_native_id()
+        entry = Entry(self, labels.enter(self.name, self._number), False, thread)
+        self._entries.append(entry)
+        # Last: all that comes behind it is counted.
+        error = SAMPLER.enter_counted(self, thread)
+        entry.is_recorded = error is None
+        if self.count == 1:
+            self.error = error
+            # The recorder may have begun meanwhile.
+            self.began = perf_counter()
+        return entry
+
     def _leave(self, entry: Entry) -> None:
         try:
             self._entries.remove(entry)
         except ValueError:
             # It was left already.
             return
+        if entry.is_recorded and self.counted is not None:
+            SAMPLER.leave_counted(self, entry.thread)
         labels.leave(entry.label)
         self._last = perf_counter()
-        if entry.is_counted:
+        if entry.is_recorded and self.counted is None:
             SAMPLER.leave(self._is_decorator)
 
     def _begin(self) -> None:
@@ -206,11 +242,44 @@ class Region(Profile):
         if not self.count:
             raise Error(f"the region {self.name!r} has not been entered")
         until = self._until
+        if self.counted is not None:
+            if self._answer is None or self._answer[0] < until:
+                path, kept = SAMPLER.counts(self)
+                counts = Profile(path, {}, kept)
+                counts._whole = self._default
+                self._answer = until, counts
+            return self._answer[1]
         if self._answer is None or self._answer[0] < until:
             recording = SAMPLER.recording(until)
             selection = self._selection(recording, until)
             self._answer = (until, Profile(recording.path, selection, recording.kept))
         return self._answer[1]
+
+    @property
+    def kept_counts(self) -> Kept:
+        """A folder for what it has counted."""
+        if self._counts_kept is None:
+            self._counts_kept = Kept()
+        return self._counts_kept
+
+    def count_lines_of(self, functions: Sequence[Tuple[str, str]]) -> None:
+        """Count the lines of these functions alone: the file and the name of each, before it
+        begins. An empty name stands for all of the file."""
+        assert self.counted is not None
+        self.counted.wanted = self.counted.wanted[0], tuple(functions)
+
+    def notes_on_counts(self) -> List[str]:
+        """Sentences on what its counts have besides its own."""
+        if self._threads:
+            return []
+        if self.options.trace != "calls" and not self._has_threads:
+            return []
+        if self.options.trace != "calls":
+            what = "lines" if self.options.trace == "lines" else "exceptions"
+            return [f"{what} are counted in all threads, also for a region of one thread"]
+        if self._is_in_task:
+            return ["other tasks of this thread that ran meanwhile are counted, too"]
+        return []
 
     def _selection(self, recording: Recording, until: float) -> Dict[str, Any]:
         """The options that select it."""
@@ -258,6 +327,11 @@ class Region(Profile):
         """A report as the document that ``profundo report --json`` prints."""
         return self._of(what, self._now).json(what, name, **options)
 
+    @property
+    def _default(self) -> str:
+        """The report that stands for the whole."""
+        return _OF_COUNTS.get(str(self.options.trace), "summary")
+
     def _of(self, what: Optional[str], now: Profile) -> Profile:
         """What a report is about: the region, or a recording of it alone.
 
@@ -302,10 +376,11 @@ class Region(Profile):
         if self._nothing is not None:
             return self._nothing
         now = self._now
+        what = what or self._default
         head = ""
         if now is not self._of(what, now):
             return self._in_its_words(self._of(what, now).report(what, name, **options))
-        if now._head()["selection"]["samples"] == 0:
+        if self.counted is None and now._head()["selection"]["samples"] == 0:
             head = self._empty_sentence() + "\n\n"
             now = Profile(now.path, {}, now._kept)
         return head + self._in_its_words(now.report(what, name, **options))
@@ -319,7 +394,9 @@ class Region(Profile):
         is_advice = False
         for line in report.splitlines(True):
             # These commands are for a recording that will not be there when they are typed.
-            is_advice = line.startswith("Next: ") or is_advice and line.startswith("      profundo ")
+            is_advice = (
+                line.startswith("Next: ") or is_advice and line.startswith("      profundo ")
+            )
             selection = re.match(_SELECTION, line)
             if selection is not None:
                 line = f"Only: the region {self.name!r}{line[selection.end() :]}"
@@ -384,5 +461,10 @@ def _is_whole_program() -> bool:
     """Whether this is the main thread, outside of any task: it stands for the whole program."""
     if get_native_id() != os.getpid():
         return False
+    return not _is_in_task()
+
+
+def _is_in_task() -> bool:
+    """Whether this thread runs tasks."""
     asyncio = sys.modules.get("asyncio")
-    return asyncio is None or asyncio._get_running_loop() is None
+    return asyncio is not None and asyncio._get_running_loop() is not None

@@ -16,10 +16,11 @@ from .. import _command
 from .._error import Error
 from .._profile import Kept
 from . import labels, session
+from .counting import Counter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, List, Optional
+    from typing import Callable, List, Optional, Tuple
 
     from .options import Options
     from .region import Region
@@ -63,6 +64,7 @@ class Sampler:
         self._outer: Optional[Recorded] = None
         self._has_looked = False
         self._open = 0
+        self._counter = Counter()
         self._is_paused = False
         self._is_over = False
         # The options that were asked for last: the session has them.
@@ -72,7 +74,7 @@ class Sampler:
         self._failure: Optional[Error] = None
         self._began = 0.0
         # The region that sums of allocations are of.
-        self._counted: Callable[[], Optional[Region]] = lambda: None
+        self._summed: Callable[[], Optional[Region]] = lambda: None
         # Regions that may still ask for what was recorded, and those that will at exit.
         self._waiting: weakref.WeakSet[Region] = weakref.WeakSet()
         self._at_exit: List[Callable[[], None]] = []
@@ -103,8 +105,45 @@ class Sampler:
             if self._session is None:
                 return
             self._session.note_open(self._open)
-            if self._open == 0 and not self._is_paused and self._session.is_exact:
-                self._ask("close", goes_on=goes_on)
+            self._rest(goes_on)
+
+    def enter_counted(self, region: Region, thread: Optional[int]) -> Optional[Error]:
+        """A region has been entered that counts. An error says why nothing is counted.
+
+        Args:
+            thread: The thread whose calls are its own; ``None`` for all.
+        """
+        with self._lock:
+            try:
+                self._ready_to_count(region)
+                assert self._session is not None
+                self._counter.enter(self._session, region, thread)
+            except Error as error:
+                return error
+            return None
+
+    def leave_counted(self, region: Region, thread: Optional[int]) -> None:
+        """A region has been left that was entered to count, without an error."""
+        with self._lock:
+            if self._session is not None:
+                try:
+                    self._counter.leave(self._session, region, thread)
+                except Error:
+                    # Those that are still open say it when they are asked.
+                    pass
+                self._rest(False)
+
+    def counts(self, region: Region) -> Tuple[str, Kept]:
+        """The path of a recording of what a region has counted, and its folder.
+
+        Raises:
+            Error: There is none.
+        """
+        with self._lock:
+            if self._session is None:
+                raise Error("nothing was counted")
+            kept = Kept()
+            return self._counter.recording(self._session, region, kept), kept
 
     def expect(self, region: Region) -> None:
         """A region will ask for what was recorded, as long as it is there."""
@@ -140,6 +179,7 @@ class Sampler:
     def pause(self) -> None:
         """Take no samples until :meth:`resume`, whatever is open."""
         with self._lock:
+            self._counter.pause(self._session)
             if not self._is_paused and self._open:
                 self._ask("pause")
             self._is_paused = True
@@ -149,12 +189,17 @@ class Sampler:
         with self._lock:
             if self._is_paused and self._open:
                 self._ask("resume", at_once=True)
+            try:
+                self._counter.resume(self._session)
+            except Error:
+                # As in `leave_counted`.
+                pass
             self._is_paused = False
 
     @property
     def is_running(self) -> bool:
-        """Whether samples are taken now."""
-        return self._open > 0 and not self._is_paused
+        """Whether something is recorded now."""
+        return (self._open > 0 or self._counter.is_open) and not self._is_paused
 
     @property
     def options(self) -> Optional[Options]:
@@ -183,6 +228,7 @@ class Sampler:
         self._lock = RLock()
         # What the parent writes at exit, it writes once.
         self._at_exit = []
+        self._counter.forked()
         if self._session is not None:
             self._session.forked()
 
@@ -203,53 +249,87 @@ class Sampler:
         if self._is_over:
             raise Error("the process is ending")
         if self._session is None:
-            outer = self.outer()
-            if outer is not None:
-                raise outer
-            now = time.perf_counter()
-            if self._failure is not None and now - self._began < _AGAIN:
-                # Without the places where it was raised before.
-                raise self._failure.with_traceback(None)
-            self._began = now
-            try:
-                self._session = session.begin(options)
-            except Error as error:
-                self._failure = error
-                raise
-            labels.connect()
-            # Functions run in reverse order at exit: this one before temporary files are removed.
-            atexit.register(self.end)
-            self._counted = weakref.ref(region)
-            return self._session
+            return self._begin_first(region, options, False)
         if options is not self._covered:
             recorded = self._session.options
             is_enough = recorded.with_all_of(options) == recorded
             has_waits = recorded.wall and not options.wall
-            if not is_enough or has_waits and not self._open:
+            is_free = not self._open and not self._counter.is_open
+            if not is_enough or has_waits and is_free:
                 self._answer_waiting()
                 self._newest = None
-            if (has_waits or not is_enough) and not self._open:
+            if (has_waits or not is_enough) and is_free:
                 # Waits of an earlier region's recording would fill this one's tables, and samples
                 # of CPU time and of elapsed time cannot be in one recording.
-                self._session.drop()
-                self._session = None
-                self._session = session.begin(options)
-                labels.connect()
-                self._counted = weakref.ref(region)
+                self._replace(options, False)
+                self._summed = weakref.ref(region)
             elif not is_enough:
                 self._session.widen(options)
             self._covered = options
         if self._open:
             return self._session
-        if self._session.is_exact:
+        if self._session.is_exact and not self._counter.is_open:
             # Sums have no times: a region's are those of a recording of its own.
-            if self._counted() is not region:
+            if self._summed() is not region:
                 self._answer_waiting()
                 self._begin_anew()
-                self._counted = weakref.ref(region)
+                self._summed = weakref.ref(region)
         elif self._is_stale():
             self._begin_anew()
         return self._session
+
+    def _begin_first(
+        self, region: Region, options: Options, is_paused: bool
+    ) -> session.Session:
+        """Begin the first session."""
+        outer = self.outer()
+        if outer is not None:
+            raise outer
+        now = time.perf_counter()
+        if self._failure is not None and now - self._began < _AGAIN:
+            # Without the places where it was raised before.
+            raise self._failure.with_traceback(None)
+        self._began = now
+        try:
+            self._session = session.begin(options, self._counter, is_paused)
+        except Error as error:
+            self._failure = error
+            raise
+        labels.connect()
+        # Functions run in reverse order at exit: this one before temporary files are removed.
+        atexit.register(self.end)
+        self._summed = weakref.ref(region)
+        return self._session
+
+    def _replace(self, options: Options, is_paused: bool) -> None:
+        """Begin another session. All that was recorded is dropped."""
+        assert self._session is not None
+        self._session.drop()
+        self._session = None
+        self._session = session.begin(options, self._counter, is_paused)
+        labels.connect()
+
+    def _ready_to_count(self, region: Region) -> None:
+        """Have a session. No samples are taken in it for a region that counts."""
+        options = region.options.of_recorder
+        if self._is_over:
+            raise Error("the process is ending")
+        if self._session is None:
+            self._begin_first(region, options, True)
+        elif not self._session.has_recorder:
+            self._answer_waiting()
+            self._newest = None
+            self._covered = None
+            self._replace(options, True)
+
+    def _rest(self, goes_on: bool) -> None:
+        """Count no allocations while no region wants them. The recorder sees by itself that no
+        samples are wanted."""
+        if self._open or self._is_paused or self._session is None or not self._session.is_exact:
+            return
+        # The recorder ends then, and its counts with it.
+        if not self._counter.is_open:
+            self._ask("close", goes_on=goes_on)
 
     def _begin_anew(self) -> None:
         """Forget what was recorded so far."""

@@ -16,26 +16,34 @@ from _thread import RLock
 from .._error import Error
 from .._profile import Kept
 from . import agent
+from .counting import PACKAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
     from typing import List, Optional, Tuple
 
+    from .counting import Counter, Wanted
     from .options import Options
+    from .region import Region
 
 #: The seconds that the recorder has for an answer.
 _PATIENCE = 30
 
 
-def begin(options: Options) -> Session:
+def begin(options: Options, counter: Optional[Counter] = None, is_paused: bool = False) -> Session:
     """Begin to record this process. Returns when samples are taken.
+
+    Args:
+        options: What is recorded.
+        counter: What counts in it, and is told when a recorder begins and ends.
+        is_paused: Whether no samples are taken until :meth:`Session.resume`.
 
     Raises:
         Error: It cannot be recorded. The message says why.
     """
     global _current
-    _current = Session(options)
+    _current = Session(options, counter, is_paused)
     return _current
 
 
@@ -76,13 +84,16 @@ class Session:
     #: their beginning.
     clock: float
 
-    def __init__(self, options: Options) -> None:
+    def __init__(
+        self, options: Options, counter: Optional[Counter] = None, is_paused: bool = False
+    ) -> None:
         self.options = options
+        self._counter = counter
         self.clock = time.time() - time.perf_counter()
         self._kept = Kept()
         self._parts: List[str] = []
         self._number = 0
-        self._is_paused = False
+        self._is_paused = is_paused
         # The number of open regions; ``None`` where there are none at all.
         self._open: Optional[int] = None
         # Whether no new block is counted, where each one is.
@@ -90,6 +101,11 @@ class Session:
         self._recorder: Optional[_Recorder] = None
         self._owner = os.getpid()
         self._begin()
+
+    @property
+    def has_recorder(self) -> bool:
+        """Whether there is a recorder now."""
+        return self._recorder is not None
 
     def pause(self) -> None:
         """Record nothing any more until :meth:`resume`.
@@ -207,6 +223,8 @@ class Session:
     def drop(self) -> None:
         """End, and keep nothing."""
         if os.getpid() == self._owner and self._recorder is not None:
+            if self._counter is not None:
+                self._counter.recorder_drops()
             self._recorder, recorder = None, self._recorder
             recorder.drop()
 
@@ -214,6 +232,37 @@ class Session:
         """Called in the child after a fork. It goes on under the same recorder."""
         if self._recorder is not None:
             self._recorder.close()
+
+    # Counts.
+
+    def count(self, wanted: Wanted) -> int:
+        """Have the recorder prepare for counts. Returns what tells the agent what to count."""
+        recorder = self._living()
+        # It has to have taken what was counted before.
+        recorder.settle()
+        if recorder.counting is None or recorder.counting[0] != wanted:
+            kind, functions = wanted
+            fields = [field for pair in functions for field in pair]
+            recorder.counting = wanted, int(recorder.ask("count", "count", kind, *fields)[0])
+        return recorder.counting[1]
+
+    def why(self, number: int) -> str:
+        """The reason why nothing can be counted, in words."""
+        return os.fsdecode(self._living().ask("why", "why", str(number))[0])
+
+    def counted(self, forgotten: List[int], regions: List[Tuple[int, Optional[int]]]) -> None:
+        """Have the recorder keep what was counted, for these regions and threads. It takes that
+        while the program goes on."""
+        numbers = ",".join(map(str, forgotten))
+        words = [f"{number}" if at is None else f"{number}:{at}" for number, at in regions]
+        self._living().tell("taken", "counted", PACKAGE, numbers, ",".join(words))
+
+    def counts(self, path: str, region: Region) -> None:
+        """Have the recorder write a recording of what a region has counted."""
+        counted = region.counted
+        assert counted is not None
+        fields = [str(counted.number), path, counted.wanted[0], str(int(region.elapsed * 1e9))]
+        self._living().ask("written", "counts", *fields, *region.notes_on_counts())
 
     def run(self, words: List[str]) -> Optional[Tuple[int, bytes, bytes]]:
         """See :func:`run`. It may be called from any thread."""
@@ -241,9 +290,13 @@ class Session:
         self._recorder = _Recorder(self._path, self.options, self._is_paused)
         if self._open is not None:
             self._recorder.note_open(self._open)
+        if self._counter is not None:
+            self._counter.recorder_began(self)
 
     def _end(self) -> None:
         recorder = self._living()
+        if self._counter is not None:
+            self._counter.recorder_ends(self)
         self._recorder = None
         recorder.end()
         if os.path.exists(self._path):
@@ -302,7 +355,11 @@ class _Recorder:
         self._variables = dict(os.environ)
         # Who waits for an answer has it.
         self._answers = RLock()
+        # An answer that comes, and that is waited for before the next one.
+        self._owed: Optional[str] = None
         self._process = 0
+        # What it is prepared to count, and how the agent is told.
+        self.counting: Optional[Tuple[Wanted, int]] = None
         self._has_joined = self._has_memory = False
         self._regions: Optional[ctypes.Array[ctypes.c_uint32]] = None
         try:
@@ -359,8 +416,23 @@ class _Recorder:
     def ask(self, answer: str, word: str, *fields: str) -> Tuple[bytes, ...]:
         """Send a line, and return the fields of its answer."""
         with self._answers:
+            self.settle()
             self.say(word, *fields)
             return self.expect(answer)
+
+    def tell(self, answer: str, word: str, *fields: str) -> None:
+        """Send a line, and wait for its answer when the next one is sent."""
+        with self._answers:
+            self.settle()
+            self.say(word, *fields)
+            self._owed = answer
+
+    def settle(self) -> None:
+        """Wait for the answer that is owed, if there is one."""
+        with self._answers:
+            owed, self._owed = self._owed, None
+            if owed is not None:
+                self.expect(owed)
 
     def expect(self, word: str) -> Tuple[bytes, ...]:
         """Wait for a line with this word, and return its fields.

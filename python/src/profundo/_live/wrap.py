@@ -45,6 +45,16 @@ def code_of(function: Any) -> Optional[CodeType]:
     return getattr(inner, "__code__", None)
 
 
+def profile_of(decorated: Any) -> Any:
+    """What :func:`decorated` has put on a function, within methods and properties."""
+    while not hasattr(decorated, "profile"):
+        within = getattr(decorated, "__func__", None) or getattr(decorated, "fget", None)
+        if within is None:
+            return None
+        decorated = within
+    return decorated.profile
+
+
 def decorated(
     function: F, enter: Enter, leave: Leave, attributes: Dict[str, Any], by_step: bool = False
 ) -> F:
