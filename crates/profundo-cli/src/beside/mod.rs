@@ -4,6 +4,7 @@
 //! This verb is for the Python package, so the help does not list it. It prints nothing: what it
 //! has to say goes to the program.
 
+mod outer;
 mod program;
 mod reader;
 
@@ -31,6 +32,9 @@ use program::{Program, Said};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub fn beside(options: &Beside) -> Result<ExitCode> {
+    if let (true, Some(pid)) = (options.read, options.pid) {
+        return outer::read(pid);
+    }
     let (Some(pid), Some(output)) = (options.pid, &options.output) else {
         let mut path = agent_file::file(For::Late)?.into_os_string().into_vec();
         path.push(b'\n');
@@ -65,7 +69,8 @@ fn record(pid: u32, output: &Path, options: &Beside, program: &mut Program) -> R
         ..Options::default()
     })?;
     let writer = RecordingWriter::create(output, recorder.start(), options.max_size.0)?;
-    program.listen(recorder.wake_handle())?;
+    let wake = recorder.wake_handle();
+    program.listen(move || wake.wake())?;
     recorder.expect_agents(&[pid])?;
     program.come(recorder.directory(), &agent)?;
     let mut recording = Recording {
@@ -167,7 +172,7 @@ impl Recording<'_> {
                     }
                     Said::Clear => self.clear(),
                     Said::Snapshot(path) => self.snapshot(&path, options),
-                    Said::Run(reader) => self.program.run(reader),
+                    Said::Run(reader) => self.program.run(reader, None),
                     Said::End => {
                         self.leave();
                         return End::Wanted;
@@ -176,7 +181,7 @@ impl Recording<'_> {
                         self.leave();
                         return End::Unwanted;
                     }
-                    Said::Entered(_) | Said::Left => {}
+                    Said::Entered(_) | Said::Left | Said::Write => {}
                 }
             }
             if self.program.has_hung_up() {

@@ -7,11 +7,12 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, bail};
-use profundo_recorder::WakeHandle;
+use profundo_session::SessionHandle;
 
 use super::reader::{Reader, unescaped};
 
@@ -36,6 +37,8 @@ pub enum Said {
     Snapshot(PathBuf),
     /// Another command is to be run.
     Run(Reader),
+    /// The recording that another recorder makes is to have all until now in its file.
+    Write,
     /// The recording is to end.
     End,
     /// The recording is to end, and goes.
@@ -56,6 +59,7 @@ impl Said {
             "clear" => Self::Clear,
             "snapshot" => Self::Snapshot(unescaped(rest)?.into()),
             "run" => Self::Run(Reader::of(rest)?),
+            "write" => Self::Write,
             "end" => Self::End,
             "drop" => Self::Drop,
             "left" => Self::Left,
@@ -95,8 +99,8 @@ impl Program {
         })
     }
 
-    /// Begins to listen. What the program says wakes the recorder.
-    pub fn listen(&mut self, wake: WakeHandle) -> Result<()> {
+    /// Begins to listen. After each word, `wake` is called.
+    pub fn listen(&mut self, wake: impl Fn() + Send + 'static) -> Result<()> {
         let lines = BufReader::new(self.socket.try_clone()?);
         let (tell, said) = channel();
         self.said = said;
@@ -106,10 +110,10 @@ impl Program {
                 if said.is_none_or(|said| tell.send(said).is_err()) {
                     break;
                 }
-                wake.wake();
+                wake();
             }
             drop(tell);
-            wake.wake();
+            wake();
         };
         let builder = std::thread::Builder::new().name("program".to_owned());
         self.listener = Some(builder.spawn(listen).context("cannot start a thread")?);
@@ -142,6 +146,11 @@ impl Program {
         Ok(())
     }
 
+    /// Sends a word with a path.
+    pub fn tell(&self, word: &str, path: &Path) -> io::Result<()> {
+        self.send(&[word.as_bytes(), b"\t", path.as_os_str().as_bytes(), b"\n"].concat())
+    }
+
     /// Sends a word.
     pub fn say(&self, word: &str) -> io::Result<()> {
         self.send(format!("{word}\n").as_bytes())
@@ -157,11 +166,13 @@ impl Program {
         (&self.socket).write_all(bytes)
     }
 
-    /// Runs another command, and says how it has ended. The recorder goes on meanwhile.
-    pub fn run(&self, reader: Reader) {
+    /// Runs another command, and says how it has ended. The recorder goes on meanwhile. `session`
+    /// is that of another recorder, to which the command is announced.
+    pub fn run(&self, reader: Reader, session: Option<&Arc<SessionHandle>>) {
+        let session = session.cloned();
         let begun = self.socket.try_clone().and_then(|mut socket| {
             let run = move || {
-                let said = match reader.run() {
+                let said = match reader.run(session.as_ref()) {
                     Ok(code) => format!("ran\t{code}\n"),
                     Err(error) => format!("refused\tcannot run a command: {error}\n"),
                 };
@@ -185,6 +196,11 @@ impl Program {
                 None
             }
         }
+    }
+
+    /// What the program says next, if it says anything more.
+    pub fn wait(&mut self) -> Option<Said> {
+        self.said.recv().ok()
     }
 
     /// True if the program has closed its end.
