@@ -328,6 +328,85 @@ assert "text/html" in p._repr_mimebundle_()
         with open(path + ".speedscope.json") as file:
             self.assertIn("profiles", json.load(file))
 
+    def test_a_file_of_a_region_is_a_recording_of_it_alone(self):
+        path = os.path.join(support.folder(), "part")
+        self.run_live(
+            f"""
+other(0.15)
+with profundo.profile("load") as p:
+    slow(0.2)
+    with profundo.span("inner"): slow(0.1)
+other(0.15)
+with profundo.profile("again") as q:
+    slow(0.3); other(0.1)
+p.save({path + ".profundo"!r})
+saved = profundo.load({path + ".profundo"!r})
+def rows(p): return [(row.function, row.self_samples, row.self_share) for row in p.functions]
+assert rows(saved) == rows(p), (rows(saved), rows(p))
+assert [row.total_seconds for row in saved.lines] == [row.total_seconds for row in p.lines]
+assert share(saved, "other") == 0 and 0.25 < saved.cpu_time < 0.45, saved.cpu_time
+assert abs(saved.duration - p.elapsed) < 0.01, (saved.duration, p.elapsed)
+assert "load" in saved.report("spans") and "again" not in saved.report("spans")
+assert saved.json("spans")["spans_count"] == 2, saved.json("spans")
+diff = profundo.diff(p, q)
+grown = [row.name for row in diff.rows if row.by == "function" and row.own.change > 0.05]
+assert "slow" in diff.report() and "other" in str(diff), diff
+both = profundo.merge(p, q)
+assert 0.3 < share(both, "slow") and 0.05 < share(both, "other"), both.functions
+assert abs(both.cpu_time - p.cpu_time - q.cpu_time) < 0.02
+some = p.select(function="slow")
+some.save({path + "-slow.profundo"!r})
+assert rows(profundo.load({path + "-slow.profundo"!r})) == rows(some)
+assert profundo.diff(some, p).whole.after > 0
+"""
+        )
+
+    def test_every_kind_of_file_and_table(self):
+        folder = os.path.join(support.folder(), "kinds")
+        os.mkdir(folder)
+        self.run_live(
+            f"""
+import os
+with profundo.profile("work") as p:
+    slow(0.3)
+with profundo.profile("empty") as nothing:
+    pass
+kinds = "svg html json txt folded heatmap.svg graph.svg dot pb.gz speedscope.json profundo".split()
+for kind in kinds:
+    path = os.path.join({folder!r}, "x." + kind)
+    p.save(path)
+    assert os.path.getsize(path) > 100, kind
+    p.save(path)
+    if kind == "profundo": continue
+    try:
+        nothing.save(path + "." + kind)
+    except profundo.Error as error:
+        assert str(error).startswith("No sample was taken in the region 'empty'"), (kind, error)
+    else:
+        assert False, kind
+    assert not os.path.exists(path + "." + kind), kind
+nothing.save(os.path.join({folder!r}, "nothing.profundo"))
+try:
+    p.save(os.path.join({folder!r}, "x.docx"))
+except profundo.Error as error:
+    assert ".svg" in str(error) and ".html" in str(error)
+else:
+    assert False
+for by, part in [("line", "sum(range(2000))"), ("function", "slow"), ("thread", "slow")]:
+    assert part in p.report(by=by), by
+try:
+    import pandas
+except ImportError:
+    pass
+else:
+    assert len(p.to_pandas()) == len(p.functions) and len(nothing.to_pandas("lines")) == 0
+"""
+        )
+        with open(os.path.join(folder, "x.html")) as file:
+            page = file.read()
+        self.assertTrue(page.startswith("<!doctype html>"))
+        self.assertIn("sum(range(2000))", page)
+
     def test_outputs_at_exit(self):
         output = os.path.join(support.folder(), "exit.folded")
         other = os.path.join(support.folder(), "open.folded")
@@ -446,24 +525,74 @@ for options, kind in (({"speed": 1}, TypeError), ({"rate": "x"}, ValueError),
                 + """
 with profundo.profile("load") as p:
     slow(0.1)
-print(p, p.lines)
-p.save("no-such-folder/x.svg")
+other(0.1)
+with profundo.profile("again", threads=False) as q:
+    slow(0.15)
+assert share(p, "slow") > 0.9 and share(p, "other") == 0, p.functions
+assert share(q, "slow") > 0.9 and 0.1 < q.cpu_time < 0.25, (q.functions, q.cpu_time)
+p.save(__file__ + ".svg")
+p.save(__file__ + ".part.profundo")
+assert share(profundo.load(__file__ + ".part.profundo"), "slow") > 0.9
+import os
+child = os.fork()
+if child == 0:
+    with profundo.profile() as r: other(0.1)
+    assert share(r, "other") > 0.9, r.functions
+    os._exit(7)
+assert os.waitpid(child, 0)[1] == 7 << 8
+try:
+    assert False, os.wait()
+except ChildProcessError:
+    pass
+print(p)
 """
             )
+        done = self.recorded("record", program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Only: the region 'load'", done.stdout)
+        self.assertTrue(os.path.exists(program + ".svg"))
+        document = self.report(program, "functions")
+        # The recording goes on, and what reads it is not in it.
+        self.assertEqual(document["recording"]["processes"], 2)
+        names = {row["function"] for row in document["functions"]}
+        self.assertTrue({"slow", "other"} <= names)
+
+    def test_under_trace_a_region_says_where_its_figures_are(self):
+        program = os.path.join(support.folder(), "under_trace.py")
+        with open(program, "w") as file:
+            file.write(
+                WORK
+                + """
+with profundo.profile("load") as p:
+    slow(0.01)
+assert p.lines == [] and p.functions == []
+p.save(__file__ + ".svg")
+print(p)
+"""
+            )
+        done = self.recorded("trace", program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = [line for line in done.stdout.split("\n") if "the span 'load'" in line]
+        self.assertEqual(len(said), 1, done.stdout)
+
+    def recorded(self, verb, program):
         import subprocess
         import sys
 
-        words = [support.command(), "record", "--no-config", "-o", program + ".profundo", "--"]
-        done = subprocess.run(
+        words = [support.command(), verb, "--no-config", "-o", program + ".profundo", "--"]
+        return subprocess.run(
             words + [sys.executable, program],
             env=dict(os.environ, PYTHONPATH=support.SOURCES),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             universal_newlines=True,
         )
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("recorded by", done.stdout)
-        self.assertIn("span 'load'", done.stdout)
+
+    def report(self, program, what):
+        import subprocess
+
+        words = [support.command(), "report", program + ".profundo", what, "--json", "--no-config"]
+        return json.loads(subprocess.check_output(words))
 
     def test_an_import_is_light(self):
         code = "import sys; b = set(sys.modules); import profundo; profundo.profile; "

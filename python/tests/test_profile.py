@@ -155,8 +155,12 @@ class TestProfile(unittest.TestCase):
         with self.assertRaisesRegex(profundo.Error, "is no recording"):
             self.profile.save(other)
         self.profile.save(other, force=True)
-        with self.assertRaisesRegex(profundo.Error, "saved whole"):
-            self.profile.select(function="light").save(path)
+        part = self.profile.select(function="light")
+        part.save(path)
+        self.assertEqual(profundo.load(path).functions, part.functions)
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        with self.assertRaisesRegex(profundo.Error, "only_mine selects nothing"):
+            self.profile.select(only_mine=True).save(path)
 
     def test_errors_are_sentences_of_the_command(self):
         with self.assertRaises(profundo.Error) as caught:
@@ -303,8 +307,14 @@ class TestDiff(unittest.TestCase):
     def test_what_cannot_be_compared(self):
         with self.assertRaises(profundo.Error):
             profundo.diff(support.recording(), support.recording("calls", verb=("trace",)))
-        with self.assertRaises(TypeError):
-            profundo.diff(profundo.load(support.recording()).select(thread=1), support.recording())
+        with self.assertRaisesRegex(profundo.Error, "nothing passes the filter"):
+            profundo.diff(profundo.load(support.recording()).select(thread=9), support.recording())
+
+    def test_a_selection_can_be_compared(self):
+        whole = profundo.load(support.recording())
+        diff = profundo.diff(whole.select(function="heavy"), whole)
+        heavy = [row for row in diff.rows if row.name == "light"]
+        self.assertTrue(heavy and heavy[0].own.before == 0, diff.report())
 
 
 if __name__ == "__main__":

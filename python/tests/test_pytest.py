@@ -104,6 +104,40 @@ def test_part_limit(profundo):
         time.sleep(0.02)
 """
 
+COUNTED = """\
+import threading
+from itertools import repeat
+import pytest
+
+
+# Each has one allocation.
+def blocks(count):
+    for _ in repeat(None, count):
+        bytes(100)
+
+
+def within(count): return pytest.mark.profundo(max_allocations=count)
+
+
+@within(10_050)
+def test_within(): blocks(10_000)
+@within(9_999)
+def test_above(): blocks(10_000)
+@within(9_999)
+@pytest.mark.parametrize("count", [9_900, 10_100])
+def test_each(count): blocks(count)
+class TestClass:
+    @within(1)
+    def test_nothing(self): pass
+    @within(19_999)
+    def test_thread(self):
+        thread = threading.Thread(target=blocks, args=(10_000,))
+        thread.start()
+        thread.join()
+        blocks(10_000)
+def test_without_a_limit(): blocks(20_000)
+"""
+
 BENCHMARKS = """\
 import work
 
@@ -321,6 +355,15 @@ class TestLimits(Runs):
         self.assertIn("the mark profundo has no max_speed", said)
         self.assertIn("'3 parsecs' is not a time such as '200 ms'", said)
         self.assertIn("Hungriest tests", said)
+
+    def test_allocations_are_counted(self):
+        folder = self.suite("counted", test_it=COUNTED)
+        code, said, outcomes = self.pytest(folder, "--profundo=memory")
+        failed = {name for name, tags in outcomes.items() if tags == ["failure"]}
+        self.assertEqual(failed, {"test_above", "test_each[10100]", "test_thread"}, said)
+        self.assertRegex(said, r"it allocated 10,0[0-4]\d times, and max_allocations is 9,999")
+        self.assertRegex(said, r"it allocated 10,1[0-4]\d times, and max_allocations is 9,999")
+        self.assertRegex(said, r"it allocated 20,[0-4]\d\d times, and max_allocations is 19,999")
 
     def test_without_memory_its_limits_are_named(self):
         folder = self.suite("unchecked", test_it=LIMITS)

@@ -10,7 +10,7 @@ mod calls;
 mod shares;
 
 use profundo_model::{
-    Bytes, LocationKind, Nanos, Profile, Sample, StackId, State, StringId, ThreadId,
+    Bytes, LocationKind, Nanos, Profile, Sample, StackId, State, StringId, ThreadId, Traffic,
 };
 use rustc_hash::FxHashMap;
 
@@ -84,6 +84,84 @@ pub fn io(profile: &Profile, selection: &Selection, filter: &Filter, shown: Show
     if profile.traffic.is_empty() {
         return Io::default();
     }
+    let (seen, rests) = shared(profile);
+    let mut io = Io::default();
+    let admits = Admits::new(selection, filter);
+    for (traffic, (read, written)) in profile.traffic.iter().zip(rests) {
+        if admits.traffic(traffic) {
+            io.storage += traffic.bytes;
+            io.unseen.read = io.unseen.read.saturating_add(read);
+            io.unseen.written = io.unseen.written.saturating_add(written);
+        }
+    }
+    (io.storage.read, io.storage.written) = (0, 0);
+    io.total += io.unseen;
+    add_up(profile, selection, shown, seen, &mut io);
+    io
+}
+
+/// The traffic of a selection, which `filter` made, in rows that give each of its samples the bytes
+/// that it has in the whole profile. None where it was not counted.
+pub(crate) fn traffic_of(
+    profile: &Profile,
+    selection: &Selection,
+    filter: &Filter,
+) -> Vec<Traffic> {
+    if profile.traffic.is_empty() {
+        return Vec::new();
+    }
+    let (seen, rests) = shared(profile);
+    let admits = Admits::new(selection, filter);
+    let is_selected = selection.by_row(profile);
+    let mut rows: Vec<Traffic> = Vec::new();
+    for (traffic, (read, written)) in profile.traffic.iter().zip(rests) {
+        if admits.traffic(traffic) {
+            // An interval of no length has no owner.
+            rows.push(Traffic {
+                from: traffic.to,
+                bytes: Bytes {
+                    read,
+                    written,
+                    ..traffic.bytes
+                },
+                ..*traffic
+            });
+        }
+    }
+    for (row, amount) in seen {
+        let has_bytes = amount.read > 0 || amount.written > 0;
+        let sample = &profile.samples[row];
+        if is_selected[row] && has_bytes {
+            let to = last_of_row(profile, row, sample);
+            rows.push(Traffic {
+                thread: sample.thread,
+                from: Nanos(to.0.saturating_sub(1)),
+                to,
+                waits: 1,
+                bytes: Bytes {
+                    read: amount.read,
+                    written: amount.written,
+                    ..Bytes::default()
+                },
+            });
+        }
+    }
+    if let (true, Some(&thread)) = (rows.is_empty(), selection.threads().first()) {
+        // Nothing was read or written, which is known.
+        rows.push(Traffic {
+            thread,
+            from: filter.from.unwrap_or_default(),
+            to: filter.from.unwrap_or_default(),
+            ..Traffic::default()
+        });
+    }
+    rows.sort_by_key(|row| row.to);
+    rows
+}
+
+/// The samples in calls that read or write, by row, with their bytes; and by row of the traffic,
+/// the bytes read and written that none of them has.
+fn shared(profile: &Profile) -> (Vec<(usize, IoAmount)>, Vec<(u64, u64)>) {
     let mut calls = Calls::new(profile);
     let (mut acts, mut seen) = (Acts::default(), Vec::new());
     for (row, sample) in profile.samples.iter().enumerate() {
@@ -105,24 +183,12 @@ pub fn io(profile: &Profile, selection: &Selection, filter: &Filter, shown: Show
         );
         seen.push((row, IoAmount::default()));
     }
-    let mut io = Io::default();
-    let admits = Admits::new(selection, filter);
-    let shared = share_out(profile, &mut acts, |number, read, written| {
+    let rests = share_out(profile, &mut acts, |number, read, written| {
         let amount = &mut seen[number].1;
         amount.read = amount.read.saturating_add(read);
         amount.written = amount.written.saturating_add(written);
     });
-    for (traffic, (read, written)) in profile.traffic.iter().zip(shared) {
-        if admits.traffic(traffic) {
-            io.storage += traffic.bytes;
-            io.unseen.read = io.unseen.read.saturating_add(read);
-            io.unseen.written = io.unseen.written.saturating_add(written);
-        }
-    }
-    (io.storage.read, io.storage.written) = (0, 0);
-    io.total += io.unseen;
-    add_up(profile, selection, shown, seen, &mut io);
-    io
+    (seen, rests)
 }
 
 /// Adds up the selection's samples by file and by line.

@@ -33,6 +33,7 @@ mod call_graph;
 mod callers;
 mod calls;
 mod choice;
+mod cut;
 pub mod diff;
 mod energy;
 mod expression;
@@ -97,6 +98,7 @@ pub use call_graph::{CallEdge, CallGraph, CallGraphOptions, CallNode, GraphBy, c
 pub use callers::{Caller, CallersError, callers};
 pub use calls::{Call, Calls, calls};
 pub use choice::{UnknownChoice, choose};
+pub use cut::cut;
 pub use energy::{EnergyUse, energy, joules_per_nanosecond};
 pub use expression::{Expression, ExpressionError};
 pub use filter::{

@@ -7,7 +7,7 @@
 
 use profundo_model::{
     Engine, LocationKind, Many, Nanos, Process, ProcessId, Profile, Reason, Sample, SampleKind,
-    Settled, StackId, State, Task, TaskId, Thread, ThreadId,
+    Settled, StackId, State, Task, TaskId, Thread, ThreadId, Weighed,
 };
 use rustc_hash::FxHashMap;
 
@@ -24,6 +24,9 @@ const TICK: u64 = 10_000_000;
 /// Scales the samples of each process to its CPU time by the kernel's count. Profiles of other
 /// quantities than CPU time, and processes of unknown time, stay unchanged.
 pub fn settle(profile: &mut Profile) {
+    if let Some(weighed) = profile.meta.weighed {
+        return take_over(profile, weighed);
+    }
     let meta = &profile.meta;
     let is_sampled = !matches!(meta.engine, Engine::Unknown | Engine::Wall);
     let is_recorded = meta.kind == SampleKind::Cpu && is_sampled && meta.period.0 > 0;
@@ -64,6 +67,32 @@ pub fn settle(profile: &mut Profile) {
     }
     profile.meta.settled = Some(settled);
     profile.name_reasons();
+}
+
+/// Settles a part of another recording, whose weights add up already.
+fn take_over(profile: &mut Profile, weighed: Weighed) {
+    if profile.meta.settled.is_some() {
+        return;
+    }
+    let mut settled = Settled {
+        sampled: weighed.sampled,
+        sampled_in_kernel: weighed.sampled_in_kernel,
+        ..Settled::default()
+    };
+    for (row, sample) in profile.samples.iter().enumerate() {
+        let stack = profile.stacks.get(sample.stack);
+        let kind = profile.locations.get(stack.location).kind;
+        match kind {
+            LocationKind::Reason(Reason::TooShort) if stack.parent.is_none() => {
+                settled.too_short = Some(sample.stack);
+            }
+            LocationKind::Reason(Reason::NotSampled) if stack.parent.is_none() => {
+                settled.not_sampled = Some(sample.stack);
+            }
+            _ => settled.samples += profile.samples_of_row(row),
+        }
+    }
+    profile.meta.settled = Some(settled);
 }
 
 /// The sums of a process's samples.

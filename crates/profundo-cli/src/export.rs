@@ -11,6 +11,7 @@ use profundo_console::{output, stderr};
 use profundo_formats::export::{Format, Options, Order, Weights, to_path};
 use profundo_model::{Profile, SampleKind};
 
+use crate::cut::cut;
 use crate::input::{Input, Part, Wanted};
 use crate::options::{self, Export, Flame, Head, Heatmap, Measuring};
 use crate::recordings::{Other, newest_with};
@@ -18,6 +19,9 @@ use crate::report::is_untimed;
 
 pub fn export(options: &Export) -> Result<ExitCode> {
     let (format, until) = options.format().unwrap_or_else(|why| options::refuse(&why));
+    if format == Format::RECORDING {
+        return cut(options, until);
+    }
     write(&Job {
         format,
         head: &options.head,

@@ -136,6 +136,13 @@ impl<'a> Input<'a> {
 #[derive(Debug)]
 pub struct NothingPasses(String);
 
+impl NothingPasses {
+    /// Nothing passes, in this sentence.
+    pub fn new(why: String) -> Self {
+        Self(why)
+    }
+}
+
 impl std::fmt::Display for NothingPasses {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)

@@ -11,6 +11,7 @@ mod beside;
 mod completing;
 mod config;
 mod ctl;
+mod cut;
 mod diff;
 mod doctor;
 mod export;

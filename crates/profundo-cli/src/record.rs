@@ -267,6 +267,7 @@ fn accompany(
     schedule.begin();
     loop {
         recorder.turn_within(schedule.left(), &mut |event| writer.event(event));
+        write_if_wanted(recorder, writer);
         if let Some(ended) = handle_signals_and_end(recorder, signals, pid)? {
             return Ok(ended);
         }
@@ -279,6 +280,19 @@ fn accompany(
     }
 }
 
+/// Writes all until now, if somebody wants to read it.
+fn write_if_wanted(recorder: &mut Recorder, writer: &mut RecordingWriter) {
+    let Some(wanted) = recorder.wanted() else {
+        return;
+    };
+    // Twice: samples wait until the time is known on both sides of them.
+    for _ in 0..2 {
+        recorder.turn_now(&mut |event| writer.event(event));
+    }
+    writer.flush();
+    recorder.written(wanted);
+}
+
 /// Records on until the last process has ended, or the user requests an end.
 fn outlast(
     recorder: &mut Recorder,
@@ -289,6 +303,7 @@ fn outlast(
     let mut has_said = false;
     loop {
         recorder.turn_within(SIGNAL_INTERVAL, &mut |event| writer.event(event));
+        write_if_wanted(recorder, writer);
         let living = recorder.living();
         if living.is_empty() && !recorder.has_programs()
             || handle_signals(signals, pid)?.is_interrupted

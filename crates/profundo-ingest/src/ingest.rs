@@ -193,6 +193,14 @@ impl Ingest {
         self.generated.name_unnamed(&mut self.profile, registry);
     }
 
+    /// Gives spans and marks so far their rows, which they have from the end on otherwise. Those
+    /// whose names are not known yet wait.
+    pub fn settle_spans(&mut self) {
+        if self.clock.is_known() {
+            (self.spans).flush_known(self.clock, &mut self.profile);
+        }
+    }
+
     /// Takes in the rest, and returns the profile. Only generated code has native names yet.
     pub fn finish(self, finish: Finish) -> Profile {
         let (mut profile, split) = self.finish_unsplit(finish);

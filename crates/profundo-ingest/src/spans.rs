@@ -159,6 +159,31 @@ impl Spans {
         }
     }
 
+    /// Appends to the profile what was held back, as far as its names are known.
+    pub(crate) fn flush_known(&mut self, clock: Clock, profile: &mut Profile) {
+        let held = std::mem::take(&mut self.held);
+        let (known, later) = (held.into_iter()).partition(|(owner, _)| self.is_named(owner.ticket));
+        self.held = known;
+        self.flush(clock, u64::MAX, profile);
+        self.held = later;
+    }
+
+    /// Whether the records of a path and of those around it have come.
+    fn is_named(&self, ticket: u32) -> bool {
+        let mut next = ticket;
+        for _ in 0..DEEPEST {
+            let Some(at) = index(next) else {
+                return true;
+            };
+            let known = self.paths.get(at).and_then(|path| path.known.as_ref());
+            match known {
+                Some(&(parent, _)) => next = parent,
+                None => return false,
+            }
+        }
+        true
+    }
+
     /// Appends to the profile what was held back. What is later than `end` was open then.
     pub(crate) fn flush(&mut self, clock: Clock, end: u64, profile: &mut Profile) {
         for (owner, held) in std::mem::take(&mut self.held) {

@@ -72,7 +72,7 @@ pub use lengths::Lengths;
 pub use location::{Avma, CodeAddress, Ends, Location, LocationKind, LocationTable, Reason};
 pub use loss::Loss;
 pub use machine::Machine;
-pub use meta::{Engine, Measure, Meta, Part, SampleKind, Settled};
+pub use meta::{Engine, Measure, Meta, Part, SampleKind, Settled, Weighed};
 pub use module::{Module, ModuleTable, Role, is_generated_code};
 pub use origin::{Alignment, Origin};
 pub use plumbing::is_start;

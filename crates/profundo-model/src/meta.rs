@@ -107,6 +107,9 @@ pub struct Meta {
     /// The state before the weights were made to add up to the CPU time of their processes. `None`:
     /// the weights are as recorded.
     pub settled: Option<Settled>,
+    /// The totals before the weights were made to add up, where that was done before the recording
+    /// was saved: it is a part of another one.
+    pub weighed: Option<Weighed>,
     /// Counts of lost samples.
     pub loss: Loss,
     /// Whether the buffer filled up, so that sampling stopped before the program did.
@@ -118,8 +121,17 @@ pub struct Meta {
     pub mine: Vec<String>,
 }
 
+/// The measured totals behind weights that add up to the CPU time of their processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Weighed {
+    /// The sum of the weights as measured.
+    pub sampled: Nanos,
+    /// The part of it that was taken in system calls.
+    pub sampled_in_kernel: Nanos,
+}
+
 /// The totals before each process was given the CPU time that the kernel counted for it. They are
-/// not saved: recordings keep the weights as measured.
+/// not saved: recordings keep the weights as measured, except for parts of others ([`Weighed`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settled {
     /// The sum of the weights.

@@ -278,11 +278,18 @@ impl RecordingWriter {
 
     /// Writes a whole recording of all so far to another file, and goes on with this one.
     pub fn snapshot(&mut self, path: &Path, so_far: &SoFar, keeps_source: bool) -> Result<()> {
+        self.ingest.settle_spans();
         self.flush();
         let read = read_file(&self.path);
         let (mut profile, _) =
             read.with_context(|| format!("cannot read {}", self.path.display()))?;
         profile.growing = Growing::default();
+        // A file that grows has the paths of spans, and the spans themselves from its end on.
+        let spans = &self.ingest.profile().spans;
+        profile.spans.each.clone_from(&spans.each);
+        profile.spans.sums.clone_from(&spans.sums);
+        profile.spans.marks.clone_from(&spans.marks);
+        profile.spans.loss = spans.loss;
         let finish = so_far.finish;
         profile.meta.duration = Nanos(finish.duration);
         profile.meta.cpu = (profile.meta.kind == SampleKind::Cpu).then_some(Nanos(finish.cpu));

@@ -1,5 +1,6 @@
 //! Copies of processes, as a snapshot makes them. The command that makes one announces it to all
-//! recorders, which would take it for a child of the program.
+//! recorders, which would take it for a child of the program. What reads the recording of a program
+//! for that program is announced in the same way.
 
 use std::sync::atomic::Ordering;
 
@@ -26,6 +27,14 @@ impl AnnouncedCopy {
         Self {
             sessions: noted.collect(),
         }
+    }
+}
+
+impl SessionHandle {
+    /// Tells the recorder that a process, which began after `began` on the monotonic clock, is none
+    /// of the program's. It allocates nothing: the child of a fork may call it.
+    pub fn announce(&self, pid: u32, began: u64) {
+        note(self.control(), pid, began);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use profundo_linux::map::SharedMap;
@@ -72,15 +72,25 @@ impl SessionHandle {
     /// Has the command clear the recording. Returns whether it did in this time.
     pub fn clear(&self, patience: Duration) -> bool {
         let control = self.control();
-        let wanted = control
-            .request
-            .fetch_add(1, Ordering::AcqRel)
-            .wrapping_add(1);
+        self.ask(&control.request, &control.heeded, patience)
+    }
+
+    /// Has the command write all until now to the recording's file. Returns whether it did in this
+    /// time.
+    pub fn write(&self, patience: Duration) -> bool {
+        let control = self.control();
+        self.ask(&control.wanted, &control.written, patience)
+    }
+
+    /// Increments a request, and waits until the command has done it.
+    fn ask(&self, request: &AtomicU32, done: &AtomicU32, patience: Duration) -> bool {
+        let control = self.control();
+        let wanted = request.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
         control.doorbell.fetch_add(1, Ordering::Release);
         sys::futex_wake(&control.doorbell);
         let end = Instant::now() + patience;
         loop {
-            let heeded = control.heeded.load(Ordering::Acquire);
+            let heeded = done.load(Ordering::Acquire);
             if heeded.wrapping_sub(wanted) as i32 >= 0 {
                 return true;
             }
@@ -90,11 +100,7 @@ impl SessionHandle {
                 return false;
             }
             // The command may end without an answer.
-            sys::futex_wait(
-                &control.heeded,
-                heeded,
-                left.min(Duration::from_millis(100)),
-            );
+            sys::futex_wait(done, heeded, left.min(Duration::from_millis(100)));
         }
     }
 

@@ -117,3 +117,45 @@ fn waits_and_system_calls_of_an_entered_program_are_the_programs_own() {
         assert_eq!(running.end(), (String::new(), Some(7)), "{version:?}");
     }
 }
+
+/// The share of the samples in spans of this name, in percent.
+fn of_span(recording: &Recording, name: &str) -> f64 {
+    let profile = &recording.profile;
+    let is_it = |id| profile.strings.get(profile.spans.paths.get(id).name) == name;
+    let within = |sample: &profundo_model::Sample| {
+        let mut around = profile.spans.paths.outwards(sample.span);
+        around.any(is_it)
+    };
+    100.0 * recording.seconds_where(within) / recording.seconds().max(1e-9)
+}
+
+#[test]
+fn spans_of_a_running_program_are_recorded_from_the_entry_on() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../python/src");
+    let versions = pythons_for("spans_inside.py");
+    for version in with_version((3, 8), with_version((3, 13), versions)) {
+        let _alone = alone();
+        let mut command = Command::new(&version.path);
+        command.arg(source("spans_inside.py")).arg(&package);
+        let running = Running::start(command);
+        for options in [&["-d", "1.5"][..], &["-d", "1.5", "--memory"]] {
+            let Some(recording) = entered(&running.pid(), "inside-spans.profundo", options) else {
+                return;
+            };
+            let shares = ["outer", "decorated"].map(|name| of_span(&recording, name));
+            let outline = recording.outline();
+            // Three quarters of the time, and one; the first spans were open before the entry.
+            assert!(
+                (65.0..85.0).contains(&shares[0]),
+                "{version:?}: {shares:?}, {outline}"
+            );
+            assert!(
+                (15.0..35.0).contains(&shares[1]),
+                "{version:?}: {shares:?}, {outline}"
+            );
+            let count = recording.profile.spans.each.len();
+            assert!(count > 50, "{version:?}: {count}");
+        }
+        assert_eq!(running.end(), ("True\n".to_owned(), Some(7)), "{version:?}");
+    }
+}

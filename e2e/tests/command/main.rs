@@ -19,6 +19,7 @@ mod clocks;
 mod collections;
 mod container_owners;
 mod counters;
+mod cut;
 mod ends;
 mod exceptions;
 mod execs;

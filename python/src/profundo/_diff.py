@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 
 from . import _command, _export
 from ._notebook import Picture, plain_bundle
-from ._profile import path_of
+from ._profile import file_of
 
 if TYPE_CHECKING:
     from ._profile import Path, Profile
@@ -26,7 +26,7 @@ def diff(before: Side, after: Side, **options: Any) -> Diff:
     """Compare two recordings, or two sets of runs.
 
     Args:
-        before: A profile or a path; or a list of them, several runs of the same.
+        before: A profile, a region or a path; or a list of them, several runs of the same.
         after: The same of the other side.
         options: Those of ``profundo diff``: ``by="line"``, ``per="calls"``, ``fail_above="5%"``,
             ``limit=50``, and the filters of reports.
@@ -34,7 +34,8 @@ def diff(before: Side, after: Side, **options: Any) -> Diff:
     Raises:
         Error: They measure different things, or cannot be read.
     """
-    sides = _paths(before), _paths(after)
+    files = _files(before), _files(after)
+    sides = [[path for path, _ in side] for side in files]
     if len(sides[0]) == len(sides[1]) == 1:
         words = sides[0] + sides[1]
     else:
@@ -42,14 +43,16 @@ def diff(before: Side, after: Side, **options: Any) -> Diff:
     if isinstance(options.get("by"), (list, tuple)):
         options["by"] = ",".join(options["by"])
     result = Diff(words, options)
+    result._kept = files
     result.json()
     return result
 
 
-def _paths(side: Side) -> List[str]:
+def _files(side: Side) -> List[Tuple[str, Any]]:
+    """Paths, and what keeps the files."""
     if isinstance(side, (list, tuple)):
-        return [path_of(one) for one in side]
-    return [path_of(side)]  # type: ignore[arg-type]
+        return [file_of(one) for one in side]
+    return [file_of(side)]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,8 @@ class Diff:
         self._words = list(words)
         self._options = dict(options)
         self._document: Optional[Dict[str, Any]] = None
+        # Keeps the files of profiles that are temporary.
+        self._kept: Any = None
 
     @property
     def verdict(self) -> str:

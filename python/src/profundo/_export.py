@@ -46,17 +46,21 @@ ENDINGS: Dict[str, str] = {
     "dot": "dot",
     "gv": "dot",
     "trace.json": "chrome",
+    "html": "html",
+    "htm": "html",
 }
 
 #: The format of recordings themselves.
 RECORDING = "profundo"
+#: A page with a picture and a table.
+PAGE = "html"
 
 
 def format_of(path: str, format: Optional[str]) -> str:
     """The format of a file: the one that is asked for, or that of its name."""
-    known = ", ".join(sorted(FORMATS) + [RECORDING])
+    known = ", ".join(sorted([*FORMATS, PAGE]) + [RECORDING])
     if format is not None:
-        if format not in FORMATS and format != RECORDING:
+        if format not in FORMATS and format not in (RECORDING, PAGE):
             raise Error(f"there is no format {format!r}: the formats are {known}")
         return format
     name = os.path.basename(path).lower()
@@ -77,6 +81,20 @@ def write(recording: str, path: str, format: str, options: Dict[str, Any]) -> No
     if format == "dot" and not path.endswith((".dot", ".gv")):
         raise Error(f"{path!r} does not end in .dot or .gv")
     _command.run(words + ["--output=" + path])
+
+
+def write_text(path: str, text: str, force: bool = False) -> None:
+    """Write a page. A file of another kind is not replaced unless that is forced."""
+    start = text[:15].encode("utf-8")
+    try:
+        if not force and os.path.exists(path) and os.path.getsize(path) > 0:
+            with open(path, "rb") as file:
+                if file.read(len(start)) != start:
+                    raise Error(f"{path} exists and is no page; force=True replaces it")
+        with open(path, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+    except OSError as error:
+        raise Error(f"cannot write {path}: {error.strerror}") from None
 
 
 def picture(recording: str, verb: str, options: Dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 from ._error import Error
-from ._page import Drawn, height_of, iframe
+from ._page import Drawn, document, height_of, iframe
 
 if TYPE_CHECKING:
     from ._profile import Profile
@@ -85,6 +85,17 @@ def _below(profile: Profile) -> str:
     if not lines and profile._default == "exceptions":
         return f"<pre>{escape(profile.report(width=110))}</pre>"
     return table(lines)
+
+
+def page(profile: Profile, note: Optional[str] = None) -> str:
+    """A profile as a page in a file: its flame graph, and the hot lines.
+
+    Args:
+        note: What stands in the picture's head in place of the filter.
+    """
+    title = profile.command or os.path.basename(profile.path)
+    drawn = flame_of(profile, note=note)
+    return document(title, head(profile, title), drawn, _below(profile))
 
 
 def flame_of(

@@ -85,6 +85,11 @@ class Drawn:
         self.again = again
 
 
+def document(title: str, above: str, drawn: Optional[Drawn], below: str) -> str:
+    """The page as a file of its own, with the whole picture. Arguments are those of `iframe`."""
+    return _page(title, above, "" if drawn is None else _picture(drawn.svg), below)
+
+
 def iframe(title: str, above: str, drawn: Optional[Drawn], below: str, height: int) -> str:
     """The page as the text of an ``iframe``.
 

@@ -16,7 +16,7 @@ from ._error import Error
 # and must not make its program wait.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Optional, Sequence, TextIO, Union
+    from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple, Union
 
     from ._notebook import Picture
     from ._rows import Function, Line, Quality
@@ -27,9 +27,15 @@ if TYPE_CHECKING:
 _OF_REPORTS = ("sort", "limit", "min_share", "by", "total", "libraries", "no_disk")
 
 
+#: Those of these that only change what is shown.
+_OF_VIEWS = ("only_mine", "c")
+
+#: Reports by what their rows are; others are tables of functions for each of these.
+_ROWS = {"function": "functions", "line": "lines"}
+
 #: Options that choose samples or change stacks, which all reports have.
 _FILTERS = (
-    "thread process label task file function only_mine c from from_ to until gil focus ignore mine "
+    "thread process label task span file function only_mine c from from_ to until gil focus ignore mine "
     "hide show show_from transform no_config"
 ).split()
 
@@ -101,14 +107,15 @@ def _remove(folder: str, owner: int) -> None:
 
 
 def path_of(recording: Union[Profile, Path]) -> str:
-    """The path of a profile, or of a file that is named."""
+    """The path of a recording that has a profile, or of a file that is named."""
+    return file_of(recording)[0]
+
+
+def file_of(recording: Union[Profile, Path]) -> Tuple[str, Any]:
+    """The same, and what keeps the file."""
     if isinstance(recording, Profile):
-        if recording._options:
-            raise TypeError(
-                "a selection of a profile has no file of its own: name the options instead"
-            )
-        return recording.path
-    return _resolved(recording)
+        return recording._file()
+    return _resolved(recording), None
 
 
 def _resolved(path: Optional[Path]) -> str:
@@ -267,13 +274,16 @@ class Profile:
             what: ``"summary"``, ``"functions"``, ``"lines"``, ``"tree"``, ``"flat"``,
                 ``"callers"``, ``"callees"``, ``"calls"``, ``"annotate"``, ``"io"``, ``"syscalls"``,
                 ``"memory"``, ``"allocs"``, ``"memory-lines"``, ``"trace"``, ``"pstats"``,
-                ``"exceptions"``, ``"spread"`` or ``"statprof"``. The default is ``"summary"``, and
-                ``"lines"`` of memory (``select(of="live")``).
+                ``"exceptions"``, ``"spread"`` or ``"statprof"``. The default is ``"summary"``;
+                ``"lines"`` of memory (``select(of="live")``); and with ``by="line"`` or
+                ``by="thread"`` the lines, or the functions of each thread.
             name: The function, for ``callers``, ``callees``, ``calls`` and ``annotate``.
             options: Those of ``profundo report``: ``sort="count"``, ``limit=10``,
                 ``only_mine=True``. Not each report has each of them.
         """
-        return _command.text(self._report_words(what or self._default, name, options))
+        if what is None:
+            what, options = self._default_by(options)
+        return _command.text(self._report_words(what, name, options))
 
     def json(
         self, what: str = "summary", name: Optional[str] = None, **options: Any
@@ -312,7 +322,8 @@ class Profile:
         ``.svg`` is a flame graph, ``.heatmap.svg`` a heatmap, ``.graph.svg`` a call graph;
         ``.pb.gz`` is for pprof, ``.speedscope.json`` for speedscope, ``.folded`` for flame graph
         scripts, ``.pstats`` for Python's pstats, ``.callgrind`` for KCachegrind, ``.lprof`` for
-        line_profiler; ``.profundo`` is the recording itself.
+        line_profiler; ``.html`` is a page with the flame graph and the hot lines, and ``.profundo``
+        a recording: of what is selected, if that is a part.
 
         Args:
             path: The file. One of another kind is not replaced unless ``force=True`` is given.
@@ -324,11 +335,14 @@ class Profile:
         path = os.fspath(path)
         format = _export.format_of(path, format)
         if format == _export.RECORDING:
-            if self._options:
-                raise Error("a recording is saved whole, without options; other formats take them")
-            _copy(self.path, path, bool(options.pop("force", False)))
-            if options:
-                raise Error("a recording is saved whole, without options; other formats take them")
+            is_forced = bool(options.pop("force", False))
+            if self._options or options:
+                self._cut(path, dict(self._options, **options), is_forced)
+            else:
+                _copy(self.path, path, is_forced)
+        elif format == _export.PAGE:
+            is_forced = bool(options.pop("force", False))
+            _export.write_text(path, self.select(**options)._page(), is_forced)
         else:
             _export.write(self.path, path, format, self._for_files(options))
 
@@ -373,6 +387,42 @@ class Profile:
         return bundle(self)
 
     # Inner parts.
+
+    def _page(self) -> str:
+        """The page that a file of this has."""
+        from ._notebook import page
+
+        return page(self)
+
+    def _file(self) -> Tuple[str, Any]:
+        """The path of a recording of what is selected, and what keeps it."""
+        if not self._options:
+            return self.path, self
+        if "file" not in self._found:
+            kept = Kept()
+            path = kept.file("part.profundo")
+            self._cut(path, self._options, False)
+            self._found["file"] = (path, kept)
+        found: Tuple[str, Any] = self._found["file"]
+        return found
+
+    def _cut(self, path: str, options: Dict[str, Any], is_forced: bool) -> None:
+        """Write a recording of what these options select."""
+        for name in options:
+            if name not in _FILTERS or name in _OF_VIEWS:
+                raise Error(f"a recording has all of what is selected: {name} selects nothing")
+        words = ["export", self.path, "--to=profundo", "--output=" + path]
+        _command.run(words + _command.spelled(dict(options, force=is_forced)))
+
+    def _default_by(self, options: Dict[str, Any]) -> Tuple[str, Dict[str, Any]]:
+        """The report that is meant where none is named, and its options."""
+        by = options.get("by", self._options.get("by"))
+        if by is None:
+            return self._default, options
+        if by in _ROWS:
+            # Its rows are these without the option.
+            return _ROWS[by], dict(options, by=None)
+        return "functions", options
 
     @property
     def _default(self) -> str:

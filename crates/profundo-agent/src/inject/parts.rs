@@ -7,7 +7,7 @@ use core::ffi::c_int;
 
 use profundo_probe::shared::part;
 
-use crate::{calls, memory};
+use crate::{calls, memory, spans};
 
 /// A part. Both functions return 0, an error number of the system as a negative number, or a
 /// [`refusal`](profundo_probe::shared::refusal).
@@ -18,7 +18,7 @@ struct Part {
     end: fn() -> c_int,
 }
 
-static PARTS: [Part; 2] = [
+static PARTS: [Part; 3] = [
     Part {
         bit: part::MEMORY,
         begin: memory::begin_inside,
@@ -28,6 +28,12 @@ static PARTS: [Part; 2] = [
         bit: part::CALLS,
         begin: calls::begin_late,
         end: calls::end_late,
+    },
+    Part {
+        bit: part::SPANS,
+        begin: spans::begin_inside,
+        // The package keeps our functions, which do nothing while nothing records.
+        end: || 0,
     },
 ];
 

@@ -15,11 +15,11 @@ use super::running::each_name;
 use super::{alone, enter, fall_silent, follow_memory, leave_once};
 use crate::calls;
 use crate::files;
-use crate::home::home;
+use crate::home::{Home, home};
 use crate::inject::parts;
 use crate::memory;
 use crate::next_symbols::{self, Strings};
-use crate::process;
+use crate::{process, session};
 
 /// The descriptor on which the recorder talks with the program.
 const SOCKET: usize = 3;
@@ -52,11 +52,13 @@ pub unsafe extern "C" fn profundo_recorder_1(
             stack: middle,
             recorder: AtomicI32::new(0),
             error: AtomicI32::new(0),
+            began: process::time(libc::CLOCK_MONOTONIC),
         };
         let recorder = start.run(middle + STACK);
         // SAFETY: both children have ended, or have become other programs.
         unsafe { files::unmap(stacks, 2 * STACK) };
-        if recorder > 0 {
+        // One that only reads what another recorder writes needs no permission.
+        if recorder > 0 && !home().is_some_and(Home::records) {
             permit(recorder);
         }
         recorder
@@ -197,6 +199,8 @@ struct Start {
     stack: usize,
     recorder: AtomicI32,
     error: AtomicI32,
+    /// A time before any child, on the monotonic clock.
+    began: u64,
 }
 
 /// Both children borrow the memory of this process while it waits, like those of `vfork`.
@@ -235,8 +239,28 @@ impl Start {
         unsafe { libc::clone(f, stack as *mut c_void, how, this) }
     }
 
+    /// Tells another recorder, which records this process, that the calling child is none of the
+    /// program's: it is noted as a copy is.
+    fn announce(&self) {
+        let Some(control) = session::control() else {
+            return;
+        };
+        let number = control.copy_count.fetch_add(1, Ordering::Relaxed);
+        let number = number as usize % control.copies.len();
+        if let Some(note) = control.copies.get(number) {
+            // SAFETY: takes nothing.
+            let pid = unsafe { sys::call(libc::SYS_getpid, [0; 6]) };
+            note.pid.store(0, Ordering::Relaxed);
+            note.began.store(self.began, Ordering::Release);
+            note.ended.store(0, Ordering::Relaxed);
+            // Release pairs with the recorder's acquire: the rest is there.
+            note.pid.store(pid as u32, Ordering::Release);
+        }
+    }
+
     /// Becomes the recorder. Returns only after an error.
     fn execute(&self) -> c_int {
+        self.announce();
         // SAFETY: system calls that change only this process, which shares nothing but its memory.
         // The strings end in a NUL, and the lists in a null pointer.
         unsafe {
@@ -283,6 +307,7 @@ impl Start {
 extern "C" fn in_child(start: *mut c_void) -> c_int {
     // SAFETY: the parent waits, and its value stays meanwhile.
     let start = unsafe { &*start.cast::<Start>() };
+    start.announce();
     // SAFETY: as for the first child.
     let recorder = unsafe { start.clone(in_recorder, start.stack, BORROWED | libc::SIGCHLD) };
     match recorder {

@@ -7,7 +7,7 @@
 //! interpreter is connected.
 
 use core::cell::UnsafeCell;
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -16,15 +16,16 @@ use profundo_probe::sys;
 
 use super::api::{Method, ModuleDefinition, Object, Spans, find, how, is_main, type_of};
 use super::{functions, make, object};
-use crate::inject::There;
+use crate::inject::{There, table};
 
-static METHODS: [Method; 7] = [
+static METHODS: [Method; 8] = [
     Method::new(c"connect", connect as *const c_void, how::ARRAY),
     Method::new(c"new", functions::new as *const c_void, how::ARRAY),
     Method::new(c"again", functions::again as *const c_void, how::ONE),
     Method::new(c"pause", functions::pause as *const c_void, how::ONE),
     Method::new(c"resume", functions::resume as *const c_void, how::ONE),
     Method::new(c"mark", functions::mark_now as *const c_void, how::ONE),
+    Method::new(c"flush", functions::flush_now as *const c_void, how::NONE),
     Method::END,
 ];
 
@@ -57,6 +58,53 @@ pub unsafe extern "C-unwind" fn PyInit__profundo_spans_1() -> Object {
     let Some(api) = find() else { return null_mut() };
     // SAFETY: the caller vouches.
     unsafe { (api.new_module)(DEFINITION.0.get(), API_VERSION) }
+}
+
+table! {
+    /// The functions by which the package is found.
+    Package {
+        item: c"PyDict_GetItemString" as unsafe extern "C-unwind" fn(Object, *const c_char) -> Object,
+        attribute: c"PyObject_GetAttrString" as unsafe extern "C-unwind" fn(Object, *const c_char) -> Object,
+    }
+}
+
+/// Offers the module to the package, in a program that has imported it: there its function `adopt`
+/// takes it, and connects.
+///
+/// # Safety
+/// The interpreter's lock is held.
+pub unsafe fn offer() {
+    let Some(api) = find() else { return };
+    // SAFETY: these are the types of the interpreter's functions of these names.
+    let Some(package) = (unsafe { Package::find() }) else {
+        return;
+    };
+    // SAFETY: the lock is held. What the dictionary has is borrowed, and all else is released.
+    unsafe {
+        let spans = (package.item)((api.modules)(), c"profundo._live.spans".as_ptr());
+        if spans.is_null() {
+            return;
+        }
+        (api.retain)(spans);
+        let adopt = (package.attribute)(spans, c"adopt".as_ptr());
+        let module = match adopt.is_null() {
+            true => null_mut(),
+            false => PyInit__profundo_spans_1(),
+        };
+        let answer = match module.is_null() {
+            true => null_mut(),
+            false => (api.call)(adopt, module, null_mut::<c_void>()),
+        };
+        if answer.is_null() {
+            // A package of another version, or an interpreter that ends.
+            api.drop_error();
+        }
+        for object in [answer, module, adopt, spans] {
+            if !object.is_null() {
+                (api.release)(object);
+            }
+        }
+    }
 }
 
 /// The modules of the interpreter that is connected.

@@ -9,7 +9,7 @@ use super::object::{
     IDLE, Span, TYPE, current, dismiss, make, nearest_open, release, stand_in, state,
 };
 use super::text::Text;
-use super::{label, mark, names, recorded};
+use super::{flush, label, mark, names, recorded};
 
 /// `new(name, attributes)`: a span, or what the package makes where nothing records.
 pub unsafe extern "C-unwind" fn new(_: Object, arguments: *const Object, count: isize) -> Object {
@@ -65,6 +65,14 @@ pub unsafe extern "C-unwind" fn mark_now(_: Object, text: Object) -> Object {
         }
         api.none()
     }
+}
+
+/// `flush()`: sums of spans go to the command now.
+pub unsafe extern "C-unwind" fn flush_now(_: Object, _: Object) -> Object {
+    let Some(api) = find() else { return null_mut() };
+    flush();
+    // SAFETY: the interpreter calls with its lock held.
+    unsafe { api.none() }
 }
 
 #[cold]

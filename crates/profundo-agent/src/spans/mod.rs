@@ -21,6 +21,7 @@ mod tables;
 mod text;
 mod thread;
 
+use core::ffi::c_int;
 use core::hint;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -127,6 +128,21 @@ fn lose() {
 fn mark(home: Home, path: u32, text: &str) {
     let now = clock::now();
     with(|tables| tables.mark(home, path, now, text));
+}
+
+/// Gives our functions to the package `profundo`, if the program has imported it already. The
+/// interpreter's lock is held.
+pub fn begin_inside() -> c_int {
+    // SAFETY: the caller has the lock.
+    unsafe { door::offer() };
+    0
+}
+
+/// Writes all sums so far: a recording of this moment is wanted.
+fn flush() {
+    if let Some(home) = recorded_here() {
+        with(|tables| tables.write_sums(home));
+    }
 }
 
 /// A recording begins. In a process that the agent comes back to, spans may be open.

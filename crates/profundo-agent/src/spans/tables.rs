@@ -270,11 +270,7 @@ impl Tables {
     /// instant, or that is open: `ended` is 0.
     pub fn finish(&mut self, home: Home, ended: u64) {
         self.begin_if_new(home, RECORDING.load(Ordering::Relaxed));
-        let mut patience = Patience::new();
-        self.flush(home);
-        while self.sums.spans > 0 && patience.wait() {
-            self.flush(home);
-        }
+        let mut patience = self.write_sums(home);
         for place in 0..self.used {
             let Some(open) = self.open.get(place) else {
                 break;
@@ -294,6 +290,16 @@ impl Tables {
         }
     }
 
+    /// Writes all sums. Returns what is left of the time for it.
+    pub fn write_sums(&mut self, home: Home) -> Patience {
+        let mut patience = Patience::new();
+        self.flush(home);
+        while self.sums.spans > 0 && patience.wait() {
+            self.flush(home);
+        }
+        patience
+    }
+
     /// Begins another recording. Names and paths stay, and so do open spans, whose ends will have
     /// no records.
     pub fn begin_anew(&mut self, home: Home, recording: u32) {
@@ -308,7 +314,7 @@ impl Tables {
 }
 
 /// The time for which the end of a process waits for the command to empty the ring.
-struct Patience(u32);
+pub struct Patience(u32);
 
 impl Patience {
     fn new() -> Self {

@@ -1,6 +1,6 @@
 //! The memory of each process over time: its peak with its time, the value at the end, the growth.
 
-use profundo_model::{Gauge, Nanos, ProcessId, Profile};
+use profundo_model::{Gauge, Nanos, ProcessId, Profile, Sampling};
 
 use super::Growth;
 use super::uses::{Changes, Use, changes, is_forked, uses};
@@ -48,6 +48,49 @@ pub fn gauges<'a>(
     selection: &Selection,
     filter: &Filter,
 ) -> Vec<ProcessMemory<'a>> {
+    let gauged = Gauged::new(profile, selection, filter);
+    let mut readings: Vec<Vec<&Gauge>> = vec![Vec::new(); profile.processes.len()];
+    for gauge in &profile.heap.gauges {
+        if gauged.passes(gauge) {
+            readings[gauge.process.index()].push(gauge);
+        }
+    }
+    let changes = changes(profile);
+    let each = readings.into_iter().enumerate();
+    let each = each.filter_map(|(index, readings)| {
+        of(profile, &changes, ProcessId::from_index(index), readings)
+    });
+    let mut all: Vec<ProcessMemory> = each.collect();
+    all.sort_by_key(|memory| (std::cmp::Reverse(memory.peak), memory.process));
+    all
+}
+
+/// Which readings belong to a selection.
+pub(crate) struct Gauged {
+    /// By process.
+    processes: Vec<bool>,
+    from: Nanos,
+    to: Nanos,
+}
+
+impl Gauged {
+    /// The readings of the processes of a selection, which `filter` made.
+    pub(crate) fn new(profile: &Profile, selection: &Selection, filter: &Filter) -> Self {
+        Self {
+            processes: passing(profile, selection, filter),
+            from: filter.from.unwrap_or(Nanos(0)),
+            to: filter.to.unwrap_or(Nanos(u64::MAX)),
+        }
+    }
+
+    pub(crate) fn passes(&self, gauge: &Gauge) -> bool {
+        self.processes.get(gauge.process.index()) == Some(&true)
+            && (self.from..self.to).contains(&gauge.time)
+    }
+}
+
+/// By process, whether its readings belong to a selection.
+fn passing(profile: &Profile, selection: &Selection, filter: &Filter) -> Vec<bool> {
     let mut passes = admit::processes(profile, filter);
     if !filter.threads.is_all() || !filter.named_threads.is_empty() {
         let mut has_threads = vec![false; passes.len()];
@@ -62,23 +105,46 @@ pub fn gauges<'a>(
             .zip(has_threads)
             .for_each(|(passes, has)| *passes &= has);
     }
-    let from = filter.from.unwrap_or(Nanos(0));
-    let to = filter.to.unwrap_or(Nanos(u64::MAX));
-    let mut readings: Vec<Vec<&Gauge>> = vec![Vec::new(); passes.len()];
-    for gauge in &profile.heap.gauges {
-        let index = gauge.process.index();
-        if passes.get(index) == Some(&true) && (from..to).contains(&gauge.time) {
-            readings[index].push(gauge);
+    passes
+}
+
+/// Writes what is estimated of the memory of each process into its readings, for a profile that
+/// will have only some of the blocks behind the estimates.
+pub(crate) fn keep_uses(profile: &mut Profile, selection: &Selection, filter: &Filter) {
+    if matches!(profile.heap.sampling, Sampling::None | Sampling::All) {
+        return;
+    }
+    let whole = Selection::new(profile, &Filter::default());
+    let blocks = &profile.heap.blocks;
+    let admitted = admit::Admitted::new(profile, filter);
+    let passes = |block: &profundo_model::Block| {
+        let profundo_model::Block {
+            thread,
+            task,
+            time,
+            stack,
+            span,
+            ..
+        } = *block;
+        admitted.event(thread, task, time, stack, span)
+    };
+    if selection.is_whole(profile) && blocks.iter().all(passes) {
+        return;
+    }
+    let mut known: Vec<(ProcessId, Nanos, [Option<u64>; 2])> = Vec::new();
+    for memory in gauges(profile, &whole, &Filter::default()) {
+        for (reading, uses) in memory.readings.iter().zip(&memory.uses) {
+            let bytes = [uses.in_use, uses.mapped].map(|figure| figure.map(|figure| figure.value));
+            known.push((memory.process, reading.time, bytes));
         }
     }
-    let changes = changes(profile);
-    let each = readings.into_iter().enumerate();
-    let each = each.filter_map(|(index, readings)| {
-        of(profile, &changes, ProcessId::from_index(index), readings)
-    });
-    let mut all: Vec<ProcessMemory> = each.collect();
-    all.sort_by_key(|memory| (std::cmp::Reverse(memory.peak), memory.process));
-    all
+    known.sort_unstable();
+    for gauge in &mut profile.heap.gauges {
+        let key = (gauge.process, gauge.time);
+        if let Ok(at) = known.binary_search_by_key(&key, |&(process, time, _)| (process, time)) {
+            [gauge.in_use, gauge.mapped] = known[at].2;
+        }
+    }
 }
 
 fn of<'a>(

@@ -24,6 +24,7 @@ pub use by_line::{FunctionMemory, LineMemory, memory_by_line};
 pub(crate) use entries::allocated_at;
 pub use entries::{has_allocations, records_allocations};
 pub use figure::{Figure, Holding, Sum};
+pub(crate) use gauges::{Gauged, keep_uses};
 pub use gauges::{ProcessMemory, gauges};
 pub use growth::Growth;
 pub use kept::keep_only;

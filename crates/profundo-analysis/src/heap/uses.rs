@@ -59,6 +59,11 @@ pub(super) fn uses(
         },
         _ => vec![Use::default(); readings.len()],
     };
+    for (used, reading) in uses.iter_mut().zip(readings) {
+        // A part of another recording has what was estimated from all of its blocks.
+        used.in_use = reading.in_use.map(exactly).or(used.in_use);
+        used.mapped = reading.mapped.map(exactly).or(used.mapped);
+    }
     if is_forked(profile, process) {
         // Memory from its parent is in no block of its own.
         return uses;

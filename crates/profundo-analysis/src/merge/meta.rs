@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use profundo_model::{
     Clock, Energy, EnergyZone, Loss, Machine, Meta, Nanos, Profile, SampleKind, Sampling, Tracing,
+    Weighed,
 };
 
 use super::MergeError;
@@ -22,6 +23,9 @@ pub(super) struct Metas {
     with_energy: usize,
     /// The machine of the inputs so far, if all have the same.
     machine: Option<Machine>,
+    /// The sums of the inputs whose weights add up already.
+    weighed: Weighed,
+    with_weighed: usize,
     with_memory: usize,
     with_exact_memory: usize,
     with_copies: usize,
@@ -80,6 +84,13 @@ impl Metas {
         if let Some(energy) = &meta.energy {
             self.with_energy += 1;
             add_energy(self.energy.get_or_insert_default(), energy);
+        }
+        if let Some(weighed) = meta.weighed {
+            self.with_weighed += 1;
+            let sum = &mut self.weighed;
+            let add = |sum: &mut Nanos, more: Nanos| sum.0 = sum.0.saturating_add(more.0);
+            add(&mut sum.sampled, weighed.sampled);
+            add(&mut sum.sampled_in_kernel, weighed.sampled_in_kernel);
         }
         let machine = meta.machine.as_ref();
         match (&self.machine, machine) {
@@ -149,6 +160,8 @@ impl Metas {
         } = self;
         let meta = &mut profile.meta;
         meta.cpu = self.cpu.of_all(inputs);
+        // Beside others, those weights are taken for measured ones, which changes none of them.
+        meta.weighed = (self.with_weighed == inputs && inputs > 0).then_some(self.weighed);
         meta.own_cost = self.own_cost.of_all(inputs);
         meta.recorder_cpu = self.recorder_cpu.of_any();
         meta.by_ticks = self.by_ticks.of_any();

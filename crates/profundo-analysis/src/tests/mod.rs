@@ -4,6 +4,7 @@ mod annotate;
 mod callers;
 mod calls;
 mod coverage;
+mod cutting;
 mod filters;
 mod garbage;
 mod groups;

@@ -63,6 +63,8 @@ const MOST_PAUSE: Duration = Duration::from_millis(10);
 
 /// The longest time until an interpreter lets us in.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time where not much depends on it.
+const SOON: Duration = Duration::from_secs(1);
 
 impl Entered {
     /// The processes that were named, and their descendants if those are followed.
@@ -92,11 +94,12 @@ impl Entered {
                 false if options.counts.trace.is_some() => "--trace",
                 false => "--inside",
             },
-            parts: match options.has_allocations() {
-                true => part::MEMORY,
-                false if options.counts.trace.is_some() => part::CALLS,
-                false => 0,
-            },
+            parts: part::SPANS
+                | match options.has_allocations() {
+                    true => part::MEMORY,
+                    false if options.counts.trace.is_some() => part::CALLS,
+                    false => 0,
+                },
             longest: Duration::ZERO,
         })
     }
@@ -137,8 +140,9 @@ impl Entered {
         let mut counted = 0;
         let mut first = None;
         for &pid in &self.pids {
+            let parts = part::CALLS | part::SPANS;
             let begun = Injection::of(pid, &self.library, true)
-                .and_then(|mut injection| injection.begin_parts(part::CALLS, PATIENCE));
+                .and_then(|mut injection| injection.begin_parts(parts, PATIENCE));
             match begun {
                 Ok(()) => counted += 1,
                 Err(Refused::Gone | Refused::Another | Refused::NoPython) if counted > 0 => {}
@@ -178,13 +182,26 @@ impl Entered {
                 }
             }
             let begun = self.with_interpreter(pid, |injection| {
-                injection.begin_parts(part::MEMORY, PATIENCE)
+                injection.begin_parts(part::MEMORY | part::SPANS, PATIENCE)
             });
             if let Some(Err(why)) = begun {
                 stderr::note(&format!(
                     "what Python allocates in process {pid} is seen only where it calls the C library: {why}"
                 ));
             }
+        }
+    }
+
+    /// Has the spans of Python programs recorded, where no other part brings the agent into the
+    /// interpreter. An interpreter that does not let us in soon goes without.
+    pub fn follow_spans(&self) {
+        if self.parts != part::SPANS {
+            return;
+        }
+        for &pid in &self.pids {
+            // The program is recorded all the same.
+            let _ =
+                self.with_interpreter(pid, |injection| injection.begin_parts(part::SPANS, SOON));
         }
     }
 
@@ -203,15 +220,12 @@ impl Entered {
         ));
     }
 
-    /// Calls `f` with a process's interpreter. `None`: it has none, or nothing is wanted there.
+    /// Calls `f` with a process's interpreter. `None`: it has none.
     fn with_interpreter<T>(
         &self,
         pid: u32,
         f: impl FnOnce(&mut Injection<'_>) -> Result<T, Refused>,
     ) -> Option<Result<T, Refused>> {
-        if self.parts == 0 {
-            return None;
-        }
         match Injection::of(pid, &self.library, true) {
             Ok(mut injection) => Some(f(&mut injection)),
             Err(Refused::NoPython) => None,

@@ -107,6 +107,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
                 // Here the agent gets its answer.
                 recorder.turn_now(&mut |event| writer.event(event));
                 entered.follow_memory();
+                entered.follow_spans();
             }
             begun
         }

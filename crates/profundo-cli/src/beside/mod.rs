@@ -5,6 +5,7 @@
 //! has to say goes to the program.
 
 mod counts;
+mod outer;
 mod program;
 mod reader;
 
@@ -34,6 +35,9 @@ use program::{Program, Said};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub fn beside(options: &Beside) -> Result<ExitCode> {
+    if let (true, Some(pid)) = (options.read, options.pid) {
+        return outer::read(pid);
+    }
     let (Some(pid), Some(output)) = (options.pid, &options.output) else {
         let mut path = agent_file::file(For::Late)?.into_os_string().into_vec();
         path.push(b'\n');
@@ -138,7 +142,8 @@ struct Recording<'a> {
 impl Recording<'_> {
     /// Has the program enter the session.
     fn begin(&mut self, pid: u32, agent: &Path) -> Result<()> {
-        self.program.listen(self.recorder.wake_handle())?;
+        let wake = self.recorder.wake_handle();
+        self.program.listen(move || wake.wake())?;
         self.recorder.expect_agents(&[pid])?;
         self.program.come(self.recorder.directory(), agent)?;
         self.await_entry()
@@ -216,7 +221,7 @@ impl Recording<'_> {
                         self.note_left_alone(pid, options);
                         self.snapshot(&path, options);
                     }
-                    Said::Run(reader) => self.program.run(reader),
+                    Said::Run(reader) => self.program.run(reader, None),
                     Said::Count(wanted) => self.count(&wanted),
                     Said::Why(number) => self.say(&format!("why\t{}", why_of(number))),
                     Said::Counted(ended) => self.counted(&ended),
@@ -230,7 +235,7 @@ impl Recording<'_> {
                         self.leave();
                         return End::Unwanted;
                     }
-                    Said::Entered(_) | Said::Left => {}
+                    Said::Entered(_) | Said::Left | Said::Write => {}
                 }
             }
             if let Some(paused) = is_to_pause {

@@ -7,11 +7,12 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, bail};
-use profundo_recorder::WakeHandle;
+use profundo_session::SessionHandle;
 
 use super::counts::{Asked, Ended, Wanted};
 use super::reader::{Reader, unescaped};
@@ -48,6 +49,8 @@ pub enum Said {
     Counted(Ended),
     /// A recording of what was counted is wanted.
     Counts(Asked),
+    /// The recording that another recorder makes is to have all until now in its file.
+    Write,
     /// The recording is to end.
     End,
     /// The recording is to end, and goes.
@@ -74,6 +77,7 @@ impl Said {
             "why" => Self::Why(rest.parse().ok()?),
             "counted" => Self::Counted(Ended::of(rest)?),
             "counts" => Self::Counts(Asked::of(rest)?),
+            "write" => Self::Write,
             "end" => Self::End,
             "drop" => Self::Drop,
             "left" => Self::Left,
@@ -113,8 +117,8 @@ impl Program {
         })
     }
 
-    /// Begins to listen. What the program says wakes the recorder.
-    pub fn listen(&mut self, wake: WakeHandle) -> Result<()> {
+    /// Begins to listen. After each word, `wake` is called.
+    pub fn listen(&mut self, wake: impl Fn() + Send + 'static) -> Result<()> {
         let lines = BufReader::new(self.socket.try_clone()?);
         let (tell, said) = channel();
         self.said = said;
@@ -124,10 +128,10 @@ impl Program {
                 if said.is_none_or(|said| tell.send(said).is_err()) {
                     break;
                 }
-                wake.wake();
+                wake();
             }
             drop(tell);
-            wake.wake();
+            wake();
         };
         let builder = std::thread::Builder::new().name("program".to_owned());
         self.listener = Some(builder.spawn(listen).context("cannot start a thread")?);
@@ -160,6 +164,11 @@ impl Program {
         Ok(())
     }
 
+    /// Sends a word with a path.
+    pub fn tell(&self, word: &str, path: &Path) -> io::Result<()> {
+        self.send(&[word.as_bytes(), b"\t", path.as_os_str().as_bytes(), b"\n"].concat())
+    }
+
     /// Sends a word.
     pub fn say(&self, word: &str) -> io::Result<()> {
         self.send(format!("{word}\n").as_bytes())
@@ -175,11 +184,13 @@ impl Program {
         (&self.socket).write_all(bytes)
     }
 
-    /// Runs another command, and says how it has ended. The recorder goes on meanwhile.
-    pub fn run(&self, reader: Reader) {
+    /// Runs another command, and says how it has ended. The recorder goes on meanwhile. `session`
+    /// is that of another recorder, to which the command is announced.
+    pub fn run(&self, reader: Reader, session: Option<&Arc<SessionHandle>>) {
+        let session = session.cloned();
         let begun = self.socket.try_clone().and_then(|mut socket| {
             let run = move || {
-                let said = match reader.run() {
+                let said = match reader.run(session.as_ref()) {
                     Ok(code) => format!("ran\t{code}\n"),
                     Err(error) => format!("refused\tcannot run a command: {error}\n"),
                 };
@@ -203,6 +214,11 @@ impl Program {
                 None
             }
         }
+    }
+
+    /// What the program says next, if it says anything more.
+    pub fn wait(&mut self) -> Option<Said> {
+        self.said.recv().ok()
     }
 
     /// True if the program has closed its end.

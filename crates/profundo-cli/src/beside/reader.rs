@@ -5,8 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use profundo_linux::sys;
+use profundo_session::SessionHandle;
 
 /// The command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +46,19 @@ impl Reader {
 
     /// Runs it to its end. Returns its exit code, or the number of the signal that has killed it,
     /// as a negative number.
-    pub fn run(&self) -> io::Result<i32> {
+    ///
+    /// `session` is that of a recorder which would take it for a child of the program.
+    pub fn run(&self, session: Option<&Arc<SessionHandle>>) -> io::Result<i32> {
         let mut command = Command::new(std::env::current_exe()?);
+        if let Some(session) = session.cloned() {
+            let began = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+            let announce = move || {
+                session.announce(std::process::id(), began);
+                Ok(())
+            };
+            // SAFETY: it asks for its own number, and stores to memory that is mapped.
+            unsafe { command.pre_exec(announce) };
+        }
         for variable in &self.variables {
             let mut parts = variable.as_bytes().splitn(2, |&byte| byte == b'=');
             let name = OsStr::from_bytes(parts.next().unwrap_or_default());

@@ -18,8 +18,11 @@ pub struct Beside {
     #[arg(long, required_unless_present = "library")]
     pub pid: Option<u32>,
     /// Where the recording goes
-    #[arg(long, required_unless_present = "library")]
+    #[arg(long, required_unless_present_any = ["library", "read"])]
     pub output: Option<PathBuf>,
+    /// Record nothing, and read the recording that another profundo makes of the program
+    #[arg(long)]
+    pub read: bool,
     /// Remove the recording if the program ends without asking for it
     #[arg(long)]
     pub temporary: bool,

@@ -12,11 +12,12 @@ use super::filters::{OnlyUntil, Until};
 use super::head::Head;
 use super::measuring::Measuring;
 
-/// The formats of `export`: pictures have commands of their own.
+/// The formats of `export`: pictures have commands of their own. A recording is one of them.
 fn export_formats() -> impl Iterator<Item = Format> {
     let formats = Format::ALL.iter().copied();
     let drawn = [Format::FLAME, Format::GRAPH, Format::SQUARE];
-    formats.filter(move |format| !drawn.contains(format) && *format != Format::DOT)
+    let formats = formats.filter(move |format| !drawn.contains(format) && *format != Format::DOT);
+    formats.chain([Format::RECORDING])
 }
 
 /// A value of `--to` in `export`: a format, or a time as in other commands.
@@ -149,8 +150,8 @@ pub struct Drawing {
 
 #[derive(Debug, Args)]
 pub struct Export {
-    /// The format
-    #[arg(long, value_name = "FORMAT", value_parser = ToParser, required = true)]
+    /// The format [default: that of the file's ending]
+    #[arg(long, value_name = "FORMAT", value_parser = ToParser)]
     pub to: Vec<To>,
     #[command(flatten)]
     pub head: Head,
@@ -280,15 +281,28 @@ impl Export {
             }
         }
         match (&formats[..], &times[..]) {
-            ([], _) => {
-                let formats: Vec<Format> = export_formats().collect();
-                let formats = listed(formats.iter(), "or");
-                Err(format!("`export` wants a format: --to {formats}"))
-            }
             (_, [_, _, ..]) => Err("the end of the time is given twice".into()),
+            ([], times) => match self.format_of_output() {
+                Some(format) => Ok((format, times.first().copied())),
+                None => {
+                    let formats: Vec<Format> = export_formats().collect();
+                    let formats = listed(formats.iter(), "or");
+                    Err(format!("`export` wants a format: --to {formats}"))
+                }
+            },
             ([format], times) => Ok((*format, times.first().copied())),
             _ => Err("`export` writes one format at a time".into()),
         }
+    }
+
+    /// The format that the name of the file has, if `export` writes it.
+    fn format_of_output(&self) -> Option<Format> {
+        let output = self.head.output.as_deref()?;
+        let format = match output.extension() {
+            Some(ending) if ending == Format::RECORDING.extension() => Some(Format::RECORDING),
+            _ => Format::of_path(output),
+        };
+        format.filter(|format| export_formats().any(|known| known == *format))
     }
 
     /// The options in the words of the library.

@@ -48,6 +48,7 @@ mod path;
 mod pickle;
 pub mod pprof;
 pub mod pstats;
+pub mod recording;
 pub mod speedscope;
 pub mod square;
 mod text;

@@ -1,6 +1,6 @@
 //! The recording as a whole, and the end mark: tables of one row, a column for each fact.
 
-use profundo_model::{Energy, EnergyZone, Loss, Machine, Meta, Nanos};
+use profundo_model::{Energy, EnergyZone, Loss, Machine, Meta, Nanos, Weighed};
 
 use super::code::{ENGINES, KINDS, code_of};
 use super::column::{Column, Columns, Payload, put_uv};
@@ -26,6 +26,7 @@ const BY_TICKS: u8 = 16;
 const MINE: u8 = 17;
 const MACHINE: u8 = 18;
 const OTHERS: u8 = 19;
+const WEIGHED: u8 = 20;
 
 /// The flag of a zone that is no part of another one.
 const COUNTED: u64 = 1;
@@ -79,6 +80,10 @@ pub(super) fn encode(meta: &Meta) -> Result<Payload, Error> {
     if let Some(machine) = &meta.machine {
         encode_machine(&mut payload, machine);
     }
+    if let Some(weighed) = &meta.weighed {
+        let sums = [weighed.sampled, weighed.sampled_in_kernel];
+        payload.plain(WEIGHED, sums.into_iter().map(|sum| sum.0));
+    }
     Ok(payload)
 }
 
@@ -128,6 +133,13 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
     }
     if columns.has(MACHINE) {
         meta.machine = Some(decode_machine(columns)?);
+    }
+    if columns.has(WEIGHED) {
+        let mut sums = columns.get(WEIGHED);
+        meta.weighed = Some(Weighed {
+            sampled: Nanos(sums.plain()?),
+            sampled_in_kernel: Nanos(sums.plain()?),
+        });
     }
     decoder.profile.meta = meta;
     Ok(())

@@ -129,6 +129,10 @@ impl<W: Write> Stream<W> {
         self.encoder.strings(profile, profile.strings.len())?;
         self.encoder.origins(profile, profile.origins.len())?;
         self.encoder.processes(profile, profile.processes.len())?;
+        self.encoder.threads(profile, profile.threads.len())?;
+        self.encoder.tasks(profile, profile.tasks.len())?;
+        self.encoder
+            .span_paths(profile, profile.spans.paths.len())?;
         self.owners(profile)?;
         self.sites(profile)?;
         if self.meta != profile.meta {

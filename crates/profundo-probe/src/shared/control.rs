@@ -124,7 +124,11 @@ pub struct Control {
     pub defers: AtomicU32,
     /// 1 if interpreters are to have a builtin `profile`, which the program's source mentions.
     pub builtin: AtomicU32,
-    reserved: [AtomicU32; 10],
+    /// Incremented to have all until now written to the recording's file, for a reader of that.
+    pub wanted: AtomicU32,
+    /// A futex: the last `wanted` that the command has done.
+    pub written: AtomicU32,
+    reserved: [AtomicU32; 8],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The final reports, in a ring.

@@ -55,6 +55,8 @@ pub mod part {
     pub const MEMORY: u32 = 1;
     /// Counts of calls and lines.
     pub const CALLS: u32 = 2;
+    /// Spans of the package `profundo`, where the program has imported it.
+    pub const SPANS: u32 = 4;
 }
 
 /// The ways into the interpreter.

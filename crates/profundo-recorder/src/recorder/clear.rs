@@ -1,4 +1,5 @@
-//! Clears the recording on request: of `profundo ctl PID clear`, or of the program itself.
+//! Requests from outside: to clear the recording, by `profundo ctl PID clear` or by the program
+//! itself; and to write it, so that its file can be read meanwhile.
 //!
 //! Nothing changes in the programs. Their counters go on, and the counts at this time are
 //! subtracted here. Samples that were taken before and arrive later are recognised by their times.
@@ -25,6 +26,23 @@ impl Recorder {
         let heeded = &self.core.control().heeded;
         heeded.store(request, Ordering::Release);
         sys::futex_wake(heeded);
+    }
+
+    /// The request of a reader of the file that all until now be written there, if there is one.
+    /// The caller writes it, and says so.
+    pub fn wanted(&self) -> Option<u32> {
+        let control = self.core.control();
+        let wanted = control.wanted.load(Ordering::Acquire);
+        // No other process stores to the answer.
+        (wanted != control.written.load(Ordering::Relaxed)).then_some(wanted)
+    }
+
+    /// All until a request is written.
+    pub fn written(&self, wanted: u32) {
+        let written = &self.core.control().written;
+        // Release pairs with the acquire of the reader.
+        written.store(wanted, Ordering::Release);
+        sys::futex_wake(written);
     }
 
     /// Forgets what was recorded so far.

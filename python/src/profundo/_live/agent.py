@@ -36,8 +36,12 @@ _loaded: Optional[ctypes.CDLL] = None
 _found: Optional[Tuple[Any, Any]] = None
 
 
-def start(arguments: List[str], socket: int) -> int:
+def start(arguments: List[str], socket: int, loaded: Optional[str] = None) -> int:
     """Start the command beside this process. It has the socket as its descriptor 3, and no other.
+
+    Args:
+        loaded: The file of a library that another recorder has loaded into this process: its
+            functions are used then.
 
     Returns:
         Its process id.
@@ -47,7 +51,7 @@ def start(arguments: List[str], socket: int) -> int:
     """
     import ctypes
 
-    library = _library()
+    library = _library() if loaded is None else _prepared(ctypes.CDLL(loaded))
     binary = os.fsencode(_binary.find())
     words = [binary] + [os.fsencode(word) for word in arguments]
     variables = [
@@ -161,19 +165,23 @@ def _library() -> ctypes.CDLL:
     global _loaded
     with _lock:
         if _loaded is None:
-            import ctypes
-
             try:
-                library = _load(_path())
+                _loaded = _prepared(_load(_path()))
             except OSError as error:
                 raise Error(f"cannot load the agent: {error}") from None
-            strings = ctypes.POINTER(ctypes.c_char_p)
-            library.profundo_recorder_1.argtypes = [ctypes.c_char_p, strings, strings, ctypes.c_int]
-            library.profundo_join_1.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
-            library.profundo_part_1.argtypes = []
-            library.profundo_regions_1.restype = ctypes.c_void_p
-            _loaded = library
         return _loaded
+
+
+def _prepared(library: ctypes.CDLL) -> ctypes.CDLL:
+    """The library, whose functions know the types of their arguments."""
+    import ctypes
+
+    strings = ctypes.POINTER(ctypes.c_char_p)
+    library.profundo_recorder_1.argtypes = [ctypes.c_char_p, strings, strings, ctypes.c_int]
+    library.profundo_join_1.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    library.profundo_part_1.argtypes = []
+    library.profundo_regions_1.restype = ctypes.c_void_p
+    return library
 
 
 def _load(path: str) -> ctypes.CDLL:

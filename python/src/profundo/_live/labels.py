@@ -64,6 +64,12 @@ def are_known() -> bool:
     return _are_known
 
 
+def flush() -> None:
+    """Have the recorder know of all labels until now."""
+    if _spans is not None:
+        _spans.flush()
+
+
 def enter(name: str, number: int) -> Any:
     """Put a label on the samples of this thread or task; what :func:`leave` needs."""
     if _spans is None:

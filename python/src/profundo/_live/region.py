@@ -237,8 +237,10 @@ class Region(Profile):
     @property
     def _now(self) -> Profile:
         """The profile of a recording that has all until now, or until it was left."""
-        if self.error is not None:
+        if self.error is not None and not isinstance(self.error, Recorded):
             raise self.error
+        if self._nothing is not None:
+            raise Error(self._nothing.strip())
         if not self.count:
             raise Error(f"the region {self.name!r} has not been entered")
         until = self._until
@@ -301,7 +303,12 @@ class Region(Profile):
     def _nothing(self) -> Optional[str]:
         """The reason why there is nothing to show, if that is no failure."""
         if isinstance(self.error, Recorded):
-            return f"{self.error}: there, this region is the span {self.name!r}.\n"
+            why = SAMPLER.why_unread()
+            if why is not None:
+                return (
+                    f"{self.error}, and {why}: this region is the span {self.name!r} there, as "
+                    "`profundo report spans` shows.\n"
+                )
         return None
 
     # Each question is put to one profile, because an open region has another one each time.
@@ -338,9 +345,14 @@ class Region(Profile):
         Sums of all allocations have no times. Their recording is of this region alone, or of those
         that were open together with it.
         """
-        if what in _OF_MEMORY and self.options.memory == "exact":
+        if what in _OF_MEMORY and self._is_alone:
             return Profile(now.path, {}, now._kept)
         return now
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether its recording is of this region alone: sums of allocations have no times."""
+        return self.options.memory == "exact" and self.error is None
 
     def select(self, **options: Any) -> Profile:
         """The same with further filters and options, as :meth:`Profile.select`."""
@@ -380,8 +392,8 @@ class Region(Profile):
         head = ""
         if now is not self._of(what, now):
             return self._in_its_words(self._of(what, now).report(what, name, **options))
-        if self.counted is None and now._head()["selection"]["samples"] == 0:
-            head = self._empty_sentence() + "\n\n"
+        if self.counted is None and self._has_nothing(now):
+            head = self._empty_sentence() + " This is all that was recorded:\n\n"
             now = Profile(now.path, {}, now._kept)
         return head + self._in_its_words(now.report(what, name, **options))
 
@@ -407,21 +419,43 @@ class Region(Profile):
     def save(self, path: Path, format: Optional[str] = None, **options: Any) -> None:
         """Write the profile to a file, as :meth:`Profile.save`.
 
-        A ``.profundo`` file has all that was recorded until now. The region is a span there.
+        A ``.profundo`` file is a recording of this region alone, which every command reads.
+
+        Raises:
+            Error: No sample was taken in it, or the file cannot be written.
         """
         if self._nothing is not None:
             return
         from .. import _export
 
+        format = _export.format_of(os.fspath(path), format)
         now = self._now
-        if _export.format_of(os.fspath(path), format) == _export.RECORDING:
-            now = Profile(now.path, {}, now._kept)
+        if format == _export.RECORDING:
+            # What has nothing is a recording, too.
+            self._whole_or(now).save(path, format, **options)
+            return
+        if "of" not in options and self._has_nothing(now):
+            raise Error(self._empty_sentence())
+        if format == _export.PAGE:
+            is_forced = bool(options.pop("force", False))
+            _export.write_text(os.fspath(path), self._page(**options), is_forced)
+            return
         now.save(path, format, **options)
+
+    def _whole_or(self, now: Profile) -> Profile:
+        """What a file of this region is made of."""
+        return Profile(now.path, {}, now._kept) if self._is_alone else now
+
+    def _has_nothing(self, now: Profile) -> bool:
+        """Whether no sample was taken in it."""
+        return bool(now._head()["selection"]["samples"] == 0)
+
+    def _file(self) -> Tuple[str, Any]:
+        return self._whole_or(self._now)._file()
 
     def _empty_sentence(self) -> str:
         return (
-            f"No sample was taken in the region {self.name!r} of {1000 * self.elapsed:.1f} ms. "
-            "This is all that was recorded:"
+            f"No sample was taken in the region {self.name!r} of {1000 * self.elapsed:.1f} ms."
         )
 
     # A profile looks for these in itself.
@@ -442,6 +476,11 @@ class Region(Profile):
     @property
     def _found(self) -> Dict[str, Any]:  # type: ignore[override]
         return self._now._found
+
+    def _page(self, **options: Any) -> str:
+        from .._notebook import page
+
+        return page(self._now.select(**options), f"Only the region {self.name!r}")
 
     # At exit.
 

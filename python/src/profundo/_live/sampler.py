@@ -14,13 +14,13 @@ from _thread import RLock
 
 from .. import _command
 from .._error import Error
-from .._profile import Kept
+from .._profile import Kept, Profile
 from . import labels, session
 from .counting import Counter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, List, Optional, Tuple
+    from typing import Callable, List, Optional, Tuple, Union
 
     from .options import Options
     from .region import Region
@@ -62,6 +62,9 @@ class Sampler:
         self._lock = RLock()
         self._session: Optional[session.Session] = None
         self._outer: Optional[Recorded] = None
+        self._reader: Optional[session.Outer] = None
+        # Why the other's recording cannot be read meanwhile.
+        self._unread: Optional[Error] = None
         self._has_looked = False
         self._open = 0
         self._counter = Counter()
@@ -166,13 +169,43 @@ class Sampler:
         with self._lock:
             if self._newest is not None and self._newest.until >= since:
                 return self._newest
-            if self._session is None:
-                raise Error("nothing was recorded")
+            source: Union[session.Session, session.Outer, None] = self._session
+            if source is None:
+                if self._outer is None:
+                    raise Error("nothing was recorded")
+                source = self._read_outer()
             kept = Kept()
             until = time.perf_counter()
-            path = self._session.snapshot(kept)
-            self._newest = Recording(path, kept, until, self._session.clock)
+            labels.flush()
+            path = source.snapshot(kept)
+            self._newest = Recording(path, kept, until, source.clock)
             return self._newest
+
+    # What is counted exactly.
+
+    def split(self) -> int:
+        """Begin another part of the recording, so that sums until now are apart.
+
+        Raises:
+            Error: Nothing is recorded.
+        """
+        with self._lock:
+            return self._living().split()
+
+    def since(self, part: int) -> Profile:
+        """What was recorded since :meth:`split`.
+
+        Raises:
+            Error: Nothing is recorded.
+        """
+        with self._lock:
+            kept = Kept()
+            return Profile(self._living().since(part, kept), None, kept)
+
+    def _living(self) -> session.Session:
+        if self._session is None:
+            raise Error("nothing is recorded")
+        return self._session
 
     # The whole.
 
@@ -231,6 +264,19 @@ class Sampler:
         self._counter.forked()
         if self._session is not None:
             self._session.forked()
+        if self._reader is not None:
+            # The child reads by itself.
+            self._reader.forked()
+            self._reader = self._newest = None
+
+    def why_unread(self) -> Optional[Error]:
+        """Why the recording that another makes of this process cannot be read before its end."""
+        with self._lock:
+            try:
+                self._read_outer()
+            except Error as error:
+                return error
+            return None
 
     def outer(self) -> Optional[Recorded]:
         """The error of a process that is recorded already, as by ``profundo run``."""
@@ -242,6 +288,19 @@ class Sampler:
         return self._outer
 
     # Inner parts.
+
+    def _read_outer(self) -> session.Outer:
+        """What reads the recording that another makes of this process."""
+        if self._reader is None:
+            if self._unread is not None:
+                raise self._unread
+            try:
+                labels.connect()
+                self._reader = session.read_outer()
+            except Error as error:
+                self._unread = error
+                raise
+        return self._reader
 
     def _ready(self, region: Region) -> session.Session:
         """Have a session that records what a region asks for."""

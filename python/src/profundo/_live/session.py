@@ -21,7 +21,7 @@ from .counting import PACKAGE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
-    from typing import List, Optional, Tuple
+    from typing import List, Optional, Tuple, Union
 
     from .counting import Counter, Wanted
     from .options import Options
@@ -47,8 +47,20 @@ def begin(options: Options, counter: Optional[Counter] = None, is_paused: bool =
     return _current
 
 
-#: The session that goes on, or the last one.
-_current: Optional[Session] = None
+def read_outer() -> Outer:
+    """Begin to read the recording that another ``profundo`` makes of this process.
+
+    Raises:
+        Error: It cannot be read before the end. The message says why.
+    """
+    global _current
+    outer = Outer()
+    _current = outer
+    return outer
+
+
+#: The session that goes on, or the last one; or what reads another's recording.
+_current: Union[Session, Outer, None] = None
 
 
 def run(words: List[str]) -> Optional[Tuple[int, bytes, bytes]]:
@@ -214,6 +226,18 @@ class Session:
         self._living().ask("written", "snapshot", path)
         return self._whole([*self._parts, path], kept)
 
+    def split(self) -> int:
+        """Begin another part of the recording. Its number is for :meth:`since`."""
+        self._end()
+        self._begin()
+        return len(self._parts)
+
+    def since(self, part: int, kept: Kept) -> str:
+        """The path of a recording of all since a part began, in a folder of the caller's."""
+        self._end()
+        self._begin()
+        return self._whole(self._parts[part:], kept)
+
     def stop(self, kept: Kept) -> str:
         """End, and return the path of the whole recording, in a folder of the caller's."""
         if self._recorder is not None:
@@ -269,17 +293,7 @@ class Session:
         recorder = self._recorder
         if recorder is None or os.getpid() != self._owner:
             return None
-        kept = Kept()
-        files = kept.file("output"), kept.file("messages")
-        try:
-            changed = recorder.changed_variables()
-            number = str(len(changed))
-            code = recorder.ask("ran", "run", *files, os.getcwd(), number, *changed, *words)
-        except (Error, OSError):
-            # It has ended meanwhile, or there is no current folder.
-            return None
-        output, messages = (_contents(file) for file in files)
-        return int(code[0]), output, messages
+        return recorder.run(words)
 
     # Inner parts: one recorder after another.
 
@@ -327,6 +341,56 @@ class Session:
         return path
 
 
+class Outer:
+    """The recording that another ``profundo`` makes of this process, such as ``profundo run``.
+
+    A process beside this one reads its file while it grows. That process is no child of this one,
+    and not in the recording.
+    """
+
+    #: As :attr:`Session.clock`.
+    clock: float
+
+    def __init__(self) -> None:
+        from . import spans
+
+        self.clock = time.time() - time.perf_counter()
+        self._owner = os.getpid()
+        library = spans.library()
+        if library is None:
+            raise Error("what records this process is not known")
+        if library.endswith(_COUNTING):
+            raise Error("calls are counted until the end")
+        self._reader = _Reader(library)
+
+    def snapshot(self, kept: Kept) -> str:
+        """The path of a whole recording of all until now, in a folder of the caller's."""
+        from .. import _command
+
+        self._reader.ask("written", "write")
+        path = kept.file("live.profundo")
+        words = ["export", self._reader.recording, "--to=profundo", "--no-config"]
+        _command.run([*words, "--output=" + path])
+        return path
+
+    def run(self, words: List[str]) -> Optional[Tuple[int, bytes, bytes]]:
+        """See :func:`run`. It may be called from any thread."""
+        return None if os.getpid() != self._owner else self._reader.run(words)
+
+    def drop(self) -> None:
+        """Read no more."""
+        if os.getpid() == self._owner:
+            self._reader.close()
+
+    def forked(self) -> None:
+        """Called in the child after a fork."""
+        self._reader.close()
+
+
+#: The end of the name of the library that counts calls.
+_COUNTING = "-calls.so"
+
+
 def _contents(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read()
@@ -339,17 +403,13 @@ def _escaped(field: str) -> str:
     return field
 
 
-class _Recorder:
-    """The recorder's process, and the agent here that it records by."""
+class _Beside:
+    """A process of the command beside this one, and the talk with it."""
 
-    def __init__(self, path: str, options: Options, is_paused: bool) -> None:
+    def __init__(self, words: List[str], library: Optional[str] = None) -> None:
         # Not `socket`, which other tools replace by their own, and which takes longer to import.
         import _socket
 
-        words = ["beside", f"--pid={os.getpid()}", "--output=" + path, "--temporary"]
-        words += options.words()
-        if is_paused:
-            words.append("--paused")
         self._socket, theirs = _socket.socketpair()
         self._rest = b""
         self._variables = dict(os.environ)
@@ -358,38 +418,15 @@ class _Recorder:
         # An answer that comes, and that is waited for before the next one.
         self._owed: Optional[str] = None
         self._process = 0
-        # What it is prepared to count, and how the agent is told.
-        self.counting: Optional[Tuple[Wanted, int]] = None
-        self._has_joined = self._has_memory = False
-        self._regions: Optional[ctypes.Array[ctypes.c_uint32]] = None
+        self._socket.settimeout(_PATIENCE)
         try:
-            self._socket.settimeout(_PATIENCE)
-            try:
-                self._process = agent.start(words, theirs.fileno())
-            finally:
-                theirs.close()
-            directory, preload = self.expect("come")
-            joined = agent.join(directory, preload)
-            self._has_joined = joined == 0
-            self.say("entered", str(joined))
-            self.expect("ready")
-            self._regions = agent.regions()
-            if options.memory:
-                self._has_memory = True
-                agent.follow_memory()
+            words = ["beside", f"--pid={os.getpid()}", *words]
+            self._process = agent.start(words, theirs.fileno(), library)
         except BaseException:
-            self.drop()
+            self.close()
             raise
-
-    def note_open(self, count: int) -> None:
-        """See :meth:`Session.note_open`."""
-        if self._regions is not None:
-            self._regions[0] = count + 1
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether the recorder has paused because no region was open."""
-        return self._regions is not None and self._regions[1] != 0
+        finally:
+            theirs.close()
 
     def say(self, word: str, *fields: str) -> None:
         """Send a line."""
@@ -406,12 +443,6 @@ class _Recorder:
             if self._line().startswith(b"refused\t"):
                 raise
             raise Error("the recorder has ended") from None
-
-    def changed_variables(self) -> List[str]:
-        """The environment's changes since the recorder began, as it is told of them."""
-        now = dict(os.environ)
-        changed = [f"{name}={now[name]}" for name in now if now[name] != self._variables.get(name)]
-        return changed + [name for name in self._variables if name not in now]
 
     def ask(self, answer: str, word: str, *fields: str) -> Tuple[bytes, ...]:
         """Send a line, and return the fields of its answer."""
@@ -448,36 +479,32 @@ class _Recorder:
             raise Error("the recorder has ended" if not line else f"the recorder says {line!r}")
         return tuple(fields)
 
-    def end(self) -> None:
-        """End the recording, and wait until its file is whole."""
-        self._end("end")
-
-    def drop(self) -> None:
-        """End the recording, whose file goes."""
+    def run(self, words: List[str]) -> Optional[Tuple[int, bytes, bytes]]:
+        """Have it run another command: see :func:`run`."""
+        kept = Kept()
+        files = kept.file("output"), kept.file("messages")
         try:
-            self._end("drop")
-        except Error:
-            # What is not wanted need not be whole.
-            pass
+            changed = self._changed_variables()
+            number = str(len(changed))
+            code = self.ask("ran", "run", *files, os.getcwd(), number, *changed, *words)
+        except (Error, OSError):
+            # It has ended meanwhile, or there is no current folder.
+            return None
+        output, messages = (_contents(file) for file in files)
+        return int(code[0]), output, messages
 
     def close(self) -> None:
         """Talk no more."""
-        self._regions = None
         self._socket.close()
 
-    def _end(self, word: str) -> None:
-        with self._answers:
-            try:
-                self.ask("leave", word)
-                self._part()
-                self.ask("done", "left")
-            finally:
-                self.close()
-                self._part()
-                self._reap()
+    def _changed_variables(self) -> List[str]:
+        """The environment's changes since the process began, as it is told of them."""
+        now = dict(os.environ)
+        changed = [f"{name}={now[name]}" for name in now if now[name] != self._variables.get(name)]
+        return changed + [name for name in self._variables if name not in now]
 
     def _reap(self) -> None:
-        """Reap the recorder where this process has adopted it, as process 1 of a container does."""
+        """Reap the process where this one has adopted it, as process 1 of a container does."""
         try:
             with open(f"/proc/{self._process}/stat", "rb") as file:
                 parent = int(file.read().rpartition(b")")[2].split()[1])
@@ -486,15 +513,6 @@ class _Recorder:
         except (OSError, ValueError, IndexError):
             # It has ended, and another process has reaped it.
             pass
-
-    def _part(self) -> None:
-        self._regions = None
-        if self._has_memory:
-            self._has_memory = False
-            agent.forget_memory()
-        if self._has_joined:
-            self._has_joined = False
-            agent.part()
 
     def _line(self) -> bytes:
         """The next line with its end, or less at the end of all."""
@@ -511,3 +529,94 @@ class _Recorder:
             self._rest += more
         line, end, self._rest = self._rest.partition(b"\n")
         return line + end
+
+
+class _Reader(_Beside):
+    """What reads a recording that another recorder makes of this process."""
+
+    #: The file of the recording.
+    recording: str
+
+    def __init__(self, library: str) -> None:
+        super().__init__(["--read"], library)
+        try:
+            (path,) = self.expect("recording")
+        except BaseException:
+            self.close()
+            self._reap()
+            raise
+        self.recording = os.fsdecode(path)
+
+
+class _Recorder(_Beside):
+    """The recorder's process, and the agent here that it records by."""
+
+    def __init__(self, path: str, options: Options, is_paused: bool) -> None:
+        words = ["--output=" + path, "--temporary", *options.words()]
+        if is_paused:
+            words.append("--paused")
+        # What it is prepared to count, and how the agent is told.
+        self.counting: Optional[Tuple[Wanted, int]] = None
+        self._has_joined = self._has_memory = False
+        self._regions: Optional[ctypes.Array[ctypes.c_uint32]] = None
+        super().__init__(words)
+        try:
+            directory, preload = self.expect("come")
+            joined = agent.join(directory, preload)
+            self._has_joined = joined == 0
+            self.say("entered", str(joined))
+            self.expect("ready")
+            self._regions = agent.regions()
+            if options.memory:
+                self._has_memory = True
+                agent.follow_memory()
+        except BaseException:
+            self.drop()
+            raise
+
+    def note_open(self, count: int) -> None:
+        """See :meth:`Session.note_open`."""
+        if self._regions is not None:
+            self._regions[0] = count + 1
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the recorder has paused because no region was open."""
+        return self._regions is not None and self._regions[1] != 0
+
+    def close(self) -> None:
+        """Talk no more."""
+        self._regions = None
+        super().close()
+
+    def end(self) -> None:
+        """End the recording, and wait until its file is whole."""
+        self._end("end")
+
+    def drop(self) -> None:
+        """End the recording, whose file goes."""
+        try:
+            self._end("drop")
+        except Error:
+            # What is not wanted need not be whole.
+            pass
+
+    def _end(self, word: str) -> None:
+        with self._answers:
+            try:
+                self.ask("leave", word)
+                self._part()
+                self.ask("done", "left")
+            finally:
+                self.close()
+                self._part()
+                self._reap()
+
+    def _part(self) -> None:
+        self._regions = None
+        if self._has_memory:
+            self._has_memory = False
+            agent.forget_memory()
+        if self._has_joined:
+            self._has_joined = False
+            agent.part()

@@ -204,6 +204,10 @@ def _nothing(made: Any) -> Any:
     """What the recorder replaces: its spans, and no others, are made again, paused and resumed."""
 
 
+def _nothing_to_flush() -> None:
+    pass
+
+
 # No function of Python's own, whose call would take half as long again.
 _idle: Any = partial(Span, _decorate_later)  # type: ignore[call-arg]
 
@@ -213,9 +217,10 @@ _connected: Any = None
 _new = _idle
 _mark = _mark_nothing
 _again = _pause = _resume = _nothing
+_flush = _nothing_to_flush
 
 
-def _library() -> Optional[str]:
+def library() -> Optional[str]:
     """The file of the recorder's library, if it is mapped into this process."""
     try:
         with open("/proc/self/maps", "rb") as maps:
@@ -243,7 +248,7 @@ def connect() -> bool:
     The library is loaded already. So the interpreter, asked to load it as an extension module, only
     looks its functions up.
     """
-    global _new, _mark, _again, _pause, _resume, _connected
+    global _connected
     # Without its lock, an interpreter would take it back for a module like this.
     if "t" in getattr(sys, "abiflags", ""):
         return False
@@ -252,7 +257,7 @@ def connect() -> bool:
     if _connected is not None and _connected is loaded:
         return True
     if loaded is None:
-        path = _library()
+        path = library()
         if path is None or _again is not _nothing:
             return path is not None
         from _frozen_importlib import ModuleSpec
@@ -272,11 +277,26 @@ def connect() -> bool:
             # this interpreter.
             return False
     _connected = loaded
-    if not module.connect(_idle, _decorate):
+    return adopt(module)
+
+
+def adopt(module: Any) -> bool:
+    """Record spans by the functions of a recorder's library. Whether that can be.
+
+    A recorder that comes into this process (``profundo attach --inside``) calls it, too.
+    """
+    global _new, _mark, _again, _pause, _resume, _flush
+    if "t" in getattr(sys, "abiflags", "") or not module.connect(_idle, _decorate):
         return False
     _pause, _resume = module.pause, module.resume
     _again, _mark, _new = module.again, module.mark, module.new
+    _flush = getattr(module, "flush", _flush)
     return True
+
+
+def flush() -> None:
+    """Have the recorder know of all spans until now: some of them are added up here first."""
+    _flush()
 
 
 connect()

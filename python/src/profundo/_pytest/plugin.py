@@ -16,7 +16,7 @@ from .benchmark import BENCHMARKS
 from .limits import Limits
 from .measure import Stopwatch, Taken
 from .results import Results
-from .sampler import Sampler, span
+from .sampler import Counting, Sampler, span
 
 #: The attribute of a report that has its figures.
 FIGURES = "profundo"
@@ -42,6 +42,12 @@ def register(config: pytest.Config) -> None:
 def _counts_allocations(item: pytest.Item) -> bool:
     mark = item.get_closest_marker("profundo")
     return mark is not None and "max_allocations" in mark.kwargs
+
+
+def _function_of(item: pytest.Item) -> str:
+    """The name of the function that a test is."""
+    function = getattr(item, "function", None)
+    return getattr(function, "__name__", None) or item.name.split("[", 1)[0]
 
 
 def _has_workers(config: pytest.Config) -> bool:
@@ -102,14 +108,14 @@ class Tests:
         except (TypeError, ValueError) as error:
             pytest.fail(f"{item.nodeid}: {error}", pytrace=False)
         counts = limits is not None and limits.allocations is not None and self._memory
-        region = self._sampler.counting() if counts else None
-        if region is None:
+        counting = Counting(_function_of(item)) if counts else None
+        if counting is None:
             yield from self._phase("call", limits)
             return
-        with region:
-            yield from self._phase("call", limits)
+        counting.begin()
+        yield from self._phase("call", limits)
         assert self._taken is not None
-        self._taken.blocks = self._sampler.blocks_of(region)
+        self._taken.blocks = counting.end()
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Iterator[None]:

@@ -10,6 +10,7 @@ import pytest
 import profundo
 
 from .._error import Error
+from .._live.sampler import SAMPLER
 from .._profile import Profile
 
 
@@ -53,13 +54,43 @@ class Sampler:
             return f"the lines to blame are not known: {error}"
         return self._error
 
-    def counting(self) -> Any:
-        """A region in which each allocation is recorded."""
-        return profundo.profile("test allocations", memory="exact")
 
-    def blocks_of(self, region: Any) -> Optional[int]:
-        """How often was allocated in a region; ``None`` where that was not recorded."""
+
+class Counting:
+    """Counts the allocations of a test: of its function and what that calls, and of all threads
+    but the one that runs tests.
+
+    The recording has sums by stack. It is split before the test and after it, so that sums of the
+    part between are the test's, but for what pytest and this plugin do.
+    """
+
+    def __init__(self, function: str) -> None:
+        self._function = function
+        self._part: Optional[int] = None
+
+    def begin(self) -> None:
+        """The test begins."""
         try:
-            return int(region.json("allocs")["allocations"]["total"]["allocated_blocks"])
+            self._part = SAMPLER.split()
+        except Error:
+            # It is not counted.
+            pass
+
+    def end(self) -> Optional[int]:
+        """The number of allocations; ``None`` where they were not recorded."""
+        if self._part is None:
+            return None
+        try:
+            part = SAMPLER.since(self._part)
+            own = _blocks(part.select(function=self._function))
+            return own + _blocks(part.select(ignore=_RUNNER))
         except (Error, KeyError, TypeError):
             return None
+
+
+#: A function that is on each stack of the thread that runs tests.
+_RUNNER = "^pytest_runtestloop$"
+
+
+def _blocks(profile: Profile) -> int:
+    return int(profile.json("allocs")["allocations"]["total"]["allocated_blocks"])
