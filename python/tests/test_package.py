@@ -53,7 +53,7 @@ class TestPackage(unittest.TestCase):
                             (ending, format) for ending in re.findall(r'"([^"]+)"', endings)
                         )
         self.assertEqual(theirs, _export.ENDINGS)
-        self.assertEqual(set(theirs.values()), set(_export.FORMATS))
+        self.assertEqual(set(theirs.values()), {*_export.FORMATS, _export.RECORDING})
 
     def test_the_type_marker_is_there(self):
         self.assertTrue(os.path.exists(os.path.join(support.PACKAGE, "py.typed")))

@@ -46,14 +46,17 @@ ENDINGS: Dict[str, str] = {
     "dot": "dot",
     "gv": "dot",
     "trace.json": "chrome",
-    "html": "html",
-    "htm": "html",
+    "profundo": "profundo",
 }
 
+#: Formats that have no samples: what was counted, and spans.
+COUNTED = ("pstats", "callgrind", "lprof", "chrome")
 #: The format of recordings themselves.
 RECORDING = "profundo"
 #: A page with a picture and a table.
 PAGE = "html"
+#: Endings that only this package knows.
+_OWN = {"html": PAGE, "htm": PAGE}
 
 
 def format_of(path: str, format: Optional[str]) -> str:
@@ -64,14 +67,14 @@ def format_of(path: str, format: Optional[str]) -> str:
             raise Error(f"there is no format {format!r}: the formats are {known}")
         return format
     name = os.path.basename(path).lower()
-    endings = list(ENDINGS) + [RECORDING]
+    endings = dict(ENDINGS, **_OWN)
     fitting = [ending for ending in endings if name.endswith("." + ending)]
     if not fitting:
         kinds = ", ".join("." + ending for ending in endings)
         raise Error(
             f"no format has the ending of {path!r}: the endings are {kinds}; format= names a format"
         )
-    return ENDINGS.get(max(fitting, key=len), RECORDING)
+    return endings[max(fitting, key=len)]
 
 
 def write(recording: str, path: str, format: str, options: Dict[str, Any]) -> None:

@@ -434,7 +434,8 @@ class Region(Profile):
             # What has nothing is a recording, too.
             self._whole_or(now).save(path, format, **options)
             return
-        if "of" not in options and self._has_nothing(now):
+        has_samples = format not in _export.COUNTED and "of" not in options
+        if has_samples and self._has_nothing(now):
             raise Error(self._empty_sentence())
         if format == _export.PAGE:
             is_forced = bool(options.pop("force", False))

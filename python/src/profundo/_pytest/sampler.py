@@ -55,7 +55,6 @@ class Sampler:
         return self._error
 
 
-
 class Counting:
     """Counts the allocations of a test: of its function and what that calls, and of all threads
     but the one that runs tests.
@@ -70,6 +69,9 @@ class Counting:
 
     def begin(self) -> None:
         """The test begins."""
+        options = SAMPLER.options
+        if options is None or options.memory != "exact":
+            return
         try:
             self._part = SAMPLER.split()
         except Error:
