@@ -388,7 +388,8 @@ class Region(Profile):
         if self._nothing is not None:
             return self._nothing
         now = self._now
-        what = what or self._default
+        if what is None:
+            what, options = self._default_by(options)
         head = ""
         if now is not self._of(what, now):
             return self._in_its_words(self._of(what, now).report(what, name, **options))
