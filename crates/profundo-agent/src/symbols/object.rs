@@ -56,6 +56,8 @@ pub struct Slot<'a> {
     pub name: &'a CStr,
     /// True if the loader may fill it in at the first call.
     pub is_of_calls: bool,
+    /// True if there need not be such a function.
+    pub is_weak: bool,
 }
 
 const DT_NULL: i64 = 0;
@@ -156,6 +158,17 @@ impl Object {
         address.wrapping_sub(self.base) < self.end
     }
 
+    /// Where it is loaded.
+    pub fn range(&self) -> (usize, usize) {
+        (self.base, self.base.wrapping_add(self.end))
+    }
+
+    /// True for the value of a word that the loader has not filled in yet: an address in the file,
+    /// or nothing.
+    pub fn is_not_relocated(&self, value: usize) -> bool {
+        self.base != 0 && value < self.end
+    }
+
     /// Visits the slots by which this file reaches functions of others, or of itself.
     pub fn each_slot(&self, mut visit: impl FnMut(Slot<'_>)) {
         /// The kinds of relocations: of an address in data, of a word of the global offset table,
@@ -163,6 +176,7 @@ impl Object {
         const ADDRESS: u32 = 1;
         const GLOBAL: u32 = 6;
         const CALL: u32 = 7;
+        const WEAK: u8 = 2;
         for table in self.relocations {
             if table.first.is_null() {
                 continue;
@@ -182,14 +196,16 @@ impl Object {
                     continue;
                 }
                 // SAFETY: the loader has used the same symbol and its name.
-                let name = unsafe {
+                let (name, binding) = unsafe {
                     let symbol = &*self.symbols.add(symbol);
-                    CStr::from_ptr(self.strings.add(symbol.st_name as usize))
+                    let name = CStr::from_ptr(self.strings.add(symbol.st_name as usize));
+                    (name, symbol.st_info >> 4)
                 };
                 visit(Slot {
                     address,
                     name,
                     is_of_calls: kind == CALL,
+                    is_weak: binding == WEAK,
                 });
             }
         }
