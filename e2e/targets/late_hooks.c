@@ -51,7 +51,9 @@ static void put(void *function) {
     mprotect(page, 4096, PROT_READ | PROT_WRITE);
     if (function == hook) before = (void *(*)(size_t))*place;
     *place = function;
+#ifdef READ_ONLY
     mprotect(page, 4096, PROT_READ);
+#endif
 }
 
 static void *noise(void *p) {

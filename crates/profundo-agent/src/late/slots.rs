@@ -203,11 +203,14 @@ fn take_all(changed: &mut Table) {
         is_unfinished: false,
     };
     symbols::each(Scope::All, |object| {
+        // They were given back meanwhile, or are about to be as soon as we are done.
+        if !are_ours() {
+            return true;
+        }
         if !is_loader(object) {
             pass.take_in(object);
         }
-        // Given back meanwhile, as soon as we are done.
-        !are_ours()
+        false
     });
     ELSEWHERE.store(pass.elsewhere, Ordering::Relaxed);
     IS_UNFINISHED.store(pass.is_unfinished, Ordering::Relaxed);
@@ -299,7 +302,7 @@ impl Pass<'_> {
             if before == function.ours {
                 return;
             }
-            let is_unfilled = slot.is_of_calls && object.contains(before);
+            let is_unfilled = object.is_unfilled(&slot, before);
             if before == function.next || is_unfilled && leads_there(object, &function) {
                 if self.changed.note(slot.address, before) {
                     pages.exchange(object, slot.address, before, function.ours);

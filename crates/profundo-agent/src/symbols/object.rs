@@ -18,6 +18,8 @@ pub struct Object {
     pub base: usize,
     /// The end of what is loaded, as an address in the file.
     end: usize,
+    /// Its code.
+    code: (usize, usize),
     symbols: *const libc::Elf64_Sym,
     strings: *const c_char,
     versions: *const u16,
@@ -54,8 +56,8 @@ pub struct Slot<'a> {
     pub address: usize,
     /// The name of the function.
     pub name: &'a CStr,
-    /// True if the loader may fill it in at the first call.
-    pub is_of_calls: bool,
+    /// The number of its relocation, if the loader may fill it in at the first call.
+    pub call: Option<usize>,
     /// True if there need not be such a function.
     pub is_weak: bool,
 }
@@ -88,9 +90,17 @@ pub unsafe fn object(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Object
         .filter(|header| header.p_type == libc::PT_LOAD)
         .map(|header| header.p_vaddr.wrapping_add(header.p_memsz) as usize)
         .max()?;
+    let is_code = |header: &&libc::Elf64_Phdr| {
+        header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0
+    };
+    let code = headers.iter().find(is_code).map_or((0, 0), |header| {
+        let start = base.wrapping_add(header.p_vaddr as usize);
+        (start, start.wrapping_add(header.p_memsz as usize))
+    });
     let mut found = Object {
         base,
         end,
+        code,
         symbols: core::ptr::null(),
         strings: core::ptr::null(),
         versions: core::ptr::null(),
@@ -169,6 +179,32 @@ impl Object {
         self.base != 0 && value < self.end
     }
 
+    /// True for the value of a slot that the loader will fill in at its first call: it leads to
+    /// instructions of this file that pass the slot's number to the loader. A function of the
+    /// file's own may be there in place of it.
+    pub fn is_unfilled(&self, slot: &Slot<'_>, value: usize) -> bool {
+        const LONGEST: usize = 16;
+        /// A mark for indirect jumps, which may come first.
+        const TARGET: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+        const PUSH: u8 = 0x68;
+        /// The common beginning of all, as the linker mold makes it: the number is in `r11`.
+        const PUSH_R11: [u8; 4] = [0x41, 0x53, 0xff, 0x35];
+        let (start, end) = self.code;
+        let Some(number) = slot.call else {
+            return false;
+        };
+        if !(start..end.saturating_sub(LONGEST)).contains(&value) {
+            return false;
+        }
+        // SAFETY: in the code of a loaded file, which is mapped and can be read.
+        let code = unsafe { (value as *const [u8; LONGEST]).read_unaligned() };
+        let code = code.strip_prefix(&TARGET).unwrap_or(&code);
+        match code {
+            [PUSH, a, b, c, d, ..] => u32::from_le_bytes([*a, *b, *c, *d]) as usize == number,
+            other => other.starts_with(&PUSH_R11),
+        }
+    }
+
     /// Visits the slots by which this file reaches functions of others, or of itself.
     pub fn each_slot(&self, mut visit: impl FnMut(Slot<'_>)) {
         /// The kinds of relocations: of an address in data, of a word of the global offset table,
@@ -204,7 +240,7 @@ impl Object {
                 visit(Slot {
                     address,
                     name,
-                    is_of_calls: kind == CALL,
+                    call: (kind == CALL).then_some(index),
                     is_weak: binding == WEAK,
                 });
             }
