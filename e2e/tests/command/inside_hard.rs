@@ -10,7 +10,7 @@ use profundo_testing::{profundo, skip};
 use crate::attach::Running;
 use crate::inside::slots_of;
 use crate::inside_memory::{Recorder, ask, compare, line_at};
-use crate::program::{alone, number};
+use crate::program::{Program, alone, number};
 use crate::recording::Recording;
 use crate::targets::{c, scratch};
 
@@ -179,6 +179,17 @@ fn a_program_that_restricts_its_system_calls_later_is_left_alone() {
         tell(&mut running, "go");
         assert!(slots_of(&pid).is_empty(), "{option}");
         assert_eq!(running.end(), (String::new(), Some(7)), "{option}");
+    }
+}
+
+#[test]
+fn a_program_that_restricts_its_system_calls_ends_by_exit() {
+    let Some(program) = c("late_filters.c", &[]) else {
+        return;
+    };
+    for which in ["thread", "all", "later"] {
+        let program = Program::new(&program).with(&[which]);
+        program.input("restrict\n").run_both_ways();
     }
 }
 
