@@ -12,7 +12,11 @@ pub fn watch() {
     threads::make_key(thread_ends);
     unsafe extern "C" fn at_exit(code: c_int, _: *mut c_void) {
         note(code);
-        if let (Some(home), false) = (recorded_home(), left::has_left()) {
+        // Whose memory the home is takes a system call.
+        if left::has_left() {
+            return;
+        }
+        if let Some(home) = recorded_home() {
             memory::search_unreachable(home);
         }
     }

@@ -6,21 +6,23 @@ use core::ptr;
 use profundo_probe::urgent;
 
 use crate::home::{self, Home, Whose, home};
+use crate::symbols::gate;
 use crate::{child, deferral, deferred, hello, lifecycle, next_symbols, session};
 
 /// Registers for each fork with the C library.
 pub fn watch() {
     home::set_entry(enter_met);
     unsafe extern "C" fn in_child() {
+        gate::after_fork();
         let forked = home().filter(|home| home.whose() == Whose::Copied);
         if let Some(home) = forked {
             begin_child(home, true);
         }
     }
     if let Some(register) = next_symbols::__register_atfork() {
-        let nothing = ptr::null_mut();
-        // SAFETY: the function may be called in any child, and stays.
-        unsafe { register(nothing, nothing, in_child as *mut _, nothing) };
+        let (before, after) = (gate::before_fork as *mut _, gate::after_fork as *mut _);
+        // SAFETY: the functions may be called at any fork, and stay.
+        unsafe { register(before, after, in_child as *mut _, ptr::null_mut()) };
     }
 }
 

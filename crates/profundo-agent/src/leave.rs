@@ -6,11 +6,18 @@ use core::sync::atomic::Ordering;
 
 use profundo_probe::urgent;
 
-use crate::{home, lifecycle, process};
+use crate::{home, late, lifecycle, process, symbols};
 
 /// Leaves the process. `has_clock`: the processor's clock may still be read.
 pub fn leave(has_clock: bool) {
+    if home::current().is_none() {
+        return;
+    }
     leave_with(has_clock, process::blocked());
+    if symbols::is_late() {
+        // Now is the last time that pages can be opened for that.
+        late::note_left();
+    }
 }
 
 /// As [`leave`], for a thread whose own mask is `own`: it blocks all signals at present. Returns

@@ -250,10 +250,9 @@ static PARTS: [Part; 19] = [
         abandon: Some(memory::abandon),
         refused: Some(|_| memory::leave()),
         leave: Some(|_| memory::leave()),
-        end_thread: Some(|home| {
-            if home.is_some() {
-                memory::end_thread();
-            }
+        end_thread: Some(|home| match home {
+            Some(_) => memory::end_thread(),
+            None => memory::end_thread_of_before(),
         }),
         ..Part::NOTHING
     },

@@ -7,6 +7,10 @@
 //! call that restores a thread's registers from a [`frame`]. The kernel stops it as it enters that
 //! call; only if we have been killed is it made.
 //!
+//! A function that was called freely waits for us only for a moment after its work. If this process
+//! has to wait for a CPU meanwhile, the thread finds its way back alone, and is not borrowed any
+//! more.
+//!
 //! In the end it is stopped once more, with its first registers, so that the kernel restarts the
 //! call that it was in, or delivers a signal that has arrived meanwhile.
 
@@ -54,6 +58,8 @@ pub(super) struct Borrowed {
     has_begun: bool,
     /// Whether a call did not return. Nothing is called after that.
     is_lost: bool,
+    /// Whether the thread has gone back to the program alone. Nothing is called after that.
+    is_back: bool,
     kept: HeldSignals,
 }
 
@@ -95,6 +101,7 @@ impl Borrowed {
             frame: 0,
             has_begun: false,
             is_lost: false,
+            is_back: false,
             kept: HeldSignals::default(),
         };
         // If its stack cannot be written from outside, the first call has no frame.
@@ -171,6 +178,11 @@ impl Borrowed {
         made
     }
 
+    /// Whether the thread has gone back to the program alone.
+    pub(super) fn is_back(&self) -> bool {
+        self.is_back
+    }
+
     /// The thread's number.
     pub(super) fn tid(&self) -> i32 {
         self.held.tid()
@@ -202,16 +214,26 @@ impl Borrowed {
     }
 
     /// Calls a function that says when it has done its work, and then waits for `see`. Until then
-    /// it runs without a stop: at each stop it may have to wait for a CPU.
+    /// it runs without a stop: at each stop it may have to wait for a CPU. `stack` is the size of
+    /// its stack, below the frame.
     pub(super) fn call_freely(
         &mut self,
         function: u64,
         arguments: [u64; 3],
+        stack: u64,
         is_done: impl Fn() -> bool,
         see: impl FnOnce() -> io::Result<()>,
     ) -> Result<(), Failed> {
         self.begin_call(function, arguments, self.frame)?;
         self.run_until(is_done)?;
+        let now = registers(self.held.tid())?;
+        // Its last step is to take the frame from there.
+        let is_there = now.rsp <= self.frame + 8 && self.frame.saturating_sub(stack) < now.rsp;
+        if !is_there {
+            self.is_back = true;
+            self.has_begun = false;
+            return Ok(());
+        }
         see()?;
         self.follow_back(self.frame)?;
         Ok(())
@@ -313,7 +335,7 @@ impl Borrowed {
     }
 
     fn begin(&mut self, registers: libc::user_regs_struct) -> Result<(), Failed> {
-        if self.is_lost {
+        if self.is_lost || self.is_back {
             return Err(Failed::Late);
         }
         set_registers(self.held.tid(), &registers)?;

@@ -9,11 +9,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use profundo_linux::sys;
+use profundo_linux::{proc, sys};
 use profundo_permits::may_be_read;
 use profundo_probe::shared::{
     Answer, ENTER_SYMBOL, FALL_SILENT_SYMBOL, LEAVE_SYMBOL, MASKED_SYMBOL,
 };
+use profundo_scan::map_lines;
+use profundo_session::find_session;
 
 use super::ROOM;
 use super::borrowed::Borrowed;
@@ -107,6 +109,10 @@ impl<'a> Entry<'a> {
     /// Has the agent enter the session in a directory. Programs that this one executes load the
     /// agent from the file at `agent`. The recorder answers the agent afterwards.
     pub fn enter(&mut self, directory: &Path, agent: &Path) -> Result<(), Refused> {
+        // The program may have another agent, as one that was started under `run` has.
+        if has_session(self.pid) {
+            return Err(Refused::NotEntered(libc::EBUSY));
+        }
         let mut answer = patiently(PATIENCE, || self.enter_once(directory, agent))?;
         if *answer.result.get_mut() != 0 {
             return Err(Refused::NotEntered(libc::EAGAIN));
@@ -211,11 +217,19 @@ impl<'a> Entry<'a> {
         &mut self,
         f: impl FnOnce(&Self, &mut Borrowed, u64) -> Result<Box<Answer>, Refused>,
     ) -> Result<Box<Answer>, Refused> {
-        let (mut thread, since) =
-            borrow(self.pid, &self.program, self.instructions, &mut self.places)?;
+        let (mut thread, mut since) = self.borrow()?;
         let room = map(&mut thread, ROOM)?;
         thread.put_frame(room + ROOM)?;
         let result = f(self, &mut thread, room);
+        if thread.is_back() {
+            drop(thread);
+            self.longest = self.longest.max(since.elapsed());
+            match self.borrow() {
+                Ok(again) => (thread, since) = again,
+                // Its memory stays.
+                Err(_) => return result,
+            }
+        }
         // A thread that does not come back still uses its stack.
         if !matches!(result, Err(Refused::Hangs | Refused::Gone)) {
             thread.put_frame_on_own_stack()?;
@@ -225,6 +239,20 @@ impl<'a> Entry<'a> {
         self.longest = self.longest.max(since.elapsed());
         result
     }
+
+    fn borrow(&mut self) -> Result<(Borrowed, Instant), Refused> {
+        borrow(self.pid, &self.program, self.instructions, &mut self.places)
+    }
+}
+
+/// Whether a process has the memory of a session that is being recorded. A command may still be
+/// busy with a session that its agents have left.
+fn has_session(pid: u32) -> bool {
+    let maps = proc::read(pid, "maps");
+    let is_control = |path: &[u8]| {
+        path.ends_with(b"/control") && path.windows(10).any(|part| part == b"/profundo-")
+    };
+    map_lines(&maps).any(|(_, line)| is_control(line.plain_path())) && find_session(pid).is_some()
 }
 
 fn put_path(pid: u32, address: u64, path: &Path) -> Result<(), Refused> {
@@ -254,7 +282,7 @@ fn call(
             || i32::from_le_bytes(bytes) != UNANSWERED
     };
     let see = || write_memory(pid, word(offset_of!(Answer, is_seen)), &1_u32.to_le_bytes());
-    thread.call_freely(function, arguments, is_done, see)?;
+    thread.call_freely(function, arguments, ROOM, is_done, see)?;
     let mut answer = empty();
     if sys::read_memory(pid, room + ANSWER, bytes_of(&mut answer)) != size_of::<Answer>() {
         return Err(Refused::Gone);

@@ -47,7 +47,20 @@ pub(super) fn load(
         return Ok(());
     }
     let text = thread.ask(loader.error, [0; 3])?;
-    Err(Refused::NotLoaded(text_at(pid, text)))
+    Err(why_not_loaded(text_at(pid, text)))
+}
+
+/// The loader's message. The path in it says nothing to a user.
+fn why_not_loaded(text: String) -> Refused {
+    match () {
+        // musl asks for the loader of glibc.
+        () if text.contains("ld-linux") => Refused::Static,
+        () if text.starts_with("/proc/self/fd/") && text.contains("cannot open shared object") => {
+            let why = "it has another root directory without /proc (chroot)";
+            Refused::NotLoaded(why.to_owned())
+        }
+        () => Refused::NotLoaded(text),
+    }
 }
 
 /// A path of the file. The loader takes a library of the same path for the same library, so other

@@ -23,9 +23,12 @@ pub(super) fn borrow(
     const PAUSE: Duration = Duration::from_millis(1);
     /// The time after which a thread is held even if its call begins anew for it.
     const GENTLE: Duration = Duration::from_secs(3);
+    /// The number of refusals without a tracer.
+    const UNEXPLAINED: u32 = 8;
     let mut stopper = Stopper::default();
     stopper.has_some_patience = true;
     let began = Instant::now();
+    let (mut refused, mut others) = (0, false);
     loop {
         if let Some(why) = program.is_another(pid) {
             return Err(why);
@@ -44,7 +47,18 @@ pub(super) fn borrow(
             };
             let held = match held {
                 Ok(held) => held,
-                Err(NotHeld::Refused) => return Err(why_not_held(pid)),
+                Err(NotHeld::Refused) => match proc::tracer(pid, tid) {
+                    Some(tracer) if is_profundo(tracer) => {
+                        others = true;
+                        continue;
+                    }
+                    // The tracer may have let it go meanwhile.
+                    None if refused < UNEXPLAINED => {
+                        refused += 1;
+                        continue;
+                    }
+                    _ => return Err(why_not_held(pid)),
+                },
                 Err(_) => continue,
             };
             let since = Instant::now();
@@ -59,6 +73,7 @@ pub(super) fn borrow(
         }
         if began.elapsed() > PATIENCE {
             return Err(match proc::stat(pid) {
+                Some(stat) if !stat.has_ended() && others => Refused::NotEntered(libc::EALREADY),
                 Some(stat) if !stat.has_ended() => Refused::NeverSafe,
                 _ => Refused::Gone,
             });
@@ -95,6 +110,13 @@ fn waits_in_vain(pid: u32, tid: u32) -> bool {
         libc::SYS_io_getevents => argument(4) != 0,
         _ => false,
     }
+}
+
+/// Whether a process is another profundo, which has a thread for a moment.
+fn is_profundo(tracer: u32) -> bool {
+    let file = |process: &str| std::fs::read_link(format!("/proc/{process}/exe")).ok();
+    let its = file(&tracer.to_string());
+    its.is_some() && its == file("self")
 }
 
 pub(super) fn why_not_held(pid: u32) -> Refused {
@@ -158,18 +180,23 @@ pub(super) fn write_memory(pid: u32, address: u64, bytes: &[u8]) -> io::Result<(
     }
 }
 
-/// Whether the process restricts its system calls, and more than we are restricted ourselves, as in
-/// a container.
+/// Whether a thread of the process restricts its system calls, and more than we are restricted
+/// ourselves, as in a container. Each thread may have filters of its own.
 pub(super) fn has_more_filters(pid: u32) -> bool {
-    let filters = |pid: u32| -> u64 {
-        let status = proc::read(pid, "status");
-        let status = String::from_utf8_lossy(&status);
-        let field = |name: &str| -> Option<u64> {
-            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-            line.trim().parse().ok()
-        };
-        let mode = field("Seccomp:").unwrap_or(0);
-        field("Seccomp_filters:").unwrap_or(u64::from(mode == 2)) + u64::from(mode == 1)
+    let most = proc::threads(pid)
+        .into_iter()
+        .map(|tid| filters(&proc::read(pid, &format!("task/{tid}/status"))))
+        .max();
+    most.unwrap_or(0) > filters(&proc::read(std::process::id(), "status"))
+}
+
+/// The number of filters, by what the kernel says of a thread.
+fn filters(status: &[u8]) -> u64 {
+    let status = String::from_utf8_lossy(status);
+    let field = |name: &str| -> Option<u64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().parse().ok()
     };
-    filters(pid) > filters(std::process::id())
+    let mode = field("Seccomp:").unwrap_or(0);
+    field("Seccomp_filters:").unwrap_or(u64::from(mode == 2)) + u64::from(mode == 1)
 }

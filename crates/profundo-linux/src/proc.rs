@@ -253,12 +253,17 @@ pub fn has_thread(pid: u32, tid: u32) -> bool {
 
 /// Whether a tracer, such as a debugger, is attached. It would stop at each of our traps.
 pub fn is_traced(pid: u32) -> bool {
-    let status = read(pid, "status");
+    tracer(pid, pid).is_some()
+}
+
+/// The process that traces a thread, such as a debugger.
+pub fn tracer(pid: u32, tid: u32) -> Option<u32> {
+    let status = read(pid, &format!("task/{tid}/status"));
     let status = String::from_utf8_lossy(&status);
     let tracer = status
         .lines()
         .find_map(|line| line.strip_prefix("TracerPid:"));
-    tracer.is_some_and(|tracer| tracer.trim() != "0")
+    tracer?.trim().parse().ok().filter(|&tracer| tracer != 0)
 }
 
 /// Whether a thread blocks the sampling signal. With signal 0 it counts as blocking.

@@ -202,6 +202,13 @@ impl Traces {
     }
 }
 
+/// As [`slots_of_agent`], of a process.
+pub fn slots_of(pid: &str) -> Vec<u64> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let mut memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
+    slots_of_agent(&maps, &mut memory)
+}
+
 /// The addresses of all words in loaded files that lead into the agent's code. The C library keeps
 /// some: the functions that it calls in the child of a fork and at a thread's end.
 fn slots_of_agent(maps: &str, memory: &mut fs::File) -> Vec<u64> {

@@ -18,7 +18,7 @@ use crate::recording::Recording;
 use crate::targets::{c, pythons_for, scratch, source};
 
 /// A command that records a process from inside, until it is interrupted.
-struct Recorder {
+pub struct Recorder {
     child: Child,
     stderr: BufReader<ChildStderr>,
     said: String,
@@ -27,7 +27,7 @@ struct Recorder {
 
 impl Recorder {
     /// Returns when the agent records. `None`, and skipped: the machine does not permit it.
-    fn start(pid: &str, options: &[&str]) -> Option<Self> {
+    pub fn start(pid: &str, options: &[&str]) -> Option<Self> {
         let file = scratch().join(format!("inside-memory-{}.profundo", number()));
         let mut child = Command::new(profundo())
             .args(["attach", pid, "-o"])
@@ -62,7 +62,7 @@ impl Recorder {
     }
 
     /// Ends the recording. Returns it, and all that was said.
-    fn end(mut self) -> (Recording, String) {
+    pub fn end(mut self) -> (Recording, String) {
         // SAFETY: the process is our child, and was not reaped.
         unsafe { libc::kill(self.child.id() as i32, libc::SIGINT) };
         while self.stderr.read_line(&mut self.said).unwrap() > 0 {}
@@ -75,7 +75,7 @@ impl Recorder {
 }
 
 /// Has a program allocate. Returns the blocks and bytes that it counts itself, by its comments.
-fn ask(running: &mut Running, line: &str) -> BTreeMap<String, (u64, u64)> {
+pub fn ask(running: &mut Running, line: &str) -> BTreeMap<String, (u64, u64)> {
     running.say(&format!("{line}\n"));
     let text = running.until("done\n");
     let lines = text.lines().filter(|&line| line != "done");
@@ -90,7 +90,7 @@ fn ask(running: &mut Running, line: &str) -> BTreeMap<String, (u64, u64)> {
 }
 
 /// Compares a recording with what a program has counted.
-fn compare(recording: &Recording, file: &str, counted: &BTreeMap<String, (u64, u64)>) {
+pub fn compare(recording: &Recording, file: &str, counted: &BTreeMap<String, (u64, u64)>) {
     let found = lines(&recording.profile, file, |site| is_counted(file, site));
     let source = source(file);
     for (comment, &(blocks, bytes)) in counted {
@@ -113,7 +113,7 @@ fn is_counted(file: &str, site: &Site) -> bool {
     !file.ends_with(".py") || site.domain == Domain::Python
 }
 
-fn line_at(recording: &Recording, file: &str, comment: &str) -> Line {
+pub fn line_at(recording: &Recording, file: &str, comment: &str) -> Line {
     let found = lines(&recording.profile, file, |site| is_counted(file, site));
     let line = found.get(&marked(&source(file), comment)).copied();
     line.unwrap_or_default()

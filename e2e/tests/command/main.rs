@@ -29,6 +29,8 @@ mod generated;
 mod heap;
 mod heap_stacks;
 mod inside;
+mod inside_churn;
+mod inside_hard;
 mod inside_memory;
 mod inside_parts;
 mod inside_trace;

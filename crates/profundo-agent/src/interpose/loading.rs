@@ -157,16 +157,17 @@ unsafe extern "C-unwind" fn load(name: *const c_char, mode: c_int) -> *mut c_voi
     // SAFETY: the program's own arguments.
     let file = unsafe { real(name, mode) };
     if !file.is_null() {
-        slots::take_again();
+        local().pass_is_due(!slots::take_again());
     }
     file
 }
 
-/// Looks at the files that the calling thread has loaded. Returns whether there were any.
+/// Looks at the files that the calling thread has loaded, and at those that another thread was
+/// loading at the last look. Returns whether there were any.
 fn look() -> bool {
-    let is_due = local().pass_is_due(false);
+    let is_due = local().pass_is_due(false) || slots::are_unfinished();
     if is_due {
-        slots::take_again();
+        local().pass_is_due(!slots::take_again());
     }
     is_due
 }

@@ -7,7 +7,10 @@
 //! library. [`profundo_leave_1`] takes all of it back. The library itself stays, and the places of
 //! its memory: a thread may be in the middle of one of our functions. It may come in again.
 
+mod changed;
+mod exclusive;
 mod masks;
+mod pages;
 pub mod running;
 pub mod slots;
 pub mod within;
@@ -18,6 +21,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use profundo_probe::shared::{Answer, Control, Ring, SessionState, start_kind};
 use profundo_probe::{hidden, sys, urgent};
 
+use exclusive::Exclusive;
+
 use crate::home::{self, Home, home};
 use crate::signals::{claims, sent, waiting};
 use crate::{
@@ -26,7 +31,7 @@ use crate::{
 };
 
 /// Only one thread at a time comes in or leaves.
-static IS_BUSY: AtomicBool = AtomicBool::new(false);
+static ALONE: Exclusive<()> = Exclusive::new(());
 
 /// Enters the session in a directory. `agent` is the path from which programs that this one
 /// executes load this library. The result is written to `answer`.
@@ -115,28 +120,37 @@ pub unsafe extern "C" fn profundo_leave_1(answer: *const Answer) {
     tell(answer, result);
 }
 
-/// Leaves the session, if that is not done, and gives its memory back. `-EAGAIN`: not yet.
+/// Leaves the session, if that is not done, and gives its slots and its memory back. `-EAGAIN`: not
+/// yet.
 fn leave_once(own: u64, answer: &Answer) -> c_int {
     if home().is_some_and(Home::records) {
         let staying = leave_now(own);
         answer.staying.store(staying as u32, Ordering::Relaxed);
     }
-    match forget_memory() {
+    match give_back() {
         true => 0,
         false => -libc::EAGAIN,
     }
 }
 
 /// Tells the command the result. The command lets the borrowed thread run freely until it sees the
-/// result, and then follows it back; it has a moment for that. Without the command the thread finds
-/// its way back alone.
+/// result, and then follows it back. On a busy machine it may have to wait for a CPU first, so the
+/// thread waits for as long as it is traced. Without the command it finds its way back alone, and
+/// the call that it was in may fail then.
 fn tell(answer: &Answer, result: c_int) {
-    const LONGEST: u64 = 20_000_000;
+    const A_MOMENT: u64 = 20_000_000;
+    const LONGEST: u64 = 5_000_000_000;
     answer.result.store(result, Ordering::Release);
-    let until = process::time(libc::CLOCK_MONOTONIC) + LONGEST;
-    while answer.is_seen.load(Ordering::Acquire) == 0
-        && process::time(libc::CLOCK_MONOTONIC) < until
-    {
+    let began = process::time(libc::CLOCK_MONOTONIC);
+    let mut until = began + A_MOMENT;
+    while answer.is_seen.load(Ordering::Acquire) == 0 {
+        let now = process::time(libc::CLOCK_MONOTONIC);
+        if now > until {
+            if now > began + LONGEST || !running::is_traced() {
+                return;
+            }
+            until = now + A_MOMENT;
+        }
         // A call with a time limit would take the place of the one that the thread was in.
         // SAFETY: takes nothing.
         unsafe { sys::call(libc::SYS_sched_yield, [0; 6]) };
@@ -146,16 +160,12 @@ fn tell(answer: &Answer, result: c_int) {
 /// Calls `f` while no other thread comes in or leaves, with all signals blocked and `errno` kept.
 /// `f` gets the mask that the thread has before and afterwards.
 fn alone(f: impl FnOnce(&mut u64) -> c_int) -> c_int {
-    if IS_BUSY.swap(true, Ordering::Acquire) {
-        return -libc::EALREADY;
-    }
     let errno = next_symbols::errno();
     let mut mask = sys::set_signal_mask(u64::MAX);
-    let result = f(&mut mask);
+    let result = ALONE.with(0, |()| f(&mut mask));
     sys::set_signal_mask(mask);
     next_symbols::set_errno(errno);
-    IS_BUSY.store(false, Ordering::Release);
-    result
+    result.unwrap_or(-libc::EALREADY)
 }
 
 fn follow_memory() -> c_int {
@@ -204,7 +214,7 @@ fn enter(directory: &[u8], agent: &[u8], own: u64, answer: &Answer) -> Result<()
     } else {
         hidden::forget_masks();
     }
-    if !forget_memory() {
+    if !give_back() {
         return Err(libc::EAGAIN);
     }
     let began = hello::cpu_time();
@@ -270,15 +280,36 @@ fn take_home(control: &'static Control) -> Result<Home, c_int> {
     Ok(home)
 }
 
-/// Leaves the session, but for its memory. `own` is the mask of the calling thread. Returns the
+/// Leaves the session, but for its slots and its memory. `own` is the mask of the calling thread. Returns the
 /// signals whose handlers stay.
 fn leave_now(own: u64) -> u64 {
     let staying = leave::leave_with(true, own);
-    // After our handlers: until then the program's calls about them are ours to answer.
-    slots::give_back();
     urgent::set_probe(None);
     IS_TO_FORGET.store(true, Ordering::Release);
     staying
+}
+
+/// Gives the slots and the memory of a session back that was left. `false`: not yet. The slots are
+/// given back after our handlers: until then the program's calls about them are ours to answer.
+fn give_back() -> bool {
+    if !IS_TO_FORGET.load(Ordering::Acquire) {
+        return true;
+    }
+    let Some(elsewhere) = slots::give_back() else {
+        return false;
+    };
+    if let Some(home) = home() {
+        let known = &home.ring().header.memory.slots_elsewhere;
+        known.fetch_add(elsewhere + slots::elsewhere(), Ordering::Relaxed);
+    }
+    forget_memory()
+}
+
+/// The agent has left a process that is about to restrict its system calls. Its slots are given
+/// back, and the memory of the recording stays until the next session.
+pub fn note_left() {
+    IS_TO_FORGET.store(true, Ordering::Release);
+    slots::give_back();
 }
 
 /// The agent has left, and the memory of the recording is still there.
@@ -289,9 +320,6 @@ static IS_TO_FORGET: AtomicBool = AtomicBool::new(false);
 fn forget_memory() -> bool {
     /// Another thread may wait for this one, which is borrowed.
     const LONGEST: u64 = 1_000_000;
-    if !IS_TO_FORGET.load(Ordering::Acquire) {
-        return true;
-    }
     let Some(home) = home() else { return true };
     let until = process::time(libc::CLOCK_MONOTONIC) + LONGEST;
     while !is_idle(home) {

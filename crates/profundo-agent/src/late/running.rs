@@ -134,6 +134,16 @@ pub fn each(own: u64, mut visit: impl FnMut(&Running)) {
     });
 }
 
+/// True if another process traces the calling thread, as one does that has borrowed it.
+pub fn is_traced() -> bool {
+    let mut text = [0; 4096];
+    let read = with_file(c"/proc/thread-self/status", |file| read(file, &mut text));
+    let text = read.and_then(|read| text.get(..read)).unwrap_or_default();
+    let mut lines = text.split(|&byte| byte == b'\n');
+    let tracer = lines.find_map(|line| line.strip_prefix(b"TracerPid:\t"));
+    tracer.is_some_and(|tracer| tracer != b"0")
+}
+
 /// Visits the names in a folder.
 pub fn each_name(folder: usize, mut visit: impl FnMut(&[u8])) {
     /// The offsets of a record's length and of its name.

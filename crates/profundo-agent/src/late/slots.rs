@@ -11,16 +11,16 @@
 //! exchanged at once.
 
 use core::ffi::CStr;
-use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use profundo_probe::shared::MEMORY_SYMBOLS;
-use profundo_probe::sys;
 
+use super::changed::Table;
+use super::exclusive::Exclusive;
+use super::pages::{self, Opened};
 use crate::interpose::memory::{self, copies};
-use crate::lock::Lock;
+use crate::next_symbols;
 use crate::symbols::{self, Found, Object, Scope, SlotKind};
-use crate::{files, next_symbols};
 
 /// The most functions that we interpose.
 const FUNCTIONS: usize = 256;
@@ -120,17 +120,6 @@ impl Functions {
     }
 }
 
-/// A word that was changed.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Changed {
-    address: usize,
-    before: usize,
-}
-
-/// The changed words, in memory of ours that grows with them.
-static CHANGED: AtomicPtr<Changed> = AtomicPtr::new(ptr::null_mut());
-static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// The number of slots for allocations that lead elsewhere, and were left.
 static ELSEWHERE: AtomicU32 = AtomicU32::new(0);
 /// True while slots lead to our functions.
@@ -140,10 +129,16 @@ static MEMORY: AtomicBool = AtomicBool::new(false);
 /// The number of files that were loaded when slots were last taken.
 static LOADS: AtomicU64 = AtomicU64::new(0);
 
-/// The most words that are changed. The memory is not backed until it is used.
-const MOST: usize = 1 << 16;
+/// True if a file was met that another thread was still loading.
+static IS_UNFINISHED: AtomicBool = AtomicBool::new(false);
 
-static CHANGING: Lock = Lock::new();
+/// The words that were changed.
+static CHANGED: Exclusive<Table> = Exclusive::new(Table::new());
+
+/// The longest waits for another thread that changes slots, in nanoseconds: of a thread of the
+/// program, and of one that the command can have called again.
+const PATIENCE: u64 = 1_000_000_000;
+const SHORT_PATIENCE: u64 = 5_000_000;
 
 /// Puts our functions into the slots of all loaded files. `memory`: also those for allocations.
 pub fn take(memory: bool) {
@@ -170,100 +165,111 @@ pub fn take_if_new() {
     }
 }
 
-/// Takes the slots of all loaded files that do not lead to ours yet.
-pub fn take_again() {
+/// True if a file was met that another thread was still loading.
+pub fn are_unfinished() -> bool {
+    IS_UNFINISHED.load(Ordering::Relaxed)
+}
+
+/// Takes the slots of all loaded files that do not lead to ours yet. `false`: another thread was at
+/// it for too long.
+pub fn take_again() -> bool {
+    if !are_ours() {
+        return true;
+    }
     let errno = next_symbols::errno();
-    CHANGING.with(|| {
-        if !are_ours() {
-            return;
-        }
-        LOADS.store(symbols::loads(), Ordering::Relaxed);
-        // Where ours go on to must be known before they are called.
-        next_symbols::resolve();
-        let memory = MEMORY.load(Ordering::Relaxed);
-        if memory {
-            memory::look_up();
-        }
-        let Some(functions) = Functions::find(memory) else {
-            return;
-        };
-        if CHANGED.load(Ordering::Relaxed).is_null() {
-            let Some(memory) = files::map_zeroed(MOST * size_of::<Changed>()) else {
-                return;
-            };
-            CHANGED.store(memory.as_ptr().cast(), Ordering::Release);
-        }
-        ELSEWHERE.store(0, Ordering::Relaxed);
-        symbols::each(Scope::All, |object| {
-            if !is_loader(object) {
-                take_in(object, &functions);
-            }
-            false
-        });
-    });
+    let taken = CHANGED.with(PATIENCE, take_all);
     next_symbols::set_errno(errno);
+    taken.is_some()
+}
+
+fn take_all(changed: &mut Table) {
+    LOADS.store(symbols::loads(), Ordering::Relaxed);
+    // Where ours go on to must be known before they are called.
+    next_symbols::resolve();
+    let memory = MEMORY.load(Ordering::Relaxed);
+    if memory {
+        memory::look_up();
+    }
+    let Some(functions) = Functions::find(memory) else {
+        return;
+    };
+    if changed.is_nearly_full() {
+        drop_unloaded(changed);
+    }
+    let mut pass = Pass {
+        functions: &functions,
+        changed,
+        elsewhere: 0,
+        is_unfinished: false,
+    };
+    symbols::each(Scope::All, |object| {
+        // They were given back meanwhile, or are about to be as soon as we are done.
+        if !are_ours() {
+            return true;
+        }
+        if !is_loader(object) {
+            pass.take_in(object);
+        }
+        false
+    });
+    ELSEWHERE.store(pass.elsewhere, Ordering::Relaxed);
+    IS_UNFINISHED.store(pass.is_unfinished, Ordering::Relaxed);
+}
+
+/// Drops the words of files that are not loaded any more.
+fn drop_unloaded(changed: &mut Table) {
+    /// More files are seldom loaded. The words of others stay.
+    const FILES: usize = 512;
+    let mut ranges = [(0, 0); FILES];
+    let mut count = 0;
+    symbols::each(Scope::All, |object| {
+        if let Some(place) = ranges.get_mut(count) {
+            *place = object.range();
+        }
+        count += 1;
+        false
+    });
+    let Some(ranges) = ranges.get(..count) else {
+        return;
+    };
+    changed.keep(|address| {
+        let is_in = |&(start, end): &(usize, usize)| (start..end).contains(&address);
+        ranges.iter().any(is_in)
+    });
 }
 
 /// Puts back what was in the slots, where our functions are still in them. Files that were unloaded
-/// meanwhile are left alone.
-pub fn give_back() {
-    CHANGING.with(|| {
-        ARE_OURS.store(false, Ordering::Relaxed);
-        let changed = changed();
+/// meanwhile are left alone. `None`: another thread is still changing them. Else it is the number
+/// of slots for allocations that lead to another tool now.
+pub fn give_back() -> Option<u32> {
+    // From here on a pass of another thread ends after the present file.
+    ARE_OURS.store(false, Ordering::Relaxed);
+    CHANGED.with(SHORT_PATIENCE, |changed| {
+        let mut elsewhere = 0;
         let Some(functions) = Functions::find(true).filter(|_| !changed.is_empty()) else {
-            return;
+            return 0;
         };
         symbols::each(Scope::All, |object| {
-            let mut page = Opened::default();
+            let mut pages = Opened::default();
             object.each_slot(|slot| {
                 let Some(function) = functions.of(slot.name) else {
                     return;
                 };
-                let word = word(slot.address);
-                if word.load(Ordering::Relaxed) != function.ours {
+                let before = changed.before(slot.address);
+                if pages::load(slot.address) != function.ours {
+                    elsewhere += u32::from(before.is_some() && function.is_of_memory);
                     return;
                 }
-                let before = changed.iter().rev().find(|one| one.address == slot.address);
-                let before = before.map_or(function.next, |one| one.before);
-                if page.open(object, slot.address) {
-                    // Another tool may have put its own there at this instant.
-                    let order = (Ordering::AcqRel, Ordering::Relaxed);
-                    let _ = word.compare_exchange(function.ours, before, order.0, order.1);
-                }
+                let before = before.unwrap_or(function.next);
+                pages.exchange(object, slot.address, function.ours, before);
             });
-            page.close();
+            pages.close();
             false
         });
-        let memory = CHANGED.swap(ptr::null_mut(), Ordering::AcqRel);
-        COUNT.store(0, Ordering::Relaxed);
-        if let Some(memory) = NonNull::new(memory) {
-            // SAFETY: the memory came from `map_zeroed`, and the lock is held.
-            unsafe { files::unmap(memory.cast(), MOST * size_of::<Changed>()) };
-        }
-    });
-}
-
-/// The changed words. The lock is held.
-fn changed() -> &'static [Changed] {
-    let memory = CHANGED.load(Ordering::Acquire);
-    if memory.is_null() {
-        return &[];
-    }
-    // SAFETY: so many were written, and the memory stays while the lock is held.
-    unsafe { core::slice::from_raw_parts(memory, COUNT.load(Ordering::Relaxed).min(MOST)) }
-}
-
-/// Notes a word that is about to be changed. `false`: there is no room.
-fn note(address: usize, before: usize) -> bool {
-    let memory = CHANGED.load(Ordering::Acquire);
-    let count = COUNT.load(Ordering::Relaxed);
-    if memory.is_null() || count >= MOST {
-        return false;
-    }
-    // SAFETY: below the end of the memory, and the lock is held.
-    unsafe { memory.add(count).write(Changed { address, before }) };
-    COUNT.store(count + 1, Ordering::Relaxed);
-    true
+        changed.clear();
+        IS_UNFINISHED.store(false, Ordering::Relaxed);
+        elsewhere
+    })
 }
 
 /// The loader calls its own functions while it changes other files.
@@ -271,39 +277,51 @@ fn is_loader(object: &Object) -> bool {
     object.find(c"_dl_rtld_di_serinfo").is_some() || object.find(c"_rtld_global").is_some()
 }
 
-fn take_in(object: &Object, functions: &Functions) {
-    let is_our_file = object.contains(take_in as *const () as usize);
-    let mut page = Opened::default();
-    object.each_slot(|slot| {
-        let Some(function) = functions.of(slot.name) else {
-            return;
-        };
-        // What we allocate and copy ourselves does not count.
-        if is_our_file && function.is_of_memory {
-            return;
-        }
-        let word = word(slot.address);
-        let before = word.load(Ordering::Relaxed);
-        if before == function.ours {
-            return;
-        }
-        let is_own = object.contains(before);
-        let is_unfilled = slot.kind == SlotKind::Call && is_own;
-        if !(before == function.next || is_unfilled && leads_there(object, &function)) {
-            // A variable has what the program has put there. A file's own operators of C++ call
-            // malloc, by another slot.
-            let is_operator = is_own && function.name.to_bytes().starts_with(b"_Z");
-            let is_programs = slot.kind == SlotKind::Variable || is_unfilled || is_operator;
-            let is_elsewhere = !is_programs && function.is_of_memory;
-            ELSEWHERE.fetch_add(is_elsewhere.into(), Ordering::Relaxed);
-            return;
-        }
-        if note(slot.address, before) && page.open(object, slot.address) {
-            let order = (Ordering::AcqRel, Ordering::Relaxed);
-            let _ = word.compare_exchange(before, function.ours, order.0, order.1);
-        }
-    });
-    page.close();
+/// One visit of all files.
+struct Pass<'a> {
+    functions: &'a Functions,
+    changed: &'a mut Table,
+    /// See [`ELSEWHERE`] and [`IS_UNFINISHED`].
+    elsewhere: u32,
+    is_unfinished: bool,
+}
+
+impl Pass<'_> {
+    fn take_in(&mut self, object: &Object) {
+        let is_our_file = object.contains(is_loader as *const () as usize);
+        let mut pages = Opened::default();
+        object.each_slot(|slot| {
+            let Some(function) = self.functions.of(slot.name) else {
+                return;
+            };
+            // What we allocate and copy ourselves does not count.
+            if is_our_file && function.is_of_memory {
+                return;
+            }
+            let before = pages::load(slot.address);
+            if before == function.ours {
+                return;
+            }
+            let is_unfilled = object.is_unfilled(&slot, before);
+            if before == function.next || is_unfilled && leads_there(object, &function) {
+                if self.changed.note(slot.address, before) {
+                    pages.exchange(object, slot.address, before, function.ours);
+                }
+            } else if object.is_not_relocated(before) {
+                // A function that need not be there, and is not, leaves nothing for ever.
+                self.is_unfinished |= before != 0 || !slot.is_weak;
+            } else {
+                // A variable has what the program has put there. A file's own operators of C++
+                // call malloc, by another slot.
+                let is_operator =
+                    object.contains(before) && function.name.to_bytes().starts_with(b"_Z");
+                let is_programs = slot.kind == SlotKind::Variable || is_unfilled || is_operator;
+                let is_elsewhere = !is_programs && function.is_of_memory;
+                self.elsewhere += u32::from(is_elsewhere);
+            }
+        });
+        pages.close();
+    }
 }
 
 /// True if a slot of a file will lead to the function that ours would call, once its first call
@@ -313,73 +331,5 @@ fn leads_there(object: &Object, function: &Function) -> bool {
         None => true,
         Some(Found::There(own)) => own.address == function.next,
         Some(Found::Chosen) => false,
-    }
-}
-
-fn word(address: usize) -> &'static AtomicUsize {
-    // SAFETY: an aligned word of a loaded file, which the loader has written.
-    unsafe { AtomicUsize::from_ptr(address as *mut usize) }
-}
-
-/// The pages of a file that are open for writing at present, because they are read-only else.
-#[derive(Default)]
-struct Opened {
-    pages: Option<(usize, usize)>,
-    /// True if the pages were found to be open, or were opened.
-    is_known: bool,
-}
-
-impl Opened {
-    /// Makes a word writable. `false`: it cannot be.
-    fn open(&mut self, object: &Object, address: usize) -> bool {
-        let Some((start, end)) = object.read_only else {
-            return true;
-        };
-        if !(start..end).contains(&address) || self.is_known {
-            return true;
-        }
-        // Pages that the loader has not made read-only, or not yet, stay as they are.
-        if !is_writable(address) {
-            if !protect((start, end), libc::PROT_READ | libc::PROT_WRITE) {
-                return false;
-            }
-            self.pages = Some((start, end));
-        }
-        self.is_known = true;
-        true
-    }
-
-    fn close(&mut self) {
-        if let Some(pages) = self.pages.take() {
-            protect(pages, libc::PROT_READ);
-        }
-        self.is_known = false;
-    }
-}
-
-fn protect((start, end): (usize, usize), protection: i32) -> bool {
-    let length = end.saturating_sub(start);
-    // SAFETY: pages of data of a loaded file; only the right to write to them changes.
-    unsafe {
-        sys::call(
-            libc::SYS_mprotect,
-            [start, length, protection as usize, 0, 0, 0],
-        ) == 0
-    }
-}
-
-/// True if a page may be written to. Its contents are not touched.
-fn is_writable(address: usize) -> bool {
-    const PAGE: usize = 4096;
-    const POPULATE_WRITE: usize = 23;
-    let populate = |page: usize| {
-        // SAFETY: the kernel makes the page's memory ready for a write, and changes nothing.
-        unsafe { sys::call(libc::SYS_madvise, [page, PAGE, POPULATE_WRITE, 0, 0, 0]) == 0 }
-    };
-    let known = &raw const CHANGED as usize & !(PAGE - 1);
-    match populate(known) {
-        true => populate(address & !(PAGE - 1)),
-        // The kernel is too old to say. A finished file's pages are read-only.
-        false => false,
     }
 }

@@ -25,6 +25,7 @@ use crate::memory::mapped::Mapped;
 use crate::memory::python;
 use crate::memory::rows::{Rows, Sums};
 use crate::memory::sampled::Given;
+use crate::memory::spare::Spare;
 use crate::memory::stacks;
 use crate::memory::state::{self, FEW};
 use crate::memory::tables;
@@ -75,6 +76,9 @@ static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 pub fn count_new(counts: bool) {
     IS_CLOSED.store(!counts, Ordering::Relaxed);
 }
+
+/// What threads knew that have ended since an earlier recording.
+static SPARE: Spare<Known> = Spare::new();
 
 /// The state, if every allocation is counted.
 #[inline(always)]
@@ -668,14 +672,13 @@ fn set_up(exact: &Exact, local: &Local) -> Option<Home> {
         ((free as usize) < SHARES).then(|| owned | 1 << free)
     });
     let share = taken.map_or(COMMON, |owned| owned.trailing_ones() as usize);
-    let known = match local.known() {
+    let known = local.known().unwrap_or_else(|| SPARE.take());
+    let known = match NonNull::new(known) {
+        // In the child of a fork it is empty again, but not in a later recording.
         Some(known) => {
-            // In the child of a fork it is empty again, but not in a later recording.
-            if let Some(known) = NonNull::new(known) {
-                // SAFETY: it was mapped for this thread alone, and zeros are an empty one.
-                unsafe { files::wipe(known) };
-            }
-            known
+            // SAFETY: it is this thread's alone, and zeros are an empty one.
+            unsafe { files::wipe(known) };
+            known.as_ptr()
         }
         None => files::map_wiped(size_of::<Known>()).cast::<Known>(),
     };
@@ -686,10 +689,11 @@ fn set_up(exact: &Exact, local: &Local) -> Option<Home> {
 /// The thread ends: another one gets its share.
 pub fn end_thread() {
     let local = local();
-    let Some(exact) = exact() else { return };
-    if local.mark() != exact.counts.mark.load(Ordering::Relaxed) {
-        return;
-    }
+    let counting = exact();
+    let is_current = |exact: &&Exact| local.mark() == exact.counts.mark.load(Ordering::Relaxed);
+    let Some(exact) = counting.filter(is_current) else {
+        return put_away();
+    };
     let (share, known) = (local.share(), local.known());
     // The thread gives them up first: a handler may come, and allocate.
     local.set_up_exact(local.mark(), COMMON, ptr::null_mut());
@@ -705,5 +709,16 @@ pub fn end_thread() {
             (*known).give_back(&exact.counts.known_room);
             files::unmap(NonNull::new_unchecked(known.cast()), size_of::<Known>());
         }
+    }
+}
+
+/// The thread ends, and does not count any more: another one gets what it knows.
+pub fn put_away() {
+    let local = local();
+    if let Some(known) = local.known() {
+        // The thread gives it up first: a handler may come, and allocate.
+        local.set_up_exact(0, COMMON, ptr::null_mut());
+        compiler_fence(Ordering::SeqCst);
+        SPARE.put(known);
     }
 }

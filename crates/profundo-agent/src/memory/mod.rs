@@ -20,6 +20,7 @@ mod python;
 mod rows;
 pub mod sampled;
 mod search;
+mod spare;
 mod stacks;
 pub mod state;
 mod tables;
@@ -34,6 +35,12 @@ pub use exact::{abandon, count_new, enter_child};
 pub fn end_thread() {
     exact::end_thread();
     sampled::end_thread();
+}
+
+/// The calling thread ends after the agent has left. Its memory is kept for another one.
+pub fn end_thread_of_before() {
+    exact::put_away();
+    sampled::put_away();
 }
 
 pub use python::{begin_inside, end_inside, found as watch_python};

@@ -11,6 +11,7 @@ use profundo_wire::{Block, Freed, Source};
 use crate::home::Home;
 use crate::memory::ends::Gone;
 use crate::memory::local::{Local, local};
+use crate::memory::spare::Spare;
 use crate::memory::state::{FEW, Heap, heap, mean};
 use crate::memory::{exact, python, state};
 use crate::{files, home, process, symbols, threads};
@@ -132,11 +133,19 @@ fn record_block(
 /// there is none.
 #[cold]
 fn make_recall() -> *mut Recall {
+    if let Some(recall) = NonNull::new(SPARE.take()) {
+        // SAFETY: it is this thread's alone, and zeros are an empty one.
+        unsafe { files::wipe(recall) };
+        return recall.as_ptr();
+    }
     match process::has_unlimited_memory() {
         true => files::map_wiped(size_of::<Recall>()).cast(),
         false => ptr::null_mut(),
     }
 }
+
+/// The memory of threads that have ended since an earlier recording.
+static SPARE: Spare<Recall> = Spare::new();
 
 /// The thread samples its first block of a recording, which the agent may have come late for. Its
 /// stacks of an earlier one are forgotten.
@@ -157,6 +166,16 @@ pub fn end_thread() {
         compiler_fence(Ordering::SeqCst);
         // SAFETY: it was mapped for this thread alone.
         unsafe { files::unmap(recall.cast(), size_of::<Recall>()) };
+    }
+}
+
+/// The thread ends after the recording: another one gets that.
+pub fn put_away() {
+    let recall = local().take_recall();
+    if !recall.is_null() {
+        // A handler that comes now finds none.
+        compiler_fence(Ordering::SeqCst);
+        SPARE.put(recall);
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! Our handler stays where it is, because a tick may still be on its way to another thread.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 use libc::sigset_t;
 use profundo_probe::hidden::{self, ASKED, bit};
@@ -123,6 +123,8 @@ fn move_on(home: Option<Home>) {
 /// certain.
 pub fn send_nothing(home: Home) -> bool {
     sent::send_nothing();
+    // Pairs with the fence of a thread that has just noted its timer.
+    fence(Ordering::SeqCst);
     timers::end_all(home);
     announce_signal(home)
 }

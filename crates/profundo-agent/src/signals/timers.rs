@@ -4,7 +4,7 @@
 
 use core::mem::MaybeUninit;
 use core::ptr;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{Ordering, fence};
 
 use profundo_probe::handlers::value;
 use profundo_probe::shared::{Control, engine};
@@ -38,10 +38,17 @@ pub fn start(control: &Control, slot: &Slot, tid: u32) -> bool {
             stop(timer);
             return true;
         }
+        // The one side notes the timer and reads the signal, the other one writes the signal and
+        // reads the timers: one of them sees what the other has written.
+        fence(Ordering::SeqCst);
         if sent::sent() == signal {
             return true;
         }
-        end(slot);
+        // The slot's memory may have been given back meanwhile, and the timer is there still. The
+        // kernel does not give its number to another one so soon.
+        if !end(slot) {
+            stop(timer);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! program's `malloc`, and leaves it for the program's next `dlerror`. It also cannot say how large
 //! an object is.
 
+pub mod gate;
 mod object;
 
 use core::ffi::{CStr, c_int, c_void};
@@ -79,7 +80,7 @@ pub fn each(scope: Scope, mut visit: impl FnMut(&Object) -> bool) {
         visit: &mut visit,
     };
     // SAFETY: the callback is called before the call returns, with the state.
-    unsafe { libc::dl_iterate_phdr(Some(one), (&raw mut state).cast()) };
+    unsafe { gate::visit(one, (&raw mut state).cast()) };
 }
 
 /// The number of files that were ever loaded.
@@ -98,7 +99,7 @@ pub fn loads() -> u64 {
     }
     let mut loads = 0_u64;
     // SAFETY: the callback is called before the call returns, with what it expects.
-    unsafe { libc::dl_iterate_phdr(Some(one), (&raw mut loads).cast()) };
+    unsafe { gate::visit(one, (&raw mut loads).cast()) };
     loads
 }
 
@@ -197,7 +198,7 @@ pub fn range_of(address: usize) -> Option<(u64, u64)> {
         found: None,
     };
     // SAFETY: the callback is called before the call returns, with what it expects.
-    unsafe { libc::dl_iterate_phdr(Some(one), (&raw mut wanted).cast()) };
+    unsafe { gate::visit(one, (&raw mut wanted).cast()) };
     wanted.found
 }
 

@@ -18,6 +18,8 @@ pub struct Object {
     pub base: usize,
     /// The end of what is loaded, as an address in the file.
     end: usize,
+    /// Its code.
+    code: (usize, usize),
     symbols: *const libc::Elf64_Sym,
     strings: *const c_char,
     versions: *const u16,
@@ -56,6 +58,8 @@ pub struct Slot<'a> {
     pub name: &'a CStr,
     /// What the file uses it for.
     pub kind: SlotKind,
+    /// True if there need not be such a function.
+    pub is_weak: bool,
 }
 
 /// What a file uses the word for by which it knows a function of another file.
@@ -65,8 +69,9 @@ pub enum SlotKind {
     Variable,
     /// A word of the global offset table.
     Global,
-    /// One that calls go through. The loader may fill it in at the first call.
-    Call,
+    /// One that calls go through, with the number of its relocation. The loader may fill it in at
+    /// the first call.
+    Call(usize),
 }
 
 const DT_NULL: i64 = 0;
@@ -97,9 +102,17 @@ pub unsafe fn object(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Object
         .filter(|header| header.p_type == libc::PT_LOAD)
         .map(|header| header.p_vaddr.wrapping_add(header.p_memsz) as usize)
         .max()?;
+    let is_code = |header: &&libc::Elf64_Phdr| {
+        header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0
+    };
+    let code = headers.iter().find(is_code).map_or((0, 0), |header| {
+        let start = base.wrapping_add(header.p_vaddr as usize);
+        (start, start.wrapping_add(header.p_memsz as usize))
+    });
     let mut found = Object {
         base,
         end,
+        code,
         symbols: core::ptr::null(),
         strings: core::ptr::null(),
         versions: core::ptr::null(),
@@ -167,6 +180,43 @@ impl Object {
         address.wrapping_sub(self.base) < self.end
     }
 
+    /// Where it is loaded.
+    pub fn range(&self) -> (usize, usize) {
+        (self.base, self.base.wrapping_add(self.end))
+    }
+
+    /// True for the value of a word that the loader has not filled in yet: an address in the file,
+    /// or nothing.
+    pub fn is_not_relocated(&self, value: usize) -> bool {
+        self.base != 0 && value < self.end
+    }
+
+    /// True for the value of a slot that the loader will fill in at its first call: it leads to
+    /// instructions of this file that pass the slot's number to the loader. A function of the
+    /// file's own may be there in place of it.
+    pub fn is_unfilled(&self, slot: &Slot<'_>, value: usize) -> bool {
+        const LONGEST: usize = 16;
+        /// A mark for indirect jumps, which may come first.
+        const TARGET: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+        const PUSH: u8 = 0x68;
+        /// The common beginning of all, as the linker mold makes it: the number is in `r11`.
+        const PUSH_R11: [u8; 4] = [0x41, 0x53, 0xff, 0x35];
+        let (start, end) = self.code;
+        let SlotKind::Call(number) = slot.kind else {
+            return false;
+        };
+        if !(start..end.saturating_sub(LONGEST)).contains(&value) {
+            return false;
+        }
+        // SAFETY: in the code of a loaded file, which is mapped and can be read.
+        let code = unsafe { (value as *const [u8; LONGEST]).read_unaligned() };
+        let code = code.strip_prefix(&TARGET).unwrap_or(&code);
+        match code {
+            [PUSH, a, b, c, d, ..] => u32::from_le_bytes([*a, *b, *c, *d]) as usize == number,
+            other => other.starts_with(&PUSH_R11),
+        }
+    }
+
     /// Visits the slots by which this file reaches functions of others, or of itself.
     pub fn each_slot(&self, mut visit: impl FnMut(Slot<'_>)) {
         /// The kinds of relocations: of an address in data, of a word of the global offset table,
@@ -174,6 +224,7 @@ impl Object {
         const ADDRESS: u32 = 1;
         const GLOBAL: u32 = 6;
         const CALL: u32 = 7;
+        const WEAK: u8 = 2;
         for table in self.relocations {
             if table.first.is_null() {
                 continue;
@@ -183,7 +234,7 @@ impl Object {
                 let entry = unsafe { &*table.first.add(index) };
                 let kind = match entry.r_info as u32 {
                     GLOBAL => SlotKind::Global,
-                    CALL => SlotKind::Call,
+                    CALL => SlotKind::Call(index),
                     ADDRESS if entry.r_addend == 0 => SlotKind::Variable,
                     _ => continue,
                 };
@@ -193,14 +244,16 @@ impl Object {
                     continue;
                 }
                 // SAFETY: the loader has used the same symbol and its name.
-                let name = unsafe {
+                let (name, binding) = unsafe {
                     let symbol = &*self.symbols.add(symbol);
-                    CStr::from_ptr(self.strings.add(symbol.st_name as usize))
+                    let name = CStr::from_ptr(self.strings.add(symbol.st_name as usize));
+                    (name, symbol.st_info >> 4)
                 };
                 visit(Slot {
                     address,
                     name,
                     kind,
+                    is_weak: binding == WEAK,
                 });
             }
         }

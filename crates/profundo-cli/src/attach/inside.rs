@@ -141,7 +141,7 @@ impl Entered {
         let mut first = None;
         for &pid in &self.pids {
             let parts = part::CALLS | part::SPANS;
-            let begun = Injection::of(pid, &self.library, true)
+            let begun = Injection::of(pid, &self.library, self.filtered)
                 .and_then(|mut injection| injection.begin_parts(parts, PATIENCE));
             match begun {
                 Ok(()) => counted += 1,
@@ -170,8 +170,8 @@ impl Entered {
             return;
         }
         for &pid in &self.pids {
-            let followed =
-                Entry::of(pid, &self.library, true).and_then(|mut entry| entry.follow_memory());
+            let followed = Entry::of(pid, &self.library, self.filtered)
+                .and_then(|mut entry| entry.follow_memory());
             match followed {
                 Ok(()) => {}
                 Err(Refused::Gone | Refused::Another) => continue,
@@ -210,6 +210,8 @@ impl Entered {
         let ended =
             self.with_interpreter(pid, |injection| injection.end_parts(part::MEMORY, PATIENCE));
         let stay = match ended {
+            // Said when the agent leaves.
+            Some(Err(Refused::Filtered)) => return,
             Some(Ok(0) | Err(Refused::Gone | Refused::Another)) | None => return,
             Some(Err(_)) if has_ended(pid) => return,
             Some(Ok(_)) => "another tool has put itself in front of them".to_owned(),
@@ -226,7 +228,7 @@ impl Entered {
         pid: u32,
         f: impl FnOnce(&mut Injection<'_>) -> Result<T, Refused>,
     ) -> Option<Result<T, Refused>> {
-        match Injection::of(pid, &self.library, true) {
+        match Injection::of(pid, &self.library, self.filtered) {
             Ok(mut injection) => Some(f(&mut injection)),
             Err(Refused::NoPython) => None,
             Err(why) => Some(Err(why)),
@@ -243,7 +245,7 @@ impl Entered {
                 self.end_memory(pid);
             }
             let mut pause = Duration::ZERO;
-            let left = Entry::of(pid, &self.library, true).and_then(|mut entry| {
+            let left = Entry::of(pid, &self.library, self.filtered).and_then(|mut entry| {
                 let left = entry.leave();
                 pause = entry.longest_pause();
                 left
@@ -257,6 +259,10 @@ impl Entered {
                 }
                 Err(Refused::Gone | Refused::Another) => {}
                 Err(_) if has_ended(pid) => {}
+                Err(Refused::Filtered) => stderr::note(&format!(
+                    "process {pid} restricts its own system calls (seccomp) since it was entered: the agent has left it \
+                     by itself, and its memory stays"
+                )),
                 Err(why) => stderr::note(&format!(
                     "the agent stays in process {pid}, and does nothing there: {why}"
                 )),
@@ -273,10 +279,12 @@ impl Entered {
     /// Has an interpreter count no more. Without an answer nothing is counted any more either, but
     /// the interpreter goes on reporting.
     fn end_counts(&self, pid: u32) {
-        let ended = Injection::of(pid, &self.library, true)
+        let ended = Injection::of(pid, &self.library, self.filtered)
             .and_then(|mut injection| injection.end_parts(part::CALLS, PATIENCE));
         match ended {
             Ok(_) | Err(Refused::Gone | Refused::Another | Refused::NoPython) => {}
+            // Said when the agent leaves.
+            Err(Refused::Filtered) => {}
             Err(why) => stderr::note(&format!(
                 "the interpreter of process {pid} goes on reporting calls until the next --trace, and they are not counted: {}",
                 why_not(&why)
