@@ -29,8 +29,8 @@ _OF_REPORTS = ("sort", "limit", "min_share", "by", "total", "libraries", "no_dis
 
 #: Options that choose samples or change stacks, which all reports have.
 _FILTERS = (
-    "thread process label task file function only_mine c from from_ to until gil focus ignore mine "
-    "hide show show_from transform no_config"
+    "thread process label task span file function only_mine c from from_ to until gil focus ignore "
+    "mine hide show show_from transform no_config"
 ).split()
 
 
