@@ -108,6 +108,8 @@ def check():
         expected = 0.1 * (1 + number % 3)
         seconds = sum(row.self_seconds for row in p.functions)
         assert abs(seconds - expected) < 0.03, (number, seconds)
+        # Not what all of them used meanwhile.
+        assert abs(p.cpu_time - seconds) < 0.01, (number, p.cpu_time, seconds)
         names = ("slow", "other") if number % 2 else ("other", "slow")
         assert share(p, names[0]) > 0.9 and share(p, names[1]) == 0, (number, p.functions)
 

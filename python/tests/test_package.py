@@ -55,6 +55,17 @@ class TestPackage(unittest.TestCase):
         self.assertEqual(theirs, _export.ENDINGS)
         self.assertEqual(set(theirs.values()), {*_export.FORMATS, _export.RECORDING})
 
+    def test_filters_are_those_of_the_command(self):
+        from profundo import _profile
+
+        crates = os.path.join(support.ROOT, "crates")
+        with open(os.path.join(crates, "profundo-cli/src/options/filters.rs")) as file:
+            theirs = set(re.findall(r"^    pub (\w+): ", file.read(), re.M))
+        # Parts of the options, with filters of their own.
+        theirs -= {"own_code", "stacks"}
+        self.assertIn("span", theirs)
+        self.assertLessEqual(theirs, set(_profile._FILTERS))
+
     def test_the_type_marker_is_there(self):
         self.assertTrue(os.path.exists(os.path.join(support.PACKAGE, "py.typed")))
 

@@ -315,6 +315,31 @@ class TestTimes(Runs):
         tests = self.check_suite(folder, *self.pytest(folder, *words))
         self.assertEqual({test["worker"] for test in tests.values()}, {"gw0", "gw1"})
 
+    def test_the_first_line_of_a_worker_is_not_blamed(self):
+        code = (
+            "from types import SimpleNamespace as Row\n"
+            "from profundo._pytest import blame\n"
+            "def row(file, text, share, function='<module>'):\n"
+            "    return Row(file=file, line=1, function=function, text=text, self_share=share,\n"
+            "               self_samples=50)\n"
+            "worker = row('<string>', blame._WORKER, 0.6)\n"
+            "unnamed = row('<string>', None, 0.6)\n"
+            "child = row('<string>', 'import click', 0.3)\n"
+            "test = row('test_it.py', 'work()', 0.1, 'test_it')\n"
+            "library = row('pytest.py', 'gc.collect()', 0.5, 'collect')\n"
+            "class Profile:\n"
+            "    def select(self, only_mine=False, **options):\n"
+            "        return Row(lines=self.mine if only_mine else [library])\n"
+            "profile = Profile()\n"
+            "profile.mine = [worker, child, test]\n"
+            "assert blame._blame(profile, {}) == [child, test]\n"
+            "profile.mine = [unnamed]\n"
+            "assert blame._blame(profile, {}) == [library]\n"
+        )
+        path = os.pathsep.join([support.SOURCES, self.installed])
+        done = support.python(code, env={"PYTHONPATH": path})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_asyncio(self):
         text = (
             "import asyncio, pytest, work\n"

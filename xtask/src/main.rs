@@ -24,8 +24,8 @@ usage: cargo xtask TASK
 
 tasks:
   test [--long]
-          everything that must pass: format, clippy, tidy, all tests, loom and Miri where they
-          are; the last line is `N passed, N failed, N skipped`; with --long the tests, too, that are
+          everything that must pass: format, clippy, tidy, all tests, the Python package as a wheel,
+          loom and Miri where they are; the last line is `N passed, N failed, N skipped`; with --long the tests, too, that are
           marked as long, each of which has a shorter one of its subject
   cpython-tests [--all | --short] [--jobs N] [PYTHON…] [test_MODULE…]
           CPython's own tests without and with `profundo record`: those that a profiler is most
@@ -35,9 +35,10 @@ tasks:
           servers under load; with --load beside so many busy processes
   figures [NAME…]
           the benchmarks, and what misses its target: for a machine that does nothing else
-  wheel [--sdist] [FILE]
+  wheel [--sdist] [FILE], wheel --quick
           the Python package as it is published: built by maturin and zig, looked into, and installed
-          in each way; with FILE a wheel that is there already, with --sdist from the sources, too
+          in each way; with FILE a wheel that is there already, with --sdist from the sources, too;
+          with --quick what `test` does
   tidy    the rules of the house that no compiler knows: arrows between crates, file headers and
           lengths, links in documents, unfinished business, manifests";
 

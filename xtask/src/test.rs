@@ -14,7 +14,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::metadata::{self, Metadata, cargo};
-use crate::{cpython, tidy};
+use crate::{cpython, tidy, wheel};
 use runner::Runner;
 use tally::Tally;
 
@@ -86,6 +86,9 @@ fn steps(root: &Path, all: &mut Tally, is_long: bool) -> Result<()> {
             runner.tests("long tests", with(&ignored))
         });
     }
+    step(all, "the Python package", || {
+        wheel::quick(root, &metadata.target)
+    });
     step(all, "CPython's own tests", || {
         cpython::modules_of_the_run(root, is_long)
     });

@@ -1,8 +1,9 @@
 //! The Python package as it is published: a wheel for every Linux since glibc 2.17, made by maturin
 //! with zig as the linker, looked into and installed in each way that there is.
 //!
-//! It is run by hand (`cargo xtask wheel`), because it builds the command anew and takes its tools
-//! from PyPI. All that it makes is in `target/wheel`.
+//! `cargo xtask wheel` builds what is published, for a quarter of an hour. `cargo xtask test` and
+//! `--quick` build the same without the optimisations that take the time. All that is made is in
+//! `target/wheel`.
 
 mod contents;
 mod install;
@@ -32,6 +33,8 @@ struct Wanted {
     wheel: Option<PathBuf>,
     /// Whether the source distribution is built and installed, too.
     has_sources: bool,
+    /// Whether only what `cargo xtask test` does is done.
+    is_quick: bool,
 }
 
 impl Wanted {
@@ -40,6 +43,7 @@ impl Wanted {
         for &argument in arguments {
             match argument {
                 "--sdist" => wanted.has_sources = true,
+                "--quick" => wanted.is_quick = true,
                 _ if argument.starts_with('-') => bail!("there is no option {argument}"),
                 wheel => wanted.wheel = Some(wheel.into()),
             }
@@ -48,56 +52,174 @@ impl Wanted {
     }
 }
 
+/// What a build is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Publishing: the profile `dist` as it is.
+    Publishing,
+    /// Looking into the wheel and using it. It has more code than the published one: what wants no
+    /// newer glibc, and is not too large, is that in the published one, too.
+    Testing,
+    /// Using what is built from the source distribution.
+    TestingSources,
+}
+
+impl Purpose {
+    /// The settings of the profile `dist`, as cargo's variables.
+    fn settings(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Publishing => &[],
+            Self::Testing => &[
+                ("CARGO_PROFILE_DIST_LTO", "off"),
+                ("CARGO_PROFILE_DIST_CODEGEN_UNITS", "16"),
+                ("CARGO_PROFILE_DIST_OPT_LEVEL", "1"),
+            ],
+            Self::TestingSources => &[
+                ("CARGO_PROFILE_DIST_LTO", "off"),
+                ("CARGO_PROFILE_DIST_CODEGEN_UNITS", "256"),
+                ("CARGO_PROFILE_DIST_OPT_LEVEL", "0"),
+            ],
+        }
+    }
+}
+
 /// Builds and checks the package; true if nothing failed.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
     let wanted = Wanted::read(arguments)?;
     let target = metadata::load(root)?.target;
-    let folder = target.join("wheel");
-    let tools = Tools::installed(&folder)?;
-    let mut tally = Tally::default();
-    let wheel = match &wanted.wheel {
-        Some(wheel) => wheel.canonicalize().context("there is no such wheel")?,
-        None => build(root, &folder, &tools)?,
+    let tally = match wanted.is_quick {
+        true => quick(root, &target)?,
+        false => published(root, target, &wanted)?,
     };
-    println!("{}", wheel.display());
-    let agent = target.join(TARGET).join("dist/deps/libprofundo_cli.so");
-    contents::check(&wheel, &agent, &folder, &tools, &mut tally)?;
-    install::check(&wheel, &folder, &tools, &mut tally)?;
-    if wanted.has_sources {
-        let sources = tools.distribution(root, &folder, "sdist", &[], ".tar.gz")?;
-        println!("{}", sources.display());
-        install::check_sources(&sources, &folder, &tools, &mut tally)?;
+    for (why, times) in &tally.reasons {
+        println!("skipped {times} × {why}");
     }
-    tally
-        .failures
-        .iter()
-        .for_each(|name| println!("FAILED  {name}"));
+    let failures = tally.failures.iter();
+    failures.for_each(|name| println!("FAILED  {name}"));
     println!("{}", tally.closing_line());
     Ok(tally.failed == 0)
 }
 
-fn build(root: &Path, folder: &Path, tools: &Tools) -> Result<PathBuf> {
-    let words = [
-        "--locked",
-        "--zig",
-        "--target",
-        TARGET,
-        "--compatibility",
-        COMPATIBILITY,
-    ];
-    let place = root.join(LIBRARY);
-    let first = place.parent().context("a file has a folder")?;
-    fs::create_dir_all(first)?;
-    // The first build makes the command, which has the library; the second one adds the library.
-    let _ = fs::remove_file(&place);
-    tools.distribution(root, folder, "build", &words, ".whl")?;
-    let command = metadata::load(root)?
-        .target
-        .join(TARGET)
-        .join("dist/profundo");
-    let path = tools::output(Command::new(command).args(["beside", "--library"]))?;
-    fs::copy(path.trim_end(), &place).context("the command has no library")?;
-    tools.distribution(root, folder, "build", &words, ".whl")
+fn published(root: &Path, target: PathBuf, wanted: &Wanted) -> Result<Tally> {
+    let folder = target.join("wheel");
+    let tools = Tools::installed(&folder)?;
+    let mut tally = Tally::default();
+    let build = Build {
+        root,
+        folder: &folder,
+        tools: &tools,
+        purpose: Purpose::Publishing,
+        target,
+    };
+    let wheel = match &wanted.wheel {
+        Some(wheel) => wheel.canonicalize().context("there is no such wheel")?,
+        None => build.wheel()?,
+    };
+    build.check(&wheel, &mut tally)?;
+    if wanted.has_sources {
+        build.check_sources(&mut tally)?;
+    }
+    Ok(tally)
+}
+
+/// The step of `cargo xtask test`: the wheel and what the source distribution gives, in minutes.
+pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
+    let mut tally = Tally::default();
+    let folder = target.join("wheel");
+    let tools = match Tools::installed(&folder) {
+        Ok(tools) => tools,
+        Err(error) => {
+            tally.skip(&format!(
+                "the Python package is not built: maturin, zig and uv cannot be installed from PyPI ({error:#})"
+            ));
+            return Ok(tally);
+        }
+    };
+    let mut build = Build {
+        root,
+        folder: &folder,
+        tools: &tools,
+        purpose: Purpose::Testing,
+        target: folder.join("testing"),
+    };
+    let wheel = build.wheel()?;
+    build.check(&wheel, &mut tally)?;
+    build.purpose = Purpose::TestingSources;
+    build.target = folder.join("testing-sources");
+    build.check_sources(&mut tally)?;
+    Ok(tally)
+}
+
+/// A build of the package.
+struct Build<'a> {
+    root: &'a Path,
+    /// The folder for all that is made but cargo's own.
+    folder: &'a Path,
+    tools: &'a Tools,
+    purpose: Purpose,
+    /// Cargo's target folder.
+    target: PathBuf,
+}
+
+impl Build<'_> {
+    fn wheel(&self) -> Result<PathBuf> {
+        let words = [
+            "--locked",
+            "--zig",
+            "--target",
+            TARGET,
+            "--compatibility",
+            COMPATIBILITY,
+        ];
+        let place = self.root.join(LIBRARY);
+        let first = place.parent().context("a file has a folder")?;
+        fs::create_dir_all(first)?;
+        // The first build makes the command, which has the library; the second one adds the
+        // library.
+        let _ = fs::remove_file(&place);
+        self.distribution("build", &words, ".whl")?;
+        let command = self.target.join(TARGET).join("dist/profundo");
+        let path = tools::output(Command::new(command).args(["beside", "--library"]))?;
+        fs::copy(path.trim_end(), &place).context("the command has no library")?;
+        let wheel = self.distribution("build", &words, ".whl");
+        // It is a part of this wheel, and would grow old in the tree.
+        let _ = fs::remove_file(&place);
+        wheel
+    }
+
+    fn check(&self, wheel: &Path, tally: &mut Tally) -> Result<()> {
+        println!("{}", wheel.display());
+        let agent = self
+            .target
+            .join(TARGET)
+            .join("dist/deps/libprofundo_cli.so");
+        contents::check(wheel, &agent, self.folder, self.tools, tally)?;
+        install::check(wheel, self.folder, self.tools, tally)
+    }
+
+    fn check_sources(&self, tally: &mut Tally) -> Result<()> {
+        let sources = self.distribution("sdist", &[], ".tar.gz")?;
+        println!("{}", sources.display());
+        install::check_sources(&sources, self.folder, tally, |pip| self.prepare(pip))
+    }
+
+    /// Makes a distribution by maturin, in a folder of its own.
+    fn distribution(&self, verb: &str, words: &[&str], ending: &str) -> Result<PathBuf> {
+        let output = self.folder.join(verb);
+        // One of an earlier version would be taken for it.
+        let _ = fs::remove_dir_all(&output);
+        let mut maturin = self.tools.command("maturin");
+        maturin.arg(verb).args(words).arg("--out").arg(&output);
+        self.prepare(&mut maturin);
+        tools::done(maturin.current_dir(self.root))?;
+        only(&output, ending)
+    }
+
+    /// Tells a command, and the cargo that it runs, how to build and where.
+    fn prepare(&self, command: &mut Command) {
+        command.env("CARGO_TARGET_DIR", &self.target);
+        command.envs(self.purpose.settings().iter().copied());
+    }
 }
 
 /// The only file of a folder with this ending.
@@ -126,7 +248,8 @@ mod tests {
     fn the_command_line_is_read() {
         let wanted = Wanted::read(&["--sdist", "x.whl"]).unwrap();
         assert_eq!(wanted.wheel.as_deref(), Some(Path::new("x.whl")));
-        assert!(wanted.has_sources);
+        assert!(wanted.has_sources && !wanted.is_quick);
+        assert!(Wanted::read(&["--quick"]).unwrap().is_quick);
         assert!(Wanted::read(&["--nothing"]).is_err());
     }
 }

@@ -158,7 +158,7 @@ fn search(is_early: bool) -> Option<(Version, Found)> {
         code_type: code_type.map_or(0, |symbol| symbol.address as u64),
         runtime: range(runtime),
         function: range(evaluate),
-        is_early,
+        is_early: is_early || symbols::is_of_the_start(state),
     };
     Some((version, found))
 }

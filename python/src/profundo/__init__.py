@@ -14,6 +14,8 @@
 Nothing is imported before it is used, so that ``import profundo`` costs a program next to nothing.
 """
 
+import sys
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -125,7 +127,8 @@ def __getattr__(name):  # type: (str) -> object
         return import_module("." + name, __name__)
     place = _PLACES.get(name)
     if place is None:
-        raise AttributeError(f"module 'profundo' has no attribute {name!r}")
+        # Not an f-string: Python 2.7 reads this file, too.
+        raise AttributeError("module 'profundo' has no attribute %r" % (name,))
     value = getattr(import_module("." + place, __name__), name)
     globals()[name] = value
     return value
@@ -134,3 +137,7 @@ def __getattr__(name):  # type: (str) -> object
 def __dir__():  # type: () -> list
     """The names, those that are not imported yet among them."""
     return sorted(set(globals()) | set(__all__) | set(_MODULES))
+
+
+if sys.version_info < (3, 8):
+    from ._old import *  # noqa: F403

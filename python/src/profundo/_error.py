@@ -13,7 +13,7 @@ class Error(Exception):
     def __init__(self, message, exit_code=None, command=()):
         # type: (str, int | None, tuple) -> None
         # All of them are arguments, so that the error can be pickled.
-        super().__init__(message, exit_code, tuple(command))
+        Exception.__init__(self, message, exit_code, tuple(command))
         self.exit_code = exit_code
         self.command = tuple(command)
 

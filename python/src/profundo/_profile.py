@@ -35,8 +35,8 @@ _ROWS = {"function": "functions", "line": "lines"}
 
 #: Options that choose samples or change stacks, which all reports have.
 _FILTERS = (
-    "thread process label task span file function only_mine c from from_ to until gil focus ignore mine "
-    "hide show show_from transform no_config"
+    "thread process label task span file function only_mine c from from_ to until gil focus ignore "
+    "mine hide show show_from transform whole_sums no_config"
 ).split()
 
 

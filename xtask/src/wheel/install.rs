@@ -1,110 +1,147 @@
-//! Installations: in a virtual environment, below a target and a prefix, for a user, and by uv. In
-//! each of them the command runs, and the package finds it.
+//! Installations: in a virtual environment, below a target and a prefix, for a user, by uv, as an
+//! archive, and by a user without rights. In each of them the command runs, and the package finds
+//! it.
+
+mod stranger;
+mod trial;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::tools::{Tools, done, output};
 use crate::test::tally::Tally;
+use trial::Trial;
 
-/// Records a program, and reads the recording.
-const TRIAL: &str = "\
-import os, subprocess, sys
+/// The longest `import profundo`, in milliseconds: the median of many interpreters.
+const LONGEST_IMPORT: f64 = 10.0;
+
+/// Prints the milliseconds of an import.
+const IMPORT: &str = "\
+from time import perf_counter as now
+began = now()
 import profundo
-words = [sys.executable, '-m', 'profundo', 'record', '--no-config', '-o', 'trial.profundo', 'trial.py']
-subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-profile = profundo.load('trial.profundo')
-assert profile.lines[0].line == 1, profile.lines
-profile.save('trial.svg')
-with profundo.profile() as region:
-    sum(number * number for number in range(4000000))
-assert region.functions, region
-from profundo._binary import find
-print(profundo.__version__, find())
+print((now() - began) * 1000)
 ";
-
-const PROGRAM: &str = "print(sum(number * number for number in range(4000000)))\n";
 
 /// Installs the wheel in each way.
 pub fn check(wheel: &Path, folder: &Path, tools: &Tools, tally: &mut Tally) -> Result<()> {
     let place = Place::new(folder)?;
     let venv = place.venv("venv")?;
+    let python = || Command::new(venv.join("bin/python"));
     let pip = || {
         let mut pip = Command::new(venv.join("bin/pip"));
-        pip.args([
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-index",
-        ]);
+        pip.args(["install", "--quiet", "--disable-pip-version-check"]);
+        pip.arg("--no-index");
         pip
     };
-    place.try_out(tally, "--target", {
-        let target = place.path.join("target");
-        done(pip().arg("--target").arg(&target).arg(wheel))?;
-        let mut python = Command::new(venv.join("bin/python"));
-        python.env("PYTHONPATH", &target);
-        (python, target.join("bin/profundo"))
-    });
-    place.try_out(tally, "--prefix", {
-        let prefix = place.path.join("prefix");
-        done(pip().arg("--prefix").arg(&prefix).arg(wheel))?;
-        let mut python = Command::new(venv.join("bin/python"));
-        let packages = super::only(&prefix.join("lib"), "")?.join("site-packages");
-        python.env("PYTHONPATH", packages);
-        (python, prefix.join("bin/profundo"))
-    });
-    place.try_out(tally, "a virtual environment", {
-        done(pip().arg(wheel))?;
-        (
-            Command::new(venv.join("bin/python")),
-            venv.join("bin/profundo"),
-        )
-    });
-    place.try_out(tally, "--user", {
-        let home = place.path.join("home");
-        fs::create_dir_all(&home)?;
-        let mut install = Command::new("python3");
-        install.args(["-m", "pip", "install", "--user", "--quiet", "--no-index"]);
-        install.args(["--disable-pip-version-check", "--break-system-packages"]);
-        done(install.arg(wheel).env("HOME", &home))?;
-        let mut python = Command::new("python3");
-        python.env("HOME", &home);
-        (python, home.join(".local/bin/profundo"))
-    });
+
+    let target = place.path.join("target");
+    done(pip().arg("--target").arg(&target).arg(wheel))?;
+    let mut program = python();
+    program.env("PYTHONPATH", &target);
+    place.try_out(tally, "--target", program, &target.join("bin/profundo"));
+
+    let prefix = place.path.join("prefix");
+    done(pip().arg("--prefix").arg(&prefix).arg(wheel))?;
+    let mut program = python();
+    let packages = super::only(&prefix.join("lib"), "")?.join("site-packages");
+    program.env("PYTHONPATH", packages);
+    place.try_out(tally, "--prefix", program, &prefix.join("bin/profundo"));
+
+    // Python makes the archive out of what `--target` has.
+    let (archive, home) = (place.path.join("app.pyz"), place.path.join("archive-home"));
+    fs::create_dir_all(&home)?;
+    let mut zipapp = python();
+    zipapp.args(["-m", "zipapp", "--main", "profundo.__main__:main"]);
+    done(zipapp.arg("--output").arg(&archive).arg(&target))?;
+    let mut program = python();
+    program.env("PYTHONPATH", &archive).env("HOME", &home);
+    program.env_remove("XDG_CACHE_HOME");
+    place.try_out(tally, "zipapp", program, &home.join(".cache/profundo"));
+
+    done(pip().arg(wheel))?;
+    let expected = venv.join("bin/profundo");
+    place.try_out(tally, "a virtual environment", python(), &expected);
+    let median = median_import(python)?;
+    println!("import profundo: {median:.1} ms, the median of {IMPORTS}");
+    tally.check("the time of an import", median <= LONGEST_IMPORT);
+
+    let home = place.path.join("home");
+    fs::create_dir_all(&home)?;
+    let mut install = Command::new("python3");
+    install.args(["-m", "pip", "install", "--user", "--quiet", "--no-index"]);
+    install.args(["--disable-pip-version-check", "--break-system-packages"]);
+    done(install.arg(wheel).env("HOME", &home))?;
+    let mut program = Command::new("python3");
+    program.env("HOME", &home);
+    place.try_out(tally, "--user", program, &home.join(".local/bin/profundo"));
+
+    with_uv(wheel, &place, tools, tally)?;
+    stranger::check(wheel, tools, tally)
+}
+
+/// The ways of uv: once, as a tool, and over another environment.
+fn with_uv(wheel: &Path, place: &Place, tools: &Tools, tally: &mut Tally) -> Result<()> {
     let mut uvx = tools.command("uvx");
     uvx.arg("--from").arg(wheel).args(["profundo", "--version"]);
     let said = output(&mut uvx);
     println!("uvx: {said:?}");
     tally.check("uvx", said.is_ok_and(|said| said.starts_with("profundo ")));
+
+    let (inside, scripts) = (place.path.join("tools"), place.path.join("tools-bin"));
+    let mut tool = tools.command("uv");
+    tool.args(["tool", "install", "--quiet", "--force"])
+        .arg(wheel);
+    tool.env("UV_TOOL_DIR", &inside)
+        .env("UV_TOOL_BIN_DIR", &scripts);
+    done(&mut tool)?;
+    let said = output(Command::new(scripts.join("profundo")).arg("--version"));
+    println!("uv tool install: {said:?}");
+    let is_there = said.is_ok_and(|said| said.starts_with("profundo "));
+    tally.check("uv tool install", is_there);
+    let program = Command::new(inside.join("profundo/bin/python"));
+    let expected = inside.join("profundo/bin/profundo");
+    place.try_out(tally, "the environment of a tool of uv", program, &expected);
+
     let mut uv = tools.command("uv");
     uv.args(["run", "--no-project", "--with"]).arg(wheel);
-    uv.args(["python", "-c", TRIAL]).current_dir(&place.path);
-    let said = output(&mut uv);
-    println!("uv run --with: {said:?}");
-    tally.check("uv run --with", said.is_ok());
+    uv.arg("python");
+    place.trial().try_out(tally, "uv run --with", uv, None);
     Ok(())
 }
 
-/// Builds and installs the source distribution.
+/// Builds and installs the source distribution; `prepare` tells pip how it is built.
 pub fn check_sources(
     sources: &Path,
     folder: &Path,
-    _tools: &Tools,
     tally: &mut Tally,
+    prepare: impl FnOnce(&mut Command),
 ) -> Result<()> {
     let place = Place::new(folder)?;
     let venv = place.venv("from-sources")?;
     let mut pip = Command::new(venv.join("bin/pip"));
     pip.args(["install", "--quiet", "--disable-pip-version-check"]);
+    prepare(&mut pip);
     done(pip.arg(sources))?;
     let python = Command::new(venv.join("bin/python"));
     let expected = venv.join("bin/profundo");
-    place.try_out(tally, "the source distribution", (python, expected));
+    place.try_out(tally, "the source distribution", python, &expected);
     Ok(())
+}
+
+const IMPORTS: usize = 20;
+
+fn median_import(python: impl Fn() -> Command) -> Result<f64> {
+    let mut times = Vec::new();
+    for _ in 0..IMPORTS {
+        let said = output(python().args(["-c", IMPORT]))?;
+        times.push(said.trim().parse::<f64>().context("no time was printed")?);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[IMPORTS / 2])
 }
 
 /// The folder of the trials, with a program.
@@ -117,7 +154,7 @@ impl Place {
         let path = folder.join("trials");
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path)?;
-        fs::write(path.join("trial.py"), PROGRAM)?;
+        trial::write(&path)?;
         Ok(Self { path })
     }
 
@@ -127,15 +164,11 @@ impl Place {
         Ok(path)
     }
 
-    /// Runs the trial; the package has to find the command at the expected place.
-    fn try_out(&self, tally: &mut Tally, name: &str, (mut python, expected): (Command, PathBuf)) {
-        let python = python.args(["-c", TRIAL]).current_dir(&self.path);
-        let said = output(python.env_remove("PROFUNDO_BINARY"));
-        println!("{name}: {said:?}");
-        let expected = expected.to_string_lossy().into_owned();
-        tally.check(
-            name,
-            said.is_ok_and(|said| said.trim().ends_with(&expected)),
-        );
+    fn trial(&self) -> Trial<'_> {
+        Trial { folder: &self.path }
+    }
+
+    fn try_out(&self, tally: &mut Tally, name: &str, python: Command, expected: &Path) {
+        self.trial().try_out(tally, name, python, Some(expected));
     }
 }

@@ -7,8 +7,6 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::only;
-
 /// The packages. maturin finds zig as the module `ziglang`.
 const PACKAGES: &[&str] = &["maturin>=1.8,<2", "ziglang", "uv"];
 
@@ -40,35 +38,22 @@ impl Tools {
         Ok(tools)
     }
 
+    /// The file of one of the tools.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.bin.join(name)
+    }
+
     /// One of the tools, which finds the others.
     pub fn command(&self, name: &str) -> Command {
         let path = env::var_os("PATH").unwrap_or_default();
         let folders = [self.bin.clone()]
             .into_iter()
             .chain(env::split_paths(&path));
-        let mut command = Command::new(self.bin.join(name));
+        let mut command = Command::new(self.path(name));
         if let Ok(path) = env::join_paths(folders) {
             command.env("PATH", path);
         }
         command
-    }
-
-    /// Makes a distribution by maturin, in a folder of its own.
-    pub fn distribution(
-        &self,
-        root: &Path,
-        folder: &Path,
-        verb: &str,
-        words: &[&str],
-        ending: &str,
-    ) -> Result<PathBuf> {
-        let output = folder.join(verb);
-        // One of an earlier version would be taken for it.
-        let _ = fs::remove_dir_all(&output);
-        let mut maturin = self.command("maturin");
-        maturin.arg(verb).args(words).arg("--out").arg(&output);
-        done(maturin.current_dir(root))?;
-        only(&output, ending)
     }
 }
 

@@ -103,6 +103,23 @@ pub fn loads() -> u64 {
     loads
 }
 
+/// True if an address lies in a file that is known to have been loaded before the program began:
+/// the program itself, or a library that it names.
+///
+/// The list of files has these first, then those that they need. The loader is one of the latter,
+/// because the C library needs it. What the program loads later comes last.
+pub fn is_of_the_start(address: usize) -> bool {
+    // SAFETY: reads a word that the kernel gave the process.
+    let loader = unsafe { libc::getauxval(libc::AT_BASE) } as usize;
+    let (mut is_first, mut found) = (true, false);
+    each(Scope::All, |object| {
+        found = object.contains(address) && (is_first || loader != 0);
+        is_first = false;
+        found || object.base == loader
+    });
+    found
+}
+
 /// Calls `f` with this library.
 pub fn with_own<T>(f: impl FnOnce(&Object) -> T) -> Option<T> {
     let (mut f, mut result) = (Some(f), None);
@@ -276,6 +293,24 @@ mod tests {
         assert!((start..end).contains(&(known(c"gethostname") as u64)));
         assert!(!(start..end).contains(&(range_of as *const () as u64)));
         assert_eq!(range_of(16), None);
+    }
+
+    #[test]
+    fn what_the_program_loads_later_is_not_of_the_start() {
+        let of = |name| is_of_the_start(find(name).unwrap().address);
+        assert!(is_of_the_start(is_of_the_start as *const () as usize));
+        // The C library is what this program names.
+        assert!(of(c"getppid"));
+        // SAFETY: the name ends in a NUL.
+        let late = unsafe { libc::dlopen(c"libresolv.so.2".as_ptr(), libc::RTLD_NOW) };
+        assert!(!late.is_null());
+        let mut last = 0;
+        each(Scope::All, |object| {
+            last = object.base;
+            false
+        });
+        assert!(!is_of_the_start(last + 64));
+        assert!(!is_of_the_start(16));
     }
 
     #[test]

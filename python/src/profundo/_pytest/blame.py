@@ -15,6 +15,9 @@ LEAST = 0.05
 #: Fewer samples of a test say nothing about its lines.
 FEWEST = 5
 
+#: What a worker of xdist is started with (``python -c``). All that it does is below this line.
+_WORKER = "import sys;exec(eval(sys.stdin.readline()))"
+
 
 def of_time(profile: Profile, test: Any) -> List[Line]:
     """The lines that took a test's time; none where it has few samples.
@@ -61,7 +64,16 @@ def _blame(profile: Profile, options: Dict[str, Any]) -> List[Line]:
             return []
         if sum(line.self_samples or 0 for line in lines) < FEWEST:
             return []
-        lines = [line for line in lines if (line.self_share or 0) >= LEAST]
+        lines = [line for line in lines if (line.self_share or 0) >= LEAST and not _is_worker(line)]
         if lines:
             return lines[:MOST]
     return []
+
+
+def _is_worker(line: Line) -> bool:
+    """Whether a line is the first one of a worker, which says nothing about a test.
+
+    The text is missing where several programs of a recording have the name ``<string>``.
+    """
+    is_first = line.file == "<string>" and line.line == 1 and line.function == "<module>"
+    return is_first and line.text in (None, _WORKER)
