@@ -23,7 +23,7 @@ use crate::interpose::shell;
 use crate::signals::pending::{self, Undo};
 use crate::signals::{actions, claims, timers, traps, waiting};
 use crate::{
-    calls, deferral, left, memory, python, session, spans, symbols, threads, usage, waits,
+    calls, deferral, late, left, memory, python, session, spans, symbols, threads, usage, waits,
 };
 
 /// The step of a part at each moment. `None`: nothing.
@@ -140,7 +140,7 @@ impl Part {
 ///
 /// In the child of a fork, [`fork`](crate::fork) forgets the deferred work of the parent by itself:
 /// it needs the answer whether the parent's entry was deferred.
-static PARTS: [Part; 19] = [
+static PARTS: [Part; 20] = [
     // What the process has used.
     Part {
         before_exec: Some(|_| usage::note_exec()),
@@ -189,6 +189,11 @@ static PARTS: [Part; 19] = [
     // Handlers that are at work.
     Part {
         forked: Some(urgent::reset_after_fork),
+        ..Part::NOTHING
+    },
+    // Threads that come in or leave.
+    Part {
+        forked: Some(late::reset_after_fork),
         ..Part::NOTHING
     },
     // Shells.

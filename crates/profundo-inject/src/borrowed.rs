@@ -12,6 +12,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use profundo_process::reading::{Held, Registers, Stop};
@@ -78,8 +79,7 @@ impl Borrowed {
         let tid = held.tid();
         let before = registers(tid)?;
         let state = state(tid)?;
-        let mut mask = 0_u64;
-        request(tid, PTRACE_GETSIGMASK, 8, (&raw mut mask) as usize)?;
+        let mask = mask(tid)?;
         request(
             tid,
             libc::PTRACE_SETOPTIONS,
@@ -201,36 +201,60 @@ impl Borrowed {
         self.call_until(function, arguments, place)
     }
 
-    /// Calls a function that says when it has done its work, and then waits for `see`. Until then
-    /// it runs without a stop: at each stop it may have to wait for a CPU.
+    /// Calls a function that says when it has done its work, and then waits for `see`, but not for
+    /// ever. Until then it runs without a stop: at each stop it may have to wait for a CPU. `room`:
+    /// the function's stack, and its arguments.
+    ///
+    /// If nobody has looked for too long, the thread has gone back alone. It must not be taken for
+    /// borrowed then, and set back to where it was: it is borrowed anew where it is.
     pub(super) fn call_freely(
         &mut self,
         function: u64,
         arguments: [u64; 3],
         is_done: impl Fn() -> bool,
         see: impl FnOnce() -> io::Result<()>,
+        room: Range<u64>,
     ) -> Result<(), Failed> {
         self.begin_call(function, arguments, self.frame)?;
-        self.run_until(is_done)?;
-        see()?;
-        self.follow_back(self.frame)?;
+        self.run_until(is_done, &room)?;
+        if self.is_in(&room)? {
+            see()?;
+            self.follow_back(self.frame)?;
+        } else {
+            self.take_again()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the thread, which is held, has its stack there.
+    fn is_in(&self, room: &Range<u64>) -> io::Result<bool> {
+        Ok(room.contains(&registers(self.held.tid())?.rsp))
+    }
+
+    /// Takes the thread as it is now: it has gone back, and has run on.
+    fn take_again(&mut self) -> io::Result<()> {
+        let tid = self.held.tid();
+        self.has_begun = false;
+        self.held.settle_call();
+        self.before = registers(tid)?;
+        self.state = state(tid)?;
+        self.mask = mask(tid)?;
         Ok(())
     }
 
     /// Runs the thread until a condition holds, and stops it.
-    fn run_until(&mut self, is_done: impl Fn() -> bool) -> Result<(), Failed> {
+    fn run_until(&mut self, is_done: impl Fn() -> bool, room: &Range<u64>) -> Result<(), Failed> {
         const TURN: Duration = Duration::from_micros(50);
         let tid = self.held.tid();
+        let gone = || Failed::System(io::Error::from_raw_os_error(libc::ESRCH));
         let began = Instant::now();
         request(tid, libc::PTRACE_CONT, 0, 0)?;
         loop {
             match self.held.wait_for_stop(TURN) {
-                Some(Stop::Gone) => {
-                    return Err(Failed::System(io::Error::from_raw_os_error(libc::ESRCH)));
-                }
+                Some(Stop::Gone) => return Err(gone()),
                 Some(Stop::Held { signal }) => {
-                    if signal != 0 && !self.kept.keep(tid, signal) {
-                        return Err(Failed::System(io::Error::from_raw_os_error(libc::EFAULT)));
+                    if signal != 0 && !self.keep(signal, room)? {
+                        return Ok(());
                     }
                     request(tid, libc::PTRACE_CONT, 0, 0)?;
                 }
@@ -246,14 +270,26 @@ impl Borrowed {
         request(tid, libc::PTRACE_INTERRUPT, 0, 0)?;
         match self.held.wait_for_stop(PATIENCE) {
             Some(Stop::Held { signal: 0 }) => Ok(()),
-            Some(Stop::Held { signal }) if self.kept.keep(tid, signal) => Ok(()),
-            Some(Stop::Held { .. }) => {
-                Err(Failed::System(io::Error::from_raw_os_error(libc::EFAULT)))
-            }
-            Some(Stop::Gone) => Err(Failed::System(io::Error::from_raw_os_error(libc::ESRCH))),
+            Some(Stop::Held { signal }) => self.keep(signal, room).map(|_| ()),
+            Some(Stop::Gone) => Err(gone()),
             None => {
                 self.is_lost = true;
                 Err(Failed::Late)
+            }
+        }
+    }
+
+    /// Holds a signal that is about to be delivered. `false`: it is a fault of the program's own,
+    /// because the thread has gone back. A fault of our own call is an error.
+    fn keep(&mut self, signal: i32, room: &Range<u64>) -> Result<bool, Failed> {
+        if self.kept.keep(self.held.tid(), signal) {
+            return Ok(true);
+        }
+        match self.is_in(room)? {
+            true => Err(Failed::System(io::Error::from_raw_os_error(libc::EFAULT))),
+            false => {
+                self.kept.keep_fault(self.held.tid(), signal);
+                Ok(false)
             }
         }
     }
@@ -386,6 +422,12 @@ impl Drop for Borrowed {
     }
 }
 
+fn mask(tid: i32) -> io::Result<u64> {
+    let mut mask = 0_u64;
+    request(tid, PTRACE_GETSIGMASK, 8, (&raw mut mask) as usize)?;
+    Ok(mask)
+}
+
 fn registers(tid: i32) -> io::Result<libc::user_regs_struct> {
     let mut registers = MaybeUninit::<libc::user_regs_struct>::zeroed();
     request(
@@ -421,3 +463,6 @@ fn exchange_state(tid: i32, number: libc::c_uint, state: &mut [u8]) -> io::Resul
     request(tid, number, NT_X86_XSTATE, place)?;
     Ok(vector.iov_len)
 }
+
+#[cfg(test)]
+mod tests;

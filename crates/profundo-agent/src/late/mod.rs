@@ -28,6 +28,11 @@ use crate::{
 /// Only one thread at a time comes in or leaves.
 static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
+/// In the child of a fork, which has one thread: no other one comes in or leaves.
+pub fn reset_after_fork() {
+    IS_BUSY.store(false, Ordering::Relaxed);
+}
+
 /// Enters the session in a directory. `agent` is the path from which programs that this one
 /// executes load this library. The result is written to `answer`.
 ///
@@ -128,10 +133,12 @@ fn leave_once(own: u64, answer: &Answer) -> c_int {
 }
 
 /// Tells the command the result. The command lets the borrowed thread run freely until it sees the
-/// result, and then follows it back; it has a moment for that. Without the command the thread finds
-/// its way back alone.
+/// result, and then follows it back. It may have to wait for a CPU first. A command that was killed
+/// or stopped never looks: the thread finds its way back alone.
 fn tell(answer: &Answer, result: c_int) {
-    const LONGEST: u64 = 20_000_000;
+    /// Longer than a command waits for a CPU. A wait of the program with a limit may end early if
+    /// its thread goes back alone.
+    const LONGEST: u64 = 500_000_000;
     answer.result.store(result, Ordering::Release);
     let until = process::time(libc::CLOCK_MONOTONIC) + LONGEST;
     while answer.is_seen.load(Ordering::Acquire) == 0
