@@ -8,14 +8,15 @@
 //! call; only if we have been killed is it made.
 //!
 //! A function that was called freely waits for us only for a moment after its work. If this process
-//! has to wait for a CPU meanwhile, the thread finds its way back alone, and is not borrowed any
-//! more.
+//! has to wait for a CPU meanwhile, the thread finds its way back alone. It is let go then, and
+//! borrowed anew at a safe point.
 //!
 //! In the end it is stopped once more, with its first registers, so that the kernel restarts the
 //! call that it was in, or delivers a signal that has arrived meanwhile.
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use profundo_process::reading::{Held, Registers, Stop};
@@ -58,7 +59,7 @@ pub(super) struct Borrowed {
     has_begun: bool,
     /// Whether a call did not return. Nothing is called after that.
     is_lost: bool,
-    /// Whether the thread has gone back to the program alone. Nothing is called after that.
+    /// Whether the thread has gone back to the program alone.
     is_back: bool,
     kept: HeldSignals,
 }
@@ -84,8 +85,7 @@ impl Borrowed {
         let tid = held.tid();
         let before = registers(tid)?;
         let state = state(tid)?;
-        let mut mask = 0_u64;
-        request(tid, PTRACE_GETSIGMASK, 8, (&raw mut mask) as usize)?;
+        let mask = mask(tid)?;
         request(
             tid,
             libc::PTRACE_SETOPTIONS,
@@ -178,11 +178,6 @@ impl Borrowed {
         made
     }
 
-    /// Whether the thread has gone back to the program alone.
-    pub(super) fn is_back(&self) -> bool {
-        self.is_back
-    }
-
     /// The thread's number.
     pub(super) fn tid(&self) -> i32 {
         self.held.tid()
@@ -213,46 +208,68 @@ impl Borrowed {
         self.call_until(function, arguments, place)
     }
 
-    /// Calls a function that says when it has done its work, and then waits for `see`. Until then
-    /// it runs without a stop: at each stop it may have to wait for a CPU. `stack` is the size of
-    /// its stack, below the frame.
+    /// Calls a function that says when it has done its work, and then waits for `see`, but not for
+    /// ever. Until then it runs without a stop: at each stop it may have to wait for a CPU. `room`:
+    /// the function's stack, and its arguments.
+    ///
+    /// If nobody has looked for too long, the thread has gone back alone ([`Self::is_back`]). It
+    /// must not be set back to where it was then.
     pub(super) fn call_freely(
         &mut self,
         function: u64,
         arguments: [u64; 3],
-        stack: u64,
         is_done: impl Fn() -> bool,
         see: impl FnOnce() -> io::Result<()>,
+        room: Range<u64>,
     ) -> Result<(), Failed> {
         self.begin_call(function, arguments, self.frame)?;
-        self.run_until(is_done)?;
-        let now = registers(self.held.tid())?;
-        // Its last step is to take the frame from there.
-        let is_there = now.rsp <= self.frame + 8 && self.frame.saturating_sub(stack) < now.rsp;
-        if !is_there {
-            self.is_back = true;
-            self.has_begun = false;
-            return Ok(());
+        self.run_until(is_done, &room)?;
+        if self.is_in(&room)? {
+            see()?;
+            self.follow_back(self.frame)?;
+        } else {
+            self.take_again()?;
         }
-        see()?;
-        self.follow_back(self.frame)?;
         Ok(())
     }
 
+    /// Whether the thread, which is held, has its stack there.
+    fn is_in(&self, room: &Range<u64>) -> io::Result<bool> {
+        Ok(room.contains(&registers(self.held.tid())?.rsp))
+    }
+
+    /// Takes the thread as it is now: it has gone back, and has run on.
+    fn take_again(&mut self) -> io::Result<()> {
+        let tid = self.held.tid();
+        self.is_back = true;
+        self.has_begun = false;
+        self.held.settle_call();
+        self.before = registers(tid)?;
+        self.state = state(tid)?;
+        self.mask = mask(tid)?;
+        // Signals that were held meanwhile are handed over when it resumes.
+        self.has_begun = true;
+        Ok(())
+    }
+
+    /// Whether the thread has gone back to the program alone. It may be anywhere.
+    pub(super) fn is_back(&self) -> bool {
+        self.is_back
+    }
+
     /// Runs the thread until a condition holds, and stops it.
-    fn run_until(&mut self, is_done: impl Fn() -> bool) -> Result<(), Failed> {
+    fn run_until(&mut self, is_done: impl Fn() -> bool, room: &Range<u64>) -> Result<(), Failed> {
         const TURN: Duration = Duration::from_micros(50);
         let tid = self.held.tid();
+        let gone = || Failed::System(io::Error::from_raw_os_error(libc::ESRCH));
         let began = Instant::now();
         request(tid, libc::PTRACE_CONT, 0, 0)?;
         loop {
             match self.held.wait_for_stop(TURN) {
-                Some(Stop::Gone) => {
-                    return Err(Failed::System(io::Error::from_raw_os_error(libc::ESRCH)));
-                }
+                Some(Stop::Gone) => return Err(gone()),
                 Some(Stop::Held { signal }) => {
-                    if signal != 0 && !self.kept.keep(tid, signal) {
-                        return Err(Failed::System(io::Error::from_raw_os_error(libc::EFAULT)));
+                    if signal != 0 && !self.keep(signal, room)? {
+                        return Ok(());
                     }
                     request(tid, libc::PTRACE_CONT, 0, 0)?;
                 }
@@ -268,14 +285,26 @@ impl Borrowed {
         request(tid, libc::PTRACE_INTERRUPT, 0, 0)?;
         match self.held.wait_for_stop(PATIENCE) {
             Some(Stop::Held { signal: 0 }) => Ok(()),
-            Some(Stop::Held { signal }) if self.kept.keep(tid, signal) => Ok(()),
-            Some(Stop::Held { .. }) => {
-                Err(Failed::System(io::Error::from_raw_os_error(libc::EFAULT)))
-            }
-            Some(Stop::Gone) => Err(Failed::System(io::Error::from_raw_os_error(libc::ESRCH))),
+            Some(Stop::Held { signal }) => self.keep(signal, room).map(|_| ()),
+            Some(Stop::Gone) => Err(gone()),
             None => {
                 self.is_lost = true;
                 Err(Failed::Late)
+            }
+        }
+    }
+
+    /// Holds a signal that is about to be delivered. `false`: it is a fault of the program's own,
+    /// because the thread has gone back. A fault of our own call is an error.
+    fn keep(&mut self, signal: i32, room: &Range<u64>) -> Result<bool, Failed> {
+        if self.kept.keep(self.held.tid(), signal) {
+            return Ok(true);
+        }
+        match self.is_in(room)? {
+            true => Err(Failed::System(io::Error::from_raw_os_error(libc::EFAULT))),
+            false => {
+                self.kept.keep_fault(self.held.tid(), signal);
+                Ok(false)
             }
         }
     }
@@ -335,7 +364,7 @@ impl Borrowed {
     }
 
     fn begin(&mut self, registers: libc::user_regs_struct) -> Result<(), Failed> {
-        if self.is_lost || self.is_back {
+        if self.is_lost {
             return Err(Failed::Late);
         }
         set_registers(self.held.tid(), &registers)?;
@@ -408,6 +437,12 @@ impl Drop for Borrowed {
     }
 }
 
+fn mask(tid: i32) -> io::Result<u64> {
+    let mut mask = 0_u64;
+    request(tid, PTRACE_GETSIGMASK, 8, (&raw mut mask) as usize)?;
+    Ok(mask)
+}
+
 fn registers(tid: i32) -> io::Result<libc::user_regs_struct> {
     let mut registers = MaybeUninit::<libc::user_regs_struct>::zeroed();
     request(
@@ -443,3 +478,6 @@ fn exchange_state(tid: i32, number: libc::c_uint, state: &mut [u8]) -> io::Resul
     request(tid, number, NT_X86_XSTATE, place)?;
     Ok(vector.iov_len)
 }
+
+#[cfg(test)]
+mod tests;

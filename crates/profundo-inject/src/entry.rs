@@ -282,7 +282,7 @@ fn call(
             || i32::from_le_bytes(bytes) != UNANSWERED
     };
     let see = || write_memory(pid, word(offset_of!(Answer, is_seen)), &1_u32.to_le_bytes());
-    thread.call_freely(function, arguments, ROOM, is_done, see)?;
+    thread.call_freely(function, arguments, is_done, see, room..room + ROOM)?;
     let mut answer = empty();
     if sys::read_memory(pid, room + ANSWER, bytes_of(&mut answer)) != size_of::<Answer>() {
         return Err(Refused::Gone);

@@ -53,6 +53,18 @@ impl HeldSignals {
         true
     }
 
+    /// Holds a fault of the program's own. If its instruction faults again when the thread goes on,
+    /// nothing is held.
+    pub(super) fn keep_fault(&mut self, tid: i32, signal: i32) {
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        let read = request(tid, libc::PTRACE_GETSIGINFO, 0, info.as_mut_ptr() as usize);
+        // A call that a filter traps is behind the thread.
+        if signal == libc::SIGSYS && read.is_ok() {
+            // SAFETY: zeros are one, and the kernel has filled it in.
+            self.0.push((signal, unsafe { info.assume_init() }));
+        }
+    }
+
     /// Sends all held signals again.
     pub(super) fn send(&self, held: &Held) {
         for &(signal, _) in &self.0 {

@@ -11,6 +11,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -57,9 +58,30 @@ fn suite_options() -> Vec<OsString> {
     options.split_whitespace().map(OsString::from).collect()
 }
 
-/// True if the agent is to come into each program while it runs, too (`PROFUNDO_E2E_INSIDE`).
-fn is_entered() -> bool {
-    std::env::var_os("PROFUNDO_E2E_INSIDE").is_some()
+/// The options with which the agent is to come into each program while it runs, too, from
+/// `PROFUNDO_E2E_INSIDE`: a word that is no option stands for `--inside`. `None`: it is not to
+/// come.
+fn options_inside() -> Option<Vec<OsString>> {
+    let options = std::env::var("PROFUNDO_E2E_INSIDE").ok()?;
+    let options = options.split_whitespace();
+    let mut options: Vec<_> = options
+        .filter(|option| option.starts_with('-'))
+        .map(OsString::from)
+        .collect();
+    if options.is_empty() {
+        options.push("--inside".into());
+        options.extend(suite_options());
+    }
+    Some(options)
+}
+
+/// The entries into one program.
+#[derive(Debug, Default)]
+struct Entries {
+    done: usize,
+    failed: usize,
+    /// What the last one that failed has said.
+    last_said: String,
 }
 
 /// How a program ended, what it wrote, and what it left.
@@ -158,7 +180,7 @@ impl Program {
     pub fn run_entered_too(&self) {
         let _turn = among_others();
         let (plain, _) = self.run_without();
-        let (entered, _) = self.run_entered();
+        let (entered, _) = self.run_entered(vec!["--inside".into()]);
         assert_eq!(
             plain,
             entered,
@@ -178,8 +200,8 @@ impl Program {
         let (plain, plain_took) = self.run_without();
         let file = scratch().join(format!("{}.profundo", number()));
         let (recorded, took) = self.run(Some(&file));
-        if is_entered() {
-            let (entered, _) = self.run_entered();
+        if let Some(options) = options_inside() {
+            let (entered, _) = self.run_entered(options);
             let (plain, entered) = (normalize(plain.clone()), normalize(entered));
             assert_eq!(
                 plain,
@@ -263,22 +285,17 @@ impl Program {
     }
 
     /// Runs it as it is, while the agent comes into it and leaves it again and again.
-    fn run_entered(&self) -> (Outcome, Duration) {
-        self.run_beside(None, |child| {
-            let file = scratch().join(format!("{}-entered.profundo", number()));
-            let pid = child.id().to_string();
-            thread::spawn(move || {
-                let exists = || Path::new("/proc").join(&pid).join("exe").exists();
-                while exists() {
-                    let mut command = Command::new(profundo());
-                    command.args(["attach", &pid, "--inside", "-d", "0.1", "-o"]);
-                    command.arg(&file).args(suite_options());
-                    command.stdin(Stdio::null());
-                    let _ = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
-                    let _ = fs::remove_file(&file);
-                }
-            });
-        })
+    fn run_entered(&self, options: Vec<OsString>) -> (Outcome, Duration) {
+        let (send, entries) = mpsc::channel();
+        let outcome = self.run_beside(None, |child| {
+            let (pid, options, send) = (child.id(), options.clone(), send.clone());
+            thread::spawn(move || send.send(enter_again_and_again(pid, &options)));
+        });
+        // The last one ends with the program.
+        let entries = entries.recv_timeout(PATIENCE);
+        println!("{:?}: {entries:?}", self.arguments);
+        assert!(entries.is_ok(), "{:?}: an entry hangs", self.arguments);
+        outcome
     }
 
     fn run(&self, file: Option<&Path>) -> (Outcome, Duration) {
@@ -321,6 +338,27 @@ impl Program {
         };
         (outcome, took)
     }
+}
+
+/// Has the agent come into a process and leave it until the process ends.
+fn enter_again_and_again(pid: u32, options: &[OsString]) -> Entries {
+    let file = scratch().join(format!("{}-entered.profundo", number()));
+    let mut entries = Entries::default();
+    while Path::new(&format!("/proc/{pid}/exe")).exists() {
+        let mut command = Command::new(profundo());
+        command.args(["attach", &pid.to_string(), "-d", "0.1", "-o"]);
+        command.arg(&file).args(options).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        match output.status.success() {
+            true => entries.done += 1,
+            false => {
+                entries.failed += 1;
+                entries.last_said = String::from_utf8_lossy(&output.stderr).into_owned();
+            }
+        }
+        let _ = fs::remove_file(&file);
+    }
+    entries
 }
 
 /// The text without the profiler's messages after the program's end: whole lines that begin with

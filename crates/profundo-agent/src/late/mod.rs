@@ -134,12 +134,13 @@ fn leave_once(own: u64, answer: &Answer) -> c_int {
 }
 
 /// Tells the command the result. The command lets the borrowed thread run freely until it sees the
-/// result, and then follows it back. On a busy machine it may have to wait for a CPU first, so the
-/// thread waits for as long as it is traced. Without the command it finds its way back alone, and
-/// the call that it was in may fail then.
+/// result, and then follows it back. It may have to wait for a CPU first, so the thread waits for as
+/// long as it is traced. A command that was killed or stopped never looks: the thread finds its way
+/// back alone, and the call that it was in may fail then.
 fn tell(answer: &Answer, result: c_int) {
     const A_MOMENT: u64 = 20_000_000;
-    const LONGEST: u64 = 5_000_000_000;
+    /// Longer than a command waits for a CPU.
+    const LONGEST: u64 = 500_000_000;
     answer.result.store(result, Ordering::Release);
     let began = process::time(libc::CLOCK_MONOTONIC);
     let mut until = began + A_MOMENT;

@@ -276,6 +276,12 @@ impl Held {
         wait_for_stop(self.tid, patience)
     }
 
+    /// The thread has run on, and was stopped again, perhaps in a call that would return `EINTR`
+    /// for that: the kernel restarts it.
+    pub fn settle_call(&self) {
+        restart_interrupted(self.tid);
+    }
+
     /// Sets the signal that is delivered when the thread resumes, after another stop.
     pub fn set_signal(&mut self, signal: i32) {
         self.signal = signal;
@@ -445,6 +451,20 @@ fn has_limit(regs: &libc::user_regs_struct) -> bool {
         _ => false,
     }
 }
+
+/// As [`restart_call`], for a thread that has just been stopped again.
+#[cfg(target_arch = "x86_64")]
+fn restart_interrupted(tid: i32) {
+    // SAFETY: zeroed registers are registers.
+    let mut regs: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+    let place = &raw mut regs as usize;
+    if request(libc::PTRACE_GETREGS, tid, 0, place).is_ok() {
+        restart_call(tid, &mut regs, false);
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn restart_interrupted(_: i32) {}
 
 #[cfg(not(target_arch = "x86_64"))]
 impl Late {
