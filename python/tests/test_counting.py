@@ -204,6 +204,28 @@ assert "total += number" not in found[2]
 """
         )
 
+    def test_a_region_that_begins_often(self):
+        self.run_program(
+            """
+lines = profundo.profile("lines", trace="lines")
+for _ in range(70):
+    with lines:
+        work(2)
+found = hits(lines)
+assert found["total = 0"] == 70 and found["return number + 1"] == 140, found
+calls_ = profundo.profile("calls", trace=True)
+raised = profundo.profile("raised", trace="exceptions")
+for _ in range(70):
+    with calls_:
+        work(2)
+    with raised:
+        fails(3)
+assert calls(calls_)["leaf"] == 140 and calls(calls_)["work"] == 70, calls(calls_)
+rows = raised.json("exceptions")["exceptions"]
+assert [row["count"] for row in rows] == [210], rows
+"""
+        )
+
     def test_exceptions(self):
         said = self.run_program(
             """

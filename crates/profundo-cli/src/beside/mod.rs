@@ -7,6 +7,7 @@
 mod counts;
 mod program;
 mod reader;
+mod sum;
 
 use std::fs;
 use std::io::{self, Write};
