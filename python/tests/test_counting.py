@@ -144,17 +144,23 @@ assert found["decorated"] == 40 and found["leaf"] == 400 and found["work"] == 40
 # What other threads do meanwhile is in a region of the whole program.
 assert calls(whole)["leaf"] > 400 and calls(whole)["decorated"] == 40, calls(whole)
 threads = []
+barrier = threading.Barrier(3)
 def alone(count):
+    # Counting pauses while a region begins or ends.
     with profundo.profile(f"of {count}", trace=True) as p:
+        barrier.wait()
         work(count)
-        time.sleep(0.01)
+        barrier.wait()
     found[count] = calls(p)["leaf"]
+    notes.append(p.quality.notes)
+notes = []
 for count in (50, 60, 70):
     threads.append(threading.Thread(target=alone, args=(count,)))
     threads[-1].start()
 for thread in threads:
     thread.join()
 assert [found[count] for count in (50, 60, 70)] == [50, 60, 70], found
+assert any("not counted" in note for some in notes for note in some), notes
 """
         )
 
