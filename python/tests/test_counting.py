@@ -144,17 +144,23 @@ assert found["decorated"] == 40 and found["leaf"] == 400 and found["work"] == 40
 # What other threads do meanwhile is in a region of the whole program.
 assert calls(whole)["leaf"] > 400 and calls(whole)["decorated"] == 40, calls(whole)
 threads = []
+barrier = threading.Barrier(3)
 def alone(count):
+    # Counting pauses while a region begins or ends.
     with profundo.profile(f"of {count}", trace=True) as p:
+        barrier.wait()
         work(count)
-        time.sleep(0.01)
+        barrier.wait()
     found[count] = calls(p)["leaf"]
+    notes.append(p.quality.notes)
+notes = []
 for count in (50, 60, 70):
     threads.append(threading.Thread(target=alone, args=(count,)))
     threads[-1].start()
 for thread in threads:
     thread.join()
 assert [found[count] for count in (50, 60, 70)] == [50, 60, 70], found
+assert any("not counted" in note for some in notes for note in some), notes
 """
         )
 
@@ -201,6 +207,28 @@ found = hits(a), hits(b), hits(c)
 assert [one["return number + 1"] for one in found] == [17, 7, 3], found
 assert found[1]["total += number"] == found[0]["total += number"] == 7, found
 assert "total += number" not in found[2]
+"""
+        )
+
+    def test_a_region_that_begins_often(self):
+        self.run_program(
+            """
+lines = profundo.profile("lines", trace="lines")
+for _ in range(70):
+    with lines:
+        work(2)
+found = hits(lines)
+assert found["total = 0"] == 70 and found["return number + 1"] == 140, found
+calls_ = profundo.profile("calls", trace=True)
+raised = profundo.profile("raised", trace="exceptions")
+for _ in range(70):
+    with calls_:
+        work(2)
+    with raised:
+        fails(3)
+assert calls(calls_)["leaf"] == 140 and calls(calls_)["work"] == 70, calls(calls_)
+rows = raised.json("exceptions")["exceptions"]
+assert [row["count"] for row in rows] == [210], rows
 """
         )
 

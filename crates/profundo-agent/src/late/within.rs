@@ -134,7 +134,7 @@ pub extern "C" fn profundo_begin_counts_1(wanted: u32) -> c_int {
     calls::begin_late_with(wanted)
 }
 
-/// They end. The caller holds the interpreter's lock. Returns the number of things of ours that
+/// Parts end. The caller holds the interpreter's lock. Returns the number of things of ours that
 /// stay and only pass calls on, or the first refusal.
 #[unsafe(no_mangle)]
 pub extern "C" fn profundo_end_parts_1(parts: u32) -> c_int {

@@ -17,6 +17,7 @@ use profundo_save::trace_request::TraceRequest;
 use profundo_wire::traced::{TracedCalls, TracedKind, TracedNode, TracedPlace};
 
 use super::reader::unescaped;
+use super::sum::sum;
 
 /// What is to be counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,6 +136,9 @@ impl Asked {
     }
 }
 
+/// So many stretches of a region are added up: one that begins often would fill the memory.
+const MOST_PARTS: usize = 32;
+
 /// A stretch as a region has it.
 #[derive(Debug)]
 struct Part {
@@ -165,6 +169,14 @@ impl Counts {
             let calls = Rc::clone(&calls);
             let parts = self.regions.entry(region).or_default();
             parts.push(Part { calls, thread });
+            if parts.len() >= MOST_PARTS {
+                let all: Vec<TracedCalls> = parts.iter().map(Part::counts).collect();
+                let calls = Rc::new(sum(&all));
+                *parts = vec![Part {
+                    calls,
+                    thread: None,
+                }];
+            }
         }
     }
 

@@ -8,6 +8,7 @@ mod counts;
 mod outer;
 mod program;
 mod reader;
+mod sum;
 
 use std::fs;
 use std::io::{self, Write};

@@ -2,13 +2,16 @@
 
 The agent counts in all threads of this process, from one moment to another: a stretch. A stretch
 ends whenever a region that counts begins or ends. It belongs to all regions that were open in it,
-so the counts of regions are exact however they overlap.
+so the counts of regions that overlap in a thread are exact. Between two stretches other threads go
+on uncounted, until the recorder has taken what was counted: a region says so.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
+from _thread import _count as _thread_count
+from _thread import get_native_id
 from itertools import count
 
 from .._error import Error
@@ -45,6 +48,8 @@ class Counted:
         self.wanted = wanted
         #: Its number for the recorder.
         self.number = next(_numbers)
+        #: Whether another region began or ended while other threads may have run.
+        self.has_gaps = False
         #: Whether the recorder that goes on has counts of it.
         self.is_there = False
         #: Recordings of counts that earlier recorders had.
@@ -94,6 +99,7 @@ class Counter:
         if region not in self._regions:
             self._regions.add(region)
             weakref.finalize(region, self._forgotten.append, counted.number).atexit = False
+        self._note_gap()
         self._cut(session)
         self._open[key] = 1
         self._wanted = counted.wanted
@@ -116,6 +122,7 @@ class Counter:
         self._cut(session)
         self._open.pop(key, None)
         if self._open:
+            self._note_gap()
             self._go(session)
 
     def pause(self, session: Optional[Session]) -> None:
@@ -193,6 +200,16 @@ class Counter:
         self._open.clear()
 
     # Inner parts.
+
+    def _note_gap(self) -> None:
+        """Another region begins or ends: until the recorder has taken what was counted, other
+        threads go on, and are not counted."""
+        here = get_native_id()
+        others = {number for number, thread in self._open if thread != here}
+        if others and _thread_count() > 0:
+            for region in list(self._regions):
+                if region.counted is not None and region.counted.number in others:
+                    region.counted.has_gaps = True
 
     def _cut(self, session: Optional[Session]) -> None:
         """End the stretch that goes on, if there is one."""
