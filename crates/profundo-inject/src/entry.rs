@@ -71,6 +71,8 @@ pub struct Entry<'a> {
     program: Program,
     places: Places,
     instructions: Instructions,
+    /// Whether to come in even if the program restricts its system calls.
+    filtered: bool,
     /// The longest time for which a thread was borrowed.
     longest: Duration,
 }
@@ -100,6 +102,7 @@ impl<'a> Entry<'a> {
             program,
             places,
             instructions,
+            filtered,
             longest: Duration::ZERO,
         })
     }
@@ -213,6 +216,11 @@ impl<'a> Entry<'a> {
     ) -> Result<Box<Answer>, Refused> {
         let (mut thread, since) =
             borrow(self.pid, &self.program, self.instructions, &mut self.places)?;
+        // The program may have begun to restrict itself since it was looked at. A held thread does
+        // not.
+        if !self.filtered && has_more_filters(thread.tid() as u32) {
+            return Err(Refused::Filtered);
+        }
         let room = map(&mut thread, ROOM)?;
         thread.put_frame(room + ROOM)?;
         let result = f(self, &mut thread, room);
