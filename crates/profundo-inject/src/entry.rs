@@ -73,6 +73,8 @@ pub struct Entry<'a> {
     program: Program,
     places: Places,
     instructions: Instructions,
+    /// Whether to come in even if the program restricts its system calls.
+    filtered: bool,
     /// The longest time for which a thread was borrowed.
     longest: Duration,
 }
@@ -102,6 +104,7 @@ impl<'a> Entry<'a> {
             program,
             places,
             instructions,
+            filtered,
             longest: Duration::ZERO,
         })
     }
@@ -241,7 +244,13 @@ impl<'a> Entry<'a> {
     }
 
     fn borrow(&mut self) -> Result<(Borrowed, Instant), Refused> {
-        borrow(self.pid, &self.program, self.instructions, &mut self.places)
+        let (thread, since) = borrow(self.pid, &self.program, self.instructions, &mut self.places)?;
+        // The program may have begun to restrict itself since it was looked at. A held thread does
+        // not.
+        match !self.filtered && has_more_filters(thread.tid() as u32) {
+            true => Err(Refused::Filtered),
+            false => Ok((thread, since)),
+        }
     }
 }
 
