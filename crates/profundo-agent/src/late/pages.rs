@@ -44,7 +44,7 @@ impl Opened {
         before: usize,
         after: usize,
     ) -> bool {
-        let is_changed = match self.right(object, address) {
+        match self.right(object, address) {
             Right::None => false,
             Right::Lasting => exchange(address, before, after),
             Right::Passing if load(address) != before => false,
@@ -52,8 +52,7 @@ impl Opened {
                 store_checked(address, after)
                     || self.open(object.read_only) && exchange(address, before, after)
             }
-        };
-        is_changed
+        }
     }
 
     /// Makes the pages that were opened read-only again.
