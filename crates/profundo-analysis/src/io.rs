@@ -159,9 +159,12 @@ pub(crate) fn traffic_of(
     rows
 }
 
-/// The samples in calls that read or write, by row, with their bytes; and by row of the traffic,
-/// the bytes read and written that none of them has.
-fn shared(profile: &Profile) -> (Vec<(usize, IoAmount)>, Vec<(u64, u64)>) {
+/// By row, a sample in a call that reads or writes, and its bytes.
+type Seen = Vec<(usize, IoAmount)>;
+
+/// The samples in calls that read or write; and by row of the traffic, the bytes read and written
+/// that none of them has.
+fn shared(profile: &Profile) -> (Seen, Vec<(u64, u64)>) {
     let mut calls = Calls::new(profile);
     let (mut acts, mut seen) = (Acts::default(), Vec::new());
     for (row, sample) in profile.samples.iter().enumerate() {
