@@ -1,5 +1,6 @@
-//! Four threads take and give back small blocks for as many seconds as a line of its input says. Then it prints what
-//! each line that ends in a comment has allocated: its name, blocks and bytes. It ends with its input, and exits with 7.
+//! Four threads take and give back small blocks for as many seconds as a line of its input says.
+//! Then it prints what each line that ends in a comment has allocated: its name, blocks and bytes.
+//! It ends with its input, and exits with 7.
 use std::hint::black_box;
 use std::io::BufRead;
 use std::time::{Duration, Instant};

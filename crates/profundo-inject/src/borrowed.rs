@@ -212,7 +212,7 @@ impl Borrowed {
     /// ever. Until then it runs without a stop: at each stop it may have to wait for a CPU. `room`:
     /// the function's stack, and its arguments.
     ///
-    /// If nobody has looked for too long, the thread has gone back alone ([`Self::is_back`]). It
+    /// If `see` comes too late, the thread has gone back alone ([`Self::is_back`]). It
     /// must not be set back to where it was then.
     pub(super) fn call_freely(
         &mut self,

@@ -1,5 +1,5 @@
-//! `attach --memory=exact` beside programs that do little but allocate, in the ways of the programs that
-//! `BENCHMARKS.md` quotes: blocks and bytes are what the programs have counted themselves.
+//! `attach --memory=exact` beside programs that do little but allocate, in the ways of the programs
+//! that `BENCHMARKS.md` quotes: blocks and bytes are what the programs have counted themselves.
 
 use std::path::Path;
 use std::process::Command;

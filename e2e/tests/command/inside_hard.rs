@@ -1,6 +1,6 @@
-//! `attach --memory` and `--inside` beside programs in which a late agent is most likely to do harm: they change the
-//! same tables, load and unload files all the time, restrict their system calls, have another root, or are entered
-//! by several commands at once.
+//! `attach --memory` and `--inside` beside programs in which a late agent is most likely to do
+//! harm: they change the same tables, load and unload files all the time, restrict their system
+//! calls, have another root, or are entered by several commands at once.
 
 use std::fs;
 use std::process::{Command, Output, Stdio};

@@ -134,7 +134,7 @@ fn leave_once(own: u64, answer: &Answer) -> c_int {
 }
 
 /// Tells the command the result. The command lets the borrowed thread run freely until it sees the
-/// result, and then follows it back. It may have to wait for a CPU first, so the thread waits for as
+/// result, and then follows it back. It may have to wait for a CPU first, so the thread waits as
 /// long as it is traced. A command that was killed or stopped never looks: the thread finds its way
 /// back alone, and the call that it was in may fail then.
 fn tell(answer: &Answer, result: c_int) {
@@ -281,8 +281,8 @@ fn take_home(control: &'static Control) -> Result<Home, c_int> {
     Ok(home)
 }
 
-/// Leaves the session, but for its slots and its memory. `own` is the mask of the calling thread. Returns the
-/// signals whose handlers stay.
+/// Leaves the session, but for its slots and its memory. `own` is the mask of the calling thread.
+/// Returns the signals whose handlers stay.
 fn leave_now(own: u64) -> u64 {
     let staying = leave::leave_with(true, own);
     urgent::set_probe(None);

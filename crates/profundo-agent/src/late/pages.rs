@@ -125,7 +125,7 @@ fn protect((start, end): (usize, usize), protection: i32) -> bool {
 }
 
 /// True if a word may be written to. Its contents do not change: the kernel sets none of the bits
-/// of its first half, in one step, as a part of a call that wakes nobody.
+/// of its first half, in one step, as a part of a call that wakes no thread.
 fn is_writable(address: usize) -> bool {
     /// Sets bits of the second word, and compares it afterwards; both with 0.
     const SET_BITS: usize = 2 << 28;

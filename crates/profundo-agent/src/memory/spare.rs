@@ -13,7 +13,7 @@ const MOST: usize = 256;
 pub struct Spare<T>([AtomicPtr<T>; MOST]);
 
 impl<T> Spare<T> {
-    /// None.
+    /// No spare places.
     pub const fn new() -> Self {
         Self([const { AtomicPtr::new(ptr::null_mut()) }; MOST])
     }

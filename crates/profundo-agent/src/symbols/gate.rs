@@ -2,7 +2,7 @@
 //! forks.
 //!
 //! The loader locks its list of files for a visit. In the child of a fork that is made meanwhile,
-//! nobody would ever give that lock back: the child would hang in its next `dlopen`, and, with
+//! no thread would ever give that lock back: the child would hang in its next `dlopen`, and, with
 //! older libraries, in its next exception.
 
 use core::ffi::{c_int, c_void};
