@@ -137,7 +137,7 @@ impl Entered {
         let mut counted = 0;
         let mut first = None;
         for &pid in &self.pids {
-            let begun = Injection::of(pid, &self.library, true)
+            let begun = Injection::of(pid, &self.library, self.filtered)
                 .and_then(|mut injection| injection.begin_parts(part::CALLS, PATIENCE));
             match begun {
                 Ok(()) => counted += 1,
@@ -166,8 +166,8 @@ impl Entered {
             return;
         }
         for &pid in &self.pids {
-            let followed =
-                Entry::of(pid, &self.library, true).and_then(|mut entry| entry.follow_memory());
+            let followed = Entry::of(pid, &self.library, self.filtered)
+                .and_then(|mut entry| entry.follow_memory());
             match followed {
                 Ok(()) => {}
                 Err(Refused::Gone | Refused::Another) => continue,
@@ -212,7 +212,7 @@ impl Entered {
         if self.parts == 0 {
             return None;
         }
-        match Injection::of(pid, &self.library, true) {
+        match Injection::of(pid, &self.library, self.filtered) {
             Ok(mut injection) => Some(f(&mut injection)),
             Err(Refused::NoPython) => None,
             Err(why) => Some(Err(why)),
@@ -229,7 +229,7 @@ impl Entered {
                 self.end_memory(pid);
             }
             let mut pause = Duration::ZERO;
-            let left = Entry::of(pid, &self.library, true).and_then(|mut entry| {
+            let left = Entry::of(pid, &self.library, self.filtered).and_then(|mut entry| {
                 let left = entry.leave();
                 pause = entry.longest_pause();
                 left
@@ -259,7 +259,7 @@ impl Entered {
     /// Has an interpreter count no more. Without an answer nothing is counted any more either, but
     /// the interpreter goes on reporting.
     fn end_counts(&self, pid: u32) {
-        let ended = Injection::of(pid, &self.library, true)
+        let ended = Injection::of(pid, &self.library, self.filtered)
             .and_then(|mut injection| injection.end_parts(part::CALLS, PATIENCE));
         match ended {
             Ok(_) | Err(Refused::Gone | Refused::Another | Refused::NoPython) => {}
