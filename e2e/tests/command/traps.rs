@@ -44,7 +44,8 @@ fn traps_are_used_until_the_program_handles_them() {
     assert_eq!(seen[0], [false; 4], "without the profiler");
     if could_send_traps(&recording) {
         // The main thread and another one, before and after the program's own handler.
-        assert_eq!(seen[1], [true, true, false, false]);
+        // The last run is the recorded one, also where the agent has come and gone before.
+        assert_eq!(seen[seen.len() - 1], [true, true, false, false]);
     }
     recording.assert_sampled(90.0);
     recording
