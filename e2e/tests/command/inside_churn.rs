@@ -25,7 +25,6 @@ fn check(program: &Path, arguments: &[&Path], file: &str, seconds: &str, least: 
         let blocks: u64 = counted.values().map(|&(blocks, _)| blocks).sum();
         assert!(blocks >= least, "{counted:?}");
         assert!(!said.contains("counted in no stack"), "{said}");
-        println!("{file}: {counted:?}");
     }
     assert_eq!(running.end().1, Some(7));
 }

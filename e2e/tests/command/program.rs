@@ -293,7 +293,6 @@ impl Program {
         });
         // The last one ends with the program.
         let entries = entries.recv_timeout(PATIENCE);
-        println!("{:?}: {entries:?}", self.arguments);
         assert!(entries.is_ok(), "{:?}: an entry hangs", self.arguments);
         outcome
     }

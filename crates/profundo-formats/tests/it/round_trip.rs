@@ -8,7 +8,7 @@ use profundo_model::{
     Exceptions, File, FileId, Fingerprint, Frame, FrameId, Gauge, Gil, Language, Line, LocationId,
     LocationKind, Loss, Machine, Meta, Module, ModuleId, Nanos, Origin, OriginId, Process,
     ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind, SourceFile, StackId, State,
-    StringId, Task, TaskId, Thread, ThreadId, Tracing, Traffic, Wait,
+    StringId, Task, TaskId, Thread, ThreadId, Tracing, Traffic, Wait, Weighed,
 };
 
 use crate::dump::dump;
@@ -152,9 +152,18 @@ fn meta() -> impl Strategy<Value = Meta> {
     let texts = || vec(".*", 0..4);
     let texts = (texts(), texts());
     let machine = proptest::option::of((".*", any::<u32>(), ".*", known()));
-    let energy = (energy, machine);
+    let weighed = proptest::option::of((number(), number()));
+    let energy = (energy, machine, weighed);
     (engines, kinds, times, loss, any::<bool>(), texts, energy).prop_map(
-        |(engine, kind, times, loss, buffer_was_full, (notes, mine), (energy, machine))| Meta {
+        |(
+            engine,
+            kind,
+            times,
+            loss,
+            buffer_was_full,
+            (notes, mine),
+            (energy, machine, weighed),
+        )| Meta {
             engine,
             kind,
             period: Nanos(times.0),
@@ -172,6 +181,10 @@ fn meta() -> impl Strategy<Value = Meta> {
             }),
             energy,
             settled: None,
+            weighed: weighed.map(|(sampled, in_kernel)| Weighed {
+                sampled: Nanos(sampled),
+                sampled_in_kernel: Nanos(in_kernel),
+            }),
             loss: Loss {
                 buffer_full: loss[0],
                 overwritten: loss[1],

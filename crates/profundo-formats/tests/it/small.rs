@@ -176,6 +176,7 @@ pub fn small() -> Profile {
             mine: Vec::new(),
             energy: None,
             settled: None,
+            weighed: None,
         },
         ..Profile::default()
     };
