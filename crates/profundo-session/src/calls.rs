@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use profundo_linux::map::SharedMap;
 use profundo_probe::shared::{
-    CALLS_FILE, CallsFile, EXCEPTION_SITES, EXCEPTIONS, ExceptionRow, FUNCTIONS, FunctionRow,
-    LINES, MAGIC, NODES, NodeRow, TEXT, call_clock, exception_end, function_kind, node_flag,
+    CALLS_FILE, CUT_CALLS_FILE, CallsFile, EXCEPTION_SITES, EXCEPTIONS, ExceptionRow, FUNCTIONS,
+    FunctionRow, LINES, MAGIC, NODES, NodeRow, TEXT, call_clock, exception_end, function_kind,
+    node_flag,
 };
 use profundo_wire::traced::{
     CountedBy, TracedCalls, TracedEnd, TracedExceptions, TracedFunction, TracedKind, TracedLine,
@@ -48,6 +49,17 @@ pub fn take_calls(directory: &Path, ring: usize) -> Counted {
         interpreter: take(directory.join(&first)),
         native: parts.into_iter().filter_map(take).collect(),
     }
+}
+
+/// Takes what the process with this ring has counted and cut off, or else what it counts in.
+pub fn take_cut_calls(directory: &Path, ring: usize) -> Option<TracedCalls> {
+    let path = directory.join(format!("{CUT_CALLS_FILE}{ring}"));
+    if !path.exists() {
+        return take_calls(directory, ring).interpreter;
+    }
+    let calls = read(&path);
+    let _ = fs::remove_file(&path);
+    calls
 }
 
 fn read(path: &Path) -> Option<TracedCalls> {

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use profundo_linux::map::allocate;
-use profundo_probe::shared::{STACKS_FILE, SUMS_FILE, file};
+use profundo_probe::shared::{CALLS_FILE, CUT_CALLS_FILE, STACKS_FILE, SUMS_FILE, file};
 
 /// The file of the programs' keys in the recording, by ring, for a recovery after the command was
 /// killed. Agents do not read it.
@@ -62,7 +62,9 @@ pub fn remove(path: &Path) {
         let is_ours = NAMES.contains(&name.as_ref())
             || name.starts_with(file::RING)
             || name.starts_with(SUMS_FILE)
-            || name.starts_with(STACKS_FILE);
+            || name.starts_with(STACKS_FILE)
+            || name.starts_with(CALLS_FILE)
+            || name.starts_with(CUT_CALLS_FILE);
         if is_ours {
             let _ = fs::remove_file(entry.path());
         }
@@ -85,6 +87,9 @@ mod tests {
             KEYS,
             RECORDING,
             "ring.0",
+            "calls.0",
+            "calls.0.3",
+            "cut-calls.0",
         ];
         fs::create_dir(&folder).unwrap();
         for name in own.into_iter().chain(["another"]) {

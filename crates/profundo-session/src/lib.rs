@@ -15,7 +15,7 @@ mod stacks;
 mod stale;
 mod sums;
 
-pub use calls::take_calls;
+pub use calls::{take_calls, take_cut_calls};
 pub use copies::{AnnouncedCopy, forget_copy, is_copy};
 pub use directory::Directory;
 pub use error::Error;

@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use profundo_cpython::{Layout, Owner, Start, Step, walk};
 use profundo_probe::calls::{Described, Pile, Run, Stack};
+use profundo_probe::shared::{CALLS_FILE, CUT_CALLS_FILE};
 use profundo_probe::sys;
 
 use super::api::{Calls, Object};
@@ -44,6 +45,33 @@ pub fn begin_with(wanted: u32) -> c_int {
         end();
     }
     begun.err().unwrap_or(0)
+}
+
+/// Cuts off what was counted until now, and counts on by these flags: no other thread runs Python
+/// meanwhile, so all that is counted is before the cut or behind it. Otherwise as [`begin_with`].
+pub fn cut_with(wanted: u32) -> c_int {
+    end();
+    if let Some(home) = home::current() {
+        cut_off(home.ring_number().load(Ordering::Relaxed));
+    }
+    begin_with(wanted)
+}
+
+/// Gives the file of this ring the name of one that was cut off.
+fn cut_off(number: u32) {
+    let (mut room, mut other) = ([0; session::PATH], [0; session::PATH]);
+    let paths = (
+        session::file_of(&mut room, CALLS_FILE, number),
+        session::file_of(&mut other, CUT_CALLS_FILE, number),
+    );
+    if let (Some(from), Some(to)) = paths {
+        // SAFETY: both end in a NUL. Without such a file nothing was counted.
+        unsafe {
+            let here = libc::AT_FDCWD as usize;
+            let (from, to) = (from.as_ptr() as usize, to.as_ptr() as usize);
+            sys::call(libc::SYS_renameat, [here, from, here, to, 0, 0]);
+        }
+    }
 }
 
 /// Ends the counting, and takes back all that was set for it. The interpreter's lock is held.

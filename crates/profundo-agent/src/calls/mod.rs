@@ -27,7 +27,9 @@ use core::sync::atomic::Ordering;
 
 use profundo_probe::shared::{refusal, trace_flag};
 
-pub use late::{begin as begin_late, begin_with as begin_late_with, end as end_late};
+pub use late::{
+    begin as begin_late, begin_with as begin_late_with, cut_with as cut_late_with, end as end_late,
+};
 pub use profile::new_thread;
 
 use crate::home::Home;

@@ -134,6 +134,13 @@ pub extern "C" fn profundo_begin_counts_1(wanted: u32) -> c_int {
     calls::begin_late_with(wanted)
 }
 
+/// Cuts off what was counted until now, and counts on: all that is counted is before the cut or
+/// behind it. Otherwise as [`profundo_begin_counts_1`].
+#[unsafe(no_mangle)]
+pub extern "C" fn profundo_cut_counts_1(wanted: u32) -> c_int {
+    calls::cut_late_with(wanted)
+}
+
 /// Parts end. The caller holds the interpreter's lock. Returns the number of things of ours that
 /// stay and only pass calls on, or the first refusal.
 #[unsafe(no_mangle)]

@@ -11,6 +11,10 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// The prefix of the number of a process's file.
 pub const CALLS_FILE: &str = "calls.";
 
+/// The prefix of the number of a file that a process has counted in, and has cut off: it counts on
+/// in another one.
+pub const CUT_CALLS_FILE: &str = "cut-calls.";
+
 /// The largest number of functions.
 pub const FUNCTIONS: usize = 1 << 17;
 

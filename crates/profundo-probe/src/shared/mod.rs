@@ -54,8 +54,8 @@ mod stacks;
 mod sums;
 
 pub use calls::{
-    CALLS_FILE, CallsFile, CallsHeader, EXCEPTION_SITES, EXCEPTIONS, ExceptionRow, FUNCTIONS,
-    FunctionRow, LINES, LINES_LIST, LineRow, NODES, NodeRow, SiteRow, TEXT, call_clock,
+    CALLS_FILE, CUT_CALLS_FILE, CallsFile, CallsHeader, EXCEPTION_SITES, EXCEPTIONS, ExceptionRow,
+    FUNCTIONS, FunctionRow, LINES, LINES_LIST, LineRow, NODES, NodeRow, SiteRow, TEXT, call_clock,
     exception_end, function_kind, node_flag,
 };
 pub use collections::{Collections, KEPT};

@@ -1,11 +1,11 @@
 //! Counting that a program begins and ends by itself, as often as it likes, while it is recorded.
 //!
-//! The agent counts in a file of its own each time. The program says when one is complete, and does
-//! not begin the next one until that was taken.
+//! The agent counts in a file of its own each time. The program says when one is complete, or is
+//! cut off and another one is in use. It does not cut again until that was taken.
 
 use std::io;
 
-use profundo_session::take_calls;
+use profundo_session::take_cut_calls;
 use profundo_wire::traced::TracedCalls;
 
 use super::Recorder;
@@ -26,7 +26,7 @@ impl Recorder {
     pub fn take_counts(&self, pid: u32) -> Option<(u32, TracedCalls)> {
         let mut programs = self.core.processes.programs.values();
         let program = programs.find(|program| program.pid == pid)?;
-        let counted = take_calls(self.directory(), program.agent()?.index);
-        Some((program.key, counted.interpreter?))
+        let counted = take_cut_calls(self.directory(), program.agent()?.index)?;
+        Some((program.key, counted))
     }
 }

@@ -33,7 +33,7 @@ _NOT_INHERITED = ("LD_PRELOAD", "PROFUNDO_SESSION")
 
 _lock = threading.Lock()
 _loaded: Optional[ctypes.CDLL] = None
-_found: Optional[Tuple[Any, Any]] = None
+_found: Optional[Tuple[Any, Any, Any]] = None
 
 
 def start(arguments: List[str], socket: int, loaded: Optional[str] = None) -> int:
@@ -119,17 +119,30 @@ def begin_counts(flags: int) -> int:
     return int(_counts()[0](flags))
 
 
+def cut_counts(flags: int) -> int:
+    """Cut off what was counted until now, and count on. No thread runs Python in between.
+
+    Returns:
+        As :func:`begin_counts`.
+    """
+    return int(_counts()[2](flags))
+
+
 def end_counts() -> None:
     """Count no more."""
     _counts()[1](_COUNTS)
 
 
-def _counts() -> Tuple[Any, Any]:
-    """The functions that begin and end counting: found once, because finding them calls others."""
+def _counts() -> Tuple[Any, Any, Any]:
+    """The functions that begin, end and cut counting: found once, because finding them calls others."""
     global _found
     if _found is None:
         library = _with_lock()
-        _found = library.profundo_begin_counts_1, library.profundo_end_parts_1
+        _found = (
+            library.profundo_begin_counts_1,
+            library.profundo_end_parts_1,
+            library.profundo_cut_counts_1,
+        )
     return _found
 
 

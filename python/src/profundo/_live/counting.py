@@ -2,16 +2,14 @@
 
 The agent counts in all threads of this process, from one moment to another: a stretch. A stretch
 ends whenever a region that counts begins or ends. It belongs to all regions that were open in it,
-so the counts of regions that overlap in a thread are exact. Between two stretches other threads go
-on uncounted, until the recorder has taken what was counted: a region says so.
+so the counts of regions are exact, however they overlap. Where one stretch follows another, the
+agent cuts: no thread runs Python in between.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
-from _thread import _count as _thread_count
-from _thread import get_native_id
 from itertools import count
 
 from .._error import Error
@@ -48,8 +46,6 @@ class Counted:
         self.wanted = wanted
         #: Its number for the recorder.
         self.number = next(_numbers)
-        #: Whether another region began or ended while other threads may have run.
-        self.has_gaps = False
         #: Whether the recorder that goes on has counts of it.
         self.is_there = False
         #: Recordings of counts that earlier recorders had.
@@ -99,13 +95,15 @@ class Counter:
         if region not in self._regions:
             self._regions.add(region)
             weakref.finalize(region, self._forgotten.append, counted.number).atexit = False
-        self._note_gap()
-        self._cut(session)
+        before = list(self._open)
         self._open[key] = 1
         self._wanted = counted.wanted
         counted.is_there = True
         try:
-            self._go(session)
+            if self._is_on:
+                self._cut_and_go(session, before)
+            else:
+                self._go(session)
         except Error:
             del self._open[key]
             raise
@@ -119,11 +117,12 @@ class Counter:
         if depth > 1:
             self._open[key] = depth - 1
             return
-        self._cut(session)
+        before = list(self._open)
         self._open.pop(key, None)
-        if self._open:
-            self._note_gap()
-            self._go(session)
+        if self._is_on and self._open:
+            self._cut_and_go(session, before)
+        else:
+            self._cut(session, before)
 
     def pause(self, session: Optional[Session]) -> None:
         """Count nothing until :meth:`resume`."""
@@ -144,16 +143,12 @@ class Counter:
         """
         counted = region.counted
         assert counted is not None
-        was_on = self._is_on
-        self._cut(session)
-        try:
-            parts = list(counted.parts)
-            if counted.is_there:
-                parts.append(kept.file("counts.profundo"))
-                session.counts(parts[-1], region)
-        finally:
-            if was_on:
-                self._go(session)
+        if self._is_on:
+            self._cut_and_go(session, list(self._open))
+        parts = list(counted.parts)
+        if counted.is_there:
+            parts.append(kept.file("counts.profundo"))
+            session.counts(parts[-1], region)
         if not parts:
             raise Error("nothing was counted")
         if len(parts) == 1:
@@ -201,28 +196,35 @@ class Counter:
 
     # Inner parts.
 
-    def _note_gap(self) -> None:
-        """Another region begins or ends: until the recorder has taken what was counted, other
-        threads go on, and are not counted."""
-        here = get_native_id()
-        others = {number for number, thread in self._open if thread != here}
-        if others and _thread_count() > 0:
-            for region in list(self._regions):
-                if region.counted is not None and region.counted.number in others:
-                    region.counted.has_gaps = True
-
-    def _cut(self, session: Optional[Session]) -> None:
-        """End the stretch that goes on, if there is one."""
+    def _cut(
+        self, session: Optional[Session], regions: Optional[List[Tuple[int, Optional[int]]]] = None
+    ) -> None:
+        """End the stretch that goes on, if there is one. It belongs to these regions, or to those
+        that are open."""
         if not self._is_on or session is None:
             return
         # First: all that comes behind it is not counted.
         agent.end_counts()
         self._is_on = False
+        self._tell(session, list(self._open) if regions is None else regions)
+
+    def _cut_and_go(self, session: Session, regions: List[Tuple[int, Optional[int]]]) -> None:
+        """End the stretch of these regions, and begin another one at the same moment: other threads
+        go on, and all that they do is in one of the two."""
+        assert self._wanted is not None
+        flags = session.count(self._wanted)
+        why = agent.cut_counts(flags)
+        self._is_on = why == 0
+        self._tell(session, regions)
+        self._check(session, why)
+
+    def _tell(self, session: Session, regions: List[Tuple[int, Optional[int]]]) -> None:
+        """Have the recorder keep what was counted for these regions."""
         # Others may be forgotten meanwhile.
         forgotten = self._forgotten[:]
         del self._forgotten[: len(forgotten)]
         try:
-            session.counted(forgotten, list(self._open))
+            session.counted(forgotten, regions)
         except Error:
             # The recorder has ended, which regions say when they are asked.
             pass
@@ -235,7 +237,11 @@ class Counter:
         flags = session.count(self._wanted)
         self._is_on = True
         why = agent.begin_counts(flags)
+        self._is_on = why == 0
+        self._check(session, why)
+
+    def _check(self, session: Session, why: int) -> None:
         if why != 0:
-            self._is_on = False
+            assert self._wanted is not None
             what = WORDS[self._wanted[0]]
             raise Error(f"{what} cannot be counted in this process: {session.why(why)}")

@@ -40,11 +40,6 @@ _SLACK = 0.0005
 #: Reports about allocations.
 _OF_MEMORY = ("allocs", "memory", "memory-lines")
 
-_GAPS = (
-    "regions that count began or ended meanwhile: what other threads did in these moments is not "
-    "counted"
-)
-
 #: The reports that show what was counted.
 _OF_COUNTS = {"calls": "trace", "lines": "lines", "exceptions": "exceptions"}
 
@@ -276,12 +271,7 @@ class Region(Profile):
         self.counted.wanted = self.counted.wanted[0], tuple(functions)
 
     def notes_on_counts(self) -> List[str]:
-        """Sentences on what its counts have besides its own, and on what they lack."""
-        if self.counted is not None and self.counted.has_gaps:
-            return [_GAPS] + self._on_others()
-        return self._on_others()
-
-    def _on_others(self) -> List[str]:
+        """Sentences on what its counts have besides its own."""
         if self._threads:
             return []
         if self.options.trace != "calls" and not self._has_threads:
