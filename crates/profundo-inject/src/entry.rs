@@ -91,7 +91,7 @@ impl<'a> Entry<'a> {
         if program.is_stopped() {
             return Err(Refused::Stopped);
         }
-        let places = Places::of(pid)?;
+        let places = Places::of_begun(pid)?;
         if let Some(name) = places.sanitizer() {
             return Err(Refused::Sanitized(name));
         }

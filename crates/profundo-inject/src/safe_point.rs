@@ -100,6 +100,31 @@ impl Places {
         Ok(places)
     }
 
+    /// As [`Self::of`], but not in a program's first instants, before its loader has come to the C
+    /// library.
+    pub(super) fn of_begun(pid: u32) -> Result<Self, Refused> {
+        const LONGEST: Duration = Duration::from_millis(500);
+        const PAUSE: Duration = Duration::from_millis(5);
+        let began = Instant::now();
+        loop {
+            let places = Self::of(pid)?;
+            if !places.is_beginning() || began.elapsed() > LONGEST {
+                return Ok(places);
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Whether the loader of glibc is there, and glibc is not.
+    fn is_beginning(&self) -> bool {
+        let is_loader = |module: &Loaded| {
+            let name = module.info.path.rsplit('/').next().unwrap_or_default();
+            name.starts_with("ld-linux") || name.starts_with("ld-2.")
+        };
+        let modules = self.list.loaded();
+        modules.iter().any(is_loader) && !modules.iter().any(|module| is_c_library(module))
+    }
+
     /// Whether a held thread may be borrowed.
     pub(super) fn may_borrow(&mut self, held: &Held) -> bool {
         const DEEPEST: usize = 512;

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 from ._error import Error
 from ._page import Drawn, document, height_of, iframe
+from ._units import duration
 
 if TYPE_CHECKING:
     from ._profile import Profile
@@ -65,9 +66,13 @@ def plain_bundle(text: str, picture: Picture) -> Dict[str, str]:
     }
 
 
-def bundle(profile: Profile) -> Dict[str, str]:
-    """A profile as its first screen, and as a page."""
-    drawn = flame_of(profile)
+def bundle(profile: Profile, note: Optional[str] = None) -> Dict[str, str]:
+    """A profile as its first screen, and as a page.
+
+    Args:
+        note: What stands in the picture's head in place of the filter.
+    """
+    drawn = flame_of(profile, note=note)
     below = _below(profile)
     height = 640 if drawn is None else min(height_of(drawn.svg), 560) + 330
     title = profile.command or os.path.basename(profile.path)
@@ -147,7 +152,7 @@ def table(lines: List[Line], title: Optional[str] = None) -> str:
     are_counted = lines[0].hits is not None
     unit = _unit(lines[0])
     columns = ["Hits"] if are_counted else ["Share", "", "95 %"]
-    columns += [unit.capitalize(), "Line", "Source"]
+    columns += ["Time" if unit == "seconds" else unit.capitalize(), "Line", "Source"]
     parts = [f"<h2>{escape(title or _title(lines, are_counted))}</h2>"]
     if not are_counted:
         named = (("py", "Python"), ("nat", "native"), ("sys", "system"), ("wait", "waiting"))
@@ -157,7 +162,7 @@ def table(lines: List[Line], title: Optional[str] = None) -> str:
     names = _short_names(lines)
     for line in lines[:_ROWS]:
         cells = _counted(line) if are_counted else _sampled(line)
-        cells.append("<td class=n>{}</td>".format(_amount(getattr(line, "self_" + unit))))
+        cells.append("<td class=n>{}</td>".format(_amount(getattr(line, "self_" + unit), unit)))
         cells.append(f"<td>{escape(names[line.file])}:{line.line}</td>")
         cells.append("<td>{}</td>".format(escape(cut(line.text or ""))))
         parts.append("<tr title='{}'>{}</tr>".format(escape(line.function or ""), "".join(cells)))
@@ -169,7 +174,7 @@ def table_of_calls(functions: List[Function], title: Optional[str] = None) -> st
     """The functions whose calls were counted, as HTML."""
     if not functions:
         return "<p class=faint>No function was called.</p>"
-    columns = ("Calls", "Seconds", "With callees", "Per call", "Line", "Function")
+    columns = ("Calls", "Time", "With callees", "Per call", "Line", "Function")
     title = title or "Functions that took the most time"
     if len(functions) > _ROWS:
         title += f": {_ROWS} of {len(functions)}"
@@ -183,7 +188,7 @@ def table_of_calls(functions: List[Function], title: Optional[str] = None) -> st
             place = f"{one.cell or os.path.basename(one.file)}:{one.line}"
         cells = [f"<td class=n>{one.calls or 0:,}</td>"]
         for seconds in (one.self_seconds, one.total_seconds, each):
-            cells.append(f"<td class=n>{_amount(seconds)}</td>")
+            cells.append(f"<td class=n>{duration(seconds)}</td>")
         cells += [f"<td>{escape(place)}</td>", f"<td>{escape(one.function or '')}</td>"]
         parts.append("<tr>{}</tr>".format("".join(cells)))
     parts.append("</table>")
@@ -226,20 +231,13 @@ def _unit(line: Line) -> str:
     return "seconds"
 
 
-def _amount(value: Optional[float]) -> str:
+def _amount(value: Optional[float], unit: str) -> str:
     if value is None:
         return ""
+    if unit == "seconds":
+        return duration(value)
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
-
-def size(value: Optional[float]) -> str:
-    """An amount of bytes with three digits and its unit; nothing for none."""
-    if not value:
-        return ""
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)):
-        if value >= scale:
-            break
-    return f"{value / scale:.3g} {unit}"
 
 
 def _short_names(lines: Sequence[Line]) -> Dict[Optional[str], str]:

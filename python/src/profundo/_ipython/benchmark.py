@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from .. import _command
 from .._page import iframe
+from .._units import duration
 from .candidates import Candidate
 from .timing import Measured
 
@@ -190,14 +191,3 @@ def _sentences(benchmark: Benchmark) -> List[str]:
     """The sentences below the table."""
     _, _, below = str(benchmark).partition("\n\n")
     return [line for line in below.split("\n") if line.strip()]
-
-
-def duration(seconds: Optional[float]) -> str:
-    """A time with three digits and its unit."""
-    if seconds is None:
-        return ""
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
-        if seconds >= scale or unit == "ns":
-            break
-    value = seconds / scale
-    return f"{value:.3g} {unit}" if value < 999.5 else f"{value:.0f} {unit}"

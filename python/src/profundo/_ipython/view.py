@@ -15,6 +15,7 @@ from .._error import Error
 from .._page import height_of, iframe
 from .._profile import Profile
 from .._rows import Line
+from .._units import duration, size
 from . import kernel
 from .options import Options
 from .tables import functions, without_filter
@@ -109,7 +110,7 @@ class View:
         return str(self)
 
     def _title(self) -> str:
-        title = f"{self._title_of}: {_seconds(self._profile.elapsed)}"
+        title = f"{self._title_of}: {duration(self._profile.elapsed)}"
         if self._error is not None:
             title += f", ended by {type(self._error).__name__}"
         return title
@@ -165,7 +166,7 @@ class View:
     def _row(self, line: Line) -> str:
         """A line of another file, as text."""
         if self._traced:
-            cells = [f"{line.hits or 0:,}", _seconds(line.self_seconds)]
+            cells = [f"{line.hits or 0:,}", duration(line.self_seconds)]
         else:
             cells = [_percent(line.total_share), _percent(line.self_share)]
         figures = "".join(f"{cell:>10}" for cell in cells)
@@ -262,8 +263,8 @@ class View:
                 taken, hits = line.self_seconds or 0.0, line.hits or 0
                 found[line.line] = [
                     f"{hits:,}",
-                    _seconds(taken),
-                    _seconds(taken / hits) if hits else "",
+                    duration(taken),
+                    duration(taken / hits) if hits else "",
                     f"{100 * taken / whole:.1f}" if whole else "",
                 ]
             else:
@@ -273,7 +274,7 @@ class View:
                 allocated, held = (kind.get((source.file, number)) for kind in self._memory)
                 if allocated or held or number in found:
                     cells = found.setdefault(number, ["", ""])
-                    cells += [_notebook.size(allocated), _notebook.size(held)]
+                    cells += [size(allocated), size(held)]
         return found
 
     def _chosen(self, source: Source) -> List[Tuple[int, str]]:
@@ -344,9 +345,3 @@ def _bar(line: Optional[Line]) -> str:
 
 def _percent(share: Optional[float]) -> str:
     return "" if share is None else f"{100 * share:.1f}"
-
-
-def _seconds(seconds: Optional[float]) -> str:
-    from .benchmark import duration
-
-    return duration(seconds)

@@ -378,7 +378,10 @@ class Region(Profile):
     ) -> Dict[str, str]:
         if self._nothing is not None:
             return {"text/plain": self._nothing}
-        return self._now._repr_mimebundle_(include, exclude)
+        from .._notebook import bundle
+
+        shown = bundle(self._now, f"Only the region {self.name!r}")
+        return dict(shown, **{"text/plain": self._in_its_words(shown["text/plain"])})
 
     def report(self, what: Optional[str] = None, name: Optional[str] = None, **options: Any) -> str:
         """A report as text, as :meth:`Profile.report`.
