@@ -40,11 +40,18 @@ pub(super) fn load(
         }
         Err(_) => Ok(()),
     };
-    thread.system(libc::SYS_close, [file as u64, 0, 0, 0, 0, 0])?;
+    // Another command may have taken it for one that was left, and closed it.
+    let is_there = files_left(pid).contains(&(file as u64));
+    if is_there {
+        thread.system(libc::SYS_close, [file as u64, 0, 0, 0, 0, 0])?;
+    }
     written.map_err(|error| Refused::NotLoaded(error.to_string()))?;
     opened?;
     if begin(pid, library).is_some() {
         return Ok(());
+    }
+    if !is_there {
+        return Err(Refused::NotEntered(libc::EALREADY));
     }
     let text = thread.ask(loader.error, [0; 3])?;
     Err(why_not_loaded(text_at(pid, text)))
