@@ -122,7 +122,7 @@ impl Places {
             name.starts_with("ld-linux") || name.starts_with("ld-2.")
         };
         let modules = self.list.loaded();
-        modules.iter().any(is_loader) && !modules.iter().any(|module| is_c_library(module))
+        modules.iter().any(is_loader) && !modules.iter().any(is_c_library)
     }
 
     /// Whether a held thread may be borrowed.
