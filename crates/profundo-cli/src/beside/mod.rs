@@ -284,7 +284,7 @@ impl Recording<'_> {
     fn set_paused(&mut self, paused: bool, options: &Beside) {
         if !paused {
             self.resumed = sys::nanoseconds(libc::CLOCK_BOOTTIME);
-            self.recorder.set_idle(options.pid.unwrap_or(0), false);
+            self.recorder.set_idle(self.pid, false);
         }
         // What begins while nothing is of interest is left alone.
         self.recorder.set_following(!paused && !options.no_children);

@@ -184,7 +184,7 @@ class Counter:
             self._go(session)
 
     def recorder_drops(self) -> None:
-        """The recorder ends, and nobody wants to have anything of it."""
+        """The recorder ends, and its counts are not wanted."""
         if self._is_on:
             agent.end_counts()
             self._is_on = False
@@ -212,7 +212,12 @@ class Counter:
         """End the stretch of these regions, and begin another one at the same moment: other threads
         go on, and all that they do is in one of the two."""
         assert self._wanted is not None
-        flags = session.count(self._wanted)
+        try:
+            flags = session.count(self._wanted)
+        except Error:
+            # Without a recorder nothing is counted any more.
+            self._cut(session, regions)
+            raise
         why = agent.cut_counts(flags)
         self._is_on = why == 0
         self._tell(session, regions)

@@ -293,7 +293,8 @@ class Sampler:
         """What reads the recording that another makes of this process."""
         if self._reader is None:
             if self._unread is not None:
-                raise self._unread
+                # Without the places where it was raised before.
+                raise self._unread.with_traceback(None)
             try:
                 labels.connect()
                 self._reader = session.read_outer()

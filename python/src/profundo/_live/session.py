@@ -36,7 +36,7 @@ def begin(options: Options, counter: Optional[Counter] = None, is_paused: bool =
 
     Args:
         options: What is recorded.
-        counter: What counts in it, and is told when a recorder begins and ends.
+        counter: What counts in it. It gets a call when a recorder begins and when one ends.
         is_paused: Whether no samples are taken until :meth:`Session.resume`.
 
     Raises:
@@ -498,7 +498,7 @@ class _Beside:
         self._socket.close()
 
     def _changed_variables(self) -> List[str]:
-        """The environment's changes since the process began, as it is told of them."""
+        """The environment's changes since the process began, in the form of its protocol."""
         now = dict(os.environ)
         changed = [f"{name}={now[name]}" for name in now if now[name] != self._variables.get(name)]
         return changed + [name for name in self._variables if name not in now]
@@ -555,7 +555,7 @@ class _Recorder(_Beside):
         words = ["--output=" + path, "--temporary", *options.words()]
         if is_paused:
             words.append("--paused")
-        # What it is prepared to count, and how the agent is told.
+        # What it is prepared to count, and the flags for the agent.
         self.counting: Optional[Tuple[Wanted, int]] = None
         self._has_joined = self._has_memory = False
         self._regions: Optional[ctypes.Array[ctypes.c_uint32]] = None

@@ -1,4 +1,4 @@
-//! A user without rights, with a home of its own: neither root nor the one who has built the wheel.
+//! A user without rights, with a home of its own: neither root nor the builder of the wheel.
 
 use std::env;
 use std::ffi::OsStr;
