@@ -39,6 +39,7 @@ mod energy;
 mod expression;
 mod filter;
 mod flat;
+mod forest;
 pub mod function_names;
 mod garbage;
 mod gathered;
@@ -105,6 +106,10 @@ pub use filter::{
     Filter, FilterError, LabelChoice, Numbers, ProcessChoice, SpanChoice, TaskChoice, ThreadChoice,
 };
 pub use flat::{FlatOptions, FlatRow, flat};
+pub use forest::{
+    BoxOf, BoxOrder, CallWeight, Forest, ForestBox, ForestCall, ForestFunction, ForestOptions,
+    Limits, Start, Weights, below, inverted,
+};
 pub use garbage::garbage;
 pub use gathered::Worth;
 pub use group::{Group, GroupBy, groups};

@@ -38,6 +38,7 @@ mod snapshot_files;
 mod time;
 mod trace;
 mod track;
+mod view;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -182,6 +183,7 @@ fn answer(arguments: Arguments) -> Result<ExitCode> {
         Verb::Diff(options) => diff::diff(&options),
         Verb::Graph(options) => graph::graph(&options),
         Verb::Heatmap(options) => export::heatmap(&options),
+        Verb::View(options) => view::view(&options),
         Verb::Doctor(options) => doctor::doctor(&options, arguments.no_config),
         Verb::Heap(options) => heap::heap(&options),
         Verb::Snapshot(options) => snapshot::snapshot(&options),

@@ -250,6 +250,16 @@ const ARROWS: &[Row] = &[
         ],
     },
     Row {
+        name: "profundo-view",
+        idea: "the page of a recording: its server, its answers, and the same page as one file",
+        may_use: &[
+            "profundo-model",
+            "profundo-analysis",
+            "profundo-report",
+            "profundo-formats",
+        ],
+    },
+    Row {
         name: "profundo-bench-command",
         idea: "`profundo bench`: runs statements and commands in turn, and compares their times",
         may_use: &[
@@ -286,6 +296,7 @@ const ARROWS: &[Row] = &[
             "profundo-launch",
             "profundo-save",
             "profundo-top",
+            "profundo-view",
             "profundo-bench-command",
         ],
     },

@@ -22,6 +22,7 @@ mod time;
 mod trace;
 mod tracking;
 mod view;
+mod viewing;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -51,6 +52,7 @@ pub use merging::{Labels, Merge};
 pub use reporting::Report;
 pub use trace::Trace;
 pub use view::{Order, Style, ViewOptions, What};
+pub use viewing::View;
 
 use crate::completing;
 
@@ -129,6 +131,9 @@ pub enum Verb {
     Graph(Graph),
     /// Draw time against the offset within each second, which shows pauses and what recurs
     Heatmap(Heatmap),
+    /// Look at a recording on a page in the browser, or write that page as one file
+    #[command(hide = true)]
+    View(View),
     /// Count and measure every call, then print who was called how often
     Trace(Trace),
     /// Count what each line of source allocates, and write it beside the sources

@@ -1,0 +1,172 @@
+//! The picture with callees at the root: each box stands on the function that it calls.
+//!
+//! Turned round, a tree of a million stacks would have many more calls than the tree itself. So it
+//! is never built: a box is a set of calls with their weights, and only the boxes that can be seen
+//! are divided by their callers.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use super::weights::CallWeight;
+use super::{BoxOf, Forest, ForestBox, Limits, NO_FUNCTION, ROOT_PATH, Weights};
+
+/// What the picture begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// The functions in which samples end, each with what ends in it.
+    Ends,
+    /// The calls of one function, each with its callees: who calls it. Of calls within a call of it
+    /// only the outermost counts.
+    Function(u32),
+}
+
+/// Calls that are the same function so far, each with the weight that came from the root of the
+/// picture. The call is the one to be looked at next.
+type Set = Vec<(u32, CallWeight)>;
+
+/// The boxes, in the order of a walk, the widest first.
+pub fn inverted(
+    forest: &Forest,
+    weights: &Weights,
+    start: Start,
+    limits: Limits,
+) -> Vec<ForestBox> {
+    let first = start_set(forest, weights, start);
+    let mut all = CallWeight::default();
+    for (_, weight) in &first {
+        all.add(*weight);
+    }
+    let mut boxes = vec![ForestBox {
+        of: BoxOf::Root,
+        level: 0,
+        weight: all,
+        own: CallWeight::default(),
+        lines: (0, 0),
+        path: ROOT_PATH,
+    }];
+    let mut open: Vec<(u32, u32, u64, Set)> = Vec::new();
+    divide(
+        forest,
+        &mut boxes,
+        &mut open,
+        1,
+        ROOT_PATH,
+        first,
+        limits.least,
+    );
+    while let Some((function, level, path, set)) = open.pop() {
+        let mut lines = (0, 0);
+        let (mut weight, mut own) = (CallWeight::default(), CallWeight::default());
+        let mut callers = Set::with_capacity(set.len());
+        for (call, part) in set {
+            let row = &forest.calls[call as usize];
+            weight.add(part);
+            lines = join(lines, row.lines);
+            if row.parent == 0 {
+                own.add(part);
+            } else {
+                callers.push((row.parent, part));
+            }
+        }
+        boxes.push(ForestBox {
+            of: BoxOf::Function(function),
+            level,
+            weight,
+            own,
+            lines,
+            path,
+        });
+        // A picture is cut where it has too many boxes: the rest of the walk gets no callers.
+        if boxes.len() < limits.most {
+            divide(
+                forest,
+                &mut boxes,
+                &mut open,
+                level + 1,
+                path,
+                callers,
+                limits.least,
+            );
+        }
+    }
+    boxes
+}
+
+fn start_set(forest: &Forest, weights: &Weights, start: Start) -> Set {
+    let calls = 1..forest.calls.len() as u32;
+    match start {
+        Start::Ends => calls
+            .map(|call| (call, weights.own[call as usize]))
+            .filter(|(_, weight)| weight.weight > 0)
+            .collect(),
+        Start::Function(function) => {
+            // By call, whether it is within a call of the function.
+            let mut within = vec![false; forest.calls.len()];
+            let mut set = Set::new();
+            for call in calls {
+                let row = &forest.calls[call as usize];
+                let is_within = within[row.parent as usize];
+                let is_it = row.function == function;
+                within[call as usize] = is_within || is_it;
+                let weight = weights.total[call as usize];
+                if is_it && !is_within && weight.weight > 0 {
+                    set.push((call, weight));
+                }
+            }
+            set
+        }
+    }
+}
+
+/// Divides a set by function, and leaves the parts that can be seen for later.
+fn divide(
+    forest: &Forest,
+    boxes: &mut Vec<ForestBox>,
+    open: &mut Vec<(u32, u32, u64, Set)>,
+    level: u32,
+    path: u64,
+    set: Set,
+    least: u64,
+) {
+    let mut sums: FxHashMap<u32, (CallWeight, Set)> = FxHashMap::default();
+    for (call, weight) in set {
+        let function = forest.calls[call as usize].function;
+        debug_assert_ne!(function, NO_FUNCTION);
+        let (sum, part) = sums.entry(function).or_default();
+        sum.add(weight);
+        part.push((call, weight));
+    }
+    let mut parts: Vec<(u32, CallWeight, Set)> = Vec::with_capacity(sums.len());
+    let mut narrow = (0, CallWeight::default());
+    for (function, (sum, part)) in sums {
+        if sum.weight >= least.max(1) {
+            parts.push((function, sum, part));
+        } else {
+            narrow.0 += 1;
+            narrow.1.add(sum);
+        }
+    }
+    if narrow.0 > 0 {
+        boxes.push(ForestBox {
+            of: BoxOf::Narrow(narrow.0),
+            level,
+            weight: narrow.1,
+            own: narrow.1,
+            lines: (0, 0),
+            path,
+        });
+    }
+    parts.sort_by_key(|&(function, sum, _)| (Reverse(sum.weight), function));
+    for (function, _, part) in parts.into_iter().rev() {
+        open.push((function, level, forest.path_with(path, function), part));
+    }
+}
+
+fn join((a, b): (u32, u32), (c, d): (u32, u32)) -> (u32, u32) {
+    match (a, c) {
+        (0, _) => (c, d),
+        (_, 0) => (a, b),
+        _ => (a.min(c), b.max(d)),
+    }
+}

@@ -1,0 +1,155 @@
+//! Trees and pictures of folded stacks.
+
+use profundo_model::Profile;
+
+use super::*;
+use crate::{Filter, Selection};
+
+fn forest(text: &str) -> (Profile, Forest, Weights) {
+    let profile = Profile::from_folded(text).unwrap();
+    let forest = Forest::new(&profile, &ForestOptions::default());
+    let all = Selection::new(&profile, &Filter::default());
+    let weights = Weights::new(&profile, &forest, &all);
+    (profile, forest, weights)
+}
+
+fn drawn(profile: &Profile, forest: &Forest, boxes: &[ForestBox]) -> String {
+    let mut text = String::new();
+    for a_box in boxes {
+        let name = match a_box.of {
+            BoxOf::Root => "all".to_owned(),
+            BoxOf::Function(function) => match forest.functions()[function as usize].place {
+                Place::Frame(frame) => profile.function_name(frame).to_owned(),
+                other => format!("{other:?}"),
+            },
+            BoxOf::System => "[system]".to_owned(),
+            BoxOf::Narrow(number) => format!("{number} narrow"),
+        };
+        let indent = "  ".repeat(a_box.level as usize);
+        let (all, own) = (a_box.weight.weight / PERIOD, a_box.own.weight / PERIOD);
+        text.push_str(&format!("{indent}{name} {all} ({own})\n"));
+    }
+    text
+}
+
+/// Folded text has a sample of a millisecond for each count.
+const PERIOD: u64 = 1_000_000;
+
+const LIMITS: Limits = Limits {
+    least: 1,
+    most: 1000,
+};
+
+fn ranks(profile: &Profile, forest: &Forest) -> Vec<u32> {
+    let name = |row: u32| match forest.functions()[row as usize].place {
+        Place::Frame(frame) => profile.function_name(frame).to_owned(),
+        _ => String::new(),
+    };
+    let mut order: Vec<u32> = (0..forest.functions().len() as u32).collect();
+    order.sort_by_key(|&row| name(row));
+    let mut rank = vec![0; order.len()];
+    for (place, row) in (0..).zip(order) {
+        rank[row as usize] = place;
+    }
+    rank
+}
+
+#[test]
+fn callers_are_below() {
+    let (profile, forest, weights) = forest("main;b;leaf 3\nmain;a 5\nmain 1");
+    let rank = ranks(&profile, &forest);
+    let boxes = below(&forest, &weights, 0, LIMITS, BoxOrder::Name, &rank);
+    expect_test::expect![[r#"
+        all 9 (0)
+          main 9 (1)
+            a 5 (5)
+            b 3 (0)
+              leaf 3 (3)
+    "#]]
+    .assert_eq(&drawn(&profile, &forest, &boxes));
+}
+
+#[test]
+fn narrow_boxes_are_one() {
+    let (profile, forest, weights) = forest("main;a 100\nmain;b 2\nmain;c;d 1");
+    let rank = ranks(&profile, &forest);
+    let limits = Limits {
+        least: 5 * PERIOD,
+        most: 10,
+    };
+    let boxes = below(&forest, &weights, 0, limits, BoxOrder::Widest, &rank);
+    expect_test::expect![[r#"
+        all 103 (0)
+          main 103 (0)
+            2 narrow 3 (3)
+            a 100 (100)
+    "#]]
+    .assert_eq(&drawn(&profile, &forest, &boxes));
+}
+
+#[test]
+fn too_many_boxes_leave_the_widest() {
+    let text = "main;a 100\nmain;b 20\nmain;c 10\nmain;d 9";
+    let (profile, forest, weights) = forest(text);
+    let rank = ranks(&profile, &forest);
+    let limits = Limits { least: 1, most: 3 };
+    let boxes = below(&forest, &weights, 0, limits, BoxOrder::Name, &rank);
+    expect_test::expect![[r#"
+        all 139 (0)
+          main 139 (0)
+            2 narrow 19 (19)
+            a 100 (100)
+            b 20 (20)
+    "#]]
+    .assert_eq(&drawn(&profile, &forest, &boxes));
+}
+
+#[test]
+fn turned_round_callees_are_below() {
+    let (profile, forest, weights) = forest("main;a;leaf 3\nmain;b;leaf 4\nmain;leaf 1\nmain 2");
+    let boxes = inverted(&forest, &weights, Start::Ends, LIMITS);
+    expect_test::expect![[r#"
+        all 10 (0)
+          leaf 8 (0)
+            b 4 (0)
+              main 4 (4)
+            a 3 (0)
+              main 3 (3)
+            main 1 (1)
+          main 2 (2)
+    "#]]
+    .assert_eq(&drawn(&profile, &forest, &boxes));
+}
+
+#[test]
+fn the_callers_of_a_function_have_its_callees_time() {
+    let text = "main;f;g 3\nmain;h;f 2\nmain;f;g;f;g 4\nmain 1";
+    let (profile, forest, weights) = forest(text);
+    let f = forest.functions().iter().position(|function| {
+        matches!(function.place, Place::Frame(frame) if profile.function_name(frame) == "f")
+    });
+    let start = Start::Function(f.unwrap() as u32);
+    let boxes = inverted(&forest, &weights, start, LIMITS);
+    expect_test::expect![[r#"
+        all 9 (0)
+          f 9 (0)
+            main 7 (7)
+            h 2 (0)
+              main 2 (2)
+    "#]]
+    .assert_eq(&drawn(&profile, &forest, &boxes));
+}
+
+#[test]
+fn a_path_is_found_in_another_recording() {
+    let (_, first, _) = forest("main;a;b 1\nmain;c 1");
+    let (profile, second, weights) = forest("x 1\nmain;c 7\nmain;a;b 2");
+    let rank = ranks(&profile, &second);
+    let b = (0..first.len() as u32)
+        .find(|&call| first.call(call).level == 3)
+        .unwrap();
+    let found = second.find(first.path(b)).unwrap();
+    let boxes = below(&second, &weights, found, LIMITS, BoxOrder::Name, &rank);
+    assert_eq!(drawn(&profile, &second, &boxes), "b 2 (2)\n");
+    assert_eq!(second.find(12345), None);
+}

@@ -1,0 +1,112 @@
+//! `view`: the page of a recording, in a browser or as a file.
+
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use profundo_console::{output, stderr};
+use profundo_model::{Nanos, Profile};
+use profundo_view::server::Server;
+use profundo_view::{Library, Question, Source, offline};
+
+use crate::open::{self, Samples};
+use crate::options::View;
+use crate::recordings::meant;
+
+/// How long a server stays without a page.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A recording in a file.
+struct Recording(PathBuf);
+
+impl Source for Recording {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn read(&self, within: Range<Nanos>) -> Result<Profile, String> {
+        let read = open::open_without_warnings(&self.0, Samples::Within(within));
+        read.map_err(|error| stderr::chain(error.as_ref()))
+    }
+}
+
+pub fn view(options: &View) -> Result<ExitCode> {
+    let typed: Vec<Option<&Path>> = match options.recordings.is_empty() {
+        true => vec![None],
+        false => options
+            .recordings
+            .iter()
+            .map(|path| Some(&**path))
+            .collect(),
+    };
+    let paths: Vec<PathBuf> = typed.into_iter().map(meant).collect::<Result<_>>()?;
+    // A file that cannot be read is told of here, and not on the page.
+    for path in &paths {
+        open::open(path, Samples::Within(Nanos(0)..Nanos(1)))?;
+    }
+    let sources = paths
+        .iter()
+        .map(|path| -> Box<dyn Source> { Box::new(Recording(path.clone())) });
+    let library = Library::new(sources.collect());
+    if let Some(path) = &options.output {
+        let inputs: Vec<&Path> = paths.iter().map(|path| &**path).collect();
+        let file = output::Text::create(path, output::Kind::Report, &inputs, options.force)?;
+        return file
+            .write(|mut out| Ok(offline::write(&library, &first_questions(), &mut out)?))
+            .map(|()| ExitCode::SUCCESS);
+    }
+    let server = Server::listen(options.listen)?;
+    if !options.listen.ip().is_loopback() {
+        stderr::note(&format!(
+            "whoever reaches {} and knows the address below can read this recording and the sources in it",
+            options.listen
+        ));
+    }
+    let url = server.url();
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "{url}")
+        .and_then(|()| stdout.flush())
+        .context("cannot print the address")?;
+    if !options.no_open && has_display() {
+        open_browser(&url);
+    }
+    server.serve(library, PATIENCE)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The questions that a page asks before its reader has chosen anything.
+fn first_questions() -> Vec<Question> {
+    let report = |what| Question::new("report").with("what", what);
+    vec![
+        Question::new("about"),
+        report("summary"),
+        report("lines"),
+        report("functions"),
+        Question::new("flame"),
+        Question::new("flame").with("shape", "inverted"),
+    ]
+}
+
+fn has_display() -> bool {
+    ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// Opens the page. Where that fails, the address has been printed.
+fn open_browser(url: &str) {
+    let browser = std::env::var_os("BROWSER").filter(|browser| !browser.is_empty());
+    let program = browser.unwrap_or_else(|| "xdg-open".into());
+    let started = Command::new(program)
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    if let Ok(mut child) = started {
+        std::thread::spawn(move || child.wait());
+    }
+}

@@ -1,0 +1,166 @@
+//! What there is to look at: the recordings, what each holds, and what a filter can choose.
+
+use profundo_analysis::{command_name, is_recorded, records_allocations};
+use profundo_model::{Measure, Part as Of, ProcessId, Profile, SampleKind, Tracing};
+use serde::Serialize;
+
+use super::Answer;
+use crate::{Error, Library, Question};
+
+/// The most values of one kind that a filter offers.
+const MOST: usize = 500;
+
+#[derive(Debug, Serialize)]
+struct About {
+    profundo: &'static str,
+    version: u64,
+    recordings: Vec<Recording>,
+}
+
+#[derive(Debug, Serialize)]
+struct Recording {
+    /// The name of the file.
+    name: String,
+    path: String,
+    command: Option<String>,
+    /// `cpu`, `wall`, `traced`, `heap`.
+    measures: &'static str,
+    has: Has,
+    processes: Vec<Process>,
+    threads: Vec<Thread>,
+    tasks: Vec<String>,
+    spans: Vec<String>,
+}
+
+/// What a recording holds, and so which views it has.
+#[derive(Debug, Serialize)]
+struct Has {
+    samples: bool,
+    /// Whether samples have places in time.
+    times: bool,
+    waits: bool,
+    memory: bool,
+    copies: bool,
+    /// Whether the resident memory was looked at.
+    gauges: bool,
+    calls: bool,
+    counted_lines: bool,
+    exceptions: bool,
+    io: bool,
+    syscalls: bool,
+    spans: bool,
+    energy: bool,
+    python: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Process {
+    pid: u32,
+    command: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Thread {
+    number: u64,
+    name: String,
+    pid: Option<u32>,
+}
+
+pub(super) fn about(library: &Library) -> Result<Answer, Error> {
+    let mut recordings = Vec::new();
+    for number in 0..library.len() {
+        let question = Question::new("about").with("recording", number);
+        let part = library.part(&question)?;
+        let path = library.source(number).map(crate::Source::path);
+        let path = path.map(|path| path.display().to_string());
+        recordings.push(recording(part.profile(), path.unwrap_or_default()));
+    }
+    Answer::json(&About {
+        profundo: env!("CARGO_PKG_VERSION"),
+        version: library.version(),
+        recordings,
+    })
+}
+
+fn recording(profile: &Profile, path: String) -> Recording {
+    let strings = &profile.strings;
+    let copied = Measure {
+        part: Of::Copied,
+        counts: false,
+    };
+    let traced = &profile.traced;
+    let has_samples = !profile.samples.is_empty();
+    let kinds = profile.meta.kind;
+    let text = |id| strings.get(id).to_owned();
+    let mut tasks: Vec<String> = (profile.tasks.iter())
+        .map(|(_, task)| text(task.name))
+        .filter(|name| !name.is_empty())
+        .collect();
+    tasks.sort_unstable();
+    tasks.dedup();
+    let mut spans: Vec<String> = (profile.spans.paths.iter())
+        .map(|(_, path)| text(path.name))
+        .filter(|name| !name.is_empty())
+        .collect();
+    spans.sort_unstable();
+    spans.dedup();
+    tasks.truncate(MOST);
+    spans.truncate(MOST);
+    Recording {
+        name: path.rsplit('/').next().unwrap_or_default().to_owned(),
+        path,
+        command: profile
+            .processes
+            .first()
+            .map(|process| text(process.command)),
+        measures: match kinds {
+            SampleKind::Cpu => "cpu",
+            SampleKind::Wall => "wall",
+            SampleKind::Traced => "traced",
+            _ => "heap",
+        },
+        has: Has {
+            samples: has_samples,
+            times: has_samples && matches!(kinds, SampleKind::Cpu | SampleKind::Wall),
+            waits: kinds == SampleKind::Wall,
+            memory: records_allocations(profile),
+            copies: is_recorded(profile, copied),
+            gauges: !profile.heap.gauges.is_empty(),
+            calls: kinds == SampleKind::Traced && traced.tracing == Tracing::Calls,
+            counted_lines: traced.tracing == Tracing::Lines,
+            exceptions: traced.tracing == Tracing::Exceptions,
+            io: !profile.traffic.is_empty(),
+            syscalls: !profile.syscalls.is_empty(),
+            spans: !profile.spans.is_empty(),
+            energy: profile.meta.energy.is_some(),
+            python: profile
+                .processes
+                .iter()
+                .any(|process| process.runtime.0 != 0),
+        },
+        processes: (0..)
+            .zip(&profile.processes)
+            .take(MOST)
+            .map(|(number, process)| Process {
+                pid: process.pid,
+                command: command_name(profile, ProcessId(number)).to_owned(),
+            })
+            .collect(),
+        threads: (profile.threads.iter().take(MOST))
+            .map(|(_, thread)| Thread {
+                number: thread.number,
+                name: text(thread.name),
+                pid: pid_of(profile, thread.process),
+            })
+            .collect(),
+        tasks,
+        spans,
+    }
+}
+
+fn pid_of(profile: &Profile, process: ProcessId) -> Option<u32> {
+    profile
+        .processes
+        .get(process.index())
+        .map(|process| process.pid)
+}

@@ -1,0 +1,46 @@
+//! The answers: a file for each question.
+
+mod about;
+mod flame;
+mod report;
+mod search;
+
+use profundo_model::{Profile, SampleKind};
+
+use crate::{Error, Library, Question};
+
+/// An answer: bytes, and what they are.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub bytes: Vec<u8>,
+    pub is: &'static str,
+}
+
+impl Answer {
+    fn json(value: &impl serde::Serialize) -> Result<Self, Error> {
+        Ok(Self {
+            bytes: serde_json::to_vec(value)?,
+            is: "application/json",
+        })
+    }
+}
+
+/// Answers a question.
+pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, Error> {
+    match question.name() {
+        "about" => about::about(library),
+        "report" => report::report(library, question),
+        "search" => search::search(library, question),
+        "flame" => flame::flame(library, question),
+        other => Err(Error::Unknown(other.to_owned())),
+    }
+}
+
+/// What samples weigh.
+fn unit(profile: &Profile) -> &'static str {
+    match profile.meta.kind {
+        SampleKind::Heap(measure) if measure.counts => "blocks",
+        SampleKind::Heap(_) => "bytes",
+        _ => "time",
+    }
+}

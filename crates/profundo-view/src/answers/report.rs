@@ -1,0 +1,192 @@
+//! Any report of the command, as its JSON. The page shows what `profundo report FILE WHAT --json`
+//! prints, so its numbers are the same.
+
+use profundo_analysis::{GroupBy, Hidden, Libraries};
+use profundo_model::{Clock, Profile, Tracing};
+use profundo_report::{
+    Allocs, CallOrder, Callers, Choices, CountedLines, Exceptions, Format, Functions, Io, Lines,
+    Memory, MemoryLines, Neighbours, Only, Report, SortBy, Spans, Spread, Stacks, Statprof,
+    Summary, Syscalls, Trace, View,
+};
+
+use super::Answer;
+use crate::{Error, Library, Question};
+
+pub(super) fn report(library: &Library, question: &Question) -> Result<Answer, Error> {
+    let part = library.part(question)?;
+    let profile = part.profile();
+    let libraries = match question.parsed("libraries")? {
+        None if question.is("mine") => Libraries::Hidden,
+        given => given.unwrap_or(Libraries::Shown),
+    };
+    let hidden = match question.is("runtime") {
+        true => Hidden::Nothing,
+        false => Hidden::Runtime,
+    };
+    let choices = Choices::command()
+        .filter(part.filter().clone())
+        .hidden(hidden)
+        .libraries(libraries);
+    Asked {
+        question,
+        profile,
+        choices,
+        limit: question.parsed("limit")?,
+    }
+    .answer()
+}
+
+struct Asked<'a> {
+    question: &'a Question,
+    profile: &'a Profile,
+    choices: Choices,
+    limit: Option<usize>,
+}
+
+/// Sets a view's limit where the question has one.
+macro_rules! limited {
+    ($asked:expr, $view:expr) => {
+        match $asked.limit {
+            Some(limit) => $view.limit(limit),
+            None => $view,
+        }
+    };
+}
+
+impl Asked<'_> {
+    fn answer(self) -> Result<Answer, Error> {
+        let question = self.question;
+        let name = question.get("name").unwrap_or_default();
+        let traced = &self.profile.traced;
+        let is_untimed = traced.clock == Clock::None && !traced.calls.is_empty();
+        match question.get("what").unwrap_or("summary") {
+            "summary" if traced.tracing == Tracing::Exceptions => self.json(Exceptions::new()),
+            "summary" if is_untimed => self.trace(Trace::new()),
+            "summary" => {
+                let summary = Summary::new();
+                let summary = match self.limit {
+                    Some(limit) => {
+                        (summary.lines(limit).functions(limit).table(limit)).small_rows(true)
+                    }
+                    None => summary,
+                };
+                self.json(summary)
+            }
+            "lines" if traced.tracing == Tracing::Lines => {
+                let lines = limited!(self, CountedLines::new());
+                self.json(lines)
+            }
+            "lines" => self.lines(),
+            "functions" => {
+                let functions = limited!(self, Functions::new());
+                let functions = match question.parsed::<SortBy>("sort")? {
+                    Some(order) => functions.sorted_by(order),
+                    None => functions,
+                };
+                self.json(functions)
+            }
+            "tree" => self.library_report(Format::Tree),
+            "flat" => self.library_report(Format::Flat),
+            "callers" => self.json(Callers::new(name)),
+            "callees" => self.json(Callers::callees_of(name)),
+            "calls" => self.json(Callers::both(name)),
+            "io" => {
+                let io = limited!(self, Io::new());
+                self.json(io)
+            }
+            "syscalls" => {
+                let syscalls = limited!(self, Syscalls::new());
+                self.json(syscalls)
+            }
+            "memory" => {
+                let memory = limited!(self, Memory::new());
+                self.json(memory)
+            }
+            "allocs" => {
+                let allocs = limited!(self, Allocs::new()).small_rows(true);
+                self.json(allocs)
+            }
+            "memory_lines" => {
+                let lines = limited!(self, MemoryLines::new());
+                self.json(lines)
+            }
+            "trace" => self.trace(Trace::new()),
+            "exceptions" => {
+                let exceptions = limited!(self, Exceptions::new());
+                self.json(exceptions)
+            }
+            "spans" => {
+                let by: Option<GroupBy> = question.parsed("by")?;
+                let spans = limited!(self, Spans::new().by(by.unwrap_or_default()));
+                self.json(spans)
+            }
+            "spread" => {
+                let spread = limited!(self, Spread::new().total(question.is("total")));
+                self.json(spread)
+            }
+            "statprof" => self.json(Statprof::new()),
+            "stacks" => self.json(Stacks::new()),
+            other => Err(Error::value(
+                "what",
+                format!("there is no report “{other}”"),
+            )),
+        }
+    }
+
+    fn lines(self) -> Result<Answer, Error> {
+        let question = self.question;
+        let mut lines = limited!(self, Lines::new())
+            .all_lines(question.is("all_lines"))
+            .total(question.is("total"));
+        if let Some(context) = question.parsed("context")? {
+            lines = lines.context(context);
+        }
+        if let Some(min_share) = question.parsed("min_share")? {
+            lines = lines.min_share(min_share);
+        }
+        self.json(lines)
+    }
+
+    fn trace(self, trace: Trace) -> Result<Answer, Error> {
+        let question = self.question;
+        let trace = match question.parsed::<CallOrder>("sort")? {
+            Some(order) => trace.sorted_by(order),
+            None => trace,
+        };
+        let trace = match self.limit {
+            Some(limit) => trace.only(Only::First(limit)),
+            None => trace,
+        };
+        let neighbours = match question.get("neighbours") {
+            Some("callers") => Neighbours::Callers,
+            Some("callees") => Neighbours::Callees,
+            _ => Neighbours::None,
+        };
+        self.json(trace.neighbours(neighbours))
+    }
+
+    fn library_report(self, format: Format) -> Result<Answer, Error> {
+        let question = self.question;
+        let by: Option<GroupBy> = question.parsed("by")?;
+        let report = Report::new()
+            .format(format)
+            .group_by(by.unwrap_or_default())
+            .choices(self.choices);
+        let mut bytes = Vec::new();
+        report.write_json(self.profile, &mut bytes)?;
+        Ok(Answer {
+            bytes,
+            is: "application/json",
+        })
+    }
+
+    fn json(self, view: impl View) -> Result<Answer, Error> {
+        let mut bytes = Vec::new();
+        view.choices(self.choices)
+            .write_json(self.profile, &mut bytes)?;
+        Ok(Answer {
+            bytes,
+            is: "application/json",
+        })
+    }
+}

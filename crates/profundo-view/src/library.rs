@@ -1,0 +1,291 @@
+//! The recordings that the page shows, read once, and what is worth keeping of earlier answers.
+//!
+//! A filter leaves a profile as it is. A transform, and a look at memory in place of time, make
+//! another profile of it. Each of these is kept, and so are the selections of the last filters: who
+//! looks at one part of a recording asks many questions about it.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use profundo_analysis::{
+    Filter, Forest, ForestOptions, Selection, Weights, is_recorded, measured, transform, transforms,
+};
+use profundo_model::{Measure, Nanos, Profile};
+
+use crate::{Error, Question, Source, Version};
+
+/// The recordings of a page, see the module.
+pub struct Library {
+    recordings: Vec<Recording>,
+}
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Library").finish_non_exhaustive()
+    }
+}
+
+struct Recording {
+    source: Box<dyn Source>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    version: Version,
+    profiles: Recent<String, Arc<Loaded>>,
+}
+
+/// The number of profiles of one recording that are kept: time, memory, and some transforms.
+const PROFILES: usize = 4;
+/// The number of filters that are kept for each.
+const FILTERS: usize = 16;
+
+impl Library {
+    /// Recordings: the one to look at, and the one to compare it with.
+    pub fn new(sources: Vec<Box<dyn Source>>) -> Self {
+        let recording = |source| Recording {
+            source,
+            kept: Mutex::default(),
+        };
+        Self {
+            recordings: sources.into_iter().map(recording).collect(),
+        }
+    }
+
+    /// The number of recordings.
+    pub fn len(&self) -> usize {
+        self.recordings.len()
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.recordings.is_empty()
+    }
+
+    /// Where a recording comes from.
+    pub fn source(&self, recording: usize) -> Option<&dyn Source> {
+        Some(&*self.recordings.get(recording)?.source)
+    }
+
+    /// A number for the state of all files: another one means other answers.
+    pub fn version(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for recording in &self.recordings {
+            recording.source.version().hash(&mut hasher);
+        }
+        // The page reads it as a number of JSON.
+        hasher.finish() >> 12
+    }
+
+    /// The part of a recording that a question is about.
+    pub fn part(&self, question: &Question) -> Result<Part, Error> {
+        let number: usize = question.parsed("recording")?.unwrap_or(0);
+        let filter = question.filter()?;
+        let measure = match question.get("of") {
+            None | Some("time") => None,
+            Some(of) => Some(measure(of, question.is("count"))?),
+        };
+        self.part_of(number, filter, measure)
+    }
+
+    fn part_of(
+        &self,
+        number: usize,
+        filter: Filter,
+        measure: Option<Measure>,
+    ) -> Result<Part, Error> {
+        let recording = (self.recordings.get(number))
+            .ok_or_else(|| Error::Nothing(format!("there is no recording {number}")))?;
+        let whole = recording.loaded(String::new(), || {
+            let read = recording.source.read(Nanos(0)..Nanos(u64::MAX));
+            Ok((read.map_err(Error::Read)?, None))
+        })?;
+        let is_transformed = transforms(&whole.profile, &filter);
+        let changed = match (is_transformed, measure) {
+            (false, None) => return Ok(Part::new(whole, filter)),
+            (true, _) => filter.to_string(),
+            (false, Some(_)) => String::new(),
+        };
+        let key = format!("{measure:?} {changed}");
+        let loaded = recording.loaded(key, || {
+            let mut profile = whole.profile.clone();
+            let left = is_transformed.then(|| transform(&mut profile, &filter));
+            if let Some(measure) = measure {
+                if !is_recorded(&profile, measure) {
+                    let why = "what is allocated was not recorded: `profundo run --memory` does";
+                    return Err(Error::Nothing(why.to_owned()));
+                }
+                profile = measured(profile, measure);
+            }
+            Ok((profile, left))
+        })?;
+        let filter = loaded.filter.clone().unwrap_or(filter);
+        Ok(Part::new(loaded, filter))
+    }
+}
+
+fn measure(of: &str, counts: bool) -> Result<Measure, Error> {
+    use profundo_model::Part as Of;
+    let part = match of {
+        "allocated" => Of::Allocated,
+        "live" => Of::Live,
+        "peak" => Of::Peak,
+        "temporary" => Of::Temporary,
+        "copied" => Of::Copied,
+        other => return Err(Error::value("of", format!("there is no “{other}”"))),
+    };
+    Ok(Measure { part, counts })
+}
+
+impl Recording {
+    /// A kept profile, or the one that `make` makes.
+    fn loaded(
+        &self,
+        key: String,
+        make: impl FnOnce() -> Result<(Profile, Option<Filter>), Error>,
+    ) -> Result<Arc<Loaded>, Error> {
+        let version = self.source.version();
+        // Held while it is made: two questions at once would read the file twice.
+        let mut kept = lock(&self.kept);
+        if kept.version != version {
+            *kept = Kept {
+                version,
+                ..Kept::default()
+            };
+        }
+        if let Some(known) = kept.profiles.get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let (profile, filter) = make()?;
+        let loaded = Arc::new(Loaded {
+            profile,
+            filter,
+            forests: Mutex::default(),
+            selections: Mutex::default(),
+            weights: Mutex::default(),
+        });
+        kept.profiles.put(key, Arc::clone(&loaded), PROFILES);
+        Ok(loaded)
+    }
+}
+
+/// A profile, with what was made of it.
+pub(crate) struct Loaded {
+    pub profile: Profile,
+    /// The filter that is left of a question's, where its transforms were applied.
+    filter: Option<Filter>,
+    forests: Mutex<Recent<ForestOptions, Arc<Forest>>>,
+    selections: Mutex<Recent<String, Arc<Selection>>>,
+    weights: Mutex<Recent<(ForestOptions, String), Arc<Weights>>>,
+}
+
+/// The part of a recording that a question is about.
+pub struct Part {
+    loaded: Arc<Loaded>,
+    filter: Filter,
+    text: String,
+}
+
+impl std::fmt::Debug for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Part")
+            .field("filter", &self.text)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Part {
+    fn new(loaded: Arc<Loaded>, filter: Filter) -> Self {
+        let text = filter.to_string();
+        Self {
+            loaded,
+            filter,
+            text,
+        }
+    }
+
+    /// Another part of the same profile.
+    pub(crate) fn with(&self, filter: Filter) -> Self {
+        Self::new(Arc::clone(&self.loaded), filter)
+    }
+
+    /// The profile, transformed and measured.
+    pub fn profile(&self) -> &Profile {
+        &self.loaded.profile
+    }
+
+    /// What is left of the filter.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// The samples.
+    pub(crate) fn selection(&self) -> Arc<Selection> {
+        keep(&self.loaded.selections, &self.text, || {
+            Selection::new(&self.loaded.profile, &self.filter)
+        })
+    }
+
+    /// The tree of calls.
+    pub(crate) fn forest(&self, options: &ForestOptions) -> Arc<Forest> {
+        keep(&self.loaded.forests, options, || {
+            Forest::new(&self.loaded.profile, options)
+        })
+    }
+
+    /// The weights of the samples on that tree.
+    pub(crate) fn weights(&self, options: &ForestOptions) -> Arc<Weights> {
+        let key = (*options, self.text.clone());
+        keep(&self.loaded.weights, &key, || {
+            let forest = self.forest(options);
+            Weights::new(&self.loaded.profile, &forest, &self.selection())
+        })
+    }
+}
+
+/// A kept value, or the one that `make` makes. Two questions at once may both make it.
+fn keep<K: Clone + PartialEq, V>(
+    kept: &Mutex<Recent<K, Arc<V>>>,
+    key: &K,
+    make: impl FnOnce() -> V,
+) -> Arc<V> {
+    if let Some(known) = lock(kept).get(key) {
+        return Arc::clone(known);
+    }
+    let made = Arc::new(make());
+    lock(kept).put(key.clone(), Arc::clone(&made), FILTERS);
+    made
+}
+
+/// A lock. What is kept stays right if a question panicked: it is put there as a whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The values that were used last, the last one at the end.
+#[derive(Debug)]
+struct Recent<K, V>(Vec<(K, V)>);
+
+impl<K, V> Default for Recent<K, V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: PartialEq, V> Recent<K, V> {
+    fn get(&mut self, key: &K) -> Option<&V> {
+        let place = self.0.iter().position(|(known, _)| known == key)?;
+        let used = self.0.remove(place);
+        self.0.push(used);
+        self.0.last().map(|(_, value)| value)
+    }
+
+    fn put(&mut self, key: K, value: V, most: usize) {
+        self.0.push((key, value));
+        if self.0.len() > most {
+            self.0.remove(0);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Where a recording comes from. The page asks for it again when its file has changed.
+
+use std::fs;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use profundo_model::{Nanos, Profile};
+
+/// A recording that can be read again and again.
+pub trait Source: Send + Sync {
+    /// Its file.
+    fn path(&self) -> &Path;
+
+    /// Reads it. Where there are too many samples for the memory, those of this stretch of time are
+    /// told from the others. The error is a sentence for the reader.
+    fn read(&self, within: Range<Nanos>) -> Result<Profile, String>;
+
+    /// The state of the file.
+    fn version(&self) -> Version {
+        let found = fs::metadata(self.path());
+        found.map_or(Version::default(), |file| Version {
+            file: file.ino(),
+            size: file.len(),
+            changed: (file.mtime(), file.mtime_nsec()),
+        })
+    }
+}
+
+/// The state of a file: another one is another content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Version {
+    file: u64,
+    size: u64,
+    changed: (i64, i64),
+}

@@ -1,0 +1,24 @@
+// What there is to look at: the answer to the first question.
+
+/** The answer to `about`. */
+export interface About {
+  profundo: string;
+  version: number;
+  recordings: AboutRecording[];
+}
+
+export interface AboutRecording {
+  name: string;
+  path: string;
+  command: string | null;
+  measures: "cpu" | "wall" | "traced" | "heap";
+  has: Record<
+    | "samples" | "times" | "waits" | "memory" | "copies" | "gauges" | "calls" | "counted_lines"
+    | "exceptions" | "io" | "syscalls" | "spans" | "energy" | "python",
+    boolean
+  >;
+  processes: { pid: number; command: string }[];
+  threads: { number: number; name: string; pid: number | null }[];
+  tasks: string[];
+  spans: string[];
+}

@@ -1,0 +1,116 @@
+// The colours of boxes: by kind of code, package, file, or heat. They can be told apart with each of
+// the three colour blindnesses; the command's pictures have the same.
+
+/** A colour on a light ground and on a dark one. */
+type Tint = [light: string, dark: string];
+
+export const KINDS: Record<string, Tint> = {
+  python: ["#7ea9f4", "#2a5bc0"],
+  native: ["#ffbe55", "#8e6f00"],
+  system: ["#b6a4bd", "#a04686"],
+  waiting: ["#dfecf8", "#3a3540"],
+  garbage: ["#66e4a2", "#008655"],
+  missing: ["#e88a74", "#6c2500"],
+  none: ["#dfecf8", "#3a3540"],
+  runtime: ["#c2c8cf", "#4a525b"],
+  root: ["#eef1f4", "#262c33"],
+};
+
+const GROUPS: Tint[] = [
+  ["#8dc1ff", "#285388"],
+  ["#de9a60", "#8c541f"],
+  ["#89d298", "#206133"],
+  ["#c097df", "#75528e"],
+  ["#d4bd67", "#645100"],
+  ["#e88e8e", "#944a4b"],
+  ["#56d3da", "#006268"],
+  ["#d98fc1", "#884b75"],
+  ["#b4c875", "#4c5a09"],
+  ["#9da3ef", "#595c9b"],
+];
+const OTHERS: Tint = ["#c2c8cf", "#4a525b"];
+
+const HEAT: Tint[] = [
+  ["#f6f3dc", "#332d23"],
+  ["#f2e8c7", "#3f311e"],
+  ["#f1dbb2", "#4b3318"],
+  ["#f1ce9e", "#593511"],
+  ["#f1c08c", "#67360a"],
+  ["#f2b17c", "#763505"],
+  ["#f3a16f", "#843405"],
+  ["#f29166", "#93310d"],
+  ["#f18062", "#a22d1a"],
+  ["#ee6e61", "#b02728"],
+];
+
+import { NARROW, ROOT, SYSTEM, type Picture } from "./picture";
+
+export type Look = "kind" | "package" | "file" | "heat";
+export const LOOKS: Look[] = ["kind", "package", "file", "heat"];
+
+/** The fill of each box, and what the fills mean. */
+export interface Fills {
+  of: string[];
+  legend: [name: string, colour: string][];
+}
+
+export function fills(picture: Picture, look: Look, isDark: boolean): Fills {
+  const { boxes, flame } = picture;
+  const tint = (pair: Tint) => pair[isDark ? 1 : 0];
+  const length = boxes.level.length;
+  const of = new Array<string>(length);
+  const special = (at: number): string | undefined => {
+    switch (boxes.function[at]) {
+      case ROOT:
+        return tint(KINDS.root);
+      case SYSTEM:
+        return tint(KINDS.system);
+      case NARROW:
+        return tint(OTHERS);
+      default:
+        return undefined;
+    }
+  };
+  if (look === "heat") {
+    let most = 1;
+    for (let at = 1; at < length; at++) {
+      most = Math.max(most, boxes.own[at]);
+    }
+    for (let at = 0; at < length; at++) {
+      const step = Math.min(HEAT.length - 1, Math.floor((HEAT.length * boxes.own[at]) / most));
+      of[at] = special(at) ?? tint(HEAT[step]);
+    }
+    return { of, legend: [["little time of its own", tint(HEAT[0])], ["much", tint(HEAT[HEAT.length - 1])]] };
+  }
+  if (look === "kind") {
+    const used = new Set<string>();
+    for (let at = 0; at < length; at++) {
+      const row = boxes.function[at];
+      const kind = row >= 0 ? flame.functions.kind[row] : "root";
+      used.add(row === SYSTEM ? "system" : kind);
+      of[at] = special(at) ?? tint(KINDS[kind] ?? OTHERS);
+    }
+    const words: [string, string][] = [
+      ["python", "Python"], ["native", "native"], ["system", "system"], ["garbage", "garbage collection"],
+      ["runtime", "the interpreter's own"], ["none", "waiting"], ["missing", "not readable"],
+    ];
+    return { of, legend: words.filter(([kind]) => used.has(kind)).map(([kind, name]) => [name, tint(KINDS[kind])]) };
+  }
+  const groupOf = look === "package" ? flame.functions.package : flame.functions.file;
+  const sums = new Map<string, number>();
+  for (let at = 0; at < length; at++) {
+    const row = boxes.function[at];
+    if (row >= 0) {
+      sums.set(groupOf[row], (sums.get(groupOf[row]) ?? 0) + boxes.own[at]);
+    }
+  }
+  sums.delete("");
+  const largest = [...sums.entries()].sort((a, b) => b[1] - a[1]).slice(0, GROUPS.length).map(([name]) => name);
+  for (let at = 0; at < length; at++) {
+    const row = boxes.function[at];
+    const group = row >= 0 ? largest.indexOf(groupOf[row]) : -1;
+    of[at] = special(at) ?? tint(group < 0 ? OTHERS : GROUPS[group]);
+  }
+  const legend = largest.map((name, at): [string, string] => [name, tint(GROUPS[at])]);
+  return { of, legend: [...legend, ["others", tint(OTHERS)]] };
+}

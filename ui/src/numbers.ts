@@ -1,0 +1,92 @@
+// Numbers as the reports print them. Nothing is computed here: each number comes with an answer.
+
+const threeDigits = (value: number) =>
+  value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
+
+/** A share in percent. */
+export function percent(share: number | null | undefined): string {
+  if (share === null || share === undefined) {
+    return "";
+  }
+  const value = share * 100;
+  return value <= 0 ? "0 %" : value < 0.05 ? "<0.1 %" : `${value.toFixed(1)} %`;
+}
+
+/** Seconds in the unit that suits them. */
+export function duration(seconds: number): string {
+  const sign = seconds < 0 ? "−" : "";
+  const size = Math.abs(seconds);
+  if (size === 0) {
+    return "0 s";
+  }
+  if (size < 0.9995e-6) {
+    return `${sign}${Math.round(size * 1e9)} ns`;
+  }
+  if (size < 0.9995e-3) {
+    return `${sign}${threeDigits(size * 1e6)} µs`;
+  }
+  if (size < 0.9995) {
+    return `${sign}${threeDigits(size * 1e3)} ms`;
+  }
+  const whole = Math.round(size);
+  if (whole < 60) {
+    return `${sign}${threeDigits(size)} s`;
+  }
+  const two = (n: number) => String(n).padStart(2, "0");
+  if (whole < 3600) {
+    return `${sign}${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+  }
+  const minutes = Math.round(whole / 60);
+  return `${sign}${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
+}
+
+/** Bytes in the unit that suits them. */
+export function bytes(number: number): string {
+  const sign = number < 0 ? "−" : "";
+  let size = Math.abs(number);
+  if (size < 1000) {
+    return `${sign}${Math.round(size)} B`;
+  }
+  const units = ["kB", "MB", "GB", "TB", "PB", "EB"];
+  let unit = -1;
+  do {
+    size /= 1000;
+    unit += 1;
+  } while (size >= 999.5 && unit < units.length - 1);
+  return `${sign}${threeDigits(size)} ${units[unit]}`;
+}
+
+/** A whole number, its thousands apart. */
+export function count(number: number): string {
+  return Math.round(number)
+    .toString()
+    .replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+}
+
+/** A weight of a flame graph: nanoseconds, bytes or blocks. */
+export function weight(value: number, unit: string): string {
+  switch (unit) {
+    case "bytes":
+      return bytes(value);
+    case "blocks":
+      return count(value);
+    default:
+      return duration(value / 1e9);
+  }
+}
+
+/** The last part of a path. */
+export function base(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** What a report weighs samples in: seconds, bytes, blocks or copies. */
+export function amount(row: object, prefix = ""): string {
+  for (const unit of ["seconds", "bytes", "blocks", "copies"] as const) {
+    const value = (row as Record<string, unknown>)[prefix + unit];
+    if (typeof value === "number") {
+      return unit === "seconds" ? duration(value) : unit === "bytes" ? bytes(value) : count(value);
+    }
+  }
+  return "";
+}

@@ -1,0 +1,10 @@
+// The part of a question that all views share: the filter, and time or memory.
+
+import type { Values } from "../ask";
+import type { Place } from "../place";
+
+/** The shared values of a place. */
+export function shared(place: Place): Values {
+  const { filter, of, count, recording, mine, runtime } = place.values;
+  return { filter, of, count, recording, mine, runtime };
+}

@@ -1,0 +1,429 @@
+// The flame graph: five shapes of one picture.
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import type { AboutRecording } from "../about";
+import { isFile, useAnswer } from "../ask";
+import { fills, LOOKS, type Look } from "../canvas/colours";
+import { FlameCanvas, ROW } from "../canvas/flame";
+import { find, nameOf, NARROW, place as placed, placeOf, type Flame, type Picture } from "../canvas/picture";
+import { count, percent, weight } from "../numbers";
+import { shared } from "../parts/asked";
+import { tell } from "../parts/details";
+import { Menu, type Choice } from "../parts/menu";
+import { Waiting } from "../parts/waiting";
+import { change, show, usePlace } from "../place";
+import { exactly, withTerm } from "../terms";
+
+const SHAPES: Record<string, { title: string; about: string; question: Record<string, string>; isIcicle: boolean }> = {
+  icicle: { title: "icicle", about: "callers at the top, in the order of names", question: {}, isIcicle: true },
+  flame: { title: "flame", about: "callers at the bottom, in the order of names", question: {}, isIcicle: false },
+  left: { title: "left-heavy", about: "callers at the top, the widest calls first", question: { order: "widest" }, isIcicle: true },
+  inverted: { title: "inverted", about: "the functions that run at the top, their callers below", question: { shape: "inverted" }, isIcicle: true },
+};
+
+export function FlameView(_: { recording: AboutRecording }) {
+  return <FlamePicture />;
+}
+
+/** The picture with its tools. A small one has fewer. */
+export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
+  const place = usePlace();
+  const shape = SHAPES[place.values.shape ?? ""] ?? SHAPES.icicle;
+  const path = isFile || shape.question.shape === "inverted" ? undefined : place.values.path;
+  const answer = useAnswer<Flame>("flame", { ...shared(place), ...shape.question, path });
+  const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
+  const [search, setSearch] = useState(place.values.search ?? "");
+  return (
+    <section class={isSmall ? "flame small card" : "flame"} aria-label="Flame graph">
+      <div class="tools">
+        {isSmall ? (
+          <h2>
+            Calls{" "}
+            <a href="#flame" onClick={(event) => { event.preventDefault(); show("flame"); }}>
+              larger
+            </a>
+          </h2>
+        ) : (
+          <>
+            <label>
+              Shape{" "}
+              <select value={place.values.shape ?? "icicle"} onChange={(event) => change({ shape: event.currentTarget.value, path: "" })}>
+                {Object.entries(SHAPES).map(([name, { title, about }]) => (
+                  <option key={name} value={name} title={about}>
+                    {title}
+                  </option>
+                ))}
+              </select>
+            </label>
+            <label>
+              Colours{" "}
+              <select value={look} onChange={(event) => change({ look: event.currentTarget.value }, false)}>
+                {LOOKS.map((look) => (
+                  <option key={look} value={look}>
+                    {look}
+                  </option>
+                ))}
+              </select>
+            </label>
+            {!isFile && (
+              <label>
+                <input
+                  type="checkbox"
+                  checked={place.values.libraries === "folded"}
+                  onChange={(event) => change({ libraries: event.currentTarget.checked ? "folded" : "", path: "" })}
+                />{" "}
+                fold libraries
+              </label>
+            )}
+          </>
+        )}
+        <label>
+          Search{" "}
+          <input
+            type="search"
+            data-search
+            value={search}
+            spellcheck={false}
+            onInput={(event) => {
+              setSearch(event.currentTarget.value);
+              change({ search: event.currentTarget.value }, false);
+            }}
+          />
+        </label>
+        <Found text={search} />
+        {place.values.path !== undefined && (
+          <button type="button" onClick={() => change({ path: "" })}>
+            Zoom out
+          </button>
+        )}
+      </div>
+      <Waiting answer={answer}>
+        {(flame) => <Drawing flame={flame} look={look} search={search} isIcicle={shape.isIcicle} isSmall={isSmall} />}
+      </Waiting>
+    </section>
+  );
+}
+
+/** The share of samples whose stack the search finds. */
+function Found({ text }: { text: string }) {
+  const place = usePlace();
+  const answer = useAnswer<{ share: number; weight: number; unit: string }>(
+    text === "" || isFile ? undefined : "search",
+    { ...shared(place), text },
+  );
+  if (text === "" || isFile || answer.value === undefined) {
+    return null;
+  }
+  return (
+    <span class={answer.isOld ? "old" : ""} role="status">
+      {answer.error ?? `${percent(answer.value.share)} (${weight(answer.value.weight, answer.value.unit)}) have it on their stack`}
+    </span>
+  );
+}
+
+function Drawing({ flame, look, search, isIcicle, isSmall }: { flame: Flame; look: Look; search: string; isIcicle: boolean; isSmall: boolean }) {
+  const place = usePlace();
+  const box = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const drawing = useRef<FlameCanvas | undefined>(undefined);
+  const [menu, setMenu] = useState<{ x: number; y: number; at: number } | undefined>(undefined);
+  const picture = useMemo(() => placed(flame), [flame]);
+  const isDark = useDark();
+  const colours = useMemo(() => fills(picture, look, isDark), [picture, look, isDark]);
+
+  useEffect(() => {
+    if (canvas.current === null || box.current === null) {
+      return;
+    }
+    const made = new FlameCanvas(canvas.current);
+    drawing.current = made;
+    // For tests: the time of a frame.
+    (canvas.current as HTMLCanvasElement & { drawing?: FlameCanvas }).drawing = made;
+    const element = box.current;
+    const observer = new ResizeObserver(() => made.resize(element.clientWidth, element.clientHeight));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => {
+    const made = drawing.current;
+    if (made === undefined) {
+      return;
+    }
+    made.isIcicle = isIcicle;
+    made.show(picture);
+    zoomByPath(made, picture, place.values.path);
+  }, [picture, isIcicle]);
+  useEffect(() => {
+    const made = drawing.current;
+    if (made !== undefined) {
+      zoomByPath(made, picture, place.values.path);
+    }
+  }, [place.values.path]);
+  useEffect(() => {
+    const made = drawing.current;
+    if (made === undefined) {
+      return;
+    }
+    made.fills = colours.of;
+    made.found = findAll(picture, search);
+    const style = getComputedStyle(document.body);
+    made.theme = {
+      ground: style.backgroundColor,
+      ink: isDark ? "#fff" : "#000",
+      softInk: isDark ? "rgba(255,255,255,0.72)" : "rgba(0,0,0,0.66)",
+      line: style.backgroundColor,
+      mark: style.color,
+    };
+    made.draw();
+  }, [colours, search, picture, isDark]);
+
+  const point = (at: number) => {
+    const made = drawing.current;
+    if (made !== undefined && at !== made.hovered) {
+      made.hovered = at;
+      made.draw();
+      if (at >= 0) {
+        tell(<BoxDetails picture={picture} at={at} />);
+      }
+    }
+  };
+  const select = (at: number) => {
+    const made = drawing.current;
+    if (made !== undefined && at >= 0) {
+      made.selected = at;
+      made.reveal(at);
+      tell(<BoxDetails picture={picture} at={at} />);
+    }
+  };
+  const zoom = (at: number) => {
+    const made = drawing.current;
+    if (made === undefined || at < 0) {
+      return;
+    }
+    const narrow = picture.boxes.function[at] === NARROW;
+    const target = narrow ? picture.parent[at] : at;
+    made.zoomTo(target);
+    change({ path: target === 0 && flame.callers.level.length === 0 ? "" : String(picture.boxes.path[target]) });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const made = drawing.current;
+    if (made === undefined) {
+      return;
+    }
+    const at = made.selected < 0 ? 0 : made.selected;
+    const steps: Record<string, () => void> = {
+      ArrowUp: () => select(isIcicle ? picture.parent[at] : child(picture, at)),
+      ArrowDown: () => select(isIcicle ? child(picture, at) : picture.parent[at]),
+      ArrowLeft: () => select(sibling(picture, at, -1)),
+      ArrowRight: () => select(sibling(picture, at, 1)),
+      Enter: () => zoom(at),
+      Escape: () => change({ path: "" }),
+      Backspace: () => change({ path: "" }),
+      "+": () => made.zoom(0.7, made.canvas.clientWidth / 2),
+      "-": () => made.zoom(1.4, made.canvas.clientWidth / 2),
+      m: () => setMenu({ x: 40, y: 40, at }),
+    };
+    const step = steps[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      step();
+    }
+  };
+  const drag = useRef<{ x: number; y: number; moved: boolean } | undefined>(undefined);
+  const rows = Math.min(picture.rows.length + 1, isSmall ? 14 : 400);
+  return (
+    <>
+      <Callers flame={flame} />
+      <div class="picture" ref={box} style={isSmall ? { height: `${Math.max(6, rows) * ROW}px` } : undefined}>
+        <canvas
+          ref={canvas}
+          tabIndex={0}
+          role="application"
+          aria-label={`Flame graph of ${count(picture.boxes.level.length)} boxes. Arrow keys go to callers, callees and neighbours, Enter zooms in. The views Functions and Source have the same numbers as tables.`}
+          onKeyDown={onKeyDown}
+          onPointerDown={(event) => {
+            drag.current = { x: event.clientX, y: event.clientY, moved: false };
+            event.currentTarget.setPointerCapture(event.pointerId);
+          }}
+          onPointerMove={(event) => {
+            const made = drawing.current;
+            if (made === undefined) {
+              return;
+            }
+            const held = drag.current;
+            if (held !== undefined) {
+              const [x, y] = [event.clientX - held.x, event.clientY - held.y];
+              if (held.moved || Math.abs(x) + Math.abs(y) > 4) {
+                made.pan(x, y);
+                drag.current = { x: event.clientX, y: event.clientY, moved: true };
+                return;
+              }
+            }
+            point(made.at(event.offsetX, event.offsetY));
+          }}
+          onPointerUp={(event) => {
+            const made = drawing.current;
+            const held = drag.current;
+            drag.current = undefined;
+            if (made !== undefined && held !== undefined && !held.moved && event.button === 0) {
+              const at = made.at(event.offsetX, event.offsetY);
+              select(at);
+              zoom(at);
+            }
+          }}
+          onPointerLeave={() => point(-1)}
+          onContextMenu={(event) => {
+            event.preventDefault();
+            const made = drawing.current;
+            const at = made?.at(event.offsetX, event.offsetY) ?? -1;
+            if (at >= 0) {
+              select(at);
+              setMenu({ x: event.offsetX, y: event.offsetY, at });
+            }
+          }}
+          onWheel={(event) => {
+            const made = drawing.current;
+            if (made === undefined) {
+              return;
+            }
+            if (event.ctrlKey || event.metaKey) {
+              event.preventDefault();
+              made.zoom(Math.exp(event.deltaY / 300), event.offsetX);
+            } else if (!isSmall) {
+              event.preventDefault();
+              made.pan(-event.deltaX, 0);
+              made.scroll(((isIcicle ? 1 : -1) * event.deltaY) / ROW);
+            }
+          }}
+        />
+        {menu !== undefined && <Menu x={menu.x} y={menu.y} choices={choices(picture, menu.at, place.values.filter ?? "")} onClose={() => { setMenu(undefined); canvas.current?.focus(); }} />}
+      </div>
+      <ul class="legend">
+        {colours.legend.map(([name, colour]) => (
+          <li key={name}>
+            <i class="dot" style={{ background: colour }} /> {name}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** What can be done with a box. */
+function choices(picture: Picture, at: number, filter: string): Choice[] {
+  const row = picture.boxes.function[at];
+  if (row < 0) {
+    return [];
+  }
+  const name = picture.flame.functions.name[row];
+  const file = picture.flame.functions.file[row];
+  const only = exactly(name);
+  const step = (term: string, value: string) => () => change({ filter: withTerm(filter, term, value), path: "" });
+  const found: Choice[] = [
+    { title: "Only stacks with this function", run: step("focus", only) },
+    { title: "Make this function the root", run: step("transform", `focus-function:${only}`) },
+    { title: "Leave this function out: its time is its callers'", run: step("transform", `merge-function:${only}`) },
+    { title: "Drop the samples with this function", run: step("transform", `drop-function:${only}`) },
+    { title: "Fold what it calls into it", run: step("transform", `collapse-function-subtree:${only}`) },
+    { title: "Fold recursion of this function", run: step("transform", `collapse-recursion:${only}`) },
+  ];
+  const shownChoices = isFile ? [] : found;
+  if (file !== "" && picture.boxes.line[at] > 0) {
+    shownChoices.push({ title: "Show its source", run: () => show("source", { file, line: String(picture.boxes.line[at]) }) });
+  }
+  shownChoices.push({ title: "Copy the stack as text", run: () => void navigator.clipboard?.writeText(stackText(picture, at)) });
+  return shownChoices;
+}
+
+function stackText(picture: Picture, at: number): string {
+  const lines: string[] = [];
+  for (let next = at; next >= 0; next = picture.parent[next]) {
+    lines.push(`${nameOf(picture, next)}  ${placeOf(picture, next)}`.trim());
+  }
+  return lines.join("\n");
+}
+
+/** The callers above the box that was zoomed into. */
+function Callers({ flame }: { flame: Flame }) {
+  const { callers, functions } = flame;
+  if (callers.level.length === 0) {
+    return null;
+  }
+  return (
+    <nav class="callers" aria-label="Callers of what is shown">
+      <button type="button" class="plain" onClick={() => change({ path: "" })}>
+        all
+      </button>
+      {callers.function.map((row, at) => (
+        <button key={at} type="button" class="plain" onClick={() => change({ path: String(callers.path[at]) })}>
+          {functions.name[row]}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+function BoxDetails({ picture, at }: { picture: Picture; at: number }) {
+  const { boxes, flame } = picture;
+  const all = flame.total || 1;
+  const own = boxes.own[at];
+  return (
+    <>
+      <b>{nameOf(picture, at)}</b> {placeOf(picture, at)} · total{" "}
+      <span data-number={boxes.weight[at]}>{weight(boxes.weight[at], flame.unit)}</span> ({percent(boxes.weight[at] / all)}) · self{" "}
+      {weight(own, flame.unit)} ({percent(own / all)}){boxes.count[at] > 0 && <> · {count(boxes.count[at])} samples</>}
+    </>
+  );
+}
+
+function zoomByPath(made: FlameCanvas, picture: Picture, path: string | undefined): void {
+  const at = path === undefined ? 0 : find(picture, Number(path));
+  made.zoomTo(Math.max(0, at));
+}
+
+function child(picture: Picture, at: number): number {
+  let [best, most] = [-1, -1];
+  for (let next = at + 1; next < picture.parent.length && picture.boxes.level[next] > picture.boxes.level[at]; next++) {
+    if (picture.parent[next] === at && picture.boxes.weight[next] > most) {
+      [best, most] = [next, picture.boxes.weight[next]];
+    }
+  }
+  return best;
+}
+
+function sibling(picture: Picture, at: number, step: number): number {
+  const row = picture.rows[picture.boxes.level[at]];
+  return row[row.indexOf(at) + step] ?? -1;
+}
+
+function findAll(picture: Picture, text: string): Uint8Array {
+  if (text === "") {
+    return new Uint8Array(0);
+  }
+  const wanted = text.toLowerCase();
+  const { name, file } = picture.flame.functions;
+  const isFound = name.map((name, row) => name.toLowerCase().includes(wanted) || file[row].toLowerCase().includes(wanted));
+  return Uint8Array.from(picture.boxes.function, (row) => (row >= 0 && isFound[row] ? 1 : 0));
+}
+
+function useDark(): boolean {
+  const query = matchMedia("(prefers-color-scheme: dark)");
+  const now = () => {
+    const theme = document.documentElement.dataset.theme;
+    return theme === "dark" || (theme !== "light" && query.matches);
+  };
+  const [isDark, setDark] = useState(now);
+  useEffect(() => {
+    const look = () => setDark(now());
+    query.addEventListener("change", look);
+    const observer = new MutationObserver(look);
+    observer.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    look();
+    return () => {
+      query.removeEventListener("change", look);
+      observer.disconnect();
+    };
+  }, []);
+  return isDark;
+}

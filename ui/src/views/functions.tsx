@@ -1,0 +1,90 @@
+// All functions: self and total time, with their intervals.
+
+import { useState } from "preact/hooks";
+
+import type { AboutRecording } from "../about";
+import { useAnswer } from "../ask";
+import { amount, base, count, percent } from "../numbers";
+import { shared } from "../parts/asked";
+import { tell } from "../parts/details";
+import { KindBar } from "../parts/kinds";
+import { Table, type Column } from "../parts/table";
+import { Waiting } from "../parts/waiting";
+import { show, usePlace } from "../place";
+import type { Function as FunctionRow, Functions } from "../reports";
+import { exactly, withTerm } from "../terms";
+import { interval } from "./overview";
+
+const COLUMNS: Column<FunctionRow>[] = [
+  {
+    title: "Self",
+    about: "The time of the function itself, without what it calls",
+    order: (row) => row.self_share,
+    cell: (row) => <span data-number={row.self_share} title={interval(row)}>{percent(row.self_share)}</span>,
+    isNumber: true,
+    width: "5.5em",
+  },
+  { title: "", cell: (row) => amount(row, "self_"), isNumber: true, width: "6em" },
+  {
+    title: "Total",
+    about: "The time of the function and of all that it calls",
+    order: (row) => row.total_share,
+    cell: (row) => <span data-number={row.total_share}>{percent(row.total_share)}</span>,
+    isNumber: true,
+    width: "5.5em",
+  },
+  { title: "", cell: (row) => amount(row, "total_"), isNumber: true, width: "6em" },
+  { title: "Kinds", about: "Of its own time: Python, native, system, waiting", cell: (row) => <KindBar row={row} prefix="self_" most={row.self_share} />, width: "7em" },
+  { title: "Function", order: (row) => row.function ?? "", cell: (row) => row.function ?? "[unknown]" },
+  {
+    title: "File",
+    order: (row) => row.file ?? "",
+    cell: (row) => (row.file === null ? "" : <span title={row.file}>{`${base(row.file)}:${row.line ?? ""}`}</span>),
+    width: "22%",
+  },
+];
+
+export function FunctionsView(_: { recording: AboutRecording }) {
+  const place = usePlace();
+  const [search, setSearch] = useState("");
+  const answer = useAnswer<Functions>("report", { ...shared(place), what: "functions", limit: 20000 });
+  return (
+    <Waiting answer={answer}>
+      {(functions) => {
+        const wanted = search.toLowerCase();
+        const rows = functions.functions.filter(
+          (row) => wanted === "" || `${row.function ?? ""} ${row.file ?? ""}`.toLowerCase().includes(wanted),
+        );
+        return (
+          <>
+            <div class="tools">
+              <label>
+                Search{" "}
+                <input type="search" data-search value={search} onInput={(event) => setSearch(event.currentTarget.value)} spellcheck={false} />
+              </label>
+              <span class="soft">
+                {count(rows.length)} of {count(functions.functions.length + functions.functions_left_out)} functions
+              </span>
+            </div>
+            <Table
+              rows={rows}
+              columns={COLUMNS}
+              label="Functions"
+              onPoint={(row) =>
+                tell(
+                  <>
+                    <b>{row.function ?? "[unknown]"}</b> {row.file ?? ""} · self {amount(row, "self_")} ({percent(row.self_share)},{" "}
+                    {interval(row)}) · total {amount(row, "total_")} ({percent(row.total_share)}) · {count(row.total_samples)} samples
+                  </>,
+                )
+              }
+              onChoose={(row) =>
+                show("flame", { filter: withTerm(place.values.filter ?? "", "focus", exactly(row.function ?? "")) })
+              }
+            />
+          </>
+        );
+      }}
+    </Waiting>
+  );
+}

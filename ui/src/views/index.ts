@@ -1,0 +1,43 @@
+// The views of the page, in the order of their tabs.
+
+import type { ComponentType } from "preact";
+
+import type { AboutRecording } from "../about";
+import { FlameView } from "./flame";
+import { FunctionsView } from "./functions";
+import { OverviewView } from "./overview";
+import { SourceView } from "./source";
+
+export interface View {
+  name: string;
+  title: string;
+  isThere: (recording: AboutRecording) => boolean;
+  /** Why it is not there. */
+  missing: string;
+  View: ComponentType<{ recording: AboutRecording }>;
+}
+
+export const VIEWS: View[] = [
+  { name: "overview", title: "Overview", isThere: () => true, missing: "", View: OverviewView },
+  {
+    name: "flame",
+    title: "Flame",
+    isThere: ({ has }) => has.samples || has.memory,
+    missing: "The recording has no samples, so there is no flame graph.",
+    View: FlameView,
+  },
+  {
+    name: "source",
+    title: "Source",
+    isThere: ({ has }) => has.samples || has.memory,
+    missing: "The recording has no samples of lines.",
+    View: SourceView,
+  },
+  {
+    name: "functions",
+    title: "Functions",
+    isThere: ({ has }) => has.samples || has.memory,
+    missing: "The recording has no samples of functions.",
+    View: FunctionsView,
+  },
+];

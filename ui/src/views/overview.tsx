@@ -1,0 +1,210 @@
+// The first view: what ran, where the time went, what stands out, and how sure that is.
+
+import type { AboutRecording } from "../about";
+import { useAnswer } from "../ask";
+import { amount, base, count, duration, percent } from "../numbers";
+import { shared } from "../parts/asked";
+import { tell } from "../parts/details";
+import { KindBar, KindLegend } from "../parts/kinds";
+import { Waiting } from "../parts/waiting";
+import { link, show, usePlace } from "../place";
+import type { Function as FunctionRow, Summary, SummaryLine } from "../reports";
+import { exactly, withTerm } from "../terms";
+import { FlamePicture } from "./flame";
+
+export function OverviewView({ recording }: { recording: AboutRecording }) {
+  const place = usePlace();
+  const summary = useAnswer<Summary>("report", { ...shared(place), what: "summary" });
+  return (
+    <div class="overview">
+      <Waiting answer={summary}>{(summary) => <Head summary={summary} />}</Waiting>
+      {(recording.has.samples || recording.has.memory) && <FlamePicture isSmall />}
+      <Waiting answer={summary}>{(summary) => <Tables summary={summary} />}</Waiting>
+    </div>
+  );
+}
+
+function Head({ summary }: { summary: Summary }) {
+  const { recording, selection } = summary;
+  const facts: [string, string, string?][] = [];
+  const cpu = recording.cpu_seconds;
+  if (recording.duration_seconds !== null) {
+    facts.push(["ran for", duration(recording.duration_seconds)]);
+  }
+  if (cpu !== null) {
+    facts.push(["CPU time", duration(cpu), "of all threads and processes, by the kernel's count"]);
+  }
+  facts.push(
+    [recording.processes === 1 ? "process" : "processes", count(recording.processes)],
+    [recording.threads === 1 ? "thread" : "threads", count(recording.threads)],
+    ["samples", count(selection.samples)],
+  );
+  if (selection.share_margin !== null && selection.share_margin !== undefined) {
+    facts.push(["a share is off by at most", `±${(100 * selection.share_margin).toFixed(1)} %`, "in 95 of 100 recordings"]);
+  }
+  return (
+    <section class="card" aria-label="The whole">
+      <dl class="facts">
+        {facts.map(([name, value, about]) => (
+          <div key={name} title={about}>
+            <dd>{value}</dd>
+            <dt>{name}</dt>
+          </div>
+        ))}
+      </dl>
+      <KindBar row={selection} />
+      <KindLegend row={selection} />
+      {summary.verdict.length > 0 && (
+        <p class="verdict">{summary.verdict}</p>
+      )}
+      {[...recording.warnings, ...recording.notes].length > 0 && (
+        <ul class="notes">
+          {recording.warnings.map((text) => (
+            <li key={text} class="warning">
+              {text}
+            </li>
+          ))}
+          {recording.notes.map((text) => (
+            <li key={text}>{text}</li>
+          ))}
+        </ul>
+      )}
+      <p class="soft quality">{quality(summary)}</p>
+    </section>
+  );
+}
+
+/** How far the recording can be trusted, in a sentence. */
+function quality({ recording }: Summary): string {
+  const words = [`Measures ${recording.measures} time by ${recording.engine}`];
+  if (recording.period_seconds !== null) {
+    words.push(`a sample every ${duration(recording.period_seconds)} of a thread`);
+  }
+  if (recording.cpu_sampled_share !== null) {
+    words.push(`${percent(recording.cpu_sampled_share)} of the CPU time was sampled`);
+  }
+  words.push(`${count(recording.samples_lost)} samples lost`);
+  if (recording.stacks_truncated + recording.stacks_broken > 0) {
+    words.push(`${count(recording.stacks_truncated + recording.stacks_broken)} stacks are not whole`);
+  }
+  if (recording.own_cost_share !== null) {
+    words.push(`Profundo itself took ${percent(recording.own_cost_share)}`);
+  }
+  return `${words.join(" · ")}.`;
+}
+
+function Tables({ summary }: { summary: Summary }) {
+  const most = Math.max(...summary.lines.map((line) => line.self_share), ...summary.functions.map((f) => f.self_share), 1e-9);
+  return (
+    <div class="pair">
+      <section class="card" aria-label="Hottest lines">
+        <h2>
+          Hottest lines <a href={link("source")}>all lines</a>
+        </h2>
+        <ol class="hot">
+          {summary.lines.map((line) => (
+            <HotLine key={`${line.file}:${line.line}`} line={line} most={most} />
+          ))}
+        </ol>
+      </section>
+      <section class="card" aria-label="Hottest functions">
+        <h2>
+          Hottest functions <a href={link("functions")}>all functions</a>
+        </h2>
+        <ol class="hot">
+          {summary.functions.map((row) => (
+            <HotFunction key={`${row.function}${row.file}${row.line}`} row={row} most={most} />
+          ))}
+        </ol>
+      </section>
+      {summary.processes.length > 1 && (
+        <section class="card" aria-label="Processes">
+          <h2>Processes</h2>
+          <ol class="hot">
+            {summary.processes.map((process) => (
+              <li key={process.process}>
+                <b data-number={process.share}>{percent(process.share)}</b>
+                <KindBar row={process} />
+                <button type="button" class="plain" onClick={() => show("overview", { filter: `process=${process.pid}` })}>
+                  {process.pid} {base(process.command.split(" ")[0])}
+                </button>
+              </li>
+            ))}
+          </ol>
+        </section>
+      )}
+      {summary.threads.length > 1 && (
+        <section class="card" aria-label="Threads">
+          <h2>Threads</h2>
+          <ol class="hot">
+            {summary.threads.map((thread) => (
+              <li key={thread.thread}>
+                <b data-number={thread.share}>{percent(thread.share)}</b>
+                <KindBar row={thread} />
+                <button type="button" class="plain" onClick={() => show("overview", { filter: `thread=${thread.thread}` })}>
+                  {thread.thread} {thread.name ?? ""}
+                </button>
+              </li>
+            ))}
+          </ol>
+        </section>
+      )}
+    </div>
+  );
+}
+
+/** A share with its interval, in words. */
+export function interval(row: { self_share_low: number | null; self_share_high: number | null }): string {
+  return row.self_share_low === null || row.self_share_high === null
+    ? ""
+    : `${percent(row.self_share_low)} to ${percent(row.self_share_high)}`;
+}
+
+function HotLine({ line, most }: { line: SummaryLine; most: number }) {
+  const where = `${line.file}:${line.line}`;
+  return (
+    <li
+      onMouseEnter={() =>
+        tell(
+          <>
+            <b>{where}</b> {line.function} · self {amount(line, "self_")} ({percent(line.self_share)}, {interval(line)}) ·
+            total {amount(line, "total_")} ({percent(line.total_share)})
+          </>,
+        )
+      }
+    >
+      <b data-number={line.self_share} title={interval(line)}>
+        {percent(line.self_share)}
+      </b>
+      <KindBar row={line} prefix="self_" most={most} />
+      <a href={link("source", { file: line.file, line: String(line.line) })}>
+        {base(line.file)}:{line.line}
+      </a>
+      <code>{line.text ?? line.function}</code>
+    </li>
+  );
+}
+
+function HotFunction({ row, most }: { row: FunctionRow; most: number }) {
+  const place = usePlace();
+  const name = row.function ?? "[unknown]";
+  return (
+    <li
+      onMouseEnter={() =>
+        tell(
+          <>
+            <b>{name}</b> {row.file ?? ""} · self {amount(row, "self_")} ({percent(row.self_share)}, {interval(row)}) · total{" "}
+            {amount(row, "total_")} ({percent(row.total_share)})
+          </>,
+        )
+      }
+    >
+      <b data-number={row.self_share} title={interval(row)}>
+        {percent(row.self_share)}
+      </b>
+      <KindBar row={row} prefix="self_" most={most} />
+      <a href={link("flame", { filter: withTerm(place.values.filter ?? "", "focus", exactly(name)) })}>{name}</a>
+      <code class="soft">{row.file === null ? "" : `${base(row.file)}:${row.line ?? ""}`}</code>
+    </li>
+  );
+}
