@@ -7,8 +7,8 @@
 //!
 //! ```text
 //! profile ─▶ Forest ─┐
-//! selection ─────────┴▶ Weights ─┬▶ below()     callers at the root: flame, icicle
-//!                                └▶ inverted()  callees at the root: inverted, callers of one
+//! selection ─────────┴▶ Weights ─┬▶ below()  callers at the root: flame, icicle
+//!                                └▶ sets()   inverted; the callers and the callees of one
 //! ```
 //!
 //! Both pictures contain the boxes that are wide enough to be seen. The narrow ones below a caller
@@ -16,7 +16,7 @@
 
 mod below;
 mod build;
-mod inverted;
+mod sets;
 mod weights;
 
 #[cfg(test)]
@@ -27,7 +27,7 @@ use profundo_model::{ModuleId, Profile};
 use crate::Place;
 
 pub use below::{BoxOrder, below};
-pub use inverted::{Start, inverted};
+pub use sets::{Start, sets};
 pub use weights::{CallWeight, Weights};
 
 use crate::Shown;

@@ -4,6 +4,7 @@ mod about;
 mod flame;
 mod report;
 mod search;
+mod source;
 
 use profundo_model::{Profile, SampleKind};
 
@@ -30,6 +31,7 @@ pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, E
     match question.name() {
         "about" => about::about(library),
         "report" => report::report(library, question),
+        "source" => source::source(library, question),
         "search" => search::search(library, question),
         "flame" => flame::flame(library, question),
         other => Err(Error::Unknown(other.to_owned())),

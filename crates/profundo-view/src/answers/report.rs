@@ -137,7 +137,8 @@ impl Asked<'_> {
         let question = self.question;
         let mut lines = limited!(self, Lines::new())
             .all_lines(question.is("all_lines"))
-            .total(question.is("total"));
+            .total(question.is("total"))
+            .libraries(question.get("libraries") == Some("shown"));
         if let Some(context) = question.parsed("context")? {
             lines = lines.context(context);
         }
