@@ -3,8 +3,10 @@
 import type { ComponentType } from "preact";
 
 import type { AboutRecording } from "../about";
+import { isFile } from "../ask";
 import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
+import { GraphView, SquareView } from "./graph";
 import { OverviewView } from "./overview";
 import { SourceView } from "./source";
 import { TreeView } from "./tree";
@@ -47,5 +49,19 @@ export const VIEWS: View[] = [
     isThere: ({ has }) => has.samples || has.memory,
     missing: "The recording has no samples of calls.",
     View: TreeView,
+  },
+  {
+    name: "graph",
+    title: "Graph",
+    isThere: ({ has }) => !isFile && (has.samples || has.memory),
+    missing: "The call graph needs the recording itself: `profundo view FILE` shows it.",
+    View: GraphView,
+  },
+  {
+    name: "square",
+    title: "Squares",
+    isThere: ({ has }) => !isFile && (has.samples || has.memory),
+    missing: "The square map needs the recording itself: `profundo view FILE` shows it.",
+    View: SquareView,
   },
 ];

@@ -9,7 +9,6 @@ import { KindBar, KindLegend } from "../parts/kinds";
 import { Waiting } from "../parts/waiting";
 import { link, show, usePlace } from "../place";
 import type { Function as FunctionRow, Summary, SummaryLine } from "../reports";
-import { exactly, withTerm } from "../terms";
 import { FlamePicture } from "./flame";
 
 export function OverviewView({ recording }: { recording: AboutRecording }) {
@@ -186,7 +185,6 @@ function HotLine({ line, most }: { line: SummaryLine; most: number }) {
 }
 
 function HotFunction({ row, most }: { row: FunctionRow; most: number }) {
-  const place = usePlace();
   const name = row.function ?? "[unknown]";
   return (
     <li
@@ -203,7 +201,7 @@ function HotFunction({ row, most }: { row: FunctionRow; most: number }) {
         {percent(row.self_share)}
       </b>
       <KindBar row={row} prefix="self_" most={most} />
-      <a href={link("flame", { filter: withTerm(place.values.filter ?? "", "focus", exactly(name)) })}>{name}</a>
+      <a href={link("flame", { function: name, file: row.file ?? "" })}>{name}</a>
       <code class="soft">{row.file === null ? "" : `${base(row.file)}:${row.line ?? ""}`}</code>
     </li>
   );

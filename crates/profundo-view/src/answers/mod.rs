@@ -1,6 +1,7 @@
 //! The answers: a file for each question.
 
 mod about;
+mod export;
 mod flame;
 mod report;
 mod search;
@@ -31,6 +32,7 @@ pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, E
     match question.name() {
         "about" => about::about(library),
         "report" => report::report(library, question),
+        "export" => export::export(library, question),
         "source" => source::source(library, question),
         "search" => search::search(library, question),
         "flame" => flame::flame(library, question),
