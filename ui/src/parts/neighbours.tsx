@@ -31,11 +31,11 @@ export function Neighbours({ name, file, line, onClose }: { name: string; file: 
   );
 }
 
-/** The boxes of the second level: the neighbours of the box that the picture is about. */
+/** The boxes of the first level: the neighbours of the box that the picture is about. */
 function Rows({ flame, none }: { flame: Flame; none: string }) {
   const { boxes, functions } = flame;
   const all = flame.boxes.weight[0] || 1;
-  const rows = boxes.level.flatMap((level, at) => (level === 2 && boxes.function[at] !== NARROW ? [at] : []));
+  const rows = boxes.level.flatMap((level, at) => (level === 1 && boxes.function[at] !== NARROW ? [at] : []));
   if (rows.length === 0) {
     return <p class="soft">{none}</p>;
   }

@@ -14,7 +14,7 @@ import { tell } from "../parts/details";
 import { Menu, type Choice } from "../parts/menu";
 import { Waiting } from "../parts/waiting";
 import { change, show, usePlace } from "../place";
-import { exactly, withTerm } from "../terms";
+import { exactly, terms, textOfTerms, withTerm } from "../terms";
 
 const SHAPES: Record<string, { title: string; about: string; question: Record<string, string>; isIcicle: boolean }> = {
   icicle: { title: "icicle", about: "callers at the top, in the order of names", question: {}, isIcicle: true },
@@ -101,6 +101,16 @@ export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
                 fold libraries
               </label>
             )}
+            {!isFile && (
+              <label>
+                <input
+                  type="checkbox"
+                  checked={(place.values.filter ?? "").includes("transform=collapse-recursion")}
+                  onChange={(event) => change({ filter: recursion(place.values.filter ?? "", event.currentTarget.checked), path: "" })}
+                />{" "}
+                merge recursion
+              </label>
+            )}
           </>
         )}
         <label>
@@ -128,6 +138,13 @@ export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
       </Waiting>
     </section>
   );
+}
+
+/** The filter with or without the transform that merges recursion. */
+function recursion(filter: string, isMerged: boolean): string {
+  const name = "collapse-recursion";
+  const others = terms(filter).filter((term) => term.value !== name);
+  return isMerged ? withTerm(textOfTerms(others), "transform", name) : textOfTerms(others);
 }
 
 /** The share of samples whose stack the search finds. */

@@ -39,20 +39,33 @@ struct Open {
 /// only the outermost counts.
 pub fn sets(forest: &Forest, weights: &Weights, start: Start, limits: Limits) -> Vec<ForestBox> {
     let first = start_set(forest, weights, start);
-    let mut all = CallWeight::default();
-    for (_, weight) in &first {
-        all.add(*weight);
+    let mut boxes = Vec::new();
+    // The ends of stacks are several functions, which have a root below them.
+    let level = match start {
+        Start::Ends => 1,
+        Start::CallersOf(_) | Start::CalleesOf(_) => 0,
+    };
+    if level > 0 {
+        let mut weight = CallWeight::default();
+        first.iter().for_each(|(_, part)| weight.add(*part));
+        boxes.push(ForestBox {
+            of: BoxOf::Root,
+            level: 0,
+            weight,
+            own: CallWeight::default(),
+            lines: (0, 0),
+            path: ROOT_PATH,
+        });
     }
-    let mut boxes = vec![ForestBox {
-        of: BoxOf::Root,
-        level: 0,
-        weight: all,
-        own: CallWeight::default(),
-        lines: (0, 0),
-        path: ROOT_PATH,
-    }];
     let mut open: Vec<Open> = Vec::new();
-    divide(forest, &mut boxes, &mut open, (1, ROOT_PATH), first, limits.least);
+    divide(
+        forest,
+        &mut boxes,
+        &mut open,
+        (level, ROOT_PATH),
+        first,
+        limits.least,
+    );
     while let Some(Open {
         function,
         level,
@@ -88,7 +101,14 @@ pub fn sets(forest: &Forest, weights: &Weights, start: Start, limits: Limits) ->
         });
         // A picture is cut where it has too many boxes: the rest of the walk is not divided.
         if boxes.len() < limits.most {
-            divide(forest, &mut boxes, &mut open, (level + 1, path), next, limits.least);
+            divide(
+                forest,
+                &mut boxes,
+                &mut open,
+                (level + 1, path),
+                next,
+                limits.least,
+            );
         }
     }
     boxes

@@ -137,20 +137,18 @@ fn a_function_stands_between_its_callers_and_its_callees() {
     let f = row(&profile, &forest, "f");
     let boxes = sets(&forest, &weights, Start::CallersOf(f), LIMITS);
     expect_test::expect![[r#"
-        all 9 (0)
-          f 9 (0)
-            main 7 (7)
-            h 2 (0)
-              main 2 (2)
+        f 9 (0)
+          main 7 (7)
+          h 2 (0)
+            main 2 (2)
     "#]]
     .assert_eq(&drawn(&profile, &forest, &boxes));
     let boxes = sets(&forest, &weights, Start::CalleesOf(f), LIMITS);
     expect_test::expect![[r#"
-        all 9 (0)
-          f 9 (2)
-            g 7 (3)
-              f 4 (0)
-                g 4 (4)
+        f 9 (2)
+          g 7 (3)
+            f 4 (0)
+              g 4 (4)
     "#]]
     .assert_eq(&drawn(&profile, &forest, &boxes));
 }

@@ -9,8 +9,11 @@ use crate::{Error, Library, Question};
 pub(super) fn export(library: &Library, question: &Question) -> Result<Answer, Error> {
     let part = library.part(question)?;
     let wanted = question.get("format").unwrap_or_default();
-    let format = (Format::ALL.iter().copied().find(|known| known.name() == wanted))
-        .ok_or_else(|| Error::value("format", format!("there is no “{wanted}”")))?;
+    let format = (Format::ALL
+        .iter()
+        .copied()
+        .find(|known| known.name() == wanted))
+    .ok_or_else(|| Error::value("format", format!("there is no “{wanted}”")))?;
     let mut profile = part.profile().clone();
     keep_only(&mut profile, part.filter());
     if !format.holds().any_in(&profile) {
@@ -18,9 +21,9 @@ pub(super) fn export(library: &Library, question: &Question) -> Result<Answer, E
     }
     let by = match question.get("by") {
         None => GraphBy::default(),
-        Some(by) => (by.parse()).map_err(|why: profundo_analysis::UnknownChoice| {
-            Error::value("by", why)
-        })?,
+        Some(by) => {
+            (by.parse()).map_err(|why: profundo_analysis::UnknownChoice| Error::value("by", why))?
+        }
     };
     let options = Options {
         include_runtime: question.is("runtime"),

@@ -158,7 +158,10 @@ fn asked(question: &Question, profile: &Profile, forest: &Forest) -> Result<u32,
             && wanted_file.is_none_or(|wanted| file(profile, place) == wanted)
             && (wanted_line.is_none_or(|wanted| wanted == line) || !question.is("by_line"))
     };
-    let found = forest.functions().iter().position(|known| is_it(known.place));
+    let found = forest
+        .functions()
+        .iter()
+        .position(|known| is_it(known.place));
     found
         .map(|row| row as u32)
         .ok_or_else(|| Error::Nothing(format!("no function “{wanted}” is in this recording")))
