@@ -38,12 +38,14 @@ class Recorded(Error):
 class Recording:
     """A recording of all until some time: a file, which goes with this object."""
 
-    def __init__(self, path: str, kept: Kept, until: float, clock: float) -> None:
+    def __init__(
+        self, path: str, kept: Kept, until: float, clock: float, begins: Optional[float] = None
+    ) -> None:
         self.path = path
         self.until = until
         self.kept = kept
         self._clock = clock
-        self._begins: Optional[float] = None
+        self._begins = begins
 
     @property
     def begins(self) -> float:
@@ -178,7 +180,7 @@ class Sampler:
             until = time.perf_counter()
             labels.flush()
             path = source.snapshot(kept)
-            self._newest = Recording(path, kept, until, source.clock)
+            self._newest = Recording(path, kept, until, source.clock, source.begins)
             return self._newest
 
     # What is counted exactly.
