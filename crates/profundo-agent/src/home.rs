@@ -103,8 +103,13 @@ fn large_words_at(chunks: usize) -> usize {
 
 /// Has the next probe write to a buffer of at most so many chunks, of which each takes memory when
 /// it is used. Up to [`Home::forget`]; a limit of the program may make it smaller, or the ring's.
+/// 0: to the ring's.
 pub fn enlarge(chunks: usize) {
     const LEAST: usize = profundo_probe::shared::CHUNKS;
+    if chunks == 0 {
+        LARGE_CHUNKS.store(0, Ordering::Relaxed);
+        return;
+    }
     let mut room = LARGE_ROOM.load(Ordering::Relaxed);
     let mut wanted = chunks;
     while room == 0 && wanted > LEAST {

@@ -119,10 +119,15 @@ pub unsafe fn begin_alone(fill: impl FnOnce(&Control)) -> Option<&'static Contro
     Some(control)
 }
 
-/// A ring in memory of this process alone. `former`: the place of an earlier one, all zero.
-pub fn own_ring(former: Option<ptr::NonNull<u8>>) -> Option<TakenRing> {
+/// A ring in memory of this process alone. `former`: the place of an earlier one, which may still be
+/// another process's.
+///
+/// # Safety
+/// Nothing uses the former one.
+pub unsafe fn own_ring(former: Option<ptr::NonNull<u8>>) -> Option<TakenRing> {
     let memory = match former {
-        Some(former) => former,
+        // SAFETY: the caller vouches.
+        Some(former) => unsafe { files::map_zeroed_over(former, Ring::BYTES).then_some(former)? },
         None => files::map_zeroed(Ring::BYTES)?,
     };
     Some(TakenRing { number: 0, memory })

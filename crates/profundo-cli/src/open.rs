@@ -97,6 +97,10 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
         Error::NotAProfile if is_snapshot(path) => anyhow!(
             "{shown} is a heap snapshot and no recording; `profundo heap {shown}` prints what it says"
         ),
+        Error::NotAProfile if raw::is_raw(path) => anyhow!(
+            "{shown} is what a program has recorded of itself; `profundo export {shown} --to profundo -o FILE` \
+             makes a whole recording of it"
+        ),
         Error::NotAProfile => anyhow!(
             "{shown} is not a recording of profundo's; `profundo record -o FILE -- CMD` makes one"
         ),

@@ -86,8 +86,8 @@ def _as_child(line: List[str]) -> Tuple[int, bytes, bytes]:
         if error.errno in REFUSALS:
             raise NoProcess(
                 f"no process may be started here ({error.strerror}), and the command answers this: "
-                'save("part.profundo") keeps a region, and `profundo report part.profundo` reads it '
-                "elsewhere",
+                'save("part.profundo") keeps a region, and `profundo report part.profundo` reads '
+                "it elsewhere",
                 None,
                 tuple(line),
             ) from None

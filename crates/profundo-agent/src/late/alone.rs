@@ -122,8 +122,9 @@ fn begin(period: u64, own: u64) -> Result<(), c_int> {
     // SAFETY: this thread alone comes in, and a session that was left has no users.
     let control = unsafe { session::begin_alone(|control| configure(control, period)) };
     let control = control.ok_or(libc::ENOMEM)?;
-    // The former ring is zero since it was left.
-    let ring = session::own_ring(home().map(Home::ring_address)).ok_or(libc::ENOMEM)?;
+    let former = home().map(Home::ring_address);
+    // SAFETY: what was recorded there has been left.
+    let ring = unsafe { session::own_ring(former) }.ok_or(libc::ENOMEM)?;
     home::enlarge(CHUNKS);
     note(&BEGAN, instant());
     note(&OPENED, [0; 3]);

@@ -24,6 +24,7 @@ use profundo_probe::shared::{Answer, Control, Ring, SessionState, start_kind};
 use profundo_probe::{hidden, sys, urgent};
 
 use exclusive::Exclusive;
+use running::Running;
 
 use crate::home::{self, Home, home};
 use crate::session::TakenRing;
@@ -217,6 +218,7 @@ fn enter(directory: &[u8], agent: &[u8], own: u64, answer: &Answer) -> Result<()
     }
     let patience = session::patience_for_ring(control, hello::PATIENCE_FOR_RING);
     let ring = session::take_ring(control, patience).ok_or(libc::EAGAIN)?;
+    home::enlarge(0);
     come_in(control, ring, own, answer)?;
     hello::note_cost(began);
     Ok(())
@@ -261,13 +263,24 @@ fn come_in(
     masks::narrow_descriptors();
     deferred::await_answer_later();
     threads::begin_anew();
+    // In a process that has changed its user, the kernel may hide in which call a thread is. A
+    // command asks by other means. Alone, the mask that is seen is taken for the thread's, because
+    // a thread without a timer would never be seen.
+    let is_alone = control.is_alone.load(Ordering::Relaxed) != 0;
+    let are_calls_hidden = is_alone && !files::is_readable(c"/proc/self/syscall");
+    let caller = sys::thread_id();
     hello::introduce(home, start_kind::LATE, |home| {
         running::each(own, |thread| {
+            let thread = Running {
+                has_other_mask: thread.has_other_mask && !are_calls_hidden,
+                ..*thread
+            };
             match thread.has_other_mask {
-                true => masks::ask_for(thread, answer),
+                true => masks::ask_for(&thread, answer),
+                false if are_calls_hidden && thread.tid != caller => {}
                 false => hidden::note_real(thread.blocked),
             }
-            threads::enter_other(home, thread);
+            threads::enter_other(home, &thread);
         });
     });
     Ok(())

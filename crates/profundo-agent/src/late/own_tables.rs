@@ -46,12 +46,13 @@ struct Known {
     is_there: bool,
 }
 
+/// All zero, so that the list takes no room in this library's file.
 const NOTHING: ForeignModule = ForeignModule {
     start: 0,
     end: 0,
     base: 0,
-    rows: (NOWHERE, 0),
-    index: (NOWHERE, 0),
+    rows: (0, 0),
+    index: (0, 0),
 };
 
 static LIST: Exclusive<List> = Exclusive::new(List {
@@ -111,7 +112,8 @@ impl List {
                     start,
                     end,
                     base: start,
-                    ..NOTHING
+                    rows: (NOWHERE, 0),
+                    index: (NOWHERE, 0),
                 };
                 *place = Known {
                     // One without a table is walked by frame pointers.

@@ -62,10 +62,6 @@ class Alone:
         self._owner = os.getpid()
         self._begin()
 
-    @property
-    def began(self) -> float:
-        """Its beginning, in seconds since 1970."""
-        return agent.began() / 1e9
 
     def note_open(self, count: int) -> None:
         """See :meth:`~.session.Session.note_open`."""
@@ -118,6 +114,8 @@ class Alone:
 
     def _begin(self) -> None:
         agent.alone(self._period)
+        #: Its beginning, in seconds since 1970.
+        self.began = agent.began() / 1e9
         labels.connect()
         self._tell()
 

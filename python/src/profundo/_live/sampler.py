@@ -75,8 +75,8 @@ class Sampler:
         # The options that were asked for last: the session has them.
         self._covered: Optional[Options] = None
         self._newest: Optional[Recording] = None
-        # Why the last try to begin has failed, and when the last one was.
-        self._failure: Optional[Error] = None
+        # What the last try to begin was for that has failed, and why; and when the last one was.
+        self._failure: Optional[Tuple[Options, Error]] = None
         self._began = 0.0
         # The region that sums of allocations are of.
         self._summed: Callable[[], Optional[Region]] = lambda: None
@@ -349,13 +349,15 @@ class Sampler:
             raise outer
         now = time.perf_counter()
         if self._failure is not None and now - self._began < _AGAIN:
-            # Without the places where it was raised before.
-            raise self._failure.with_traceback(None)
+            failed, why = self._failure
+            if options == failed:
+                # Without the places where it was raised before.
+                raise why.with_traceback(None)
         self._began = now
         try:
             self._session = session.begin(options, self._counter, is_paused)
         except Error as error:
-            self._failure = error
+            self._failure = options, error
             raise
         labels.connect()
         # Functions run in reverse order at exit: this one before temporary files are removed.

@@ -333,6 +333,8 @@ class Session:
 
     def _living(self) -> Union[_Recorder, Alone]:
         if os.getpid() != self._owner:
+            if self._recorder is not None and self._recorder.began is not None:
+                raise Error("this process was forked, and its parent records itself alone")
             raise Error("this process was forked: what it does is in the recording of its parent")
         if self._recorder is None:
             raise Error("the recording is over")
