@@ -169,7 +169,9 @@ for name in ("first", "second", "inner"):
             self.assertGreater(share(first, "slow"), 0.95)
             self.assertAlmostEqual(share(second, "other"), 0.8, delta=0.12)
             self.assertGreater(share(inner, "other"), 0.95)
-            for p, seconds in ((first, 0.4), (second, 0.5), (inner, 0.4)):
+            both = profundo.merge(path("first"), path("second"))
+            self.assertAlmostEqual(share(both, "slow"), 5 / 9, delta=0.12)
+            for p, seconds in ((first, 0.4), (second, 0.5), (inner, 0.4), (both, 0.9)):
                 self.assertAlmostEqual(p.cpu_time, seconds, delta=0.08)
 
         self.in_both_ways(code, check)

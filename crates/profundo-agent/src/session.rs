@@ -119,8 +119,8 @@ pub unsafe fn begin_alone(fill: impl FnOnce(&Control)) -> Option<&'static Contro
     Some(control)
 }
 
-/// A ring in memory of this process alone. `former`: the place of an earlier one, which may still be
-/// another process's.
+/// A ring in memory of this process alone. `former`: the place of an earlier one, which may still
+/// be another process's.
 ///
 /// # Safety
 /// Nothing uses the former one.

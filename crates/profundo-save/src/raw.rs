@@ -16,8 +16,8 @@
 //!   6  end
 //! ```
 //!
-//! Parts of other kinds are skipped, and more words of a part than are known. The agent writes parts
-//! 2 to 6 (`late/alone.rs` there), the Python package the texts.
+//! Parts of other kinds are skipped, and more words of a part than are known. The agent writes
+//! parts 2 to 6 (`late/alone.rs` there), the Python package the texts.
 
 use std::fs;
 use std::path::{Path, PathBuf};

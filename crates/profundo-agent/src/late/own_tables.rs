@@ -345,7 +345,6 @@ fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use profundo_unwind::Modules;
 
     #[test]
     fn the_list_has_the_tables_of_this_program() {
@@ -355,9 +354,7 @@ mod tests {
         let here = the_list_has_the_tables_of_this_program as fn() as usize as u64;
         let listed = ring.listings.generation();
         ring.listings.with(|listing| {
-            Modules::new(listing.modules.all())
-                .row(here)
-                .expect("our own code");
+            listing.modules.row(here).expect("our own code");
         });
         // Nothing was loaded since then, and a new session has the same list.
         publish_new(&ring);

@@ -1,3 +1,5 @@
+//! Raw recordings made by hand are read, and so are damaged ones.
+
 use profundo_testing::{Folder, damage};
 use profundo_wire::{End, Gil, PythonEnd, SampleHead};
 
@@ -112,7 +114,11 @@ fn a_raw_recording_is_a_profile() {
         .collect();
     assert_eq!(modules, ["/bin/p"]);
     // No region was open for half of the time: the samples say what a thread has used.
-    let cpu: Vec<u64> = profile.threads.iter().map(|(_, it)| it.cpu.0).collect();
+    let cpu: Vec<u64> = profile
+        .threads
+        .iter()
+        .map(|(_, it)| it.cpu.unwrap().0)
+        .collect();
     assert_eq!(cpu, [8_000_000, 4_000_000]);
     let notes = profile.meta.notes.join("\n");
     assert!(
