@@ -272,13 +272,20 @@ slow(0.2)
 profundo.resume()
 other(0.2)
 profundo.stop().save(path("all"))
+profundo.pause()
+with profundo.profile("paused") as p:
+    slow(0.2)
+    profundo.resume()
+    other(0.2)
+p.save(path("paused"))
 """
 
         def check(_, path):
             nothing = profundo.load(path("nothing"))
             self.assertEqual(nothing.functions, [])
             self.assertIn("no samples were taken", nothing.report())
-            self.assertGreater(share(profundo.load(path("all")), "other"), 0.9)
+            for name in ("all", "paused"):
+                self.assertGreater(share(profundo.load(path(name)), "other"), 0.9)
 
         self.in_both_ways(code, check)
 

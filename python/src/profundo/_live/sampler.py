@@ -215,7 +215,9 @@ class Sampler:
         """Take no samples until :meth:`resume`, whatever is open."""
         with self._lock:
             self._counter.pause(self._session)
-            if not self._is_paused and self._open:
+            # A recorder has paused by itself where none is open.
+            is_alone = self._session is not None and self._session.is_alone
+            if not self._is_paused and (self._open or is_alone):
                 self._ask("pause")
             self._is_paused = True
 

@@ -123,6 +123,11 @@ class Session:
         return self._recorder is not None
 
     @property
+    def is_alone(self) -> bool:
+        """Whether there is no recorder, because no process may be started."""
+        return self._recorder is not None and self._recorder.began is not None
+
+    @property
     def begins(self) -> Optional[float]:
         """The beginning of a recording of all until now, as a time of ``time.perf_counter()``;
         ``None`` where the recording has it and the command says it."""
@@ -333,7 +338,7 @@ class Session:
 
     def _living(self) -> Union[_Recorder, Alone]:
         if os.getpid() != self._owner:
-            if self._recorder is not None and self._recorder.began is not None:
+            if self.is_alone:
                 raise Error("this process was forked, and its parent records itself alone")
             raise Error("this process was forked: what it does is in the recording of its parent")
         if self._recorder is None:
@@ -349,7 +354,7 @@ class Session:
         if len(parts) > 1:
             _command.run(["merge", "--align=clock", *parts, "--output=" + path])
             return path
-        if getattr(self._recorder, "began", None) is not None:
+        if self.is_alone:
             try:
                 # It is read once, and not for each question.
                 words = ["export", parts[0], "--to=profundo", "--no-config"]
