@@ -330,7 +330,8 @@ p.save(path("load"))
 """
         _, path = self.run_alone("limit", code)
         p = profundo.load(path("load"))
-        self.assertGreater(share(p, "slow"), 0.9)
+        # Forks take CPU time, too.
+        self.assertGreater(share(p, "slow"), 0.6)
         self.assertEqual(share(p, "other"), 0)
 
     def test_a_file_at_the_end(self):
