@@ -274,7 +274,7 @@ class View:
                 allocated, held = (kind.get((source.file, number)) for kind in self._memory)
                 if allocated or held or number in found:
                     cells = found.setdefault(number, ["", ""])
-                    cells += [size(allocated), size(held)]
+                    cells += [size(allocated or None), size(held or None)]
         return found
 
     def _chosen(self, source: Source) -> List[Tuple[int, str]]:
