@@ -24,7 +24,7 @@ _NO = ("", "0", "off", "false", "no")
 
 
 class LineProfiler:
-    """Samples the lines of functions that it decorates, counts those of others, and prints tables."""
+    """Samples the lines of decorated functions, counts those of added ones, and prints tables."""
 
     def __init__(self, *functions: Any, **_: Any) -> None:
         self._decorated = Decorated()

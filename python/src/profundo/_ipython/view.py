@@ -66,7 +66,7 @@ class View:
         # The frames of IPython below the cell, and its threads, say nothing of it.
         cell = self._profile.select(ignore=kernel.threads("wall" in self._options.recorded))
         if self._traced == "calls":
-            # Where nothing of a stack is left, IPython and its threads called nothing of the cell's.
+            # A stack of which nothing is left is IPython's own.
             hidden = {"hide": kernel.frames(with_threads=True), "transform": "drop-hidden"}
             self._inner = cell.select(**hidden)
         elif self._traced:

@@ -113,8 +113,9 @@ class Sampler:
             self._rest(goes_on)
 
     def count_memory(self, counts: bool) -> None:
-        """A region has begun, and each new block counts from now on; or it is about to end, and none
-        does unless another one is open."""
+        """A region has begun, and each new block counts from now on. Or it is about to end, and
+        none does unless another one is open.
+        """
         with self._lock:
             is_wanted = counts or self._open == 1
             if self._session is not None and is_wanted and not self._is_paused:
