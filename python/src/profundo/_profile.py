@@ -91,16 +91,32 @@ class Kept:
         import weakref
 
         self._folder = tempfile.mkdtemp(prefix="profundo-")
-        weakref.finalize(self, _remove, self._folder, os.getpid())
+        self._files: List[str] = []
+        weakref.finalize(self, _remove, self._folder, self._files, os.getpid())
 
     def file(self, name: str) -> str:
         """The path of a file in it."""
-        return os.path.join(self._folder, name)
+        path = os.path.join(self._folder, name)
+        self._files.append(path)
+        return path
 
 
-def _remove(folder: str, owner: int) -> None:
-    """Remove a folder, but not in a forked child: the parent still has it."""
-    if os.getpid() == owner:
+def _remove(folder: str, files: List[str], owner: int) -> None:
+    """Remove a folder, but not in a forked child: the parent still has it.
+
+    Its files are known. Reading the folder would allocate much in the program.
+    """
+    if os.getpid() != owner:
+        return
+    for file in files:
+        try:
+            os.unlink(file)
+        except OSError:
+            # It was not made.
+            pass
+    try:
+        os.rmdir(folder)
+    except OSError:
         import shutil
 
         shutil.rmtree(folder, True)

@@ -73,6 +73,14 @@ pub fn stop() {
     state::stop();
 }
 
+/// In the child of any fork. Where a program counts by itself, its children count nothing: the
+/// file is the parent's, and shared.
+pub fn forked() {
+    if wanted() == 0 {
+        state::leave_behind();
+    }
+}
+
 /// In the child of a fork, which has a ring of its own.
 pub fn enter_child(number: u32) {
     native_calls::enter_child(number);

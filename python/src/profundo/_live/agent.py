@@ -77,17 +77,23 @@ def join(directory: bytes, agent: bytes) -> int:
     return int(_library().profundo_join_1(directory, agent))
 
 
-def follow_memory() -> None:
+def follow_memory(counts: bool) -> None:
     """Record allocations from now on: those of native code, and those of the interpreter.
+
+    Args:
+        counts: As for :func:`count_new`.
 
     Raises:
         Error: It cannot be done.
     """
     library = _library()
+    # Finding these allocates. The second one is called with the lock of the interpreter.
+    count, begin = library.profundo_count_1, _with_lock().profundo_begin_parts_1
     why = library.profundo_follow_1()
     if why == 0:
-        # With the lock of the interpreter.
-        why = _with_lock().profundo_begin_parts_1(_MEMORY)
+        if not counts:
+            count(0)
+        why = begin(_MEMORY)
     if why < 0:
         raise Error(f"allocations cannot be recorded in this process ({why})")
 

@@ -78,6 +78,8 @@ class Sampler:
         # What the last try to begin was for that has failed, and why; and when the last one was.
         self._failure: Optional[Tuple[Options, Error]] = None
         self._began = 0.0
+        #: Whether each allocation is counted in regions.
+        self.is_exact = False
         # The region that sums of allocations are of.
         self._summed: Callable[[], Optional[Region]] = lambda: None
         # Regions that may still ask for what was recorded, and those that will at exit.
@@ -111,6 +113,15 @@ class Sampler:
                 return
             self._session.note_open(self._open)
             self._rest(goes_on)
+
+    def count_memory(self, counts: bool) -> None:
+        """A region has begun, and each new block counts from now on. Or it is about to end, and
+        none does unless another one is open.
+        """
+        with self._lock:
+            is_wanted = counts or self._open == 1
+            if self._session is not None and is_wanted and not self._is_paused:
+                self._session.count_new(counts)
 
     def enter_counted(self, region: Region, thread: Optional[int]) -> Optional[Error]:
         """A region has been entered that counts. An error says why nothing is counted.
@@ -226,6 +237,7 @@ class Sampler:
         with self._lock:
             if self._is_paused and self._open:
                 self._ask("resume", at_once=True)
+                self._ask("count_new", counts=True)
             try:
                 self._counter.resume(self._session)
             except Error:
@@ -329,6 +341,7 @@ class Sampler:
                 self._summed = weakref.ref(region)
             elif not is_enough:
                 self._session.widen(options)
+            self.is_exact = self._session.is_exact
             self._covered = options
         if self._open:
             return self._session
@@ -357,10 +370,11 @@ class Sampler:
                 raise why.with_traceback(None)
         self._began = now
         try:
-            self._session = session.begin(options, self._counter, is_paused)
+            self._session = session.begin(options, self._counter, is_paused, True)
         except Error as error:
             self._failure = options, error
             raise
+        self.is_exact = self._session.is_exact
         labels.connect()
         # Functions run in reverse order at exit: this one before temporary files are removed.
         atexit.register(self.end)
@@ -372,7 +386,7 @@ class Sampler:
         assert self._session is not None
         self._session.drop()
         self._session = None
-        self._session = session.begin(options, self._counter, is_paused)
+        self._session = session.begin(options, self._counter, is_paused, True)
         labels.connect()
 
     def _ready_to_count(self, region: Region) -> None:

@@ -34,19 +34,25 @@ if TYPE_CHECKING:
 _PATIENCE = 30
 
 
-def begin(options: Options, counter: Optional[Counter] = None, is_paused: bool = False) -> Session:
+def begin(
+    options: Options,
+    counter: Optional[Counter] = None,
+    is_paused: bool = False,
+    for_one: bool = False,
+) -> Session:
     """Begin to record this process. Returns when samples are taken.
 
     Args:
         options: What is recorded.
         counter: What counts in it. It gets a call when a recorder begins and when one ends.
         is_paused: Whether no samples are taken until :meth:`Session.resume`.
+        for_one: Whether it is for a region that begins: that says when its blocks count.
 
     Raises:
         Error: It cannot be recorded. The message says why.
     """
     global _current
-    _current = Session(options, counter, is_paused)
+    _current = Session(options, counter, is_paused, for_one)
     return _current
 
 
@@ -100,7 +106,11 @@ class Session:
     clock: float
 
     def __init__(
-        self, options: Options, counter: Optional[Counter] = None, is_paused: bool = False
+        self,
+        options: Options,
+        counter: Optional[Counter] = None,
+        is_paused: bool = False,
+        for_one: bool = False,
     ) -> None:
         self.options = options
         self._counter = counter
@@ -115,7 +125,7 @@ class Session:
         self._is_closed = False
         self._recorder: Union[_Recorder, Alone, None] = None
         self._owner = os.getpid()
-        self._begin()
+        self._begin(for_one)
 
     @property
     def has_recorder(self) -> bool:
@@ -149,12 +159,9 @@ class Session:
         """Record again: from some moment soon, or before this returns."""
         was_paused, self._is_paused = self._is_paused, False
         if self._recorder is None and os.getpid() == self._owner:
-            self._begin()
+            self._begin(for_one=True)
             return
         recorder = self._living()
-        if self._is_closed:
-            self._is_closed = False
-            agent.count_new(True)
         if not was_paused and not recorder.is_idle:
             return
         if self.options.memory or at_once:
@@ -187,10 +194,16 @@ class Session:
         """
         if goes_on:
             self._living()
-            self._is_closed = True
-            agent.count_new(False)
+            self.count_new(False)
         else:
             self._end()
+
+    def count_new(self, counts: bool) -> None:
+        """Whether new blocks are counted, where each one is."""
+        is_living = self._recorder is not None and os.getpid() == self._owner
+        if self.is_exact and is_living and self._is_closed == counts:
+            self._is_closed = not counts
+            agent.count_new(counts)
 
     def widen(self, options: Options) -> None:
         """Record what these options have, too, from now on.
@@ -214,7 +227,7 @@ class Session:
             raise
 
     def clear(self) -> None:
-        """Forget what was recorded so far."""
+        """Forget what was recorded so far. All that comes behind this is recorded."""
         self._parts = []
         if self._recorder is None:
             return
@@ -224,7 +237,7 @@ class Session:
             self._recorder = None
             recorder.drop()
         else:
-            self._living().say("clear")
+            self._living().ask("cleared", "clear")
 
     def snapshot(self, kept: Kept) -> str:
         """The path of a whole recording of all until now, in a folder of the caller's."""
@@ -312,15 +325,23 @@ class Session:
 
     # Inner parts: one recorder after another.
 
-    def _begin(self) -> None:
+    def _begin(self, for_one: bool = False) -> None:
+        """Begin another recorder.
+
+        Args:
+            for_one: It is for a region that begins.
+        """
         self._number += 1
         self._path = self._kept.file(f"part-{self._number}.profundo")
-        self._is_closed = False
+        # A region that begins says when its blocks count.
+        counts = not self.is_exact or not for_one and self._open != 0
+        self._is_closed = not counts
         try:
-            self._recorder = _Recorder(self._path, self.options, self._is_paused)
+            self._recorder = _Recorder(self._path, self.options, self._is_paused, counts)
         except NoProcess as error:
             from .alone import Alone
 
+            self._is_closed = False
             self._recorder = Alone(self._path, self.options, self._is_paused, error)
         if self._open is not None:
             self._recorder.note_open(self._open)
@@ -587,7 +608,7 @@ class _Reader(_Beside):
 class _Recorder(_Beside):
     """The recorder's process, and the agent here that it records by."""
 
-    def __init__(self, path: str, options: Options, is_paused: bool) -> None:
+    def __init__(self, path: str, options: Options, is_paused: bool, counts: bool) -> None:
         words = ["--output=" + path, "--temporary", *options.words()]
         if is_paused:
             words.append("--paused")
@@ -605,7 +626,7 @@ class _Recorder(_Beside):
             self._regions = agent.regions()
             if options.memory:
                 self._has_memory = True
-                agent.follow_memory()
+                agent.follow_memory(counts)
         except BaseException:
             self.drop()
             raise

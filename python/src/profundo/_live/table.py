@@ -6,14 +6,15 @@ from .._units import duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import List, Sequence
+    from typing import List, Sequence, Union
 
+    from .._foreign._shared import FollowedLines
     from .lines import LineProfile
 
 _COLUMNS = ("Line", "Hits", "Seconds", "Per hit", "Time %")
 
 
-def of_lines(profile: LineProfile, source: Sequence[str]) -> str:
+def of_lines(profile: Union[LineProfile, FollowedLines], source: Sequence[str]) -> str:
     """The table of a line profile."""
     rows = profile.lines
     by_line = {row.line: row for row in rows}
@@ -22,11 +23,11 @@ def of_lines(profile: LineProfile, source: Sequence[str]) -> str:
     # own other lines, too.
     whole = sum(seconds) if profile.is_exact else max([sum(seconds)] + seconds)
     how = "counted" if profile.is_exact else "sampled"
-    calls = "1 call" if profile.count == 1 else f"{profile.count} calls"
     head = f"{profile.name}  {profile.file}:{profile.first}\n"
-    if not profile.count:
+    if profile.count == 0 or profile.count is None and not rows:
         return head + "It has not been called.\n"
-    head += f"{duration(whole)} in {calls}; lines are {how}, with what they call\n"
+    calls = {None: "", 1: " in 1 call"}.get(profile.count, f" in {profile.count} calls")
+    head += f"{duration(whole)}{calls}; lines are {how}, with what they call\n"
     if not rows:
         return head + "No sample was taken in it: it took too little time.\n"
     columns = [name for name in _COLUMNS if profile.is_exact or "it" not in name.lower()]

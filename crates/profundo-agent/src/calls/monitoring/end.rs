@@ -12,7 +12,7 @@ use profundo_probe::shared::function_kind;
 use super::{Event, call, calls as of_calls, exceptions, lines, number_of};
 use crate::calls::api::Calls;
 use crate::calls::api::Object;
-use crate::calls::state::state;
+use crate::calls::state::any_state;
 
 /// `sys.monitoring`, while something of ours is registered there.
 static MODULE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -85,7 +85,7 @@ pub unsafe fn end(calls: &Calls) {
         let has_local =
             |state: &&mut crate::calls::state::State| state.has_lines || state.has_exceptions;
         let locals = [&lines::ASKED, &exceptions::ASKED];
-        if let Some(state) = state().filter(has_local) {
+        if let Some(state) = any_state().filter(has_local) {
             state.tree.each_key(function_kind::PYTHON, |code| {
                 locals.iter().for_each(|local| local.end_for(calls, code));
             });
