@@ -2,7 +2,8 @@
 
 import type { ComponentType } from "preact";
 
-import type { AboutRecording } from "../about";
+import type { About, AboutRecording } from "../about";
+import { CompareView } from "./compare";
 import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
 import { OverviewView } from "./overview";
@@ -11,13 +12,20 @@ import { SourceView } from "./source";
 export interface View {
   name: string;
   title: string;
-  isThere: (recording: AboutRecording) => boolean;
+  isThere: (recording: AboutRecording, about: About) => boolean;
   /** Why it is not there. */
   missing: string;
   View: ComponentType<{ recording: AboutRecording }>;
 }
 
 export const VIEWS: View[] = [
+  {
+    name: "compare",
+    title: "Compare",
+    isThere: (_, { recordings }) => recordings.length === 2,
+    missing: "Two recordings are compared: `profundo view BEFORE AFTER`.",
+    View: CompareView,
+  },
   { name: "overview", title: "Overview", isThere: () => true, missing: "", View: OverviewView },
   {
     name: "flame",
@@ -41,3 +49,8 @@ export const VIEWS: View[] = [
     View: FunctionsView,
   },
 ];
+
+/** The view that a page begins with: of two recordings, what has changed. */
+export function firstView(about: About | undefined): string {
+  return about?.recordings.length === 2 ? "compare" : "overview";
+}

@@ -94,11 +94,6 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
     };
     let forest = part.forest(&options);
     let weights = part.weights(&options);
-    let pixels = question.parsed("pixels")?.unwrap_or(PIXELS).max(1);
-    let limits = |all: u64| Limits {
-        least: (all / pixels).max(1),
-        most: MOST,
-    };
     let picture = match question.get("shape").unwrap_or("below") {
         "below" => {
             let root = match question.parsed::<u64>("path")? {
@@ -112,7 +107,7 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
                 _ => BoxOrder::Name,
             };
             let rank = ranks(part.profile(), &forest);
-            let limits = limits(weights.of(root).weight);
+            let limits = limits(question, weights.of(root).weight)?;
             let boxes = below(&forest, &weights, root, limits, order, &rank);
             let callers = forest.callers(root);
             let above = callers.split_last().map_or(&[][..], |(_, above)| above);
@@ -130,7 +125,7 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
             (callers.collect(), boxes, limits.least)
         }
         "inverted" => {
-            let limits = limits(weights.all().weight);
+            let limits = limits(question, weights.all().weight)?;
             let boxes = inverted(&forest, &weights, Start::Ends, limits);
             (Vec::new(), boxes, limits.least)
         }
@@ -143,7 +138,7 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
                 .position(|known| known.key >> 12 == key);
             let function = known
                 .ok_or_else(|| Error::Nothing("the recording has no such function".to_owned()))?;
-            let limits = limits(weights.all().weight);
+            let limits = limits(question, weights.all().weight)?;
             let start = Start::Function(function as u32);
             (
                 Vec::new(),
@@ -154,6 +149,15 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
         other => return Err(Error::value("shape", format!("there is no “{other}”"))),
     };
     Answer::json(&answer(&part, &forest, picture, weights.all()))
+}
+
+/// The limits of a picture of which the whole weighs so much.
+pub(super) fn limits(question: &Question, all: u64) -> Result<Limits, Error> {
+    let pixels = question.parsed("pixels")?.unwrap_or(PIXELS).max(1);
+    Ok(Limits {
+        least: (all / pixels).max(1),
+        most: MOST,
+    })
 }
 
 type Picture = (Vec<ForestBox>, Vec<ForestBox>, u64);
@@ -218,7 +222,7 @@ fn ranks(profile: &Profile, forest: &Forest) -> Vec<u32> {
     rank
 }
 
-fn name(profile: &Profile, place: Place) -> String {
+pub(super) fn name(profile: &Profile, place: Place) -> String {
     match place {
         Place::Frame(frame) => profile.function_name(frame).to_owned(),
         Place::Reason(reason) => reason.name().to_owned(),
@@ -226,7 +230,7 @@ fn name(profile: &Profile, place: Place) -> String {
     }
 }
 
-fn file(profile: &Profile, place: Place) -> &str {
+pub(super) fn file(profile: &Profile, place: Place) -> &str {
     match place {
         Place::Frame(frame) => profile.file_path(frame),
         _ => "",
@@ -234,7 +238,7 @@ fn file(profile: &Profile, place: Place) -> &str {
 }
 
 /// The kind of a function's code, by which it is coloured.
-fn kind(profile: &Profile, place: Place) -> &'static str {
+pub(super) fn kind(profile: &Profile, place: Place) -> &'static str {
     let Place::Frame(frame) = place else {
         return "missing";
     };

@@ -1,6 +1,8 @@
 //! The answers: a file for each question.
 
 mod about;
+mod diff;
+mod diff_flame;
 mod flame;
 mod report;
 mod search;
@@ -8,6 +10,8 @@ mod search;
 use profundo_model::{Profile, SampleKind};
 
 use crate::{Error, Library, Question};
+
+pub(crate) use about::{Has, contents};
 
 /// An answer: bytes, and what they are.
 #[derive(Debug, Clone)]
@@ -28,9 +32,12 @@ impl Answer {
 /// Answers a question.
 pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, Error> {
     match question.name() {
+        "alive" => about::alive(library),
         "about" => about::about(library),
         "report" => report::report(library, question),
         "search" => search::search(library, question),
+        "diff" => diff::diff(library, question),
+        "diff_flame" => diff_flame::diff_flame(library, question),
         "flame" => flame::flame(library, question),
         other => Err(Error::Unknown(other.to_owned())),
     }

@@ -1,0 +1,150 @@
+//! `view`: the page of a recording, in a browser or as a file.
+
+mod browser;
+mod live;
+mod running;
+
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use profundo_console::{output, stderr};
+use profundo_model::{Nanos, Profile};
+use profundo_view::offline::{self, Confidential};
+use profundo_view::server::{Patience, Server};
+use profundo_view::{Library, Source};
+
+use crate::open::{self, Samples};
+use crate::options::{self, View};
+use crate::recordings::meant;
+
+pub use browser::in_background;
+
+/// How long a server stays without a page.
+const PATIENCE: Patience = Patience {
+    unopened: Duration::from_secs(600),
+    closed: Duration::from_secs(60),
+};
+
+/// A recording in a file.
+struct Recording(PathBuf);
+
+impl Source for Recording {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn is_growing(&self) -> bool {
+        profundo_formats::is_being_written(&self.0)
+    }
+
+    fn read(&self, within: Range<Nanos>) -> Result<Profile, String> {
+        let read = open::open_without_warnings(&self.0, Samples::Within(within));
+        read.map_err(|error| stderr::chain(error.as_ref()))
+    }
+}
+
+pub fn view(options: &View) -> Result<ExitCode> {
+    if let Some(why) = options.misfit() {
+        options::refuse(&why);
+    }
+    if let Some(pid) = options.pid() {
+        return live::view(options, pid);
+    }
+    let typed: Vec<Option<&Path>> = match options.recordings.is_empty() {
+        true => vec![None],
+        false => options
+            .recordings
+            .iter()
+            .map(|path| Some(&**path))
+            .collect(),
+    };
+    let paths: Vec<PathBuf> = typed.into_iter().map(meant).collect::<Result<_>>()?;
+    match &options.output {
+        Some(path) => write(options, &paths, path),
+        None => serve(options, &paths),
+    }
+}
+
+/// Writes the page as one file.
+fn write(options: &View, paths: &[PathBuf], path: &Path) -> Result<ExitCode> {
+    let inputs: Vec<&Path> = paths.iter().map(|path| &**path).collect();
+    // Whether that is permitted is known before anything is read.
+    let file = output::Text::create(path, output::Kind::Page, &inputs, options.force)?;
+    let library = library(paths)?;
+    let how = offline::Options {
+        most: match options.embed {
+            true => offline::EMBEDDED,
+            false => usize::try_from(options.max_page_size.0).unwrap_or(usize::MAX),
+        },
+        is_embedded: options.embed,
+        confidential: Confidential::with(&options.confidential),
+    };
+    let mut left_out = Vec::new();
+    file.write(|mut out| {
+        let written = offline::write(&library, &how, &mut out)?;
+        left_out = written.left_out;
+        Ok(())
+    })?;
+    for sentence in left_out {
+        stderr::note(&format!("{}: {}", path.display(), sentence.trim_end_matches('.')));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Serves the page until it is closed.
+fn serve(options: &View, paths: &[PathBuf]) -> Result<ExitCode> {
+    let files = running::files(paths);
+    if options.listen.is_none()
+        && let Some(url) = running::find(&files)
+    {
+        // Somebody looks at the same recordings already.
+        return show(options, &url).map(|()| ExitCode::SUCCESS);
+    }
+    let library = library(paths)?;
+    let (server, _entry) = listen(options, &files)?;
+    show(options, &server.url())?;
+    server.serve(library, PATIENCE)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A server that listens, and its entry for those that look for it.
+fn listen(options: &View, files: &[PathBuf]) -> Result<(Server, Option<running::Entry>)> {
+    let server = Server::listen(options.address())?;
+    if !options.address().ip().is_loopback() {
+        stderr::note(&format!(
+            "whoever reaches {} and knows the address below can read this recording and the sources in it",
+            options.address()
+        ));
+    }
+    let is_found = options.listen.is_none();
+    let entry = is_found.then(|| running::Entry::new(&server.url(), files));
+    Ok((server, entry.flatten()))
+}
+
+/// The recordings. One that cannot be read is told of here, and not on the page.
+fn library(paths: &[PathBuf]) -> Result<Library> {
+    for path in paths {
+        open::open(path, Samples::Within(Nanos(0)..Nanos(1)))?;
+    }
+    let sources = paths
+        .iter()
+        .map(|path| -> Box<dyn Source> { Box::new(Recording(path.clone())) });
+    Ok(Library::new(sources.collect()))
+}
+
+/// Prints the address of the page, and opens it where that is possible.
+fn show(options: &View, url: &str) -> Result<()> {
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "{url}")
+        .and_then(|()| stdout.flush())
+        .context("cannot print the address")?;
+    let is_opened = !options.no_open && browser::is_there() && browser::open(url);
+    if !is_opened {
+        stderr::note(&browser::how_to_open(url));
+    }
+    Ok(())
+}
