@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use profundo_analysis::{
-    Filter, Forest, ForestOptions, Selection, Weights, is_recorded, measured, transform,
-    transforms,
+    Filter, Forest, ForestOptions, Selection, Weights, is_recorded, measured, transform, transforms,
 };
 use profundo_model::{Measure, Nanos, Profile};
 

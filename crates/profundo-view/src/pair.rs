@@ -76,7 +76,9 @@ impl Library {
         };
         let mut profiles = [part(before)?, part(after)?];
         let is_empty = |profile: &Profile| {
-            profile.samples.is_empty() && profile.traced.calls.is_empty() && profile.traced.lines.is_empty()
+            profile.samples.is_empty()
+                && profile.traced.calls.is_empty()
+                && profile.traced.lines.is_empty()
         };
         if profiles.iter().all(is_empty) {
             let why = format!("nothing of either recording passes the filter ({filter})");

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
-import { useAnswer, type Values } from "../ask";
+import { isFile, useAnswer, type Values } from "../ask";
 import { asFlame, changeFills, TRENDS, type DiffFlame } from "../canvas/changes";
 import { nameOf, placeOf, type Picture } from "../canvas/picture";
 import { base, changeIn, count, duration, inUnit, moment, percent, weight } from "../numbers";
@@ -108,7 +108,7 @@ function DiffPicture() {
   const answer = useAnswer<DiffFlame>("diff_flame", {
     ...asked(place),
     widths: place.values.widths,
-    path: place.values.path,
+    path: isFile ? undefined : place.values.path,
   });
   return (
     <section class="flame small card" aria-label="Flame graph of the difference">

@@ -369,7 +369,10 @@ mod tests {
             let sum: f64 = narrow.iter().map(|one| of(one)).sum();
             (sum / SAMPLE as f64).round()
         };
-        assert_eq!((sums(|one| one.before), sums(|one| one.after)), (70.0, 40.0));
+        assert_eq!(
+            (sums(|one| one.before), sums(|one| one.after)),
+            (70.0, 40.0)
+        );
         let few = Limits { least: 1, most: 2 };
         let boxes = pictured(Widths::Both, |picture, _| picture.boxes(None, few));
         let nodes = boxes

@@ -43,11 +43,21 @@ pub struct View {
     )]
     pub max_page_size: Size,
     /// Write a page for a cell of a notebook: at most 900 kB, as markup within markup
-    #[arg(long, requires = "output", conflicts_with = "max_page_size", help_heading = "The file")]
+    #[arg(
+        long,
+        requires = "output",
+        conflicts_with = "max_page_size",
+        help_heading = "The file"
+    )]
     pub embed: bool,
     /// Leave the source lines of files with such names out, beside those that look like secrets
     /// (.env, *secret*, *.pem, …); may be repeated
-    #[arg(long, value_name = "GLOB", requires = "output", help_heading = "The file")]
+    #[arg(
+        long,
+        value_name = "GLOB",
+        requires = "output",
+        help_heading = "The file"
+    )]
     pub confidential: Vec<String>,
     /// Replace a file of another kind, too
     #[arg(long, requires = "output", help_heading = "The file")]
@@ -85,7 +95,9 @@ impl View {
                 "`view {pid}` follows a process that runs: `profundo attach {pid}` records it, and `-o` takes the recording"
             ));
         }
-        let listen = self.listen.filter(|address| address.ip().is_unspecified())?;
+        let listen = self
+            .listen
+            .filter(|address| address.ip().is_unspecified())?;
         Some(format!(
             "--listen {listen} is every address of this machine: name the one that the page will be opened by"
         ))
@@ -100,8 +112,13 @@ mod tests {
     use super::View;
 
     fn parse(words: &[&str]) -> Result<View, String> {
-        let words = ["profundo", "view"].into_iter().chain(words.iter().copied());
-        match Arguments::try_parse_from(words).map_err(|error| error.to_string())?.verb {
+        let words = ["profundo", "view"]
+            .into_iter()
+            .chain(words.iter().copied());
+        match Arguments::try_parse_from(words)
+            .map_err(|error| error.to_string())?
+            .verb
+        {
             Verb::View(view) => Ok(view),
             _ => unreachable!("`view` is typed"),
         }
@@ -110,7 +127,13 @@ mod tests {
     #[test]
     fn a_number_is_a_process() {
         assert_eq!(parse(&["4711"]).unwrap().pid(), Some(4711));
-        for words in [&["a.profundo"][..], &["4711", "4712"], &[], &["@2"], &["4711a"]] {
+        for words in [
+            &["a.profundo"][..],
+            &["4711", "4712"],
+            &[],
+            &["@2"],
+            &["4711a"],
+        ] {
             assert_eq!(parse(words).unwrap().pid(), None, "{words:?}");
         }
         assert!(parse(&["4711", "-o", "a.html"]).unwrap().misfit().is_some());
@@ -122,7 +145,17 @@ mod tests {
         assert!(parse(&["--confidential", "*.py"]).is_err());
         let sized = parse(&["a", "-o", "a.html", "--max-page-size", "1M"]).unwrap();
         assert_eq!(sized.max_page_size.0, 1 << 20);
-        assert!(parse(&["--listen", "0.0.0.0:80"]).unwrap().misfit().is_some());
-        assert!(parse(&["--listen", "192.168.1.5:80"]).unwrap().misfit().is_none());
+        assert!(
+            parse(&["--listen", "0.0.0.0:80"])
+                .unwrap()
+                .misfit()
+                .is_some()
+        );
+        assert!(
+            parse(&["--listen", "192.168.1.5:80"])
+                .unwrap()
+                .misfit()
+                .is_none()
+        );
     }
 }

@@ -36,18 +36,22 @@ pub(super) fn view(options: &View, pid: u32) -> Result<ExitCode> {
         }
         std::thread::sleep(LOOK);
     }
-    let served = (|| -> Result<()> {
-        let paths = [path.clone()];
-        let (server, _entry) = listen(options, &running::files(&paths))?;
-        show(options, &server.url())?;
-        server.serve(library(&paths)?, PATIENCE)?;
-        Ok(())
-    })();
+    let served = serve(options, &path);
     end(&mut recorder);
     destination.arrive()?;
     let shown = stderr::path(&path);
-    stderr::note(&format!("the recording is {shown}; `profundo view {shown}` shows it again"));
+    stderr::note(&format!(
+        "the recording is {shown}; `profundo view {shown}` shows it again"
+    ));
     served.map(|()| ExitCode::SUCCESS)
+}
+
+fn serve(options: &View, path: &Path) -> Result<()> {
+    let paths = [path.to_owned()];
+    let (server, _entry) = listen(options, &running::files(&paths))?;
+    show(options, &server.url())?;
+    server.serve(library(&paths)?, PATIENCE)?;
+    Ok(())
 }
 
 /// Starts `attach`. Ctrl-C is for us, who end it.

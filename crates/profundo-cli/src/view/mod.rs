@@ -90,7 +90,11 @@ fn write(options: &View, paths: &[PathBuf], path: &Path) -> Result<ExitCode> {
         Ok(())
     })?;
     for sentence in left_out {
-        stderr::note(&format!("{}: {}", path.display(), sentence.trim_end_matches('.')));
+        stderr::note(&format!(
+            "{}: {}",
+            path.display(),
+            sentence.trim_end_matches('.')
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -75,12 +75,13 @@ pub(super) fn diff_flame(library: &Library, question: &Question) -> Result<Answe
     }
     let widths: Widths = question.parsed("widths")?.unwrap_or_default();
     let picture = DiffPicture::new(&tree, widths, |node| key(&pair, node));
-    let root = match question.parsed::<u64>("path")? {
-        None => None,
-        Some(path) => Some(picture.find(path).ok_or_else(|| {
-            Error::Nothing("the filter leaves nothing of this call".to_owned())
-        })?),
-    };
+    let root =
+        match question.parsed::<u64>("path")? {
+            None => None,
+            Some(path) => Some(picture.find(path).ok_or_else(|| {
+                Error::Nothing("the filter leaves nothing of this call".to_owned())
+            })?),
+        };
     let all = root.map_or_else(|| picture.width(), |root| picture.width_of(root));
     let limits = flame::limits(question, all)?;
     let boxes = picture.boxes(root, limits);

@@ -20,8 +20,8 @@ use crate::{Error, Library};
 pub use confidential::{Confidential, USUAL};
 use questions::{Asked, CUTS, Cut};
 
-/// The most bytes of a page for a cell of a notebook.
-pub const EMBEDDED: usize = 900_000;
+/// The most bytes of a page for a cell of a notebook: 900 kB with the frame around it.
+pub const EMBEDDED: usize = 899_000;
 
 /// The options of a file.
 #[derive(Debug)]
@@ -51,11 +51,7 @@ struct Left<'a> {
 }
 
 /// Writes the page with answers, at most so many bytes. A question without an answer is left out.
-pub fn write(
-    library: &Library,
-    options: &Options,
-    out: &mut impl Write,
-) -> Result<Written, Error> {
+pub fn write(library: &Library, options: &Options, out: &mut impl Write) -> Result<Written, Error> {
     let asked = questions::all(&answers::contents(library)?);
     let (text, left_out) = fitting(library, options, &asked)?;
     out.write_all(text.as_bytes())
@@ -99,12 +95,10 @@ fn fitting(
             return Ok((text, said));
         }
     }
-    let text = whole(&answers, &said)?;
-    Err(Error::Write(format!(
-        "the smallest page of this recording has {} kB, and {} kB are permitted",
-        options.size(&text).div_ceil(1000),
-        options.most / 1000
-    )))
+    Err(Error::TooLarge {
+        least: options.size(&whole(&answers, &said)?),
+        most: options.most,
+    })
 }
 
 impl Options {

@@ -68,7 +68,7 @@ fn compared() -> Vec<Question> {
 /// All questions about these recordings. The first views are the last to be left out.
 pub(super) fn all(recordings: &[Has]) -> Vec<Asked> {
     let asked = |view, question| Asked { view, question };
-    let mut all = vec![asked("overview", Question::new("about"))];
+    let mut all = vec![asked("page", Question::new("about"))];
     if recordings.len() > 1 {
         all.extend(compared().into_iter().map(|one| asked("compare", one)));
     }

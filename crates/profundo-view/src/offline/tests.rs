@@ -20,7 +20,10 @@ impl Source for Program {
     fn read(&self, _: Range<Nanos>) -> Result<Profile, String> {
         let line = |at: usize| {
             let (one, other) = (at * 7919 % 401, at * 104_729 % 997);
-            format!("main;function_{one};function_{other};leaf_{at} {}\n", 1 + at % 5)
+            format!(
+                "main;function_{one};function_{other};leaf_{at} {}\n",
+                1 + at % 5
+            )
         };
         let text: String = (0..self.0).map(line).collect();
         Profile::from_folded(&text).map_err(|error| error.to_string())
@@ -28,7 +31,9 @@ impl Source for Program {
 }
 
 fn written(sizes: &[usize], most: usize) -> Result<(String, Written), Error> {
-    let sources = sizes.iter().map(|&size| -> Box<dyn Source> { Box::new(Program(size)) });
+    let sources = sizes
+        .iter()
+        .map(|&size| -> Box<dyn Source> { Box::new(Program(size)) });
     let library = Library::new(sources.collect());
     let options = Options {
         most,

@@ -72,12 +72,18 @@ impl Served {
         let library = Library::new(sources.collect());
         let server = Server::listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let url = server.url();
-        let (host, token) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        let (host, token) = url
+            .strip_prefix("http://")
+            .unwrap()
+            .split_once('/')
+            .unwrap();
         Self {
             address: host.parse().unwrap(),
             host: host.to_owned(),
             token: token.trim_end_matches('/').to_owned(),
-            thread: std::thread::spawn(move || server.serve(library, Patience { unopened, closed })),
+            thread: std::thread::spawn(move || {
+                server.serve(library, Patience { unopened, closed })
+            }),
         }
     }
 

@@ -8,8 +8,14 @@ use crate::client::{Served, record};
 fn compared(name: &str) -> (Folder, Served) {
     let folder = Folder::new(name);
     let paths = ["before.profundo", "after.profundo"].map(|name| folder.join(name));
-    record(&paths[0], "main;work;old 900\nmain;work 100\nmain;same 1000");
-    record(&paths[1], "main;work;new 1800\nmain;work 100\nmain;same 1000");
+    record(
+        &paths[0],
+        "main;work;old 900\nmain;work 100\nmain;same 1000",
+    );
+    record(
+        &paths[1],
+        "main;work;new 1800\nmain;work 100\nmain;same 1000",
+    );
     let served = Served::new(&paths);
     (folder, served)
 }
@@ -37,7 +43,13 @@ fn rows_are_those_of_the_report() {
     assert_eq!(same["self_changed"], false, "{same}");
     let few = served.ask("diff?by=function").json();
     assert_eq!(few["tables"].as_array().unwrap().len(), 1);
-    assert!(few["tables"][0]["rows"].as_array().unwrap().iter().all(|row| row["name"] != "same"));
+    assert!(
+        few["tables"][0]["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|row| row["name"] != "same")
+    );
     assert_eq!(served.ask("diff?by=nothing").status, 400);
 }
 

@@ -37,7 +37,9 @@ fn a_file_that_goes_is_told_of() {
     assert_eq!(answer.status, 500);
     assert!(answer.body.contains("app.profundo"), "{answer:?}");
     record(&path, "main;again 2");
-    wait_until("the file is there again", || served.ask("flame").status == 200);
+    wait_until("the file is there again", || {
+        served.ask("flame").status == 200
+    });
 }
 
 #[test]

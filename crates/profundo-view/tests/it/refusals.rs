@@ -69,8 +69,7 @@ fn strangers_are_refused() {
         assert_eq!(served.get(&about, &lines).status, status, "{lines}");
     }
     for host in ["evil.example", "127.0.0.1", "localhost", "[::1]:80"] {
-        let request =
-            format!("GET {about} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let request = format!("GET {about} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
         assert_eq!(served.send(&request).status, 421, "{host}");
     }
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "HEAD", "BREW"] {
