@@ -81,6 +81,13 @@ impl Library {
         self.recordings.is_empty()
     }
 
+    /// Reads all recordings, so that the first question finds them.
+    pub fn read(&self) -> Result<(), Error> {
+        self.recordings
+            .iter()
+            .try_for_each(|recording| recording.whole().map(drop))
+    }
+
     /// Where a recording comes from.
     pub fn source(&self, recording: usize) -> Option<&dyn Source> {
         Some(&*self.recordings.get(recording)?.source)

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -30,19 +31,27 @@ const PATIENCE: Patience = Patience {
 };
 
 /// A recording in a file.
-struct Recording(PathBuf);
+struct Recording {
+    path: PathBuf,
+    /// Whether its warnings have been printed.
+    is_known: AtomicBool,
+}
 
 impl Source for Recording {
     fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     fn is_growing(&self) -> bool {
-        profundo_formats::is_being_written(&self.0)
+        profundo_formats::is_being_written(&self.path)
     }
 
     fn read(&self, within: Range<Nanos>) -> Result<Profile, String> {
-        let read = open::open_without_warnings(&self.0, Samples::Within(within));
+        let samples = Samples::Within(within);
+        let read = match self.is_known.swap(true, Ordering::Relaxed) {
+            false => open::open(&self.path, samples),
+            true => open::open_without_warnings(&self.path, samples),
+        };
         read.map_err(|error| stderr::chain(error.as_ref()))
     }
 }
@@ -129,15 +138,17 @@ fn listen(options: &View, files: &[PathBuf]) -> Result<(Server, Option<running::
     Ok((server, entry.flatten()))
 }
 
-/// The recordings. One that cannot be read is told of here, and not on the page.
+/// The recordings, which are read here: what is wrong with one is told of before there is a page.
 fn library(paths: &[PathBuf]) -> Result<Library> {
-    for path in paths {
-        open::open(path, Samples::Within(Nanos(0)..Nanos(1)))?;
-    }
-    let sources = paths
-        .iter()
-        .map(|path| -> Box<dyn Source> { Box::new(Recording(path.clone())) });
-    Ok(Library::new(sources.collect()))
+    let sources = paths.iter().map(|path| -> Box<dyn Source> {
+        Box::new(Recording {
+            path: path.clone(),
+            is_known: AtomicBool::new(false),
+        })
+    });
+    let library = Library::new(sources.collect());
+    library.read()?;
+    Ok(library)
 }
 
 /// Prints the address of the page, and opens it where that is possible.
