@@ -6,6 +6,7 @@ import type { About, AboutRecording } from "./about";
 import { useAnswer } from "./ask";
 import { base } from "./numbers";
 import { Details } from "./parts/details";
+import { Export } from "./parts/export";
 import { Filters } from "./parts/filters";
 import { Keys } from "./parts/keys";
 import { Live } from "./parts/live";
@@ -77,6 +78,7 @@ export function App() {
         <span class="command" title={recording?.command ?? ""}>
           {known !== undefined && known.recordings.length > 1 ? known.recordings.map(({ name }) => name).join(" → ") : shortCommand(recording)}
         </span>
+        {recording !== undefined && <Export recording={recording} />}
         <label class="theme">
           <span class="hidden">Theme</span>
           <select value={theme} onChange={(event) => setTheme(event.currentTarget.value)}>

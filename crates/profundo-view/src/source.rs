@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use profundo_analysis::Filter;
 use profundo_model::{Nanos, Profile};
+use profundo_report::Listing;
 
 /// A recording that can be read again and again.
 pub trait Source: Send + Sync {
@@ -20,6 +22,15 @@ pub trait Source: Send + Sync {
     fn is_growing(&self) -> bool {
         false
     }
+
+    /// The instructions of the functions with this name, the hottest first. They become locations
+    /// of the profile. The error is a sentence for the reader.
+    fn listings(
+        &self,
+        profile: &mut Profile,
+        filter: &Filter,
+        name: &str,
+    ) -> Result<Vec<Listing>, String>;
 
     /// The state of the file.
     fn version(&self) -> Version {

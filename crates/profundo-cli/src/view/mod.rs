@@ -12,12 +12,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use profundo_analysis::Filter;
 use profundo_console::{output, stderr};
+use profundo_disassembly::Syntax;
 use profundo_model::{Nanos, Profile};
+use profundo_report::Listing;
 use profundo_view::offline::{self, Confidential};
 use profundo_view::server::{Patience, Server};
 use profundo_view::{Library, Source};
 
+use crate::annotate;
 use crate::open::{self, Samples};
 use crate::options::{self, View};
 use crate::recordings::meant;
@@ -53,6 +57,20 @@ impl Source for Recording {
             true => open::open_without_warnings(&self.path, samples),
         };
         read.map_err(|error| stderr::chain(error.as_ref()))
+    }
+
+    fn listings(
+        &self,
+        profile: &mut Profile,
+        filter: &Filter,
+        name: &str,
+    ) -> Result<Vec<Listing>, String> {
+        let style = annotate::Style {
+            syntax: Syntax::Att,
+            limit: 1,
+        };
+        annotate::listings(profile, filter, name, style)
+            .map_err(|error| stderr::chain(error.as_ref()))
     }
 }
 

@@ -3,9 +3,11 @@
 mod about;
 mod diff;
 mod diff_flame;
+mod export;
 mod flame;
 mod report;
 mod search;
+mod source;
 
 use profundo_model::{Profile, SampleKind};
 
@@ -35,6 +37,8 @@ pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, E
         "alive" => about::alive(library),
         "about" => about::about(library),
         "report" => report::report(library, question),
+        "export" => export::export(library, question),
+        "source" => source::source(library, question),
         "search" => search::search(library, question),
         "diff" => diff::diff(library, question),
         "diff_flame" => diff_flame::diff_flame(library, question),

@@ -68,14 +68,16 @@ impl Confidential {
                     None => file,
                 };
                 for (name, member) in members {
-                    match file {
-                        Some(path) if is_source(name) && !member.is_null() => {
-                            *member = Value::Null;
-                            let name = path.rsplit('/').next().unwrap_or(path);
-                            hidden.push(name.to_owned());
-                        }
-                        _ => self.hide_in(member, file, hidden),
-                    }
+                    let found = file.filter(|_| is_source(name, member));
+                    let Some(path) = found else {
+                        self.hide_in(member, file, hidden);
+                        continue;
+                    };
+                    *member = match member {
+                        Value::Array(_) => Value::Array(Vec::new()),
+                        _ => Value::Null,
+                    };
+                    hidden.push(path.rsplit('/').next().unwrap_or(path).to_owned());
                 }
             }
             _ => {}
@@ -83,9 +85,13 @@ impl Confidential {
     }
 }
 
-/// The members that contain source.
-fn is_source(name: &str) -> bool {
-    matches!(name, "text" | "texts")
+/// Whether a member contains source: the text of a line, or those of a file.
+fn is_source(name: &str, member: &Value) -> bool {
+    match member {
+        Value::String(_) => name == "text",
+        Value::Array(lines) => name == "lines" && lines.iter().any(Value::is_string),
+        _ => false,
+    }
 }
 
 /// The file that an object is about: its own, or that of its place after or before.
@@ -162,6 +168,7 @@ mod tests {
                 {"file": "/app/app.py", "line": 1, "text": "import secrets"},
             ],
             "files": [{"file": "/app/.env", "lines": [{"line": 2, "text": "A=1"}]}],
+            "source": {"file": "/app/.env", "lines": ["B=2", null]},
             "rows": [{
                 "place_before": {"file": "/app/app.py"},
                 "place_after": {"file": "/app/id_rsa.py"},
@@ -171,11 +178,13 @@ mod tests {
         let mut hidden = Vec::new();
         Confidential::with(&[]).hide(&mut answer, &mut hidden);
         let text = answer.to_string();
-        for secret in ["KEY", "A=1", "load()"] {
+        for secret in ["KEY", "A=1", "B=2", "load()"] {
             assert!(!text.contains(secret), "{text}");
         }
         assert!(text.contains("import secrets"));
+        assert_eq!(answer["source"]["lines"], serde_json::json!([]));
         hidden.sort_unstable();
+        hidden.dedup();
         assert_eq!(hidden, [".env", "id_rsa.py", "secrets.py"]);
     }
 }

@@ -126,6 +126,13 @@ fn answered(
             continue;
         };
         let mut value: Value = serde_json::from_slice(&answer.bytes)?;
+        for source in one.sources(&value, cut) {
+            if let Ok(answer) = self::answer(library, &source) {
+                let mut value = serde_json::from_slice(&answer.bytes)?;
+                options.confidential.hide(&mut value, &mut hidden);
+                answers.insert(source.text(), value);
+            }
+        }
         options.confidential.hide(&mut value, &mut hidden);
         answers.insert(one.question.text(), value);
     }

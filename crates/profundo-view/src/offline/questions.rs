@@ -3,6 +3,8 @@
 //! A row of [`VIEWS`] belongs to a view of the page, and has the same questions as its script. A
 //! view whose first questions change has its row changed with it.
 
+use serde_json::Value;
+
 use crate::Question;
 use crate::answers::Has;
 
@@ -39,7 +41,10 @@ const VIEWS: [View; 4] = [
     View {
         name: "source",
         is_there: |has| has.samples || has.memory,
-        questions: || vec![report("lines").with("all_lines", 1).with("limit", 200)],
+        questions: || {
+            let lines = report("lines").with("all_lines", 1).with("limit", 500);
+            vec![lines.with("min_share", 0)]
+        },
     },
     View {
         name: "functions",
@@ -96,27 +101,27 @@ pub(super) struct Cut {
     pixels: u64,
     /// The most rows of a table.
     rows: usize,
-    /// Whether files are shown as a whole.
-    has_whole_files: bool,
+    /// The files that are shown as a whole, the hottest first.
+    files: usize,
 }
 
-const fn cut(pixels: u64, rows: usize, has_whole_files: bool) -> Cut {
+const fn cut(pixels: u64, rows: usize, files: usize) -> Cut {
     Cut {
         pixels,
         rows,
-        has_whole_files,
+        files,
     }
 }
 
 /// The first cuts nothing.
 pub(super) const CUTS: [Cut; 7] = [
-    cut(3000, 20_000, true),
-    cut(2000, 5000, true),
-    cut(1200, 1000, true),
-    cut(600, 300, false),
-    cut(300, 100, false),
-    cut(150, 40, false),
-    cut(60, 10, false),
+    cut(3000, 20_000, usize::MAX),
+    cut(2000, 5000, 100),
+    cut(1200, 1000, 20),
+    cut(600, 300, 5),
+    cut(300, 100, 1),
+    cut(150, 40, 0),
+    cut(60, 10, 0),
 ];
 
 impl Cut {
@@ -132,9 +137,12 @@ impl Cut {
             ),
             format!("Tables have at most {} rows.", self.rows),
         ];
-        if !self.has_whole_files {
-            said.push("Of source files only the lines around hot ones are here.".to_owned());
-        }
+        said.push(match self.files {
+            0 => "Of source files only the lines around hot ones are here.".to_owned(),
+            some => format!(
+                "Of {some} source files all lines are here, and of others those around hot ones."
+            ),
+        });
         said
     }
 }
@@ -151,11 +159,28 @@ impl Asked {
                     Some(limit) => question.with("limit", cut.rows.min(limit)),
                     None => question,
                 };
-                match cut.has_whole_files {
+                match cut == &CUTS[0] {
                     true => question,
                     false => question.with("all_lines", "").with("context", 2),
                 }
             }
         }
+    }
+
+    /// The questions for the text of files that follow from an answer.
+    pub fn sources(&self, answer: &Value, cut: &Cut) -> Vec<Question> {
+        let is_lines = self.question.get("what") == Some("lines");
+        let files = answer.get("files").and_then(Value::as_array);
+        let Some(files) = files.filter(|_| is_lines) else {
+            return Vec::new();
+        };
+        let recording = self.question.get("recording").unwrap_or_default();
+        let source = |file: &Value| {
+            let path = file.get("file")?.as_str()?;
+            let question = Question::new("source").with("file", path);
+            Some(question.with("recording", recording))
+        };
+        let files = files.iter().take(cut.files);
+        files.filter_map(source).collect()
     }
 }

@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::path::Path;
 
+use profundo_analysis::Filter;
 use profundo_model::{Nanos, Profile};
+use profundo_report::Listing;
 
 use super::*;
 use crate::Source;
@@ -27,6 +29,10 @@ impl Source for Program {
         };
         let text: String = (0..self.0).map(line).collect();
         Profile::from_folded(&text).map_err(|error| error.to_string())
+    }
+
+    fn listings(&self, _: &mut Profile, _: &Filter, _: &str) -> Result<Vec<Listing>, String> {
+        Err("there are no programs here".to_owned())
     }
 }
 

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use profundo_analysis::Filter;
 use profundo_model::{Nanos, Profile};
+use profundo_report::Listing;
 use profundo_view::server::{Patience, Server};
 use profundo_view::{Error, Library, Source};
 use serde_json::Value;
@@ -28,6 +30,10 @@ impl Source for Recording {
         let read = profundo_formats::read_file(&self.0);
         read.map(|(profile, _)| profile)
             .map_err(|error| error.to_string())
+    }
+
+    fn listings(&self, _: &mut Profile, _: &Filter, _: &str) -> Result<Vec<Listing>, String> {
+        Err("there are no programs here".to_owned())
     }
 }
 
