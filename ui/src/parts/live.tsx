@@ -11,8 +11,12 @@ import { duration } from "../numbers";
 import { change, usePlace } from "../place";
 import { terms, textOfTerms } from "../terms";
 
-/** The lengths of time that can be looked back at, in seconds. */
-const BACK = [10, 60, 600];
+/** The lengths of time that can be looked back at, in seconds and in words. */
+const BACK: [number, string][] = [
+  [10, "10 seconds"],
+  [60, "minute"],
+  [600, "10 minutes"],
+];
 
 export function Live({ recording }: { recording: AboutRecording }) {
   const place = usePlace();
@@ -44,9 +48,9 @@ export function Live({ recording }: { recording: AboutRecording }) {
           Pause
         </button>
       )}
-      {BACK.filter((seconds) => seconds < now).map((seconds) => (
+      {BACK.filter(([seconds]) => seconds < now).map(([seconds, words]) => (
         <button key={seconds} type="button" onClick={() => look(now - seconds, now)}>
-          The last {duration(seconds)}
+          The last {words}
         </button>
       ))}
     </div>

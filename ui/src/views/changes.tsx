@@ -159,13 +159,13 @@ function columns(table: DiffTable, isTotal: boolean): Column<DiffRow>[] {
       order: (row) => Math.abs(side(row).change),
       cell: (row) => <b class={grey(row)} data-number={side(row).change}>{changeIn(side(row).change, table.unit)}</b>,
       isNumber: true,
-      width: "6.5em",
+      width: "7.5em",
     },
     {
       title: "Interval",
       about: "It holds the change in 95 of 100 cases",
       cell: (row) => <span class="soft">{`${changeIn(side(row).low, table.unit)} to ${changeIn(side(row).high, table.unit)}`}</span>,
-      width: "13em",
+      width: "14em",
     },
     { title: table.by === "line" ? "Line" : "Name", order: (row) => row.name, cell: (row) => <span class={grey(row)} title={row.name}>{row.name}</span> },
     { title: "Where", order: fileOf, cell: (row) => <span class="soft" title={fileOf(row)}>{base(fileOf(row))}</span>, width: "16%" },
@@ -174,7 +174,10 @@ function columns(table: DiffTable, isTotal: boolean): Column<DiffRow>[] {
 
 function fileOf(row: DiffRow): string {
   const place = row.place_after ?? row.place_before;
-  return place?.file === null || place === null ? "" : `${place.file}:${place.line ?? ""}`;
+  if (place === null || place.file === null) {
+    return "";
+  }
+  return place.line === null ? place.file : `${place.file}:${place.line}`;
 }
 
 function functionOf(row: DiffRow): string {

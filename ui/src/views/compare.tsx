@@ -9,6 +9,7 @@ import { nameOf, placeOf, type Picture } from "../canvas/picture";
 import { base, changeIn, count, duration, inUnit, moment, percent, weight } from "../numbers";
 import { shared } from "../parts/asked";
 import { Waiting } from "../parts/waiting";
+import { Words } from "../parts/words";
 import { change, usePlace, type Place } from "../place";
 import type { Diff, DiffRun } from "../reports";
 import { Changes } from "./changes";
@@ -35,7 +36,9 @@ function Head({ diff }: { diff: Diff }) {
   const { whole, unit } = diff;
   return (
     <section class="card" aria-label="The difference">
-      <p class="verdict first">{diff.verdict}</p>
+      <p class="verdict first">
+        <Words text={diff.verdict} />
+      </p>
       <dl class="sides">
         <Side title="Before" runs={diff.before} amount={inUnit(whole.before, unit)} value={whole.before} />
         <Side title="After" runs={diff.after} amount={inUnit(whole.after, unit)} value={whole.after} />
