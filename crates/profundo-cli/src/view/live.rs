@@ -58,7 +58,7 @@ fn serve(options: &View, path: &Path) -> Result<()> {
 fn record(pid: u32, path: &Path) -> Result<Child> {
     let myself = std::env::current_exe().context("cannot find this command")?;
     let recorder = Command::new(myself)
-        .args(["--no-config", "attach", &pid.to_string(), "-o"])
+        .args(["attach", &pid.to_string(), "-o"])
         .arg(path)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
