@@ -9,9 +9,12 @@ import { Details } from "./parts/details";
 import { Export } from "./parts/export";
 import { Filters } from "./parts/filters";
 import { Keys } from "./parts/keys";
+import { Live } from "./parts/live";
+import { Offline } from "./parts/offline";
+import { Sides } from "./parts/sides";
 import { Waiting } from "./parts/waiting";
 import { link, show, usePlace } from "./place";
-import { VIEWS } from "./views";
+import { firstView, VIEWS } from "./views";
 
 const THEMES = ["system", "light", "dark"] as const;
 
@@ -37,9 +40,11 @@ export function App() {
     }
   }, [theme]);
   const recording = about.value?.recordings[Number(place.values.recording ?? 0)];
-  const views = VIEWS.filter(({ isThere }) => recording !== undefined && isThere(recording));
+  const known = about.value;
+  const views = VIEWS.filter(({ isThere }) => known !== undefined && recording !== undefined && isThere(recording, known));
   useEffect(() => {
-    document.title = recording === undefined ? "Profundo" : `${recording.name} – Profundo`;
+    const names = (about.value?.recordings.length ?? 0) > 1 ? about.value?.recordings.map(({ name }) => name).join(" → ") : recording?.name;
+    document.title = names === undefined ? "Profundo" : `${names} – Profundo`;
   }, [recording]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -61,7 +66,8 @@ export function App() {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   });
-  const view = VIEWS.find(({ name }) => name === place.view) ?? VIEWS[0];
+  const wanted = VIEWS.some(({ name }) => name === place.view) ? place.view : firstView(known);
+  const view = VIEWS.find(({ name }) => name === wanted) ?? VIEWS[0];
   return (
     <>
       <header class="head">
@@ -70,7 +76,7 @@ export function App() {
         </a>
         <span class="brand">profundo</span>
         <span class="command" title={recording?.command ?? ""}>
-          {shortCommand(recording)}
+          {known !== undefined && known.recordings.length > 1 ? known.recordings.map(({ name }) => name).join(" → ") : shortCommand(recording)}
         </span>
         {recording !== undefined && <Export recording={recording} />}
         <label class="theme">
@@ -95,7 +101,10 @@ export function App() {
           </a>
         ))}
       </nav>
+      {known !== undefined && known.recordings.length > 1 && view.name !== "compare" && <Sides about={known} />}
+      {recording?.is_growing === true && <Live recording={recording} />}
       <Filters recording={recording} />
+      <Offline />
       {isHelp && <Keys />}
       <main id="main" tabIndex={-1} class={`view view-${view.name}`}>
         <Waiting answer={about}>
@@ -103,7 +112,7 @@ export function App() {
             const chosen = about.recordings[Number(place.values.recording ?? 0)];
             return chosen === undefined ? (
               <p class="refusal">There is no such recording on this page.</p>
-            ) : view.isThere(chosen) ? (
+            ) : view.isThere(chosen, about) ? (
               <view.View recording={chosen} />
             ) : (
               <p class="refusal">{view.missing}</p>

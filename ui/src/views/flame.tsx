@@ -1,10 +1,11 @@
 // The flame graph: five shapes of one picture.
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { isFile, useAnswer } from "../ask";
-import { fills, LOOKS, type Look } from "../canvas/colours";
+import { fills, LOOKS, type Fills, type Look } from "../canvas/colours";
 import { FlameCanvas, ROW } from "../canvas/flame";
 import { find, nameOf, NARROW, place as placed, placeOf, type Flame, type Picture } from "../canvas/picture";
 import { count, percent, weight } from "../numbers";
@@ -185,7 +186,25 @@ function Found({ text }: { text: string }) {
   );
 }
 
-function Drawing({ flame, look, search, isIcicle, isSmall }: { flame: Flame; look: Look; search: string; isIcicle: boolean; isSmall: boolean }) {
+/** A picture that is drawn, with its keys, its menu and its details. Another view has its own fills
+    and words for a box. */
+export function Drawing({
+  flame,
+  look = "kind",
+  search,
+  isIcicle,
+  isSmall,
+  fillsOf = (picture, isDark) => fills(picture, look, isDark),
+  details = (picture, at) => <BoxDetails picture={picture} at={at} />,
+}: {
+  flame: Flame;
+  look?: Look;
+  search: string;
+  isIcicle: boolean;
+  isSmall: boolean;
+  fillsOf?: (picture: Picture, isDark: boolean) => Fills;
+  details?: (picture: Picture, at: number) => ComponentChildren;
+}) {
   const place = usePlace();
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -193,7 +212,7 @@ function Drawing({ flame, look, search, isIcicle, isSmall }: { flame: Flame; loo
   const [menu, setMenu] = useState<{ x: number; y: number; at: number } | undefined>(undefined);
   const picture = useMemo(() => placed(flame), [flame]);
   const isDark = useDark();
-  const colours = useMemo(() => fills(picture, look, isDark), [picture, look, isDark]);
+  const colours = useMemo(() => fillsOf(picture, isDark), [picture, look, isDark]);
 
   useEffect(() => {
     if (canvas.current === null || box.current === null) {
@@ -247,7 +266,7 @@ function Drawing({ flame, look, search, isIcicle, isSmall }: { flame: Flame; loo
       made.hovered = at;
       made.draw();
       if (at >= 0) {
-        tell(<BoxDetails picture={picture} at={at} />);
+        tell(details(picture, at));
       }
     }
   };
@@ -256,7 +275,7 @@ function Drawing({ flame, look, search, isIcicle, isSmall }: { flame: Flame; loo
     if (made !== undefined && at >= 0) {
       made.selected = at;
       made.reveal(at);
-      tell(<BoxDetails picture={picture} at={at} />);
+      tell(details(picture, at));
     }
   };
   const zoom = (at: number) => {

@@ -2,9 +2,10 @@
 
 import type { ComponentType } from "preact";
 
-import type { AboutRecording } from "../about";
+import type { About, AboutRecording } from "../about";
 import { isFile } from "../ask";
 import { AssemblyView } from "./assembly";
+import { CompareView } from "./compare";
 import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
 import { GraphView, SquareView } from "./graph";
@@ -15,13 +16,20 @@ import { TreeView } from "./tree";
 export interface View {
   name: string;
   title: string;
-  isThere: (recording: AboutRecording) => boolean;
+  isThere: (recording: AboutRecording, about: About) => boolean;
   /** Why it is not there. */
   missing: string;
   View: ComponentType<{ recording: AboutRecording }>;
 }
 
 export const VIEWS: View[] = [
+  {
+    name: "compare",
+    title: "Compare",
+    isThere: (_, { recordings }) => recordings.length === 2,
+    missing: "Two recordings are compared: `profundo view BEFORE AFTER`.",
+    View: CompareView,
+  },
   { name: "overview", title: "Overview", isThere: () => true, missing: "", View: OverviewView },
   {
     name: "flame",
@@ -73,3 +81,8 @@ export const VIEWS: View[] = [
     View: SquareView,
   },
 ];
+
+/** The view that a page begins with: of two recordings, what has changed. */
+export function firstView(about: About | undefined): string {
+  return about?.recordings.length === 2 ? "compare" : "overview";
+}

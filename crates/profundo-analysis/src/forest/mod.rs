@@ -240,7 +240,8 @@ pub fn beside(
     boxes
 }
 
-fn path_with(path: u64, key: u64) -> u64 {
+/// The number of a path that goes on with a function of this number.
+pub(crate) fn path_with(path: u64, key: u64) -> u64 {
     let mixed = (path ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 29)).wrapping_add(key.rotate_left(17));
     mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> (64 - PATH_BITS)

@@ -96,11 +96,6 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
     };
     let forest = part.forest(&options);
     let weights = part.weights(&options);
-    let pixels = question.parsed("pixels")?.unwrap_or(PIXELS).max(1);
-    let limits = |all: u64| Limits {
-        least: (all / pixels).max(1),
-        most: MOST,
-    };
     let by: GroupBy = question.parsed("by")?.unwrap_or_default();
     let mut owners = Vec::new();
     let picture = match question.get("shape").unwrap_or("below") {
@@ -110,7 +105,7 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
                 .iter()
                 .map(|group| owner(part.profile(), group))
                 .collect();
-            let limits = limits(weights.all().weight);
+            let limits = limits(question, weights.all().weight)?;
             let rank = ranks(part.profile(), &forest);
             let of_group: Vec<Weights> = (groups.iter())
                 .map(|group| Weights::new(part.profile(), &forest, &group.selection))
@@ -129,7 +124,7 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
                 })?,
             };
             let rank = ranks(part.profile(), &forest);
-            let limits = limits(weights.of(root).weight);
+            let limits = limits(question, weights.of(root).weight)?;
             let boxes = below(&forest, &weights, root, limits, order(question), &rank);
             let callers = forest.callers(root);
             let above = callers.split_last().map_or(&[][..], |(_, above)| above);
@@ -152,7 +147,7 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
                 "callers" => Start::CallersOf(asked(question, part.profile(), &forest)?),
                 _ => Start::CalleesOf(asked(question, part.profile(), &forest)?),
             };
-            let limits = limits(weights.all().weight);
+            let limits = limits(question, weights.all().weight)?;
             let boxes = sets(&forest, &weights, start, limits);
             (Vec::new(), boxes, limits.least)
         }
@@ -215,6 +210,15 @@ fn owner(profile: &Profile, group: &Group) -> String {
         None | Some("") => "outside of spans".to_owned(),
         Some(name) => format!("span {name}"),
     }
+}
+
+/// The limits of a picture of which the whole weighs so much.
+pub(super) fn limits(question: &Question, all: u64) -> Result<Limits, Error> {
+    let pixels = question.parsed("pixels")?.unwrap_or(PIXELS).max(1);
+    Ok(Limits {
+        least: (all / pixels).max(1),
+        most: MOST,
+    })
 }
 
 type Picture = (Vec<ForestBox>, Vec<ForestBox>, u64);
@@ -288,7 +292,7 @@ fn ranks(profile: &Profile, forest: &Forest) -> Vec<u32> {
     rank
 }
 
-fn name(profile: &Profile, place: Place) -> String {
+pub(super) fn name(profile: &Profile, place: Place) -> String {
     match place {
         Place::Frame(frame) => profile.function_name(frame).to_owned(),
         Place::Reason(reason) => reason.name().to_owned(),
@@ -296,7 +300,7 @@ fn name(profile: &Profile, place: Place) -> String {
     }
 }
 
-fn file(profile: &Profile, place: Place) -> &str {
+pub(super) fn file(profile: &Profile, place: Place) -> &str {
     match place {
         Place::Frame(frame) => profile.file_path(frame),
         _ => "",
@@ -305,15 +309,20 @@ fn file(profile: &Profile, place: Place) -> &str {
 
 /// The kind of a function's code, by which it is coloured.
 fn kind(profile: &Profile, function: &ForestFunction) -> &'static str {
-    if is_kernel(profile, function.location) {
-        return "system";
+    match is_kernel(profile, function.location) {
+        true => "system",
+        false => kind_of(profile, function.place),
     }
+}
+
+/// The kind of a place that is not in the kernel.
+pub(super) fn kind_of(profile: &Profile, place: Place) -> &'static str {
     let of_reason = |reason| match reason {
         Reason::Collecting => "garbage",
         Reason::Unread => "waiting",
         _ => "missing",
     };
-    let frame = match function.place {
+    let frame = match place {
         Place::Frame(frame) => profile.frames.get(frame),
         Place::Reason(reason) => return of_reason(reason),
         Place::Unknown => return "native",

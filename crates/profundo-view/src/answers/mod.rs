@@ -1,6 +1,8 @@
 //! The answers: a file for each question.
 
 mod about;
+mod diff;
+mod diff_flame;
 mod export;
 mod flame;
 mod report;
@@ -10,6 +12,8 @@ mod source;
 use profundo_model::{Profile, SampleKind};
 
 use crate::{Error, Library, Question};
+
+pub(crate) use about::{Has, contents};
 
 /// An answer: bytes, and what they are.
 #[derive(Debug, Clone)]
@@ -30,11 +34,14 @@ impl Answer {
 /// Answers a question.
 pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, Error> {
     match question.name() {
+        "alive" => about::alive(library),
         "about" => about::about(library),
         "report" => report::report(library, question),
         "export" => export::export(library, question),
         "source" => source::source(library, question),
         "search" => search::search(library, question),
+        "diff" => diff::diff(library, question),
+        "diff_flame" => diff_flame::diff_flame(library, question),
         "flame" => flame::flame(library, question),
         other => Err(Error::Unknown(other.to_owned())),
     }
