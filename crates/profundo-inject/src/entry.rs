@@ -142,7 +142,10 @@ impl<'a> Entry<'a> {
     /// Has the agent begin to record allocations. The recorder has answered it before.
     pub fn follow_memory(&mut self) -> Result<(), Refused> {
         let answer = self.ask(FOLLOW_MEMORY_SYMBOL, PATIENCE)?;
-        let answer = answer.ok_or_else(|| library::no_function(FOLLOW_MEMORY_SYMBOL))?;
+        let answer = answer.ok_or_else(|| {
+            let gone = self.program.is_another(self.pid);
+            gone.unwrap_or_else(|| library::no_function(FOLLOW_MEMORY_SYMBOL))
+        })?;
         match answer.result.into_inner() {
             0 => Ok(()),
             error => Err(Refused::NotEntered(-error)),
@@ -154,7 +157,10 @@ impl<'a> Entry<'a> {
         // All that takes a while comes before the thread is stopped.
         let value = library::value_in(self.library, ENTER_SYMBOL)
             .ok_or_else(|| library::no_function(ENTER_SYMBOL))?;
-        let loader = self.places.loader().ok_or(Refused::Static)?;
+        let loader = self.places.loader();
+        // An ending program has no files left.
+        let loader =
+            loader.ok_or_else(|| self.program.is_another(pid).unwrap_or(Refused::Static))?;
         self.in_room(|entry, thread, room| {
             library::close_left(pid, thread)?;
             let start = match library::begin(pid, entry.library) {

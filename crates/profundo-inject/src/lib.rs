@@ -7,6 +7,7 @@
 //! a thread of ours takes the lock instead. What was written to the program's memory for that is
 //! undone.
 
+mod allocators;
 mod borrowed;
 mod collections;
 mod copy;
