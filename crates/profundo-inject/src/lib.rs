@@ -22,6 +22,7 @@ mod program;
 mod ptrace;
 mod refused;
 mod safe_point;
+mod stacks;
 mod steps;
 
 use std::cell::Cell;

@@ -12,7 +12,7 @@ use crate::inside::slots_of;
 use crate::inside_memory::{Recorder, ask, compare, line_at};
 use crate::program::{Program, alone, number};
 use crate::recording::Recording;
-use crate::targets::{c, scratch};
+use crate::targets::{c, go, scratch};
 
 /// Has the program do something.
 fn tell(running: &mut Running, line: &str) {
@@ -337,9 +337,30 @@ fn children_that_are_forked_while_the_agent_comes_and_leaves_do_not_hang() {
 }
 
 #[test]
+fn goroutines_keep_their_small_stacks() {
+    let Some(program) = go("late_goroutines.go", true) else {
+        return;
+    };
+    let _alone = alone();
+    for option in ["--inside", "--memory"].repeat(2) {
+        let mut running = Running::start(Command::new(&program));
+        for _ in 0..2 {
+            let output = attach(&running.pid(), option);
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            if stderr.contains("ptrace is refused") {
+                return skip("no other process may be entered here");
+            }
+            assert!(output.status.success(), "{option}: {stderr}");
+            tell(&mut running, "go");
+        }
+        assert_eq!(running.end(), ("true\n".to_owned(), Some(7)), "{option}");
+    }
+}
+
+#[test]
 fn a_thread_in_an_allocator_of_the_programs_own_is_not_borrowed() {
     /// The first entry loads the agent, and the loader allocates.
-    const PROGRAMS: usize = 4;
+    const PROGRAMS: usize = 2;
     for flags in [&["-fno-builtin"][..], &["-fno-builtin", "-s"]] {
         let Some(program) = c("late_own_malloc.c", flags) else {
             return;
