@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 
 use profundo_linux::{proc, sys};
 use profundo_permits::may_be_read;
+use profundo_probe::loading::Why;
 use profundo_probe::shared::{
     Answer, ENTER_SYMBOL, FALL_SILENT_SYMBOL, LEAVE_SYMBOL, MASKED_SYMBOL,
 };
+use profundo_process::loading::why_nothing;
 use profundo_scan::map_lines;
 use profundo_session::find_session;
 
@@ -92,7 +94,12 @@ impl<'a> Entry<'a> {
             return Err(Refused::Stopped);
         }
         let places = Places::of_begun(pid)?;
-        if let Some(name) = places.sanitizer() {
+        // A program without names shows its sanitizer in other ways.
+        let sanitizer = places.sanitizer().or_else(|| match why_nothing(pid) {
+            Some(Why::Sanitizer(sanitizer)) => Some(sanitizer.name()),
+            _ => None,
+        });
+        if let Some(name) = sanitizer {
             return Err(Refused::Sanitized(name));
         }
         let Some(instructions) = places.instructions() else {
