@@ -1,9 +1,9 @@
 //! The stacks of a program's threads, below which a frame may be put.
 //!
 //! Not each stack has room below the thread's place in it. Goroutines have stacks of two kilobytes,
-//! side by side, and so have other kinds of coroutines: a frame of the processor's whole state would
-//! destroy the next one. So only the stacks that the kernel and the C library have made are used:
-//! the one of the main thread, and those with the thread's own data at their upper end.
+//! side by side, and so have other kinds of coroutines: a frame of the processor's whole state
+//! would destroy the next one. So only the stacks that the kernel and the C library have made are
+//! used: the one of the main thread, and those with the thread's own data at their upper end.
 
 use profundo_linux::proc;
 use profundo_scan::map_lines;
