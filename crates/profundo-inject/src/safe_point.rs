@@ -184,11 +184,12 @@ impl Places {
     /// The sanitizer that watches the program's memory, if there is one: as a library, or as a part
     /// of the program.
     pub(super) fn sanitizer(&self) -> Option<&'static str> {
-        const SANITIZERS: [(&str, &[u8], &str); 4] = [
+        const SANITIZERS: [(&str, &[u8], &str); 5] = [
             ("libasan", b"__asan_init", "AddressSanitizer"),
             ("libhwasan", b"__hwasan_init", "HWAddressSanitizer"),
             ("libtsan", b"__tsan_init", "ThreadSanitizer"),
             ("libmsan", b"__msan_init", "MemorySanitizer"),
+            ("liblsan", b"__lsan_init", "LeakSanitizer"),
         ];
         let modules = self.list.loaded();
         let named = |library: &str| {
