@@ -9,6 +9,7 @@ import { FlameCanvas, ROW } from "../canvas/flame";
 import { find, nameOf, NARROW, place as placed, placeOf, type Flame, type Picture } from "../canvas/picture";
 import { count, percent, weight } from "../numbers";
 import { shared } from "../parts/asked";
+import { useDark } from "../parts/dark";
 import { tell } from "../parts/details";
 import { Menu, type Choice } from "../parts/menu";
 import { Waiting } from "../parts/waiting";
@@ -405,25 +406,4 @@ function findAll(picture: Picture, text: string): Uint8Array {
   const { name, file } = picture.flame.functions;
   const isFound = name.map((name, row) => name.toLowerCase().includes(wanted) || file[row].toLowerCase().includes(wanted));
   return Uint8Array.from(picture.boxes.function, (row) => (row >= 0 && isFound[row] ? 1 : 0));
-}
-
-function useDark(): boolean {
-  const query = matchMedia("(prefers-color-scheme: dark)");
-  const now = () => {
-    const theme = document.documentElement.dataset.theme;
-    return theme === "dark" || (theme !== "light" && query.matches);
-  };
-  const [isDark, setDark] = useState(now);
-  useEffect(() => {
-    const look = () => setDark(now());
-    query.addEventListener("change", look);
-    const observer = new MutationObserver(look);
-    observer.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-    look();
-    return () => {
-      query.removeEventListener("change", look);
-      observer.disconnect();
-    };
-  }, []);
-  return isDark;
 }

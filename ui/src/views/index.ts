@@ -7,6 +7,7 @@ import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
 import { OverviewView } from "./overview";
 import { SourceView } from "./source";
+import { TimelineView } from "./timeline";
 
 export interface View {
   name: string;
@@ -39,5 +40,12 @@ export const VIEWS: View[] = [
     isThere: ({ has }) => has.samples || has.memory,
     missing: "The recording has no samples of functions.",
     View: FunctionsView,
+  },
+  {
+    name: "timeline",
+    title: "Timeline",
+    isThere: ({ has }) => has.times || has.gauges || has.spans,
+    missing: "Nothing in the recording has a place in time.",
+    View: TimelineView,
   },
 ];

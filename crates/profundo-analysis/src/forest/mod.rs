@@ -9,6 +9,7 @@
 //! profile ─▶ Forest ─┐
 //! selection ─────────┴▶ Weights ─┬▶ below()     callers at the root: flame, icicle
 //!                                └▶ inverted()  callees at the root: inverted, callers of one
+//! selection ──────────▶ in_time()  a lane for each thread, in the order of time
 //! ```
 //!
 //! Both pictures contain the boxes that are wide enough to be seen. The narrow ones below a caller
@@ -16,6 +17,7 @@
 
 mod below;
 mod build;
+mod in_time;
 mod inverted;
 mod weights;
 
@@ -27,6 +29,7 @@ use profundo_model::{ModuleId, Profile};
 use crate::Place;
 
 pub use below::{BoxOrder, below};
+pub use in_time::{Lane, LaneBox, LaneOptions, in_time};
 pub use inverted::{Start, inverted};
 pub use weights::{CallWeight, Weights};
 

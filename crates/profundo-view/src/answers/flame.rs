@@ -36,12 +36,45 @@ struct Flame {
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Functions {
-    name: Vec<String>,
+pub(super) struct Functions {
+    pub name: Vec<String>,
     /// The path of the source file, or an empty text.
-    file: Vec<String>,
-    kind: Vec<&'static str>,
-    package: Vec<String>,
+    pub file: Vec<String>,
+    pub kind: Vec<&'static str>,
+    pub package: Vec<String>,
+}
+
+impl Functions {
+    /// The functions of boxes, and by function of the tree its row here, or -1.
+    pub(super) fn of(
+        part: &Part,
+        forest: &Forest,
+        boxes: impl Iterator<Item = BoxOf>,
+    ) -> (Self, Vec<i64>) {
+        let profile = part.profile();
+        let mut functions = Self::default();
+        let mut rows = vec![-1_i64; forest.functions().len()];
+        for of in boxes {
+            let BoxOf::Function(function) = of else {
+                continue;
+            };
+            let row = &mut rows[function as usize];
+            if *row < 0 {
+                *row = functions.name.len() as i64;
+                let known = &forest.functions()[function as usize];
+                functions.name.push(name(profile, known.place));
+                functions.file.push(file(profile, known.place).to_owned());
+                functions.kind.push(kind(profile, known.place));
+                functions.package.push(match known.place {
+                    Place::Frame(frame) => {
+                        package(profile, profile.frames.get(frame), known.module)
+                    }
+                    _ => library(profile, known.module).to_owned(),
+                });
+            }
+        }
+        (functions, rows)
+    }
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -165,26 +198,8 @@ fn answer(
     all: profundo_analysis::CallWeight,
 ) -> Flame {
     let profile = part.profile();
-    let mut functions = Functions::default();
-    // By function of the tree, its row in the answer.
-    let mut rows = vec![-1_i64; forest.functions().len()];
-    for a_box in callers.iter().chain(&boxes) {
-        let BoxOf::Function(function) = a_box.of else {
-            continue;
-        };
-        let row = &mut rows[function as usize];
-        if *row < 0 {
-            *row = functions.name.len() as i64;
-            let known = &forest.functions()[function as usize];
-            functions.name.push(name(profile, known.place));
-            functions.file.push(file(profile, known.place).to_owned());
-            functions.kind.push(kind(profile, known.place));
-            functions.package.push(match known.place {
-                Place::Frame(frame) => package(profile, profile.frames.get(frame), known.module),
-                _ => library(profile, known.module).to_owned(),
-            });
-        }
-    }
+    let shown = callers.iter().chain(&boxes).map(|a_box| a_box.of);
+    let (functions, rows) = Functions::of(part, forest, shown);
     let columns = |list: &[ForestBox]| {
         let mut columns = Boxes::default();
         for a_box in list {
@@ -218,7 +233,7 @@ fn ranks(profile: &Profile, forest: &Forest) -> Vec<u32> {
     rank
 }
 
-fn name(profile: &Profile, place: Place) -> String {
+pub(super) fn name(profile: &Profile, place: Place) -> String {
     match place {
         Place::Frame(frame) => profile.function_name(frame).to_owned(),
         Place::Reason(reason) => reason.name().to_owned(),
@@ -226,7 +241,7 @@ fn name(profile: &Profile, place: Place) -> String {
     }
 }
 
-fn file(profile: &Profile, place: Place) -> &str {
+pub(super) fn file(profile: &Profile, place: Place) -> &str {
     match place {
         Place::Frame(frame) => profile.file_path(frame),
         _ => "",
@@ -234,7 +249,7 @@ fn file(profile: &Profile, place: Place) -> &str {
 }
 
 /// The kind of a function's code, by which it is coloured.
-fn kind(profile: &Profile, place: Place) -> &'static str {
+pub(super) fn kind(profile: &Profile, place: Place) -> &'static str {
     let Place::Frame(frame) = place else {
         return "missing";
     };

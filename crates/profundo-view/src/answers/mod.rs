@@ -2,8 +2,12 @@
 
 mod about;
 mod flame;
+mod heatmap;
+mod lanes;
 mod report;
 mod search;
+mod timeline;
+mod window;
 
 use profundo_model::{Profile, SampleKind};
 
@@ -32,6 +36,9 @@ pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, E
         "report" => report::report(library, question),
         "search" => search::search(library, question),
         "flame" => flame::flame(library, question),
+        "heatmap" => heatmap::heatmap(library, question),
+        "lanes" => lanes::lanes(library, question),
+        "timeline" => timeline::timeline(library, question),
         other => Err(Error::Unknown(other.to_owned())),
     }
 }
