@@ -14,7 +14,7 @@ import { tell } from "../parts/details";
 import { Menu, type Choice } from "../parts/menu";
 import { Waiting } from "../parts/waiting";
 import { change, show, usePlace } from "../place";
-import { exactly, withTerm } from "../terms";
+import { exactly, terms, textOfTerms, withTerm } from "../terms";
 
 const SHAPES: Record<string, { title: string; about: string; question: Record<string, string>; isIcicle: boolean }> = {
   icicle: { title: "icicle", about: "callers at the top, in the order of names", question: {}, isIcicle: true },
@@ -24,7 +24,31 @@ const SHAPES: Record<string, { title: string; about: string; question: Record<st
 };
 
 export function FlameView(_: { recording: AboutRecording }) {
-  return <FlamePicture />;
+  const place = usePlace();
+  return place.values.function === undefined ? <FlamePicture /> : <Sandwich />;
+}
+
+/** A function between its callers, above, and its callees, below. */
+function Sandwich() {
+  const place = usePlace();
+  const question = { ...shared(place), function: place.values.function, file: place.values.file };
+  const callers = useAnswer<Flame>("flame", { ...question, shape: "callers" });
+  const callees = useAnswer<Flame>("flame", { ...question, shape: "callees" });
+  const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
+  const search = place.values.search ?? "";
+  return (
+    <section class="flame" aria-label="Callers and callees of a function">
+      <div class="tools">
+        <h2>{place.values.function}</h2>
+        <span class="soft">its callers above, its callees below</span>
+        <button type="button" onClick={() => change({ function: "", file: "", path: "" })}>
+          All calls
+        </button>
+      </div>
+      <Waiting answer={callers}>{(flame) => <Drawing flame={flame} look={look} search={search} isIcicle={false} isSmall={false} />}</Waiting>
+      <Waiting answer={callees}>{(flame) => <Drawing flame={flame} look={look} search={search} isIcicle={true} isSmall={false} />}</Waiting>
+    </section>
+  );
 }
 
 /** The picture with its tools. A small one has fewer. */
@@ -77,6 +101,16 @@ export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
                 fold libraries
               </label>
             )}
+            {!isFile && (
+              <label>
+                <input
+                  type="checkbox"
+                  checked={(place.values.filter ?? "").includes("transform=collapse-recursion")}
+                  onChange={(event) => change({ filter: recursion(place.values.filter ?? "", event.currentTarget.checked), path: "" })}
+                />{" "}
+                merge recursion
+              </label>
+            )}
           </>
         )}
         <label>
@@ -104,6 +138,13 @@ export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
       </Waiting>
     </section>
   );
+}
+
+/** The filter with or without the transform that merges recursion. */
+function recursion(filter: string, isMerged: boolean): string {
+  const name = "collapse-recursion";
+  const others = terms(filter).filter((term) => term.value !== name);
+  return isMerged ? withTerm(textOfTerms(others), "transform", name) : textOfTerms(others);
 }
 
 /** The share of samples whose stack the search finds. */
@@ -322,6 +363,7 @@ function choices(picture: Picture, at: number, filter: string): Choice[] {
   const only = exactly(name);
   const step = (term: string, value: string) => () => change({ filter: withTerm(filter, term, value), path: "" });
   const found: Choice[] = [
+    { title: "Callers and callees of this function", run: () => show("flame", { function: name, file }) },
     { title: "Only stacks with this function", run: step("focus", only) },
     { title: "Make this function the root", run: step("transform", `focus-function:${only}`) },
     { title: "Leave this function out: its time is its callers'", run: step("transform", `merge-function:${only}`) },

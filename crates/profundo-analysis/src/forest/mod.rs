@@ -7,9 +7,9 @@
 //!
 //! ```text
 //! profile ─▶ Forest ─┐
-//! selection ─────────┴▶ Weights ─┬▶ below()     callers at the root: flame, icicle
-//!                                └▶ inverted()  callees at the root: inverted, callers of one
-//! selection ──────────▶ in_time()  a lane for each thread, in the order of time
+//! selection ─────────┴▶ Weights ─┬▶ below()  callers at the root: flame, icicle
+//!                                └▶ sets()   inverted; the callers and the callees of one
+//! selection ─────────▶ in_time()  a lane for each thread, in the order of time
 //! ```
 //!
 //! Both pictures contain the boxes that are wide enough to be seen. The narrow ones below a caller
@@ -18,7 +18,7 @@
 mod below;
 mod build;
 mod in_time;
-mod inverted;
+mod sets;
 mod weights;
 
 #[cfg(test)]
@@ -30,7 +30,7 @@ use crate::Place;
 
 pub use below::{BoxOrder, below};
 pub use in_time::{Lane, LaneBox, LaneOptions, in_time};
-pub use inverted::{Start, inverted};
+pub use sets::{Start, sets};
 pub use weights::{CallWeight, Weights};
 
 use crate::Shown;

@@ -5,7 +5,7 @@
 
 use profundo_analysis::{
     BoxOf, BoxOrder, Forest, ForestBox, ForestOptions, Hidden, Libraries, Limits, Place, Shown,
-    Start, below, inverted, library, package,
+    Start, below, library, package, sets,
 };
 use profundo_model::{Language, Profile};
 use serde::Serialize;
@@ -162,31 +162,42 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
             });
             (callers.collect(), boxes, limits.least)
         }
-        "inverted" => {
+        shape @ ("inverted" | "callers" | "callees") => {
+            let start = match shape {
+                "inverted" => Start::Ends,
+                "callers" => Start::CallersOf(asked(question, part.profile(), &forest)?),
+                _ => Start::CalleesOf(asked(question, part.profile(), &forest)?),
+            };
             let limits = limits(weights.all().weight);
-            let boxes = inverted(&forest, &weights, Start::Ends, limits);
+            let boxes = sets(&forest, &weights, start, limits);
             (Vec::new(), boxes, limits.least)
-        }
-        "callers" => {
-            let key: u64 = (question.parsed("function")?)
-                .ok_or_else(|| Error::value("function", "which one?"))?;
-            let known = forest
-                .functions()
-                .iter()
-                .position(|known| known.key >> 12 == key);
-            let function = known
-                .ok_or_else(|| Error::Nothing("the recording has no such function".to_owned()))?;
-            let limits = limits(weights.all().weight);
-            let start = Start::Function(function as u32);
-            (
-                Vec::new(),
-                inverted(&forest, &weights, start, limits),
-                limits.least,
-            )
         }
         other => return Err(Error::value("shape", format!("there is no “{other}”"))),
     };
     Answer::json(&answer(&part, &forest, picture, weights.all()))
+}
+
+/// The function that a question names: by its name, its file, and its line where lines are apart.
+fn asked(question: &Question, profile: &Profile, forest: &Forest) -> Result<u32, Error> {
+    let wanted = question.get("function").unwrap_or_default();
+    let wanted_file = question.get("file");
+    let wanted_line: Option<u32> = question.parsed("line")?;
+    let is_it = |place: Place| {
+        let line = match place {
+            Place::Frame(frame) => profile.frames.get(frame).line,
+            _ => 0,
+        };
+        name(profile, place) == wanted
+            && wanted_file.is_none_or(|wanted| file(profile, place) == wanted)
+            && (wanted_line.is_none_or(|wanted| wanted == line) || !question.is("by_line"))
+    };
+    let found = forest
+        .functions()
+        .iter()
+        .position(|known| is_it(known.place));
+    found
+        .map(|row| row as u32)
+        .ok_or_else(|| Error::Nothing(format!("no function “{wanted}” is in this recording")))
 }
 
 type Picture = (Vec<ForestBox>, Vec<ForestBox>, u64);

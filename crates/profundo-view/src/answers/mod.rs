@@ -1,11 +1,13 @@
 //! The answers: a file for each question.
 
 mod about;
+mod export;
 mod flame;
 mod heatmap;
 mod lanes;
 mod report;
 mod search;
+mod source;
 mod timeline;
 mod window;
 
@@ -34,6 +36,8 @@ pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, E
     match question.name() {
         "about" => about::about(library),
         "report" => report::report(library, question),
+        "export" => export::export(library, question),
+        "source" => source::source(library, question),
         "search" => search::search(library, question),
         "flame" => flame::flame(library, question),
         "heatmap" => heatmap::heatmap(library, question),
