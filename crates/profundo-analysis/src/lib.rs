@@ -146,8 +146,8 @@ pub use spans::{SpanRow, Spans, spans};
 pub use spread::Spread;
 pub use syscalls::{CallsRange, SyscallAmount, SyscallRow, Syscalls, error_name, syscalls};
 pub use timeline::{
-    Activity, InWindow, MarkBox, ProcessTracks, SpanBox, SpanLanes, Timeline, Times, Track, TrackOf,
-    TracksBy, Window, levels, marks, span_boxes,
+    Activity, InWindow, MarkBox, ProcessTracks, SpanBox, SpanLanes, Timeline, Times, Track,
+    TrackOf, TracksBy, Window, levels, marks, span_boxes,
 };
 pub use totals::{
     CommandTotal, ProcessTotal, ProgramTotal, ThreadTotal, Totals, command_name, totals,

@@ -9,7 +9,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use profundo_analysis::{
-    Filter, Forest, ForestOptions, Selection, Timeline, TracksBy, Weights, is_recorded, measured, transform, transforms,
+    Filter, Forest, ForestOptions, Selection, Timeline, TracksBy, Weights, is_recorded, measured,
+    transform, transforms,
 };
 use profundo_model::{Measure, Nanos, Profile};
 
@@ -241,9 +242,12 @@ impl Part {
 
     /// The samples in the order of time.
     pub(crate) fn timeline(&self, by: TracksBy) -> Arc<Timeline> {
-        keep_most(&self.loaded.timelines, &(by, self.text.clone()), TIMELINES, || {
-            Timeline::new(&self.loaded.profile, &self.selection(), by)
-        })
+        keep_most(
+            &self.loaded.timelines,
+            &(by, self.text.clone()),
+            TIMELINES,
+            || Timeline::new(&self.loaded.profile, &self.selection(), by),
+        )
     }
 
     /// The weights of the samples on that tree.

@@ -4,7 +4,7 @@
 import { KINDS } from "./colours";
 
 type Tint = [light: string, dark: string];
-type Pattern = "plain" | "rising" | "falling" | "dots" | "level" | "cross";
+type Pattern = "plain" | "rising" | "falling" | "dots" | "level" | "upright" | "cross";
 
 interface Activity {
   title: string;
@@ -19,12 +19,12 @@ export const ACTIVITIES: Record<string, Activity> = {
   native: { title: "native", about: "runs native code", tint: KINDS.native, pattern: "plain" },
   system: { title: "system", about: "runs in a system call", tint: KINDS.system, pattern: "plain" },
   unreadable: { title: "not readable", about: "runs; the interpreter's frames could not be read", tint: KINDS.missing, pattern: "plain" },
-  gil: { title: "waits for the GIL", about: "waits for the interpreter's lock", tint: ["#c93c4c", "#e0616e"], pattern: "rising" },
-  lock: { title: "lock", about: "waits for a lock or a condition", tint: ["#7a4a1c", "#b98a58"], pattern: "falling" },
+  gil: { title: "waits for the GIL", about: "waits for the interpreter's lock", tint: ["#c93c4c", "#d2475a"], pattern: "rising" },
+  lock: { title: "lock", about: "waits for a lock or a condition", tint: ["#5b3a12", "#dcc09a"], pattern: "falling" },
   io: { title: "I/O", about: "waits for files, sockets, pipes or events", tint: ["#1f8f80", "#3fb0a0"], pattern: "dots" },
   sleep: { title: "sleep", about: "waits for time to pass", tint: ["#8a97a6", "#76828f"], pattern: "level" },
   cpu: { title: "waits for a CPU", about: "could run, and waits for a free CPU", tint: ["#b09200", "#d8bf3c"], pattern: "cross" },
-  waiting: { title: "other waits", about: "waits for a child, a thread, a signal, or something unknown", tint: ["#a9bccf", "#5d6b7a"], pattern: "plain" },
+  waiting: { title: "other waits", about: "waits for a child, a thread, a signal, or something unknown", tint: ["#8fa6bb", "#93a5b8"], pattern: "upright" },
   idle: { title: "idle", about: "only waits for work, as threads of a pool do", tint: ["#e3e9ef", "#2c343d"], pattern: "plain" },
   none: { title: "no sample", about: "did not run, was not sampled, or was not there", tint: ["#ffffff", "#16191d"], pattern: "plain" },
 };
@@ -89,6 +89,10 @@ function patternOf(context: CanvasRenderingContext2D, pattern: Pattern, colour: 
   if (pattern === "level") {
     line(0, 2, SIZE, 2);
     line(0, 6, SIZE, 6);
+  }
+  if (pattern === "upright") {
+    line(2, 0, 2, SIZE);
+    line(6, 0, 6, SIZE);
   }
   brush.stroke();
   if (pattern === "dots") {

@@ -139,3 +139,23 @@ export function moment(time: number, step: number): string {
   const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / 1e9 || 1) - 1e-9)));
   return `${seconds.toFixed(digits)} s`;
 }
+
+/** An axis of seconds. */
+export function drawAxis({ context, window, width, height, ink }: Brush): void {
+  const found = ticks(window, Math.max(2, width / 110));
+  const step = found.length > 1 ? found[1] - found[0] : window.to - window.from;
+  context.fillStyle = ink;
+  context.font = "11px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  for (const tick of found) {
+    const x = Math.round(xOf(tick, window, width));
+    const words = moment(tick, step);
+    context.globalAlpha = 0.5;
+    context.fillRect(x, height - 5, 1, 5);
+    context.globalAlpha = 0.8;
+    if (x + context.measureText(words).width + 4 < width) {
+      context.fillText(words, x + 3, height / 2 - 1);
+    }
+  }
+  context.globalAlpha = 1;
+}

@@ -30,6 +30,6 @@ export function Strip({ height, window, label, draw }: { height: number; window:
     element.height = Math.round(height * scale);
     context.setTransform(scale, 0, 0, scale, 0, 0);
     draw({ context, width, height, window, isDark, ink: getComputedStyle(element).color });
-  });
+  }, [draw, window.from, window.to, width, height, isDark]);
   return <canvas ref={canvas} class="strip" role="img" aria-label={label} style={{ width: "100%", height: `${height}px` }} />;
 }

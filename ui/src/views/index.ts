@@ -8,6 +8,7 @@ import { AssemblyView } from "./assembly";
 import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
 import { GraphView, SquareView } from "./graph";
+import { HeatmapView } from "./heatmap";
 import { OverviewView } from "./overview";
 import { SourceView } from "./source";
 import { TimelineView } from "./timeline";
@@ -51,6 +52,13 @@ export const VIEWS: View[] = [
     isThere: ({ has }) => has.times || has.gauges || has.spans,
     missing: "Nothing in the recording has a place in time.",
     View: TimelineView,
+  },
+  {
+    name: "heatmap",
+    title: "Heatmap",
+    isThere: ({ has }) => has.times,
+    missing: "No sample of the recording has a place in time.",
+    View: HeatmapView,
   },
   {
     name: "tree",

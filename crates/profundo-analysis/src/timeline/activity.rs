@@ -132,7 +132,8 @@ impl<'a> Activities<'a> {
     }
 
     pub(super) fn collects(&self, stack: StackId) -> bool {
-        (self.collecting.as_ref()).is_some_and(|by_stack| by_stack.get(stack.index()) == Some(&true))
+        (self.collecting.as_ref())
+            .is_some_and(|by_stack| by_stack.get(stack.index()) == Some(&true))
     }
 
     fn wait(&self, stack: StackId) -> Option<Wait> {

@@ -239,7 +239,8 @@ impl Timeline {
                 track.slots.sort_by_key(|slot| slot.end);
             }
         }
-        (timeline.tracks).sort_by_key(|track| (Reverse(track.busy), Reverse(track.total), track.of));
+        (timeline.tracks)
+            .sort_by_key(|track| (Reverse(track.busy), Reverse(track.total), track.of));
         let all: u64 = selection
             .samples(profile)
             .fold(0, |sum, sample| sum.saturating_add(sample.weight.0));

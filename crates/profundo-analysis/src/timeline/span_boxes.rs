@@ -58,9 +58,8 @@ pub fn span_boxes(profile: &Profile, filter: &Filter, window: Window, most: usiz
     for span in spans {
         let is_short = span.to - span.from < window.step;
         let fits = |lane: &Vec<SpanBox>| {
-            lane.last().is_none_or(|last| {
-                last.to <= span.from || is_short && joins(last, &span, window)
-            })
+            lane.last()
+                .is_none_or(|last| last.to <= span.from || is_short && joins(last, &span, window))
         };
         let lane = match lanes.iter().position(fits) {
             Some(lane) => lane,

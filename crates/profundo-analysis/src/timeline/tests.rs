@@ -1,6 +1,8 @@
 //! Timelines of hand-made samples.
 
-use profundo_model::{LocationKind, Mark, Nanos, Process, SampleKind, Span, SpanPath, State, TaskId};
+use profundo_model::{
+    LocationKind, Mark, Nanos, Process, SampleKind, Span, SpanPath, State, TaskId,
+};
 use profundo_model::{Reason, Thread, Wait};
 
 use super::*;
@@ -143,10 +145,22 @@ fn threads_of_a_pool_are_idle() {
         panic!("{found:?}")
     };
     // The one that works comes first; one of the others has no track, but is in the sum.
-    assert_eq!((process.tracks.len(), process.count, found.count), (2, 3, 3));
-    assert_eq!(process.tracks[0].times.totals[Activity::Native as usize], 100 * MS);
-    assert_eq!(columns(&process.tracks[1].times, Activity::Idle), [0, 100, 100, 100, 100]);
-    assert_eq!(columns(&process.times, Activity::Idle), [0, 200, 200, 200, 200]);
+    assert_eq!(
+        (process.tracks.len(), process.count, found.count),
+        (2, 3, 3)
+    );
+    assert_eq!(
+        process.tracks[0].times.totals[Activity::Native as usize],
+        100 * MS
+    );
+    assert_eq!(
+        columns(&process.tracks[1].times, Activity::Idle),
+        [0, 100, 100, 100, 100]
+    );
+    assert_eq!(
+        columns(&process.times, Activity::Idle),
+        [0, 200, 200, 200, 200]
+    );
 }
 
 #[test]
@@ -157,7 +171,10 @@ fn garbage_collection_is_part_of_the_time() {
     profile.samples[1].stack = profile.stacks.intern(Some(stack), mark);
     let found = timeline(&profile, &Filter::default()).window(Window::new(0, 20 * MS, 2), 9);
     assert_eq!(found.times.collecting, [0, 10 * MS]);
-    assert_eq!((found.times.collected, found.times.total()), (10 * MS, 20 * MS));
+    assert_eq!(
+        (found.times.collected, found.times.total()),
+        (10 * MS, 20 * MS)
+    );
 }
 
 #[test]
@@ -186,15 +203,33 @@ fn nothing_has_no_span() {
     let profile = Profile::default();
     let timeline = timeline(&profile, &Filter::default());
     assert_eq!(timeline.span(), None);
-    assert_eq!(timeline.window(Window::new(0, 0, 10), 5), InWindow::default());
+    assert_eq!(
+        timeline.window(Window::new(0, 0, 10), 5),
+        InWindow::default()
+    );
 }
 
 #[test]
 fn a_level_goes_on_until_the_next_reading() {
     let window = Window::new(10, 20, 10);
-    let readings = [(5, Some(3)), (12, Some(9)), (12, Some(4)), (13, None), (15, Some(2))];
+    let readings = [
+        (5, Some(3)),
+        (12, Some(9)),
+        (12, Some(4)),
+        (13, None),
+        (15, Some(2)),
+    ];
     let expected = [
-        Some(3), Some(3), Some(9), Some(9), Some(9), Some(2), None, None, None, None,
+        Some(3),
+        Some(3),
+        Some(9),
+        Some(9),
+        Some(9),
+        Some(2),
+        None,
+        None,
+        None,
+        None,
     ];
     assert_eq!(levels(window, readings), expected);
     // A later reading outside of the window says that it goes on.

@@ -56,7 +56,8 @@ pub(super) fn heatmap(library: &Library, question: &Question) -> Result<Answer, 
     };
     let found = heatmap_of(profile, &part.selection(), grid, shown);
     let Some(map) = found else {
-        let why = "no sample that passes the filter has a place in time, or there are too many cells";
+        let why =
+            "no sample that passes the filter has a place in time, or there are too many cells";
         return Err(Error::Nothing(why.to_owned()));
     };
     let mut rows: HashMap<Place, i64> = HashMap::new();

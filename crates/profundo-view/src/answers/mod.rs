@@ -11,6 +11,9 @@ mod source;
 mod timeline;
 mod window;
 
+#[cfg(test)]
+mod tests;
+
 use profundo_model::{Profile, SampleKind};
 
 use crate::{Error, Library, Question};

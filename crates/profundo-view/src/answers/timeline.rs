@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use profundo_analysis::{
-    Activity, InWindow, ProcessMemory, Times, Track, TrackOf, TracksBy, Window, command_name, energy,
-    gauges, joules_per_nanosecond, levels, marks, span_boxes,
+    Activity, InWindow, ProcessMemory, Times, Track, TrackOf, TracksBy, Window, command_name,
+    energy, gauges, joules_per_nanosecond, levels, marks, span_boxes,
 };
 use profundo_model::{Gauge, Profile, SpanId};
 use serde::Serialize;
@@ -252,7 +252,9 @@ impl Row {
             row.columns.insert(activity.name(), columns(list));
             for (sum, time) in sums.iter_mut().zip(list) {
                 sum.0 = sum.0.saturating_add(*time);
-                sum.1 = sum.1.saturating_add(if activity.is_busy() { *time } else { 0 });
+                sum.1 = sum
+                    .1
+                    .saturating_add(if activity.is_busy() { *time } else { 0 });
             }
         }
         row.most = sums.iter().map(|(all, _)| part(all)).max().unwrap_or(0);
@@ -307,7 +309,10 @@ fn memories(profile: &Profile, memory: &[ProcessMemory<'_>], window: Window) -> 
     let rows = memory.iter().take(MEMORIES).map(|row| {
         let curve = |value: &dyn Fn(&Gauge) -> Option<u64>| {
             let readings = row.readings.iter();
-            levels(window, readings.map(|reading| (reading.time.0, value(reading))))
+            levels(
+                window,
+                readings.map(|reading| (reading.time.0, value(reading))),
+            )
         };
         let resident = curve(&|reading| Some(reading.resident));
         let in_use = (row.readings.iter().zip(&row.uses))

@@ -29,7 +29,10 @@ pub(super) fn timeless(
 
 /// The window of a question, or else all of `span`.
 pub(super) fn window(question: &Question, span: (u64, u64)) -> Result<Window, Error> {
-    let columns = question.parsed("columns")?.unwrap_or(COLUMNS).clamp(1, MOST);
+    let columns = question
+        .parsed("columns")?
+        .unwrap_or(COLUMNS)
+        .clamp(1, MOST);
     let from = question.parsed("start")?.unwrap_or(span.0);
     let to: u64 = question.parsed("end")?.unwrap_or(span.1);
     if to <= from && question.get("end").is_some() {
@@ -38,4 +41,35 @@ pub(super) fn window(question: &Question, span: (u64, u64)) -> Result<Window, Er
     // Columns that lie far outside of the recording would all be empty.
     let (from, to) = (from.clamp(span.0, span.1), to.clamp(span.0, span.1));
     Ok(Window::new(from, to.max(from), columns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<Window, Error> {
+        window(
+            &Question::of_address("timeline", text).unwrap(),
+            (100, 1100),
+        )
+    }
+
+    #[test]
+    fn a_window_lies_in_the_recording() {
+        let all = of("").unwrap();
+        assert_eq!((all.from, all.to(), all.step), (100, 1100, 2));
+        let part = of("start=200&end=300&columns=10").unwrap();
+        assert_eq!((part.from, part.to(), part.step), (200, 300, 10));
+        let outside = of("start=0&end=99999&columns=4").unwrap();
+        assert_eq!((outside.from, outside.to()), (100, 1100));
+        // No question makes an answer without bound.
+        assert!(of("columns=999999999").unwrap().columns <= MOST);
+    }
+
+    #[test]
+    fn a_window_without_length_is_refused() {
+        assert!(of("start=300&end=300").is_err());
+        assert!(of("start=300&end=200").is_err());
+        assert!(of("start=soon").is_err());
+    }
 }

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../../about";
 import { isFile, useAnswer } from "../../ask";
-import { moment, ticks, xOf, type Brush } from "../../canvas/strip";
+import { drawAxis, moment } from "../../canvas/strip";
 import { count, duration } from "../../numbers";
 import { ActivityLegend } from "../../parts/activities";
 import { shared } from "../../parts/asked";
@@ -165,25 +165,6 @@ function Tracks({ answer, recording }: { answer: Timeline; recording: AboutRecor
       <TimelineTable answer={answer} />
     </>
   );
-}
-
-function drawAxis({ context, window, width, height, ink }: Brush): void {
-  const found = ticks(window, Math.max(2, width / 110));
-  const step = found.length > 1 ? found[1] - found[0] : window.to - window.from;
-  context.fillStyle = ink;
-  context.font = "11px system-ui, sans-serif";
-  context.textBaseline = "middle";
-  for (const tick of found) {
-    const x = Math.round(xOf(tick, window, width));
-    const words = moment(tick, step);
-    context.globalAlpha = 0.5;
-    context.fillRect(x, height - 5, 1, 5);
-    context.globalAlpha = 0.8;
-    if (x + context.measureText(words).width + 4 < width) {
-      context.fillText(words, x + 3, height / 2 - 1);
-    }
-  }
-  context.globalAlpha = 1;
 }
 
 /** The times of all; the time without samples is known for each track alone, so it has none. */

@@ -1,5 +1,7 @@
 // The numbers of the timeline as a table, for those who do not see it.
 
+import { Fragment } from "preact";
+
 import { ACTIVITIES } from "../../canvas/activities";
 import { count, duration } from "../../numbers";
 import type { Row, Timeline } from "./answer";
@@ -39,8 +41,8 @@ export function TimelineTable({ answer }: { answer: Timeline }) {
           </thead>
           <tbody>
             {answer.processes.map(({ pid, command, row, tracks }) => (
-              <>
-                <tr key={pid}>
+              <Fragment key={pid}>
+                <tr>
                   <th scope="row">
                     {pid} {command}
                   </th>
@@ -54,7 +56,7 @@ export function TimelineTable({ answer }: { answer: Timeline }) {
                     {cells(track.row)}
                   </tr>
                 ))}
-              </>
+              </Fragment>
             ))}
             <tr>
               <th scope="row">All {count(answer.tracks)} tracks</th>

@@ -3,7 +3,9 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
+import { isFile } from "../../ask";
 import type { Span } from "../../canvas/strip";
+import { tell } from "../../parts/details";
 import { change, usePlace, type Place } from "../../place";
 import { terms, withTimes } from "../../terms";
 
@@ -26,6 +28,10 @@ export function chosenOf(place: Place, whole: Span): Span | undefined {
 
 /** The times of a span as a step of the reader's. */
 export function choose(place: Place, span: Span | undefined): void {
+  if (isFile) {
+    tell("This file shows the whole recording. `profundo view FILE` filters by a span of time.");
+    return;
+  }
   change({ filter: withTimes(place.values.filter ?? "", span), path: "" });
 }
 
@@ -57,11 +63,11 @@ export interface Mover {
   show: (window: Span | undefined) => void;
 }
 
-/** The window and how it is moved. Moves that follow each other are one step back. */
-export function useWindow(whole: Span): Mover {
+/** The window, `usual` where the address has none, and how it is moved. Moves that follow each other are one step back. */
+export function useWindow(whole: Span, usual: Span = whole): Mover {
   const place = usePlace();
   const lastMove = useRef(0);
-  const window = windowOf(place) ?? whole;
+  const window = windowOf(place) ?? usual;
   const least = 1000;
   const go = (from: number, to: number) => {
     const length = Math.min(Math.max(to - from, least), whole.to - whole.from || 1);
