@@ -43,7 +43,7 @@ function frame(map: Heatmap, size: Size) {
   const width = Math.max(1, size.width - LEFT);
   const height = Math.max(1, size.height - BELOW);
   // A few columns do not fill the page.
-  const column = Math.min(width / map.columns, 34);
+  const column = Math.min(width / map.columns, 60);
   return { column, row: height / map.rows, height };
 }
 
@@ -53,6 +53,19 @@ export function timesOf(map: Heatmap, cell: number): Span {
   const start = map.start + column * map.column;
   const from = start + (cell % map.rows) * map.row;
   return { from, to: Math.min(from + map.row, start + map.column) };
+}
+
+/** The squares of a span of time. */
+export function cellsOf(map: Heatmap, span: Span): number[] {
+  const cells: number[] = [];
+  const at = (time: number) => {
+    const column = Math.floor((time - map.start) / map.column);
+    return column * map.rows + Math.floor((time - map.start - column * map.column) / map.row);
+  };
+  for (let cell = Math.max(0, at(span.from)); cell < map.columns * map.rows && timesOf(map, cell).from < span.to; cell++) {
+    cells.push(cell);
+  }
+  return cells;
 }
 
 /** The square at a point; -1 for none. */
@@ -68,6 +81,8 @@ export interface HeatShown {
   most: number;
   isDark: boolean;
   cursor: number;
+  /** The square where a choice of several began; -1 for none. */
+  anchor: number;
   chosen: Span[];
   ink: string;
   ground: string;
@@ -126,14 +141,23 @@ export class HeatCanvas {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.drawImage(this.squares, 0, 0);
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    shown.chosen.forEach((span, at) => {
-      const columnAt = Math.floor((span.from - map.start) / map.column);
-      const rowAt = Math.floor((span.from - map.start - columnAt * map.column) / map.row);
-      this.outline(context, shown.ink, LEFT + columnAt * column, height - (rowAt + 1) * row, column, row, 2, at === 0 ? [] : [4, 2]);
-    });
+    const frameOf = (cells: number[], line: number, dashes: number[]) => {
+      // The squares of each column are one frame.
+      for (let first = 0; first < cells.length; ) {
+        const at = Math.floor(cells[first] / map.rows);
+        let last = first;
+        while (last + 1 < cells.length && Math.floor(cells[last + 1] / map.rows) === at) {
+          last += 1;
+        }
+        const y = height - ((cells[last] % map.rows) + 1) * row;
+        this.outline(context, shown.ink, LEFT + at * column, y, column, (last - first + 1) * row, line, dashes);
+        first = last + 1;
+      }
+    };
+    shown.chosen.forEach((span, at) => frameOf(cellsOf(map, span), 2, at === 0 ? [] : [4, 2]));
     if (shown.cursor >= 0) {
-      const x = LEFT + Math.floor(shown.cursor / map.rows) * column;
-      this.outline(context, shown.ink, x, height - ((shown.cursor % map.rows) + 1) * row, column, row, 1, []);
+      const [low, high] = shown.anchor < 0 ? [shown.cursor, shown.cursor] : [Math.min(shown.anchor, shown.cursor), Math.max(shown.anchor, shown.cursor)];
+      frameOf(Array.from({ length: high - low + 1 }, (_, at) => low + at), shown.anchor < 0 ? 1 : 2, []);
     }
   }
 
@@ -178,12 +202,17 @@ export class HeatCanvas {
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
     context.textAlign = "right";
-    const every = Math.max(1, Math.ceil(map.rows / Math.max(1, Math.floor(height / 48))));
+    const least = map.rows / Math.max(1, height / 36);
+    const every = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((step) => step >= least) ?? map.rows;
     for (let at = 0; at < map.rows; at += every) {
-      context.fillText(short(at * map.row), LEFT - 6, height - (at + 0.5) * row);
+      const y = height - (at + 0.5) * row;
+      if (y > 7) {
+        context.fillText(short(at * map.row), LEFT - 6, y);
+      }
     }
     context.textAlign = "left";
-    const apart = Math.max(1, Math.ceil(64 / column));
+    const widest = Math.ceil(64 / column);
+    const apart = [1, 2, 5, 10, 15, 20, 30, 60, 100, 120, 300, 600].find((step) => step >= widest) ?? widest;
     for (let at = 0; at < map.columns; at += apart) {
       context.fillText(short(map.start + at * map.column), LEFT + at * column, height + BELOW / 2);
     }

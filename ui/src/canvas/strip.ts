@@ -142,7 +142,7 @@ export function moment(time: number, step: number): string {
 
 /** An axis of seconds. */
 export function drawAxis({ context, window, width, height, ink }: Brush): void {
-  const found = ticks(window, Math.max(2, width / 110));
+  const found = ticks(window, Math.max(3, width / 100));
   const step = found.length > 1 ? found[1] - found[0] : window.to - window.from;
   context.fillStyle = ink;
   context.font = "11px system-ui, sans-serif";

@@ -1,5 +1,6 @@
 // The legend of activities: a swatch with its pattern, a word, and how much time it has.
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 import { ACTIVITIES, fillOf } from "../canvas/activities";
@@ -28,7 +29,7 @@ export function Swatch({ name }: { name: string }) {
 }
 
 /** The activities that have any time. */
-export function ActivityLegend({ times }: { times: Record<string, number> }) {
+export function ActivityLegend({ times, isBlankNamed = false, children }: { times: Record<string, number>; isBlankNamed?: boolean; children?: ComponentChildren }) {
   return (
     <ul class="legend" aria-label="Activities">
       {Object.entries(ACTIVITIES)
@@ -38,6 +39,12 @@ export function ActivityLegend({ times }: { times: Record<string, number> }) {
             <Swatch name={name} /> {title} <b data-number={times[name]}>{duration(times[name] / 1e9)}</b>
           </li>
         ))}
+      {isBlankNamed && (
+        <li title={ACTIVITIES.none.about}>
+          <i class="blank" /> {ACTIVITIES.none.title}
+        </li>
+      )}
+      {children}
     </ul>
   );
 }

@@ -130,6 +130,11 @@ export function FlamePicture({ isSmall = false, filter, title = "Calls" }: { isS
           />
         </label>
         {filter === undefined && <Found text={search} />}
+        {isInTime && place.values.end !== undefined && (
+          <button type="button" onClick={() => change({ start: "", end: "" })}>
+            Whole time
+          </button>
+        )}
         {place.values.path !== undefined && (
           <button type="button" onClick={() => change({ path: "" })}>
             Zoom out

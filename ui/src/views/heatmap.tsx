@@ -6,7 +6,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { isFile, useAnswer } from "../ask";
-import { HeatCanvas, squareAt, timesOf, type Heatmap } from "../canvas/heat";
+import { cellsOf, HeatCanvas, squareAt, timesOf, type Heatmap } from "../canvas/heat";
 import type { Span } from "../canvas/strip";
 import { count, duration } from "../numbers";
 import { shared } from "../parts/asked";
@@ -54,7 +54,7 @@ export function HeatmapView({ recording }: { recording: AboutRecording }) {
             </select>
           </label>
         )}
-        <span class="soft hint">Choose a square to see its calls; with Ctrl or Space a second one.</span>
+        <span class="soft hint">Choose a square, or drag over several, to see their calls. Ctrl adds a second choice.</span>
       </div>
       <Waiting answer={answer}>{(map) => <Squares map={map} />}</Waiting>
     </section>
@@ -72,6 +72,8 @@ function Squares({ map }: { map: Heatmap }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const drawing = useRef<HeatCanvas | undefined>(undefined);
   const [cursor, setCursor] = useState(-1);
+  // The square where a choice of several began; -1 for none.
+  const [anchor, setAnchor] = useState(-1);
   const isDark = useDark();
   const values = place.values.shown === "waiting" ? map.waiting : map.busy;
   const chosen = squaresOf(place.values.squares);
@@ -90,8 +92,8 @@ function Squares({ map }: { map: Heatmap }) {
   }, []);
   useEffect(() => {
     const style = getComputedStyle(document.body);
-    drawing.current?.show({ map, values, most, isDark, cursor, chosen, ink: style.color, ground: style.backgroundColor });
-  }, [map, values, isDark, cursor, place.values.squares]);
+    drawing.current?.show({ map, values, most, isDark, cursor, anchor, chosen, ink: style.color, ground: style.backgroundColor });
+  }, [map, values, isDark, cursor, anchor, place.values.squares]);
 
   const about = (cell: number) => {
     if (cell < 0) {
@@ -105,7 +107,7 @@ function Squares({ map }: { map: Heatmap }) {
           {secondsOf(from)} to {secondsOf(to)} s
         </b>{" "}
         · on a CPU <span data-number={map.busy[cell]}>{duration(map.busy[cell] / 1e9)}</span>
-        {map.waiting[cell] > 0 && <> · waiting {duration(map.waiting[cell] / 1e9)}</>} · {count(map.samples[cell])} samples end in it
+        {map.waiting[cell] > 0 && <> · waiting {duration(map.waiting[cell] / 1e9)}</>} · {map.samples[cell] === 1 ? "1 sample ends" : `${count(map.samples[cell])} samples end`} in it
         {name !== undefined && (
           <>
             {" "}
@@ -115,15 +117,14 @@ function Squares({ map }: { map: Heatmap }) {
       </>,
     );
   };
-  const choose = (cell: number, isSecond: boolean) => {
-    if (cell < 0) {
-      return;
-    }
-    const { from, to } = timesOf(map, cell);
-    const other = isSecond && chosen[0] !== undefined && chosen[0].from !== from ? [chosen[0]] : [];
-    const squares = [...other, { from, to }];
+  /** Chooses the time from one square to another. */
+  const choose = (first: number, last: number, isSecond: boolean) => {
+    const span = { from: timesOf(map, Math.min(first, last)).from, to: timesOf(map, Math.max(first, last)).to };
+    const other = isSecond && chosen[0] !== undefined && chosen[0].from !== span.from ? [chosen[0]] : [];
+    const squares = [...other, span];
     change({ squares: squares.map(({ from, to }) => `${from}-${to}`).join(","), path: "" });
   };
+  const cellAt = (event: PointerEvent) => squareAt(map, event.offsetX, event.offsetY, drawing.current?.size ?? { width: 1, height: 1 });
   const onKeyDown = (event: KeyboardEvent) => {
     const at = cursor < 0 ? 0 : cursor;
     const moves: Record<string, number> = { ArrowUp: 1, ArrowDown: -1, ArrowRight: map.rows, ArrowLeft: -map.rows };
@@ -131,12 +132,14 @@ function Squares({ map }: { map: Heatmap }) {
       event.preventDefault();
       const next = at + moves[event.key];
       if (next >= 0 && next < map.columns * map.rows) {
+        setAnchor(event.shiftKey ? (anchor < 0 ? at : anchor) : -1);
         setCursor(next);
         about(next);
       }
     } else if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
-      choose(at, event.key === " " || event.ctrlKey);
+      choose(event.shiftKey && anchor >= 0 ? anchor : at, at, event.key === " " || event.ctrlKey);
+      setAnchor(-1);
     } else if (event.key === "Escape") {
       change({ squares: "" });
     }
@@ -148,15 +151,28 @@ function Squares({ map }: { map: Heatmap }) {
           ref={canvas}
           tabIndex={0}
           role="application"
-          aria-label={`Heatmap of ${count(map.columns)} columns of ${duration(map.column / 1e9)} with ${count(map.rows)} squares each. Arrow keys move, Enter chooses a square, Space a second one. The list of pauses below has the longest gaps.`}
+          aria-label={`Heatmap of ${count(map.columns)} columns of ${duration(map.column / 1e9)} with ${count(map.rows)} squares each. Arrow keys move, with Shift they choose several squares, Enter chooses, Space adds a second choice. The list of pauses below has the longest gaps.`}
           onKeyDown={onKeyDown}
+          onPointerDown={(event) => {
+            if (event.button === 0) {
+              setAnchor(cellAt(event));
+              event.currentTarget.setPointerCapture(event.pointerId);
+            }
+          }}
           onPointerMove={(event) => {
-            const cell = squareAt(map, event.offsetX, event.offsetY, drawing.current?.size ?? { width: 1, height: 1 });
+            const cell = cellAt(event);
             setCursor(cell);
             about(cell);
           }}
+          onPointerUp={(event) => {
+            const cell = cellAt(event);
+            if (anchor >= 0 && cell >= 0) {
+              choose(anchor, cell, event.ctrlKey || event.metaKey || event.shiftKey);
+            }
+            setAnchor(-1);
+          }}
+          onPointerCancel={() => setAnchor(-1)}
           onPointerLeave={() => setCursor(-1)}
-          onClick={(event) => choose(squareAt(map, event.offsetX, event.offsetY, drawing.current?.size ?? { width: 1, height: 1 }), event.ctrlKey || event.metaKey || event.shiftKey)}
         />
       </div>
       <p class="soft">
@@ -165,7 +181,7 @@ function Squares({ map }: { map: Heatmap }) {
         {map.idle_threads > 0 && <> The waits of {count(map.idle_threads)} idle threads ({duration(map.idle_waiting / 1e9)}) are left out.</>}
       </p>
       {map.pauses.length > 0 && <Pauses map={map} />}
-      <Chosen chosen={chosen} />
+      <Chosen map={map} chosen={chosen} />
     </>
   );
 }
@@ -189,7 +205,7 @@ function Pauses({ map }: { map: Heatmap }) {
   );
 }
 
-function Chosen({ chosen }: { chosen: Span[] }) {
+function Chosen({ map, chosen }: { map: Heatmap; chosen: Span[] }) {
   const place = usePlace();
   if (chosen.length === 0 || isFile) {
     return null;
@@ -199,7 +215,13 @@ function Chosen({ chosen }: { chosen: Span[] }) {
     <div class={chosen.length === 2 ? "pair squares" : "squares"}>
       {chosen.map((span) => (
         <div key={`${span.from}`}>
-          <FlamePicture isSmall filter={filter(span)} title={`Calls from ${secondsOf(span.from)} to ${secondsOf(span.to)} s`} />
+          {cellsOf(map, span).some((cell) => map.samples[cell] > 0) ? (
+            <FlamePicture isSmall filter={filter(span)} title={`Calls from ${secondsOf(span.from)} to ${secondsOf(span.to)} s`} />
+          ) : (
+            <p class="refusal">
+              From {secondsOf(span.from)} to {secondsOf(span.to)} s no sample ends: a later one stands for this time. Drag over more squares.
+            </p>
+          )}
           <button type="button" onClick={() => change({ filter: filter(span) })}>
             Filter every view by this time
           </button>

@@ -8,8 +8,6 @@
 //! Boxes that are too narrow to be seen become one box with their number where they touch, and have
 //! no boxes on them.
 
-use std::cmp::Reverse;
-
 use profundo_model::{Profile, ThreadId};
 
 use super::{BoxOf, CallWeight, Forest};
@@ -24,7 +22,7 @@ pub struct LaneOptions {
     pub to: u64,
     /// The shortest time that can be seen.
     pub least: u64,
-    /// The most lanes: the busiest threads.
+    /// The most lanes.
     pub lanes: usize,
     /// About the most boxes. Where there would be more, boxes have to be longer.
     pub most: usize,
@@ -79,40 +77,37 @@ struct Run {
     weight: CallWeight,
 }
 
-/// The lanes of the threads with samples in a window, the one with most weight first, and the number
-/// of those that have no lane.
+/// The lanes of the first of these threads that have samples in a window, and the number of those
+/// that have samples in it and no lane.
 pub fn in_time(
     profile: &Profile,
     forest: &Forest,
     selection: &Selection,
+    threads: &[ThreadId],
     options: LaneOptions,
 ) -> (Vec<Lane>, usize) {
     let programs = profile.programs();
-    let mut threads: Vec<(u64, Vec<Step>)> = vec![(0, Vec::new()); profile.threads.len()];
+    let mut steps: Vec<Vec<Step>> = vec![Vec::new(); profile.threads.len()];
     selection.each_taken(profile, |sample| {
         let (end, weight) = (sample.time.0, sample.weight.0);
         let is_outside = end <= options.from || end.saturating_sub(weight) >= options.to;
         if is_outside || profile.is_counted(sample.stack) {
             return;
         }
-        let (sum, steps) = &mut threads[programs.thread(sample.thread).index()];
-        *sum = sum.saturating_add(weight);
-        steps.push(Step {
+        steps[programs.thread(sample.thread).index()].push(Step {
             end,
             weight,
             call: forest.ends[sample.stack.index()],
         });
     });
-    let mut order: Vec<usize> = (0..threads.len())
-        .filter(|&row| !threads[row].1.is_empty())
-        .collect();
-    order.sort_by_key(|&row| (Reverse(threads[row].0), row));
+    let is_there = |thread: &&ThreadId| !steps[thread.index()].is_empty();
+    let mut order: Vec<ThreadId> = threads.iter().filter(is_there).copied().collect();
     let left_out = order.len().saturating_sub(options.lanes);
     order.truncate(options.lanes);
     let mut lanes: Vec<Lane> = Vec::with_capacity(order.len());
     let pause = (profile.meta.period.0 / 2).max(options.least);
-    for row in order {
-        let mut steps = std::mem::take(&mut threads[row].1);
+    for thread in order {
+        let mut steps = std::mem::take(&mut steps[thread.index()]);
         steps.sort_by_key(|step| step.end);
         let mut least = options.least.max(1);
         let mut lane = Lane::new(forest, &steps, options, least, pause);
@@ -121,7 +116,7 @@ pub fn in_time(
             least *= 2;
             lane = Lane::new(forest, &steps, options, least, pause);
         }
-        lane.thread = ThreadId::from_index(row);
+        lane.thread = thread;
         lanes.push(lane);
     }
     (lanes, left_out)

@@ -190,7 +190,8 @@ fn lanes(text: &str, samples: &[(u64, u64, usize)], window: (u64, u64), least: u
         lanes: 4,
         most: 1000,
     };
-    let (lanes, left_out) = in_time(&profile, &forest, &all, options);
+    let threads: Vec<_> = profile.threads.iter().map(|(id, _)| id).collect();
+    let (lanes, left_out) = in_time(&profile, &forest, &all, &threads, options);
     assert_eq!(left_out, 0);
     let mut text = String::new();
     for a_box in lanes.iter().flat_map(|lane| &lane.boxes) {

@@ -254,6 +254,11 @@ impl Timeline {
         self.span
     }
 
+    /// The tracks, the one with most time on a CPU first.
+    pub fn tracks(&self) -> impl Iterator<Item = TrackOf> {
+        self.tracks.iter().map(|track| track.of)
+    }
+
     /// The time that has no place: it was counted and not sampled, or the order of its samples was
     /// not kept.
     pub fn unplaced(&self) -> u64 {

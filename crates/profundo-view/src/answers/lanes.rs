@@ -1,9 +1,10 @@
 //! A flame graph in the order of time: a lane for each thread, cut to a window.
 
 use profundo_analysis::{
-    BoxOf, ForestOptions, Hidden, LaneOptions, Libraries, Shown, TracksBy, command_name, in_time,
+    BoxOf, ForestOptions, Hidden, LaneOptions, Libraries, Shown, TrackOf, TracksBy, command_name,
+    in_time,
 };
-use profundo_model::Profile;
+use profundo_model::{Profile, ThreadId};
 use serde::Serialize;
 
 use super::flame::Functions;
@@ -55,7 +56,8 @@ struct Lane {
 pub(super) fn lanes(library: &Library, question: &Question) -> Result<Answer, Error> {
     let (part, _, _) = window::timeless(library, question)?;
     let profile = part.profile();
-    let Some(span) = part.timeline(TracksBy::Thread).span() else {
+    let timeline = part.timeline(TracksBy::Thread);
+    let Some(span) = timeline.span() else {
         let why = "no sample that passes the filter has a place in time";
         return Err(Error::Nothing(why.to_owned()));
     };
@@ -78,7 +80,15 @@ pub(super) fn lanes(library: &Library, question: &Question) -> Result<Answer, Er
         lanes: question.parsed("lanes")?.unwrap_or(LANES),
         most: MOST,
     };
-    let (found, left_out) = in_time(profile, &forest, &part.selection(), lane_options);
+    // The order is that of the whole time: lanes stay where they are when the window moves.
+    let threads: Vec<ThreadId> = (timeline.tracks())
+        .filter_map(|track| match track {
+            TrackOf::Thread(thread) => Some(thread),
+            TrackOf::Task(_) => None,
+        })
+        .collect();
+    let selection = part.selection();
+    let (found, left_out) = in_time(profile, &forest, &selection, &threads, lane_options);
     let boxes = found.iter().flat_map(|lane| &lane.boxes);
     let (functions, rows) = Functions::of(&part, &forest, boxes.map(|a_box| a_box.of));
     let lanes = found.iter().map(|lane| {
@@ -125,10 +135,7 @@ pub(super) fn lanes(library: &Library, question: &Question) -> Result<Answer, Er
 }
 
 /// The number, the name, the process and the command of a thread.
-pub(super) fn owner(
-    profile: &Profile,
-    thread: profundo_model::ThreadId,
-) -> (u64, String, Option<u32>, String) {
+pub(super) fn owner(profile: &Profile, thread: ThreadId) -> (u64, String, Option<u32>, String) {
     let row = profile.threads.get(thread);
     let process = profile.processes.get(row.process.index());
     (

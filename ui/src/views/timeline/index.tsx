@@ -9,6 +9,7 @@ import { drawAxis, moment } from "../../canvas/strip";
 import { count, duration } from "../../numbers";
 import { ActivityLegend } from "../../parts/activities";
 import { shared } from "../../parts/asked";
+import { useDark } from "../../parts/dark";
 import { tell } from "../../parts/details";
 import { Menu, type Choice } from "../../parts/menu";
 import { Strip } from "../../parts/strip";
@@ -17,7 +18,7 @@ import { change, show, usePlace } from "../../place";
 import { withTerm } from "../../terms";
 import type { Timeline } from "./answer";
 import { Plot } from "./plot";
-import { rowsOf, type TimeRow } from "./rows";
+import { LINES, rowsOf, type TimeRow } from "./rows";
 import { SpanForm } from "./span_form";
 import { TimelineTable } from "./table";
 import { useSettled, useWindow, windowOf } from "./window";
@@ -50,7 +51,7 @@ function Tracks({ answer, recording }: { answer: Timeline; recording: AboutRecor
   const mover = useWindow(whole);
   const box = useRef<HTMLDivElement>(null);
   const [menu, setMenu] = useState<{ x: number; y: number; row: TimeRow } | undefined>(undefined);
-  const [at, setAt] = useState(0);
+  const [at, setAt] = useState(-1);
   const hidden = (place.values.hide ?? "").split(",").filter((id) => id !== "");
   const all = useMemo(() => rowsOf(answer), [answer]);
   const rows = all.filter(({ id }) => !hidden.includes(id));
@@ -78,7 +79,7 @@ function Tracks({ answer, recording }: { answer: Timeline; recording: AboutRecor
         setAt(row);
       }
     }
-    about(rows[row], time);
+    about(rows[Math.max(0, row)], time);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
@@ -117,7 +118,9 @@ function Tracks({ answer, recording }: { answer: Timeline; recording: AboutRecor
           </button>
         )}
       </div>
-      <ActivityLegend times={legendTimes(answer)} />
+      <ActivityLegend times={answer.all.times} isBlankNamed>
+        <Curves answer={answer} />
+      </ActivityLegend>
       <div class="rows" ref={box} onKeyDown={onKeyDown}>
         <Plot whole={whole} mover={mover} label={label} onPoint={onPoint}>
           <div class="track axis" aria-hidden="true">
@@ -167,9 +170,29 @@ function Tracks({ answer, recording }: { answer: Timeline; recording: AboutRecor
   );
 }
 
-/** The times of all; the time without samples is known for each track alone, so it has none. */
-function legendTimes(answer: Timeline): Record<string, number> {
-  return answer.all.times;
+/** What the thin lines and curves are. */
+function Curves({ answer }: { answer: Timeline }) {
+  const isDark = useDark();
+  const shade = (pair: [string, string]) => ({ background: pair[isDark ? 1 : 0] });
+  return (
+    <>
+      {answer.all.garbage > 0 && (
+        <li title="part of the time above: a line at the top of a row">
+          <i class="dash" style={shade(LINES.garbage)} /> garbage collection <b data-number={answer.all.garbage}>{duration(answer.all.garbage / 1e9)}</b>
+        </li>
+      )}
+      {answer.memory.length > 0 && (
+        <li>
+          <i class="dash" style={shade(LINES.memory)} /> resident memory
+        </li>
+      )}
+      {answer.memory.some(({ in_use }) => in_use.length > 0) && (
+        <li title="bytes in live blocks of the allocators">
+          <i class="dash" style={shade(LINES.used)} /> memory in use
+        </li>
+      )}
+    </>
+  );
 }
 
 function choices(row: TimeRow, filter: string, hidden: string[]): Choice[] {

@@ -21,12 +21,17 @@ export interface TimeRow {
   words: (time: number) => ComponentChildren;
 }
 
-const GARBAGE: [light: string, dark: string] = ["#0a7d4f", "#4fd69c"];
-const MEMORY: [light: string, dark: string] = ["#5a4fcf", "#a49cff"];
-const IN_USE: [light: string, dark: string] = ["#c2410c", "#fb923c"];
-const POWER: [light: string, dark: string] = ["#a16207", "#facc15"];
-const SPANS: [light: string, dark: string] = ["#cfe0f7", "#2b4a70"];
-const shade = (pair: [string, string], { isDark }: Brush) => pair[isDark ? 1 : 0];
+type Tint = [light: string, dark: string];
+
+/** The colours of lines and curves. */
+export const LINES: Record<"garbage" | "memory" | "used" | "power" | "span", Tint> = {
+  garbage: ["#0a7d4f", "#4fd69c"],
+  memory: ["#5a4fcf", "#a49cff"],
+  used: ["#c2410c", "#fb923c"],
+  power: ["#a16207", "#facc15"],
+  span: ["#cfe0f7", "#2b4a70"],
+};
+const shade = (pair: Tint, { isDark }: Brush) => pair[isDark ? 1 : 0];
 
 /** The time of all, of a process, of a thread or of a task. */
 function activityRow(answer: Timeline, id: string, title: string, note: string, row: Row, isSum: boolean, height: number): TimeRow {
@@ -38,7 +43,7 @@ function activityRow(answer: Timeline, id: string, title: string, note: string, 
     height,
     draw: (brush) => {
       drawActivities(brush, columnsOf(answer), row.columns, PAINTED, most);
-      drawEdge(brush, columnsOf(answer), row.collecting, shade(GARBAGE, brush));
+      drawEdge(brush, columnsOf(answer), row.collecting, shade(LINES.garbage, brush));
     },
     words: (time) => {
       const column = columnAt(answer, time);
@@ -63,8 +68,8 @@ function memoryRow(answer: Timeline, memory: MemoryRow, isOne: boolean): TimeRow
     isSmall: true,
     height: 34,
     draw: (brush) => {
-      drawCurve(brush, columnsOf(answer), memory.resident, memory.most, shade(MEMORY, brush), true);
-      drawCurve(brush, columnsOf(answer), memory.in_use, memory.most, shade(IN_USE, brush), false);
+      drawCurve(brush, columnsOf(answer), memory.resident, memory.most, shade(LINES.memory, brush), true);
+      drawCurve(brush, columnsOf(answer), memory.in_use, memory.most, shade(LINES.used, brush), false);
     },
     words: (time) => {
       const column = columnAt(answer, time);
@@ -95,7 +100,7 @@ function spansRow(answer: Timeline): TimeRow {
           return;
         }
         const y = spans.lane[at] * LANE + 1;
-        context.fillStyle = shade(SPANS, brush);
+        context.fillStyle = shade(LINES.span, brush);
         context.fillRect(left, y, Math.max(1, right - left - 1), LANE - 2);
         if (right - left > 24) {
           const words = spans.count[at] > 1 ? `${count(spans.count[at])} spans` : name;
@@ -157,7 +162,7 @@ function powerRow(answer: Timeline, energy: NonNullable<Timeline["energy"]>): Ti
     note: `estimate, up to ${energy.most_watts.toPrecision(3)} W`,
     isSmall: true,
     height: 30,
-    draw: (brush) => drawCurve(brush, columnsOf(answer), energy.watts, energy.most_watts, shade(POWER, brush), true),
+    draw: (brush) => drawCurve(brush, columnsOf(answer), energy.watts, energy.most_watts, shade(LINES.power, brush), true),
     words: (time) => `about ${(energy.watts[columnAt(answer, time)] ?? 0).toPrecision(3)} W: the machine's energy, divided as the CPU time is`,
   };
 }
@@ -171,7 +176,7 @@ export function cpuRow(answer: Timeline): TimeRow {
     ...activityRow(answer, "all", "CPU", `up to ${percent(row.most_busy / 1000)}`, busy, true, 46),
     draw: (brush) => {
       drawActivities(brush, columnsOf(answer), columns, BUSY, Math.max(1, row.most_busy));
-      drawEdge(brush, columnsOf(answer), row.collecting, shade(GARBAGE, brush));
+      drawEdge(brush, columnsOf(answer), row.collecting, shade(LINES.garbage, brush));
     },
   };
 }

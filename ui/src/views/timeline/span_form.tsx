@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import type { Span } from "../../canvas/strip";
 import { isFile } from "../../ask";
-import { usePlace } from "../../place";
+import { show, usePlace } from "../../place";
 import { secondsOf } from "../../terms";
 import { choose, chosenOf, windowOf, type Mover } from "./window";
 
@@ -66,6 +66,15 @@ export function SpanForm({ whole, mover }: { whole: Span; mover: Mover }) {
           </button>
         )}
       </span>
+      {!isFile && (
+        <button
+          type="button"
+          class="plain"
+          onClick={() => show("flame", { shape: "time", start: String(Math.round(mover.window.from)), end: String(Math.round(mover.window.to)) })}
+        >
+          Flame graph in time
+        </button>
+      )}
       {!isFile && <span class="soft hint">Drag to choose a span of time.</span>}
     </>
   );
