@@ -109,7 +109,7 @@ pub use filter::{
 pub use flat::{FlatOptions, FlatRow, flat};
 pub use forest::{
     BoxOf, BoxOrder, CallWeight, Forest, ForestBox, ForestCall, ForestFunction, ForestOptions,
-    Lane, LaneBox, LaneOptions, Limits, Start, Weights, below, in_time, sets,
+    Lane, LaneBox, LaneOptions, Limits, Start, Weights, below, beside, in_time, sets,
 };
 pub use garbage::garbage;
 pub use gathered::Worth;

@@ -25,6 +25,14 @@ const SHAPES: Record<string, { title: string; about: string; question: Record<st
   time: { title: "in time", about: "a lane for each thread, in the order of time", question: {}, isIcicle: true },
 };
 
+const BY: [string, string][] = [
+  ["", "nothing"],
+  ["process", "process"],
+  ["thread", "thread"],
+  ["task", "task"],
+  ["span", "span"],
+];
+
 export function FlameView(_: { recording: AboutRecording }) {
   const place = usePlace();
   return place.values.function === undefined ? <FlamePicture /> : <Sandwich />;
@@ -58,8 +66,9 @@ export function FlamePicture({ isSmall = false, filter, title = "Calls" }: { isS
   const place = usePlace();
   const isInTime = place.values.shape === "time" && !isSmall;
   const shape = SHAPES[place.values.shape ?? ""] ?? SHAPES.icicle;
-  const path = isFile || shape.question.shape === "inverted" ? undefined : place.values.path;
-  const answer = useAnswer<Flame>(isInTime ? undefined : "flame", { ...shared(place), ...(filter === undefined ? {} : { filter }), ...shape.question, path });
+  const by = shape.question.shape === "inverted" ? "" : (place.values.by ?? "");
+  const path = isFile || by !== "" || shape.question.shape === "inverted" ? undefined : place.values.path;
+  const answer = useAnswer<Flame>(isInTime ? undefined : "flame", { ...shared(place), ...(filter === undefined ? {} : { filter }), ...shape.question, path, by, libraries: place.values.libraries });
   const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
   const [search, setSearch] = useState(place.values.search ?? "");
   return (
@@ -94,6 +103,18 @@ export function FlamePicture({ isSmall = false, filter, title = "Calls" }: { isS
                 ))}
               </select>
             </label>
+            {!isFile && (
+              <label>
+                By{" "}
+                <select value={by} onChange={(event) => change({ by: event.currentTarget.value, path: "" })}>
+                  {BY.map(([by, title]) => (
+                    <option key={by} value={by}>
+                      {title}
+                    </option>
+                  ))}
+                </select>
+              </label>
+            )}
             {!isFile && (
               <label>
                 <input

@@ -18,6 +18,7 @@ fn drawn(profile: &Profile, forest: &Forest, boxes: &[ForestBox]) -> String {
     for a_box in boxes {
         let name = match a_box.of {
             BoxOf::Root => "all".to_owned(),
+            BoxOf::Part(part) => format!("part {part}"),
             BoxOf::Function(function) => match forest.functions()[function as usize].place {
                 Place::Frame(frame) => profile.function_name(frame).to_owned(),
                 other => format!("{other:?}"),
@@ -233,4 +234,23 @@ fn narrow_boxes_in_time_are_one_while_they_touch() {
     // `a`, `b`, `a` are narrow, and so is the last one, which cannot be seen at all.
     let expected = "0 main (0, 22) (22, 0)\n1 Narrow(3) (0, 6) (6, 6)\n1 b (6, 20) (14, 14)\n";
     assert_eq!(drawn, expected);
+}
+
+#[test]
+fn parts_stand_beside_each_other() {
+    let (profile, forest, weights) = forest("main;a 3\nmain;b 1");
+    let rank = ranks(&profile, &forest);
+    let parts = [CallWeight::default(), weights.all()];
+    let boxes = beside(&parts, |part| match part {
+        1 => below(&forest, &weights, 0, LIMITS, BoxOrder::Name, &rank),
+        _ => Vec::new(),
+    });
+    expect_test::expect![[r#"
+        all 4 (0)
+          part 1 4 (0)
+            main 4 (0)
+              a 3 (3)
+              b 1 (1)
+    "#]]
+    .assert_eq(&drawn(&profile, &forest, &boxes));
 }

@@ -4,8 +4,8 @@
 //! in the box of narrow ones beside it. The page asks again with the path of a box to see more.
 
 use profundo_analysis::{
-    BoxOf, BoxOrder, Forest, ForestBox, ForestOptions, Hidden, Libraries, Limits, Place, Shown,
-    Start, below, library, package, sets,
+    BoxOf, BoxOrder, Forest, ForestBox, ForestOptions, Group, GroupBy, Hidden, Libraries, Limits,
+    Place, Shown, Start, Weights, below, beside, groups, library, package, sets,
 };
 use profundo_model::{Language, Profile};
 use serde::Serialize;
@@ -45,14 +45,22 @@ pub(super) struct Functions {
 }
 
 impl Functions {
-    /// The functions of boxes, and by function of the tree its row here, or -1.
+    /// The owners of parts and behind them the functions of boxes, and by function of the tree its
+    /// row here, or -1.
     pub(super) fn of(
         part: &Part,
         forest: &Forest,
+        owners: &[String],
         boxes: impl Iterator<Item = BoxOf>,
     ) -> (Self, Vec<i64>) {
         let profile = part.profile();
         let mut functions = Self::default();
+        for owner in owners {
+            functions.name.push(owner.clone());
+            functions.file.push(String::new());
+            functions.kind.push("root");
+            functions.package.push(String::new());
+        }
         let mut rows = vec![-1_i64; forest.functions().len()];
         for of in boxes {
             let BoxOf::Function(function) = of else {
@@ -99,6 +107,8 @@ impl Boxes {
         };
         self.function.push(match a_box.of {
             BoxOf::Root => -1,
+            // The owners are the first rows.
+            BoxOf::Part(part) => i64::from(part),
             BoxOf::System => -2,
             BoxOf::Narrow(_) => -3,
             BoxOf::Function(function) => rows[function as usize],
@@ -132,7 +142,26 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
         least: (all / pixels).max(1),
         most: MOST,
     };
+    let by: GroupBy = question.parsed("by")?.unwrap_or_default();
+    let mut owners = Vec::new();
     let picture = match question.get("shape").unwrap_or("below") {
+        "below" if by != GroupBy::None => {
+            let groups = groups(part.profile(), part.filter(), &by);
+            owners = groups
+                .iter()
+                .map(|group| owner(part.profile(), group))
+                .collect();
+            let limits = limits(weights.all().weight);
+            let rank = ranks(part.profile(), &forest);
+            let of_group: Vec<Weights> = (groups.iter())
+                .map(|group| Weights::new(part.profile(), &forest, &group.selection))
+                .collect();
+            let all: Vec<_> = of_group.iter().map(Weights::all).collect();
+            let boxes = beside(&all, |group| {
+                below(&forest, &of_group[group], 0, limits, order(question), &rank)
+            });
+            (Vec::new(), boxes, limits.least)
+        }
         "below" => {
             let root = match question.parsed::<u64>("path")? {
                 None => 0,
@@ -140,13 +169,9 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
                     Error::Nothing("the filter leaves nothing of this call".to_owned())
                 })?,
             };
-            let order = match question.get("order") {
-                Some("widest") => BoxOrder::Widest,
-                _ => BoxOrder::Name,
-            };
             let rank = ranks(part.profile(), &forest);
             let limits = limits(weights.of(root).weight);
-            let boxes = below(&forest, &weights, root, limits, order, &rank);
+            let boxes = below(&forest, &weights, root, limits, order(question), &rank);
             let callers = forest.callers(root);
             let above = callers.split_last().map_or(&[][..], |(_, above)| above);
             let callers = above.iter().map(|&call| {
@@ -174,7 +199,7 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
         }
         other => return Err(Error::value("shape", format!("there is no “{other}”"))),
     };
-    Answer::json(&answer(&part, &forest, picture, weights.all()))
+    Answer::json(&answer(&part, &forest, picture, &owners, weights.all()))
 }
 
 /// The function that a question names: by its name, its file, and its line where lines are apart.
@@ -200,17 +225,51 @@ fn asked(question: &Question, profile: &Profile, forest: &Forest) -> Result<u32,
         .ok_or_else(|| Error::Nothing(format!("no function “{wanted}” is in this recording")))
 }
 
+fn order(question: &Question) -> BoxOrder {
+    match question.get("order") {
+        Some("widest") => BoxOrder::Widest,
+        _ => BoxOrder::Name,
+    }
+}
+
+/// The name of a group.
+fn owner(profile: &Profile, group: &Group) -> String {
+    let text = |id| profile.strings.get(id);
+    let process = group
+        .process
+        .and_then(|id| profile.processes.get(id.index()));
+    if let Some(process) = process {
+        return format!("process {} {}", process.pid, text(process.command));
+    }
+    if let Some(thread) = group.thread {
+        let thread = profile.threads.get(thread);
+        return format!("thread {} {}", thread.number, text(thread.name));
+    }
+    if let Some(task) = group.task {
+        let task = profile.tasks.get(task);
+        return match task.is_root {
+            true => "outside of tasks".to_owned(),
+            false => format!("task {} {:#x}", text(task.name), task.number),
+        };
+    }
+    match group.span.map(text) {
+        None | Some("") => "outside of spans".to_owned(),
+        Some(name) => format!("span {name}"),
+    }
+}
+
 type Picture = (Vec<ForestBox>, Vec<ForestBox>, u64);
 
 fn answer(
     part: &Part,
     forest: &Forest,
     (callers, boxes, least): Picture,
+    owners: &[String],
     all: profundo_analysis::CallWeight,
 ) -> Flame {
     let profile = part.profile();
     let shown = callers.iter().chain(&boxes).map(|a_box| a_box.of);
-    let (functions, rows) = Functions::of(part, forest, shown);
+    let (functions, rows) = Functions::of(part, forest, owners, shown);
     let columns = |list: &[ForestBox]| {
         let mut columns = Boxes::default();
         for a_box in list {

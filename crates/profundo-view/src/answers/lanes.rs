@@ -90,7 +90,7 @@ pub(super) fn lanes(library: &Library, question: &Question) -> Result<Answer, Er
     let selection = part.selection();
     let (found, left_out) = in_time(profile, &forest, &selection, &threads, lane_options);
     let boxes = found.iter().flat_map(|lane| &lane.boxes);
-    let (functions, rows) = Functions::of(&part, &forest, boxes.map(|a_box| a_box.of));
+    let (functions, rows) = Functions::of(&part, &forest, &[], boxes.map(|a_box| a_box.of));
     let lanes = found.iter().map(|lane| {
         let boxes = &lane.boxes;
         let (number, name, pid, command) = owner(profile, lane.thread);
