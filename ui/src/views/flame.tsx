@@ -72,7 +72,7 @@ export function FlamePicture({ isSmall = false, filter, title = "Calls" }: { isS
   const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
   const [search, setSearch] = useState(place.values.search ?? "");
   return (
-    <section class={isSmall ? "flame small card" : "flame"} aria-label="Flame graph">
+    <section class={isSmall ? "flame small card" : "flame"} aria-label={filter === undefined ? "Flame graph" : `Flame graph: ${title}`}>
       <div class="tools">
         {isSmall ? (
           <h2>

@@ -208,7 +208,7 @@ function LaneDrawing({ answer, look, search }: { answer: Lanes; look: Look; sear
             <i class="dot" style={{ background: colour }} /> {name}
           </li>
         ))}
-        {answer.left_out > 0 && <li class="soft">{count(answer.left_out)} more threads have no lane: a filter on thread shows them</li>}
+        {answer.left_out > 0 && <li class="soft">{answer.left_out === 1 ? "1 more thread has" : `${count(answer.left_out)} more threads have`} no lane: a filter on thread shows more</li>}
       </ul>
     </>
   );

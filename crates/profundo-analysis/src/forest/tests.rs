@@ -213,7 +213,7 @@ fn lanes(text: &str, samples: &[(u64, u64, usize)], window: (u64, u64), least: u
 #[test]
 fn neighbours_in_time_are_one_box() {
     let samples = [(10, 10, 0), (20, 10, 0), (30, 10, 1), (60, 10, 1)];
-    let drawn = lanes("main;a\nmain;b", &samples, (0, 100), 1);
+    let drawn = lanes("main;a 1\nmain;b 1", &samples, (0, 100), 1);
     // From 30 to 50 the thread did not run.
     let expected = "0 main (0, 30) (30, 0)\n0 main (50, 60) (10, 0)\n\
                     1 a (0, 20) (20, 20)\n1 b (20, 30) (10, 10)\n1 b (50, 60) (10, 10)\n";
@@ -223,14 +223,14 @@ fn neighbours_in_time_are_one_box() {
 #[test]
 fn boxes_are_cut_to_the_window() {
     let samples = [(10, 10, 0), (20, 10, 1), (30, 10, 0)];
-    let drawn = lanes("main;a\nmain;b", &samples, (12, 18), 1);
+    let drawn = lanes("main;a 1\nmain;b 1", &samples, (12, 18), 1);
     assert_eq!(drawn, "0 main (12, 18) (10, 0)\n1 b (12, 18) (10, 10)\n");
 }
 
 #[test]
 fn narrow_boxes_in_time_are_one_while_they_touch() {
     let samples = [(2, 2, 0), (4, 2, 1), (6, 2, 0), (20, 14, 1), (22, 2, 0)];
-    let drawn = lanes("main;a;x\nmain;b", &samples, (0, 100), 5);
+    let drawn = lanes("main;a;x 1\nmain;b 1", &samples, (0, 100), 5);
     // `a`, `b`, `a` are narrow, and so is the last one, which cannot be seen at all.
     let expected = "0 main (0, 22) (22, 0)\n1 Narrow(3) (0, 6) (6, 6)\n1 b (6, 20) (14, 14)\n";
     assert_eq!(drawn, expected);

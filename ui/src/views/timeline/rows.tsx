@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { ACTIVITIES, BUSY, PAINTED } from "../../canvas/activities";
 import { drawActivities, drawCurve, drawEdge, xOf, type Brush } from "../../canvas/strip";
 import { bytes, count, duration, percent } from "../../numbers";
-import { columnAt, columnsOf, type MemoryRow, type Row, type Timeline } from "./answer";
+import { columnAt, columnsOf, type MemoryRow, type Row, type Timeline, type TrackRow } from "./answer";
 
 export interface TimeRow {
   /** A name of its own, for hiding it. */
@@ -186,6 +186,11 @@ export function largestMemory(answer: Timeline): TimeRow[] {
   return answer.memory.slice(0, 1).map((memory) => memoryRow(answer, memory, answer.memory.length === 1));
 }
 
+/** A thread by its number. Tasks have names: their numbers are too long to be read. */
+function numbered({ is, name, number }: TrackRow): string {
+  return is === "task" && name !== "" ? is : `${is} ${number}`;
+}
+
 /** All rows of an answer, in their order. */
 export function rowsOf(answer: Timeline): TimeRow[] {
   const rows: TimeRow[] = [];
@@ -211,7 +216,7 @@ export function rowsOf(answer: Timeline): TimeRow[] {
     for (const track of tracks) {
       const name = track.name || (isAlone ? command : track.is);
       rows.push({
-        ...activityRow(answer, `${track.is}${track.number}`, name, isAlone ? `${pid}, ${track.is} ${track.number}` : `${track.is} ${track.number}`, track.row, false, 24),
+        ...activityRow(answer, `${track.is}${track.number}`, name, `${isAlone ? `${pid}, ` : ""}${numbered(track)}`, track.row, false, 24),
         term: [track.is, track.number],
         isSmall: !isAlone,
       });

@@ -51,7 +51,7 @@ export function TimelineTable({ answer }: { answer: Timeline }) {
                 {tracks.map((track) => (
                   <tr key={`${track.is}${track.number}`}>
                     <th scope="row" class="inner">
-                      {track.is} {track.number} {track.name}
+                      {track.is} {track.is === "task" && track.name !== "" ? "" : track.number} {track.name}
                     </th>
                     {cells(track.row)}
                   </tr>
