@@ -79,7 +79,7 @@ fn a_window_has_its_part_of_the_samples() {
     assert_eq!(columns(&found.times, Activity::Native), [5, 5]);
     // The parts of neighbouring windows add up.
     let sums = [0, 20, 30, 60].windows(2).map(|pair| {
-        let window = Window::new(pair[0] * MS, pair[1] * MS, 7);
+        let window = Window::new(pair[0] * MS, pair[1] * MS, 5);
         timeline.window(window, 9).times.total()
     });
     assert_eq!(sums.sum::<u64>(), 30 * MS);
@@ -223,8 +223,8 @@ fn a_level_goes_on_until_the_next_reading() {
         Some(3),
         Some(3),
         Some(9),
-        Some(9),
-        Some(9),
+        Some(4),
+        Some(4),
         Some(2),
         None,
         None,

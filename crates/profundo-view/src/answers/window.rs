@@ -1,5 +1,6 @@
-//! The window of time that a picture shows: `start=` and `end=` in nanoseconds, and how many columns
-//! it has on the screen. It is not the filter's: a timeline shows the time around what was chosen.
+//! The window of time that a picture shows: `start=` and `end=` in nanoseconds, and how many
+//! columns it has on the screen. It is not the filter's: a timeline shows the time around what was
+//! chosen.
 
 use profundo_analysis::{Filter, Window};
 

@@ -1,28 +1,27 @@
-//! What each process, thread or task did, over a window of time and by column of the screen; and the
-//! memory, the spans and the marks of the same columns.
+//! What each process, thread or task did, over a window of time and by column of the screen; and
+//! the memory, the spans and the marks of the same columns.
 //!
 //! The times of the filter do not cut the picture: it shows the time around them, and where they
 //! are. `start=` and `end=` are the window, `tracks=` is the number of threads that have a row.
 
-use std::collections::BTreeMap;
+mod curves;
+mod row;
 
 use profundo_analysis::{
-    Activity, InWindow, ProcessMemory, Times, Track, TrackOf, TracksBy, Window, command_name,
-    energy, gauges, joules_per_nanosecond, levels, marks, span_boxes,
+    Activity, InWindow, ProcessMemory, Track, TrackOf, TracksBy, Window, command_name, gauges,
+    marks, span_boxes,
 };
-use profundo_model::{Gauge, Profile, SpanId};
+use profundo_model::{Profile, SpanId};
 use serde::Serialize;
 
 use super::{Answer, lanes, window};
 use crate::library::Part;
 use crate::{Error, Library, Question};
+use curves::{Energy, Memory, memories, power};
+use row::Row;
 
 /// The tracks, if the question does not say.
 const TRACKS: usize = 16;
-/// The most processes with a curve of their memory: the largest.
-const MEMORIES: usize = 12;
-/// The name of the time without samples.
-const NONE: &str = "none";
 /// The most lanes of spans.
 const SPAN_LANES: usize = 12;
 /// The most rows of processes: the busiest.
@@ -57,25 +56,6 @@ struct Timeline {
     unplaced: u64,
 }
 
-/// The time of a thread, a task, a process, or of all.
-#[derive(Debug, Default, Serialize)]
-struct Row {
-    /// On a CPU in the window, and altogether, in nanoseconds.
-    busy: u64,
-    total: u64,
-    /// By activity, the time in the window.
-    times: BTreeMap<&'static str, u64>,
-    /// By activity and column, thousandths of the column's time. Those of a process are the sums of
-    /// its threads.
-    columns: BTreeMap<&'static str, Vec<u64>>,
-    /// The largest sum of a column, and of what is on a CPU in it.
-    most: u64,
-    most_busy: u64,
-    garbage: u64,
-    /// By column, the part in garbage collection. Empty where there is none.
-    collecting: Vec<u64>,
-}
-
 #[derive(Debug, Serialize)]
 struct Process {
     pid: u32,
@@ -94,33 +74,6 @@ struct TrackRow {
     number: String,
     name: String,
     row: Row,
-}
-
-/// The memory of a process by column, in bytes.
-#[derive(Debug, Serialize)]
-struct Memory {
-    pid: u32,
-    command: String,
-    resident: Vec<Option<u64>>,
-    /// In live blocks of the allocators, where allocations are counted.
-    in_use: Vec<Option<u64>>,
-    /// The largest of the window.
-    most: u64,
-    /// The largest of the whole recording.
-    peak: u64,
-}
-
-/// The program's part of the machine's energy. It was counted for the whole recording: by column it
-/// is divided as the CPU time is.
-#[derive(Debug, Serialize)]
-struct Energy {
-    /// Of the machine, in the whole recording.
-    joules: f64,
-    /// Of the program in the window, an estimate.
-    window_joules: f64,
-    /// By column, the estimated power of the program.
-    watts: Vec<f64>,
-    most_watts: f64,
 }
 
 /// Spans in lanes. The columns are arrays of equal length.
@@ -218,51 +171,6 @@ fn span(
     all.reduce(union).or_else(|| spans.reduce(union))
 }
 
-impl Row {
-    /// The row of one thread or one task: `none` is the time in which it has no sample.
-    fn of_track(times: &Times, window: Window) -> Self {
-        let mut row = Self::new(times, window);
-        let (rest, sum) = times.unsampled(window);
-        if sum > 0 {
-            row.times.insert(NONE, sum);
-            let part = |time: &u64| time.saturating_mul(1000) / window.step;
-            row.columns.insert(NONE, rest.iter().map(part).collect());
-        }
-        row
-    }
-
-    fn new(times: &Times, window: Window) -> Self {
-        let part = |time: &u64| (time.saturating_mul(1000) + window.step / 2) / window.step;
-        let columns = |times: &[u64]| times.iter().map(part).collect::<Vec<u64>>();
-        let mut row = Self {
-            busy: times.busy(),
-            total: times.total(),
-            garbage: times.collected,
-            collecting: columns(&times.collecting),
-            ..Self::default()
-        };
-        let mut sums = vec![(0_u64, 0_u64); window.columns];
-        for activity in Activity::ALL {
-            let list = &times.columns[activity as usize];
-            let total = times.totals[activity as usize];
-            if total == 0 {
-                continue;
-            }
-            row.times.insert(activity.name(), total);
-            row.columns.insert(activity.name(), columns(list));
-            for (sum, time) in sums.iter_mut().zip(list) {
-                sum.0 = sum.0.saturating_add(*time);
-                sum.1 = sum
-                    .1
-                    .saturating_add(if activity.is_busy() { *time } else { 0 });
-            }
-        }
-        row.most = sums.iter().map(|(all, _)| part(all)).max().unwrap_or(0);
-        row.most_busy = sums.iter().map(|(_, busy)| part(busy)).max().unwrap_or(0);
-        row
-    }
-}
-
 fn processes(profile: &Profile, found: InWindow, window: Window) -> Vec<Process> {
     // A process without a track has a row only while there are few.
     let is_shown = |(place, row): &(usize, profundo_analysis::ProcessTracks)| {
@@ -303,54 +211,6 @@ fn track_row(profile: &Profile, track: &Track, window: Window) -> TrackRow {
         name,
         row: Row::of_track(&track.times, window),
     }
-}
-
-fn memories(profile: &Profile, memory: &[ProcessMemory<'_>], window: Window) -> Vec<Memory> {
-    let rows = memory.iter().take(MEMORIES).map(|row| {
-        let curve = |value: &dyn Fn(&Gauge) -> Option<u64>| {
-            let readings = row.readings.iter();
-            levels(
-                window,
-                readings.map(|reading| (reading.time.0, value(reading))),
-            )
-        };
-        let resident = curve(&|reading| Some(reading.resident));
-        let in_use = (row.readings.iter().zip(&row.uses))
-            .map(|(reading, uses)| (reading.time.0, uses.in_use.map(|figure| figure.value)));
-        let in_use = levels(window, in_use);
-        let most = resident.iter().chain(&in_use).flatten().max();
-        Memory {
-            pid: (profile.processes.get(row.process.index())).map_or(0, |process| process.pid),
-            command: command_name(profile, row.process).to_owned(),
-            most: most.copied().unwrap_or(0),
-            peak: row.peak,
-            in_use: match in_use.iter().any(Option::is_some) {
-                true => in_use,
-                false => Vec::new(),
-            },
-            resident,
-        }
-    });
-    rows.collect()
-}
-
-fn power(profile: &Profile, found: &InWindow, window: Window) -> Option<Energy> {
-    let used = energy(profile)?;
-    let each = joules_per_nanosecond(profile)?;
-    let busy = Activity::ALL.iter().filter(|activity| activity.is_busy());
-    let mut watts = vec![0.0; window.columns];
-    for activity in busy {
-        let columns = &found.times.columns[*activity as usize];
-        for (sum, time) in watts.iter_mut().zip(columns) {
-            *sum += *time as f64 * each / (window.step as f64 / 1e9);
-        }
-    }
-    Some(Energy {
-        joules: used.joules,
-        window_joules: found.times.busy() as f64 * each,
-        most_watts: watts.iter().copied().fold(0.0, f64::max),
-        watts,
-    })
 }
 
 /// The name of a span with its attributes.
