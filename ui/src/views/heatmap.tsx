@@ -195,7 +195,7 @@ function Pauses({ map }: { map: Heatmap }) {
       {map.pauses.map(([from, time], at) => (
         <Fragment key={from}>
           {at > 0 && ", "}
-          <button type="button" class="plain" onClick={() => change({ filter: withTimes(place.values.filter ?? "", { from, to: from + time }) })}>
+          <button type="button" class="plain" disabled={isFile} onClick={() => change({ filter: withTimes(place.values.filter ?? "", { from, to: from + time }) })}>
             {secondsOf(from)} s for {duration(time / 1e9)}
           </button>
         </Fragment>
@@ -207,8 +207,11 @@ function Pauses({ map }: { map: Heatmap }) {
 
 function Chosen({ map, chosen }: { map: Heatmap; chosen: Span[] }) {
   const place = usePlace();
-  if (chosen.length === 0 || isFile) {
+  if (chosen.length === 0) {
     return null;
+  }
+  if (isFile) {
+    return <p class="soft">This file has the flame graph of the whole recording only. `profundo view FILE` shows that of a square.</p>;
   }
   const filter = (span: Span) => withTimes(place.values.filter ?? "", span);
   return (
