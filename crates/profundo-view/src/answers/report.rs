@@ -10,6 +10,7 @@ use profundo_report::{
 };
 
 use super::Answer;
+use crate::library::Part;
 use crate::{Error, Library, Question};
 
 pub(super) fn report(library: &Library, question: &Question) -> Result<Answer, Error> {
@@ -32,6 +33,7 @@ pub(super) fn report(library: &Library, question: &Question) -> Result<Answer, E
         .libraries(libraries);
     Asked {
         question,
+        part: &part,
         profile,
         choices,
         limit: question.parsed("limit")?,
@@ -65,6 +67,7 @@ fn annotate(library: &Library, question: &Question) -> Result<Answer, Error> {
 
 struct Asked<'a> {
     question: &'a Question,
+    part: &'a Part,
     profile: &'a Profile,
     choices: Choices,
     limit: Option<usize>,
@@ -210,8 +213,8 @@ impl Asked<'_> {
 
     fn json(self, view: impl View) -> Result<Answer, Error> {
         let mut bytes = Vec::new();
-        view.choices(self.choices)
-            .write_json(self.profile, &mut bytes)?;
+        let view = view.choices(self.choices);
+        view.write_json_of(self.profile, &self.part.selection(), &mut bytes)?;
         Ok(Answer {
             bytes,
             is: "application/json",

@@ -38,12 +38,14 @@ class Recorded(Error):
 class Recording:
     """A recording of all until some time: a file, which goes with this object."""
 
-    def __init__(self, path: str, kept: Kept, until: float, clock: float) -> None:
+    def __init__(
+        self, path: str, kept: Kept, until: float, clock: float, begins: Optional[float] = None
+    ) -> None:
         self.path = path
         self.until = until
         self.kept = kept
         self._clock = clock
-        self._begins: Optional[float] = None
+        self._begins = begins
 
     @property
     def begins(self) -> float:
@@ -73,8 +75,8 @@ class Sampler:
         # The options that were asked for last: the session has them.
         self._covered: Optional[Options] = None
         self._newest: Optional[Recording] = None
-        # Why the last try to begin has failed, and when the last one was.
-        self._failure: Optional[Error] = None
+        # What the last try to begin was for that has failed, and why; and when the last one was.
+        self._failure: Optional[Tuple[Options, Error]] = None
         self._began = 0.0
         # The region that sums of allocations are of.
         self._summed: Callable[[], Optional[Region]] = lambda: None
@@ -178,7 +180,7 @@ class Sampler:
             until = time.perf_counter()
             labels.flush()
             path = source.snapshot(kept)
-            self._newest = Recording(path, kept, until, source.clock)
+            self._newest = Recording(path, kept, until, source.clock, source.begins)
             return self._newest
 
     # What is counted exactly.
@@ -213,7 +215,9 @@ class Sampler:
         """Take no samples until :meth:`resume`, whatever is open."""
         with self._lock:
             self._counter.pause(self._session)
-            if not self._is_paused and self._open:
+            # A recorder has paused by itself where none is open.
+            is_alone = self._session is not None and self._session.is_alone
+            if not self._is_paused and (self._open or is_alone):
                 self._ask("pause")
             self._is_paused = True
 
@@ -347,13 +351,15 @@ class Sampler:
             raise outer
         now = time.perf_counter()
         if self._failure is not None and now - self._began < _AGAIN:
-            # Without the places where it was raised before.
-            raise self._failure.with_traceback(None)
+            failed, why = self._failure
+            if options == failed:
+                # Without the places where it was raised before.
+                raise why.with_traceback(None)
         self._began = now
         try:
             self._session = session.begin(options, self._counter, is_paused)
         except Error as error:
-            self._failure = error
+            self._failure = options, error
             raise
         labels.connect()
         # Functions run in reverse order at exit: this one before temporary files are removed.

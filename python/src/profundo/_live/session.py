@@ -5,6 +5,8 @@ and :class:`Session`.
 
 The recorder is a process of the command ``profundo beside``. It holds the clocks, reads what the
 agent in this process writes, and keeps the file. The two talk over a socket, in lines of text.
+
+Where no process may be started, :class:`~.alone.Alone` takes the recorder's place.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import os
 import time
 from _thread import RLock
 
-from .._error import Error
+from .._error import Error, NoProcess
 from .._profile import Kept
 from . import agent
 from .counting import PACKAGE
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import ctypes
     from typing import List, Optional, Tuple, Union
 
+    from .alone import Alone
     from .counting import Counter, Wanted
     from .options import Options
     from .region import Region
@@ -110,7 +113,7 @@ class Session:
         self._open: Optional[int] = None
         # Whether no new block is counted, where each one is.
         self._is_closed = False
-        self._recorder: Optional[_Recorder] = None
+        self._recorder: Union[_Recorder, Alone, None] = None
         self._owner = os.getpid()
         self._begin()
 
@@ -118,6 +121,18 @@ class Session:
     def has_recorder(self) -> bool:
         """Whether there is a recorder now."""
         return self._recorder is not None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is no recorder, because no process may be started."""
+        return self._recorder is not None and self._recorder.began is not None
+
+    @property
+    def begins(self) -> Optional[float]:
+        """The beginning of a recording of all until now, as a time of ``time.perf_counter()``;
+        ``None`` where the recording has it and the command says it."""
+        began = None if self._parts or self._recorder is None else self._recorder.began
+        return None if began is None else began - self.clock
 
     def pause(self) -> None:
         """Record nothing any more until :meth:`resume`.
@@ -301,7 +316,12 @@ class Session:
         self._number += 1
         self._path = self._kept.file(f"part-{self._number}.profundo")
         self._is_closed = False
-        self._recorder = _Recorder(self._path, self.options, self._is_paused)
+        try:
+            self._recorder = _Recorder(self._path, self.options, self._is_paused)
+        except NoProcess as error:
+            from .alone import Alone
+
+            self._recorder = Alone(self._path, self.options, self._is_paused, error)
         if self._open is not None:
             self._recorder.note_open(self._open)
         if self._counter is not None:
@@ -316,8 +336,10 @@ class Session:
         if os.path.exists(self._path):
             self._parts.append(self._path)
 
-    def _living(self) -> _Recorder:
+    def _living(self) -> Union[_Recorder, Alone]:
         if os.getpid() != self._owner:
+            if self.is_alone:
+                raise Error("this process was forked, and its parent records itself alone")
             raise Error("this process was forked: what it does is in the recording of its parent")
         if self._recorder is None:
             raise Error("the recording is over")
@@ -331,13 +353,22 @@ class Session:
         path = kept.file("live.profundo")
         if len(parts) > 1:
             _command.run(["merge", "--align=clock", *parts, "--output=" + path])
-        else:
+            return path
+        if self.is_alone:
             try:
-                os.link(parts[0], path)
-            except OSError:
-                import shutil
+                # It is read once, and not for each question.
+                words = ["export", parts[0], "--to=profundo", "--no-config"]
+                _command.run([*words, "--output=" + path])
+                return path
+            except NoProcess:
+                # It can be saved as it is.
+                pass
+        try:
+            os.link(parts[0], path)
+        except OSError:
+            import shutil
 
-                shutil.copyfile(parts[0], path)
+            shutil.copyfile(parts[0], path)
         return path
 
 
@@ -350,6 +381,8 @@ class Outer:
 
     #: As :attr:`Session.clock`.
     clock: float
+    #: As :attr:`Session.begins`.
+    begins: Optional[float] = None
 
     def __init__(self) -> None:
         from . import spans
@@ -405,6 +438,9 @@ def _escaped(field: str) -> str:
 
 class _Beside:
     """A process of the command beside this one, and the talk with it."""
+
+    #: As :attr:`~.alone.Alone.began`: the recording has it.
+    began: Optional[float] = None
 
     def __init__(self, words: List[str], library: Optional[str] = None) -> None:
         # Not `socket`, which other tools replace by their own, and which takes longer to import.
