@@ -152,7 +152,7 @@ pub fn heatmap_of(
     };
     let shown = shown.into();
     let places = Places::new(profile, timed.iter().map(|sample| sample.stack), shown);
-    let idle = idle_threads(profile, &Selection::new(profile, &Filter::default()), shown);
+    let idle = idle_threads(profile, selection.whole(profile), shown);
     let kinds = Kinds::of(profile);
     // By cell, function, and whether it waited.
     let mut by_function: FxHashMap<(u32, u32, bool), u64> = FxHashMap::default();

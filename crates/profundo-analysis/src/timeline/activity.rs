@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use crate::garbage::collecting;
 use crate::waits::idle_threads;
-use crate::{Filter, Selection, Shown};
+use crate::{Selection, Shown};
 
 /// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,13 +103,13 @@ pub(super) struct Activities<'a> {
 impl<'a> Activities<'a> {
     pub(super) fn new(profile: &'a Profile, selection: &'a Selection) -> Self {
         // Whether a thread is idle does not depend on the filter.
-        let whole = Selection::new(profile, &Filter::default());
+        let whole = selection.whole(profile);
         let has_waits = whole.sums(profile).split.waiting > 0;
         Self {
             profile,
             kinds: selection.kinds(profile),
             idle: match has_waits {
-                true => idle_threads(profile, &whole, Shown::ALL),
+                true => idle_threads(profile, whole, Shown::ALL),
                 false => FxHashSet::default(),
             },
             collecting: collecting(profile),

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use profundo_analysis::Filter;
-use profundo_model::{Nanos, Process, Profile, SampleKind, Thread};
+use profundo_model::{Energy, EnergyZone, Nanos, Process, Profile, SampleKind, Thread};
 use profundo_report::Listing;
 use serde_json::Value;
 
@@ -25,6 +25,16 @@ impl Source for Made {
         let text = "main;load 40\nmain;work 60\n";
         let mut profile = Profile::from_folded(text).map_err(|why| why.to_string())?;
         profile.meta.kind = SampleKind::Cpu;
+        profile.meta.energy = Some(Energy {
+            zones: vec![EnergyZone {
+                name: "package-0".to_owned(),
+                microjoules: 10_000_000,
+                is_counted: true,
+            }],
+            duration: Nanos(1000 * MS),
+            machine_cpu: Nanos(2000 * MS),
+            program_cpu: Nanos(1000 * MS),
+        });
         let process = profundo_model::ProcessId(profile.processes.len() as u32);
         profile.processes.push(Process {
             pid: 70,
@@ -118,6 +128,22 @@ fn windows_and_tracks_are_limited() {
         let question = Question::of_address("timeline", text).unwrap();
         assert!(answer(&library, &question).is_err(), "{text}");
     }
+}
+
+#[test]
+fn the_power_is_the_programs_part() {
+    // Of 10 J of the machine, half is the program's, which was busy all the time.
+    let energy = &asked("timeline")["energy"];
+    let near = |value: &Value, wanted: f64| (value.as_f64().unwrap() - wanted).abs() < 1e-6;
+    assert!(
+        near(&energy["joules"], 10.0) && near(&energy["window_joules"], 5.0),
+        "{energy}"
+    );
+    assert!(near(&energy["most_watts"], 5.0), "{energy}");
+    let half = &asked("timeline?start=0&end=500000000&columns=5")["energy"];
+    assert!(near(&half["window_joules"], 2.5), "{half}");
+    let watts = half["watts"].as_array().unwrap();
+    assert!(watts.iter().all(|watts| near(watts, 5.0)), "{half}");
 }
 
 #[test]
