@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use profundo_analysis::{
-    Filter, Forest, ForestOptions, Selection, Weights, is_recorded, measured, transform, transforms,
+    Filter, Forest, ForestOptions, Selection, Timeline, TracksBy, Weights, is_recorded, measured,
+    transform, transforms,
 };
 use profundo_model::{Measure, Nanos, Profile};
 
@@ -56,6 +57,8 @@ struct Kept {
 const PROFILES: usize = 4;
 /// The number of filters that are kept for each.
 const FILTERS: usize = 16;
+/// The number of timelines that are kept: each has as many rows as there are samples.
+const TIMELINES: usize = 3;
 
 impl Library {
     /// Recordings: the one to look at, and the one to compare it with.
@@ -221,6 +224,7 @@ impl Recording {
             whole: Mutex::default(),
             selections: Mutex::default(),
             weights: Mutex::default(),
+            timelines: Mutex::default(),
         });
         kept.profiles.put(key, Arc::clone(&loaded), PROFILES);
         Ok(loaded)
@@ -237,6 +241,7 @@ pub(crate) struct Loaded {
     whole: Mutex<Recent<(), Arc<Selection>>>,
     selections: Mutex<Recent<String, Arc<Selection>>>,
     weights: Mutex<Recent<(ForestOptions, String), Arc<Weights>>>,
+    timelines: Mutex<Recent<(TracksBy, String), Arc<Timeline>>>,
 }
 
 /// The part of a recording that a question is about.
@@ -296,6 +301,16 @@ impl Part {
         })
     }
 
+    /// The samples in the order of time.
+    pub(crate) fn timeline(&self, by: TracksBy) -> Arc<Timeline> {
+        keep_most(
+            &self.loaded.timelines,
+            &(by, self.text.clone()),
+            TIMELINES,
+            || Timeline::new(&self.loaded.profile, &self.selection(), by),
+        )
+    }
+
     /// The weights of the samples on that tree.
     pub(crate) fn weights(&self, options: &ForestOptions) -> Arc<Weights> {
         let key = (*options, self.text.clone());
@@ -312,11 +327,21 @@ fn keep<K: Clone + PartialEq, V>(
     key: &K,
     make: impl FnOnce() -> V,
 ) -> Arc<V> {
+    keep_most(kept, key, FILTERS, make)
+}
+
+/// The same, of so many values.
+fn keep_most<K: Clone + PartialEq, V>(
+    kept: &Mutex<Recent<K, Arc<V>>>,
+    key: &K,
+    most: usize,
+    make: impl FnOnce() -> V,
+) -> Arc<V> {
     if let Some(known) = lock(kept).get(key) {
         return Arc::clone(known);
     }
     let made = Arc::new(make());
-    lock(kept).put(key.clone(), Arc::clone(&made), FILTERS);
+    lock(kept).put(key.clone(), Arc::clone(&made), most);
     made
 }
 

@@ -1,4 +1,4 @@
-// The flame graph: five shapes of one picture.
+// The flame graph: the shapes of one picture.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -16,12 +16,14 @@ import { Menu, type Choice } from "../parts/menu";
 import { Waiting } from "../parts/waiting";
 import { change, show, usePlace } from "../place";
 import { exactly, terms, textOfTerms, withTerm } from "../terms";
+import { InTime } from "./in_time";
 
 const SHAPES: Record<string, { title: string; about: string; question: Record<string, string>; isIcicle: boolean }> = {
   icicle: { title: "icicle", about: "callers at the top, in the order of names", question: {}, isIcicle: true },
   flame: { title: "flame", about: "callers at the bottom, in the order of names", question: {}, isIcicle: false },
   left: { title: "left-heavy", about: "callers at the top, the widest calls first", question: { order: "widest" }, isIcicle: true },
   inverted: { title: "inverted", about: "the functions that run at the top, their callers below", question: { shape: "inverted" }, isIcicle: true },
+  time: { title: "in time", about: "a lane for each thread, in the order of time", question: {}, isIcicle: true },
 };
 
 const BY: [string, string][] = [
@@ -61,21 +63,22 @@ function Sandwich() {
 }
 
 /** The picture with its tools. A small one has fewer. */
-export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
+export function FlamePicture({ isSmall = false, filter, title = "Calls" }: { isSmall?: boolean; filter?: string; title?: string }) {
   const place = usePlace();
+  const isInTime = place.values.shape === "time" && !isSmall;
   const shape = SHAPES[place.values.shape ?? ""] ?? SHAPES.icicle;
   const by = shape.question.shape === "inverted" ? "" : (place.values.by ?? "");
   const path = isFile || by !== "" || shape.question.shape === "inverted" ? undefined : place.values.path;
-  const answer = useAnswer<Flame>("flame", { ...shared(place), ...shape.question, path, by, libraries: place.values.libraries });
+  const answer = useAnswer<Flame>(isInTime ? undefined : "flame", { ...shared(place), ...(filter === undefined ? {} : { filter }), ...shape.question, path, by, libraries: place.values.libraries });
   const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
   const [search, setSearch] = useState(place.values.search ?? "");
   return (
-    <section class={isSmall ? "flame small card" : "flame"} aria-label="Flame graph">
+    <section class={isSmall ? "flame small card" : "flame"} aria-label={filter === undefined ? "Flame graph" : `Flame graph: ${title}`}>
       <div class="tools">
         {isSmall ? (
           <h2>
-            Calls{" "}
-            <a href="#flame" onClick={(event) => { event.preventDefault(); show("flame"); }}>
+            {title}{" "}
+            <a href="#flame" onClick={(event) => { event.preventDefault(); show("flame", filter === undefined ? {} : { filter }); }}>
               larger
             </a>
           </h2>
@@ -148,16 +151,25 @@ export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
             }}
           />
         </label>
-        <Found text={search} />
+        {filter === undefined && <Found text={search} />}
+        {isInTime && place.values.end !== undefined && (
+          <button type="button" onClick={() => change({ start: "", end: "" })}>
+            Whole time
+          </button>
+        )}
         {place.values.path !== undefined && (
           <button type="button" onClick={() => change({ path: "" })}>
             Zoom out
           </button>
         )}
       </div>
-      <Waiting answer={answer}>
-        {(flame) => <Drawing flame={flame} look={look} search={search} isIcicle={shape.isIcicle} isSmall={isSmall} />}
-      </Waiting>
+      {isInTime ? (
+        <InTime look={look} search={search} />
+      ) : (
+        <Waiting answer={answer}>
+          {(flame) => <Drawing flame={flame} look={look} search={search} isIcicle={shape.isIcicle} isSmall={isSmall} />}
+        </Waiting>
+      )}
     </section>
   );
 }

@@ -9,8 +9,10 @@ import { CompareView } from "./compare";
 import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
 import { GraphView, SquareView } from "./graph";
+import { HeatmapView } from "./heatmap";
 import { OverviewView } from "./overview";
 import { SourceView } from "./source";
+import { TimelineView } from "./timeline";
 import { TreeView } from "./tree";
 
 export interface View {
@@ -51,6 +53,20 @@ export const VIEWS: View[] = [
     isThere: ({ has }) => has.samples || has.memory,
     missing: "The recording has no samples of functions.",
     View: FunctionsView,
+  },
+  {
+    name: "timeline",
+    title: "Timeline",
+    isThere: ({ has }) => has.times || has.gauges || has.spans,
+    missing: "Nothing in the recording has a place in time.",
+    View: TimelineView,
+  },
+  {
+    name: "heatmap",
+    title: "Heatmap",
+    isThere: ({ has }) => has.times,
+    missing: "No sample of the recording has a place in time.",
+    View: HeatmapView,
   },
   {
     name: "tree",

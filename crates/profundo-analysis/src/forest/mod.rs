@@ -9,6 +9,7 @@
 //! profile ─▶ Forest ─┐
 //! selection ─────────┴▶ Weights ─┬▶ below()  callers at the root: flame, icicle
 //!                                └▶ sets()   inverted; the callers and the callees of one
+//! selection ─────────▶ in_time()  a lane for each thread, in the order of time
 //! ```
 //!
 //! Both pictures contain the boxes that are wide enough to be seen. The narrow ones below a caller
@@ -16,6 +17,7 @@
 
 mod below;
 mod build;
+mod in_time;
 mod sets;
 mod weights;
 
@@ -27,6 +29,7 @@ use profundo_model::{LocationId, Profile};
 use crate::Place;
 
 pub use below::{BoxOrder, below};
+pub use in_time::{Lane, LaneBox, LaneOptions, in_time};
 pub use sets::{Start, sets};
 pub use weights::{CallWeight, Weights};
 

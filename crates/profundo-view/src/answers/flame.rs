@@ -36,12 +36,53 @@ struct Flame {
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Functions {
-    name: Vec<String>,
+pub(super) struct Functions {
+    pub name: Vec<String>,
     /// The path of the source file, or an empty text.
-    file: Vec<String>,
-    kind: Vec<&'static str>,
-    package: Vec<String>,
+    pub file: Vec<String>,
+    pub kind: Vec<&'static str>,
+    pub package: Vec<String>,
+}
+
+impl Functions {
+    /// The owners of parts and behind them the functions of boxes, and by function of the tree its
+    /// row here, or -1.
+    pub(super) fn of(
+        part: &Part,
+        forest: &Forest,
+        owners: &[String],
+        boxes: impl Iterator<Item = BoxOf>,
+    ) -> (Self, Vec<i64>) {
+        let profile = part.profile();
+        let mut functions = Self::default();
+        for owner in owners {
+            functions.name.push(owner.clone());
+            functions.file.push(String::new());
+            functions.kind.push("root");
+            functions.package.push(String::new());
+        }
+        let mut rows = vec![-1_i64; forest.functions().len()];
+        for of in boxes {
+            let BoxOf::Function(function) = of else {
+                continue;
+            };
+            let row = &mut rows[function as usize];
+            if *row < 0 {
+                *row = functions.name.len() as i64;
+                let known = &forest.functions()[function as usize];
+                functions.name.push(name(profile, known.place));
+                functions.file.push(file(profile, known.place).to_owned());
+                functions.kind.push(kind(profile, known));
+                let module = profile.locations.get(known.location).module;
+                functions.package.push(match known.place {
+                    _ if is_kernel(profile, known.location) => "kernel".to_owned(),
+                    Place::Frame(frame) => package(profile, profile.frames.get(frame), module),
+                    _ => library(profile, module).to_owned(),
+                });
+            }
+        }
+        (functions, rows)
+    }
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -231,34 +272,8 @@ fn answer(
     all: profundo_analysis::CallWeight,
 ) -> Flame {
     let profile = part.profile();
-    let mut functions = Functions::default();
-    for owner in owners {
-        functions.name.push(owner.clone());
-        functions.file.push(String::new());
-        functions.kind.push("root");
-        functions.package.push(String::new());
-    }
-    // By function of the tree, its row in the answer.
-    let mut rows = vec![-1_i64; forest.functions().len()];
-    for a_box in callers.iter().chain(&boxes) {
-        let BoxOf::Function(function) = a_box.of else {
-            continue;
-        };
-        let row = &mut rows[function as usize];
-        if *row < 0 {
-            *row = functions.name.len() as i64;
-            let known = &forest.functions()[function as usize];
-            functions.name.push(name(profile, known.place));
-            functions.file.push(file(profile, known.place).to_owned());
-            functions.kind.push(kind(profile, known));
-            let module = profile.locations.get(known.location).module;
-            functions.package.push(match known.place {
-                _ if is_kernel(profile, known.location) => "kernel".to_owned(),
-                Place::Frame(frame) => package(profile, profile.frames.get(frame), module),
-                _ => library(profile, module).to_owned(),
-            });
-        }
-    }
+    let shown = callers.iter().chain(&boxes).map(|a_box| a_box.of);
+    let (functions, rows) = Functions::of(part, forest, owners, shown);
     let columns = |list: &[ForestBox]| {
         let mut columns = Boxes::default();
         for a_box in list {

@@ -5,9 +5,16 @@ mod diff;
 mod diff_flame;
 mod export;
 mod flame;
+mod heatmap;
+mod lanes;
 mod report;
 mod search;
 mod source;
+mod timeline;
+mod window;
+
+#[cfg(test)]
+mod tests;
 
 use profundo_model::{Profile, SampleKind};
 
@@ -43,6 +50,9 @@ pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, E
         "diff" => diff::diff(library, question),
         "diff_flame" => diff_flame::diff_flame(library, question),
         "flame" => flame::flame(library, question),
+        "heatmap" => heatmap::heatmap(library, question),
+        "lanes" => lanes::lanes(library, question),
+        "timeline" => timeline::timeline(library, question),
         other => Err(Error::Unknown(other.to_owned())),
     }
 }
