@@ -22,6 +22,8 @@ export function Table<T>({
   rows,
   columns,
   label,
+  name,
+  keyOf,
   sortedBy = 0,
   onPoint,
   onChoose,
@@ -30,6 +32,9 @@ export function Table<T>({
   rows: T[];
   columns: Column<T>[];
   label: string;
+  /** The name of the table and the keys of its rows, for whoever reads its numbers back. */
+  name?: string;
+  keyOf?: (row: T) => string;
   sortedBy?: number;
   onPoint?: (row: T) => void;
   onChoose?: (row: T) => void;
@@ -107,7 +112,7 @@ export function Table<T>({
       onKeyDown={onKeyDown}
       onScroll={(event) => setTop(event.currentTarget.scrollTop)}
     >
-      <table aria-rowcount={sorted.length + 1}>
+      <table data-table={name} aria-rowcount={sorted.length + 1}>
         <thead>
           <tr>
             {columns.map((column, place) => (
@@ -141,6 +146,7 @@ export function Table<T>({
           {sorted.slice(first, last).map((row, place) => (
             <tr
               key={first + place}
+              data-row={keyOf?.(row)}
               aria-rowindex={first + place + 2}
               class={(chosen?.(row) ? "chosen " : "") + (first + place === at ? "at" : "")}
               onMouseEnter={() => onPoint?.(row)}

@@ -11,6 +11,7 @@ import { count, percent, weight } from "../numbers";
 import { shared } from "../parts/asked";
 import { useDark } from "../parts/dark";
 import { tell } from "../parts/details";
+import { Figure } from "../parts/figure";
 import { Menu, type Choice } from "../parts/menu";
 import { Waiting } from "../parts/waiting";
 import { change, show, usePlace } from "../place";
@@ -159,7 +160,11 @@ function Found({ text }: { text: string }) {
   }
   return (
     <span class={answer.isOld ? "old" : ""} role="status">
-      {answer.error ?? `${percent(answer.value.share)} (${weight(answer.value.weight, answer.value.unit)}) have it on their stack`}
+      {answer.error ?? (
+        <>
+          <Figure row={answer.value} is="share" /> ({weight(answer.value.weight, answer.value.unit)}) have it on their stack
+        </>
+      )}
     </span>
   );
 }
@@ -414,8 +419,9 @@ function BoxDetails({ picture, at }: { picture: Picture; at: number }) {
   return (
     <>
       <b>{nameOf(picture, at)}</b> {placeOf(picture, at)} · total{" "}
-      <span data-number={boxes.weight[at]}>{weight(boxes.weight[at], flame.unit)}</span> ({percent(boxes.weight[at] / all)}) · self{" "}
-      {weight(own, flame.unit)} ({percent(own / all)}){boxes.count[at] > 0 && <> · {count(boxes.count[at])} samples</>}
+      <span data-number={boxes.weight[at]} data-is="weight">{weight(boxes.weight[at], flame.unit)}</span> ({percent(boxes.weight[at] / all)}) · self{" "}
+      <span data-number={own} data-is="own">{weight(own, flame.unit)}</span> ({percent(own / all)})
+      {boxes.count[at] > 0 && <> · <span data-number={boxes.count[at]} data-is="count">{count(boxes.count[at])}</span> samples</>}
     </>
   );
 }
