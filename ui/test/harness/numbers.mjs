@@ -7,7 +7,13 @@ import assert from "node:assert/strict";
 export function numbersIn(page, within = "main") {
   return page.page.evaluate((within) => {
     const root = document.querySelector(within);
+    // The title of a cell's column; a column without one belongs to the one before it.
+    const columnOf = (cell) => {
+      const heads = [...(cell?.closest("table")?.querySelectorAll("thead th") ?? [])];
+      return heads.slice(0, (cell?.cellIndex ?? -1) + 1).map((head) => head.textContent.replace(/[▴▾]/, "").trim()).filter((title) => title !== "").pop() ?? "";
+    };
     return [...root.querySelectorAll("[data-number]")].map((element) => ({
+      column: columnOf(element.closest("td")),
       table: element.closest("[data-table]")?.dataset.table ?? "",
       row: element.closest("[data-row]")?.dataset.row ?? "",
       is: element.dataset.is ?? "",
@@ -67,8 +73,10 @@ export function checkText(number, text, what) {
  * several rows have one key, one of them must have the number.
  */
 export function compare(numbers, tables, what) {
-  for (const { table, row, is, number, text } of numbers) {
+  for (const { table, row, is, number, text, column } of numbers) {
     const name = `${what}: ${table} ${row.slice(0, 120)} ${is}`;
+    const isOther = (title, prefix) => column === title && !is.startsWith(prefix);
+    assert.ok(!isOther("Self", "self_") && !isOther("Total", "total_"), `${name} is below “${column}”`);
     const known = tables[table];
     assert.ok(known !== undefined, `${name}: the test knows no such table`);
     const rows = known.filter(([key]) => key === row).map(([, row]) => row);
