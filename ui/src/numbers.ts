@@ -82,7 +82,7 @@ export function base(path: string): string {
 
 /** A member of a report as text, by the unit in its name. */
 export function formatted(value: number, is: string): string {
-  return is.endsWith("share") ? percent(value) : is.endsWith("seconds") ? duration(value) : is.endsWith("bytes") ? bytes(value) : count(value);
+  return is.includes("share") ? percent(value) : is.endsWith("seconds") ? duration(value) : is.endsWith("bytes") ? bytes(value) : count(value);
 }
 
 /** The member that a report weighs samples in: seconds, bytes, blocks or copies. */

@@ -12,8 +12,12 @@ export interface Column<T> {
   order?: (row: T) => number | string;
   cell: (row: T) => ComponentChildren;
   isNumber?: boolean;
+  /** Left out on a phone. */
+  isExtra?: boolean;
   width?: string;
 }
+
+const classOf = ({ isNumber, isExtra }: { isNumber?: boolean; isExtra?: boolean }) => `${isNumber ? "number" : ""}${isExtra ? " extra" : ""}`;
 
 const HEIGHT = 26;
 const MORE = 12;
@@ -121,7 +125,7 @@ export function Table<T>({
                 scope="col"
                 title={column.about}
                 style={column.width === undefined ? undefined : { width: column.width }}
-                class={column.isNumber ? "number" : ""}
+                class={classOf(column)}
                 aria-sort={sort.column !== place ? "none" : sort.isReversed ? "ascending" : "descending"}
               >
                 {column.order === undefined ? (
@@ -156,7 +160,7 @@ export function Table<T>({
               }}
             >
               {columns.map((column, number) => (
-                <td key={number} class={column.isNumber ? "number" : ""}>
+                <td key={number} class={classOf(column)}>
                   {column.cell(row)}
                 </td>
               ))}

@@ -24,7 +24,7 @@ const COLUMNS: Column<FunctionRow>[] = [
     isNumber: true,
     width: "5.5em",
   },
-  { title: "", cell: (row) => <Amount row={row} prefix="self_" />, isNumber: true, width: "6em" },
+  { title: "", cell: (row) => <Amount row={row} prefix="self_" />, isNumber: true, isExtra: true, width: "6em" },
   {
     title: "Total",
     about: "The time of the function and of all that it calls",
@@ -33,13 +33,14 @@ const COLUMNS: Column<FunctionRow>[] = [
     isNumber: true,
     width: "5.5em",
   },
-  { title: "", cell: (row) => <Amount row={row} prefix="total_" />, isNumber: true, width: "6em" },
-  { title: "Kinds", about: "Of its own time: Python, native, system, waiting", cell: (row) => <KindBar row={row} prefix="self_" most={row.self_share} />, width: "7em" },
+  { title: "", cell: (row) => <Amount row={row} prefix="total_" />, isNumber: true, isExtra: true, width: "6em" },
+  { title: "Kinds", about: "Of its own time: Python, native, system, waiting", cell: (row) => <KindBar row={row} prefix="self_" most={row.self_share} />, isExtra: true, width: "7em" },
   { title: "Function", order: (row) => row.function ?? "", cell: (row) => row.function ?? "[unknown]" },
   {
     title: "File",
     order: (row) => row.file ?? "",
     cell: (row) => (row.file === null ? "" : <span title={row.file}>{`${base(row.file)}:${row.line ?? ""}`}</span>),
+    isExtra: true,
     width: "22%",
   },
 ];

@@ -147,8 +147,8 @@ function Listing({ file }: { file: File }) {
             <thead>
               <tr>
                 <th class="number">{isTotal ? "Total" : "Self"}</th>
-                <th class="number" />
-                <th>Kinds</th>
+                <th class="number extra" />
+                <th class="extra">Kinds</th>
                 <th class="number">Line</th>
                 <th />
               </tr>
@@ -168,18 +168,18 @@ function Listing({ file }: { file: File }) {
                       <td class="number" title={interval(figures)}>
                         <Figure row={figures} is={`${prefix}share`} />
                       </td>
-                      <td class="number">
+                      <td class="number extra">
                         <Amount row={figures} prefix={prefix} />
                       </td>
-                      <td class="bars">
+                      <td class="bars extra">
                         <KindBar row={figures} prefix={prefix} most={most} />
                       </td>
                     </>
                   ) : (
                     <>
                       <td />
-                      <td />
-                      <td class="bars" />
+                      <td class="extra" />
+                      <td class="bars extra" />
                     </>
                   )}
                   <td class="number">
