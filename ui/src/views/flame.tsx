@@ -198,7 +198,10 @@ function Drawing({ flame, look, search, isIcicle, isSmall }: { flame: Flame; loo
       return;
     }
     made.isIcicle = isIcicle;
+    // What was chosen stays chosen, where it is in the new picture too.
+    const chosen = made.picture?.boxes.path[made.selected];
     made.show(picture);
+    made.selected = chosen === undefined ? -1 : find(picture, chosen);
     zoomByPath(made, picture, place.values.path);
   }, [picture, isIcicle]);
   useEffect(() => {
@@ -269,7 +272,7 @@ function Drawing({ flame, look, search, isIcicle, isSmall }: { flame: Flame; loo
       Backspace: () => change({ path: "" }),
       "+": () => made.zoom(0.7, made.canvas.clientWidth / 2),
       "-": () => made.zoom(1.4, made.canvas.clientWidth / 2),
-      m: () => setMenu({ x: 40, y: 40, at }),
+      m: () => picture.boxes.function[at] >= 0 && setMenu({ x: 40, y: 40, at }),
     };
     const step = steps[event.key];
     if (step !== undefined) {
