@@ -24,6 +24,14 @@ const SHAPES: Record<string, { title: string; about: string; question: Record<st
   inverted: { title: "inverted", about: "the functions that run at the top, their callers below", question: { shape: "inverted" }, isIcicle: true },
 };
 
+const BY: [string, string][] = [
+  ["", "nothing"],
+  ["process", "process"],
+  ["thread", "thread"],
+  ["task", "task"],
+  ["span", "span"],
+];
+
 export function FlameView(_: { recording: AboutRecording }) {
   const place = usePlace();
   return place.values.function === undefined ? <FlamePicture /> : <Sandwich />;
@@ -56,8 +64,9 @@ function Sandwich() {
 export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
   const place = usePlace();
   const shape = SHAPES[place.values.shape ?? ""] ?? SHAPES.icicle;
-  const path = isFile || shape.question.shape === "inverted" ? undefined : place.values.path;
-  const answer = useAnswer<Flame>("flame", { ...shared(place), ...shape.question, path });
+  const by = shape.question.shape === "inverted" ? "" : (place.values.by ?? "");
+  const path = isFile || by !== "" || shape.question.shape === "inverted" ? undefined : place.values.path;
+  const answer = useAnswer<Flame>("flame", { ...shared(place), ...shape.question, path, by, libraries: place.values.libraries });
   const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
   const [search, setSearch] = useState(place.values.search ?? "");
   return (
@@ -92,6 +101,18 @@ export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
                 ))}
               </select>
             </label>
+            {!isFile && (
+              <label>
+                By{" "}
+                <select value={by} onChange={(event) => change({ by: event.currentTarget.value, path: "" })}>
+                  {BY.map(([by, title]) => (
+                    <option key={by} value={by}>
+                      {title}
+                    </option>
+                  ))}
+                </select>
+              </label>
+            )}
             {!isFile && (
               <label>
                 <input

@@ -4,6 +4,7 @@ import type { ComponentType } from "preact";
 
 import type { AboutRecording } from "../about";
 import { isFile } from "../ask";
+import { AssemblyView } from "./assembly";
 import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
 import { GraphView, SquareView } from "./graph";
@@ -49,6 +50,13 @@ export const VIEWS: View[] = [
     isThere: ({ has }) => has.samples || has.memory,
     missing: "The recording has no samples of calls.",
     View: TreeView,
+  },
+  {
+    name: "assembly",
+    title: "Assembly",
+    isThere: ({ has }) => !isFile && has.samples,
+    missing: "Instructions are read from the programs on this machine: `profundo view FILE` shows them.",
+    View: AssemblyView,
   },
   {
     name: "graph",

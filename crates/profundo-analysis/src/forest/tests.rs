@@ -18,6 +18,7 @@ fn drawn(profile: &Profile, forest: &Forest, boxes: &[ForestBox]) -> String {
     for a_box in boxes {
         let name = match a_box.of {
             BoxOf::Root => "all".to_owned(),
+            BoxOf::Part(part) => format!("part {part}"),
             BoxOf::Function(function) => match forest.functions()[function as usize].place {
                 Place::Frame(frame) => profile.function_name(frame).to_owned(),
                 other => format!("{other:?}"),
@@ -165,4 +166,23 @@ fn a_path_is_found_in_another_recording() {
     let boxes = below(&second, &weights, found, LIMITS, BoxOrder::Name, &rank);
     assert_eq!(drawn(&profile, &second, &boxes), "b 2 (2)\n");
     assert_eq!(second.find(12345), None);
+}
+
+#[test]
+fn parts_stand_beside_each_other() {
+    let (profile, forest, weights) = forest("main;a 3\nmain;b 1");
+    let rank = ranks(&profile, &forest);
+    let parts = [CallWeight::default(), weights.all()];
+    let boxes = beside(&parts, |part| match part {
+        1 => below(&forest, &weights, 0, LIMITS, BoxOrder::Name, &rank),
+        _ => Vec::new(),
+    });
+    expect_test::expect![[r#"
+        all 4 (0)
+          part 1 4 (0)
+            main 4 (0)
+              a 3 (3)
+              b 1 (1)
+    "#]]
+    .assert_eq(&drawn(&profile, &forest, &boxes));
 }

@@ -4,10 +4,10 @@
 //! in the box of narrow ones beside it. The page asks again with the path of a box to see more.
 
 use profundo_analysis::{
-    BoxOf, BoxOrder, Forest, ForestBox, ForestOptions, Hidden, Libraries, Limits, Place, Shown,
-    Start, below, library, package, sets,
+    BoxOf, BoxOrder, Forest, ForestBox, ForestFunction, ForestOptions, Group, GroupBy, Hidden,
+    Libraries, Limits, Place, Shown, Start, Weights, below, beside, groups, library, package, sets,
 };
-use profundo_model::{Language, Profile};
+use profundo_model::{Language, LocationId, LocationKind, Profile, Reason};
 use serde::Serialize;
 
 use super::{Answer, unit};
@@ -66,6 +66,8 @@ impl Boxes {
         };
         self.function.push(match a_box.of {
             BoxOf::Root => -1,
+            // The owners are the first rows.
+            BoxOf::Part(part) => i64::from(part),
             BoxOf::System => -2,
             BoxOf::Narrow(_) => -3,
             BoxOf::Function(function) => rows[function as usize],
@@ -99,7 +101,26 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
         least: (all / pixels).max(1),
         most: MOST,
     };
+    let by: GroupBy = question.parsed("by")?.unwrap_or_default();
+    let mut owners = Vec::new();
     let picture = match question.get("shape").unwrap_or("below") {
+        "below" if by != GroupBy::None => {
+            let groups = groups(part.profile(), part.filter(), &by);
+            owners = groups
+                .iter()
+                .map(|group| owner(part.profile(), group))
+                .collect();
+            let limits = limits(weights.all().weight);
+            let rank = ranks(part.profile(), &forest);
+            let of_group: Vec<Weights> = (groups.iter())
+                .map(|group| Weights::new(part.profile(), &forest, &group.selection))
+                .collect();
+            let all: Vec<_> = of_group.iter().map(Weights::all).collect();
+            let boxes = beside(&all, |group| {
+                below(&forest, &of_group[group], 0, limits, order(question), &rank)
+            });
+            (Vec::new(), boxes, limits.least)
+        }
         "below" => {
             let root = match question.parsed::<u64>("path")? {
                 None => 0,
@@ -107,13 +128,9 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
                     Error::Nothing("the filter leaves nothing of this call".to_owned())
                 })?,
             };
-            let order = match question.get("order") {
-                Some("widest") => BoxOrder::Widest,
-                _ => BoxOrder::Name,
-            };
             let rank = ranks(part.profile(), &forest);
             let limits = limits(weights.of(root).weight);
-            let boxes = below(&forest, &weights, root, limits, order, &rank);
+            let boxes = below(&forest, &weights, root, limits, order(question), &rank);
             let callers = forest.callers(root);
             let above = callers.split_last().map_or(&[][..], |(_, above)| above);
             let callers = above.iter().map(|&call| {
@@ -141,7 +158,7 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
         }
         other => return Err(Error::value("shape", format!("there is no “{other}”"))),
     };
-    Answer::json(&answer(&part, &forest, picture, weights.all()))
+    Answer::json(&answer(&part, &forest, picture, &owners, weights.all()))
 }
 
 /// The function that a question names: by its name, its file, and its line where lines are apart.
@@ -167,16 +184,56 @@ fn asked(question: &Question, profile: &Profile, forest: &Forest) -> Result<u32,
         .ok_or_else(|| Error::Nothing(format!("no function “{wanted}” is in this recording")))
 }
 
+fn order(question: &Question) -> BoxOrder {
+    match question.get("order") {
+        Some("widest") => BoxOrder::Widest,
+        _ => BoxOrder::Name,
+    }
+}
+
+/// The name of a group.
+fn owner(profile: &Profile, group: &Group) -> String {
+    let text = |id| profile.strings.get(id);
+    let process = group
+        .process
+        .and_then(|id| profile.processes.get(id.index()));
+    if let Some(process) = process {
+        return format!("process {} {}", process.pid, text(process.command));
+    }
+    if let Some(thread) = group.thread {
+        let thread = profile.threads.get(thread);
+        return format!("thread {} {}", thread.number, text(thread.name));
+    }
+    if let Some(task) = group.task {
+        let task = profile.tasks.get(task);
+        return match task.is_root {
+            true => "outside of tasks".to_owned(),
+            false => format!("task {} {:#x}", text(task.name), task.number),
+        };
+    }
+    match group.span.map(text) {
+        None | Some("") => "outside of spans".to_owned(),
+        Some(name) => format!("span {name}"),
+    }
+}
+
 type Picture = (Vec<ForestBox>, Vec<ForestBox>, u64);
 
 fn answer(
     part: &Part,
     forest: &Forest,
     (callers, boxes, least): Picture,
+    owners: &[String],
     all: profundo_analysis::CallWeight,
 ) -> Flame {
     let profile = part.profile();
     let mut functions = Functions::default();
+    for owner in owners {
+        functions.name.push(owner.clone());
+        functions.file.push(String::new());
+        functions.kind.push("root");
+        functions.package.push(String::new());
+    }
     // By function of the tree, its row in the answer.
     let mut rows = vec![-1_i64; forest.functions().len()];
     for a_box in callers.iter().chain(&boxes) {
@@ -189,10 +246,12 @@ fn answer(
             let known = &forest.functions()[function as usize];
             functions.name.push(name(profile, known.place));
             functions.file.push(file(profile, known.place).to_owned());
-            functions.kind.push(kind(profile, known.place));
+            functions.kind.push(kind(profile, known));
+            let module = profile.locations.get(known.location).module;
             functions.package.push(match known.place {
-                Place::Frame(frame) => package(profile, profile.frames.get(frame), known.module),
-                _ => library(profile, known.module).to_owned(),
+                _ if is_kernel(profile, known.location) => "kernel".to_owned(),
+                Place::Frame(frame) => package(profile, profile.frames.get(frame), module),
+                _ => library(profile, module).to_owned(),
             });
         }
     }
@@ -245,14 +304,38 @@ fn file(profile: &Profile, place: Place) -> &str {
 }
 
 /// The kind of a function's code, by which it is coloured.
-fn kind(profile: &Profile, place: Place) -> &'static str {
-    let Place::Frame(frame) = place else {
-        return "missing";
+fn kind(profile: &Profile, function: &ForestFunction) -> &'static str {
+    if is_kernel(profile, function.location) {
+        return "system";
+    }
+    let of_reason = |reason| match reason {
+        Reason::Collecting => "garbage",
+        Reason::Unread => "waiting",
+        _ => "missing",
     };
-    match profile.frames.get(frame).language {
+    let frame = match function.place {
+        Place::Frame(frame) => profile.frames.get(frame),
+        Place::Reason(reason) => return of_reason(reason),
+        Place::Unknown => return "native",
+    };
+    match frame.language {
         Language::Python => "python",
         Language::Runtime => "runtime",
-        Language::Synthetic => "none",
+        // In a recording, reasons and waits have such a frame.
+        Language::Synthetic => {
+            let name = profile.strings.get(frame.function);
+            let reason = Reason::ALL.iter().find(|reason| reason.name() == name);
+            reason.map_or("waiting", |&reason| of_reason(reason))
+        }
         _ => "native",
+    }
+}
+
+/// Whether a location is in the kernel: the upper half of the addresses is its own.
+fn is_kernel(profile: &Profile, location: LocationId) -> bool {
+    match profile.locations.get(location).kind {
+        LocationKind::Code(address) => address.address().0 >= 1 << 63,
+        LocationKind::Part { of, .. } => is_kernel(profile, of),
+        _ => false,
     }
 }

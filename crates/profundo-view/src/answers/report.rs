@@ -1,18 +1,22 @@
 //! Any report of the command, as its JSON. The page shows what `profundo report FILE WHAT --json`
 //! prints, so its numbers are the same.
 
-use profundo_analysis::{GroupBy, Hidden, Libraries};
+use profundo_analysis::{GroupBy, Hidden, Libraries, Transforms};
 use profundo_model::{Clock, Profile, Tracing};
 use profundo_report::{
-    Allocs, CallOrder, Callers, Choices, CountedLines, Exceptions, Format, Functions, Io, Lines,
-    Memory, MemoryLines, Neighbours, Only, Report, SortBy, Spans, Spread, Stacks, Statprof,
+    Allocs, Annotate, CallOrder, Callers, Choices, CountedLines, Exceptions, Format, Functions, Io,
+    Lines, Memory, MemoryLines, Neighbours, Only, Report, SortBy, Spans, Spread, Stacks, Statprof,
     Summary, Syscalls, Trace, View,
 };
 
 use super::Answer;
+use crate::library::Part;
 use crate::{Error, Library, Question};
 
 pub(super) fn report(library: &Library, question: &Question) -> Result<Answer, Error> {
+    if question.get("what") == Some("annotate") {
+        return annotate(library, question);
+    }
     let part = library.part(question)?;
     let profile = part.profile();
     let libraries = match question.parsed("libraries")? {
@@ -29,6 +33,7 @@ pub(super) fn report(library: &Library, question: &Question) -> Result<Answer, E
         .libraries(libraries);
     Asked {
         question,
+        part: &part,
         profile,
         choices,
         limit: question.parsed("limit")?,
@@ -36,8 +41,33 @@ pub(super) fn report(library: &Library, question: &Question) -> Result<Answer, E
     .answer()
 }
 
+/// The instructions of a function. They are found in stacks as they were recorded, so transforms do
+/// not matter.
+fn annotate(library: &Library, question: &Question) -> Result<Answer, Error> {
+    let mut filter = question.filter()?;
+    filter.transforms = Transforms::default();
+    let question = question.clone().with("filter", &filter);
+    let part = library.part(&question)?;
+    let name = question.get("name").unwrap_or_default();
+    let number: usize = question.parsed("recording")?.unwrap_or(0);
+    let source = library
+        .source(number)
+        .ok_or_else(|| Error::Unknown("recording".to_owned()))?;
+    let mut profile = part.profile().clone();
+    let listings = (source.listings(&mut profile, part.filter(), name)).map_err(Error::Nothing)?;
+    let view = Annotate::new(name, listings).all(true);
+    let choices = Choices::command().filter(part.filter().clone());
+    let mut bytes = Vec::new();
+    view.choices(choices).write_json(&profile, &mut bytes)?;
+    Ok(Answer {
+        bytes,
+        is: "application/json",
+    })
+}
+
 struct Asked<'a> {
     question: &'a Question,
+    part: &'a Part,
     profile: &'a Profile,
     choices: Choices,
     limit: Option<usize>,
@@ -183,8 +213,8 @@ impl Asked<'_> {
 
     fn json(self, view: impl View) -> Result<Answer, Error> {
         let mut bytes = Vec::new();
-        view.choices(self.choices)
-            .write_json(self.profile, &mut bytes)?;
+        let view = view.choices(self.choices);
+        view.write_json_of(self.profile, &self.part.selection(), &mut bytes)?;
         Ok(Answer {
             bytes,
             is: "application/json",
