@@ -44,7 +44,7 @@ for (const width of [1280, 390]) {
   test(`hostile names are text in each view, ${width} px`, needsBrowser, () => {
     const file = recording("hostile");
     return withPage(file, { width }, async (page) => {
-      for (const { name, place, tables } of VIEWS) {
+      for (const { name, place, tables } of VIEWS.filter(({ only }) => only === undefined)) {
         const hash = hashOf(name, place);
         await page.go(hash);
         await check(page, hash);

@@ -33,11 +33,21 @@ function lines(file, filter) {
   };
 }
 
+/** The instructions of the hottest native function, which the view shows first. */
+function instructions(file, filter) {
+  const { functions } = report(file, "functions", filter, ["--limit", "1000"]);
+  const native = functions.find((row) => ["native", "rust"].includes(row.language) && row.self_share > 0 && row.function !== null);
+  const found = native === undefined ? [] : report(file, "annotate", filter, ["--all", "--limit", "1"], native.function).functions;
+  const code = found.find((row) => row.instructions.length > 0);
+  return { functions: keyed(functions, functionKey), instructions: keyed(code?.instructions ?? [], (row) => row.address) };
+}
+
 /**
  * Each view: `name` and `place` are its own, `isThere` says which recordings have it (as in
  * `ui/src/views/index.ts`), `least` is the fewest numbers that it shows of such a recording, and
  * `tables` is what the command says. A view whose numbers are on a canvas has `picture`; one whose rows
- * are the boxes of the picture before it has `rows`.
+ * are the boxes of the picture before it has `rows`. `isSplit`: its parts stand beside each other.
+ * `only` names the recordings that it is tested with.
  */
 export const VIEWS = [
   { name: "overview", isThere: () => true, least: 5, tables: overview },
@@ -45,10 +55,17 @@ export const VIEWS = [
   { name: "source", isThere: isSampled, least: 2, tables: lines },
   { name: "flame", isThere: isSampled, least: 0, picture: true },
   { name: "flame", place: "shape=left", isThere: isSampled, least: 0, picture: true },
+  { name: "flame", place: "by=thread", isThere: isSampled, least: 0, picture: true, isSplit: true },
+  { name: "assembly", isThere: ({ has }) => has.samples, only: ["native"], least: 3, tables: instructions },
   { name: "tree", isThere: isSampled, least: 2, rows: true },
   { name: "graph", isThere: isSampled, least: 0 },
   { name: "square", isThere: isSampled, least: 0 },
 ];
+
+/** The views of a recording. */
+export function viewsOf(name, about) {
+  return VIEWS.filter(({ isThere, only }) => isThere(about) && (only === undefined || only.includes(name)));
+}
 
 /** The hash of a place. */
 export function hashOf(name, place = "", filter = "") {

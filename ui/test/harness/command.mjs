@@ -38,6 +38,7 @@ export function optionsOf(filter) {
 }
 
 /** A report as JSON: what `profundo report FILE WHAT --json` prints. */
-export function report(file, what, filter = "", options = []) {
-  return JSON.parse(profundo(["report", file, what, "--json", ...options, ...optionsOf(filter)]));
+export function report(file, what, filter = "", options = [], name = undefined) {
+  const words = name === undefined ? [] : [name];
+  return JSON.parse(profundo(["report", file, what, ...words, "--json", ...options, ...optionsOf(filter)]));
 }

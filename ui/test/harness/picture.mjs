@@ -10,6 +10,7 @@ export function pictureOf(page) {
     return {
       unit: flame.unit,
       total: flame.total,
+      level: boxes.level,
       name: boxes.function.map((row) => (row >= 0 ? flame.functions.name[row] : ["", "all", "[system call]", "[narrow]"][-row])),
       file: boxes.function.map((row) => (row >= 0 ? flame.functions.file[row] : "")),
       parent: [...parent],
@@ -67,6 +68,11 @@ export function compareWithFunctions(shown, functions, what) {
   for (const key of own.keys()) {
     assert.ok(keys.includes(key) || ["all ", "[system call] ", "[narrow] "].includes(key), `${what}: no report has ${key}`);
   }
+}
+
+/** A picture with parts beside each other, without what the parts are called. */
+export function withoutParts(shown) {
+  return { ...shown, name: shown.name.map((name, at) => (shown.level[at] === 1 ? "all" : name)) };
 }
 
 /** Every box is a call of `report tree`: the same chain of callers, with the same weight. */
