@@ -21,6 +21,14 @@ const PLACES = [
   ["tree", "shape=inverted", ""],
 ];
 
+/** Views that other recordings have. */
+const OTHERS = [
+  ["wall", "overview"],
+  ["processes", "overview"],
+  ["native", "assembly"],
+  ["native", "source"],
+];
+
 /** The serious and the critical faults that axe finds. */
 async function faults(page) {
   await page.page.evaluate(AXE);
@@ -49,6 +57,12 @@ for (const theme of ["light", "dark"]) {
         await page.page.getByRole("button", { name: "Save as" }).click();
         found.push(...(await faults(page)).map((fault) => `menu and keys: ${fault}`));
       });
+      for (const [other, view] of OTHERS) {
+        await withPage(recording(other), { theme, width, height: 844, hash: `#${view}` }, async (page) => {
+          found.push(...(await faults(page)).map((fault) => `${view} of ${other}: ${fault}`));
+          found.push(...(await widerThanScreen(page)).map((what) => `${view} of ${other} is wider than the screen: ${what}`));
+        });
+      }
       assert.deepEqual(found, []);
     });
   }

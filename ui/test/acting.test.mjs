@@ -214,6 +214,20 @@ test("what is chosen from “Save as” is what the command exports", needsBrows
     assert.ok(stacks.includes("walk"));
   }));
 
+test("a theme that is chosen stays, whatever the system has", needsBrowser, () =>
+  withPage(recording("cpu"), { theme: "light" }, async (page) => {
+    const ground = () => page.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await ground();
+    await page.page.getByLabel("Theme").selectOption("dark");
+    const dark = await ground();
+    assert.notEqual(dark, light);
+    await page.page.reload();
+    await page.settled();
+    assert.equal(await ground(), dark);
+    await page.page.getByLabel("Theme").selectOption("system");
+    assert.equal(await ground(), light);
+  }));
+
 test("the keyboard alone reaches views, boxes, rows and menus", needsBrowser, () =>
   withPage(recording("cpu"), {}, async (page) => {
     const { keyboard } = page.page;
