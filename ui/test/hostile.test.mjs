@@ -88,6 +88,16 @@ test("hostile names are text in filters, searches, menus, the bar and titles", n
     }
   }));
 
+test("a name that turns a line around leaves the numbers behind it in their order", needsBrowser, () =>
+  withPage(recording("hostile"), { hash: "#functions" }, async (page) => {
+    await page.page.getByLabel("Search").fill("turned");
+    await page.page.locator("tbody tr[data-row]").first().hover();
+    await page.page.locator("footer [data-number]").first().waitFor();
+    const lefts = await page.page.locator("footer b, footer [data-number]").evaluateAll((list) => list.map((element) => element.getBoundingClientRect().left));
+    assert.ok(lefts.length > 4);
+    assert.deepEqual(lefts, [...lefts].sort((a, b) => a - b));
+  }));
+
 test("hostile names are text in a file without a server", needsBrowser, async () => {
   const file = `${FOLDER}/hostile.html`;
   profundo(["view", recording("hostile"), "-o", file, "--force"]);

@@ -442,7 +442,7 @@ function BoxDetails({ picture, at }: { picture: Picture; at: number }) {
   const own = boxes.own[at];
   return (
     <>
-      <b>{nameOf(picture, at)}</b> {placeOf(picture, at)} · total{" "}
+      <b>{nameOf(picture, at)}</b> <bdi>{placeOf(picture, at)}</bdi> · total{" "}
       <span data-number={boxes.weight[at]} data-is="weight">{weight(boxes.weight[at], flame.unit)}</span> ({percent(boxes.weight[at] / all)}) · self{" "}
       <span data-number={own} data-is="own">{weight(own, flame.unit)}</span> ({percent(own / all)})
       {boxes.count[at] > 0 && <> · <span data-number={boxes.count[at]} data-is="count">{count(boxes.count[at])}</span> samples</>}

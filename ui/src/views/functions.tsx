@@ -76,7 +76,7 @@ export function FunctionsView(_: { recording: AboutRecording }) {
               onPoint={(row) =>
                 tell(
                   <span data-table="functions" data-row={functionKey(row)}>
-                    <b>{row.function ?? "[unknown]"}</b> {row.file ?? ""} · self <Amount row={row} prefix="self_" /> (
+                    <b>{row.function ?? "[unknown]"}</b> <bdi>{row.file ?? ""}</bdi> · self <Amount row={row} prefix="self_" /> (
                     <Figure row={row} is="self_share" />, {interval(row)}) · total <Amount row={row} prefix="total_" /> (
                     <Figure row={row} is="total_share" />) · <Figure row={row} is="total_samples" /> samples
                   </span>,

@@ -210,7 +210,7 @@ function HotLine({ line, most }: { line: SummaryLine; most: number }) {
       onMouseEnter={() =>
         tell(
           <span data-table="lines" data-row={where}>
-            <b>{where}</b> {line.function} · self <Amount row={line} prefix="self_" /> (<Figure row={line} is="self_share" />,{" "}
+            <b>{where}</b> <bdi>{line.function}</bdi> · self <Amount row={line} prefix="self_" /> (<Figure row={line} is="self_share" />,{" "}
             {interval(line)}) · total <Amount row={line} prefix="total_" /> (<Figure row={line} is="total_share" />)
           </span>,
         )
@@ -236,7 +236,7 @@ function HotFunction({ row, most }: { row: FunctionRow; most: number }) {
       onMouseEnter={() =>
         tell(
           <span data-table="functions" data-row={functionKey(row)}>
-            <b>{name}</b> {row.file ?? ""} · self <Amount row={row} prefix="self_" /> (<Figure row={row} is="self_share" />,{" "}
+            <b>{name}</b> <bdi>{row.file ?? ""}</bdi> · self <Amount row={row} prefix="self_" /> (<Figure row={row} is="self_share" />,{" "}
             {interval(row)}) · total <Amount row={row} prefix="total_" /> (<Figure row={row} is="total_share" />)
           </span>,
         )

@@ -209,7 +209,7 @@ function LineDetails({ file, line }: { file: File; line: Line }) {
       <b>
         {base(file.file)}:{line.line}
       </b>{" "}
-      {line.function ?? ""} · self <Amount row={line} prefix="self_" /> (<Figure row={line} is="self_share" />, {interval(line)})
+      <bdi>{line.function ?? ""}</bdi> · self <Amount row={line} prefix="self_" /> (<Figure row={line} is="self_share" />, {interval(line)})
       · total <Amount row={line} prefix="total_" /> (<Figure row={line} is="total_share" />)
     </span>
   );

@@ -96,7 +96,7 @@ function Rows({ flame, isInverted }: { flame: Flame; isInverted: boolean }) {
     setAt(box);
     tell(
       <>
-        <b>{nameOf(picture, box)}</b> {placeOf(picture, box)} · total {weight(picture.boxes.weight[box], flame.unit)} ({percent(picture.boxes.weight[box] / (flame.total || 1))}) · self{" "}
+        <b>{nameOf(picture, box)}</b> <bdi>{placeOf(picture, box)}</bdi> · total {weight(picture.boxes.weight[box], flame.unit)} ({percent(picture.boxes.weight[box] / (flame.total || 1))}) · self{" "}
         {weight(picture.boxes.own[box], flame.unit)}
         {picture.boxes.count[box] > 0 && <> · {count(picture.boxes.count[box])} samples</>}
       </>,
