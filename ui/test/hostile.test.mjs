@@ -44,6 +44,8 @@ for (const width of [1280, 390]) {
   test(`hostile names are text in each view, ${width} px`, needsBrowser, () => {
     const file = recording("hostile");
     return withPage(file, { width }, async (page) => {
+      // A path of 100 kB is longer than an address may be. Its listing has the lines of the recording.
+      page.expected.push(/414 \(URI Too Long\)/);
       for (const { name, place, tables } of VIEWS.filter(({ only }) => only === undefined)) {
         const hash = hashOf(name, place);
         await page.go(hash);

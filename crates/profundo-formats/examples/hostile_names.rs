@@ -1,4 +1,4 @@
-//! Writes a recording whose names attack whoever shows them: markup, ends of scripts, addresses
+//! Writes a recording whose names attack a program that shows them: markup, ends of scripts, addresses
 //! that run, marks that turn a line around, control characters, very long ones. The page's tests
 //! open it (`ui/test/hostile.test.mjs`).
 //!
