@@ -166,7 +166,7 @@ assert memory_profiler.memory_usage()[0] > 1
         self.assertEqual(done.stderr, "")
         tables, *others = done.stdout.split("====\n")
         outer, inner = tables.split("\n\ninner  ")
-        self.assertRegex(outer, r"^outer  .*followed.py:15\n[0-9.e-]+ s; lines are counted")
+        self.assertRegex(outer, r"^outer  .*followed.py:15\n[0-9.]+ [µm]?s; lines are counted")
         self.assertRegex(outer, r"\n +18 +300 +[0-9.]+ .* total \+= number\n")
         self.assertRegex(inner, r"\n +13 +300 +[0-9.]+ .* yield number\n")
         self.assertNotIn("other", tables)

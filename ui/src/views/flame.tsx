@@ -12,6 +12,7 @@ import { count, percent, weight } from "../numbers";
 import { shared } from "../parts/asked";
 import { useDark } from "../parts/dark";
 import { tell } from "../parts/details";
+import { Figure } from "../parts/figure";
 import { Menu, type Choice } from "../parts/menu";
 import { Waiting } from "../parts/waiting";
 import { change, show, usePlace } from "../place";
@@ -193,7 +194,11 @@ function Found({ text }: { text: string }) {
   }
   return (
     <span class={answer.isOld ? "old" : ""} role="status">
-      {answer.error ?? `${percent(answer.value.share)} (${weight(answer.value.weight, answer.value.unit)}) have it on their stack`}
+      {answer.error ?? (
+        <>
+          <Figure row={answer.value} is="share" /> ({weight(answer.value.weight, answer.value.unit)}) have it on their stack
+        </>
+      )}
     </span>
   );
 }
@@ -245,7 +250,10 @@ export function Drawing({
       return;
     }
     made.isIcicle = isIcicle;
+    // What was chosen stays chosen, where it is in the new picture too.
+    const chosen = made.picture?.boxes.path[made.selected];
     made.show(picture);
+    made.selected = chosen === undefined ? -1 : find(picture, chosen);
     zoomByPath(made, picture, place.values.path);
   }, [picture, isIcicle]);
   useEffect(() => {
@@ -316,7 +324,7 @@ export function Drawing({
       Backspace: () => change({ path: "" }),
       "+": () => made.zoom(0.7, made.canvas.clientWidth / 2),
       "-": () => made.zoom(1.4, made.canvas.clientWidth / 2),
-      m: () => setMenu({ x: 40, y: 40, at }),
+      m: () => picture.boxes.function[at] >= 0 && setMenu({ x: 40, y: 40, at }),
     };
     const step = steps[event.key];
     if (step !== undefined) {
@@ -465,9 +473,10 @@ function BoxDetails({ picture, at }: { picture: Picture; at: number }) {
   const own = boxes.own[at];
   return (
     <>
-      <b>{nameOf(picture, at)}</b> {placeOf(picture, at)} · total{" "}
-      <span data-number={boxes.weight[at]}>{weight(boxes.weight[at], flame.unit)}</span> ({percent(boxes.weight[at] / all)}) · self{" "}
-      {weight(own, flame.unit)} ({percent(own / all)}){boxes.count[at] > 0 && <> · {count(boxes.count[at])} samples</>}
+      <b>{nameOf(picture, at)}</b> <bdi>{placeOf(picture, at)}</bdi> · total{" "}
+      <span data-number={boxes.weight[at]} data-is="weight">{weight(boxes.weight[at], flame.unit)}</span> ({percent(boxes.weight[at] / all)}) · self{" "}
+      <span data-number={own} data-is="own">{weight(own, flame.unit)}</span> ({percent(own / all)})
+      {boxes.count[at] > 0 && <> · <span data-number={boxes.count[at]} data-is="count">{count(boxes.count[at])}</span> samples</>}
     </>
   );
 }
