@@ -8,13 +8,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use profundo_console::{output, stderr};
+use profundo_model::graph::Graph;
 use profundo_model::{Nanos, Profile};
 use profundo_view::server::Server;
-use profundo_view::{Library, Question, Source, offline};
+use profundo_view::{Library, Question, Snapshot, Source, offline};
 
+use crate::heap;
 use crate::open::{self, Samples};
-use crate::options::View;
+use crate::options::{View, refuse};
 use crate::recordings::meant;
+use crate::snapshot_files::is_snapshot;
 
 /// How long a server stays without a page.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,6 +36,19 @@ impl Source for Recording {
     }
 }
 
+/// A heap snapshot in a file.
+struct HeapFile(PathBuf);
+
+impl Snapshot for HeapFile {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn read(&self) -> Result<Graph, String> {
+        heap::open(&self.0).map_err(|error| stderr::chain(error.as_ref()))
+    }
+}
+
 pub fn view(options: &View) -> Result<ExitCode> {
     let typed: Vec<Option<&Path>> = match options.recordings.is_empty() {
         true => vec![None],
@@ -43,6 +59,11 @@ pub fn view(options: &View) -> Result<ExitCode> {
             .collect(),
     };
     let paths: Vec<PathBuf> = typed.into_iter().map(meant).collect::<Result<_>>()?;
+    let (snapshots, paths): (Vec<PathBuf>, Vec<PathBuf>) =
+        paths.into_iter().partition(|path| is_snapshot(path));
+    if snapshots.len() > 2 || paths.len() > 2 {
+        refuse("a page has at most two recordings and two heap snapshots");
+    }
     // A file that cannot be read is told of here, and not on the page.
     for path in &paths {
         open::open(path, Samples::Within(Nanos(0)..Nanos(1)))?;
@@ -50,9 +71,12 @@ pub fn view(options: &View) -> Result<ExitCode> {
     let sources = paths
         .iter()
         .map(|path| -> Box<dyn Source> { Box::new(Recording(path.clone())) });
-    let library = Library::new(sources.collect());
+    let heaps = snapshots
+        .iter()
+        .map(|path| -> Box<dyn Snapshot> { Box::new(HeapFile(path.clone())) });
+    let library = Library::new(sources.collect()).snapshots(heaps.collect());
     if let Some(path) = &options.output {
-        let inputs: Vec<&Path> = paths.iter().map(|path| &**path).collect();
+        let inputs: Vec<&Path> = paths.iter().chain(&snapshots).map(|path| &**path).collect();
         let file = output::Text::create(path, output::Kind::Report, &inputs, options.force)?;
         return file
             .write(|mut out| Ok(offline::write(&library, &first_questions(), &mut out)?))

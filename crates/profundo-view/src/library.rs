@@ -6,18 +6,23 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use profundo_analysis::{
-    Filter, Forest, ForestOptions, Selection, Weights, is_recorded, measured, transform, transforms,
+    Filter, Forest, ForestOptions, Hidden, Libraries, Selection, Weights, is_recorded, measured,
+    measured_at, transform, transforms,
 };
-use profundo_model::{Measure, Nanos, Profile};
+use profundo_model::{Measure, Nanos, Part as Of, Profile};
+use profundo_report::Choices;
 
-use crate::{Error, Question, Source, Version};
+use crate::snapshots::{self, Heap};
+use crate::{Error, Question, Snapshot, Source, Version};
 
 /// The recordings of a page, see the module.
 pub struct Library {
     recordings: Vec<Recording>,
+    snapshots: Vec<snapshots::Kept>,
 }
 
 impl std::fmt::Debug for Library {
@@ -51,7 +56,28 @@ impl Library {
         };
         Self {
             recordings: sources.into_iter().map(recording).collect(),
+            snapshots: Vec::new(),
         }
+    }
+
+    /// Heap snapshots beside the recordings: the one to look at, and a later one.
+    #[must_use]
+    pub fn snapshots(mut self, snapshots: Vec<Box<dyn Snapshot>>) -> Self {
+        self.snapshots = snapshots.into_iter().map(snapshots::Kept::new).collect();
+        self
+    }
+
+    /// The files of the heap snapshots.
+    pub(crate) fn snapshot_paths(&self) -> impl Iterator<Item = &Path> {
+        self.snapshots.iter().map(|snapshot| snapshot.source.path())
+    }
+
+    /// The heap of a snapshot.
+    pub(crate) fn heap(&self, number: usize) -> Result<Arc<Heap>, Error> {
+        let snapshot = self.snapshots.get(number);
+        snapshot
+            .ok_or_else(|| Error::Nothing("there is no such heap snapshot on this page".into()))?
+            .heap()
     }
 
     /// The number of recordings.
@@ -75,6 +101,9 @@ impl Library {
         for recording in &self.recordings {
             recording.source.version().hash(&mut hasher);
         }
+        for snapshot in &self.snapshots {
+            snapshot.source.version().hash(&mut hasher);
+        }
         // The page reads it as a number of JSON.
         hasher.finish() >> 12
     }
@@ -87,7 +116,11 @@ impl Library {
             None | Some("time") => None,
             Some(of) => Some(measure(of, question.is("count"))?),
         };
-        self.part_of(number, filter, measure)
+        let at = match measure {
+            Some(Measure { part: Of::Live, .. }) => question.moment()?,
+            _ => None,
+        };
+        self.part_of(number, filter, measure, at)
     }
 
     fn part_of(
@@ -95,6 +128,7 @@ impl Library {
         number: usize,
         filter: Filter,
         measure: Option<Measure>,
+        at: Option<Nanos>,
     ) -> Result<Part, Error> {
         let recording = (self.recordings.get(number))
             .ok_or_else(|| Error::Nothing(format!("there is no recording {number}")))?;
@@ -108,7 +142,7 @@ impl Library {
             (true, _) => filter.to_string(),
             (false, Some(_)) => String::new(),
         };
-        let key = format!("{measure:?} {changed}");
+        let key = format!("{measure:?} {at:?} {changed}");
         let loaded = recording.loaded(key, || {
             let mut profile = whole.profile.clone();
             let left = is_transformed.then(|| transform(&mut profile, &filter));
@@ -117,7 +151,10 @@ impl Library {
                     let why = "what is allocated was not recorded: `profundo run --memory` does";
                     return Err(Error::Nothing(why.to_owned()));
                 }
-                profile = measured(profile, measure);
+                profile = match at {
+                    Some(at) => measured_at(profile, measure.counts, at),
+                    None => measured(profile, measure),
+                };
             }
             Ok((profile, left))
         })?;
@@ -126,8 +163,21 @@ impl Library {
     }
 }
 
+/// What a report chooses: the filter, and the frames that it shows.
+pub(crate) fn choices(question: &Question, filter: &Filter) -> Result<Choices, Error> {
+    let libraries = match question.parsed("libraries")? {
+        None if question.is("mine") => Libraries::Hidden,
+        given => given.unwrap_or(Libraries::Shown),
+    };
+    let hidden = match question.is("runtime") {
+        true => Hidden::Nothing,
+        false => Hidden::Runtime,
+    };
+    let choices = Choices::command().filter(filter.clone());
+    Ok(choices.hidden(hidden).libraries(libraries))
+}
+
 fn measure(of: &str, counts: bool) -> Result<Measure, Error> {
-    use profundo_model::Part as Of;
     let part = match of {
         "allocated" => Of::Allocated,
         "live" => Of::Live,

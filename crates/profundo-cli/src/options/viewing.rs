@@ -11,11 +11,11 @@ use crate::completing;
 #[derive(Debug, Args)]
 pub struct View {
     /// The recording; `@2` is the one before the newest [default: the newest]. With two, the first
-    /// is compared with the second
+    /// is compared with the second. A heap snapshot, or two, may stand beside or alone
     #[arg(
         add = ArgValueCompleter::new(completing::recordings),
         value_name = "FILE",
-        num_args = 0..=2
+        num_args = 0..=4
     )]
     pub recordings: Vec<PathBuf>,
     /// Write the page as one file, which needs no server and no network

@@ -218,7 +218,7 @@ fn ranks(profile: &Profile, forest: &Forest) -> Vec<u32> {
     rank
 }
 
-fn name(profile: &Profile, place: Place) -> String {
+pub(super) fn name(profile: &Profile, place: Place) -> String {
     match place {
         Place::Frame(frame) => profile.function_name(frame).to_owned(),
         Place::Reason(reason) => reason.name().to_owned(),
@@ -226,7 +226,7 @@ fn name(profile: &Profile, place: Place) -> String {
     }
 }
 
-fn file(profile: &Profile, place: Place) -> &str {
+pub(super) fn file(profile: &Profile, place: Place) -> &str {
     match place {
         Place::Frame(frame) => profile.file_path(frame),
         _ => "",

@@ -2,6 +2,8 @@
 
 mod about;
 mod flame;
+mod heap;
+mod held;
 mod report;
 mod search;
 
@@ -23,6 +25,14 @@ impl Answer {
             is: "application/json",
         })
     }
+
+    /// An answer that is JSON already.
+    fn of_json(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            is: "application/json",
+        }
+    }
 }
 
 /// Answers a question.
@@ -32,6 +42,8 @@ pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, E
         "report" => report::report(library, question),
         "search" => search::search(library, question),
         "flame" => flame::flame(library, question),
+        "held" => held::held(library, question),
+        "heap" => heap::heap(library, question),
         other => Err(Error::Unknown(other.to_owned())),
     }
 }
