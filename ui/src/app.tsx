@@ -6,6 +6,7 @@ import type { About, AboutRecording } from "./about";
 import { useAnswer } from "./ask";
 import { base } from "./numbers";
 import { Details } from "./parts/details";
+import { Export } from "./parts/export";
 import { Filters } from "./parts/filters";
 import { Keys } from "./parts/keys";
 import { Waiting } from "./parts/waiting";
@@ -71,6 +72,7 @@ export function App() {
         <span class="command" title={recording?.command ?? ""}>
           {shortCommand(recording)}
         </span>
+        {recording !== undefined && <Export recording={recording} />}
         <label class="theme">
           <span class="hidden">Theme</span>
           <select value={theme} onChange={(event) => setTheme(event.currentTarget.value)}>

@@ -3,7 +3,7 @@
 //!
 //! `many PROFUNDO` uses a million, ten million and a hundred million samples. `many PROFUNDO N…`
 //! uses other numbers, and `many --keep FOLDER PROFUNDO N…` keeps the recordings there and reuses
-//! them.
+//! them. `many --stacks D …` makes so many distinct stacks.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -23,7 +23,7 @@ use profundo_bench::made_up::{Dice, stacks};
 use profundo_bench::process::{machine, wait_with_peak};
 use profundo_bench::verdict;
 
-const USAGE: &str = "usage: many [--keep FOLDER] PROFUNDO [SAMPLES]…";
+const USAGE: &str = "usage: many [--stacks DISTINCT] [--keep FOLDER] PROFUNDO [SAMPLES]…";
 const SIZES: [u64; 3] = [1_000_000, 10_000_000, 100_000_000];
 const THREADS: u64 = 6;
 const STACKS: usize = 4000;
@@ -43,6 +43,10 @@ const QUESTIONS: [&[&str]; 5] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1).peekable();
+    let stacks = match words.next_if(|word| word == "--stacks") {
+        Some(_) => words.next().unwrap_or_default().parse()?,
+        None => STACKS,
+    };
     let folder = words
         .next_if(|word| word == "--keep")
         .and_then(|_| words.next());
@@ -60,13 +64,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     println!("{}", machine());
     for samples in sizes {
-        let name = format!("profundo-many-{samples}.profundo");
+        let name = format!("profundo-many-{samples}-{stacks}.profundo");
         let path = folder
             .as_ref()
             .map_or_else(std::env::temp_dir, PathBuf::from)
             .join(name);
         if folder.is_none() || !path.exists() {
-            record(&path, samples)?;
+            record(&path, samples, stacks)?;
         }
         let asked = ask(profundo.as_ref(), &path, samples);
         if folder.is_none() {
@@ -130,7 +134,7 @@ struct Worker {
 }
 
 /// Writes a recording as the recorder does: new data every few seconds.
-fn record(path: &Path, samples: u64) -> Result<(), Box<dyn Error>> {
+fn record(path: &Path, samples: u64, distinct: usize) -> Result<(), Box<dyn Error>> {
     let began = Instant::now();
     let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
     let mut profile = Profile::default();
@@ -154,7 +158,7 @@ fn record(path: &Path, samples: u64) -> Result<(), Box<dyn Error>> {
             left: 0,
         })
         .collect();
-    let stacks = stacks(&mut profile, &mut dice, DEPTH, STACKS, DEPTH / 3);
+    let stacks = stacks(&mut profile, &mut dice, DEPTH, distinct, DEPTH / 3);
     let mut file = profundo_formats::create_file(path, &profile.meta)?;
     let (mut user, mut system, mut end) = (0, 0, 0);
     for number in 1..=samples {

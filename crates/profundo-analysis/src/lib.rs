@@ -108,7 +108,7 @@ pub use filter::{
 pub use flat::{FlatOptions, FlatRow, flat};
 pub use forest::{
     BoxOf, BoxOrder, CallWeight, Forest, ForestBox, ForestCall, ForestFunction, ForestOptions,
-    Limits, Start, Weights, below, inverted,
+    Limits, Start, Weights, below, beside, sets,
 };
 pub use garbage::garbage;
 pub use gathered::Worth;

@@ -7,12 +7,16 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use profundo_analysis::Filter;
 use profundo_console::{output, stderr};
+use profundo_disassembly::Syntax;
 use profundo_model::graph::Graph;
 use profundo_model::{Nanos, Profile};
+use profundo_report::Listing;
 use profundo_view::server::Server;
 use profundo_view::{Library, Question, Snapshot, Source, offline};
 
+use crate::annotate;
 use crate::heap;
 use crate::open::{self, Samples};
 use crate::options::{View, refuse};
@@ -33,6 +37,20 @@ impl Source for Recording {
     fn read(&self, within: Range<Nanos>) -> Result<Profile, String> {
         let read = open::open_without_warnings(&self.0, Samples::Within(within));
         read.map_err(|error| stderr::chain(error.as_ref()))
+    }
+
+    fn listings(
+        &self,
+        profile: &mut Profile,
+        filter: &Filter,
+        name: &str,
+    ) -> Result<Vec<Listing>, String> {
+        let style = annotate::Style {
+            syntax: Syntax::Att,
+            limit: 1,
+        };
+        annotate::listings(profile, filter, name, style)
+            .map_err(|error| stderr::chain(error.as_ref()))
     }
 }
 

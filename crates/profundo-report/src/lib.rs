@@ -62,7 +62,7 @@ pub use command::{
 };
 pub use error::Error;
 pub use julia::Report;
-pub use naming::Names;
+pub use naming::{Names, SourceText};
 pub use options::{Choices, Format, SortBy, Unit, When};
 pub use page::{Look, terminal_width};
 pub use profundo_analysis::{

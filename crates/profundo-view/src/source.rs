@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use profundo_analysis::Filter;
 use profundo_model::{Nanos, Profile};
+use profundo_report::Listing;
 
 /// A recording that can be read again and again.
 pub trait Source: Send + Sync {
@@ -15,6 +17,15 @@ pub trait Source: Send + Sync {
     /// Reads it. Where there are too many samples for the memory, those of this stretch of time are
     /// told from the others. The error is a sentence for the reader.
     fn read(&self, within: Range<Nanos>) -> Result<Profile, String>;
+
+    /// The instructions of the functions with this name, the hottest first. They become locations
+    /// of the profile. The error is a sentence for the reader.
+    fn listings(
+        &self,
+        profile: &mut Profile,
+        filter: &Filter,
+        name: &str,
+    ) -> Result<Vec<Listing>, String>;
 
     /// The state of the file.
     fn version(&self) -> Version {

@@ -24,7 +24,11 @@ export function Details() {
   }, []);
   return (
     <footer class="details" aria-live="polite">
-      {shown ?? <span class="soft">Point at something to see its numbers. `?` shows the keys.</span>}
+      {shown ?? (
+        <span class="soft">
+          Point at something to see its numbers. <kbd>?</kbd> shows the keys.
+        </span>
+      )}
     </footer>
   );
 }

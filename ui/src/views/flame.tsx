@@ -9,11 +9,12 @@ import { FlameCanvas, ROW } from "../canvas/flame";
 import { find, nameOf, NARROW, place as placed, placeOf, type Flame, type Picture } from "../canvas/picture";
 import { count, percent, weight } from "../numbers";
 import { shared } from "../parts/asked";
+import { useDark } from "../parts/dark";
 import { tell } from "../parts/details";
 import { Menu, type Choice } from "../parts/menu";
 import { Waiting } from "../parts/waiting";
 import { change, show, usePlace } from "../place";
-import { exactly, withTerm } from "../terms";
+import { exactly, terms, textOfTerms, withTerm } from "../terms";
 
 const SHAPES: Record<string, { title: string; about: string; question: Record<string, string>; isIcicle: boolean }> = {
   icicle: { title: "icicle", about: "callers at the top, in the order of names", question: {}, isIcicle: true },
@@ -22,16 +23,49 @@ const SHAPES: Record<string, { title: string; about: string; question: Record<st
   inverted: { title: "inverted", about: "the functions that run at the top, their callers below", question: { shape: "inverted" }, isIcicle: true },
 };
 
+const BY: [string, string][] = [
+  ["", "nothing"],
+  ["process", "process"],
+  ["thread", "thread"],
+  ["task", "task"],
+  ["span", "span"],
+];
+
 export function FlameView(_: { recording: AboutRecording }) {
-  return <FlamePicture />;
+  const place = usePlace();
+  return place.values.function === undefined ? <FlamePicture /> : <Sandwich />;
+}
+
+/** A function between its callers, above, and its callees, below. */
+function Sandwich() {
+  const place = usePlace();
+  const question = { ...shared(place), function: place.values.function, file: place.values.file };
+  const callers = useAnswer<Flame>("flame", { ...question, shape: "callers" });
+  const callees = useAnswer<Flame>("flame", { ...question, shape: "callees" });
+  const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
+  const search = place.values.search ?? "";
+  return (
+    <section class="flame" aria-label="Callers and callees of a function">
+      <div class="tools">
+        <h2>{place.values.function}</h2>
+        <span class="soft">its callers above, its callees below</span>
+        <button type="button" onClick={() => change({ function: "", file: "", path: "" })}>
+          All calls
+        </button>
+      </div>
+      <Waiting answer={callers}>{(flame) => <Drawing flame={flame} look={look} search={search} isIcicle={false} isSmall={false} />}</Waiting>
+      <Waiting answer={callees}>{(flame) => <Drawing flame={flame} look={look} search={search} isIcicle={true} isSmall={false} />}</Waiting>
+    </section>
+  );
 }
 
 /** The picture with its tools. A small one has fewer. */
 export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
   const place = usePlace();
   const shape = SHAPES[place.values.shape ?? ""] ?? SHAPES.icicle;
-  const path = isFile || shape.question.shape === "inverted" ? undefined : place.values.path;
-  const answer = useAnswer<Flame>("flame", { ...shared(place), ...shape.question, path });
+  const by = shape.question.shape === "inverted" ? "" : (place.values.by ?? "");
+  const path = isFile || by !== "" || shape.question.shape === "inverted" ? undefined : place.values.path;
+  const answer = useAnswer<Flame>("flame", { ...shared(place), ...shape.question, path, by, libraries: place.values.libraries });
   const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
   const [search, setSearch] = useState(place.values.search ?? "");
   return (
@@ -68,12 +102,34 @@ export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
             </label>
             {!isFile && (
               <label>
+                By{" "}
+                <select value={by} onChange={(event) => change({ by: event.currentTarget.value, path: "" })}>
+                  {BY.map(([by, title]) => (
+                    <option key={by} value={by}>
+                      {title}
+                    </option>
+                  ))}
+                </select>
+              </label>
+            )}
+            {!isFile && (
+              <label>
                 <input
                   type="checkbox"
                   checked={place.values.libraries === "folded"}
                   onChange={(event) => change({ libraries: event.currentTarget.checked ? "folded" : "", path: "" })}
                 />{" "}
                 fold libraries
+              </label>
+            )}
+            {!isFile && (
+              <label>
+                <input
+                  type="checkbox"
+                  checked={(place.values.filter ?? "").includes("transform=collapse-recursion")}
+                  onChange={(event) => change({ filter: recursion(place.values.filter ?? "", event.currentTarget.checked), path: "" })}
+                />{" "}
+                merge recursion
               </label>
             )}
           </>
@@ -103,6 +159,13 @@ export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
       </Waiting>
     </section>
   );
+}
+
+/** The filter with or without the transform that merges recursion. */
+function recursion(filter: string, isMerged: boolean): string {
+  const name = "collapse-recursion";
+  const others = terms(filter).filter((term) => term.value !== name);
+  return isMerged ? withTerm(textOfTerms(others), "transform", name) : textOfTerms(others);
 }
 
 /** The share of samples whose stack the search finds. */
@@ -321,6 +384,7 @@ function choices(picture: Picture, at: number, filter: string): Choice[] {
   const only = exactly(name);
   const step = (term: string, value: string) => () => change({ filter: withTerm(filter, term, value), path: "" });
   const found: Choice[] = [
+    { title: "Callers and callees of this function", run: () => show("flame", { function: name, file }) },
     { title: "Only stacks with this function", run: step("focus", only) },
     { title: "Make this function the root", run: step("transform", `focus-function:${only}`) },
     { title: "Leave this function out: its time is its callers'", run: step("transform", `merge-function:${only}`) },
@@ -405,25 +469,4 @@ function findAll(picture: Picture, text: string): Uint8Array {
   const { name, file } = picture.flame.functions;
   const isFound = name.map((name, row) => name.toLowerCase().includes(wanted) || file[row].toLowerCase().includes(wanted));
   return Uint8Array.from(picture.boxes.function, (row) => (row >= 0 && isFound[row] ? 1 : 0));
-}
-
-function useDark(): boolean {
-  const query = matchMedia("(prefers-color-scheme: dark)");
-  const now = () => {
-    const theme = document.documentElement.dataset.theme;
-    return theme === "dark" || (theme !== "light" && query.matches);
-  };
-  const [isDark, setDark] = useState(now);
-  useEffect(() => {
-    const look = () => setDark(now());
-    query.addEventListener("change", look);
-    const observer = new MutationObserver(look);
-    observer.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-    look();
-    return () => {
-      query.removeEventListener("change", look);
-      observer.disconnect();
-    };
-  }, []);
-  return isDark;
 }

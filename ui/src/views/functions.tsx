@@ -12,7 +12,6 @@ import { Table, type Column } from "../parts/table";
 import { Waiting } from "../parts/waiting";
 import { show, usePlace } from "../place";
 import type { Function as FunctionRow, Functions } from "../reports";
-import { exactly, withTerm } from "../terms";
 import { interval } from "./overview";
 
 const COLUMNS: Column<FunctionRow>[] = [
@@ -79,7 +78,7 @@ export function FunctionsView(_: { recording: AboutRecording }) {
                 )
               }
               onChoose={(row) =>
-                show("flame", { filter: withTerm(place.values.filter ?? "", "focus", exactly(row.function ?? "")) })
+                show("flame", { function: row.function ?? "[unknown]", file: row.file ?? "" })
               }
             />
           </>

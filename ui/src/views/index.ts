@@ -3,10 +3,14 @@
 import type { ComponentType } from "preact";
 
 import type { AboutRecording } from "../about";
+import { isFile } from "../ask";
+import { AssemblyView } from "./assembly";
 import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
+import { GraphView, SquareView } from "./graph";
 import { OverviewView } from "./overview";
 import { SourceView } from "./source";
+import { TreeView } from "./tree";
 
 export interface View {
   name: string;
@@ -39,5 +43,33 @@ export const VIEWS: View[] = [
     isThere: ({ has }) => has.samples || has.memory,
     missing: "The recording has no samples of functions.",
     View: FunctionsView,
+  },
+  {
+    name: "tree",
+    title: "Tree",
+    isThere: ({ has }) => has.samples || has.memory,
+    missing: "The recording has no samples of calls.",
+    View: TreeView,
+  },
+  {
+    name: "assembly",
+    title: "Assembly",
+    isThere: ({ has }) => !isFile && has.samples,
+    missing: "Instructions are read from the programs on this machine: `profundo view FILE` shows them.",
+    View: AssemblyView,
+  },
+  {
+    name: "graph",
+    title: "Graph",
+    isThere: ({ has }) => !isFile && (has.samples || has.memory),
+    missing: "The call graph needs the recording itself: `profundo view FILE` shows it.",
+    View: GraphView,
+  },
+  {
+    name: "square",
+    title: "Squares",
+    isThere: ({ has }) => !isFile && (has.samples || has.memory),
+    missing: "The square map needs the recording itself: `profundo view FILE` shows it.",
+    View: SquareView,
   },
 ];

@@ -7,9 +7,9 @@ import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
 import { KindBar, KindLegend } from "../parts/kinds";
 import { Waiting } from "../parts/waiting";
+import { Words } from "../parts/words";
 import { link, show, usePlace } from "../place";
-import type { Function as FunctionRow, Summary, SummaryLine } from "../reports";
-import { exactly, withTerm } from "../terms";
+import type { Function as FunctionRow, Summary, SummaryLine, Wait } from "../reports";
 import { FlamePicture } from "./flame";
 
 export function OverviewView({ recording }: { recording: AboutRecording }) {
@@ -54,18 +54,25 @@ function Head({ summary }: { summary: Summary }) {
       </dl>
       <KindBar row={selection} />
       <KindLegend row={selection} />
+      {selection.garbage_share !== undefined && selection.garbage_share > 0 && (
+        <p class="soft quality">{percent(selection.garbage_share)} of the time is garbage collection, which is a part of Python or native time.</p>
+      )}
       {summary.verdict.length > 0 && (
-        <p class="verdict">{summary.verdict}</p>
+        <p class="verdict">
+          <Words text={summary.verdict} />
+        </p>
       )}
       {[...recording.warnings, ...recording.notes].length > 0 && (
         <ul class="notes">
           {recording.warnings.map((text) => (
             <li key={text} class="warning">
-              {text}
+              <Words text={text} />
             </li>
           ))}
           {recording.notes.map((text) => (
-            <li key={text}>{text}</li>
+            <li key={text}>
+              <Words text={text} />
+            </li>
           ))}
         </ul>
       )}
@@ -117,6 +124,7 @@ function Tables({ summary }: { summary: Summary }) {
           ))}
         </ol>
       </section>
+      {summary.waits !== undefined && summary.waits.length > 0 && <Waits waits={summary.waits} />}
       {summary.processes.length > 1 && (
         <section class="card" aria-label="Processes">
           <h2>Processes</h2>
@@ -144,12 +152,46 @@ function Tables({ summary }: { summary: Summary }) {
                 <button type="button" class="plain" onClick={() => show("overview", { filter: `thread=${thread.thread}` })}>
                   {thread.thread} {thread.name ?? ""}
                 </button>
+                {thread.gil_wait_seconds !== null && thread.gil_wait_seconds > 0 && (
+                  <span class="soft">waited {duration(thread.gil_wait_seconds)} for the interpreter's lock</span>
+                )}
               </li>
             ))}
           </ol>
         </section>
       )}
     </div>
+  );
+}
+
+/** What threads waited for, and at which line. */
+function Waits({ waits }: { waits: Wait[] }) {
+  const most = Math.max(...waits.map(({ seconds }) => seconds));
+  return (
+    <section class="card" aria-label="Waiting">
+      <h2>Waiting</h2>
+      <ol class="hot">
+        {waits.map((wait, at) => (
+          <li key={at}>
+            <b data-number={wait.seconds}>{duration(wait.seconds)}</b>
+            <span class="bar" aria-hidden="true">
+              <i class="kind-waiting" style={{ width: `${(100 * wait.seconds) / most}%` }} />
+            </span>
+            <span>
+              {wait.kind ?? "unknown"} {wait.what?.function ?? ""}
+              {wait.threads > 1 && <span class="soft"> in {count(wait.threads)} threads</span>}
+            </span>
+            {wait.at?.file != null && wait.at.line != null ? (
+              <a href={link("source", { file: wait.at.file, line: String(wait.at.line) })}>
+                {base(wait.at.file)}:{wait.at.line} {wait.at.function}
+              </a>
+            ) : (
+              <span class="soft">{wait.at?.function ?? ""}</span>
+            )}
+          </li>
+        ))}
+      </ol>
+    </section>
   );
 }
 
@@ -186,7 +228,6 @@ function HotLine({ line, most }: { line: SummaryLine; most: number }) {
 }
 
 function HotFunction({ row, most }: { row: FunctionRow; most: number }) {
-  const place = usePlace();
   const name = row.function ?? "[unknown]";
   return (
     <li
@@ -203,7 +244,7 @@ function HotFunction({ row, most }: { row: FunctionRow; most: number }) {
         {percent(row.self_share)}
       </b>
       <KindBar row={row} prefix="self_" most={most} />
-      <a href={link("flame", { filter: withTerm(place.values.filter ?? "", "focus", exactly(name)) })}>{name}</a>
+      <a href={link("flame", { function: name, file: row.file ?? "" })}>{name}</a>
       <code class="soft">{row.file === null ? "" : `${base(row.file)}:${row.line ?? ""}`}</code>
     </li>
   );

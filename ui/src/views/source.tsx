@@ -1,21 +1,37 @@
-// Source files by heat, and the lines of one with their bars.
+// Source files by heat, and the whole text of one with its bars. The chosen line has its callers and
+// its callees beside it.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { useAnswer } from "../ask";
-import { amount, base, percent } from "../numbers";
+import { amount, base, count, percent } from "../numbers";
 import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
+import { highlighted, type Piece } from "../parts/highlight";
 import { KindBar } from "../parts/kinds";
+import { Neighbours } from "../parts/neighbours";
 import { Waiting } from "../parts/waiting";
 import { change, link, usePlace } from "../place";
 import type { File, Line, Lines } from "../reports";
 import { interval } from "./overview";
 
+interface Source {
+  file: string;
+  state: string;
+  lines: (string | null)[];
+}
+
 export function SourceView(_: { recording: AboutRecording }) {
   const place = usePlace();
-  const answer = useAnswer<Lines>("report", { ...shared(place), what: "lines", all_lines: true, limit: 200 });
+  const answer = useAnswer<Lines>("report", {
+    ...shared(place),
+    what: "lines",
+    all_lines: true,
+    limit: 500,
+    min_share: 0,
+    libraries: place.values.libraries,
+  });
   return (
     <Waiting answer={answer}>
       {(lines) => {
@@ -23,6 +39,14 @@ export function SourceView(_: { recording: AboutRecording }) {
         return (
           <div class="source">
             <nav class="files" aria-label="Files">
+              <label>
+                <input
+                  type="checkbox"
+                  checked={place.values.libraries === "shown"}
+                  onChange={(event) => change({ libraries: event.currentTarget.checked ? "shown" : "" })}
+                />{" "}
+                libraries too
+              </label>
               {lines.files.map((row) => (
                 <a
                   key={row.file}
@@ -37,9 +61,9 @@ export function SourceView(_: { recording: AboutRecording }) {
                   <b data-number={row.self_share}>{percent(row.self_share)}</b> {base(row.file)}
                 </a>
               ))}
-              {lines.files_left_out > 0 && <span class="soft">{lines.files_left_out} more files</span>}
+              {lines.files_left_out > 0 && <span class="soft">{count(lines.files_left_out)} files without a hot line</span>}
             </nav>
-            {file === undefined ? <p class="soft">No line of source has any time here.</p> : <Listing file={file} />}
+            {file === undefined ? <p class="soft">No line of source has any time here.</p> : <Listing key={file.file} file={file} />}
           </div>
         );
       }}
@@ -48,63 +72,127 @@ export function SourceView(_: { recording: AboutRecording }) {
 }
 
 const ABOUT_SOURCE: Record<string, string> = {
-  missing: "The file is not on this machine: only the lines that were kept with the recording are shown.",
-  changed: "The file has changed since the recording: the lines are those that were kept with it.",
+  missing: "The file is not on this machine: only lines that were kept with the recording have text.",
+  changed: "The file has changed since the recording: the text is what was kept with it.",
   rewritten: "The file was rewritten while the program ran.",
-  apart: "The program saw another file than the one on this machine.",
+  apart: "The program ran another file of this name.",
 };
+
+/** A row of the listing: a line, a gap without known lines, or both its text and its figures. */
+interface Row {
+  number: number;
+  pieces: Piece[];
+  figures?: Line;
+}
+
+function rowsOf(file: File, source: Source | undefined, isHot: boolean, share: (line: Line) => number): Row[] {
+  const figures = new Map(file.lines.map((line) => [line.line, line]));
+  const last = Math.max(source?.lines.length ?? 0, ...file.lines.map((line) => line.line));
+  const texts: (string | null)[] = [];
+  for (let number = 1; number <= last; number++) {
+    texts.push(source?.lines[number - 1] ?? figures.get(number)?.text ?? null);
+  }
+  const pieces = highlighted(texts, file.file);
+  const rows: Row[] = [];
+  for (let number = 1; number <= last; number++) {
+    const line = figures.get(number);
+    const isShown = isHot ? line !== undefined && share(line) >= 0.001 : texts[number - 1] !== null || line !== undefined;
+    if (isShown) {
+      rows.push({ number, pieces: pieces[number - 1] ?? [], figures: line });
+    }
+  }
+  return rows;
+}
 
 function Listing({ file }: { file: File }) {
   const place = usePlace();
+  const source = useAnswer<Source>("source", { file: file.file, recording: place.values.recording });
   const [isHot, setHot] = useState(false);
   const isTotal = place.values.total === "1";
   const prefix = isTotal ? "total_" : "self_";
   const share = (line: Line) => (isTotal ? line.total_share : line.self_share);
   const most = Math.max(...file.lines.map(share), 1e-9);
-  const lines = isHot ? file.lines.filter((line) => share(line) >= 0.001) : file.lines;
-  const wanted = Number(place.values.line ?? 0);
+  const rows = useMemo(() => rowsOf(file, source.value, isHot, share), [file, source.value, isHot, isTotal]);
+  const hottest = useMemo(() => [...file.lines].sort((a, b) => share(b) - share(a))[0]?.line ?? 0, [file, isTotal]);
+  const chosen = Number(place.values.line ?? 0);
+  const wanted = chosen || hottest;
   const row = useRef<HTMLTableRowElement>(null);
-  useEffect(() => row.current?.scrollIntoView({ block: "center" }), [file.file, wanted]);
+  const isReady = source.value !== undefined || source.error !== undefined;
+  useEffect(() => row.current?.scrollIntoView({ block: "center" }), [isReady]);
+  const line = file.lines.find(({ line }) => line === chosen);
   return (
     <section class="listing" aria-label={file.file}>
       <div class="tools">
         <code title={file.file}>{file.file}</code>
         <label>
-          <input type="checkbox" checked={isTotal} onChange={(event) => change({ total: event.currentTarget.checked ? "1" : "" }, false)} /> with
-          what lines call
+          <input
+            type="checkbox"
+            checked={isTotal}
+            onChange={(event) => change({ total: event.currentTarget.checked ? "1" : "" }, false)}
+          />{" "}
+          with what lines call
         </label>
         <label>
           <input type="checkbox" checked={isHot} onChange={(event) => setHot(event.currentTarget.checked)} /> hot lines only
         </label>
-        {ABOUT_SOURCE[file.source] !== undefined && <span class="soft">{ABOUT_SOURCE[file.source]}</span>}
+        {ABOUT_SOURCE[source.value?.state ?? "found"] !== undefined && (
+          <span class="soft">{ABOUT_SOURCE[source.value?.state ?? "found"]}</span>
+        )}
       </div>
-      <div class="code" tabIndex={0} role="region" aria-label="Lines">
-        <table>
-          <tbody>
-            {lines.map((line) => (
-              <tr
-                key={line.line}
-                ref={line.line === wanted ? row : undefined}
-                class={line.line === wanted ? "chosen" : ""}
-                onMouseEnter={() => share(line) > 0 && tell(<LineDetails file={file} line={line} />)}
-              >
-                <td class="number" data-number={share(line)} title={interval(line)}>
-                  {share(line) > 0 ? percent(share(line)) : ""}
-                </td>
-                <td class="number">{share(line) > 0 ? amount(line, prefix) : ""}</td>
-                <td class="bars">{share(line) > 0 && <KindBar row={line} prefix={prefix} most={most} />}</td>
-                <td class="number">
-                  <a class="soft" href={link("source", { file: file.file, line: String(line.line) })}>
-                    {line.line}
-                  </a>
-                </td>
-                <td>
-                  <pre>{line.text ?? ""}</pre>
-                </td>
+      <div class="beside">
+        <div class="code" tabIndex={0} role="region" aria-label="Lines">
+          <table>
+            <thead>
+              <tr>
+                <th class="number">{isTotal ? "Total" : "Self"}</th>
+                <th class="number" />
+                <th>Kinds</th>
+                <th class="number">Line</th>
+                <th />
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {rows.map(({ number, pieces, figures }) => (
+                <tr
+                  key={number}
+                  ref={number === wanted ? row : undefined}
+                  class={number === chosen ? "chosen" : ""}
+                  onMouseEnter={() => figures !== undefined && tell(<LineDetails file={file} line={figures} />)}
+                  onClick={() => figures !== undefined && change({ file: file.file, line: String(number) }, false)}
+                >
+                  {figures !== undefined && share(figures) > 0 ? (
+                    <>
+                      <td class="number" data-number={share(figures)} title={interval(figures)}>
+                        {percent(share(figures))}
+                      </td>
+                      <td class="number">{amount(figures, prefix)}</td>
+                      <td class="bars">
+                        <KindBar row={figures} prefix={prefix} most={most} />
+                      </td>
+                    </>
+                  ) : (
+                    <>
+                      <td />
+                      <td />
+                      <td class="bars" />
+                    </>
+                  )}
+                  <td class="number">
+                    <a class="soft" href={link("source", { file: file.file, line: String(number) })} aria-label={`Line ${number}`}>
+                      {number}
+                    </a>
+                  </td>
+                  <td>
+                    <pre>
+                      {pieces.map(({ text, is }, at) => (is === "" ? text : <span key={at} class={`is-${is}`}>{text}</span>))}
+                    </pre>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+        {line?.function != null && <Neighbours name={line.function} file={file.file} line={line.line} onClose={() => change({ line: "" }, false)} />}
       </div>
     </section>
   );

@@ -7,8 +7,8 @@
 //!
 //! ```text
 //! profile ─▶ Forest ─┐
-//! selection ─────────┴▶ Weights ─┬▶ below()     callers at the root: flame, icicle
-//!                                └▶ inverted()  callees at the root: inverted, callers of one
+//! selection ─────────┴▶ Weights ─┬▶ below()  callers at the root: flame, icicle
+//!                                └▶ sets()   inverted; the callers and the callees of one
 //! ```
 //!
 //! Both pictures contain the boxes that are wide enough to be seen. The narrow ones below a caller
@@ -16,7 +16,7 @@
 
 mod below;
 mod build;
-mod inverted;
+mod sets;
 mod weights;
 
 #[cfg(test)]
@@ -27,7 +27,7 @@ use profundo_model::{ModuleId, Profile};
 use crate::Place;
 
 pub use below::{BoxOrder, below};
-pub use inverted::{Start, inverted};
+pub use sets::{Start, sets};
 pub use weights::{CallWeight, Weights};
 
 use crate::Shown;
@@ -85,6 +85,8 @@ pub const NO_FUNCTION: u32 = u32::MAX;
 pub enum BoxOf {
     /// All that was selected, or the function that the picture is about.
     Root,
+    /// A process, a thread or another part of the selection, by its place in a list.
+    Part(u32),
     /// A function: a row of [`Forest::functions`].
     Function(u32),
     /// System calls of the function below.
@@ -204,6 +206,39 @@ pub const ROOT_PATH: u64 = 0;
 
 /// Numbers of paths have so many bits: a page reads them as numbers of JSON.
 const PATH_BITS: u32 = 52;
+
+/// The pictures of parts of a selection beside each other, the widest first, on one root. `of_part`
+/// makes the boxes of a part.
+pub fn beside(
+    parts: &[CallWeight],
+    mut of_part: impl FnMut(usize) -> Vec<ForestBox>,
+) -> Vec<ForestBox> {
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by_key(|&part| (std::cmp::Reverse(parts[part].weight), part));
+    let mut weight = CallWeight::default();
+    parts.iter().for_each(|part| weight.add(*part));
+    let mut boxes = vec![ForestBox {
+        of: BoxOf::Root,
+        level: 0,
+        weight,
+        own: CallWeight::default(),
+        lines: (0, 0),
+        path: ROOT_PATH,
+    }];
+    for part in order {
+        let key = part as u64 + 1;
+        boxes.extend(of_part(part).into_iter().map(|a_box| ForestBox {
+            of: match a_box.of {
+                BoxOf::Root => BoxOf::Part(part as u32),
+                other => other,
+            },
+            level: a_box.level + 1,
+            path: path_with(key, a_box.path),
+            ..a_box
+        }));
+    }
+    boxes
+}
 
 fn path_with(path: u64, key: u64) -> u64 {
     let mixed = (path ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);

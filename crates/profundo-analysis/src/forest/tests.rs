@@ -18,6 +18,7 @@ fn drawn(profile: &Profile, forest: &Forest, boxes: &[ForestBox]) -> String {
     for a_box in boxes {
         let name = match a_box.of {
             BoxOf::Root => "all".to_owned(),
+            BoxOf::Part(part) => format!("part {part}"),
             BoxOf::Function(function) => match forest.functions()[function as usize].place {
                 Place::Frame(frame) => profile.function_name(frame).to_owned(),
                 other => format!("{other:?}"),
@@ -107,7 +108,7 @@ fn too_many_boxes_leave_the_widest() {
 #[test]
 fn turned_round_callees_are_below() {
     let (profile, forest, weights) = forest("main;a;leaf 3\nmain;b;leaf 4\nmain;leaf 1\nmain 2");
-    let boxes = inverted(&forest, &weights, Start::Ends, LIMITS);
+    let boxes = sets(&forest, &weights, Start::Ends, LIMITS);
     expect_test::expect![[r#"
         all 10 (0)
           leaf 8 (0)
@@ -121,21 +122,34 @@ fn turned_round_callees_are_below() {
     .assert_eq(&drawn(&profile, &forest, &boxes));
 }
 
+/// The row of a function.
+fn row(profile: &Profile, forest: &Forest, name: &str) -> u32 {
+    let mut functions = forest.functions().iter();
+    let found = functions.position(|function| {
+        matches!(function.place, Place::Frame(frame) if profile.function_name(frame) == name)
+    });
+    found.unwrap() as u32
+}
+
 #[test]
-fn the_callers_of_a_function_have_its_callees_time() {
+fn a_function_stands_between_its_callers_and_its_callees() {
     let text = "main;f;g 3\nmain;h;f 2\nmain;f;g;f;g 4\nmain 1";
     let (profile, forest, weights) = forest(text);
-    let f = forest.functions().iter().position(|function| {
-        matches!(function.place, Place::Frame(frame) if profile.function_name(frame) == "f")
-    });
-    let start = Start::Function(f.unwrap() as u32);
-    let boxes = inverted(&forest, &weights, start, LIMITS);
+    let f = row(&profile, &forest, "f");
+    let boxes = sets(&forest, &weights, Start::CallersOf(f), LIMITS);
     expect_test::expect![[r#"
-        all 9 (0)
-          f 9 (0)
-            main 7 (7)
-            h 2 (0)
-              main 2 (2)
+        f 9 (0)
+          main 7 (7)
+          h 2 (0)
+            main 2 (2)
+    "#]]
+    .assert_eq(&drawn(&profile, &forest, &boxes));
+    let boxes = sets(&forest, &weights, Start::CalleesOf(f), LIMITS);
+    expect_test::expect![[r#"
+        f 9 (2)
+          g 7 (3)
+            f 4 (0)
+              g 4 (4)
     "#]]
     .assert_eq(&drawn(&profile, &forest, &boxes));
 }
@@ -152,4 +166,23 @@ fn a_path_is_found_in_another_recording() {
     let boxes = below(&second, &weights, found, LIMITS, BoxOrder::Name, &rank);
     assert_eq!(drawn(&profile, &second, &boxes), "b 2 (2)\n");
     assert_eq!(second.find(12345), None);
+}
+
+#[test]
+fn parts_stand_beside_each_other() {
+    let (profile, forest, weights) = forest("main;a 3\nmain;b 1");
+    let rank = ranks(&profile, &forest);
+    let parts = [CallWeight::default(), weights.all()];
+    let boxes = beside(&parts, |part| match part {
+        1 => below(&forest, &weights, 0, LIMITS, BoxOrder::Name, &rank),
+        _ => Vec::new(),
+    });
+    expect_test::expect![[r#"
+        all 4 (0)
+          part 1 4 (0)
+            main 4 (0)
+              a 3 (3)
+              b 1 (1)
+    "#]]
+    .assert_eq(&drawn(&profile, &forest, &boxes));
 }

@@ -9,3 +9,4 @@ pub(crate) mod source;
 pub(crate) mod weighs;
 
 pub use names::Names;
+pub use source::SourceText;

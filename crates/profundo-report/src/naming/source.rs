@@ -116,6 +116,30 @@ impl Source {
     }
 }
 
+/// The text of a whole file, for pages that show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceText {
+    /// `found`, or why the disk has no text: the word that the report `lines` has in JSON.
+    pub state: &'static str,
+    /// The lines from the first one on. `None` where a line is not known.
+    pub lines: Vec<Option<String>>,
+}
+
+impl SourceText {
+    /// The text of a file of the profile: as kept with it, and from the disk if the file there is
+    /// the one that ran.
+    pub fn of(profile: &Profile, file: FileId) -> Self {
+        let source = Source::of(profile, file, true);
+        let kept = profile.sources.iter().filter(|row| row.0 == file);
+        let last = kept.map(|row| row.1).max().max(source.len());
+        let text = |line| source.line(profile, file, line).map(str::to_owned);
+        Self {
+            state: source.problem.map_or("found", Problem::name),
+            lines: (1..=last.unwrap_or(0)).map(text).collect(),
+        }
+    }
+}
+
 /// A sentence for each problem of these files.
 pub(crate) fn sentences<'a>(files: impl IntoIterator<Item = (&'a Source, String)>) -> Vec<String> {
     let mut names: BTreeMap<Problem, BTreeSet<String>> = BTreeMap::new();

@@ -111,6 +111,7 @@ fn recording(profile: &Profile, path: String) -> Recording {
     let kinds = profile.meta.kind;
     let text = |id| strings.get(id).to_owned();
     let mut tasks: Vec<String> = (profile.tasks.iter())
+        .filter(|(_, task)| !task.is_root)
         .map(|(_, task)| text(task.name))
         .filter(|name| !name.is_empty())
         .collect();

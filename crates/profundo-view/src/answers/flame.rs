@@ -4,8 +4,8 @@
 //! in the box of narrow ones beside it. The page asks again with the path of a box to see more.
 
 use profundo_analysis::{
-    BoxOf, BoxOrder, Forest, ForestBox, ForestOptions, Hidden, Libraries, Limits, Place, Shown,
-    Start, below, inverted, library, package,
+    BoxOf, BoxOrder, Forest, ForestBox, ForestOptions, Group, GroupBy, Hidden, Libraries, Limits,
+    Place, Shown, Start, Weights, below, beside, groups, library, package, sets,
 };
 use profundo_model::{Language, Profile};
 use serde::Serialize;
@@ -66,6 +66,8 @@ impl Boxes {
         };
         self.function.push(match a_box.of {
             BoxOf::Root => -1,
+            // The owners are the first rows.
+            BoxOf::Part(part) => i64::from(part),
             BoxOf::System => -2,
             BoxOf::Narrow(_) => -3,
             BoxOf::Function(function) => rows[function as usize],
@@ -99,7 +101,26 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
         least: (all / pixels).max(1),
         most: MOST,
     };
+    let by: GroupBy = question.parsed("by")?.unwrap_or_default();
+    let mut owners = Vec::new();
     let picture = match question.get("shape").unwrap_or("below") {
+        "below" if by != GroupBy::None => {
+            let groups = groups(part.profile(), part.filter(), &by);
+            owners = groups
+                .iter()
+                .map(|group| owner(part.profile(), group))
+                .collect();
+            let limits = limits(weights.all().weight);
+            let rank = ranks(part.profile(), &forest);
+            let of_group: Vec<Weights> = (groups.iter())
+                .map(|group| Weights::new(part.profile(), &forest, &group.selection))
+                .collect();
+            let all: Vec<_> = of_group.iter().map(Weights::all).collect();
+            let boxes = beside(&all, |group| {
+                below(&forest, &of_group[group], 0, limits, order(question), &rank)
+            });
+            (Vec::new(), boxes, limits.least)
+        }
         "below" => {
             let root = match question.parsed::<u64>("path")? {
                 None => 0,
@@ -107,13 +128,9 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
                     Error::Nothing("the filter leaves nothing of this call".to_owned())
                 })?,
             };
-            let order = match question.get("order") {
-                Some("widest") => BoxOrder::Widest,
-                _ => BoxOrder::Name,
-            };
             let rank = ranks(part.profile(), &forest);
             let limits = limits(weights.of(root).weight);
-            let boxes = below(&forest, &weights, root, limits, order, &rank);
+            let boxes = below(&forest, &weights, root, limits, order(question), &rank);
             let callers = forest.callers(root);
             let above = callers.split_last().map_or(&[][..], |(_, above)| above);
             let callers = above.iter().map(|&call| {
@@ -129,31 +146,75 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
             });
             (callers.collect(), boxes, limits.least)
         }
-        "inverted" => {
+        shape @ ("inverted" | "callers" | "callees") => {
+            let start = match shape {
+                "inverted" => Start::Ends,
+                "callers" => Start::CallersOf(asked(question, part.profile(), &forest)?),
+                _ => Start::CalleesOf(asked(question, part.profile(), &forest)?),
+            };
             let limits = limits(weights.all().weight);
-            let boxes = inverted(&forest, &weights, Start::Ends, limits);
+            let boxes = sets(&forest, &weights, start, limits);
             (Vec::new(), boxes, limits.least)
-        }
-        "callers" => {
-            let key: u64 = (question.parsed("function")?)
-                .ok_or_else(|| Error::value("function", "which one?"))?;
-            let known = forest
-                .functions()
-                .iter()
-                .position(|known| known.key >> 12 == key);
-            let function = known
-                .ok_or_else(|| Error::Nothing("the recording has no such function".to_owned()))?;
-            let limits = limits(weights.all().weight);
-            let start = Start::Function(function as u32);
-            (
-                Vec::new(),
-                inverted(&forest, &weights, start, limits),
-                limits.least,
-            )
         }
         other => return Err(Error::value("shape", format!("there is no “{other}”"))),
     };
-    Answer::json(&answer(&part, &forest, picture, weights.all()))
+    Answer::json(&answer(&part, &forest, picture, &owners, weights.all()))
+}
+
+/// The function that a question names: by its name, its file, and its line where lines are apart.
+fn asked(question: &Question, profile: &Profile, forest: &Forest) -> Result<u32, Error> {
+    let wanted = question.get("function").unwrap_or_default();
+    let wanted_file = question.get("file");
+    let wanted_line: Option<u32> = question.parsed("line")?;
+    let is_it = |place: Place| {
+        let line = match place {
+            Place::Frame(frame) => profile.frames.get(frame).line,
+            _ => 0,
+        };
+        name(profile, place) == wanted
+            && wanted_file.is_none_or(|wanted| file(profile, place) == wanted)
+            && (wanted_line.is_none_or(|wanted| wanted == line) || !question.is("by_line"))
+    };
+    let found = forest
+        .functions()
+        .iter()
+        .position(|known| is_it(known.place));
+    found
+        .map(|row| row as u32)
+        .ok_or_else(|| Error::Nothing(format!("no function “{wanted}” is in this recording")))
+}
+
+fn order(question: &Question) -> BoxOrder {
+    match question.get("order") {
+        Some("widest") => BoxOrder::Widest,
+        _ => BoxOrder::Name,
+    }
+}
+
+/// The name of a group.
+fn owner(profile: &Profile, group: &Group) -> String {
+    let text = |id| profile.strings.get(id);
+    let process = group
+        .process
+        .and_then(|id| profile.processes.get(id.index()));
+    if let Some(process) = process {
+        return format!("process {} {}", process.pid, text(process.command));
+    }
+    if let Some(thread) = group.thread {
+        let thread = profile.threads.get(thread);
+        return format!("thread {} {}", thread.number, text(thread.name));
+    }
+    if let Some(task) = group.task {
+        let task = profile.tasks.get(task);
+        return match task.is_root {
+            true => "outside of tasks".to_owned(),
+            false => format!("task {} {:#x}", text(task.name), task.number),
+        };
+    }
+    match group.span.map(text) {
+        None | Some("") => "outside of spans".to_owned(),
+        Some(name) => format!("span {name}"),
+    }
 }
 
 type Picture = (Vec<ForestBox>, Vec<ForestBox>, u64);
@@ -162,10 +223,17 @@ fn answer(
     part: &Part,
     forest: &Forest,
     (callers, boxes, least): Picture,
+    owners: &[String],
     all: profundo_analysis::CallWeight,
 ) -> Flame {
     let profile = part.profile();
     let mut functions = Functions::default();
+    for owner in owners {
+        functions.name.push(owner.clone());
+        functions.file.push(String::new());
+        functions.kind.push("root");
+        functions.package.push(String::new());
+    }
     // By function of the tree, its row in the answer.
     let mut rows = vec![-1_i64; forest.functions().len()];
     for a_box in callers.iter().chain(&boxes) {

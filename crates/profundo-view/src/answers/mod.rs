@@ -1,11 +1,13 @@
 //! The answers: a file for each question.
 
 mod about;
+mod export;
 mod flame;
 mod heap;
 mod held;
 mod report;
 mod search;
+mod source;
 
 use profundo_model::{Profile, SampleKind};
 
@@ -40,6 +42,8 @@ pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, E
     match question.name() {
         "about" => about::about(library),
         "report" => report::report(library, question),
+        "export" => export::export(library, question),
+        "source" => source::source(library, question),
         "search" => search::search(library, question),
         "flame" => flame::flame(library, question),
         "held" => held::held(library, question),

@@ -1,11 +1,11 @@
 //! Any report of the command, as its JSON. The page shows what `profundo report FILE WHAT --json`
 //! prints, so its numbers are the same.
 
-use profundo_analysis::{GroupBy, Pattern};
+use profundo_analysis::{GroupBy, Pattern, Transforms};
 use profundo_model::{Clock, Profile, Tracing};
 use profundo_report::{
-    Allocs, CallOrder, Callers, Choices, CountedLines, Exceptions, Format, Functions, Io, Lines,
-    Memory, MemoryLines, Neighbours, Only, Report, SortBy, Spans, Spread, Stacks, Statprof,
+    Allocs, Annotate, CallOrder, Callers, Choices, CountedLines, Exceptions, Format, Functions, Io,
+    Lines, Memory, MemoryLines, Neighbours, Only, Report, SortBy, Spans, Spread, Stacks, Statprof,
     Summary, Syscalls, Trace, View,
 };
 
@@ -14,6 +14,9 @@ use crate::library::choices;
 use crate::{Error, Library, Question};
 
 pub(super) fn report(library: &Library, question: &Question) -> Result<Answer, Error> {
+    if question.get("what") == Some("annotate") {
+        return annotate(library, question);
+    }
     let part = library.part(question)?;
     let profile = part.profile();
     let choices = choices(question, part.filter())?;
@@ -24,6 +27,30 @@ pub(super) fn report(library: &Library, question: &Question) -> Result<Answer, E
         limit: question.parsed("limit")?,
     }
     .answer()
+}
+
+/// The instructions of a function. They are found in stacks as they were recorded, so transforms do
+/// not matter.
+fn annotate(library: &Library, question: &Question) -> Result<Answer, Error> {
+    let mut filter = question.filter()?;
+    filter.transforms = Transforms::default();
+    let question = question.clone().with("filter", &filter);
+    let part = library.part(&question)?;
+    let name = question.get("name").unwrap_or_default();
+    let number: usize = question.parsed("recording")?.unwrap_or(0);
+    let source = library
+        .source(number)
+        .ok_or_else(|| Error::Unknown("recording".to_owned()))?;
+    let mut profile = part.profile().clone();
+    let listings = (source.listings(&mut profile, part.filter(), name)).map_err(Error::Nothing)?;
+    let view = Annotate::new(name, listings).all(true);
+    let choices = Choices::command().filter(part.filter().clone());
+    let mut bytes = Vec::new();
+    view.choices(choices).write_json(&profile, &mut bytes)?;
+    Ok(Answer {
+        bytes,
+        is: "application/json",
+    })
 }
 
 struct Asked<'a> {
@@ -127,7 +154,8 @@ impl Asked<'_> {
         let question = self.question;
         let mut lines = limited!(self, Lines::new())
             .all_lines(question.is("all_lines"))
-            .total(question.is("total"));
+            .total(question.is("total"))
+            .libraries(question.get("libraries") == Some("shown"));
         if let Some(context) = question.parsed("context")? {
             lines = lines.context(context);
         }

@@ -1,8 +1,9 @@
-//! The picture with callees at the root: each box stands on the function that it calls.
+//! Pictures whose boxes are sets of calls: with callees at the root, each box standing on the
+//! function that it calls; and all calls of one function, with its callees or its callers on it.
 //!
 //! Turned round, a tree of a million stacks would have many more calls than the tree itself. So it
 //! is never built: a box is a set of calls with their weights, and only the boxes that can be seen
-//! are divided by their callers.
+//! are divided further.
 
 use std::cmp::Reverse;
 
@@ -11,62 +12,83 @@ use rustc_hash::FxHashMap;
 use super::weights::CallWeight;
 use super::{BoxOf, Forest, ForestBox, Limits, NO_FUNCTION, ROOT_PATH, Weights};
 
-/// What the picture begins with.
+/// What a picture begins with, and where it goes from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// The functions in which samples end, each with what ends in it.
+    /// The functions in which samples end, each with what ends in it; then their callers.
     Ends,
-    /// The calls of one function, each with its callees: who calls it. Of calls within a call of it
-    /// only the outermost counts.
-    Function(u32),
+    /// The calls of one function with all their callees; then their callers.
+    CallersOf(u32),
+    /// The same calls; then their callees.
+    CalleesOf(u32),
 }
 
 /// Calls that are the same function so far, each with the weight that came from the root of the
 /// picture. The call is the one to be looked at next.
 type Set = Vec<(u32, CallWeight)>;
 
-/// The boxes, in the order of a walk, the widest first.
-pub fn inverted(
-    forest: &Forest,
-    weights: &Weights,
-    start: Start,
-    limits: Limits,
-) -> Vec<ForestBox> {
+/// A box that waits for its turn.
+struct Open {
+    function: u32,
+    level: u32,
+    path: u64,
+    set: Set,
+}
+
+/// The boxes, in the order of a walk, the widest first. Of calls of a function within a call of it,
+/// only the outermost counts.
+pub fn sets(forest: &Forest, weights: &Weights, start: Start, limits: Limits) -> Vec<ForestBox> {
     let first = start_set(forest, weights, start);
-    let mut all = CallWeight::default();
-    for (_, weight) in &first {
-        all.add(*weight);
+    let mut boxes = Vec::new();
+    // The ends of stacks are several functions, which have a root below them.
+    let level = match start {
+        Start::Ends => 1,
+        Start::CallersOf(_) | Start::CalleesOf(_) => 0,
+    };
+    if level > 0 {
+        let mut weight = CallWeight::default();
+        first.iter().for_each(|(_, part)| weight.add(*part));
+        boxes.push(ForestBox {
+            of: BoxOf::Root,
+            level: 0,
+            weight,
+            own: CallWeight::default(),
+            lines: (0, 0),
+            path: ROOT_PATH,
+        });
     }
-    let mut boxes = vec![ForestBox {
-        of: BoxOf::Root,
-        level: 0,
-        weight: all,
-        own: CallWeight::default(),
-        lines: (0, 0),
-        path: ROOT_PATH,
-    }];
-    let mut open: Vec<(u32, u32, u64, Set)> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
     divide(
         forest,
         &mut boxes,
         &mut open,
-        1,
-        ROOT_PATH,
+        (level, ROOT_PATH),
         first,
         limits.least,
     );
-    while let Some((function, level, path, set)) = open.pop() {
+    while let Some(Open {
+        function,
+        level,
+        path,
+        set,
+    }) = open.pop()
+    {
         let mut lines = (0, 0);
         let (mut weight, mut own) = (CallWeight::default(), CallWeight::default());
-        let mut callers = Set::with_capacity(set.len());
+        let mut next = Set::with_capacity(set.len());
         for (call, part) in set {
             let row = &forest.calls[call as usize];
             weight.add(part);
             lines = join(lines, row.lines);
-            if row.parent == 0 {
+            if let Start::CalleesOf(_) = start {
+                own.add(weights.own[call as usize]);
+                let callees = forest.callees(call).iter();
+                let callees = callees.map(|&callee| (callee, weights.total[callee as usize]));
+                next.extend(callees.filter(|(_, weight)| weight.weight > 0));
+            } else if row.parent == 0 {
                 own.add(part);
             } else {
-                callers.push((row.parent, part));
+                next.push((row.parent, part));
             }
         }
         boxes.push(ForestBox {
@@ -77,15 +99,14 @@ pub fn inverted(
             lines,
             path,
         });
-        // A picture is cut where it has too many boxes: the rest of the walk gets no callers.
+        // A picture is cut where it has too many boxes: the rest of the walk is not divided.
         if boxes.len() < limits.most {
             divide(
                 forest,
                 &mut boxes,
                 &mut open,
-                level + 1,
-                path,
-                callers,
+                (level + 1, path),
+                next,
                 limits.least,
             );
         }
@@ -100,7 +121,7 @@ fn start_set(forest: &Forest, weights: &Weights, start: Start) -> Set {
             .map(|call| (call, weights.own[call as usize]))
             .filter(|(_, weight)| weight.weight > 0)
             .collect(),
-        Start::Function(function) => {
+        Start::CallersOf(function) | Start::CalleesOf(function) => {
             // By call, whether it is within a call of the function.
             let mut within = vec![false; forest.calls.len()];
             let mut set = Set::new();
@@ -123,9 +144,8 @@ fn start_set(forest: &Forest, weights: &Weights, start: Start) -> Set {
 fn divide(
     forest: &Forest,
     boxes: &mut Vec<ForestBox>,
-    open: &mut Vec<(u32, u32, u64, Set)>,
-    level: u32,
-    path: u64,
+    open: &mut Vec<Open>,
+    (level, path): (u32, u64),
     set: Set,
     least: u64,
 ) {
@@ -158,8 +178,13 @@ fn divide(
         });
     }
     parts.sort_by_key(|&(function, sum, _)| (Reverse(sum.weight), function));
-    for (function, _, part) in parts.into_iter().rev() {
-        open.push((function, level, forest.path_with(path, function), part));
+    for (function, _, set) in parts.into_iter().rev() {
+        open.push(Open {
+            function,
+            level,
+            path: forest.path_with(path, function),
+            set,
+        });
     }
 }
 
