@@ -11,7 +11,7 @@ import { Filters } from "./parts/filters";
 import { Keys } from "./parts/keys";
 import { Waiting } from "./parts/waiting";
 import { link, show, usePlace } from "./place";
-import { VIEWS } from "./views";
+import { HEAP, VIEWS } from "./views";
 
 const THEMES = ["system", "light", "dark"] as const;
 
@@ -37,10 +37,15 @@ export function App() {
     }
   }, [theme]);
   const recording = about.value?.recordings[Number(place.values.recording ?? 0)];
-  const views = VIEWS.filter(({ isThere }) => recording !== undefined && isThere(recording));
+  const snapshots = about.value?.snapshots ?? [];
+  const views: { name: string; title: string }[] = VIEWS.filter(({ isThere }) => recording !== undefined && isThere(recording));
+  if (snapshots.length > 0) {
+    views.push(HEAP);
+  }
+  const isHeap = place.view === HEAP.name || (snapshots.length > 0 && about.value?.recordings.length === 0);
   useEffect(() => {
-    document.title = recording === undefined ? "Profundo" : `${recording.name} – Profundo`;
-  }, [recording]);
+    document.title = recording === undefined && snapshots.length === 0 ? "Profundo" : `${(recording ?? snapshots[0]).name} – Profundo`;
+  }, [recording, snapshots[0]?.name]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const isTyping = event.target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
@@ -62,6 +67,7 @@ export function App() {
     return () => removeEventListener("keydown", onKey);
   });
   const view = VIEWS.find(({ name }) => name === place.view) ?? VIEWS[0];
+  const shownName = isHeap ? HEAP.name : view.name;
   return (
     <>
       <header class="head">
@@ -70,7 +76,7 @@ export function App() {
         </a>
         <span class="brand">profundo</span>
         <span class="command" title={recording?.command ?? ""}>
-          {shortCommand(recording)}
+          {recording === undefined ? snapshots.map(({ name }) => name).join(", ") : shortCommand(recording)}
         </span>
         {recording !== undefined && <Export recording={recording} />}
         <label class="theme">
@@ -89,19 +95,21 @@ export function App() {
       </header>
       <nav class="views" aria-label="Views">
         {views.map(({ name, title }) => (
-          <a key={name} href={link(name)} aria-current={name === view.name ? "page" : undefined}
+          <a key={name} href={link(name)} aria-current={name === shownName ? "page" : undefined}
             onClick={(event) => { event.preventDefault(); show(name); }}>
             {title}
           </a>
         ))}
       </nav>
-      <Filters recording={recording} />
+      {!isHeap && <Filters recording={recording} />}
       {isHelp && <Keys />}
-      <main id="main" tabIndex={-1} class={`view view-${view.name}`}>
+      <main id="main" tabIndex={-1} class={`view view-${shownName}`}>
         <Waiting answer={about}>
           {(about) => {
             const chosen = about.recordings[Number(place.values.recording ?? 0)];
-            return chosen === undefined ? (
+            return isHeap ? (
+              <HEAP.View recording={chosen} />
+            ) : chosen === undefined ? (
               <p class="refusal">There is no such recording on this page.</p>
             ) : view.isThere(chosen) ? (
               <view.View recording={chosen} />

@@ -10,6 +10,7 @@ import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
 import { highlighted, type Piece } from "../parts/highlight";
 import { KindBar } from "../parts/kinds";
+import { MemoryCells, MemoryHeads, useMemoryOf } from "../parts/memory_columns";
 import { Neighbours } from "../parts/neighbours";
 import { Waiting } from "../parts/waiting";
 import { change, link, usePlace } from "../place";
@@ -22,7 +23,7 @@ interface Source {
   lines: (string | null)[];
 }
 
-export function SourceView(_: { recording: AboutRecording }) {
+export function SourceView({ recording }: { recording: AboutRecording }) {
   const place = usePlace();
   const answer = useAnswer<Lines>("report", {
     ...shared(place),
@@ -63,7 +64,7 @@ export function SourceView(_: { recording: AboutRecording }) {
               ))}
               {lines.files_left_out > 0 && <span class="soft">{count(lines.files_left_out)} files without a hot line</span>}
             </nav>
-            {file === undefined ? <p class="soft">No line of source has any time here.</p> : <Listing key={file.file} file={file} />}
+            {file === undefined ? <p class="soft">No line of source has any time here.</p> : <Listing key={file.file} file={file} recording={recording} />}
           </div>
         );
       }}
@@ -104,9 +105,10 @@ function rowsOf(file: File, source: Source | undefined, isHot: boolean, share: (
   return rows;
 }
 
-function Listing({ file }: { file: File }) {
+function Listing({ file, recording }: { file: File; recording: AboutRecording }) {
   const place = usePlace();
   const source = useAnswer<Source>("source", { file: file.file, recording: place.values.recording });
+  const memory = useMemoryOf(recording, file.file);
   const [isHot, setHot] = useState(false);
   const isTotal = place.values.total === "1";
   const prefix = isTotal ? "total_" : "self_";
@@ -147,6 +149,7 @@ function Listing({ file }: { file: File }) {
                 <th class="number">{isTotal ? "Total" : "Self"}</th>
                 <th class="number" />
                 <th>Kinds</th>
+                <MemoryHeads memory={memory} />
                 <th class="number">Line</th>
                 <th />
               </tr>
@@ -177,6 +180,7 @@ function Listing({ file }: { file: File }) {
                       <td class="bars" />
                     </>
                   )}
+                  <MemoryCells memory={memory} line={number} />
                   <td class="number">
                     <a class="soft" href={link("source", { file: file.file, line: String(number) })} aria-label={`Line ${number}`}>
                       {number}

@@ -120,7 +120,9 @@ impl Asked<'_> {
             "allocs" => {
                 let of_type = question.get("type").map(str::to_owned);
                 let allocs = limited!(self, Allocs::new()).small_rows(true);
-                let allocs = allocs.of_type(of_type);
+                let allocs = allocs
+                    .of_type(of_type)
+                    .rows(self.limit.unwrap_or(usize::MAX));
                 self.json(allocs)
             }
             "memory_lines" => {

@@ -29,6 +29,7 @@ pub struct Allocs {
     small_rows: bool,
     from_disk: bool,
     of_type: Option<String>,
+    rows: usize,
 }
 
 impl Default for Allocs {
@@ -39,6 +40,7 @@ impl Default for Allocs {
             small_rows: false,
             from_disk: true,
             of_type: None,
+            rows: usize::MAX,
         }
     }
 }
@@ -59,6 +61,12 @@ impl Allocs {
     /// [`limit`](Self::limit) goes.
     pub fn small_rows(mut self, small_rows: bool) -> Self {
         self.small_rows = small_rows;
+        self
+    }
+
+    /// Sets the number of rows that each table has in JSON, which otherwise has all.
+    pub fn rows(mut self, rows: usize) -> Self {
+        self.rows = rows;
         self
     }
 

@@ -68,7 +68,7 @@ fn kind_has_name(graph: &Graph, node: NodeId) -> bool {
 
 /// The Python expression that leads to an object, in a snapshot of a Python process.
 fn path(known: &Known<'_>, node: NodeId) -> Option<String> {
-    expression(known.graph, known.owners.steps(known.graph, node))
+    expression(known.graph, &known.owners.steps(known.graph, node))
 }
 
 /// Writes the owner of a container: the member `owner`.
