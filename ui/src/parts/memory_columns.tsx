@@ -16,8 +16,8 @@ import { shared } from "./asked";
 import { Bytes } from "./range";
 import { Sparkline } from "./sparkline";
 
-/** Lines of an answer: far more than a reader looks at. */
-const LINES = 5000;
+/** Lines of an answer: as many as the view of memory asks for, so that there is one answer for both. */
+const LINES = 2000;
 
 interface OfLine {
   heap?: HeapLine;

@@ -8,6 +8,8 @@ mod held;
 mod report;
 mod search;
 mod source;
+#[cfg(test)]
+mod tests;
 
 use profundo_model::{Profile, SampleKind};
 

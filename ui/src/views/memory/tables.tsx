@@ -138,7 +138,7 @@ function Chosen({ tab, allocations }: { tab: string; allocations: Allocations })
     case "unreachable":
       return unreachable.searched_processes === 0 ? (
         <None>
-          No process was searched: <code>profundo run --memory --unreachable</code> looks for blocks that no pointer leads to at the end.
+          No process was searched: the recorder looks for such blocks when a native program ends by itself.
         </None>
       ) : unreachable.lines.length === 0 ? (
         <None>Every block that was live at the end could still be reached.</None>
