@@ -11,6 +11,8 @@ export interface Curve {
   /** A value for each time; `null` where it is not known. */
   values: (number | null)[];
   isFilled?: boolean;
+  /** Whether it is read more seldom than the others, so that its points are joined. */
+  isSeldom?: boolean;
 }
 
 /** Colours that colour-blind readers can tell apart, for light and for dark pages. */
@@ -64,18 +66,19 @@ export function Series({
         cursor: { drag: { x: false, y: false }, points: { size: 6 } },
         legend: { live: true },
         axes: [
-          { ...axis, values: (_, marks) => marks.map((mark) => duration(mark)) },
+          { ...axis, size: 34, values: (_, marks) => marks.map((mark) => duration(mark)) },
           { ...axis, size: 76, values: (_, marks) => marks.map((mark) => bytes(mark)) },
         ],
         series: [
           { label: "at", value: (_, value) => (value === null || value === undefined ? "–" : duration(value)) },
-          ...curves.map(({ title, isFilled }, number): uPlot.Series => {
+          ...curves.map(({ title, isFilled, isSeldom }, number): uPlot.Series => {
             const colour = COLOURS[number % COLOURS.length][isDark ? 1 : 0];
             return {
               label: title,
               stroke: colour,
               fill: isFilled ? `${colour}22` : undefined,
               width: 1.5,
+              spanGaps: isSeldom === true,
               points: { show: times.length < 2 },
               value: (_, value) => (value === null || value === undefined ? "–" : bytes(value)),
             };

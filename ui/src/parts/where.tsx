@@ -12,7 +12,7 @@ export interface At {
 /** The place in words. */
 export function placeWords(at: At | null | undefined): string {
   if (at === null || at === undefined) {
-    return "[unknown]";
+    return "[the runtime itself]";
   }
   const where = at.file ? `${base(at.file)}${at.line ? `:${at.line}` : ""}` : "";
   return [where, at.function ?? ""].filter((part) => part !== "").join(" ") || "[unknown]";
@@ -20,7 +20,7 @@ export function placeWords(at: At | null | undefined): string {
 
 export function Where({ at, isFunction = false }: { at: At | null | undefined; isFunction?: boolean }) {
   if (at === null || at === undefined) {
-    return <span class="soft">[unknown]</span>;
+    return <span class="soft">[the runtime itself]</span>;
   }
   const { file, line } = at;
   const name = at.function ?? "";

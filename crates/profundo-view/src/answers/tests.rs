@@ -121,7 +121,12 @@ fn a_moment_has_its_lines_and_its_picture() {
         let held = asked(&Question::new("held").with("at", at)).unwrap();
         let lines = held["lines"].as_array().unwrap().iter();
         let lines: Vec<(u64, u64)> = lines
-            .map(|row| (row["line"].as_u64().unwrap(), row["bytes"].as_u64().unwrap()))
+            .map(|row| {
+                (
+                    row["line"].as_u64().unwrap(),
+                    row["bytes"].as_u64().unwrap(),
+                )
+            })
             .collect();
         assert_eq!(lines, expected, "at {at}");
         assert_eq!(held["lines"][0]["bytes_low"], Value::Null, "it is exact");

@@ -36,7 +36,7 @@ const RAN: Column<CountedFunction> = {
     </span>
   ),
   isNumber: true,
-  width: "7em",
+  width: "8em",
 };
 
 const NAME: Column<CountedFunction> = {

@@ -3,6 +3,7 @@
 import { useAnswer } from "../../ask";
 import { bytes, count } from "../../numbers";
 import { tell } from "../../parts/details";
+import { forWidth, useNarrow } from "../../parts/narrow";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
 import type { GraphChange, GraphOwnerGrowth, GraphSize, HeapDifference } from "../../reports";
@@ -20,7 +21,7 @@ const number = (title: string, about: string, of: (row: GraphChange) => number |
     return value === null || value === 0 ? "" : <span data-number={value}>{words(value)}</span>;
   },
   isNumber: true,
-  width: "7em",
+  width: "7.8em",
 });
 
 const COLUMNS: Column<GraphChange>[] = [
@@ -28,11 +29,12 @@ const COLUMNS: Column<GraphChange>[] = [
   number("Before", "Bytes before", (row) => row.bytes_before, bytes),
   number("New", "Bytes of objects that were not there before", (row) => row.new_bytes, bytes),
   number("Gone", "Bytes of objects that are not there any more", (row) => row.gone_bytes, bytes),
-  number("Objects now", "", (row) => row.objects_now, count),
-  number("before", "", (row) => row.objects_before, count),
+  number("Objects", "Objects now", (row) => row.objects_now, count),
+  number("Before", "Objects before", (row) => row.objects_before, count),
 ];
 
 export function DifferenceOf({ before, now }: { before: string; now: string }) {
+  const isNarrow = useNarrow();
   const answer = useAnswer<HeapDifference>("heap", { what: "difference", limit: ROWS });
   return (
     <Waiting answer={answer}>
@@ -48,10 +50,10 @@ export function DifferenceOf({ before, now }: { before: string; now: string }) {
             <p class="soft memory-note">Nothing has changed.</p>
           ) : (
             <Table
+              key={String(isNarrow)}
               rows={found.types}
-              columns={[...COLUMNS, { title: "Type", order: (row) => row.type, cell: (row) => <TypeName row={row} /> }]}
+              {...forWidth(isNarrow, [...COLUMNS, { title: "Type", order: (row) => row.type, cell: (row) => <TypeName row={row} /> }], -1)}
               label="Types, by how much they have grown"
-              sortedBy={-1}
               onPoint={(row) => tell(<ChangeWords row={row} />)}
             />
           )}

@@ -3,6 +3,7 @@
 import { useAnswer } from "../../ask";
 import { bytes, count, percent } from "../../numbers";
 import { tell } from "../../parts/details";
+import { forWidth, useNarrow } from "../../parts/narrow";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
 import type { GraphRetaining, GraphText, HeapBiggest, HeapDuplicates } from "../../reports";
@@ -12,6 +13,7 @@ import { idOf, ObjectName, objectWords, retaining, showHolders } from "./objects
 const ROWS = 1000;
 
 export function Biggest({ snapshot }: { snapshot: number }) {
+  const isNarrow = useNarrow();
   const answer = useAnswer<HeapBiggest>("heap", { snapshot, what: "biggest", limit: ROWS });
   return (
     <Waiting answer={answer}>
@@ -24,8 +26,9 @@ export function Biggest({ snapshot }: { snapshot: number }) {
         return (
           <>
             <Table
+              key={String(isNarrow)}
               rows={biggest}
-              columns={columns}
+              {...forWidth(isNarrow, columns)}
               label="The objects that retain most"
               onPoint={(row) =>
                 tell(

@@ -52,7 +52,7 @@ export function retaining<T extends Retaining>(most: number): Column<T>[] {
       order: (row) => row.retained_bytes,
       cell: (row) => <span data-number={row.retained_bytes}>{bytes(row.retained_bytes)}</span>,
       isNumber: true,
-      width: "6.5em",
+      width: "7.8em",
     },
     { title: "Share", order: (row) => row.retained_share, cell: (row) => percent(row.retained_share), isNumber: true, width: "5.5em" },
     { title: "", cell: (row) => <ShareBar share={row.retained_share} of={most} />, width: "6em" },

@@ -6,6 +6,7 @@ import type { AboutRecording } from "../../about";
 import { useAnswer } from "../../ask";
 import { bytes, count, percent } from "../../numbers";
 import { tell } from "../../parts/details";
+import { forWidth, useNarrow } from "../../parts/narrow";
 import { Bytes, range } from "../../parts/range";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
@@ -18,6 +19,7 @@ import { retaining, showHolders } from "./objects";
 export function Types({ types, recording }: { types: GraphType[]; recording?: AboutRecording }) {
   const place = usePlace();
   const [search, setSearch] = useState("");
+  const isNarrow = useNarrow();
   const wanted = search.toLowerCase();
   const rows = types.filter(({ type }) => wanted === "" || type.toLowerCase().includes(wanted));
   const most = Math.max(...types.map(({ retained_share }) => retained_share), 1e-9);
@@ -40,8 +42,9 @@ export function Types({ types, recording }: { types: GraphType[]; recording?: Ab
       </div>
       <div class="beside">
         <Table
+          key={String(isNarrow)}
           rows={rows}
-          columns={columns}
+          {...forWidth(isNarrow, columns)}
           label="Types"
           chosen={(row) => row === chosen}
           onPoint={(row) =>
@@ -73,20 +76,6 @@ function OneType({ type, recording }: { type: GraphType; recording?: AboutRecord
           Who holds them
         </button>
       </p>
-      {type.owners.length > 0 && (
-        <>
-          <h3>Whose they are</h3>
-          <ol>
-            {type.owners.slice(0, 40).map((row: GraphOwner) => (
-              <li key={row.owner ?? ""} title={`${count(row.objects)} objects of ${bytes(row.bytes)}`}>
-                <b>{bytes(row.retained_bytes)}</b> {row.owner ?? <span class="soft">of no known owner</span>}{" "}
-                <span class="soft">{count(row.objects)}</span>
-              </li>
-            ))}
-            {type.owners.length > 40 && <li class="soft">… {type.owners.length - 40} more</li>}
-          </ol>
-        </>
-      )}
       <h3>Lines that allocate it</h3>
       {recording === undefined ? (
         <p class="soft">
@@ -98,6 +87,20 @@ function OneType({ type, recording }: { type: GraphType; recording?: AboutRecord
         </p>
       ) : (
         <AllocatingLines type={type.type} recording={recording} />
+      )}
+      {type.owners.length > 0 && (
+        <>
+          <h3>Whose they are</h3>
+          <ol>
+            {type.owners.slice(0, 15).map((row: GraphOwner) => (
+              <li key={row.owner ?? ""} title={`${count(row.objects)} objects of ${bytes(row.bytes)}`}>
+                <b>{bytes(row.retained_bytes)}</b> {row.owner ?? <span class="soft">of no known owner</span>}{" "}
+                <span class="soft">{count(row.objects)}</span>
+              </li>
+            ))}
+            {type.owners.length > 15 && <li class="soft">… {type.owners.length - 15} more</li>}
+          </ol>
+        </>
       )}
     </aside>
   );

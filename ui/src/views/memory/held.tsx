@@ -4,6 +4,7 @@ import { isFile, useAnswer } from "../../ask";
 import { bytes, count, duration, percent } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { tell } from "../../parts/details";
+import { forWidth, useNarrow } from "../../parts/narrow";
 import { range, ShareBar } from "../../parts/range";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
@@ -41,6 +42,7 @@ const columns = (isFunction: boolean, most: number): Column<HeldRow>[] => [
 ];
 
 export function HeldThen() {
+  const isNarrow = useNarrow();
   const place = usePlace();
   const { at } = place.values;
   const isFunction = place.values.by === "function";
@@ -78,9 +80,9 @@ export function HeldThen() {
               <p class="soft memory-note">Nothing that was recorded was held then.</p>
             ) : (
               <Table
-                key={isFunction ? "function" : "line"}
+                key={`${isFunction}${isNarrow}`}
                 rows={rows}
-                columns={columns(isFunction, Math.max(...rows.map(({ share }) => share)))}
+                {...forWidth(isNarrow, columns(isFunction, Math.max(...rows.map(({ share }) => share))))}
                 label="Who held memory at this moment"
                 onPoint={(row) =>
                   tell(

@@ -66,7 +66,7 @@ function Facts({ allocations }: { allocations: Allocations }) {
   const facts: [name: string, value: string, about: string][] = [
     ["allocated", bytes(total.allocated_bytes), range(total, "allocated_bytes")],
     ["blocks", count(total.allocated_blocks), range(total, "allocated_blocks", true)],
-    ["live when the program began to end", bytes(total.live_bytes), range(total, "live_bytes")],
+    ["live at the end", bytes(total.live_bytes), range(total, "live_bytes")],
   ];
   const [peak, ...others] = peaks;
   if (peak !== undefined && others.length === 0) {

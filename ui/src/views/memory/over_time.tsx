@@ -109,7 +109,7 @@ function short(command: string): string {
 }
 
 function curvesOf(process: ProcessMemory): { times: number[]; curves: Curve[] } {
-  const curves = CURVES.map(([title, , of], number): Curve => ({ title, values: process.looks.map(of), isFilled: number === 0 }));
+  const curves = CURVES.map(([title, , of], number): Curve => ({ title, values: process.looks.map(of), isFilled: number === 0, isSeldom: number === 1 }));
   return {
     times: process.looks.map((look) => look.at_seconds),
     curves: curves.filter(({ values }) => values.some((value) => value !== null && value > 0)),

@@ -4,6 +4,7 @@
 import type { AboutRecording } from "../../about";
 import { bytes, count, duration, percent } from "../../numbers";
 import { tell } from "../../parts/details";
+import { forWidth, useNarrow } from "../../parts/narrow";
 import { Bytes, range } from "../../parts/range";
 import { Sparkline } from "../../parts/sparkline";
 import { Table, type Column } from "../../parts/table";
@@ -23,7 +24,7 @@ const size = <T extends Amounts>(title: string, name: keyof Held & string, about
   order: (row) => row[name] as number,
   cell: (row) => <Bytes row={row} name={name} />,
   isNumber: true,
-  width: "6.8em",
+  width: "7.4em",
 });
 
 const ALLOCATED: Column<Amounts>[] = [
@@ -70,7 +71,7 @@ const sized = <T extends { bytes: number }>(title: string): Column<T>[] => [
   { title: "Range", cell: (row) => <span class="soft">{range(row, "bytes")}</span>, width: "11em" },
 ];
 
-const TREND: Column<HeapLine> = { title: "Live over time", cell: (row) => <Sparkline points={row.trend.live_bytes} />, width: "7.5em" };
+const TREND: Column<HeapLine> = { title: "Live over time", cell: (row) => <Sparkline points={row.trend.live_bytes} />, width: "8.6em" };
 
 const LEAKS: Column<Leak>[] = [
   { title: "Probability", about: "How likely it leaks: blocks of it are allocated again and again, and hardly any is freed", order: (row) => row.probability, cell: (row) => <b class="warning">{percent(row.probability)}</b>, isNumber: true, width: "7em" },
@@ -151,9 +152,10 @@ function Chosen({ tab, allocations }: { tab: string; allocations: Allocations })
 }
 
 function Shown<T extends Amounts>({ rows, columns, label, words, onChoose, hint }: { rows: T[]; columns: Column<T>[]; label: string; words: (row: T) => string; onChoose?: (row: T) => void; hint?: string }) {
+  const isNarrow = useNarrow();
   return (
     <>
-      <Table key={label} rows={rows} columns={columns} label={label} onPoint={(row) => tell(<AmountWords row={row} words={words(row)} />)} onChoose={onChoose} />
+      <Table key={`${label}${isNarrow}`} rows={rows} {...forWidth(isNarrow, columns)} label={label} onPoint={(row) => tell(<AmountWords row={row} words={words(row)} />)} onChoose={onChoose} />
       {rows.length === ROWS && <p class="soft memory-note">These are the {count(ROWS)} rows that allocated most. A filter shows others.</p>}
       {hint !== undefined && <p class="soft memory-note">{hint}</p>}
     </>
