@@ -1,12 +1,12 @@
 // Memory: what was allocated, what became of it, and which code held it at any moment.
 
 import type { AboutRecording } from "../../about";
-import { useAnswer } from "../../ask";
+import { isFile, useAnswer } from "../../ask";
 import { bytes, count, duration, percent } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { range } from "../../parts/range";
 import { Waiting } from "../../parts/waiting";
-import { change, usePlace } from "../../place";
+import { change, link, show, usePlace } from "../../place";
 import type { Allocations, Allocs } from "../../reports";
 import { OverTime } from "./over_time";
 import { Tables } from "./tables";
@@ -63,28 +63,35 @@ export function MemoryView({ recording }: { recording: AboutRecording }) {
 
 function Facts({ allocations }: { allocations: Allocations }) {
   const { total, peaks, copied } = allocations;
-  const facts: [name: string, value: string, about: string][] = [
-    ["allocated", bytes(total.allocated_bytes), range(total, "allocated_bytes")],
+  // The name, the figure, its range, and the measure that a flame graph of it has.
+  const facts: [name: string, value: string, ends: string, of?: string][] = [
+    ["allocated", bytes(total.allocated_bytes), range(total, "allocated_bytes"), "allocated"],
     ["blocks", count(total.allocated_blocks), range(total, "allocated_blocks", true)],
-    ["live at the end", bytes(total.live_bytes), range(total, "live_bytes")],
+    ["live at the end", bytes(total.live_bytes), range(total, "live_bytes"), "live"],
   ];
   const [peak, ...others] = peaks;
   if (peak !== undefined && others.length === 0) {
-    facts.push([`at the peak, ${duration(peak.at_seconds)}`, bytes(peak.bytes), range(peak, "bytes")]);
+    facts.push([`at the peak, ${duration(peak.at_seconds)}`, bytes(peak.bytes), range(peak, "bytes"), "peak"]);
   }
-  facts.push(["temporary", bytes(total.temporary_bytes), range(total, "temporary_bytes")]);
+  facts.push(["temporary", bytes(total.temporary_bytes), range(total, "temporary_bytes"), "temporary"]);
   if (copied.bytes > 0) {
-    facts.push(["copied", bytes(copied.bytes), range(copied, "bytes")]);
+    facts.push(["copied", bytes(copied.bytes), range(copied, "bytes"), "copied"]);
   }
   return (
     <section class="memory-facts" aria-label="All allocations">
       <dl class="facts">
-        {facts.map(([name, value, ends]) => (
+        {facts.map(([name, value, ends, of]) => (
           <div key={name} title={ends === "" ? "" : `95 % range: ${ends}`}>
             <dd>{value}</dd>
             <dt>
               {name}
               {ends !== "" && <span class="range-words"> ({ends})</span>}
+              {of !== undefined && !isFile && (
+                <a href={link("flame", { of, at: "" })} aria-label={`Flame graph of what was ${name}`} onClick={(event) => { event.preventDefault(); show("flame", { of, at: "" }); }}>
+                  {" "}
+                  flame
+                </a>
+              )}
             </dt>
           </div>
         ))}
