@@ -129,7 +129,7 @@ pub use line_finder::LinesOptions;
 pub use lineless::{Lineless, Phase};
 pub use lines::{FileLines, Launched, LineShare, SourceShares, lines};
 pub use merge::{InputLabels, MergeError, Merging, merge};
-pub use missing::{Cause, Missing, Whole, missing, missing_of, unread};
+pub use missing::{Cause, Missing, Whole, missing, missing_beside, missing_of, unread};
 pub use nearest::nearest;
 pub use origin_spread::{FunctionInOrigins, OriginSpread, OriginTimes, origin_spread};
 pub use ownership::{Ownership, Rules, is_library_file};

@@ -213,6 +213,7 @@ impl Recording {
             profile,
             filter,
             forests: Mutex::default(),
+            whole: Mutex::default(),
             selections: Mutex::default(),
             weights: Mutex::default(),
         });
@@ -227,6 +228,8 @@ pub(crate) struct Loaded {
     /// The filter that is left of a question's, where its transforms were applied.
     filter: Option<Filter>,
     forests: Mutex<Recent<ForestOptions, Arc<Forest>>>,
+    /// The selection of everything, which others share with.
+    whole: Mutex<Recent<(), Arc<Selection>>>,
     selections: Mutex<Recent<String, Arc<Selection>>>,
     weights: Mutex<Recent<(ForestOptions, String), Arc<Weights>>>,
 }
@@ -273,8 +276,11 @@ impl Part {
 
     /// The samples.
     pub(crate) fn selection(&self) -> Arc<Selection> {
+        let profile = &self.loaded.profile;
+        let all = Filter::default();
+        let whole = keep(&self.loaded.whole, &(), || Selection::new(profile, &all));
         keep(&self.loaded.selections, &self.text, || {
-            Selection::new(&self.loaded.profile, &self.filter)
+            whole.another(profile, &self.filter)
         })
     }
 

@@ -22,7 +22,7 @@ mod weights;
 #[cfg(test)]
 mod tests;
 
-use profundo_model::{ModuleId, Profile};
+use profundo_model::{LocationId, Profile};
 
 use crate::Place;
 
@@ -46,8 +46,8 @@ pub struct ForestOptions {
 pub struct ForestFunction {
     /// The function, by the first of its places.
     pub place: Place,
-    /// The file in memory that its code is in, where known.
-    pub module: Option<ModuleId>,
+    /// The first location that it was seen at.
+    pub location: LocationId,
     /// A number for its name and its file. It is the same in each recording and in each tree.
     pub key: u64,
 }

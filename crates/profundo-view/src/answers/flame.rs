@@ -4,10 +4,10 @@
 //! in the box of narrow ones beside it. The page asks again with the path of a box to see more.
 
 use profundo_analysis::{
-    BoxOf, BoxOrder, Forest, ForestBox, ForestOptions, Group, GroupBy, Hidden, Libraries, Limits,
-    Place, Shown, Start, Weights, below, beside, groups, library, package, sets,
+    BoxOf, BoxOrder, Forest, ForestBox, ForestFunction, ForestOptions, Group, GroupBy, Hidden,
+    Libraries, Limits, Place, Shown, Start, Weights, below, beside, groups, library, package, sets,
 };
-use profundo_model::{Language, Profile};
+use profundo_model::{Language, LocationId, LocationKind, Profile, Reason};
 use serde::Serialize;
 
 use super::{Answer, unit};
@@ -246,10 +246,12 @@ fn answer(
             let known = &forest.functions()[function as usize];
             functions.name.push(name(profile, known.place));
             functions.file.push(file(profile, known.place).to_owned());
-            functions.kind.push(kind(profile, known.place));
+            functions.kind.push(kind(profile, known));
+            let module = profile.locations.get(known.location).module;
             functions.package.push(match known.place {
-                Place::Frame(frame) => package(profile, profile.frames.get(frame), known.module),
-                _ => library(profile, known.module).to_owned(),
+                _ if is_kernel(profile, known.location) => "kernel".to_owned(),
+                Place::Frame(frame) => package(profile, profile.frames.get(frame), module),
+                _ => library(profile, module).to_owned(),
             });
         }
     }
@@ -302,14 +304,38 @@ pub(super) fn file(profile: &Profile, place: Place) -> &str {
 }
 
 /// The kind of a function's code, by which it is coloured.
-fn kind(profile: &Profile, place: Place) -> &'static str {
-    let Place::Frame(frame) = place else {
-        return "missing";
+fn kind(profile: &Profile, function: &ForestFunction) -> &'static str {
+    if is_kernel(profile, function.location) {
+        return "system";
+    }
+    let of_reason = |reason| match reason {
+        Reason::Collecting => "garbage",
+        Reason::Unread => "waiting",
+        _ => "missing",
     };
-    match profile.frames.get(frame).language {
+    let frame = match function.place {
+        Place::Frame(frame) => profile.frames.get(frame),
+        Place::Reason(reason) => return of_reason(reason),
+        Place::Unknown => return "native",
+    };
+    match frame.language {
         Language::Python => "python",
         Language::Runtime => "runtime",
-        Language::Synthetic => "none",
+        // In a recording, reasons and waits have such a frame.
+        Language::Synthetic => {
+            let name = profile.strings.get(frame.function);
+            let reason = Reason::ALL.iter().find(|reason| reason.name() == name);
+            reason.map_or("waiting", |&reason| of_reason(reason))
+        }
         _ => "native",
+    }
+}
+
+/// Whether a location is in the kernel: the upper half of the addresses is its own.
+fn is_kernel(profile: &Profile, location: LocationId) -> bool {
+    match profile.locations.get(location).kind {
+        LocationKind::Code(address) => address.address().0 >= 1 << 63,
+        LocationKind::Part { of, .. } => is_kernel(profile, of),
+        _ => false,
     }
 }

@@ -7,12 +7,14 @@ use crate::{Error, Library, Question};
 
 /// Rows of an answer, if the question does not say.
 const ROWS: usize = 100;
+/// Owners of a type.
+const OWNERS: usize = 100;
 
 pub(super) fn heap(library: &Library, question: &Question) -> Result<Answer, Error> {
     let heap = library.heap(question.parsed("snapshot")?.unwrap_or(0))?;
     let limit = question.parsed("limit")?.unwrap_or(ROWS);
     let of = question.get("of").unwrap_or_default().to_owned();
-    let report = HeapSnapshot::new().limit(limit);
+    let report = HeapSnapshot::new().limit(limit).owners(OWNERS);
     let mut bytes = Vec::new();
     let asked = match question.get("what").unwrap_or("summary") {
         "summary" => HeapQuestion::Summary,

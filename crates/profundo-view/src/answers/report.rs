@@ -10,7 +10,7 @@ use profundo_report::{
 };
 
 use super::Answer;
-use crate::library::choices;
+use crate::library::{Part, choices};
 use crate::{Error, Library, Question};
 
 pub(super) fn report(library: &Library, question: &Question) -> Result<Answer, Error> {
@@ -22,6 +22,7 @@ pub(super) fn report(library: &Library, question: &Question) -> Result<Answer, E
     let choices = choices(question, part.filter())?;
     Asked {
         question,
+        part: &part,
         profile,
         choices,
         limit: question.parsed("limit")?,
@@ -55,6 +56,7 @@ fn annotate(library: &Library, question: &Question) -> Result<Answer, Error> {
 
 struct Asked<'a> {
     question: &'a Question,
+    part: &'a Part,
     profile: &'a Profile,
     choices: Choices,
     limit: Option<usize>,
@@ -217,8 +219,8 @@ impl Asked<'_> {
 
     fn json(self, view: impl View) -> Result<Answer, Error> {
         let mut bytes = Vec::new();
-        view.choices(self.choices)
-            .write_json(self.profile, &mut bytes)?;
+        let view = view.choices(self.choices);
+        view.write_json_of(self.profile, &self.part.selection(), &mut bytes)?;
         Ok(Answer {
             bytes,
             is: "application/json",

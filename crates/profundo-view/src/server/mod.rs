@@ -135,6 +135,7 @@ async fn api(
         Ok(question) => question,
         Err(error) => return refusal(&error),
     };
+    let _here = shared.presence.enter();
     let work = move || answers::answer(&shared.library, &question);
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(Answer { bytes, is })) => (

@@ -47,6 +47,7 @@ pub enum HeapQuestion {
 pub struct HeapSnapshot {
     question: HeapQuestion,
     limit: Option<usize>,
+    owners: Option<usize>,
     look: Look,
 }
 
@@ -149,6 +150,12 @@ impl HeapSnapshot {
         self
     }
 
+    /// Sets the number of owners that each type has at most in JSON, which otherwise has all.
+    pub fn owners(mut self, owners: usize) -> Self {
+        self.owners = Some(owners);
+        self
+    }
+
     /// Sets the appearance.
     pub fn look(mut self, look: Look) -> Self {
         self.look = look;
@@ -208,7 +215,7 @@ impl HeapSnapshot {
         let compared = Compared::new(before, now, self.rows(100));
         let limit = self.rows(usize::MAX);
         Json::document(&mut out, |json| {
-            difference::members(json, &compared, limit);
+            difference::members(json, &compared, limit, self.most_owners());
         })?;
         Ok(out.flush()?)
     }
@@ -216,6 +223,10 @@ impl HeapSnapshot {
     /// The number of rows: `usual`, where nothing else was asked for.
     fn rows(&self, usual: usize) -> usize {
         self.limit.unwrap_or(usual)
+    }
+
+    fn most_owners(&self) -> usize {
+        self.owners.unwrap_or(usize::MAX)
     }
 
     fn answer(&self, known: &Known<'_>) -> Result<Answer, Error> {
