@@ -1,7 +1,7 @@
 //! Any report of the command, as its JSON. The page shows what `profundo report FILE WHAT --json`
 //! prints, so its numbers are the same.
 
-use profundo_analysis::{GroupBy, Pattern, Transforms};
+use profundo_analysis::{GroupBy, Transforms};
 use profundo_model::{Clock, Profile, Tracing};
 use profundo_report::{
     Allocs, Annotate, CallOrder, Callers, Choices, CountedLines, Exceptions, Format, Functions, Io,
@@ -187,7 +187,7 @@ impl Asked<'_> {
             None => trace,
         };
         let trace = match question.get("name") {
-            Some(name) => trace.only(Only::Named(Pattern::new(name))),
+            Some(name) => trace.only(Only::Is(name.to_owned())),
             None => trace,
         };
         let trace = match self.limit {

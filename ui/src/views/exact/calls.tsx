@@ -10,7 +10,6 @@ import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
 import { change, link, usePlace } from "../../place";
 import type { Counted, Trace, TracedCalls, TracedFunction } from "../../reports";
-import { exactly } from "../../terms";
 
 /** Functions of an answer. */
 const ROWS = 20000;
@@ -101,7 +100,7 @@ export function Calls() {
 
 function Neighbours({ name }: { name: string }) {
   const { filter, recording } = shared(usePlace());
-  const answer = useAnswer<Trace>("report", { filter, recording, what: "trace", name: exactly(name), limit: 1 });
+  const answer = useAnswer<Trace>("report", { filter, recording, what: "trace", name, limit: 1 });
   return (
     <aside class="neighbours" aria-label={`Callers and callees of ${name}`}>
       <h2>

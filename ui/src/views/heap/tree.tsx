@@ -80,6 +80,9 @@ export function Dominators({ snapshot }: { snapshot: number }) {
   if (error !== "") {
     return <p class="refusal" role="alert">{error}</p>;
   }
+  if (rows.length === 0) {
+    return <p class="soft memory-note" aria-live="polite">One moment …</p>;
+  }
   return (
     <div class="tree dominators" role="tree" aria-label="Dominators" tabIndex={0} onKeyDown={onKeyDown}>
       <div class="tree-head" role="presentation">

@@ -1,7 +1,7 @@
 // The memory of a process over time. A click chooses a moment, and the table below shows who held
 // memory then.
 
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../../about";
 import { isFile, useAnswer } from "../../ask";
@@ -55,6 +55,7 @@ function most(memory: ProcessMemory[]): ProcessMemory | undefined {
 
 function OneProcess({ process, all, hasMemory }: { process: ProcessMemory; all: ProcessMemory[]; hasMemory: boolean }) {
   const place = usePlace();
+  const [isOpen, setOpen] = useState(false);
   const { times, curves } = useMemo(() => curvesOf(process), [process]);
   const at = place.values.at === undefined ? undefined : Number(place.values.at);
   const choose = (seconds: number) => {
@@ -86,9 +87,9 @@ function OneProcess({ process, all, hasMemory }: { process: ProcessMemory; all: 
         {hasMemory && !isFile && <span class="soft">Click a moment to see who held the memory then.</span>}
       </div>
       <Series times={times} curves={curves} at={at} onChoose={choose} label={`Memory of process ${process.pid} over time`} />
-      <details class="as-table">
+      <details class="as-table" onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>As a table</summary>
-        <Table rows={process.looks} columns={COLUMNS} label="Memory over time" sortedBy={-1} onChoose={(look) => choose(look.at_seconds)} />
+        {isOpen && <Table rows={process.looks} columns={COLUMNS} label="Memory over time" sortedBy={-1} onChoose={(look) => choose(look.at_seconds)} />}
       </details>
     </section>
   );

@@ -71,7 +71,7 @@ const sized = <T extends { bytes: number }>(title: string): Column<T>[] => [
   { title: "Range", cell: (row) => <span class="soft">{range(row, "bytes")}</span>, width: "11em" },
 ];
 
-const TREND: Column<HeapLine> = { title: "Live over time", cell: (row) => <Sparkline points={row.trend.live_bytes} />, width: "8.6em" };
+const TREND: Column<HeapLine> = { title: "Trend", about: "Live bytes over time", cell: (row) => <Sparkline points={row.trend.live_bytes} />, width: "8.6em" };
 
 const LEAKS: Column<Leak>[] = [
   { title: "Probability", about: "How likely it leaks: blocks of it are allocated again and again, and hardly any is freed", order: (row) => row.probability, cell: (row) => <b class="warning">{percent(row.probability)}</b>, isNumber: true, width: "7em" },
