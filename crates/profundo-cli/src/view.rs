@@ -122,6 +122,11 @@ pub fn view(options: &View) -> Result<ExitCode> {
 /// The questions that a page asks before its reader has chosen anything.
 fn first_questions() -> Vec<Question> {
     let report = |what| Question::new("report").with("what", what);
+    let bare = |what| report(what).with("bare", 1).with("limit", 20_000);
+    let heap = |snapshot: u32| {
+        let types = Question::new("heap").with("what", "types");
+        types.with("snapshot", snapshot).with("limit", 2000)
+    };
     vec![
         Question::new("about"),
         report("summary"),
@@ -129,6 +134,13 @@ fn first_questions() -> Vec<Question> {
         report("functions"),
         Question::new("flame"),
         Question::new("flame").with("shape", "inverted"),
+        report("memory"),
+        report("allocs").with("limit", 2000),
+        bare("trace"),
+        bare("counted_lines"),
+        report("exceptions").with("limit", 5000),
+        heap(0),
+        heap(1),
     ]
 }
 

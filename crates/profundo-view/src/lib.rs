@@ -1,9 +1,9 @@
 //! The page of a recording: `profundo view`.
 //!
-//! A page shows one or two recordings, heap snapshots, or both, and holds none of them. For what is on the screen it asks a
-//! question, and gets an answer: a report as JSON, a picture cut to the boxes that can be seen, the
-//! lines of a file. So a recording of any size can be looked at, and every number on the page comes
-//! from `profundo-analysis`.
+//! A page shows one or two recordings, heap snapshots, or both, and holds none of them. For what is
+//! on the screen it asks a question, and gets an answer: a report as JSON, a picture cut to the
+//! boxes that can be seen, the lines of a file. So a recording of any size can be looked at, and
+//! every number on the page comes from `profundo-analysis`.
 //!
 //! ```text
 //! page ──Question──▶ server ──▶ Library ──▶ answers ──▶ JSON

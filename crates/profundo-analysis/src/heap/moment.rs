@@ -27,7 +27,7 @@ pub struct HeldRow {
 pub struct HeldAt {
     /// The moment.
     pub time: Nanos,
-    /// All of it.
+    /// The sum of all blocks.
     pub total: Sum,
     /// By line, the one that held most first.
     pub lines: Vec<HeldRow>,
