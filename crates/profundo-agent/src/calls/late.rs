@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_void};
 use core::ops::ControlFlow;
 use core::ptr::null_mut;
 use core::slice;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use profundo_cpython::{Layout, Owner, Start, Step, walk};
 use profundo_probe::calls::{Described, Pile, Run, Stack};
@@ -245,9 +245,21 @@ impl Numbers {
     fn find() -> Self {
         /// The start of a descriptor, which contains the number.
         const WORDS: usize = 256;
+        /// The place that was found before; 0: none.
+        static KNOWN: AtomicU64 = AtomicU64::new(0);
         let (own, tid) = (profundo_probe::regs::thread_pointer(), sys::thread_id());
-        let number = |at: &usize| read_number(own + *at as u64 * 4) == Some(tid);
-        Self((0..WORDS).find(number).map(|at| at as u64 * 4))
+        let known = KNOWN.load(Ordering::Relaxed);
+        if known != 0 && read_number(own + known) == Some(tid) {
+            return Self(Some(known));
+        }
+        // By one call of the kernel.
+        let mut bytes = [0; 4 * WORDS];
+        let read = sys::copy_checked(own, &mut bytes);
+        let mut words = bytes.get(..read).unwrap_or_default().chunks_exact(4);
+        let at = words.position(|word| *word == tid.to_ne_bytes());
+        let place = at.map(|at| at as u64 * 4);
+        KNOWN.store(place.unwrap_or(0), Ordering::Relaxed);
+        Self(place)
     }
 
     /// The kernel's number of a thread; 0: it is unknown.
