@@ -78,7 +78,7 @@ const LEAKS: Column<Leak>[] = [
   ...sized<Leak>("Not freed"),
   { title: "Blocks", order: (row) => row.blocks, cell: (row) => count(row.blocks), isNumber: true, width: "6.5em" },
   perSecond<Leak>("Grows"),
-  { title: "Usual lifetime", about: "Of the blocks that were freed", cell: (row) => (row.usual_lifetime_seconds === null ? "none was freed" : duration(row.usual_lifetime_seconds)), isNumber: true, width: "8em" },
+  { title: "Usual lifetime", about: "Of the blocks that were freed", cell: (row) => (row.usual_lifetime_seconds === null ? "none freed" : duration(row.usual_lifetime_seconds)), isNumber: true, width: "9.5em" },
   at<Leak>(),
 ];
 
