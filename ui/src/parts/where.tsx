@@ -15,11 +15,11 @@ export function placeWords(at: At | null | undefined): string {
     return "[the runtime itself]";
   }
   const where = at.file ? `${base(at.file)}${at.line ? `:${at.line}` : ""}` : "";
-  return [where, at.function ?? ""].filter((part) => part !== "").join(" ") || "[unknown]";
+  return [where, at.function ?? ""].filter((part) => part !== "").join(" ") || "[the runtime itself]";
 }
 
 export function Where({ at, isFunction = false }: { at: At | null | undefined; isFunction?: boolean }) {
-  if (at === null || at === undefined) {
+  if (at === null || at === undefined || (!at.file && !at.function)) {
     return <span class="soft">[the runtime itself]</span>;
   }
   const { file, line } = at;

@@ -51,7 +51,12 @@ export function HeldThen() {
     return <p class="soft memory-note">Any moment can be looked at in the recording itself: `profundo view FILE` opens it.</p>;
   }
   if (at === undefined) {
-    return <p class="soft memory-note">Choose a moment on the curves above: by a click, or by the arrow keys and Enter.</p>;
+    return (
+      <div class="tools">
+        <Moment />
+        <span class="soft">Choose a moment: here, or on the curves above by a click, or by the arrow keys and Enter.</span>
+      </div>
+    );
   }
   return (
     <Waiting answer={answer}>
@@ -65,6 +70,7 @@ export function HeldThen() {
                 At {duration(held.at_seconds)}: {bytes(held.total.bytes)} in {count(held.total.blocks)} blocks
               </h2>
               {range(held.total, "bytes") !== "" && <span class="soft">({range(held.total, "bytes")})</span>}
+              <Moment at={at} />
               <label>
                 by{" "}
                 <select value={isFunction ? "function" : "line"} onChange={(event) => change({ by: event.currentTarget.value === "function" ? "function" : "" }, false)}>
@@ -99,5 +105,24 @@ export function HeldThen() {
         );
       }}
     </Waiting>
+  );
+}
+
+/** The moment, to be typed. */
+function Moment({ at }: { at?: string }) {
+  return (
+    <label>
+      at{" "}
+      <input
+        class="moment"
+        type="number"
+        min="0"
+        step="any"
+        key={at}
+        defaultValue={at}
+        onChange={(event) => event.currentTarget.value !== "" && change({ at: event.currentTarget.value })}
+      />{" "}
+      s
+    </label>
   );
 }

@@ -86,9 +86,9 @@ function Facts({ allocations }: { allocations: Allocations }) {
             <dt>
               {name}
               {ends !== "" && <span class="range-words"> ({ends})</span>}
+              {of !== undefined && !isFile && " "}
               {of !== undefined && !isFile && (
                 <a href={link("flame", { of, at: "" })} aria-label={`Flame graph of what was ${name}`} onClick={(event) => { event.preventDefault(); show("flame", { of, at: "" }); }}>
-                  {" "}
                   flame
                 </a>
               )}
