@@ -18,6 +18,11 @@ export interface AboutRecording {
   name: string;
   path: string;
   command: string | null;
+  /** When it was begun, and how long it is. */
+  started_unix_seconds: number | null;
+  duration_seconds: number | null;
+  /** Whether it is being written. */
+  is_growing: boolean;
   measures: "cpu" | "wall" | "traced" | "heap";
   has: Record<
     | "samples" | "times" | "waits" | "memory" | "copies" | "gauges" | "calls" | "counted_lines"

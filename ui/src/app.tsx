@@ -9,9 +9,12 @@ import { Details } from "./parts/details";
 import { Export } from "./parts/export";
 import { Filters } from "./parts/filters";
 import { Keys } from "./parts/keys";
+import { Live } from "./parts/live";
+import { Offline } from "./parts/offline";
+import { Sides } from "./parts/sides";
 import { Waiting } from "./parts/waiting";
 import { link, show, usePlace } from "./place";
-import { HEAP, VIEWS } from "./views";
+import { firstView, HEAP, VIEWS } from "./views";
 
 const THEMES = ["system", "light", "dark"] as const;
 
@@ -37,14 +40,16 @@ export function App() {
     }
   }, [theme]);
   const recording = about.value?.recordings[Number(place.values.recording ?? 0)];
-  const snapshots = about.value?.snapshots ?? [];
-  const views: { name: string; title: string }[] = VIEWS.filter(({ isThere }) => recording !== undefined && isThere(recording));
+  const known = about.value;
+  const snapshots = known?.snapshots ?? [];
+  const views: { name: string; title: string }[] = VIEWS.filter(({ isThere }) => known !== undefined && recording !== undefined && isThere(recording, known));
   if (snapshots.length > 0) {
     views.push(HEAP);
   }
-  const isHeap = place.view === HEAP.name || (snapshots.length > 0 && about.value?.recordings.length === 0);
+  const isHeap = place.view === HEAP.name || (snapshots.length > 0 && known?.recordings.length === 0);
   useEffect(() => {
-    document.title = recording === undefined && snapshots.length === 0 ? "Profundo" : `${(recording ?? snapshots[0]).name} – Profundo`;
+    const names = (about.value?.recordings.length ?? 0) > 1 ? about.value?.recordings.map(({ name }) => name).join(" → ") : (recording ?? snapshots[0])?.name;
+    document.title = names === undefined ? "Profundo" : `${names} – Profundo`;
   }, [recording, snapshots[0]?.name]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -66,7 +71,8 @@ export function App() {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   });
-  const view = VIEWS.find(({ name }) => name === place.view) ?? VIEWS[0];
+  const wanted = VIEWS.some(({ name }) => name === place.view) ? place.view : firstView(known);
+  const view = VIEWS.find(({ name }) => name === wanted) ?? VIEWS[0];
   const shownName = isHeap ? HEAP.name : view.name;
   return (
     <>
@@ -76,7 +82,7 @@ export function App() {
         </a>
         <span class="brand">profundo</span>
         <span class="command" title={recording?.command ?? ""}>
-          {recording === undefined ? snapshots.map(({ name }) => name).join(", ") : shortCommand(recording)}
+          {known !== undefined && known.recordings.length > 1 ? known.recordings.map(({ name }) => name).join(" → ") : recording === undefined ? snapshots.map(({ name }) => name).join(" → ") : shortCommand(recording)}
         </span>
         {recording !== undefined && <Export recording={recording} />}
         <label class="theme">
@@ -101,7 +107,10 @@ export function App() {
           </a>
         ))}
       </nav>
+      {known !== undefined && known.recordings.length > 1 && shownName !== "compare" && !isHeap && <Sides about={known} />}
+      {recording?.is_growing === true && <Live recording={recording} />}
       {!isHeap && <Filters recording={recording} />}
+      <Offline />
       {isHelp && <Keys />}
       <main id="main" tabIndex={-1} class={`view view-${shownName}`}>
         <Waiting answer={about}>
@@ -111,7 +120,7 @@ export function App() {
               <HEAP.View recording={chosen} />
             ) : chosen === undefined ? (
               <p class="refusal">There is no such recording on this page.</p>
-            ) : view.isThere(chosen) ? (
+            ) : view.isThere(chosen, about) ? (
               <view.View recording={chosen} />
             ) : (
               <p class="refusal">{view.missing}</p>

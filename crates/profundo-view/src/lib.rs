@@ -26,6 +26,7 @@ mod error;
 mod library;
 pub mod offline;
 mod page;
+mod pair;
 mod question;
 pub mod server;
 mod snapshots;

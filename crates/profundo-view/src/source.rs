@@ -18,6 +18,11 @@ pub trait Source: Send + Sync {
     /// told from the others. The error is a sentence for the reader.
     fn read(&self, within: Range<Nanos>) -> Result<Profile, String>;
 
+    /// Whether the file is being written, so that there will be more of it.
+    fn is_growing(&self) -> bool {
+        false
+    }
+
     /// The instructions of the functions with this name, the hottest first. They become locations
     /// of the profile. The error is a sentence for the reader.
     fn listings(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ._notebook import Picture
     from ._rows import Function, Line, Quality
+    from ._view import View
 
     Path = Union[str, "os.PathLike[str]"]
 
@@ -380,6 +381,13 @@ class Profile:
 
         svg = _export.picture(self.path, "flame", options)
         return Picture(svg, Drawn(svg, None if "min_share" in options else again))
+
+    def view(self) -> View:
+        """The page of ``profundo view``: opened in the browser, or shown by a notebook."""
+        from ._view import View, shown
+
+        path, kept = self._file()
+        return shown(View([path], kept))
 
     def heatmap(self, **options: Any) -> Picture:
         """Time against the offset within each second: pauses, and what recurs."""

@@ -2,23 +2,26 @@
 
 import type { ComponentType } from "preact";
 
-import type { AboutRecording } from "../about";
+import type { About, AboutRecording } from "../about";
 import { isFile } from "../ask";
 import { AssemblyView } from "./assembly";
-import { FlameView } from "./flame";
+import { CompareView } from "./compare";
 import { ExactView } from "./exact";
+import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
 import { GraphView, SquareView } from "./graph";
 import { HeapView } from "./heap";
+import { HeatmapView } from "./heatmap";
 import { MemoryView } from "./memory";
 import { OverviewView } from "./overview";
 import { SourceView } from "./source";
+import { TimelineView } from "./timeline";
 import { TreeView } from "./tree";
 
 export interface View {
   name: string;
   title: string;
-  isThere: (recording: AboutRecording) => boolean;
+  isThere: (recording: AboutRecording, about: About) => boolean;
   /** Why it is not there. */
   missing: string;
   View: ComponentType<{ recording: AboutRecording }>;
@@ -28,6 +31,13 @@ export interface View {
 export const HEAP = { name: "heap", title: "Heap", View: HeapView };
 
 export const VIEWS: View[] = [
+  {
+    name: "compare",
+    title: "Compare",
+    isThere: (_, { recordings }) => recordings.length === 2,
+    missing: "Two recordings are compared: `profundo view BEFORE AFTER`.",
+    View: CompareView,
+  },
   { name: "overview", title: "Overview", isThere: () => true, missing: "", View: OverviewView },
   {
     name: "flame",
@@ -65,6 +75,20 @@ export const VIEWS: View[] = [
     View: ExactView,
   },
   {
+    name: "timeline",
+    title: "Timeline",
+    isThere: ({ has }) => has.times || has.gauges || has.spans,
+    missing: "Nothing in the recording has a place in time.",
+    View: TimelineView,
+  },
+  {
+    name: "heatmap",
+    title: "Heatmap",
+    isThere: ({ has }) => has.times,
+    missing: "No sample of the recording has a place in time.",
+    View: HeatmapView,
+  },
+  {
     name: "tree",
     title: "Tree",
     isThere: ({ has }) => has.samples || has.memory,
@@ -93,3 +117,8 @@ export const VIEWS: View[] = [
     View: SquareView,
   },
 ];
+
+/** The view that a page begins with: of two recordings, what has changed. */
+export function firstView(about: About | undefined): string {
+  return about?.recordings.length === 2 ? "compare" : "overview";
+}

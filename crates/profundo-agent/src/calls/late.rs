@@ -11,7 +11,7 @@ use core::ptr::null_mut;
 use core::slice;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use profundo_cpython::{Layout, Owner, Start, Step, walk};
+use profundo_cpython::{Layout, Memory, Owner, Start, Step, walk};
 use profundo_probe::calls::{Described, Pile, Run, Stack};
 use profundo_probe::shared::{CALLS_FILE, CUT_CALLS_FILE};
 use profundo_probe::sys;
@@ -20,7 +20,7 @@ use super::api::{Calls, Object};
 use super::state::{State, Wanted, state};
 use super::{describe, lines, monitoring, profile};
 use crate::home;
-use crate::inject::{self, Api, There, word};
+use crate::inject::{self, Api, Checked, There, word};
 use crate::{command, files, session};
 
 /// Begins to count what the command requests. The interpreter's lock is held. Returns 0, or a
@@ -140,22 +140,19 @@ pub unsafe fn note_running(api: &Api, calls: &'static Calls, wanted: Wanted) {
     let (layout, numbers) = (&api.layout, Numbers::find());
     // SAFETY: the caller vouches.
     let current = unsafe { (calls.thread)() };
-    let interpreter_of = |state: u64| {
-        // SAFETY: a state has its interpreter there, and is not freed while the lock is held.
-        unsafe { word(state + u64::from(layout.state.interpreter)) }
-    };
+    let interpreter_of = |state: u64| Checked.word(state + u64::from(layout.state.interpreter));
     let own = interpreter_of(current);
+    // From 3.12 on, others may have a lock of their own: their states may be freed meanwhile.
     layout
         .threads
-        .each(&mut There, api.runtime, |thread, owner| {
-            // From 3.12 on, others may have a lock of their own.
+        .each(&mut Checked, api.runtime, |thread, owner| {
             let is_reported = layout.profiler.is_some() || interpreter_of(thread) == own;
             if !is_reported || inject::is_own_thread(thread) {
                 return;
             }
             let (pointer, tid) = match owner {
                 Owner::Pointer(pointer) => (pointer, numbers.of(pointer)),
-                // SAFETY: as above.
+                // SAFETY: a state of this interpreter is not freed while the lock is held.
                 Owner::Number(tid) => (unsafe { word(layout.threads.pointer_at(thread)) }, tid),
             };
             if tid == 0 {

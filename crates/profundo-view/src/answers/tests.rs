@@ -1,193 +1,225 @@
-//! Answers about memory and heap snapshots: what they say is what the reports say.
+//! Answers over time, compared with the reports: both are about the same samples.
 
 use std::ops::Range;
 use std::path::Path;
 
 use profundo_analysis::Filter;
-use profundo_model::graph::{Builder, Graph, Label, NodeId, Sink};
-use profundo_model::{Block, Nanos, Process, ProcessEnd, Profile, Sampling};
-use profundo_report::{HeapQuestion, HeapSnapshot, Listing};
+use profundo_model::{Energy, EnergyZone, Nanos, Process, Profile, SampleKind, Thread};
+use profundo_report::Listing;
 use serde_json::Value;
 
 use super::answer;
-use crate::{Library, Question, Snapshot, Source};
+use crate::{Library, Question, Source};
 
-/// Line 1 holds 1000 B from the start on, line 2 holds 4000 B from second 4 to 8.
-struct Program;
+const MS: u64 = 1_000_000;
 
-impl Source for Program {
+/// Two threads of a process, each with a sample every ten milliseconds.
+struct Made;
+
+impl Source for Made {
     fn path(&self) -> &Path {
-        Path::new("program.profundo")
+        Path::new("/made")
     }
 
     fn read(&self, _: Range<Nanos>) -> Result<Profile, String> {
-        let mut profile = Profile::default();
+        let text = "main;load 40\nmain;work 60\n";
+        let mut profile = Profile::from_folded(text).map_err(|why| why.to_string())?;
+        profile.meta.kind = SampleKind::Cpu;
+        profile.meta.energy = Some(Energy {
+            zones: vec![EnergyZone {
+                name: "package-0".to_owned(),
+                microjoules: 10_000_000,
+                is_counted: true,
+            }],
+            duration: Nanos(1000 * MS),
+            machine_cpu: Nanos(2000 * MS),
+            program_cpu: Nanos(1000 * MS),
+        });
+        let process = profundo_model::ProcessId(profile.processes.len() as u32);
         profile.processes.push(Process {
-            pid: 7,
-            end: ProcessEnd::Unknown,
+            pid: 70,
             ..Process::default()
         });
-        let thread = profile.hand_made_thread(1, "main");
-        let task = profile.hand_made_task(1);
-        let second = |seconds: u64| Nanos(seconds * 1_000_000_000);
-        profile.heap.sampling = Sampling::All;
-        profile.meta.duration = second(10);
-        for (line, size, from, to) in [(1, 1000, 0, None), (2, 4000, 4, Some(8))] {
-            let at = profile.hand_made_python("/home/me/app.py", "work", line, true);
-            let stack = profile.hand_made_stack(&[at]);
-            profile.heap.blocks.push(Block {
-                time: second(from),
-                freed: to.map(second),
-                size,
-                thread,
-                task,
-                stack,
-                ..Block::default()
-            });
+        let threads = [1, 2].map(|number| {
+            profile.threads.push(Thread {
+                number: 10 + number,
+                tid: 70 + number as u32,
+                process,
+                ..Thread::default()
+            })
+        });
+        for (row, sample) in (0..).zip(&mut profile.samples) {
+            sample.time = Nanos(10 * MS * (row + 1));
+            sample.weight = Nanos(10 * MS);
+            sample.thread = threads[usize::from(row % 3 == 0)];
         }
         Ok(profile)
     }
 
     fn listings(&self, _: &mut Profile, _: &Filter, _: &str) -> Result<Vec<Listing>, String> {
-        Err("there is no program".to_owned())
+        Err("nothing is on this machine".to_owned())
     }
 }
 
-/// A root with a list of `0` items, each with a text.
-struct Heap(u32);
+fn asked(text: &str) -> Value {
+    let library = Library::new(vec![Box::new(Made)]);
+    let (name, query) = text.split_once('?').unwrap_or((text, ""));
+    let question = Question::of_address(name, query).unwrap();
+    let answer = answer(&library, &question).unwrap();
+    serde_json::from_slice(&answer.bytes).unwrap()
+}
 
-impl Heap {
-    fn graph(&self) -> Graph {
-        let mut heap = Builder::default();
-        let kinds = ["synthetic", "list", "dict", "string"];
-        let [root, list, dict, text] = kinds.map(|kind| heap.node_kind(kind).unwrap());
-        let name = heap.name(b"x").unwrap();
-        let mut node = |heap: &mut Builder, kind, id: u32, size| {
-            heap.node(kind, name, u64::from(id), size).unwrap();
-            NodeId(id)
+fn seconds(value: &Value) -> f64 {
+    value.as_u64().unwrap() as f64 / 1e9
+}
+
+#[test]
+fn the_timeline_has_the_times_of_the_report() {
+    let timeline = asked("timeline");
+    let report = asked("report?what=summary&limit=100");
+    let threads = report["threads"].as_array().unwrap();
+    let process = &timeline["processes"][0];
+    let tracks = process["tracks"].as_array().unwrap();
+    // The thread without samples has no track.
+    assert_eq!((tracks.len(), threads.len()), (2, 3));
+    for track in tracks {
+        let number: u64 = track["number"].as_str().unwrap().parse().unwrap();
+        let thread = threads.iter().find(|thread| thread["thread"] == number);
+        let reported = thread.unwrap()["seconds"].as_f64().unwrap();
+        assert!((seconds(&track["row"]["total"]) - reported).abs() < 1e-9);
+    }
+    let all = report["selection"]["seconds"].as_f64();
+    let sum = seconds(&timeline["all"]["total"]);
+    assert!(
+        all.is_none_or(|all| (all - sum).abs() < 1e-9),
+        "{all:?} {sum}"
+    );
+    assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+    assert_eq!(timeline["span"], serde_json::json!([0, 1000 * MS]));
+}
+
+#[test]
+fn the_times_of_a_filter_do_not_cut_the_picture() {
+    let whole = asked("timeline");
+    let chosen = asked("timeline?filter=from%3D0.2%20to%3D0.4");
+    assert_eq!(chosen["chosen"], serde_json::json!([200 * MS, 400 * MS]));
+    assert_eq!(chosen["all"], whole["all"]);
+    // What is no time does.
+    let thread = asked("timeline?filter=thread%3D12");
+    assert_eq!(thread["tracks"], 1);
+    assert!(seconds(&thread["all"]["total"]) < 0.5);
+}
+
+#[test]
+fn windows_and_tracks_are_limited() {
+    let part = asked("timeline?start=100000000&end=300000000&columns=20&tracks=1");
+    assert_eq!((&part["columns"], &part["shown"]), (&20.into(), &1.into()));
+    assert!((seconds(&part["all"]["total"]) - 0.2).abs() < 1e-9);
+    // All columns are full: one of the two threads has a sample at each time.
+    let columns = part["all"]["columns"]["native"].as_array().unwrap();
+    assert!(columns.iter().all(|part| part == 1000), "{columns:?}");
+    let library = Library::new(vec![Box::new(Made)]);
+    for text in [
+        "by=colour",
+        "start=5&end=4",
+        "tracks=many",
+        "filter=from%3Dsoon",
+    ] {
+        let question = Question::of_address("timeline", text).unwrap();
+        assert!(answer(&library, &question).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn the_power_is_the_programs_part() {
+    // Of 10 J of the machine, half is the program's, which was busy all the time.
+    let energy = &asked("timeline")["energy"];
+    let near = |value: &Value, wanted: f64| (value.as_f64().unwrap() - wanted).abs() < 1e-6;
+    assert!(
+        near(&energy["joules"], 10.0) && near(&energy["window_joules"], 5.0),
+        "{energy}"
+    );
+    assert!(near(&energy["most_watts"], 5.0), "{energy}");
+    let half = &asked("timeline?start=0&end=500000000&columns=5")["energy"];
+    assert!(near(&half["window_joules"], 2.5), "{half}");
+    let watts = half["watts"].as_array().unwrap();
+    assert!(watts.iter().all(|watts| near(watts, 5.0)), "{half}");
+}
+
+#[test]
+fn the_heatmap_has_all_time() {
+    let map = asked("heatmap");
+    let busy: u64 = (map["busy"].as_array().unwrap().iter())
+        .filter_map(Value::as_u64)
+        .sum();
+    assert_eq!(busy, 1000 * MS);
+    let cells = map["columns"].as_u64().unwrap() * map["rows"].as_u64().unwrap();
+    assert_eq!(map["busy"].as_array().unwrap().len() as u64, cells);
+    // The functions are named once, and each cell with time has one.
+    let named = map["hottest"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(map["busy"].as_array().unwrap());
+    for (function, busy) in named {
+        assert_eq!(function.as_i64() == Some(-1), busy == 0);
+    }
+    assert_eq!(map["functions"].as_array().unwrap().len(), 2);
+    let seconds = asked("heatmap?filter=thread%3D12&column=1000000000&row=100000000");
+    assert_eq!(
+        (&seconds["column"], &seconds["row"]),
+        (&1_000_000_000.into(), &100_000_000.into())
+    );
+    // A third of the samples, so three or four of ten in each row of a tenth of a second.
+    assert_eq!(seconds["most_busy"], 40 * MS);
+}
+
+#[test]
+fn lanes_have_a_box_for_each_stretch() {
+    let found = asked("lanes?start=300000000&end=500000000&columns=200");
+    let lanes = found["lanes"].as_array().unwrap();
+    assert_eq!(lanes.len(), 2);
+    let names = found["functions"]["name"].as_array().unwrap();
+    for lane in lanes {
+        let length = lane["level"].as_array().unwrap().len();
+        for column in [
+            "function",
+            "from",
+            "to",
+            "box_weight",
+            "own",
+            "box_count",
+            "line",
+        ] {
+            assert_eq!(lane[column].as_array().unwrap().len(), length, "{column}");
+        }
+        // `load` ends at 0.4 s, and `work` begins.
+        let times = |name: &str| -> Vec<(u64, u64)> {
+            let of = |at: usize| {
+                lane["function"][at]
+                    .as_u64()
+                    .and_then(|row| names.get(row as usize))
+            };
+            (0..length)
+                .filter(|&at| of(at).is_some_and(|found| found == name))
+                .map(|at| {
+                    (
+                        lane["from"][at].as_u64().unwrap(),
+                        lane["to"][at].as_u64().unwrap(),
+                    )
+                })
+                .collect()
         };
-        let root = node(&mut heap, root, 0, 0);
-        let list = node(&mut heap, list, 1, 56);
-        let mut items = Vec::new();
-        for item in 0..self.0 {
-            let dict = node(&mut heap, dict, 2 + 2 * item, 64);
-            let text = node(&mut heap, text, 3 + 2 * item, 10 + u64::from(item));
-            items.push((dict, text));
-        }
-        let element = heap.edge_kind("element").unwrap();
-        let mut edge = |from, to| heap.edge(element, Label::Index(0), from, to).unwrap();
-        edge(root, list);
-        for &(dict, _) in &items {
-            edge(list, dict);
-        }
-        for &(dict, text) in &items {
-            edge(dict, text);
-        }
-        heap.finish()
+        assert!(
+            times("load")
+                .iter()
+                .all(|&(from, to)| from >= 300 * MS && to <= 400 * MS)
+        );
+        assert!(
+            times("work")
+                .iter()
+                .all(|&(from, to)| from >= 400 * MS && to <= 500 * MS)
+        );
+        assert!(!times("load").is_empty() && !times("work").is_empty());
     }
-}
-
-impl Snapshot for Heap {
-    fn path(&self) -> &Path {
-        Path::new("one.heapsnapshot")
-    }
-
-    fn read(&self) -> Result<Graph, String> {
-        Ok(self.graph())
-    }
-}
-
-fn library() -> Library {
-    let snapshots: Vec<Box<dyn Snapshot>> = vec![Box::new(Heap(3)), Box::new(Heap(5))];
-    Library::new(vec![Box::new(Program)]).snapshots(snapshots)
-}
-
-fn asked(question: &Question) -> Result<Value, String> {
-    let answer = answer(&library(), question).map_err(|error| error.to_string())?;
-    Ok(serde_json::from_slice(&answer.bytes).unwrap())
-}
-
-fn heap(what: &str) -> Question {
-    Question::new("heap").with("what", what)
-}
-
-#[test]
-fn a_moment_has_its_lines_and_its_picture() {
-    for (at, expected) in [
-        ("1.5", vec![(1, 1000)]),
-        ("5", vec![(2, 4000), (1, 1000)]),
-        ("9", vec![(1, 1000)]),
-    ] {
-        let held = asked(&Question::new("held").with("at", at)).unwrap();
-        let lines = held["lines"].as_array().unwrap().iter();
-        let lines: Vec<(u64, u64)> = lines
-            .map(|row| {
-                (
-                    row["line"].as_u64().unwrap(),
-                    row["bytes"].as_u64().unwrap(),
-                )
-            })
-            .collect();
-        assert_eq!(lines, expected, "at {at}");
-        assert_eq!(held["lines"][0]["bytes_low"], Value::Null, "it is exact");
-        let flame = Question::new("flame").with("of", "live").with("at", at);
-        let flame = asked(&flame).unwrap();
-        assert_eq!(flame["total"], held["total"]["bytes"], "at {at}");
-        assert_eq!(flame["unit"], "bytes");
-    }
-    let of_end = asked(&Question::new("flame").with("of", "live")).unwrap();
-    assert_eq!(of_end["total"], 1000);
-    assert!(asked(&Question::new("held")).is_err(), "no moment");
-    assert!(asked(&Question::new("held").with("at", "-1")).is_err());
-}
-
-#[test]
-fn a_heap_has_the_figures_of_the_report() {
-    let graph = Heap(3).graph();
-    for (what, question) in [
-        ("summary", HeapQuestion::Summary),
-        ("types", HeapQuestion::Types),
-        ("biggest", HeapQuestion::Biggest),
-        ("duplicates", HeapQuestion::Duplicates),
-    ] {
-        let mut json = Vec::new();
-        let report = HeapSnapshot::new().question(question).limit(100);
-        report.write_json(&graph, &mut json).unwrap();
-        let report: Value = serde_json::from_slice(&json).unwrap();
-        assert_eq!(asked(&heap(what)).unwrap(), report, "{what}");
-    }
-    let path = asked(&heap("path").with("of", "dict")).unwrap();
-    assert_eq!(path["objects"], 3);
-    let none = asked(&heap("path").with("of", "nobody"));
-    assert!(none.unwrap_err().contains("nobody"));
-    let grown = asked(&heap("difference")).unwrap();
-    assert_eq!(grown["before"]["objects"], 8);
-    assert_eq!(grown["now"]["objects"], 12);
-    assert!(asked(&heap("types").with("snapshot", 2)).is_err());
-}
-
-#[test]
-fn a_branch_is_asked_for_by_the_id_of_its_object() {
-    let below = |of: &str, limit| {
-        let question = heap("below").with("of", of).with("limit", limit);
-        let rows = asked(&question).unwrap()["dominators"].take();
-        let rows = rows.as_array().unwrap().iter();
-        let rows = rows.map(|row| {
-            let number = |key: &str| row[key].as_u64().unwrap();
-            (number("depth"), number("id"), number("hidden_children"))
-        });
-        rows.collect::<Vec<_>>()
-    };
-    assert_eq!(below("", 10), [(0, 0, 0), (1, 1, 3)]);
-    // The one with the longest text first.
-    assert_eq!(below("@1", 2), [(0, 1, 1), (1, 6, 1), (1, 4, 1)]);
-    assert_eq!(below("@0x6", 2), [(0, 6, 0), (1, 7, 0)]);
-    assert!(asked(&heap("below").with("of", "@99")).is_err());
-}
-
-#[test]
-fn a_page_says_which_snapshots_it_has() {
-    let about = asked(&Question::new("about")).unwrap();
-    assert_eq!(about["snapshots"][1]["name"], "one.heapsnapshot");
-    assert_eq!(about["recordings"][0]["has"]["memory"], true);
 }
