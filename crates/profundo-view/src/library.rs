@@ -6,22 +6,26 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use profundo_analysis::{
-    Filter, Forest, ForestOptions, Selection, Timeline, TracksBy, Weights, is_recorded, measured,
-    transform, transforms,
+    Filter, Forest, ForestOptions, Hidden, Libraries, Selection, Timeline, TracksBy, Weights,
+    is_recorded, measured, measured_at, transform, transforms,
 };
-use profundo_model::{Measure, Nanos, Profile};
+use profundo_model::{Measure, Nanos, Part as Of, Profile};
+use profundo_report::Choices;
 
 use crate::pair::Pairs;
-use crate::{Error, Question, Source, Version};
+use crate::snapshots::{self, Heap};
+use crate::{Error, Question, Snapshot, Source, Version};
 
 /// The recordings of a page, see the module.
 pub struct Library {
     pub(crate) recordings: Vec<Recording>,
     pub(crate) pairs: Pairs,
+    snapshots: Vec<snapshots::Kept>,
 }
 
 impl std::fmt::Debug for Library {
@@ -71,7 +75,28 @@ impl Library {
         Self {
             recordings: sources.into_iter().map(recording).collect(),
             pairs: Pairs::default(),
+            snapshots: Vec::new(),
         }
+    }
+
+    /// Heap snapshots beside the recordings: the one to look at, and a later one.
+    #[must_use]
+    pub fn snapshots(mut self, snapshots: Vec<Box<dyn Snapshot>>) -> Self {
+        self.snapshots = snapshots.into_iter().map(snapshots::Kept::new).collect();
+        self
+    }
+
+    /// The files of the heap snapshots.
+    pub(crate) fn snapshot_paths(&self) -> impl ExactSizeIterator<Item = &Path> {
+        self.snapshots.iter().map(|snapshot| snapshot.source.path())
+    }
+
+    /// The heap of a snapshot.
+    pub(crate) fn heap(&self, number: usize) -> Result<Arc<Heap>, Error> {
+        let snapshot = self.snapshots.get(number);
+        snapshot
+            .ok_or_else(|| Error::Nothing("there is no such heap snapshot on this page".into()))?
+            .heap()
     }
 
     /// The number of recordings.
@@ -84,11 +109,12 @@ impl Library {
         self.recordings.is_empty()
     }
 
-    /// Reads all recordings, so that the first question finds them.
+    /// Reads all recordings and heap snapshots, so that the first question finds them.
     pub fn read(&self) -> Result<(), Error> {
-        self.recordings
-            .iter()
-            .try_for_each(|recording| recording.whole().map(drop))
+        let mut recordings = self.recordings.iter();
+        recordings.try_for_each(|recording| recording.whole().map(drop))?;
+        let mut snapshots = self.snapshots.iter();
+        snapshots.try_for_each(|snapshot| snapshot.heap().map(drop))
     }
 
     /// Where a recording comes from.
@@ -102,6 +128,9 @@ impl Library {
         for recording in &self.recordings {
             recording.version().hash(&mut hasher);
         }
+        for snapshot in &self.snapshots {
+            snapshot.source.version().hash(&mut hasher);
+        }
         // The page reads it as a number of JSON.
         hasher.finish() >> 12
     }
@@ -110,7 +139,12 @@ impl Library {
     pub fn part(&self, question: &Question) -> Result<Part, Error> {
         let number: usize = question.parsed("recording")?.unwrap_or(0);
         let filter = question.filter()?;
-        self.part_of(number, filter, question.measure()?)
+        let measure = question.measure()?;
+        let at = match measure {
+            Some(Measure { part: Of::Live, .. }) => question.moment()?,
+            _ => None,
+        };
+        self.part_of(number, filter, measure, at)
     }
 
     fn part_of(
@@ -118,6 +152,7 @@ impl Library {
         number: usize,
         filter: Filter,
         measure: Option<Measure>,
+        at: Option<Nanos>,
     ) -> Result<Part, Error> {
         let recording = (self.recordings.get(number))
             .ok_or_else(|| Error::Nothing(format!("there is no recording {number}")))?;
@@ -128,15 +163,34 @@ impl Library {
             (true, _) => filter.to_string(),
             (false, Some(_)) => String::new(),
         };
-        let key = format!("{measure:?} {changed}");
+        let key = format!("{measure:?} {at:?} {changed}");
         let loaded = recording.loaded(key, || {
-            let mut profile = measure_of(&whole.profile, measure)?;
+            let mut profile = match (measure, at) {
+                (Some(measure), Some(at)) if is_recorded(&whole.profile, measure) => {
+                    measured_at(whole.profile.clone(), measure.counts, at)
+                }
+                _ => measure_of(&whole.profile, measure)?,
+            };
             let left = is_transformed.then(|| transform(&mut profile, &filter));
             Ok((profile, left))
         })?;
         let filter = loaded.filter.clone().unwrap_or(filter);
         Ok(Part::new(loaded, filter))
     }
+}
+
+/// What a report chooses: the filter, and the frames that it shows.
+pub(crate) fn choices(question: &Question, filter: &Filter) -> Result<Choices, Error> {
+    let libraries = match question.parsed("libraries")? {
+        None if question.is("mine") => Libraries::Hidden,
+        given => given.unwrap_or(Libraries::Shown),
+    };
+    let hidden = match question.is("runtime") {
+        true => Hidden::Nothing,
+        false => Hidden::Runtime,
+    };
+    let choices = Choices::command().filter(filter.clone());
+    Ok(choices.hidden(hidden).libraries(libraries))
 }
 
 /// The profile, or what it says of memory.
@@ -153,7 +207,6 @@ pub(crate) fn measure_of(profile: &Profile, measure: Option<Measure>) -> Result<
 impl Question {
     /// What of memory it is about; `None` is time.
     pub(crate) fn measure(&self) -> Result<Option<Measure>, Error> {
-        use profundo_model::Part as Of;
         let part = match self.get("of") {
             None | Some("time") => return Ok(None),
             Some("allocated") => Of::Allocated,
