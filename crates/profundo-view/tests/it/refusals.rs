@@ -1,4 +1,4 @@
-//! Who may ask: a page that was opened by its address, and nobody else.
+//! Who may ask: only a page that was opened by its address.
 
 use std::time::Duration;
 
