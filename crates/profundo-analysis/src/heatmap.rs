@@ -4,8 +4,8 @@
 //! The recording is cut into columns, and each column into rows of equal length. A sample stands
 //! for the time before it, so its weight is spread over the cells of that time.
 
-use profundo_model::{FileId, Kind, Kinds, Profile, Sample, StackId, StringId};
-use rustc_hash::FxHashMap;
+use profundo_model::{FileId, Kind, Profile, StackId, StringId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::waits::idle_threads;
 use crate::{Filter, Place, Selection, Shown, each_innermost_place};
@@ -120,18 +120,23 @@ pub fn heatmap_of(
 ) -> Option<Heatmap> {
     let all = selection.samples(profile).map(|sample| sample.weight.0);
     let all = all.fold(0, u64::saturating_add);
-    let mut timed: Vec<Sample> = Vec::with_capacity(selection.len());
+    // There may be ten million samples: they are looked at twice, and not copied.
+    let mut covered: Option<(u64, u64)> = None;
+    let mut placed = 0_u64;
+    let mut is_met = vec![false; profile.stacks.len()];
     selection.each_taken(profile, |sample| {
-        if !profile.is_counted(sample.stack) {
-            timed.push(*sample);
+        if profile.is_counted(sample.stack) {
+            return;
         }
+        let (to, weight) = (sample.time.0, sample.weight.0);
+        let from = to.saturating_sub(weight);
+        let (first, last) = covered.unwrap_or((from, to));
+        covered = Some((first.min(from), last.max(to)));
+        placed = placed.saturating_add(weight);
+        is_met[sample.stack.index()] = true;
     });
-    let placed = timed.iter().map(|sample| sample.weight.0);
-    let uncovered = all.saturating_sub(placed.fold(0, u64::saturating_add));
-    let from = timed
-        .iter()
-        .map(|sample| sample.time.0.saturating_sub(sample.weight.0));
-    let (from, to) = (from.min()?, timed.iter().map(|sample| sample.time.0).max()?);
+    let uncovered = all.saturating_sub(placed);
+    let (from, to) = covered?;
     let (column, row) = grid.sizes(to - from);
     let start = from / column * column;
     let columns = usize::try_from((to - start) / column + 1).ok()?;
@@ -151,17 +156,26 @@ pub fn heatmap_of(
         idle: None,
     };
     let shown = shown.into();
-    let places = Places::new(profile, timed.iter().map(|sample| sample.stack), shown);
-    let idle = idle_threads(profile, selection.whole(profile), shown);
-    let kinds = Kinds::of(profile);
+    let stacks = is_met.iter().enumerate().filter(|(_, is_met)| **is_met);
+    let stacks = stacks.map(|(index, _)| StackId::from_index(index));
+    let places = Places::new(profile, stacks, shown);
+    let whole = selection.whole(profile);
+    let idle = match whole.sums(profile).split.waiting {
+        0 => FxHashSet::default(),
+        _ => idle_threads(profile, whole, shown),
+    };
+    let kinds = selection.kinds(profile);
     // By cell, function, and whether it waited.
     let mut by_function: FxHashMap<(u32, u32, bool), u64> = FxHashMap::default();
-    for sample in timed {
-        let is_waiting = kinds.kind(&sample) == Kind::Waiting;
+    selection.each_taken(profile, |sample| {
+        if profile.is_counted(sample.stack) {
+            return;
+        }
+        let is_waiting = kinds.kind(sample) == Kind::Waiting;
         if is_waiting && idle.contains(&sample.thread) {
             let sum = map.idle.get_or_insert_default();
             (sum.threads, sum.waiting) = (idle.len(), sum.waiting.saturating_add(sample.weight.0));
-            continue;
+            return;
         }
         let (to, weight) = (sample.time.0, sample.weight.0);
         let function = places.of(sample.stack);
@@ -184,7 +198,7 @@ pub fn heatmap_of(
                 }
             },
         );
-    }
+    });
     let mut order: Vec<_> = by_function.into_iter().collect();
     order.sort_unstable();
     for ((index, function, is_waiting), time) in order {
