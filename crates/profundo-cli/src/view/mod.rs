@@ -101,7 +101,7 @@ fn write(options: &View, paths: &[PathBuf], path: &Path) -> Result<ExitCode> {
     let inputs: Vec<&Path> = paths.iter().map(|path| &**path).collect();
     // Whether that is permitted is known before anything is read.
     let file = output::Text::create(path, output::Kind::Page, &inputs, options.force)?;
-    let library = library(paths)?;
+    let library = library(paths, Warnings::Printed)?;
     let how = offline::Options {
         most: match options.embed {
             true => offline::EMBEDDED,
@@ -135,7 +135,7 @@ fn serve(options: &View, paths: &[PathBuf]) -> Result<ExitCode> {
         // Somebody looks at the same recordings already.
         return show(options, &url).map(|()| ExitCode::SUCCESS);
     }
-    let library = library(paths)?;
+    let library = library(paths, Warnings::Printed)?;
     let (server, _entry) = listen(options, &files)?;
     show(options, &server.url())?;
     server.serve(library, PATIENCE)?;
@@ -156,12 +156,20 @@ fn listen(options: &View, files: &[PathBuf]) -> Result<(Server, Option<running::
     Ok((server, entry.flatten()))
 }
 
+/// What becomes of the warnings about a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Warnings {
+    Printed,
+    /// It has just begun, and lacks most.
+    Left,
+}
+
 /// The recordings, which are read here: what is wrong with one is told of before there is a page.
-fn library(paths: &[PathBuf]) -> Result<Library> {
+fn library(paths: &[PathBuf], warnings: Warnings) -> Result<Library> {
     let sources = paths.iter().map(|path| -> Box<dyn Source> {
         Box::new(Recording {
             path: path.clone(),
-            is_known: AtomicBool::new(false),
+            is_known: AtomicBool::new(warnings == Warnings::Left),
         })
     });
     let library = Library::new(sources.collect());

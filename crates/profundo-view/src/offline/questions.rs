@@ -139,6 +139,8 @@ impl Cut {
         ];
         said.push(match self.files {
             0 => "Of source files only the lines around hot ones are here.".to_owned(),
+            1 => "Of one source file all lines are here, and of others those around hot ones."
+                .to_owned(),
             some => format!(
                 "Of {some} source files all lines are here, and of others those around hot ones."
             ),
