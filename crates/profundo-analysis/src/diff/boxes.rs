@@ -15,9 +15,9 @@ pub enum Widths {
     /// The larger one of both, from the leaves down.
     #[default]
     Both,
-    /// Those before.
+    /// The weights before.
     Before,
-    /// Those after.
+    /// The weights after.
     After,
 }
 

@@ -1,5 +1,5 @@
-//! Servers that run: each leaves its address in a folder that only its user can read. A second `view`
-//! of the same recordings finds the first one's page there, and asks it whether it is still so.
+//! Servers that run: each leaves its address in a folder that only its user can read. A second
+//! `view` of the same recordings finds the first one's page there, and asks it whether it is so.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ pub(super) fn files(paths: &[PathBuf]) -> Vec<PathBuf> {
 pub(super) struct Entry(PathBuf);
 
 impl Entry {
-    /// Leaves an address. Where that is not possible, the server is found by nobody, and serves all
+    /// Leaves an address. Where that is not possible, the server cannot be found, and serves all
     /// the same.
     pub(super) fn new(url: &str, files: &[PathBuf]) -> Option<Self> {
         let folder = folder()?;
@@ -102,7 +102,7 @@ fn asked(url: &str) -> Option<String> {
     Some(answer)
 }
 
-/// The folder of entries: nobody else may write or read there.
+/// The folder of entries: other users may neither write nor read there.
 fn folder() -> Option<PathBuf> {
     // SAFETY: it takes nothing, and cannot fail.
     let user = unsafe { libc::geteuid() };

@@ -4,8 +4,8 @@
 //! each address has a word in it that cannot be guessed, and each request must name the host that
 //! the server has, and no other origin: see [`guard`].
 //!
-//! The page holds a stream of events open. The server ends a while after the last one was closed, and
-//! on Ctrl-C.
+//! The page holds a stream of events open. The server ends a while after the last one was closed,
+//! and on Ctrl-C.
 
 mod guard;
 mod presence;
@@ -121,7 +121,7 @@ impl Server {
                 address: address.to_string(),
                 source,
             });
-        // A question that is still being answered has nobody to answer to.
+        // A question that is still being answered is given up: its page is closed.
         self.runtime.shutdown_background();
         served
     }

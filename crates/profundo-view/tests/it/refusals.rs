@@ -1,4 +1,4 @@
-//! Who may ask: a page that was opened by its address, and nobody else.
+//! Who may ask: a page that was opened by its address. All other requests are refused.
 
 use std::time::Duration;
 
