@@ -28,8 +28,8 @@ export function Live({ recording }: { recording: AboutRecording }) {
   useEffect(() => hold(isPaused), [isPaused]);
   const look = (from: number, to: number) => {
     const span = [
-      ...(from > 0 ? [{ name: "from", value: String(from) }] : []),
-      { name: "to", value: String(to) },
+      ...(from > 0 ? [{ name: "from", value: from.toFixed(3) }] : []),
+      { name: "to", value: to.toFixed(3) },
     ];
     change({ filter: textOfTerms([...others, ...span]), path: "" });
   };
