@@ -34,7 +34,7 @@ export function Live({ recording }: { recording: AboutRecording }) {
     change({ filter: textOfTerms([...others, ...span]), path: "" });
   };
   return (
-    <div class="filters live" role="group" aria-label="A recording that grows">
+    <div class="filters live" role="region" aria-label="A recording that grows">
       <span role="status">
         <i class={isPaused ? "dot" : "dot on"} /> {isPaused ? "Paused" : "Recording"}
         {now > 0 ? ` · ${duration(now)} so far` : ""}
