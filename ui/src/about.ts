@@ -5,6 +5,13 @@ export interface About {
   profundo: string;
   version: number;
   recordings: AboutRecording[];
+  snapshots: AboutSnapshot[];
+}
+
+/** A heap snapshot. */
+export interface AboutSnapshot {
+  name: string;
+  path: string;
 }
 
 export interface AboutRecording {

@@ -80,15 +80,21 @@ export function base(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** What a report weighs samples in: seconds, bytes, blocks or copies. */
+/** A member of a report as text, by the unit in its name. */
+export function formatted(value: number, is: string): string {
+  return is.includes("share") ? percent(value) : is.endsWith("seconds") ? duration(value) : is.endsWith("bytes") ? bytes(value) : count(value);
+}
+
+/** The member that a report weighs samples in: seconds, bytes, blocks or copies. */
+export function memberOf(row: object, prefix = ""): string | undefined {
+  const members = row as Record<string, unknown>;
+  return ["seconds", "bytes", "blocks", "copies"].map((unit) => prefix + unit).find((name) => typeof members[name] === "number");
+}
+
+/** What a report weighs samples in, as text. */
 export function amount(row: object, prefix = ""): string {
-  for (const unit of ["seconds", "bytes", "blocks", "copies"] as const) {
-    const value = (row as Record<string, unknown>)[prefix + unit];
-    if (typeof value === "number") {
-      return unit === "seconds" ? duration(value) : unit === "bytes" ? bytes(value) : count(value);
-    }
-  }
-  return "";
+  const is = memberOf(row, prefix);
+  return is === undefined ? "" : formatted((row as Record<string, number>)[is], is);
 }
 
 /** An amount of a difference, in the unit of its table. */

@@ -39,7 +39,7 @@ export function usePlace(): Place {
 }
 
 /** These values stay when the reader goes to another view. */
-const SHARED = ["filter", "of", "count", "recording", "mine", "runtime"];
+const SHARED = ["filter", "of", "count", "recording", "mine", "runtime", "at"];
 
 /** Goes to another view, with what holds for all views. */
 export function show(view: string, values: Record<string, string> = {}): void {

@@ -2,6 +2,7 @@
 //! machine cannot run is skipped with its reason, never silently.
 
 mod again;
+mod page;
 mod runner;
 pub mod tally;
 mod times;
@@ -86,6 +87,7 @@ fn steps(root: &Path, all: &mut Tally, is_long: bool) -> Result<()> {
             runner.tests("long tests", with(&ignored))
         });
     }
+    step(all, "the page", || page::run(root, &metadata.target));
     step(all, "the Python package", || {
         wheel::quick(root, &metadata.target)
     });

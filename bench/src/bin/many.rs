@@ -158,7 +158,12 @@ fn record(path: &Path, samples: u64, distinct: usize) -> Result<(), Box<dyn Erro
             left: 0,
         })
         .collect();
-    let stacks = stacks(&mut profile, &mut dice, DEPTH, distinct, DEPTH / 3);
+    // Where there are very many, they differ in their innermost frames, as in real programs.
+    let common = match distinct > STACKS {
+        true => DEPTH - 3,
+        false => DEPTH / 3,
+    };
+    let stacks = stacks(&mut profile, &mut dice, DEPTH, distinct, common);
     let mut file = profundo_formats::create_file(path, &profile.meta)?;
     let (mut user, mut system, mut end) = (0, 0, 0);
     for number in 1..=samples {

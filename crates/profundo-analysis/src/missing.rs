@@ -212,12 +212,17 @@ fn sort(causes: &mut [(Cause, u64)]) {
 
 /// The missing CPU time of a whole profile. `None` for a profile of something else.
 pub fn missing(profile: &Profile) -> Option<Missing> {
+    missing_cpu(profile, &Selection::new(profile, &Filter::default()))
+}
+
+/// The missing CPU time of the whole that a selection is a part of.
+fn missing_cpu(profile: &Profile, selection: &Selection) -> Option<Missing> {
     let meta = &profile.meta;
     if meta.kind != SampleKind::Cpu {
         return None;
     }
-    let all = Selection::new(profile, &Filter::default());
-    let quality = quality(profile, &all);
+    let all = selection.whole(profile);
+    let quality = quality(profile, all);
     let weight = all.weight(profile);
     let used = quality.used.unwrap_or(0).max(weight);
     let counted: u64 = (all.stacks(profile).iter())
@@ -227,7 +232,7 @@ pub fn missing(profile: &Profile) -> Option<Missing> {
     // Samples of short processes are scaled up, and the added time was not sampled.
     let scaled = weight.saturating_sub(counted);
     let sampled = quality.sampled.min(scaled);
-    let mut causes = unread_causes(profile, &all, |stack, weight| {
+    let mut causes = unread_causes(profile, all, |stack, weight| {
         match profile.is_counted(stack) {
             true => weight,
             false => part_of(weight, sampled, scaled),
@@ -248,9 +253,14 @@ pub fn missing(profile: &Profile) -> Option<Missing> {
 
 /// The missing part of a whole. `None` where the profile has no data about that whole.
 pub fn missing_of(profile: &Profile, whole: Whole) -> Option<Missing> {
+    missing_beside(profile, whole, &Selection::new(profile, &Filter::default()))
+}
+
+/// The same, with a selection at hand that keeps what it was asked before.
+pub fn missing_beside(profile: &Profile, whole: Whole, selection: &Selection) -> Option<Missing> {
     match whole {
-        Whole::Cpu => missing(profile),
-        Whole::Threads => threads::missing(profile),
+        Whole::Cpu => missing_cpu(profile, selection),
+        Whole::Threads => threads::missing(profile, selection.whole(profile)),
         Whole::Allocated => bytes::allocated(profile),
         Whole::Traffic => bytes::traffic(profile),
     }

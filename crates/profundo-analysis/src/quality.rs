@@ -2,9 +2,9 @@
 
 use profundo_model::{Engine, Nanos, Profile};
 
+use crate::Selection;
 use crate::interval::Estimate;
 use crate::run_spread::RunSpread;
-use crate::{Filter, Selection};
 
 /// The quality of a profile. Unknown figures are `None`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -105,9 +105,7 @@ pub fn quality(profile: &Profile, selection: &Selection) -> Quality {
     let effective = selection.mass(profile).effective_samples();
     let margin = (effective > 0.0 && !selection.is_few(profile))
         .then(|| Estimate::new(0.5, effective).margin());
-    let whole = (selection.len() != profile.samples.len())
-        .then(|| Selection::new(profile, &Filter::default()));
-    let sums = whole.as_ref().unwrap_or(selection).sums(profile);
+    let sums = selection.whole(profile).sums(profile);
     let (sampled, sampled_in_kernel) = match meta.settled {
         Some(settled) => (settled.sampled.0, settled.sampled_in_kernel.0),
         None => (sums.awake_weight, sums.split.system),

@@ -33,6 +33,8 @@ struct Shared {
     /// By sample, where calls were counted.
     calls: OnceLock<Option<Vec<u64>>>,
     numbers: OnceLock<traced::Numbers>,
+    /// Everything, where the selection is a part.
+    whole: OnceLock<Box<Selection>>,
 }
 
 /// Rows of `Profile::samples`. Adjacent ones need no list.
@@ -130,6 +132,14 @@ impl Selection {
         }
     }
 
+    /// The samples that pass another filter. What was found out about the profile is shared.
+    pub fn another(&self, profile: &Profile, filter: &Filter) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            ..Self::new(profile, filter)
+        }
+    }
+
     /// A part of this selection: these of its samples, on one thread if given, in one task if
     /// given.
     pub(crate) fn part(
@@ -160,6 +170,17 @@ impl Selection {
                 for &row in rows {
                     visit(row, &profile.samples[row as usize]);
                 }
+            }
+        }
+    }
+
+    /// The selection of everything. It is found once for all parts of a selection.
+    pub fn whole(&self, profile: &Profile) -> &Self {
+        let is_whole = self.len() == profile.samples.len();
+        match is_whole && self.task.is_none() && self.threads.len() == profile.threads.len() {
+            true => self,
+            false => {
+                (self.shared.whole).get_or_init(|| Box::new(Self::new(profile, &Filter::default())))
             }
         }
     }

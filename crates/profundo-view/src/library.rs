@@ -6,21 +6,26 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use profundo_analysis::{
-    Filter, Forest, ForestOptions, Selection, Weights, is_recorded, measured, transform, transforms,
+    Filter, Forest, ForestOptions, Hidden, Libraries, Selection, Timeline, TracksBy, Weights,
+    is_recorded, measured, measured_at, transform, transforms,
 };
-use profundo_model::{Measure, Nanos, Profile};
+use profundo_model::{Measure, Nanos, Part as Of, Profile};
+use profundo_report::Choices;
 
 use crate::pair::Pairs;
-use crate::{Error, Question, Source, Version};
+use crate::snapshots::{self, Heap};
+use crate::{Error, Question, Snapshot, Source, Version};
 
 /// The recordings of a page, see the module.
 pub struct Library {
     pub(crate) recordings: Vec<Recording>,
     pub(crate) pairs: Pairs,
+    snapshots: Vec<snapshots::Kept>,
 }
 
 impl std::fmt::Debug for Library {
@@ -56,6 +61,8 @@ struct Kept {
 const PROFILES: usize = 4;
 /// The number of filters that are kept for each.
 const FILTERS: usize = 16;
+/// The number of timelines that are kept: each has as many rows as there are samples.
+const TIMELINES: usize = 3;
 
 impl Library {
     /// Recordings: the one to look at, and the one to compare it with.
@@ -68,7 +75,28 @@ impl Library {
         Self {
             recordings: sources.into_iter().map(recording).collect(),
             pairs: Pairs::default(),
+            snapshots: Vec::new(),
         }
+    }
+
+    /// Heap snapshots beside the recordings: the one to look at, and a later one.
+    #[must_use]
+    pub fn snapshots(mut self, snapshots: Vec<Box<dyn Snapshot>>) -> Self {
+        self.snapshots = snapshots.into_iter().map(snapshots::Kept::new).collect();
+        self
+    }
+
+    /// The files of the heap snapshots.
+    pub(crate) fn snapshot_paths(&self) -> impl ExactSizeIterator<Item = &Path> {
+        self.snapshots.iter().map(|snapshot| snapshot.source.path())
+    }
+
+    /// The heap of a snapshot.
+    pub(crate) fn heap(&self, number: usize) -> Result<Arc<Heap>, Error> {
+        let snapshot = self.snapshots.get(number);
+        snapshot
+            .ok_or_else(|| Error::Nothing("there is no such heap snapshot on this page".into()))?
+            .heap()
     }
 
     /// The number of recordings.
@@ -81,11 +109,12 @@ impl Library {
         self.recordings.is_empty()
     }
 
-    /// Reads all recordings, so that the first question finds them.
+    /// Reads all recordings and heap snapshots, so that the first question finds them.
     pub fn read(&self) -> Result<(), Error> {
-        self.recordings
-            .iter()
-            .try_for_each(|recording| recording.whole().map(drop))
+        let mut recordings = self.recordings.iter();
+        recordings.try_for_each(|recording| recording.whole().map(drop))?;
+        let mut snapshots = self.snapshots.iter();
+        snapshots.try_for_each(|snapshot| snapshot.heap().map(drop))
     }
 
     /// Where a recording comes from.
@@ -99,6 +128,9 @@ impl Library {
         for recording in &self.recordings {
             recording.version().hash(&mut hasher);
         }
+        for snapshot in &self.snapshots {
+            snapshot.source.version().hash(&mut hasher);
+        }
         // The page reads it as a number of JSON.
         hasher.finish() >> 12
     }
@@ -107,7 +139,12 @@ impl Library {
     pub fn part(&self, question: &Question) -> Result<Part, Error> {
         let number: usize = question.parsed("recording")?.unwrap_or(0);
         let filter = question.filter()?;
-        self.part_of(number, filter, question.measure()?)
+        let measure = question.measure()?;
+        let at = match measure {
+            Some(Measure { part: Of::Live, .. }) => question.moment()?,
+            _ => None,
+        };
+        self.part_of(number, filter, measure, at)
     }
 
     fn part_of(
@@ -115,6 +152,7 @@ impl Library {
         number: usize,
         filter: Filter,
         measure: Option<Measure>,
+        at: Option<Nanos>,
     ) -> Result<Part, Error> {
         let recording = (self.recordings.get(number))
             .ok_or_else(|| Error::Nothing(format!("there is no recording {number}")))?;
@@ -125,15 +163,34 @@ impl Library {
             (true, _) => filter.to_string(),
             (false, Some(_)) => String::new(),
         };
-        let key = format!("{measure:?} {changed}");
+        let key = format!("{measure:?} {at:?} {changed}");
         let loaded = recording.loaded(key, || {
-            let mut profile = measure_of(&whole.profile, measure)?;
+            let mut profile = match (measure, at) {
+                (Some(measure), Some(at)) if is_recorded(&whole.profile, measure) => {
+                    measured_at(whole.profile.clone(), measure.counts, at)
+                }
+                _ => measure_of(&whole.profile, measure)?,
+            };
             let left = is_transformed.then(|| transform(&mut profile, &filter));
             Ok((profile, left))
         })?;
         let filter = loaded.filter.clone().unwrap_or(filter);
         Ok(Part::new(loaded, filter))
     }
+}
+
+/// What a report chooses: the filter, and the frames that it shows.
+pub(crate) fn choices(question: &Question, filter: &Filter) -> Result<Choices, Error> {
+    let libraries = match question.parsed("libraries")? {
+        None if question.is("mine") => Libraries::Hidden,
+        given => given.unwrap_or(Libraries::Shown),
+    };
+    let hidden = match question.is("runtime") {
+        true => Hidden::Nothing,
+        false => Hidden::Runtime,
+    };
+    let choices = Choices::command().filter(filter.clone());
+    Ok(choices.hidden(hidden).libraries(libraries))
 }
 
 /// The profile, or what it says of memory.
@@ -150,7 +207,6 @@ pub(crate) fn measure_of(profile: &Profile, measure: Option<Measure>) -> Result<
 impl Question {
     /// What of memory it is about; `None` is time.
     pub(crate) fn measure(&self) -> Result<Option<Measure>, Error> {
-        use profundo_model::Part as Of;
         let part = match self.get("of") {
             None | Some("time") => return Ok(None),
             Some("allocated") => Of::Allocated,
@@ -218,8 +274,10 @@ impl Recording {
             profile,
             filter,
             forests: Mutex::default(),
+            whole: Mutex::default(),
             selections: Mutex::default(),
             weights: Mutex::default(),
+            timelines: Mutex::default(),
         });
         kept.profiles.put(key, Arc::clone(&loaded), PROFILES);
         Ok(loaded)
@@ -232,8 +290,11 @@ pub(crate) struct Loaded {
     /// The filter that is left of a question's, where its transforms were applied.
     filter: Option<Filter>,
     forests: Mutex<Recent<ForestOptions, Arc<Forest>>>,
+    /// The selection of everything, which others share with.
+    whole: Mutex<Recent<(), Arc<Selection>>>,
     selections: Mutex<Recent<String, Arc<Selection>>>,
     weights: Mutex<Recent<(ForestOptions, String), Arc<Weights>>>,
+    timelines: Mutex<Recent<(TracksBy, String), Arc<Timeline>>>,
 }
 
 /// The part of a recording that a question is about.
@@ -278,8 +339,11 @@ impl Part {
 
     /// The samples.
     pub(crate) fn selection(&self) -> Arc<Selection> {
+        let profile = &self.loaded.profile;
+        let all = Filter::default();
+        let whole = keep(&self.loaded.whole, &(), || Selection::new(profile, &all));
         keep(&self.loaded.selections, &self.text, || {
-            Selection::new(&self.loaded.profile, &self.filter)
+            whole.another(profile, &self.filter)
         })
     }
 
@@ -288,6 +352,16 @@ impl Part {
         keep(&self.loaded.forests, options, || {
             Forest::new(&self.loaded.profile, options)
         })
+    }
+
+    /// The samples in the order of time.
+    pub(crate) fn timeline(&self, by: TracksBy) -> Arc<Timeline> {
+        keep_most(
+            &self.loaded.timelines,
+            &(by, self.text.clone()),
+            TIMELINES,
+            || Timeline::new(&self.loaded.profile, &self.selection(), by),
+        )
     }
 
     /// The weights of the samples on that tree.
@@ -306,11 +380,21 @@ fn keep<K: Clone + PartialEq, V>(
     key: &K,
     make: impl FnOnce() -> V,
 ) -> Arc<V> {
+    keep_most(kept, key, FILTERS, make)
+}
+
+/// The same, of so many values.
+fn keep_most<K: Clone + PartialEq, V>(
+    kept: &Mutex<Recent<K, Arc<V>>>,
+    key: &K,
+    most: usize,
+    make: impl FnOnce() -> V,
+) -> Arc<V> {
     if let Some(known) = lock(kept).get(key) {
         return Arc::clone(known);
     }
     let made = Arc::new(make());
-    lock(kept).put(key.clone(), Arc::clone(&made), FILTERS);
+    lock(kept).put(key.clone(), Arc::clone(&made), most);
     made
 }
 

@@ -20,7 +20,7 @@ pub(crate) type Pairs = Mutex<Recent<(u64, String), Arc<Pair>>>;
 
 /// Two recordings that are compared, as far as they pass a filter.
 pub(crate) struct Pair {
-    /// The recordings before and after.
+    /// The profiles before and after.
     pub profiles: [Profile; 2],
     /// The filter.
     pub filter: Filter,

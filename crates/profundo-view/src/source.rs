@@ -34,12 +34,7 @@ pub trait Source: Send + Sync {
 
     /// The state of the file.
     fn version(&self) -> Version {
-        let found = fs::metadata(self.path());
-        found.map_or(Version::default(), |file| Version {
-            file: file.ino(),
-            size: file.len(),
-            changed: (file.mtime(), file.mtime_nsec()),
-        })
+        Version::of(self.path())
     }
 }
 
@@ -49,4 +44,15 @@ pub struct Version {
     file: u64,
     size: u64,
     changed: (i64, i64),
+}
+
+impl Version {
+    /// The state of a file now.
+    pub fn of(path: &Path) -> Self {
+        fs::metadata(path).map_or(Self::default(), |file| Self {
+            file: file.ino(),
+            size: file.len(),
+            changed: (file.mtime(), file.mtime_nsec()),
+        })
+    }
 }

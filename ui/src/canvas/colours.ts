@@ -11,7 +11,6 @@ export const KINDS: Record<string, Tint> = {
   waiting: ["#dfecf8", "#3a3540"],
   garbage: ["#66e4a2", "#008655"],
   missing: ["#e88a74", "#6c2500"],
-  none: ["#dfecf8", "#3a3540"],
   runtime: ["#c2c8cf", "#4a525b"],
   root: ["#eef1f4", "#262c33"],
 };
@@ -92,7 +91,7 @@ export function fills(picture: Picture, look: Look, isDark: boolean): Fills {
     }
     const words: [string, string][] = [
       ["python", "Python"], ["native", "native"], ["system", "system"], ["garbage", "garbage collection"],
-      ["runtime", "the interpreter's own"], ["none", "waiting"], ["missing", "not readable"],
+      ["runtime", "the interpreter's own"], ["waiting", "waiting"], ["missing", "not readable"],
     ];
     return { of, legend: words.filter(([kind]) => used.has(kind)).map(([kind, name]) => [name, tint(KINDS[kind])]) };
   }

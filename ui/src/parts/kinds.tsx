@@ -37,7 +37,10 @@ export function KindLegend({ row, prefix = "" }: { row: object; prefix?: string 
     <ul class="legend">
       {kindsOf(row, prefix).map(({ kind, name, share }) => (
         <li key={kind}>
-          <i class={`dot kind-${kind}`} /> {name} <b data-number={share}>{percent(share)}</b>
+          <i class={`dot kind-${kind}`} /> {name}{" "}
+          <b data-number={share} data-is={`${prefix}${kind}_share`}>
+            {percent(share)}
+          </b>
         </li>
       ))}
     </ul>

@@ -40,7 +40,7 @@ function Rows({ flame, none }: { flame: Flame; none: string }) {
     return <p class="soft">{none}</p>;
   }
   return (
-    <ol>
+    <ol data-table="neighbours">
       {rows.slice(0, MOST).map((at) => {
         const row = boxes.function[at];
         const isFunction = row >= 0;
@@ -48,8 +48,8 @@ function Rows({ flame, none }: { flame: Flame; none: string }) {
         const line = boxes.line[at];
         const name = isFunction ? functions.name[row] : "[system call]";
         return (
-          <li key={at}>
-            <b title={percent(boxes.weight[at] / all)}>{weight(boxes.weight[at], flame.unit)}</b>{" "}
+          <li key={at} data-row={`${name} ${file}:${line}`}>
+            <b data-number={boxes.weight[at]} data-is="weight" title={percent(boxes.weight[at] / all)}>{weight(boxes.weight[at], flame.unit)}</b>{" "}
             {file !== "" && line > 0 ? (
               <a href={link("source", { file, line: String(line) })} title={`${file}:${line}`}>
                 {name} <span class="soft">{`${base(file)}:${line}`}</span>

@@ -12,8 +12,12 @@ export interface Column<T> {
   order?: (row: T) => number | string;
   cell: (row: T) => ComponentChildren;
   isNumber?: boolean;
+  /** Left out on a phone. */
+  isExtra?: boolean;
   width?: string;
 }
+
+const classOf = ({ isNumber, isExtra }: { isNumber?: boolean; isExtra?: boolean }) => `${isNumber ? "number" : ""}${isExtra ? " extra" : ""}`;
 
 const HEIGHT = 26;
 const MORE = 12;
@@ -22,6 +26,8 @@ export function Table<T>({
   rows,
   columns,
   label,
+  name,
+  keyOf,
   sortedBy = 0,
   onPoint,
   onChoose,
@@ -30,6 +36,9 @@ export function Table<T>({
   rows: T[];
   columns: Column<T>[];
   label: string;
+  /** The name of the table and the keys of its rows, for whoever reads its numbers back. */
+  name?: string;
+  keyOf?: (row: T) => string;
   sortedBy?: number;
   onPoint?: (row: T) => void;
   onChoose?: (row: T) => void;
@@ -107,7 +116,7 @@ export function Table<T>({
       onKeyDown={onKeyDown}
       onScroll={(event) => setTop(event.currentTarget.scrollTop)}
     >
-      <table aria-rowcount={sorted.length + 1}>
+      <table data-table={name} aria-rowcount={sorted.length + 1}>
         <thead>
           <tr>
             {columns.map((column, place) => (
@@ -116,7 +125,7 @@ export function Table<T>({
                 scope="col"
                 title={column.about}
                 style={column.width === undefined ? undefined : { width: column.width }}
-                class={column.isNumber ? "number" : ""}
+                class={classOf(column)}
                 aria-sort={sort.column !== place ? "none" : sort.isReversed ? "ascending" : "descending"}
               >
                 {column.order === undefined ? (
@@ -141,6 +150,7 @@ export function Table<T>({
           {sorted.slice(first, last).map((row, place) => (
             <tr
               key={first + place}
+              data-row={keyOf?.(row)}
               aria-rowindex={first + place + 2}
               class={(chosen?.(row) ? "chosen " : "") + (first + place === at ? "at" : "")}
               onMouseEnter={() => onPoint?.(row)}
@@ -150,7 +160,7 @@ export function Table<T>({
               }}
             >
               {columns.map((column, number) => (
-                <td key={number} class={column.isNumber ? "number" : ""}>
+                <td key={number} class={classOf(column)}>
                   {column.cell(row)}
                 </td>
               ))}

@@ -4,9 +4,10 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { useAnswer } from "../ask";
-import { base, percent } from "../numbers";
+import { base } from "../numbers";
 import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
+import { Figure, functionKey } from "../parts/figure";
 import { Waiting } from "../parts/waiting";
 import { change, usePlace } from "../place";
 import type { Annotate, Annotated, Functions, Instruction } from "../reports";
@@ -25,10 +26,11 @@ export function AssemblyView(_: { recording: AboutRecording }) {
         const name = place.values.name ?? native[0]?.function ?? "";
         return (
           <div class="source">
-            <nav class="files" aria-label="Native functions">
+            <nav class="files" aria-label="Native functions" data-table="functions">
               {native.map((row) => (
                 <a
-                  key={`${row.function}${row.file}`}
+                  key={functionKey(row)}
+                  data-row={functionKey(row)}
                   href="#assembly"
                   aria-current={row.function === name ? "true" : undefined}
                   title={`${row.function} ${row.file ?? ""}`}
@@ -37,7 +39,7 @@ export function AssemblyView(_: { recording: AboutRecording }) {
                     change({ name: row.function ?? "" });
                   }}
                 >
-                  <b data-number={row.self_share}>{percent(row.self_share)}</b> {row.function}
+                  <b><Figure row={row} is="self_share" /></b> {row.function}
                 </a>
               ))}
             </nav>
@@ -138,7 +140,7 @@ function Listing({ code }: { code: Annotated }) {
             })}
           </svg>
         </div>
-        <table class="assembly">
+        <table class="assembly" data-table="instructions">
           <colgroup>
             <col class="share" />
             <col class="bar-column" />
@@ -157,10 +159,8 @@ function Listing({ code }: { code: Annotated }) {
                   </td>
                 </tr>
               ) : (
-                <tr key={at} ref={row.instruction === hottest ? hot : undefined} onMouseEnter={() => tell(<InstructionDetails row={row.instruction} />)}>
-                  <td class="number" data-number={row.instruction.self_share_of_function}>
-                    {row.instruction.self_samples > 0 ? percent(row.instruction.self_share_of_function) : ""}
-                  </td>
+                <tr key={at} data-row={row.instruction.address} ref={row.instruction === hottest ? hot : undefined} onMouseEnter={() => tell(<InstructionDetails row={row.instruction} />)}>
+                  <td class="number">{row.instruction.self_samples > 0 && <Figure row={row.instruction} is="self_share_of_function" />}</td>
                   <td class="bars">
                     <span class="bar">
                       <i class="kind-native" style={{ width: `${(100 * row.instruction.self_share_of_function) / most}%` }} />
@@ -182,9 +182,9 @@ function Listing({ code }: { code: Annotated }) {
 
 function InstructionDetails({ row }: { row: Instruction }) {
   return (
-    <>
-      <b>{row.text}</b> at {row.address} ({row.bytes}) · {percent(row.self_share_of_function)} of the function, {row.self_samples} samples ·{" "}
-      {row.function} {row.line !== null && `${base(row.file ?? "")}:${row.line}`} {row.source ?? ""}
-    </>
+    <span data-table="instructions" data-row={row.address}>
+      <b>{row.text}</b> at {row.address} ({row.bytes}) · <Figure row={row} is="self_share_of_function" /> of the function,{" "}
+      <Figure row={row} is="self_samples" /> samples · {row.function} {row.line !== null && `${base(row.file ?? "")}:${row.line}`} {row.source ?? ""}
+    </span>
   );
 }

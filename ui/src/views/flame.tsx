@@ -1,4 +1,4 @@
-// The flame graph: five shapes of one picture.
+// The flame graph: the shapes of one picture.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -12,16 +12,19 @@ import { count, percent, weight } from "../numbers";
 import { shared } from "../parts/asked";
 import { useDark } from "../parts/dark";
 import { tell } from "../parts/details";
+import { Figure } from "../parts/figure";
 import { Menu, type Choice } from "../parts/menu";
 import { Waiting } from "../parts/waiting";
 import { change, show, usePlace } from "../place";
 import { exactly, terms, textOfTerms, withTerm } from "../terms";
+import { InTime } from "./in_time";
 
 const SHAPES: Record<string, { title: string; about: string; question: Record<string, string>; isIcicle: boolean }> = {
   icicle: { title: "icicle", about: "callers at the top, in the order of names", question: {}, isIcicle: true },
   flame: { title: "flame", about: "callers at the bottom, in the order of names", question: {}, isIcicle: false },
   left: { title: "left-heavy", about: "callers at the top, the widest calls first", question: { order: "widest" }, isIcicle: true },
   inverted: { title: "inverted", about: "the functions that run at the top, their callers below", question: { shape: "inverted" }, isIcicle: true },
+  time: { title: "in time", about: "a lane for each thread, in the order of time", question: {}, isIcicle: true },
 };
 
 const BY: [string, string][] = [
@@ -61,21 +64,22 @@ function Sandwich() {
 }
 
 /** The picture with its tools. A small one has fewer. */
-export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
+export function FlamePicture({ isSmall = false, filter, title = "Calls" }: { isSmall?: boolean; filter?: string; title?: string }) {
   const place = usePlace();
+  const isInTime = place.values.shape === "time" && !isSmall;
   const shape = SHAPES[place.values.shape ?? ""] ?? SHAPES.icicle;
   const by = shape.question.shape === "inverted" ? "" : (place.values.by ?? "");
   const path = isFile || by !== "" || shape.question.shape === "inverted" ? undefined : place.values.path;
-  const answer = useAnswer<Flame>("flame", { ...shared(place), ...shape.question, path, by, libraries: place.values.libraries });
+  const answer = useAnswer<Flame>(isInTime ? undefined : "flame", { ...shared(place), ...(filter === undefined ? {} : { filter }), ...shape.question, path, by, libraries: place.values.libraries });
   const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
   const [search, setSearch] = useState(place.values.search ?? "");
   return (
-    <section class={isSmall ? "flame small card" : "flame"} aria-label="Flame graph">
+    <section class={isSmall ? "flame small card" : "flame"} aria-label={filter === undefined ? "Flame graph" : `Flame graph: ${title}`}>
       <div class="tools">
         {isSmall ? (
           <h2>
-            Calls{" "}
-            <a href="#flame" onClick={(event) => { event.preventDefault(); show("flame"); }}>
+            {title}{" "}
+            <a href="#flame" onClick={(event) => { event.preventDefault(); show("flame", filter === undefined ? {} : { filter }); }}>
               larger
             </a>
           </h2>
@@ -148,16 +152,25 @@ export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
             }}
           />
         </label>
-        <Found text={search} />
+        {filter === undefined && <Found text={search} />}
+        {isInTime && place.values.end !== undefined && (
+          <button type="button" onClick={() => change({ start: "", end: "" })}>
+            Whole time
+          </button>
+        )}
         {place.values.path !== undefined && (
           <button type="button" onClick={() => change({ path: "" })}>
             Zoom out
           </button>
         )}
       </div>
-      <Waiting answer={answer}>
-        {(flame) => <Drawing flame={flame} look={look} search={search} isIcicle={shape.isIcicle} isSmall={isSmall} />}
-      </Waiting>
+      {isInTime ? (
+        <InTime look={look} search={search} />
+      ) : (
+        <Waiting answer={answer}>
+          {(flame) => <Drawing flame={flame} look={look} search={search} isIcicle={shape.isIcicle} isSmall={isSmall} />}
+        </Waiting>
+      )}
     </section>
   );
 }
@@ -181,7 +194,11 @@ function Found({ text }: { text: string }) {
   }
   return (
     <span class={answer.isOld ? "old" : ""} role="status">
-      {answer.error ?? `${percent(answer.value.share)} (${weight(answer.value.weight, answer.value.unit)}) have it on their stack`}
+      {answer.error ?? (
+        <>
+          <Figure row={answer.value} is="share" /> ({weight(answer.value.weight, answer.value.unit)}) have it on their stack
+        </>
+      )}
     </span>
   );
 }
@@ -233,7 +250,10 @@ export function Drawing({
       return;
     }
     made.isIcicle = isIcicle;
+    // What was chosen stays chosen, where it is in the new picture too.
+    const chosen = made.picture?.boxes.path[made.selected];
     made.show(picture);
+    made.selected = chosen === undefined ? -1 : find(picture, chosen);
     zoomByPath(made, picture, place.values.path);
   }, [picture, isIcicle]);
   useEffect(() => {
@@ -304,7 +324,7 @@ export function Drawing({
       Backspace: () => change({ path: "" }),
       "+": () => made.zoom(0.7, made.canvas.clientWidth / 2),
       "-": () => made.zoom(1.4, made.canvas.clientWidth / 2),
-      m: () => setMenu({ x: 40, y: 40, at }),
+      m: () => picture.boxes.function[at] >= 0 && setMenu({ x: 40, y: 40, at }),
     };
     const step = steps[event.key];
     if (step !== undefined) {
@@ -453,9 +473,10 @@ function BoxDetails({ picture, at }: { picture: Picture; at: number }) {
   const own = boxes.own[at];
   return (
     <>
-      <b>{nameOf(picture, at)}</b> {placeOf(picture, at)} · total{" "}
-      <span data-number={boxes.weight[at]}>{weight(boxes.weight[at], flame.unit)}</span> ({percent(boxes.weight[at] / all)}) · self{" "}
-      {weight(own, flame.unit)} ({percent(own / all)}){boxes.count[at] > 0 && <> · {count(boxes.count[at])} samples</>}
+      <b>{nameOf(picture, at)}</b> <bdi>{placeOf(picture, at)}</bdi> · total{" "}
+      <span data-number={boxes.weight[at]} data-is="weight">{weight(boxes.weight[at], flame.unit)}</span> ({percent(boxes.weight[at] / all)}) · self{" "}
+      <span data-number={own} data-is="own">{weight(own, flame.unit)}</span> ({percent(own / all)})
+      {boxes.count[at] > 0 && <> · <span data-number={boxes.count[at]} data-is="count">{count(boxes.count[at])}</span> samples</>}
     </>
   );
 }

@@ -4,9 +4,10 @@ import { useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { useAnswer } from "../ask";
-import { amount, base, count, percent } from "../numbers";
+import { base, count } from "../numbers";
 import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
+import { Amount, Figure, functionKey } from "../parts/figure";
 import { KindBar } from "../parts/kinds";
 import { Table, type Column } from "../parts/table";
 import { Waiting } from "../parts/waiting";
@@ -19,26 +20,27 @@ const COLUMNS: Column<FunctionRow>[] = [
     title: "Self",
     about: "The time of the function itself, without what it calls",
     order: (row) => row.self_share,
-    cell: (row) => <span data-number={row.self_share} title={interval(row)}>{percent(row.self_share)}</span>,
+    cell: (row) => <Figure row={row} is="self_share" title={interval(row)} />,
     isNumber: true,
     width: "5.5em",
   },
-  { title: "", cell: (row) => amount(row, "self_"), isNumber: true, width: "6em" },
+  { title: "", cell: (row) => <Amount row={row} prefix="self_" />, isNumber: true, isExtra: true, width: "6em" },
   {
     title: "Total",
     about: "The time of the function and of all that it calls",
     order: (row) => row.total_share,
-    cell: (row) => <span data-number={row.total_share}>{percent(row.total_share)}</span>,
+    cell: (row) => <Figure row={row} is="total_share" />,
     isNumber: true,
     width: "5.5em",
   },
-  { title: "", cell: (row) => amount(row, "total_"), isNumber: true, width: "6em" },
-  { title: "Kinds", about: "Of its own time: Python, native, system, waiting", cell: (row) => <KindBar row={row} prefix="self_" most={row.self_share} />, width: "7em" },
+  { title: "", cell: (row) => <Amount row={row} prefix="total_" />, isNumber: true, isExtra: true, width: "6em" },
+  { title: "Kinds", about: "Of its own time: Python, native, system, waiting", cell: (row) => <KindBar row={row} prefix="self_" most={row.self_share} />, isExtra: true, width: "7em" },
   { title: "Function", order: (row) => row.function ?? "", cell: (row) => row.function ?? "[unknown]" },
   {
     title: "File",
     order: (row) => row.file ?? "",
     cell: (row) => (row.file === null ? "" : <span title={row.file}>{`${base(row.file)}:${row.line ?? ""}`}</span>),
+    isExtra: true,
     width: "22%",
   },
 ];
@@ -69,12 +71,15 @@ export function FunctionsView(_: { recording: AboutRecording }) {
               rows={rows}
               columns={COLUMNS}
               label="Functions"
+              name="functions"
+              keyOf={functionKey}
               onPoint={(row) =>
                 tell(
-                  <>
-                    <b>{row.function ?? "[unknown]"}</b> {row.file ?? ""} · self {amount(row, "self_")} ({percent(row.self_share)},{" "}
-                    {interval(row)}) · total {amount(row, "total_")} ({percent(row.total_share)}) · {count(row.total_samples)} samples
-                  </>,
+                  <span data-table="functions" data-row={functionKey(row)}>
+                    <b>{row.function ?? "[unknown]"}</b> <bdi>{row.file ?? ""}</bdi> · self <Amount row={row} prefix="self_" /> (
+                    <Figure row={row} is="self_share" />, {interval(row)}) · total <Amount row={row} prefix="total_" /> (
+                    <Figure row={row} is="total_share" />) · <Figure row={row} is="total_samples" /> samples
+                  </span>,
                 )
               }
               onChoose={(row) =>

@@ -6,11 +6,16 @@ import type { About, AboutRecording } from "../about";
 import { isFile } from "../ask";
 import { AssemblyView } from "./assembly";
 import { CompareView } from "./compare";
+import { ExactView } from "./exact";
 import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
 import { GraphView, SquareView } from "./graph";
+import { HeapView } from "./heap";
+import { HeatmapView } from "./heatmap";
+import { MemoryView } from "./memory";
 import { OverviewView } from "./overview";
 import { SourceView } from "./source";
+import { TimelineView } from "./timeline";
 import { TreeView } from "./tree";
 
 export interface View {
@@ -21,6 +26,9 @@ export interface View {
   missing: string;
   View: ComponentType<{ recording: AboutRecording }>;
 }
+
+/** The view of heap snapshots, which needs no recording. */
+export const HEAP = { name: "heap", title: "Heap", View: HeapView };
 
 export const VIEWS: View[] = [
   {
@@ -51,6 +59,34 @@ export const VIEWS: View[] = [
     isThere: ({ has }) => has.samples || has.memory,
     missing: "The recording has no samples of functions.",
     View: FunctionsView,
+  },
+  {
+    name: "memory",
+    title: "Memory",
+    isThere: ({ has }) => has.memory || has.gauges,
+    missing: "The recording has no memory: `profundo run --memory` records it.",
+    View: MemoryView,
+  },
+  {
+    name: "exact",
+    title: "Counted",
+    isThere: ({ has }) => has.calls || has.counted_lines || has.exceptions,
+    missing: "Nothing was counted in this recording: `profundo trace` counts calls, lines or exceptions.",
+    View: ExactView,
+  },
+  {
+    name: "timeline",
+    title: "Timeline",
+    isThere: ({ has }) => has.times || has.gauges || has.spans,
+    missing: "Nothing in the recording has a place in time.",
+    View: TimelineView,
+  },
+  {
+    name: "heatmap",
+    title: "Heatmap",
+    isThere: ({ has }) => has.times,
+    missing: "No sample of the recording has a place in time.",
+    View: HeatmapView,
   },
   {
     name: "tree",

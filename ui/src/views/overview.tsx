@@ -1,16 +1,20 @@
 // The first view: what ran, where the time went, what stands out, and how sure that is.
 
+import type { ComponentChildren } from "preact";
+
 import type { AboutRecording } from "../about";
 import { useAnswer } from "../ask";
-import { amount, base, count, duration, percent } from "../numbers";
+import { base, percent } from "../numbers";
 import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
+import { Amount, Figure, functionKey } from "../parts/figure";
 import { KindBar, KindLegend } from "../parts/kinds";
 import { Waiting } from "../parts/waiting";
 import { Words } from "../parts/words";
 import { link, show, usePlace } from "../place";
 import type { Function as FunctionRow, Summary, SummaryLine, Wait } from "../reports";
 import { FlamePicture } from "./flame";
+import { TimeTrack } from "./timeline/small";
 
 export function OverviewView({ recording }: { recording: AboutRecording }) {
   const place = usePlace();
@@ -18,6 +22,7 @@ export function OverviewView({ recording }: { recording: AboutRecording }) {
   return (
     <div class="overview">
       <Waiting answer={summary}>{(summary) => <Head summary={summary} />}</Waiting>
+      <TimeTrack recording={recording} />
       {(recording.has.samples || recording.has.memory) && <FlamePicture isSmall />}
       <Waiting answer={summary}>{(summary) => <Tables summary={summary} />}</Waiting>
     </div>
@@ -26,36 +31,36 @@ export function OverviewView({ recording }: { recording: AboutRecording }) {
 
 function Head({ summary }: { summary: Summary }) {
   const { recording, selection } = summary;
-  const facts: [string, string, string?][] = [];
-  const cpu = recording.cpu_seconds;
+  const facts: [name: string, row: string, value: ComponentChildren, about?: string][] = [];
+  const fact = (name: string, is: string, about?: string) => facts.push([name, "recording", <Figure row={recording} is={is} />, about]);
   if (recording.duration_seconds !== null) {
-    facts.push(["ran for", duration(recording.duration_seconds)]);
+    fact("ran for", "duration_seconds");
   }
-  if (cpu !== null) {
-    facts.push(["CPU time", duration(cpu), "of all threads and processes, by the kernel's count"]);
+  if (recording.cpu_seconds !== null) {
+    fact("CPU time", "cpu_seconds", "of all threads and processes, by the kernel's count");
   }
-  facts.push(
-    [recording.processes === 1 ? "process" : "processes", count(recording.processes)],
-    [recording.threads === 1 ? "thread" : "threads", count(recording.threads)],
-    ["samples", count(selection.samples)],
-  );
+  fact(recording.processes === 1 ? "process" : "processes", "processes");
+  fact(recording.threads === 1 ? "thread" : "threads", "threads");
+  facts.push(["samples", "selection", <Figure row={selection} is="samples" />]);
   if (selection.share_margin !== null && selection.share_margin !== undefined) {
-    facts.push(["a share is off by at most", `±${(100 * selection.share_margin).toFixed(1)} %`, "in 95 of 100 recordings"]);
+    facts.push(["a share is off by at most", "selection", <>±<Figure row={selection} is="share_margin" /></>, "in 95 of 100 recordings"]);
   }
   return (
     <section class="card" aria-label="The whole">
       <dl class="facts">
-        {facts.map(([name, value, about]) => (
-          <div key={name} title={about}>
+        {facts.map(([name, row, value, about]) => (
+          <div key={name} title={about} data-table="whole" data-row={row}>
             <dd>{value}</dd>
             <dt>{name}</dt>
           </div>
         ))}
       </dl>
       <KindBar row={selection} />
-      <KindLegend row={selection} />
+      <div data-table="whole" data-row="selection">
+        <KindLegend row={selection} />
+      </div>
       {selection.garbage_share !== undefined && selection.garbage_share > 0 && (
-        <p class="soft quality">{percent(selection.garbage_share)} of the time is garbage collection, which is a part of Python or native time.</p>
+        <p class="soft quality" data-table="whole" data-row="selection"><Figure row={selection} is="garbage_share" /> of the time is garbage collection, which is a part of Python or native time.</p>
       )}
       {summary.verdict.length > 0 && (
         <p class="verdict">
@@ -76,28 +81,25 @@ function Head({ summary }: { summary: Summary }) {
           ))}
         </ul>
       )}
-      <p class="soft quality">{quality(summary)}</p>
+      <p class="soft quality" data-table="whole" data-row="recording">{quality(summary)}</p>
     </section>
   );
 }
 
 /** How far the recording can be trusted, in a sentence. */
-function quality({ recording }: Summary): string {
-  const words = [`Measures ${recording.measures} time by ${recording.engine}`];
-  if (recording.period_seconds !== null) {
-    words.push(`a sample every ${duration(recording.period_seconds)} of a thread`);
-  }
-  if (recording.cpu_sampled_share !== null) {
-    words.push(`${percent(recording.cpu_sampled_share)} of the CPU time was sampled`);
-  }
-  words.push(`${count(recording.samples_lost)} samples lost`);
-  if (recording.stacks_truncated + recording.stacks_broken > 0) {
-    words.push(`${count(recording.stacks_truncated + recording.stacks_broken)} stacks are not whole`);
-  }
-  if (recording.own_cost_share !== null) {
-    words.push(`Profundo itself took ${percent(recording.own_cost_share)}`);
-  }
-  return `${words.join(" · ")}.`;
+function quality({ recording }: Summary): ComponentChildren {
+  const figure = (is: string) => <Figure row={recording} is={is} />;
+  return (
+    <>
+      Measures {recording.measures} time by {recording.engine}
+      {recording.period_seconds !== null && <> · a sample every {figure("period_seconds")} of a thread</>}
+      {recording.cpu_sampled_share !== null && <> · {figure("cpu_sampled_share")} of the CPU time was sampled</>}
+      {" · "}{figure("samples_lost")} samples lost
+      {recording.stacks_truncated > 0 && <> · {figure("stacks_truncated")} stacks are cut short</>}
+      {recording.stacks_broken > 0 && <> · {figure("stacks_broken")} stacks are not whole</>}
+      {recording.own_cost_share !== null && <> · Profundo itself took {figure("own_cost_share")}</>}.
+    </>
+  );
 }
 
 function Tables({ summary }: { summary: Summary }) {
@@ -108,7 +110,7 @@ function Tables({ summary }: { summary: Summary }) {
         <h2>
           Hottest lines <a href={link("source")}>all lines</a>
         </h2>
-        <ol class="hot">
+        <ol class="hot" data-table="lines">
           {summary.lines.map((line) => (
             <HotLine key={`${line.file}:${line.line}`} line={line} most={most} />
           ))}
@@ -118,7 +120,7 @@ function Tables({ summary }: { summary: Summary }) {
         <h2>
           Hottest functions <a href={link("functions")}>all functions</a>
         </h2>
-        <ol class="hot">
+        <ol class="hot" data-table="functions">
           {summary.functions.map((row) => (
             <HotFunction key={`${row.function}${row.file}${row.line}`} row={row} most={most} />
           ))}
@@ -128,10 +130,10 @@ function Tables({ summary }: { summary: Summary }) {
       {summary.processes.length > 1 && (
         <section class="card" aria-label="Processes">
           <h2>Processes</h2>
-          <ol class="hot">
+          <ol class="hot" data-table="processes">
             {summary.processes.map((process) => (
-              <li key={process.process}>
-                <b data-number={process.share}>{percent(process.share)}</b>
+              <li key={process.process} data-row={process.process}>
+                <b><Figure row={process} is="share" /></b>
                 <KindBar row={process} />
                 <button type="button" class="plain" onClick={() => show("overview", { filter: `process=${process.pid}` })}>
                   {process.pid} {base(process.command.split(" ")[0])}
@@ -144,16 +146,16 @@ function Tables({ summary }: { summary: Summary }) {
       {summary.threads.length > 1 && (
         <section class="card" aria-label="Threads">
           <h2>Threads</h2>
-          <ol class="hot">
+          <ol class="hot" data-table="threads">
             {summary.threads.map((thread) => (
-              <li key={thread.thread}>
-                <b data-number={thread.share}>{percent(thread.share)}</b>
+              <li key={thread.thread} data-row={thread.thread}>
+                <b><Figure row={thread} is="share" /></b>
                 <KindBar row={thread} />
                 <button type="button" class="plain" onClick={() => show("overview", { filter: `thread=${thread.thread}` })}>
                   {thread.thread} {thread.name ?? ""}
                 </button>
                 {thread.gil_wait_seconds !== null && thread.gil_wait_seconds > 0 && (
-                  <span class="soft">waited {duration(thread.gil_wait_seconds)} for the interpreter's lock</span>
+                  <span class="soft">waited <Figure row={thread} is="gil_wait_seconds" /> for the interpreter's lock</span>
                 )}
               </li>
             ))}
@@ -170,16 +172,16 @@ function Waits({ waits }: { waits: Wait[] }) {
   return (
     <section class="card" aria-label="Waiting">
       <h2>Waiting</h2>
-      <ol class="hot">
+      <ol class="hot" data-table="waits">
         {waits.map((wait, at) => (
-          <li key={at}>
-            <b data-number={wait.seconds}>{duration(wait.seconds)}</b>
+          <li key={at} data-row={at}>
+            <b><Figure row={wait} is="seconds" /></b>
             <span class="bar" aria-hidden="true">
               <i class="kind-waiting" style={{ width: `${(100 * wait.seconds) / most}%` }} />
             </span>
             <span>
               {wait.kind ?? "unknown"} {wait.what?.function ?? ""}
-              {wait.threads > 1 && <span class="soft"> in {count(wait.threads)} threads</span>}
+              {wait.threads > 1 && <span class="soft"> in <Figure row={wait} is="threads" /> threads</span>}
             </span>
             {wait.at?.file != null && wait.at.line != null ? (
               <a href={link("source", { file: wait.at.file, line: String(wait.at.line) })}>
@@ -206,17 +208,18 @@ function HotLine({ line, most }: { line: SummaryLine; most: number }) {
   const where = `${line.file}:${line.line}`;
   return (
     <li
+      data-row={where}
       onMouseEnter={() =>
         tell(
-          <>
-            <b>{where}</b> {line.function} · self {amount(line, "self_")} ({percent(line.self_share)}, {interval(line)}) ·
-            total {amount(line, "total_")} ({percent(line.total_share)})
-          </>,
+          <span data-table="lines" data-row={where}>
+            <b>{where}</b> <bdi>{line.function}</bdi> · self <Amount row={line} prefix="self_" /> (<Figure row={line} is="self_share" />,{" "}
+            {interval(line)}) · total <Amount row={line} prefix="total_" /> (<Figure row={line} is="total_share" />)
+          </span>,
         )
       }
     >
-      <b data-number={line.self_share} title={interval(line)}>
-        {percent(line.self_share)}
+      <b title={interval(line)}>
+        <Figure row={line} is="self_share" />
       </b>
       <KindBar row={line} prefix="self_" most={most} />
       <a href={link("source", { file: line.file, line: String(line.line) })}>
@@ -231,17 +234,18 @@ function HotFunction({ row, most }: { row: FunctionRow; most: number }) {
   const name = row.function ?? "[unknown]";
   return (
     <li
+      data-row={functionKey(row)}
       onMouseEnter={() =>
         tell(
-          <>
-            <b>{name}</b> {row.file ?? ""} · self {amount(row, "self_")} ({percent(row.self_share)}, {interval(row)}) · total{" "}
-            {amount(row, "total_")} ({percent(row.total_share)})
-          </>,
+          <span data-table="functions" data-row={functionKey(row)}>
+            <b>{name}</b> <bdi>{row.file ?? ""}</bdi> · self <Amount row={row} prefix="self_" /> (<Figure row={row} is="self_share" />,{" "}
+            {interval(row)}) · total <Amount row={row} prefix="total_" /> (<Figure row={row} is="total_share" />)
+          </span>,
         )
       }
     >
-      <b data-number={row.self_share} title={interval(row)}>
-        {percent(row.self_share)}
+      <b title={interval(row)}>
+        <Figure row={row} is="self_share" />
       </b>
       <KindBar row={row} prefix="self_" most={most} />
       <a href={link("flame", { function: name, file: row.file ?? "" })}>{name}</a>

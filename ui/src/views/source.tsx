@@ -5,11 +5,13 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { useAnswer } from "../ask";
-import { amount, base, count, percent } from "../numbers";
+import { base, count } from "../numbers";
 import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
+import { Amount, Figure } from "../parts/figure";
 import { highlighted, type Piece } from "../parts/highlight";
 import { KindBar } from "../parts/kinds";
+import { MemoryCells, MemoryHeads, useMemoryOf } from "../parts/memory_columns";
 import { Neighbours } from "../parts/neighbours";
 import { Waiting } from "../parts/waiting";
 import { change, link, usePlace } from "../place";
@@ -22,7 +24,7 @@ interface Source {
   lines: (string | null)[];
 }
 
-export function SourceView(_: { recording: AboutRecording }) {
+export function SourceView({ recording }: { recording: AboutRecording }) {
   const place = usePlace();
   const answer = useAnswer<Lines>("report", {
     ...shared(place),
@@ -38,7 +40,7 @@ export function SourceView(_: { recording: AboutRecording }) {
         const file = lines.files.find(({ file }) => file === place.values.file) ?? lines.files[0];
         return (
           <div class="source">
-            <nav class="files" aria-label="Files">
+            <nav class="files" aria-label="Files" data-table="files">
               <label>
                 <input
                   type="checkbox"
@@ -50,6 +52,7 @@ export function SourceView(_: { recording: AboutRecording }) {
               {lines.files.map((row) => (
                 <a
                   key={row.file}
+                  data-row={row.file}
                   href={link("source", { file: row.file })}
                   aria-current={row === file ? "true" : undefined}
                   title={row.file}
@@ -58,12 +61,12 @@ export function SourceView(_: { recording: AboutRecording }) {
                     change({ file: row.file, line: "" });
                   }}
                 >
-                  <b data-number={row.self_share}>{percent(row.self_share)}</b> {base(row.file)}
+                  <b><Figure row={row} is="self_share" /></b> {base(row.file)}
                 </a>
               ))}
               {lines.files_left_out > 0 && <span class="soft">{count(lines.files_left_out)} files without a hot line</span>}
             </nav>
-            {file === undefined ? <p class="soft">No line of source has any time here.</p> : <Listing key={file.file} file={file} />}
+            {file === undefined ? <p class="soft">No line of source has any time here.</p> : <Listing key={file.file} file={file} recording={recording} />}
           </div>
         );
       }}
@@ -104,9 +107,10 @@ function rowsOf(file: File, source: Source | undefined, isHot: boolean, share: (
   return rows;
 }
 
-function Listing({ file }: { file: File }) {
+function Listing({ file, recording }: { file: File; recording: AboutRecording }) {
   const place = usePlace();
   const source = useAnswer<Source>("source", { file: file.file, recording: place.values.recording });
+  const memory = useMemoryOf(recording, file.file);
   const [isHot, setHot] = useState(false);
   const isTotal = place.values.total === "1";
   const prefix = isTotal ? "total_" : "self_";
@@ -141,12 +145,13 @@ function Listing({ file }: { file: File }) {
       </div>
       <div class="beside">
         <div class="code" tabIndex={0} role="region" aria-label="Lines">
-          <table>
+          <table data-table="lines">
             <thead>
               <tr>
                 <th class="number">{isTotal ? "Total" : "Self"}</th>
-                <th class="number" />
-                <th>Kinds</th>
+                <th class="number extra" />
+                <th class="extra">Kinds</th>
+                <MemoryHeads memory={memory} />
                 <th class="number">Line</th>
                 <th />
               </tr>
@@ -155,6 +160,7 @@ function Listing({ file }: { file: File }) {
               {rows.map(({ number, pieces, figures }) => (
                 <tr
                   key={number}
+                  data-row={`${file.file}:${number}`}
                   ref={number === wanted ? row : undefined}
                   class={number === chosen ? "chosen" : ""}
                   onMouseEnter={() => figures !== undefined && tell(<LineDetails file={file} line={figures} />)}
@@ -162,21 +168,24 @@ function Listing({ file }: { file: File }) {
                 >
                   {figures !== undefined && share(figures) > 0 ? (
                     <>
-                      <td class="number" data-number={share(figures)} title={interval(figures)}>
-                        {percent(share(figures))}
+                      <td class="number" title={interval(figures)}>
+                        <Figure row={figures} is={`${prefix}share`} />
                       </td>
-                      <td class="number">{amount(figures, prefix)}</td>
-                      <td class="bars">
+                      <td class="number extra">
+                        <Amount row={figures} prefix={prefix} />
+                      </td>
+                      <td class="bars extra">
                         <KindBar row={figures} prefix={prefix} most={most} />
                       </td>
                     </>
                   ) : (
                     <>
                       <td />
-                      <td />
-                      <td class="bars" />
+                      <td class="extra" />
+                      <td class="bars extra" />
                     </>
                   )}
+                  <MemoryCells memory={memory} line={number} />
                   <td class="number">
                     <a class="soft" href={link("source", { file: file.file, line: String(number) })} aria-label={`Line ${number}`}>
                       {number}
@@ -200,12 +209,12 @@ function Listing({ file }: { file: File }) {
 
 function LineDetails({ file, line }: { file: File; line: Line }) {
   return (
-    <>
+    <span data-table="lines" data-row={`${file.file}:${line.line}`}>
       <b>
         {base(file.file)}:{line.line}
       </b>{" "}
-      {line.function ?? ""} · self {amount(line, "self_")} ({percent(line.self_share)}, {interval(line)}) · total{" "}
-      {amount(line, "total_")} ({percent(line.total_share)})
-    </>
+      <bdi>{line.function ?? ""}</bdi> · self <Amount row={line} prefix="self_" /> (<Figure row={line} is="self_share" />, {interval(line)})
+      · total <Amount row={line} prefix="total_" /> (<Figure row={line} is="total_share" />)
+    </span>
   );
 }

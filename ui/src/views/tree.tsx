@@ -96,7 +96,7 @@ function Rows({ flame, isInverted }: { flame: Flame; isInverted: boolean }) {
     setAt(box);
     tell(
       <>
-        <b>{nameOf(picture, box)}</b> {placeOf(picture, box)} · total {weight(picture.boxes.weight[box], flame.unit)} ({percent(picture.boxes.weight[box] / (flame.total || 1))}) · self{" "}
+        <b>{nameOf(picture, box)}</b> <bdi>{placeOf(picture, box)}</bdi> · total {weight(picture.boxes.weight[box], flame.unit)} ({percent(picture.boxes.weight[box] / (flame.total || 1))}) · self{" "}
         {weight(picture.boxes.own[box], flame.unit)}
         {picture.boxes.count[box] > 0 && <> · {count(picture.boxes.count[box])} samples</>}
       </>,
@@ -137,7 +137,7 @@ function Rows({ flame, isInverted }: { flame: Flame; isInverted: boolean }) {
           Copy as text
         </button>
       </div>
-      <div class="tree" role="tree" tabIndex={0} aria-label="Calls" ref={list} onKeyDown={onKeyDown} aria-activedescendant={`box-${current}`}>
+      <div class="tree" role="tree" data-table="boxes" tabIndex={0} aria-label="Calls" ref={list} onKeyDown={onKeyDown} aria-activedescendant={`box-${current}`}>
         <div class="tree-head" aria-hidden="true">
           <span>Total</span>
           <span>Self</span>
@@ -152,6 +152,7 @@ function Rows({ flame, isInverted }: { flame: Flame; isInverted: boolean }) {
               key={box}
               id={`box-${box}`}
               data-box={box}
+              data-row={`${nameOf(picture, box)} ${placeOf(picture, box).replace(/:[\d–]+$/, "")}`}
               role="treeitem"
               aria-level={picture.boxes.level[box] + 1}
               aria-expanded={hasCallees ? isOpen : undefined}
@@ -167,8 +168,8 @@ function Rows({ flame, isInverted }: { flame: Flame; isInverted: boolean }) {
                 }
               }}
             >
-              <span class="number" data-number={picture.boxes.weight[box]}>{percent(picture.boxes.weight[box] / (flame.total || 1))}</span>
-              <span class="number">{picture.boxes.own[box] > 0 && !isNarrow ? percent(picture.boxes.own[box] / (flame.total || 1)) : ""}</span>
+              <span class="number" data-number={picture.boxes.weight[box]} data-is="weight">{percent(picture.boxes.weight[box] / (flame.total || 1))}</span>
+              <span class="number" data-number={picture.boxes.own[box]} data-is="own">{picture.boxes.own[box] > 0 && !isNarrow ? percent(picture.boxes.own[box] / (flame.total || 1)) : ""}</span>
               <span class="name" style={{ paddingLeft: `${Math.min(60, picture.boxes.level[box]) * 14}px` }}>
                 <i aria-hidden="true">{hasCallees ? (isOpen ? "▾" : "▸") : "\u2007"}</i> {nameOf(picture, box)}{" "}
                 <span class="soft">{placeOf(picture, box).split("/").pop()}</span>

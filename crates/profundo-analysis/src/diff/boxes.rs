@@ -15,9 +15,9 @@ pub enum Widths {
     /// The larger one of both, from the leaves down.
     #[default]
     Both,
-    /// The weights before.
+    /// The widths before.
     Before,
-    /// The weights after.
+    /// The widths after.
     After,
 }
 

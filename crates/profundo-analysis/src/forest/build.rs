@@ -38,7 +38,7 @@ pub(super) fn build(profile: &Profile, options: &ForestOptions) -> Forest {
             let function = *rows.entry(number).or_insert_with(|| {
                 functions.push(ForestFunction {
                     place,
-                    module: profile.locations.get(stack.location).module,
+                    location: stack.location,
                     key: key(profile, place, options.by_line),
                 });
                 functions.len() as u32 - 1

@@ -9,6 +9,7 @@
 //! profile ─▶ Forest ─┐
 //! selection ─────────┴▶ Weights ─┬▶ below()  callers at the root: flame, icicle
 //!                                └▶ sets()   inverted; the callers and the callees of one
+//! selection ─────────▶ in_time()  a lane for each thread, in the order of time
 //! ```
 //!
 //! Both pictures contain the boxes that are wide enough to be seen. The narrow ones below a caller
@@ -16,17 +17,19 @@
 
 mod below;
 mod build;
+mod in_time;
 mod sets;
 mod weights;
 
 #[cfg(test)]
 mod tests;
 
-use profundo_model::{ModuleId, Profile};
+use profundo_model::{LocationId, Profile};
 
 use crate::Place;
 
 pub use below::{BoxOrder, below};
+pub use in_time::{Lane, LaneBox, LaneOptions, in_time};
 pub use sets::{Start, sets};
 pub use weights::{CallWeight, Weights};
 
@@ -46,8 +49,8 @@ pub struct ForestOptions {
 pub struct ForestFunction {
     /// The function, by the first of its places.
     pub place: Place,
-    /// The file in memory that its code is in, where known.
-    pub module: Option<ModuleId>,
+    /// The first location that it was seen at.
+    pub location: LocationId,
     /// A number for its name and its file. It is the same in each recording and in each tree.
     pub key: u64,
 }

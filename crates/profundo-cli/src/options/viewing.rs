@@ -23,11 +23,12 @@ Exit codes: 0; 2 for wrong usage; 1 for another failure.";
 #[command(after_help = EXAMPLES)]
 pub struct View {
     /// The recording; `@2` is the one before the newest [default: the newest]. With two, the first
-    /// is compared with the second. A number is a process that runs
+    /// is compared with the second. A number is a process that runs. A heap snapshot, or two, may
+    /// stand beside them or alone
     #[arg(
         add = ArgValueCompleter::new(completing::recordings),
         value_name = "FILE",
-        num_args = 0..=2
+        num_args = 0..=4
     )]
     pub recordings: Vec<PathBuf>,
     /// Write the page as one file, which needs no server and no network

@@ -15,16 +15,19 @@ use anyhow::{Context, Result};
 use profundo_analysis::Filter;
 use profundo_console::{output, stderr};
 use profundo_disassembly::Syntax;
+use profundo_model::graph::Graph;
 use profundo_model::{Nanos, Profile};
 use profundo_report::Listing;
 use profundo_view::offline::{self, Confidential};
 use profundo_view::server::{Patience, Server};
-use profundo_view::{Library, Source};
+use profundo_view::{Library, Snapshot, Source};
 
 use crate::annotate;
+use crate::heap;
 use crate::open::{self, Samples};
 use crate::options::{self, View};
 use crate::recordings::meant;
+use crate::snapshot_files::is_snapshot;
 
 pub use browser::in_background;
 
@@ -74,6 +77,19 @@ impl Source for Recording {
     }
 }
 
+/// A heap snapshot in a file.
+struct HeapFile(PathBuf);
+
+impl Snapshot for HeapFile {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn read(&self) -> Result<Graph, String> {
+        heap::open(&self.0).map_err(|error| stderr::chain(error.as_ref()))
+    }
+}
+
 pub fn view(options: &View) -> Result<ExitCode> {
     if let Some(why) = options.misfit() {
         options::refuse(&why);
@@ -90,6 +106,10 @@ pub fn view(options: &View) -> Result<ExitCode> {
             .collect(),
     };
     let paths: Vec<PathBuf> = typed.into_iter().map(meant).collect::<Result<_>>()?;
+    let snapshots = paths.iter().filter(|path| is_snapshot(path)).count();
+    if snapshots > 2 || paths.len() - snapshots > 2 {
+        options::refuse("a page has at most two recordings and two heap snapshots");
+    }
     match &options.output {
         Some(path) => write(options, &paths, path),
         None => serve(options, &paths),
@@ -164,15 +184,21 @@ enum Warnings {
     Left,
 }
 
-/// The recordings, which are read here: what is wrong with one is told of before there is a page.
+/// The recordings and heap snapshots. They are read here, so that an error comes before there is a
+/// page.
 fn library(paths: &[PathBuf], warnings: Warnings) -> Result<Library> {
-    let sources = paths.iter().map(|path| -> Box<dyn Source> {
+    let (snapshots, paths): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        paths.iter().partition(|path| is_snapshot(path));
+    let sources = paths.into_iter().map(|path| -> Box<dyn Source> {
         Box::new(Recording {
             path: path.clone(),
             is_known: AtomicBool::new(warnings == Warnings::Left),
         })
     });
-    let library = Library::new(sources.collect());
+    let snapshots = snapshots
+        .into_iter()
+        .map(|path| -> Box<dyn Snapshot> { Box::new(HeapFile(path.clone())) });
+    let library = Library::new(sources.collect()).snapshots(snapshots.collect());
     library.read()?;
     Ok(library)
 }

@@ -1,5 +1,6 @@
 //! Servers that run: each leaves its address in a folder that only its user can read. A second
-//! `view` of the same recordings finds the first one's page there, and asks it whether it is so.
+//! `view` of the same recordings finds the first one's page there, and asks it whether it is still
+//! so.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{Read, Write};
@@ -26,8 +27,8 @@ pub(super) fn files(paths: &[PathBuf]) -> Vec<PathBuf> {
 pub(super) struct Entry(PathBuf);
 
 impl Entry {
-    /// Leaves an address. Where that is not possible, the server cannot be found, and serves all
-    /// the same.
+    /// Leaves an address. Where that is not possible, no second `view` finds the server, and it
+    /// serves all the same.
     pub(super) fn new(url: &str, files: &[PathBuf]) -> Option<Self> {
         let folder = folder()?;
         let pid = std::process::id();
@@ -102,7 +103,7 @@ fn asked(url: &str) -> Option<String> {
     Some(answer)
 }
 
-/// The folder of entries: other users may neither write nor read there.
+/// The folder of entries: no other user may write or read there.
 fn folder() -> Option<PathBuf> {
     // SAFETY: it takes nothing, and cannot fail.
     let user = unsafe { libc::geteuid() };

@@ -93,11 +93,23 @@ pub trait View: Sized {
 
     /// Writes the report on `profile` as JSON: the schema is in `docs/json.md`.
     fn write_json(&self, profile: &Profile, mut out: impl Write) -> Result<(), Error> {
+        let selection = self.options().choices.select(profile);
+        self.write_json_of(profile, &selection, &mut out)?;
+        Ok(out.flush()?)
+    }
+
+    /// Writes the same for a selection that was made before, with this report's filter. It keeps
+    /// what several reports ask it.
+    fn write_json_of(
+        &self,
+        profile: &Profile,
+        selection: &Selection,
+        mut out: impl Write,
+    ) -> Result<(), Error> {
         let choices = &self.options().choices;
-        let selection = choices.select(profile);
         Json::document(&mut out, |json| {
-            head_members(json, self.name(), profile, choices, &selection);
-            self.members(profile, &selection, json);
+            head_members(json, self.name(), profile, choices, selection);
+            self.members(profile, selection, json);
         })?;
         Ok(out.flush()?)
     }

@@ -2,7 +2,7 @@
 
 use profundo_analysis::{
     Amount, Estimate, Figure, Intervals, KindShares, Missing, Place, Selection, Whole, cpu_used,
-    energy, garbage, joules_per_nanosecond, missing, missing_of, quality,
+    energy, garbage, joules_per_nanosecond, missing_beside, quality,
 };
 use profundo_model::{
     Energy, Engine, FileId, Language, Measure, Origin, Part, Profile, SampleKind, Tracing,
@@ -12,7 +12,7 @@ use crate::Choices;
 use crate::json::Json;
 use crate::naming::label::Label;
 use crate::naming::weighs::Weighs;
-use crate::quality::{graves, words};
+use crate::quality::{graves_beside, words};
 
 /// The version of the schema: it grows when a member goes or means something else.
 pub(crate) const SCHEMA: u64 = 2;
@@ -114,10 +114,10 @@ fn recording_members(json: &mut Json<'_>, profile: &Profile, selection: &Selecti
         "cpu_sampled_share",
         quality.sampled_share().filter(|_| is_time),
     );
-    missing_members(json, profile);
+    missing_members(json, profile, selection);
     json.array("missing", |json| {
         for whole in Whole::ALL {
-            if let Some(missing) = missing_of(profile, whole) {
+            if let Some(missing) = missing_beside(profile, whole, selection) {
                 json.row("", |json| missing_of_members(json, &missing));
             }
         }
@@ -159,7 +159,7 @@ fn recording_members(json: &mut Json<'_>, profile: &Profile, selection: &Selecti
     }
     json.is("buffer_was_full", meta.buffer_was_full);
     json.array("warnings", |json| {
-        for missing in graves(profile, &Whole::ALL) {
+        for missing in graves_beside(profile, &Whole::ALL, selection) {
             json.text("", &words(&missing));
         }
     });
@@ -197,8 +197,9 @@ fn origin_members(json: &mut Json<'_>, profile: &Profile, origin: &Origin, name:
 }
 
 /// The CPU time of which nothing is known, and why.
-fn missing_members(json: &mut Json<'_>, profile: &Profile) {
-    let Some(missing) = missing(profile).filter(|_| json.weighs == Weighs::Time) else {
+fn missing_members(json: &mut Json<'_>, profile: &Profile, selection: &Selection) {
+    let missing = missing_beside(profile, Whole::Cpu, selection);
+    let Some(missing) = missing.filter(|_| json.weighs == Weighs::Time) else {
         return json.null("cpu_missing");
     };
     json.object("cpu_missing", |json| {

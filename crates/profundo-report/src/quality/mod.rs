@@ -7,8 +7,8 @@ pub(crate) mod warning;
 use std::io;
 
 use profundo_analysis::{
-    Intervals, Missing, Quality, Selection, Uncounted, Whole, missing_of, quality, traced,
-    unattributed,
+    Filter, Intervals, Missing, Quality, Selection, Uncounted, Whole, missing_beside, quality,
+    traced, unattributed,
 };
 use profundo_model::{Callers, Clock, Engine, Heap, Part, Profile, Sampling};
 
@@ -129,6 +129,15 @@ pub(crate) fn write_grave(
 
 /// The parts missing of these wholes that are so large that a warning is due.
 pub(crate) fn graves(profile: &Profile, shown: &[Whole]) -> Vec<Missing> {
+    graves_beside(profile, shown, &Selection::new(profile, &Filter::default()))
+}
+
+/// The same, with a selection at hand.
+pub(crate) fn graves_beside(
+    profile: &Profile,
+    shown: &[Whole],
+    selection: &Selection,
+) -> Vec<Missing> {
     let of = |&whole: &Whole| match (Weighs::of(profile), whole) {
         // Where samples weigh bytes, their rows show what was allocated.
         (Weighs::Heap(_), Whole::Cpu) => Some(Whole::Allocated),
@@ -136,7 +145,7 @@ pub(crate) fn graves(profile: &Profile, shown: &[Whole]) -> Vec<Missing> {
         _ => Some(whole),
     };
     let wholes = shown.iter().filter_map(of);
-    let found = wholes.filter_map(|whole| missing_of(profile, whole));
+    let found = wholes.filter_map(|whole| missing_beside(profile, whole, selection));
     found
         .filter(|missing| missing.is_grave(profile.meta.period.0))
         .collect()

@@ -15,6 +15,15 @@ struct About {
     profundo: &'static str,
     version: u64,
     recordings: Vec<Recording>,
+    snapshots: Vec<Snapshot>,
+}
+
+/// A heap snapshot.
+#[derive(Debug, Serialize)]
+struct Snapshot {
+    /// The name of the file.
+    name: String,
+    path: String,
 }
 
 /// The answer for who looks for a server: no recording is read for it.
@@ -92,7 +101,16 @@ pub(super) fn about(library: &Library) -> Result<Answer, Error> {
         profundo: env!("CARGO_PKG_VERSION"),
         version: library.version(),
         recordings: all(library)?,
+        snapshots: library.snapshot_paths().map(snapshot).collect(),
     })
+}
+
+fn snapshot(path: &std::path::Path) -> Snapshot {
+    let path = path.display().to_string();
+    Snapshot {
+        name: path.rsplit('/').next().unwrap_or_default().to_owned(),
+        path,
+    }
 }
 
 /// What each recording holds.
@@ -163,8 +181,8 @@ fn recording(profile: &Profile, path: String, is_growing: bool) -> Recording {
             memory: records_allocations(profile),
             copies: is_recorded(profile, copied),
             gauges: !profile.heap.gauges.is_empty(),
-            calls: kinds == SampleKind::Traced && traced.tracing == Tracing::Calls,
-            counted_lines: traced.tracing == Tracing::Lines,
+            calls: !traced.calls.is_empty() || traced.tracing == Tracing::Calls,
+            counted_lines: traced.tracing.is_of_lines() || !traced.lines.is_empty(),
             exceptions: traced.tracing == Tracing::Exceptions,
             io: !profile.traffic.is_empty(),
             syscalls: !profile.syscalls.is_empty(),

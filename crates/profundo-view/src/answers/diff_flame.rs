@@ -107,7 +107,7 @@ fn answer(
             let (profile, place) = side_of(pair, node);
             functions.name.push(flame::name(profile, place));
             functions.file.push(flame::file(profile, place).to_owned());
-            functions.kind.push(flame::kind(profile, place));
+            functions.kind.push(flame::kind_of(profile, place));
             functions.package.push(String::new());
             functions.name.len() as i64 - 1
         })

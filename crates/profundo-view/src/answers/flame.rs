@@ -4,10 +4,10 @@
 //! in the box of narrow ones beside it. The page asks again with the path of a box to see more.
 
 use profundo_analysis::{
-    BoxOf, BoxOrder, Forest, ForestBox, ForestOptions, Group, GroupBy, Hidden, Libraries, Limits,
-    Place, Shown, Start, Weights, below, beside, groups, library, package, sets,
+    BoxOf, BoxOrder, Forest, ForestBox, ForestFunction, ForestOptions, Group, GroupBy, Hidden,
+    Libraries, Limits, Place, Shown, Start, Weights, below, beside, groups, library, package, sets,
 };
-use profundo_model::{Language, Profile};
+use profundo_model::{Language, LocationId, LocationKind, Profile, Reason};
 use serde::Serialize;
 
 use super::{Answer, unit};
@@ -36,12 +36,53 @@ struct Flame {
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Functions {
-    name: Vec<String>,
+pub(super) struct Functions {
+    pub name: Vec<String>,
     /// The path of the source file, or an empty text.
-    file: Vec<String>,
-    kind: Vec<&'static str>,
-    package: Vec<String>,
+    pub file: Vec<String>,
+    pub kind: Vec<&'static str>,
+    pub package: Vec<String>,
+}
+
+impl Functions {
+    /// The owners of parts and behind them the functions of boxes, and by function of the tree its
+    /// row here, or -1.
+    pub(super) fn of(
+        part: &Part,
+        forest: &Forest,
+        owners: &[String],
+        boxes: impl Iterator<Item = BoxOf>,
+    ) -> (Self, Vec<i64>) {
+        let profile = part.profile();
+        let mut functions = Self::default();
+        for owner in owners {
+            functions.name.push(owner.clone());
+            functions.file.push(String::new());
+            functions.kind.push("root");
+            functions.package.push(String::new());
+        }
+        let mut rows = vec![-1_i64; forest.functions().len()];
+        for of in boxes {
+            let BoxOf::Function(function) = of else {
+                continue;
+            };
+            let row = &mut rows[function as usize];
+            if *row < 0 {
+                *row = functions.name.len() as i64;
+                let known = &forest.functions()[function as usize];
+                functions.name.push(name(profile, known.place));
+                functions.file.push(file(profile, known.place).to_owned());
+                functions.kind.push(kind(profile, known));
+                let module = profile.locations.get(known.location).module;
+                functions.package.push(match known.place {
+                    _ if is_kernel(profile, known.location) => "kernel".to_owned(),
+                    Place::Frame(frame) => package(profile, profile.frames.get(frame), module),
+                    _ => library(profile, module).to_owned(),
+                });
+            }
+        }
+        (functions, rows)
+    }
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -231,32 +272,8 @@ fn answer(
     all: profundo_analysis::CallWeight,
 ) -> Flame {
     let profile = part.profile();
-    let mut functions = Functions::default();
-    for owner in owners {
-        functions.name.push(owner.clone());
-        functions.file.push(String::new());
-        functions.kind.push("root");
-        functions.package.push(String::new());
-    }
-    // By function of the tree, its row in the answer.
-    let mut rows = vec![-1_i64; forest.functions().len()];
-    for a_box in callers.iter().chain(&boxes) {
-        let BoxOf::Function(function) = a_box.of else {
-            continue;
-        };
-        let row = &mut rows[function as usize];
-        if *row < 0 {
-            *row = functions.name.len() as i64;
-            let known = &forest.functions()[function as usize];
-            functions.name.push(name(profile, known.place));
-            functions.file.push(file(profile, known.place).to_owned());
-            functions.kind.push(kind(profile, known.place));
-            functions.package.push(match known.place {
-                Place::Frame(frame) => package(profile, profile.frames.get(frame), known.module),
-                _ => library(profile, known.module).to_owned(),
-            });
-        }
-    }
+    let shown = callers.iter().chain(&boxes).map(|a_box| a_box.of);
+    let (functions, rows) = Functions::of(part, forest, owners, shown);
     let columns = |list: &[ForestBox]| {
         let mut columns = Boxes::default();
         for a_box in list {
@@ -306,14 +323,43 @@ pub(super) fn file(profile: &Profile, place: Place) -> &str {
 }
 
 /// The kind of a function's code, by which it is coloured.
-pub(super) fn kind(profile: &Profile, place: Place) -> &'static str {
-    let Place::Frame(frame) = place else {
-        return "missing";
+fn kind(profile: &Profile, function: &ForestFunction) -> &'static str {
+    match is_kernel(profile, function.location) {
+        true => "system",
+        false => kind_of(profile, function.place),
+    }
+}
+
+/// The kind of a place that is not in the kernel.
+pub(super) fn kind_of(profile: &Profile, place: Place) -> &'static str {
+    let of_reason = |reason| match reason {
+        Reason::Collecting => "garbage",
+        Reason::Unread => "waiting",
+        _ => "missing",
     };
-    match profile.frames.get(frame).language {
+    let frame = match place {
+        Place::Frame(frame) => profile.frames.get(frame),
+        Place::Reason(reason) => return of_reason(reason),
+        Place::Unknown => return "native",
+    };
+    match frame.language {
         Language::Python => "python",
         Language::Runtime => "runtime",
-        Language::Synthetic => "none",
+        // In a recording, reasons and waits have such a frame.
+        Language::Synthetic => {
+            let name = profile.strings.get(frame.function);
+            let reason = Reason::ALL.iter().find(|reason| reason.name() == name);
+            reason.map_or("waiting", |&reason| of_reason(reason))
+        }
         _ => "native",
+    }
+}
+
+/// Whether a location is in the kernel: the upper half of the addresses is its own.
+fn is_kernel(profile: &Profile, location: LocationId) -> bool {
+    match profile.locations.get(location).kind {
+        LocationKind::Code(address) => address.address().0 >= 1 << 63,
+        LocationKind::Part { of, .. } => is_kernel(profile, of),
+        _ => false,
     }
 }

@@ -5,9 +5,20 @@ mod diff;
 mod diff_flame;
 mod export;
 mod flame;
+mod heap;
+mod heatmap;
+mod held;
+mod lanes;
 mod report;
 mod search;
 mod source;
+mod timeline;
+mod window;
+
+#[cfg(test)]
+mod memory_tests;
+#[cfg(test)]
+mod tests;
 
 use profundo_model::{Profile, SampleKind};
 
@@ -29,6 +40,14 @@ impl Answer {
             is: "application/json",
         })
     }
+
+    /// An answer that is JSON already.
+    fn of_json(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            is: "application/json",
+        }
+    }
 }
 
 /// Answers a question.
@@ -43,6 +62,11 @@ pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, E
         "diff" => diff::diff(library, question),
         "diff_flame" => diff_flame::diff_flame(library, question),
         "flame" => flame::flame(library, question),
+        "held" => held::held(library, question),
+        "heap" => heap::heap(library, question),
+        "heatmap" => heatmap::heatmap(library, question),
+        "lanes" => lanes::lanes(library, question),
+        "timeline" => timeline::timeline(library, question),
         other => Err(Error::Unknown(other.to_owned())),
     }
 }

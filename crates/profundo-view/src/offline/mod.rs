@@ -52,7 +52,7 @@ struct Left<'a> {
 
 /// Writes the page with answers, at most so many bytes. A question without an answer is left out.
 pub fn write(library: &Library, options: &Options, out: &mut impl Write) -> Result<Written, Error> {
-    let asked = questions::all(&answers::contents(library)?);
+    let asked = questions::all(&answers::contents(library)?, library.snapshot_paths().len());
     let (text, left_out) = fitting(library, options, &asked)?;
     out.write_all(text.as_bytes())
         .map_err(|error| Error::Write(error.to_string()))?;

@@ -32,7 +32,7 @@ fn flame() -> Question {
     Question::new("flame")
 }
 
-const VIEWS: [View; 4] = [
+const VIEWS: [View; 8] = [
     View {
         name: "overview",
         is_there: |_| true,
@@ -60,7 +60,40 @@ const VIEWS: [View; 4] = [
             std::iter::once(flame()).chain(others).collect()
         },
     },
+    View {
+        name: "memory",
+        is_there: |has| has.memory || has.gauges,
+        questions: || vec![report("memory"), report("allocs").with("limit", 2000)],
+    },
+    View {
+        name: "exact",
+        is_there: |has| has.calls,
+        questions: || vec![bare("trace")],
+    },
+    View {
+        name: "exact",
+        is_there: |has| has.counted_lines,
+        questions: || vec![bare("counted_lines")],
+    },
+    View {
+        name: "exact",
+        is_there: |has| has.exceptions,
+        questions: || vec![report("exceptions").with("limit", 5000)],
+    },
 ];
+
+/// A report without the rows below each of its rows.
+fn bare(what: &str) -> Question {
+    report(what).with("bare", 1).with("limit", 20000)
+}
+
+/// The questions about a heap snapshot.
+fn heap(number: usize) -> Vec<Question> {
+    let heap = Question::new("heap").with("snapshot", number);
+    let types = heap.clone().with("what", "types").with("limit", 2000);
+    let biggest = heap.with("what", "biggest").with("limit", 1000);
+    vec![types, biggest]
+}
 
 /// The questions of a page of two recordings.
 fn compared() -> Vec<Question> {
@@ -71,7 +104,7 @@ fn compared() -> Vec<Question> {
 }
 
 /// All questions about these recordings. The first views are the last to be left out.
-pub(super) fn all(recordings: &[Has]) -> Vec<Asked> {
+pub(super) fn all(recordings: &[Has], snapshots: usize) -> Vec<Asked> {
     let asked = |view, question| Asked { view, question };
     let mut all = vec![asked("page", Question::new("about"))];
     if recordings.len() > 1 {
@@ -90,6 +123,13 @@ pub(super) fn all(recordings: &[Has]) -> Vec<Asked> {
                 all.extend(with.map(|one| asked(view.name, one)));
             }
         }
+    }
+    for number in 0..snapshots {
+        all.extend(heap(number).into_iter().map(|one| asked("heap", one)));
+    }
+    if snapshots > 1 {
+        let difference = Question::new("heap").with("what", "difference");
+        all.push(asked("heap", difference.with("limit", 2000)));
     }
     all
 }

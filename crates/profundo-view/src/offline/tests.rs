@@ -74,7 +74,7 @@ fn a_large_one_is_cut_until_it_fits() {
 
 #[test]
 fn two_recordings_are_compared() {
-    let all = questions::all(&[Has::default(), Has::default()]);
+    let all = questions::all(&[Has::default(), Has::default()], 0);
     let texts: Vec<String> = all.iter().map(|one| one.question.text()).collect();
     assert!(texts.contains(&"diff?all=1&limit=2000".to_owned()));
     assert!(texts.contains(&"diff_flame".to_owned()));

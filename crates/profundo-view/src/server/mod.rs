@@ -121,7 +121,7 @@ impl Server {
                 address: address.to_string(),
                 source,
             });
-        // A question that is still being answered is given up: its page is closed.
+        // The page of a question that is still being answered is gone.
         self.runtime.shutdown_background();
         served
     }
@@ -154,6 +154,7 @@ async fn api(
         Ok(question) => question,
         Err(error) => return refusal(&error),
     };
+    let _here = shared.presence.enter();
     if name == ALIVE {
         shared.presence.expect();
     }

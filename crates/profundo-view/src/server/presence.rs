@@ -1,4 +1,5 @@
-//! Who looks at the page: the number of open streams of events.
+//! Who looks at the page: the number of open streams of events, and of questions that wait for
+//! their answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

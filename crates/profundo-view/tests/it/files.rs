@@ -11,7 +11,7 @@ fn a_replaced_file_is_read_again() {
     let folder = Folder::new("view-replaced");
     let path = folder.join("app.profundo");
     record(&path, "main;before 5");
-    let served = Served::new(&[path.clone()]);
+    let served = Served::new(std::slice::from_ref(&path));
     let mut page = served.events();
     let first = page.version();
     assert_eq!(served.ask("flame").json()["functions"]["name"][1], "before");
@@ -27,7 +27,7 @@ fn a_file_that_goes_is_told_of() {
     let folder = Folder::new("view-gone");
     let path = folder.join("app.profundo");
     record(&path, "main 1");
-    let served = Served::new(&[path.clone()]);
+    let served = Served::new(std::slice::from_ref(&path));
     let mut page = served.events();
     page.version();
     assert_eq!(served.ask("about").status, 200);
@@ -54,7 +54,7 @@ fn a_file_that_grows_is_followed() {
     let path = folder.join("app.profundo");
     // A cut file has the samples before the cut, or none yet.
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-    let served = Served::new(&[path.clone()]);
+    let served = Served::new(std::slice::from_ref(&path));
     let mut page = served.events();
     page.version();
     let begun = served.ask("about");

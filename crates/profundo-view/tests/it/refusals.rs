@@ -1,4 +1,4 @@
-//! Who may ask: a page that was opened by its address. All other requests are refused.
+//! Who may ask: only a page that was opened by its address.
 
 use std::time::Duration;
 
@@ -123,7 +123,7 @@ fn the_server_ends_after_its_page() {
     let path = folder.join("app.profundo");
     record(&path, "main 1");
     let soon = Duration::from_millis(300);
-    let served = Served::patient(&[path.clone()], Duration::from_secs(3600), soon);
+    let served = Served::patient(std::slice::from_ref(&path), Duration::from_secs(3600), soon);
     let mut page = served.events();
     page.version();
     // Time is the subject: it stays for longer than the page would have to be closed.

@@ -1,7 +1,7 @@
 //! The verdict: the tables' findings in a few sentences, the most important one first.
 
 use profundo_analysis::{
-    Allocations, Cause, Place, Selection, Split, WaitRow, Whole, cpu_used, garbage, missing_of,
+    Allocations, Cause, Place, Selection, Split, WaitRow, Whole, cpu_used, garbage, missing_beside,
 };
 use profundo_model::{FileId, Profile, SampleKind};
 
@@ -48,7 +48,7 @@ pub(super) fn verdict(
         names,
         split,
         work,
-        at_least: match is_much_unread(profile) {
+        at_least: match is_much_unread(profile, selection) {
             true => "At least ",
             false => "",
         },
@@ -85,9 +85,9 @@ pub(super) fn verdict(
 }
 
 /// True if so much of the time could not be read that a share may be far too small.
-fn is_much_unread(profile: &Profile) -> bool {
+fn is_much_unread(profile: &Profile, selection: &Selection) -> bool {
     const MUCH: f64 = 0.15;
-    let missing = missing_of(profile, Whole::Cpu);
+    let missing = missing_beside(profile, Whole::Cpu, selection);
     missing.is_some_and(|missing| {
         let unread = missing
             .causes

@@ -1,0 +1,25 @@
+"""Calls and lines in known numbers."""
+
+
+def leaf(n):
+    return n + 1
+
+
+def middle(n):
+    total = 0
+    for i in range(n):
+        total += leaf(i)
+    return total
+
+
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def main():
+    for _ in range(30):
+        middle(20)
+    fib(12)
+
+
+main()
