@@ -34,22 +34,26 @@ class View:
         The server goes on by itself until the page has been closed for a minute.
         """
         import subprocess
+        import tempfile
 
         words = [_binary.find(), "view", "--", *self._paths]
-        server = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        assert server.stdout is not None and server.stderr is not None
-        self._url = server.stdout.readline().decode().strip() or None
-        if self._url is None:
-            said = server.stderr.read().decode("utf-8", "replace")
-            code = server.wait()
-            raise Error(_command.sentence(said, code), code, tuple(words))
-        server.stdout.close()
+        # What it says later has nobody to read it, and must not block it.
+        with tempfile.TemporaryFile() as said:
+            server = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                start_new_session=True,
+            )
+            assert server.stdout is not None
+            with server.stdout:
+                self._url = server.stdout.readline().decode().strip() or None
+            if self._url is None:
+                code = server.wait()
+                said.seek(0)
+                text = said.read().decode("utf-8", "replace")
+                raise Error(_command.sentence(text, code), code, tuple(words))
         # It is not waited for, on purpose.
         server.returncode = 0
         return self._url

@@ -28,13 +28,13 @@ export function Live({ recording }: { recording: AboutRecording }) {
   useEffect(() => hold(isPaused), [isPaused]);
   const look = (from: number, to: number) => {
     const span = [
-      ...(from > 0 ? [{ name: "from", value: String(from) }] : []),
-      { name: "to", value: String(to) },
+      ...(from > 0 ? [{ name: "from", value: from.toFixed(3) }] : []),
+      { name: "to", value: to.toFixed(3) },
     ];
     change({ filter: textOfTerms([...others, ...span]), path: "" });
   };
   return (
-    <div class="filters live" role="group" aria-label="A recording that grows">
+    <div class="filters live" role="region" aria-label="A recording that grows">
       <span role="status">
         <i class={isPaused ? "dot" : "dot on"} /> {isPaused ? "Paused" : "Recording"}
         {now > 0 ? ` · ${duration(now)} so far` : ""}

@@ -10,7 +10,7 @@ export function Sides({ about }: { about: About }) {
   const place = usePlace();
   const shown = Number(place.values.recording ?? 0);
   return (
-    <div class="filters" role="group" aria-label="The recording that is shown">
+    <div class="filters" role="region" aria-label="The recording that is shown">
       {about.recordings.map(({ name, command, started_unix_seconds }, at) => (
         <button
           key={at}

@@ -121,7 +121,7 @@ fn write(options: &View, paths: &[PathBuf], path: &Path) -> Result<ExitCode> {
     let inputs: Vec<&Path> = paths.iter().map(|path| &**path).collect();
     // Whether that is permitted is known before anything is read.
     let file = output::Text::create(path, output::Kind::Page, &inputs, options.force)?;
-    let library = library(paths)?;
+    let library = library(paths, Warnings::Printed)?;
     let how = offline::Options {
         most: match options.embed {
             true => offline::EMBEDDED,
@@ -155,7 +155,7 @@ fn serve(options: &View, paths: &[PathBuf]) -> Result<ExitCode> {
         // Somebody looks at the same recordings already.
         return show(options, &url).map(|()| ExitCode::SUCCESS);
     }
-    let library = library(paths)?;
+    let library = library(paths, Warnings::Printed)?;
     let (server, _entry) = listen(options, &files)?;
     show(options, &server.url())?;
     server.serve(library, PATIENCE)?;
@@ -176,15 +176,23 @@ fn listen(options: &View, files: &[PathBuf]) -> Result<(Server, Option<running::
     Ok((server, entry.flatten()))
 }
 
+/// What becomes of the warnings about a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Warnings {
+    Printed,
+    /// It has just begun, and lacks most.
+    Left,
+}
+
 /// The recordings and heap snapshots. They are read here, so that an error comes before there is a
 /// page.
-fn library(paths: &[PathBuf]) -> Result<Library> {
+fn library(paths: &[PathBuf], warnings: Warnings) -> Result<Library> {
     let (snapshots, paths): (Vec<&PathBuf>, Vec<&PathBuf>) =
         paths.iter().partition(|path| is_snapshot(path));
     let sources = paths.into_iter().map(|path| -> Box<dyn Source> {
         Box::new(Recording {
             path: path.clone(),
-            is_known: AtomicBool::new(false),
+            is_known: AtomicBool::new(warnings == Warnings::Left),
         })
     });
     let snapshots = snapshots

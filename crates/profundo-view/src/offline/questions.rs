@@ -32,11 +32,16 @@ fn flame() -> Question {
     Question::new("flame")
 }
 
-const VIEWS: [View; 8] = [
+const VIEWS: [View; 11] = [
     View {
         name: "overview",
         is_there: |_| true,
         questions: || vec![report("summary")],
+    },
+    View {
+        name: "overview",
+        is_there: is_timed,
+        questions: || vec![Question::new("timeline").with("tracks", 0)],
     },
     View {
         name: "source",
@@ -61,6 +66,16 @@ const VIEWS: [View; 8] = [
         },
     },
     View {
+        name: "timeline",
+        is_there: is_timed,
+        questions: || vec![Question::new("timeline")],
+    },
+    View {
+        name: "heatmap",
+        is_there: |has| has.times,
+        questions: || vec![Question::new("heatmap")],
+    },
+    View {
         name: "memory",
         is_there: |has| has.memory || has.gauges,
         questions: || vec![report("memory"), report("allocs").with("limit", 2000)],
@@ -81,6 +96,11 @@ const VIEWS: [View; 8] = [
         questions: || vec![report("exceptions").with("limit", 5000)],
     },
 ];
+
+/// Whether something of it has a place in time.
+fn is_timed(has: &Has) -> bool {
+    has.times || has.gauges || has.spans
+}
 
 /// A report without the rows below each of its rows.
 fn bare(what: &str) -> Question {
@@ -179,6 +199,8 @@ impl Cut {
         ];
         said.push(match self.files {
             0 => "Of source files only the lines around hot ones are here.".to_owned(),
+            1 => "Of one source file all lines are here, and of others those around hot ones."
+                .to_owned(),
             some => format!(
                 "Of {some} source files all lines are here, and of others those around hot ones."
             ),
