@@ -16,10 +16,74 @@ def burn(seconds):
 
 """
 
+#: As programs use a line profiler that others have wrapped.
+FOLLOWED = """\
+import textwrap
+import profundo.compat
+
+profundo.compat.install()
+from line_profiler import LineProfiler
+
+def other(number):
+    return number
+
+
+def inner(count):
+    for number in range(count):
+        yield number
+
+def outer(count):
+    total = 0
+    for number in inner(count):
+        total += number
+    return total
+
+def follow(function, *others):
+    def called(*args):
+        profiler = LineProfiler()
+        profiler.add_function(function)
+        for one in others:
+            profiler.add_function(one)
+        profiler.enable_by_count()
+        try:
+            other(1)
+            return function(*args)
+        finally:
+            profiler.disable_by_count()
+            inner(5)
+            profiler.print_stats()
+    return called
+
+assert follow(outer, inner)(300) == 44850
+print("====")
+profiler = LineProfiler()
+assert profiler.add_module(textwrap) > 5
+with profiler:
+    textwrap.wrap("one two three", 4)
+profiler.print_stats()
+print("====")
+profiler = LineProfiler(other)
+profiler.runcall(outer, 3)
+profiler.print_stats()
+print("====")
+LineProfiler(other).print_stats()
+print("====")
+first, second = LineProfiler(outer), LineProfiler(other)
+with first:
+    outer(3)
+    with second:
+        outer(3)
+        other(3)
+    other(3)
+first.print_stats()
+print("====")
+second.print_stats()
+"""
+
 
 class TestCompat(unittest.TestCase):
-    def run_program(self, code, first="import profundo.compat; profundo.compat.install()\n"):
-        done = support.python(first + WORK + code)
+    def run_program(self, code, first="import profundo.compat; profundo.compat.install()\n", **how):
+        done = support.python(first + WORK + code, **how)
         self.assertEqual(done.stderr, "")
         self.assertEqual(done.returncode, 0, done.stdout)
         return done.stdout
@@ -93,6 +157,44 @@ assert usage > 30, usage
 assert memory_profiler.memory_usage()[0] > 1
 """
         )
+
+    def test_functions_that_a_line_profiler_follows(self):
+        path = os.path.join(support.folder(), "followed.py")
+        with open(path, "w") as file:
+            file.write(FOLLOWED)
+        done = support.python(f"import runpy; runpy.run_path({path!r}, run_name='__main__')")
+        self.assertEqual(done.stderr, "")
+        tables, *others = done.stdout.split("====\n")
+        outer, inner = tables.split("\n\ninner  ")
+        self.assertRegex(outer, r"^outer  .*followed.py:15\n[0-9.]+ [µm]?s; lines are counted")
+        self.assertRegex(outer, r"\n +18 +300 +[0-9.]+ .* total \+= number\n")
+        self.assertRegex(inner, r"\n +13 +300 +[0-9.]+ .* yield number\n")
+        self.assertNotIn("other", tables)
+        # A module's functions and the methods of its classes.
+        self.assertRegex(others[0], r"\n +[0-9]+ +1 +[0-9.]+ .* w = TextWrapper\(width=width")
+        self.assertRegex(others[0], r"\n +[0-9]+ +1 +[0-9.]+ .* chunks = self._split_chunks\(t")
+        self.assertIn("It has not been called.", others[0])
+        # One was not called while it was counted, one not at all, and two are counted at a time.
+        self.assertRegex(others[1], r"^other  .*\nIt has not been called.\n$")
+        self.assertRegex(others[2], r"^Nothing was counted: the profiler was not enabled.\n$")
+        self.assertRegex(others[3], r"\n +16 +2 .*\n +17 +8 .*\n +18 +6 ")
+        self.assertRegex(others[4], r"\n +8 +1 .* return number\n")
+        self.assertNotIn("total", others[4])
+
+    def test_tables_at_the_end(self):
+        code = """
+from line_profiler import profile
+@profile
+def work():
+    burn(0.1)
+work()
+"""
+        self.assertEqual(self.run_program(code), "")
+        said = self.run_program(code, env={"LINE_PROFILE": "1"})
+        self.assertIn("1 call; lines are sampled", said)
+        self.assertIn("1 call; lines are sampled", self.run_program("profile.enable()" + code))
+        said = self.run_program(code + "profile.disable()", env={"LINE_PROFILE": "1"})
+        self.assertEqual(said, "")
 
     def test_scalene_and_memray(self):
         path = os.path.join(support.folder(), "memray.bin")

@@ -173,6 +173,44 @@ assert [found[count] for count in (50, 60, 70)] == [50, 60, 70], found
 """
         )
 
+    def test_children_of_forks_count_nothing(self):
+        self.run_program(
+            """
+import os
+def forks():
+    time.sleep(0.1)
+    children = []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            work(1000)
+            fails(10)
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+    return work(7)
+
+for kind in (True, "lines", "exceptions"):
+    with profundo.profile("forks", trace=kind) as p:
+        forks()
+        fails(3)
+    assert p.error is None, p.error
+    if kind is True:
+        rows = {one.function: one for one in p.functions}
+        assert rows["leaf"].calls == 7 and rows["work"].calls == 1, calls(p)
+        # A child does not end what its parent has begun.
+        assert 0.1 <= rows["forks"].total_seconds <= p.elapsed, (rows["forks"], p.elapsed)
+        assert sum(row.self_seconds for row in p.functions) <= p.elapsed, p.elapsed
+    elif kind == "lines":
+        assert hits(p)["return number + 1"] == 7, hits(p)
+        assert sum(line.self_seconds for line in p.lines if line.text == "time.sleep(0.1)") < p.elapsed
+    else:
+        rows = p.json("exceptions")["exceptions"]
+        assert [(row["count"], row["end"]) for row in rows] == [(3, "caught")], rows
+"""
+        )
+
     def test_lines(self):
         said = self.run_program(
             """

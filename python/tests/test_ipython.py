@@ -227,8 +227,14 @@ class TestMagics(unittest.TestCase):
             "{one.function: one.calls for one in p.functions}['one']",
             "%%profundo --trace --memory\n1",
             "%%profundo --trace=words\n1",
+            "%%profundo --trace\nimport asyncio\nawait asyncio.sleep(0.02)\nmany(4)",
         )
+        # What IPython and the event loop have of their own is no row.
+        text, page = self.shown(cells[8])
+        self.assertRegex(text, r"(?m)^ +4 .*\(one\)$")
+        self.assertNotIn("hidden]", text + page)
         text, page = self.shown(cells[1])
+        self.assertNotIn("hidden]", text + page)
         self.assertEqual(cells[1]["value"], repr([0, 1, 2, 3, 4]))
         self.assertIn("ncalls", text)
         self.assertRegex(text, r"(?m)^ +35 .*\(one\)$")

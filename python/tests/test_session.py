@@ -102,6 +102,31 @@ print(sorted({row.function for row in whole.functions} & {"one", "two", "three"}
         )
         self.assert_ended(done, "['two']\n")
 
+    def test_a_region_that_begins_while_the_recorder_is_busy_is_whole(self):
+        begin = "import os, signal, sys, threading, time\nimport profundo\n"
+        done = self.run_program(
+            """
+from profundo._live import sampler
+def work(seconds):
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+with profundo.profile("first") as first:
+    work(0.05)
+assert first.functions
+sampler._STALE = 0.0
+recorder = sampler.SAMPLER._session._recorder._process
+os.kill(recorder, signal.SIGSTOP)
+threading.Timer(0.5, os.kill, (recorder, signal.SIGCONT)).start()
+# What was recorded before is cleared, because nobody asks for it any more.
+with profundo.profile("second", threads=False) as second:
+    work(0.2)
+print(0.15 < second.cpu_time < 0.3)
+""",
+            begin,
+        )
+        self.assert_ended(done, "True\n")
+
     def test_a_child_that_began_before_is_named(self):
         done = self.run_program(
             """
@@ -183,6 +208,58 @@ print(re.match(r"Memory: ([0-9.]+) MB .* ([0-9.]+) MB of", region.report("allocs
         )
         expected = 3 * "True True True\n" + "('100', '10.0')\n"
         self.assert_ended(done, expected)
+
+    def test_what_the_package_allocates_is_in_no_region(self):
+        begin = "import threading, time\nimport profundo\n"
+        done = self.run_program(
+            """
+def allocated(region):
+    found = region.json("allocs", limit=1000)["allocations"]
+    lines = [(row["at"] or {}, row["allocated_bytes"]) for row in found["lines"]]
+    own = sum(count for at, count in lines if "/profundo/_" in (at.get("file") or ""))
+    return found["total"]["allocated_bytes"], own
+
+def make():
+    return [bytearray(1000) for _ in range(1000)]
+
+for _ in range(3):
+    # The profile before goes while this one is open.
+    with profundo.profile("one", memory="exact") as one:
+        kept = make()
+    whole, own = allocated(one)
+    assert 1_050_000 < whole < 1_250_000 and own < 2000, (whole, own)
+
+@profundo.profile(memory="exact")
+def decorated():
+    return len(make())
+for _ in range(3):
+    decorated()
+whole, own = allocated(decorated.profile)
+assert 3_150_000 < whole < 3_750_000 and own < 4000, (whole, own)
+
+# Regions that begin or end meanwhile change nothing.
+with profundo.profile("outer", memory="exact") as outer:
+    with profundo.profile("inner") as inner:
+        pass
+    with profundo.profile("counted", trace=True):
+        pass
+    thread = threading.Thread(target=lambda: profundo.profile("there").__enter__().__exit__())
+    thread.start()
+    thread.join()
+    inner.__exit__()
+    make()
+    profundo.pause()
+    make()
+    profundo.resume()
+    make()
+whole, _ = allocated(outer)
+# Two of the three: in a pause nothing counts.
+assert 2_200_000 < whole < 3_300_000, whole
+print("ended")
+""",
+            begin,
+        )
+        self.assert_ended(done, "ended\n")
 
     def test_a_look_at_the_recording_is_not_in_it(self):
         done = self.run_program(

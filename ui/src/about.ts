@@ -5,12 +5,24 @@ export interface About {
   profundo: string;
   version: number;
   recordings: AboutRecording[];
+  snapshots: AboutSnapshot[];
+}
+
+/** A heap snapshot. */
+export interface AboutSnapshot {
+  name: string;
+  path: string;
 }
 
 export interface AboutRecording {
   name: string;
   path: string;
   command: string | null;
+  /** When it was begun, and how long it is. */
+  started_unix_seconds: number | null;
+  duration_seconds: number | null;
+  /** Whether it is being written. */
+  is_growing: boolean;
   measures: "cpu" | "wall" | "traced" | "heap";
   has: Record<
     | "samples" | "times" | "waits" | "memory" | "copies" | "gauges" | "calls" | "counted_lines"

@@ -9,9 +9,12 @@ import { Details } from "./parts/details";
 import { Export } from "./parts/export";
 import { Filters } from "./parts/filters";
 import { Keys } from "./parts/keys";
+import { Live } from "./parts/live";
+import { Offline } from "./parts/offline";
+import { Sides } from "./parts/sides";
 import { Waiting } from "./parts/waiting";
 import { link, show, usePlace } from "./place";
-import { VIEWS } from "./views";
+import { firstView, HEAP, VIEWS } from "./views";
 
 const THEMES = ["system", "light", "dark"] as const;
 
@@ -37,10 +40,17 @@ export function App() {
     }
   }, [theme]);
   const recording = about.value?.recordings[Number(place.values.recording ?? 0)];
-  const views = VIEWS.filter(({ isThere }) => recording !== undefined && isThere(recording));
+  const known = about.value;
+  const snapshots = known?.snapshots ?? [];
+  const views: { name: string; title: string }[] = VIEWS.filter(({ isThere }) => known !== undefined && recording !== undefined && isThere(recording, known));
+  if (snapshots.length > 0) {
+    views.push(HEAP);
+  }
+  const isHeap = place.view === HEAP.name || (snapshots.length > 0 && known?.recordings.length === 0);
   useEffect(() => {
-    document.title = recording === undefined ? "Profundo" : `${recording.name} – Profundo`;
-  }, [recording]);
+    const names = (about.value?.recordings.length ?? 0) > 1 ? about.value?.recordings.map(({ name }) => name).join(" → ") : (recording ?? snapshots[0])?.name;
+    document.title = names === undefined ? "Profundo" : `${names} – Profundo`;
+  }, [recording, snapshots[0]?.name]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const isTyping = event.target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
@@ -61,7 +71,9 @@ export function App() {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   });
-  const view = VIEWS.find(({ name }) => name === place.view) ?? VIEWS[0];
+  const wanted = VIEWS.some(({ name }) => name === place.view) ? place.view : firstView(known);
+  const view = VIEWS.find(({ name }) => name === wanted) ?? VIEWS[0];
+  const shownName = isHeap ? HEAP.name : view.name;
   return (
     <>
       <header class="head">
@@ -70,7 +82,7 @@ export function App() {
         </a>
         <span class="brand">profundo</span>
         <span class="command" title={recording?.command ?? ""}>
-          {shortCommand(recording)}
+          {known !== undefined && known.recordings.length > 1 ? known.recordings.map(({ name }) => name).join(" → ") : recording === undefined ? snapshots.map(({ name }) => name).join(" → ") : shortCommand(recording)}
         </span>
         {recording !== undefined && <Export recording={recording} />}
         <label class="theme">
@@ -89,21 +101,26 @@ export function App() {
       </header>
       <nav class="views" aria-label="Views">
         {views.map(({ name, title }) => (
-          <a key={name} href={link(name)} aria-current={name === view.name ? "page" : undefined}
+          <a key={name} href={link(name)} aria-current={name === shownName ? "page" : undefined}
             onClick={(event) => { event.preventDefault(); show(name); }}>
             {title}
           </a>
         ))}
       </nav>
-      <Filters recording={recording} />
+      {known !== undefined && known.recordings.length > 1 && shownName !== "compare" && !isHeap && <Sides about={known} />}
+      {recording?.is_growing === true && <Live recording={recording} />}
+      {!isHeap && <Filters recording={recording} />}
+      <Offline />
       {isHelp && <Keys />}
-      <main id="main" tabIndex={-1} class={`view view-${view.name}`}>
+      <main id="main" tabIndex={-1} class={`view view-${shownName}`}>
         <Waiting answer={about}>
           {(about) => {
             const chosen = about.recordings[Number(place.values.recording ?? 0)];
-            return chosen === undefined ? (
+            return isHeap ? (
+              <HEAP.View recording={chosen} />
+            ) : chosen === undefined ? (
               <p class="refusal">There is no such recording on this page.</p>
-            ) : view.isThere(chosen) ? (
+            ) : view.isThere(chosen, about) ? (
               <view.View recording={chosen} />
             ) : (
               <p class="refusal">{view.missing}</p>

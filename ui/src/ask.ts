@@ -19,19 +19,26 @@ export function textOf(name: string, values: Values = {}): string {
   return pairs.length === 0 ? name : `${name}?${pairs.join("&")}`;
 }
 
-function carried(): Record<string, unknown> | undefined {
-  const text = document.getElementById("answers")?.textContent?.trim() ?? "";
-  return text === "" || text === "@answers@" ? undefined : JSON.parse(text);
-}
+/** The answers of a file: JSON, compressed and coded as letters. */
+const packed = document.getElementById("answers")?.textContent?.trim() ?? "";
 
-const answers = carried();
+let answers: Record<string, unknown> = {};
 
 /** Whether the page is a file, with the answers that it carries and no others. */
-export const isFile = answers !== undefined;
+export const isFile = packed !== "" && packed !== "@answers@";
+
+/** Unpacks the answers that the page carries. */
+export async function ready(): Promise<void> {
+  if (isFile) {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    answers = await new Response(stream).json();
+  }
+}
 
 /** Whether a question has an answer, as far as that is known without asking. */
 export function isAnswered(name: string, values: Values = {}): boolean {
-  return answers === undefined || textOf(name, values) in answers;
+  return !isFile || textOf(name, values) in answers;
 }
 
 /** The last answers, so that going back is immediate. */
@@ -46,7 +53,7 @@ export function forget(): void {
 /** Asks. */
 export function ask<T>(name: string, values: Values = {}): Promise<T> {
   const text = textOf(name, values);
-  if (answers !== undefined) {
+  if (isFile) {
     return text in answers
       ? Promise.resolve(answers[text] as T)
       : Promise.reject(new Refused("This file does not carry the answer. `profundo view FILE` opens the recording itself."));
@@ -114,6 +121,36 @@ export function useAnswer<T>(name: string | undefined, values: Values = {}): Ans
 let version = 0;
 const watchers = new Set<() => void>();
 
+let isHeld = false;
+/** A version that came while the page was held. */
+let isMissed = false;
+
+/** Holds the page at what it has, or lets it follow the recording again. */
+export function hold(is: boolean): void {
+  if (is === isHeld) {
+    return;
+  }
+  isHeld = is;
+  if (!is && isMissed) {
+    renew();
+  } else {
+    watchers.forEach((watch) => watch());
+  }
+}
+
+/** Whether the page is held. */
+export function useHeld(): boolean {
+  useVersion();
+  return isHeld;
+}
+
+function renew(): void {
+  isMissed = false;
+  forget();
+  version += 1;
+  watchers.forEach((watch) => watch());
+}
+
 /** A number that grows with each change of the recording. */
 export function useVersion(): number {
   const [, redraw] = useState(0);
@@ -137,9 +174,11 @@ export function follow(): void {
   events.addEventListener("version", (event) => {
     const now = (event as MessageEvent<string>).data;
     if (seen !== undefined && seen !== now) {
-      forget();
-      version += 1;
-      watchers.forEach((watch) => watch());
+      if (isHeld) {
+        isMissed = true;
+      } else {
+        renew();
+      }
     }
     seen = now;
   });

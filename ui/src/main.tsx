@@ -1,12 +1,19 @@
-// The page begins.
+// The page begins, as soon as it has the answers that it may carry.
 
 import { render } from "preact";
 
 import { App } from "./app";
-import { follow } from "./ask";
+import { follow, ready } from "./ask";
 
-follow();
 const root = document.getElementById("page");
 if (root !== null) {
-  render(<App />, root);
+  ready().then(
+    () => {
+      follow();
+      render(<App />, root);
+    },
+    (error: Error) => {
+      root.textContent = `This browser cannot unpack the page (${error.message}). \`profundo view FILE\` opens the recording itself.`;
+    },
+  );
 }

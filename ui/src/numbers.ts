@@ -96,3 +96,25 @@ export function amount(row: object, prefix = ""): string {
   const is = memberOf(row, prefix);
   return is === undefined ? "" : formatted((row as Record<string, number>)[is], is);
 }
+
+/** An amount of a difference, in the unit of its table. */
+export function inUnit(value: number, unit: string): string {
+  return unit === "seconds" ? duration(value) : unit === "bytes" ? bytes(value) : countOf(value);
+}
+
+/** A change, with its sign. */
+export function changeIn(value: number, unit: string): string {
+  return value > 0 ? `+${inUnit(value, unit)}` : inUnit(value, unit);
+}
+
+/** A mean of counts may be no whole number. */
+function countOf(value: number): string {
+  return value < 0 ? `−${countOf(-value)}` : Number.isInteger(value) ? count(value) : threeDigits(value);
+}
+
+/** A moment, by the clock and the calendar of the reader. */
+export function moment(unixSeconds: number | null | undefined): string {
+  return unixSeconds === null || unixSeconds === undefined
+    ? ""
+    : new Date(unixSeconds * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+}

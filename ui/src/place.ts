@@ -5,13 +5,14 @@ import { useEffect, useState } from "preact/hooks";
 
 /** A place. */
 export interface Place {
+  /** The name of a view; empty for the first one. */
   view: string;
   values: Record<string, string>;
 }
 
 function parse(hash: string): Place {
   const [view, query = ""] = hash.replace(/^#/, "").split("?", 2);
-  return { view: view || "overview", values: Object.fromEntries(new URLSearchParams(query)) };
+  return { view, values: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 /** The text of a place in an address. */
@@ -38,7 +39,7 @@ export function usePlace(): Place {
 }
 
 /** These values stay when the reader goes to another view. */
-const SHARED = ["filter", "of", "count", "recording", "mine", "runtime"];
+const SHARED = ["filter", "of", "count", "recording", "mine", "runtime", "at"];
 
 /** Goes to another view, with what holds for all views. */
 export function show(view: string, values: Record<string, string> = {}): void {

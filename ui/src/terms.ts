@@ -42,3 +42,15 @@ export function without(text: string, place: number): string {
 export function exactly(text: string): string {
   return `^${text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`;
 }
+
+/** The filter with these times, in nanoseconds, in place of its own; without any if there is none. */
+export function withTimes(text: string, span?: { from: number; to: number }): string {
+  const others = terms(text).filter(({ name }) => name !== "from" && name !== "to");
+  const times = span === undefined ? [] : [{ name: "from", value: secondsOf(span.from) }, { name: "to", value: secondsOf(span.to) }];
+  return textOfTerms([...others, ...times]);
+}
+
+/** Nanoseconds as the seconds of a filter. */
+export function secondsOf(time: number): string {
+  return (Math.max(0, Math.round(time)) / 1e9).toFixed(9).replace(/\.?0+$/, "");
+}

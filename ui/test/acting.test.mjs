@@ -186,7 +186,7 @@ test("the menu of a box changes the stacks as the command's option does", needsB
     const { x: left, y: top } = await box(page, "walk");
     await page.page.mouse.click(left, top, { button: "right" });
     await page.page.keyboard.press("Escape");
-    assert.equal(await page.page.getByRole("menu").count(), 0);
+    await page.page.getByRole("menu").waitFor({ state: "detached" });
   }));
 
 test("a function stands between its callers and its callees", needsBrowser, () =>

@@ -24,7 +24,7 @@ pub extern "C" fn profundo_clear() -> c_int {
         .fetch_add(1, Ordering::AcqRel)
         .wrapping_add(1);
     let began = process::time(libc::CLOCK_MONOTONIC);
-    while command::is_alive(control) {
+    while command::may_answer(control) {
         let heeded = control.heeded.load(Ordering::Acquire);
         if heeded.wrapping_sub(wanted) as i32 >= 0 {
             return 1;

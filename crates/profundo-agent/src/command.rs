@@ -22,6 +22,12 @@ pub fn is_alive(control: &Control) -> bool {
     true
 }
 
+/// True if there is a command that may answer. A session that this process has made by itself has
+/// none.
+pub fn may_answer(control: &Control) -> bool {
+    control.is_alone.load(Ordering::Relaxed) == 0 && is_alive(control)
+}
+
 /// True if the session is not marked as over.
 pub fn has_not_ended(control: &Control) -> bool {
     control.state.load(Ordering::Relaxed) != SessionState::Over as u32

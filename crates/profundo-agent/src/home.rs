@@ -3,11 +3,13 @@
 use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::slice;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use profundo_cpython::Refusal;
-use profundo_probe::buffer::{Buffer, ENDLESS};
+use profundo_probe::buffer::{Buffer, CHUNK_WORDS, ENDLESS};
 use profundo_probe::caches::{CACHES, Cache, Caches};
+use profundo_probe::claims::ChunkState;
 use profundo_probe::python::{CodeEntry, CodeTable, Found, Interpreter, PageCache};
 use profundo_probe::recorder::Recorder;
 use profundo_probe::shared::{Control, Ring};
@@ -82,6 +84,56 @@ unsafe impl Sync for Layout {}
 
 static LAYOUT: AtomicPtr<Layout> = AtomicPtr::new(ptr::null_mut());
 static RING: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+
+/// The place of a buffer that is larger than a ring's, once there was one, and its chunks; 0: the
+/// ring's chunks are used.
+static LARGE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+static LARGE_CHUNKS: AtomicUsize = AtomicUsize::new(0);
+/// The chunks of the largest buffer that was made there.
+static LARGE_ROOM: AtomicUsize = AtomicUsize::new(0);
+
+/// The bytes of a buffer with so many chunks: their states, and their words behind these.
+fn large_bytes(chunks: usize) -> usize {
+    large_words_at(chunks) + chunks * CHUNK_WORDS * 8
+}
+
+fn large_words_at(chunks: usize) -> usize {
+    (chunks * size_of::<ChunkState>()).next_multiple_of(4096)
+}
+
+/// Has the next probe write to a buffer of at most so many chunks, of which each takes memory when
+/// it is used. Up to [`Home::forget`]; a limit of the program may make it smaller, or the ring's.
+/// 0: to the ring's.
+pub fn enlarge(chunks: usize) {
+    const LEAST: usize = profundo_probe::shared::CHUNKS;
+    if chunks == 0 {
+        LARGE_CHUNKS.store(0, Ordering::Relaxed);
+        return;
+    }
+    let mut room = LARGE_ROOM.load(Ordering::Relaxed);
+    let mut wanted = chunks;
+    while room == 0 && wanted > LEAST {
+        if let Some(place) = files::map_zeroed(large_bytes(wanted)) {
+            LARGE.store(place.as_ptr(), Ordering::Relaxed);
+            LARGE_ROOM.store(wanted, Ordering::Relaxed);
+            room = wanted;
+        }
+        wanted /= 4;
+    }
+    LARGE_CHUNKS.store(room, Ordering::Relaxed);
+}
+
+/// The words and the chunks of the larger buffer, if it is wanted.
+fn large() -> Option<(*mut u64, &'static [ChunkState])> {
+    let count = LARGE_CHUNKS.load(Ordering::Relaxed);
+    let place = LARGE.load(Ordering::Relaxed);
+    if count == 0 || place.is_null() {
+        return None;
+    }
+    // SAFETY: the mapping begins with so many states, which are zero at first and made of atomics.
+    let chunks = unsafe { slice::from_raw_parts(place.cast::<ChunkState>(), count) };
+    Some((place.wrapping_add(large_words_at(count)).cast(), chunks))
+}
 
 /// The owner of this memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,6 +275,20 @@ impl Home {
             files::advise(tables, size_of::<Tables>(), libc::MADV_DONTNEED);
             files::map_zeroed_over(self.ring, Ring::BYTES);
         }
+        let chunks = LARGE_CHUNKS.swap(0, Ordering::Relaxed);
+        if let Some(place) = NonNull::new(LARGE.load(Ordering::Relaxed)).filter(|_| chunks != 0) {
+            // SAFETY: as above.
+            unsafe { files::advise(place, large_bytes(chunks), libc::MADV_DONTNEED) };
+        }
+    }
+
+    /// The buffer of samples.
+    ///
+    /// # Safety
+    /// The probe has been made.
+    pub unsafe fn buffer(self) -> &'static Buffer {
+        // SAFETY: the caller vouches: it is made together with the probe.
+        unsafe { (*self.layout.kept.buffer.get()).assume_init_ref() }
     }
 
     /// The address of the mapped ring.
@@ -290,10 +356,16 @@ impl Home {
         let Layout { kept, wiped } = self.layout;
         let ring = self.ring();
         let generation = kept.generation.fetch_add(1, Ordering::Relaxed) + 1;
-        let words = self.ring.as_ptr().wrapping_add(Ring::WORDS_AT).cast();
-        // SAFETY: the words follow the ring in its mapping, as many as the chunks need, and are
-        // used by this buffer alone, since it takes the place of the one before.
-        let buffer = unsafe { Buffer::new(words, &ring.chunks, ENDLESS, false, generation.into()) };
+        let (words, chunks) = match large() {
+            Some(large) => large,
+            None => {
+                let words = self.ring.as_ptr().wrapping_add(Ring::WORDS_AT).cast();
+                (words, ring.chunks.as_slice())
+            }
+        };
+        // SAFETY: the words are as many as the chunks need, in a mapping that stays, and are used
+        // by this buffer alone, since it takes the place of the one before.
+        let buffer = unsafe { Buffer::new(words, chunks, ENDLESS, false, generation.into()) };
         let probe = Probe {
             threads: Threads::shared(&wiped.tables.slots, &ring.records, &ring.header.met),
             caches: Caches::new(&wiped.tables.caches),

@@ -203,6 +203,7 @@ static PARTS: [Part; 19] = [
     },
     // Exact calls and lines of Python, and calls of native functions.
     Part {
+        forked: Some(calls::forked),
         enter_child: Some(|home| calls::enter_child(home.ring_number().load(Ordering::Relaxed))),
         abandon: Some(calls::stop),
         before_exec: Some(|_| calls::before_exec()),

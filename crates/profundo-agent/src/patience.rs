@@ -41,7 +41,7 @@ impl<'a> Wait<'a> {
     pub fn goes_on(&self) -> bool {
         let now = now();
         let has_time = now < self.until && (self.is_alone || has_time(self.control, now));
-        has_time && command::is_alive(self.control)
+        has_time && command::may_answer(self.control)
     }
 
     /// The answer has come.

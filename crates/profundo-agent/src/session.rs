@@ -90,6 +90,49 @@ pub unsafe fn join_session(directory: &[u8], preload: &[u8]) -> Option<&'static 
     Some(control)
 }
 
+/// Begins a session of this process alone, without a directory: no command reads it, and no other
+/// process comes into it. `fill` sets what the command would set. Otherwise as [`join_session`].
+///
+/// # Safety
+/// As for [`join_session`].
+pub unsafe fn begin_alone(fill: impl FnOnce(&Control)) -> Option<&'static Control> {
+    /// There is nothing below it.
+    const NO_DIRECTORY: &[u8] = b"/dev/null";
+    // SAFETY: as in `join_session`.
+    unsafe {
+        VARIABLE.write(&[SESSION_VARIABLE.as_bytes(), b"=", NO_DIRECTORY])?;
+        PRELOAD.write(&[b"LD_PRELOAD="])?;
+        USER.store(effective_user(), Ordering::Relaxed);
+    }
+    let memory = match ptr::NonNull::new(CONTROL.load(Ordering::Acquire)) {
+        // SAFETY: a thread that still looks there finds zeros: a session that is over.
+        Some(before) => unsafe {
+            files::map_zeroed_over(before.cast(), size_of::<Control>()).then_some(before)
+        },
+        None => files::map_zeroed(size_of::<Control>()).map(ptr::NonNull::cast),
+    }?;
+    // SAFETY: it is as long as a control, which is made of atomics, and stays mapped.
+    let control = unsafe { memory.as_ref() };
+    fill(control);
+    // Release pairs with the acquire in `control`.
+    CONTROL.store(memory.as_ptr(), Ordering::Release);
+    Some(control)
+}
+
+/// A ring in memory of this process alone. `former`: the place of an earlier one, which may still
+/// be another process's.
+///
+/// # Safety
+/// Nothing uses the former one.
+pub unsafe fn own_ring(former: Option<ptr::NonNull<u8>>) -> Option<TakenRing> {
+    let memory = match former {
+        // SAFETY: the caller vouches.
+        Some(former) => unsafe { files::map_zeroed_over(former, Ring::BYTES).then_some(former)? },
+        None => files::map_zeroed(Ring::BYTES)?,
+    };
+    Some(TakenRing { number: 0, memory })
+}
+
 /// The session that this process belongs to, over or not.
 pub fn control() -> Option<&'static Control> {
     // SAFETY: mapped for ever.

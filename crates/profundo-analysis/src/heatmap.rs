@@ -107,11 +107,27 @@ impl Grid {
 /// Threads of a pool that only wait for work would hide all waits that matter, so their waits are
 /// left out and added up beside.
 pub fn heatmap(profile: &Profile, grid: Grid, shown: impl Into<Shown>) -> Option<Heatmap> {
-    let is_counted = |sample: &&Sample| profile.is_counted(sample.stack);
-    let (counted, timed): (Vec<&Sample>, Vec<&Sample>) =
-        profile.samples.iter().partition(is_counted);
-    let counted = counted.iter().map(|sample| sample.weight.0);
-    let uncovered = counted.fold(0, u64::saturating_add);
+    let all = Selection::new(profile, &Filter::default());
+    heatmap_of(profile, &all, grid, shown)
+}
+
+/// The heatmap of a selection. The same threads are idle as in the whole profile.
+pub fn heatmap_of(
+    profile: &Profile,
+    selection: &Selection,
+    grid: Grid,
+    shown: impl Into<Shown>,
+) -> Option<Heatmap> {
+    let all = selection.samples(profile).map(|sample| sample.weight.0);
+    let all = all.fold(0, u64::saturating_add);
+    let mut timed: Vec<Sample> = Vec::with_capacity(selection.len());
+    selection.each_taken(profile, |sample| {
+        if !profile.is_counted(sample.stack) {
+            timed.push(*sample);
+        }
+    });
+    let placed = timed.iter().map(|sample| sample.weight.0);
+    let uncovered = all.saturating_sub(placed.fold(0, u64::saturating_add));
     let from = timed
         .iter()
         .map(|sample| sample.time.0.saturating_sub(sample.weight.0));
@@ -136,12 +152,12 @@ pub fn heatmap(profile: &Profile, grid: Grid, shown: impl Into<Shown>) -> Option
     };
     let shown = shown.into();
     let places = Places::new(profile, timed.iter().map(|sample| sample.stack), shown);
-    let idle = idle_threads(profile, &Selection::new(profile, &Filter::default()), shown);
+    let idle = idle_threads(profile, selection.whole(profile), shown);
     let kinds = Kinds::of(profile);
     // By cell, function, and whether it waited.
     let mut by_function: FxHashMap<(u32, u32, bool), u64> = FxHashMap::default();
     for sample in timed {
-        let is_waiting = kinds.kind(sample) == Kind::Waiting;
+        let is_waiting = kinds.kind(&sample) == Kind::Waiting;
         if is_waiting && idle.contains(&sample.thread) {
             let sum = map.idle.get_or_insert_default();
             (sum.threads, sum.waiting) = (idle.len(), sum.waiting.saturating_add(sample.weight.0));

@@ -77,6 +77,7 @@ mod spread;
 pub mod stats;
 mod syscalls;
 mod tally;
+mod timeline;
 mod totals;
 mod traced;
 mod transform;
@@ -108,19 +109,19 @@ pub use filter::{
 pub use flat::{FlatOptions, FlatRow, flat};
 pub use forest::{
     BoxOf, BoxOrder, CallWeight, Forest, ForestBox, ForestCall, ForestFunction, ForestOptions,
-    Limits, Start, Weights, below, beside, sets,
+    Lane, LaneBox, LaneOptions, Limits, Start, Weights, below, beside, in_time, sets,
 };
 pub use garbage::garbage;
 pub use gathered::Worth;
 pub use group::{Group, GroupBy, groups};
 pub use heap::{
-    Allocations, CopyRow, Figure, FunctionMemory, HeapLine, HeapOptions, HeapRow, Holding, Leak,
-    LineMemory, Peak, Sum, Tracked, allocated_by_source, allocations, has_allocations,
-    heap_samples, is_recorded, keep_only, measured, memory_by_line, records_allocations,
-    unattributed,
+    Allocations, CopyRow, Figure, FunctionMemory, HeapLine, HeapOptions, HeapRow, HeldAt, HeldRow,
+    Holding, Leak, LineMemory, Peak, Sum, Tracked, allocated_by_source, allocations,
+    has_allocations, heap_samples, held_at, is_recorded, keep_only, measured, measured_at,
+    memory_by_line, records_allocations, unattributed,
 };
 pub use heap::{Growth, ProcessMemory, Use, gauges, goes_on};
-pub use heatmap::{Cell, Grid, Heatmap, Idle, Pause, heatmap};
+pub use heatmap::{Cell, Grid, Heatmap, Idle, Pause, heatmap, heatmap_of};
 pub use held::{Held, Named, held, holds_text, needs_debug_info};
 pub use interval::{Estimate, Few, Interval, Mass, effective_samples};
 pub use io::{Io, IoAmount, IoRow, io};
@@ -144,6 +145,10 @@ pub use shown::{Hidden, Libraries, Shown, each_innermost_place, each_shown_stack
 pub use spans::{SpanRow, Spans, spans};
 pub use spread::Spread;
 pub use syscalls::{CallsRange, SyscallAmount, SyscallRow, Syscalls, error_name, syscalls};
+pub use timeline::{
+    Activity, InWindow, MarkBox, ProcessTracks, SpanBox, SpanLanes, Timeline, Times, Track,
+    TrackOf, TracksBy, Window, levels, marks, span_boxes,
+};
 pub use totals::{
     CommandTotal, ProcessTotal, ProgramTotal, ThreadTotal, Totals, command_name, totals,
 };

@@ -494,10 +494,10 @@ mod tests {
     #[test]
     fn versions_are_known() {
         assert!(can_report_collections("CPython 3.8.18"));
-        assert!(can_report_collections("CPython 3.13.0"));
+        assert!(can_report_collections("CPython 3.15.2"));
         for other in [
             "CPython 3.7.16",
-            "CPython 3.14.0a1",
+            "CPython 3.16.0a1",
             "CPython 2.7.18",
             "PyPy",
         ] {

@@ -120,7 +120,8 @@ fn of_process(pid: u32, options: &Heap) -> Result<(Graph, Option<Graph>)> {
     Ok((first, Some(take()?)))
 }
 
-fn open(path: &Path) -> Result<Graph> {
+/// Reads a heap snapshot.
+pub fn open(path: &Path) -> Result<Graph> {
     heapsnapshot::read_file(path).map_err(|error| why(path, error))
 }
 

@@ -11,6 +11,7 @@ use profundo_console::progress::Progress;
 use profundo_console::{output, stderr};
 use profundo_formats::{StreamWriter, overview_file};
 use profundo_model::{Alignment, Meta};
+use profundo_save::raw;
 
 use crate::open;
 use crate::options::{self, Merge};
@@ -79,8 +80,14 @@ fn named_twice(inputs: &[Input]) -> Option<&Path> {
 fn first_start(paths: &[&Path]) -> Result<u64> {
     let mut first = u64::MAX;
     for path in paths {
-        let overview = overview_file(path).map_err(|error| open::why(path, error))?;
-        let started = overview.meta.started_at_unix;
+        let meta = match raw::is_raw(path) {
+            true => raw::read_file(path)?.meta,
+            false => {
+                let overview = overview_file(path);
+                overview.map_err(|error| open::why(path, error))?.meta
+            }
+        };
+        let started = meta.started_at_unix;
         if started > 0 {
             first = first.min(started);
         }

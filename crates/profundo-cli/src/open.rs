@@ -10,7 +10,7 @@ use profundo_console::progress::Progress;
 use profundo_console::stderr;
 use profundo_formats::{Error, Warning};
 use profundo_model::{Nanos, Profile};
-use profundo_save::naming;
+use profundo_save::{naming, raw};
 
 use crate::snapshot_files::is_snapshot;
 
@@ -68,6 +68,9 @@ fn read(path: &Path, samples: Samples) -> Result<(Profile, Vec<Warning>)> {
 
 /// Reads a recording, and looks up missing names.
 fn read_named(path: &Path, samples: Samples) -> Result<(Profile, Vec<Warning>)> {
+    if raw::is_raw(path) {
+        return Ok((raw::read_file(path)?, Vec::new()));
+    }
     let progress = Progress::start(format!("reading {}", path.display()));
     let read = match samples {
         Samples::Each => profundo_formats::read_file(path),
@@ -93,6 +96,10 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
         Error::Content { source, .. } => why(path, *source),
         Error::NotAProfile if is_snapshot(path) => anyhow!(
             "{shown} is a heap snapshot and no recording; `profundo heap {shown}` prints what it says"
+        ),
+        Error::NotAProfile if raw::is_raw(path) => anyhow!(
+            "{shown} is what a program has recorded of itself; `profundo export {shown} --to profundo -o FILE` \
+             makes a whole recording of it"
         ),
         Error::NotAProfile => anyhow!(
             "{shown} is not a recording of profundo's; `profundo record -o FILE -- CMD` makes one"

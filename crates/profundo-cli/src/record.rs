@@ -110,15 +110,18 @@ pub struct Plan<'a> {
     pub mine: &'a [String],
     /// The labels of the recording.
     pub labels: Vec<(String, String)>,
+    /// Told of the file, once the recording has begun.
+    pub began: &'a dyn Fn(&Path),
 }
 
-/// Runs a program and records it from its start to its end, as the options for that say. `force`
-/// and `mine` are those of the [`Plan`].
+/// Runs a program and records it from its start to its end, as the options for that say. `force`,
+/// `mine` and `began` are those of the [`Plan`].
 pub fn with_options(
     options: &Recording,
     force: bool,
     mine: &[String],
     words: &[OsString],
+    began: &dyn Fn(&Path),
 ) -> Result<Recorded> {
     let agent = match options.engine {
         EngineChoice::PerfRing => None,
@@ -157,6 +160,7 @@ pub fn with_options(
             wait_all: options.wait_all,
             mine,
             labels: options.labels.clone(),
+            began,
         },
         words,
     )
@@ -214,6 +218,7 @@ pub fn by_plan(mut plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
         bail!(Unstarted::refused(&program.path, &error));
     }
     writer.take_place()?;
+    (plan.began)(&path);
     let ended = accompany(&mut recorder, &mut writer, &signals, pid, plan.schedule)?;
     if plan.wait_all {
         outlast(&mut recorder, &mut writer, &signals, pid)?;

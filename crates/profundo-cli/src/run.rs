@@ -1,13 +1,14 @@
 //! `run` and `record`: record a program; `run` reports on it at its end.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use profundo_console::stderr;
+use profundo_console::{output, stderr};
 
 use crate::options::{self, Record, Run, What};
 use crate::report::{Shape, Stream};
-use crate::{open, record};
+use crate::{open, record, view};
 
 pub fn run(options: &Run) -> Result<ExitCode> {
     let what = options.format.unwrap_or_default();
@@ -23,11 +24,20 @@ pub fn run(options: &Run) -> Result<ExitCode> {
             "`{what}` shows counted calls, which `profundo trace CMD` records and `run` does not"
         ));
     }
+    let to_stdout = (options.recording.output.as_deref()).is_some_and(output::is_stdout);
+    if to_stdout && (options.shows_page || options.live) {
+        options::refuse("a page shows a recording in a file, and `-o -` sends it elsewhere");
+    }
     let shape = Shape::new(what, None, &options.view);
     let force = options.view.style.force;
     let recording = options.recording.clone().with_all_of(what);
     let mine = &options.view.filters.own_code.rules();
-    let recorded = record::with_options(&recording, force, mine, &options.command.words)?;
+    let began = |path: &Path| {
+        if options.live {
+            show(path);
+        }
+    };
+    let recorded = record::with_options(&recording, force, mine, &options.command.words, &began)?;
     record::note_failure(&recorded);
     // The program's exit status stands, even if the report fails.
     let shown = open::open_without_warnings(&recorded.path, shape.samples())
@@ -37,7 +47,17 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     {
         stderr::error(&error);
     }
+    if options.shows_page {
+        show(&recorded.path);
+    }
     recorded.arrive()
+}
+
+/// Shows a recording on a page, as far as that is possible: the program comes first.
+fn show(recording: &Path) {
+    if let Err(error) = view::in_background(recording) {
+        stderr::error(&error);
+    }
 }
 
 pub fn record(options: &Record) -> Result<ExitCode> {
@@ -47,6 +67,7 @@ pub fn record(options: &Record) -> Result<ExitCode> {
         options.force,
         &mine,
         &options.command.words,
+        &|_| {},
     )?;
     for note in &recorded.done.notes {
         stderr::note(note);

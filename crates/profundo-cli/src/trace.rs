@@ -68,6 +68,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             wait_all: false,
             mine: &options.view.filters.own_code.rules(),
             labels: options.labels.clone(),
+            began: &|_| {},
         },
         &options.command.words,
     )?;

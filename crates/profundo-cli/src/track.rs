@@ -51,6 +51,7 @@ pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
         false,
         &options.own_code.rules(),
         &options.words,
+        &|_| {},
     );
     let written = recorded.and_then(|recorded| {
         record::note_failure(&recorded);

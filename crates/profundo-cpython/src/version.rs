@@ -39,7 +39,7 @@ pub const STACKS: Versions = Versions {
 /// The versions whose collector is known, so that objects and collections are recorded.
 pub const COLLECTOR: Versions = Versions {
     oldest: OLDEST,
-    newest: 13,
+    newest: NEWEST,
 };
 
 impl Versions {
@@ -220,6 +220,6 @@ mod tests {
     #[test]
     fn a_range_is_written_from_one_to_another() {
         assert_eq!(STACKS.to_string(), "3.8 to 3.15");
-        assert!(COLLECTOR.holds(8) && COLLECTOR.holds(13) && !COLLECTOR.holds(14));
+        assert!(COLLECTOR.holds(8) && COLLECTOR.holds(15) && !COLLECTOR.holds(16));
     }
 }

@@ -1,6 +1,6 @@
-//! Writes a recording whose names attack a program that shows them: markup, ends of scripts, addresses
-//! that run, marks that turn a line around, control characters, very long ones. The page's tests
-//! open it (`ui/test/hostile.test.mjs`).
+//! Writes a recording whose names attack a program that shows them: markup, ends of scripts,
+//! addresses that run, marks that turn a line around, control characters, very long ones. The
+//! page's tests open it (`ui/test/hostile.test.mjs`).
 //!
 //! `cargo run -p profundo-formats --example hostile_names -- hostile.profundo`
 

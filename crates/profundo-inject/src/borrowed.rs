@@ -21,10 +21,11 @@ use std::time::{Duration, Instant};
 
 use profundo_process::reading::{Held, Registers, Stop};
 
-use super::frame;
+use super::frame::{self, Frame};
 use super::held_signals::HeldSignals;
 use super::ptrace::{PTRACE_GETSIGMASK, request};
 use super::safe_point::{Instructions, SYSCALL};
+use super::stacks::Stacks;
 
 /// The longest time of a call. It may wait for a lock of another thread.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -53,6 +54,8 @@ pub(super) struct Borrowed {
     /// The signals that the thread blocks.
     mask: u64,
     instructions: Instructions,
+    /// The lower end of the thread's stack, if a frame may be put there.
+    own_stack: Option<u64>,
     /// The address of the frame that all calls return to.
     frame: u64,
     /// Whether the thread has our registers.
@@ -81,7 +84,11 @@ impl From<io::Error> for Failed {
 
 impl Borrowed {
     /// Borrows a held thread.
-    pub(super) fn take(held: Held, instructions: Instructions) -> io::Result<Self> {
+    pub(super) fn take(
+        held: Held,
+        instructions: Instructions,
+        stacks: &Stacks,
+    ) -> io::Result<Self> {
         let tid = held.tid();
         let before = registers(tid)?;
         let state = state(tid)?;
@@ -98,6 +105,7 @@ impl Borrowed {
             state,
             mask,
             instructions,
+            own_stack: stacks.lower_end(before.rsp, before.fs_base),
             frame: 0,
             has_begun: false,
             is_lost: false,
@@ -105,21 +113,36 @@ impl Borrowed {
             kept: HeldSignals::default(),
         };
         // If its stack cannot be written from outside, the first call has no frame.
-        let _ = borrowed.put_frame(before.rsp - RED_ZONE);
+        let _ = borrowed.put_frame_on_own_stack();
         Ok(borrowed)
+    }
+
+    /// Whether the thread is on a stack with room for a frame. Another one has none at its first
+    /// and its last call: it would be lost if we were killed in the middle of those.
+    pub(super) fn is_on_usual_stack(&self) -> bool {
+        self.own_stack.is_some()
     }
 
     /// Puts the frame below this address from now on.
     pub(super) fn put_frame(&mut self, end: u64) -> io::Result<()> {
-        let back = self.instructions.back;
-        let frame = frame::below(end, back, &self.before, &self.state, self.mask);
+        let frame = self.frame_below(end);
         self.frame = frame.place;
         super::write_memory(self.held.pid(), frame.place, &frame.bytes)
     }
 
-    /// Puts the frame onto the thread's own stack: other memory for it is about to go.
+    fn frame_below(&self, end: u64) -> Frame {
+        let back = self.instructions.back;
+        frame::below(end, back, &self.before, &self.state, self.mask)
+    }
+
+    /// Puts the frame onto the thread's own stack: other memory for it is not there yet, or is
+    /// about to go. A stack without room is left alone.
     pub(super) fn put_frame_on_own_stack(&mut self) -> io::Result<()> {
-        self.put_frame(self.before.rsp - RED_ZONE)
+        let end = self.before.rsp - RED_ZONE;
+        match self.own_stack {
+            Some(lower_end) if self.frame_below(end).place >= lower_end => self.put_frame(end),
+            _ => Ok(()),
+        }
     }
 
     /// Makes a system call. `Err`: it was not made. Its result may be an error as well.
@@ -247,6 +270,7 @@ impl Borrowed {
         self.before = registers(tid)?;
         self.state = state(tid)?;
         self.mask = mask(tid)?;
+        self.own_stack = None;
         // Signals that were held meanwhile are handed over when it resumes.
         self.has_begun = true;
         Ok(())

@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 
 use profundo_linux::{proc, sys};
 use profundo_permits::may_be_read;
+use profundo_probe::loading::Why;
 use profundo_probe::shared::{
     Answer, ENTER_SYMBOL, FALL_SILENT_SYMBOL, LEAVE_SYMBOL, MASKED_SYMBOL,
 };
+use profundo_process::loading::why_nothing;
 use profundo_scan::map_lines;
 use profundo_session::find_session;
 
@@ -92,7 +94,12 @@ impl<'a> Entry<'a> {
             return Err(Refused::Stopped);
         }
         let places = Places::of_begun(pid)?;
-        if let Some(name) = places.sanitizer() {
+        // A program without names shows its sanitizer in other ways.
+        let sanitizer = places.sanitizer().or_else(|| match why_nothing(pid) {
+            Some(Why::Sanitizer(sanitizer)) => Some(sanitizer.name()),
+            _ => None,
+        });
+        if let Some(name) = sanitizer {
             return Err(Refused::Sanitized(name));
         }
         let Some(instructions) = places.instructions() else {
@@ -142,7 +149,10 @@ impl<'a> Entry<'a> {
     /// Has the agent begin to record allocations. The recorder has answered it before.
     pub fn follow_memory(&mut self) -> Result<(), Refused> {
         let answer = self.ask(FOLLOW_MEMORY_SYMBOL, PATIENCE)?;
-        let answer = answer.ok_or_else(|| library::no_function(FOLLOW_MEMORY_SYMBOL))?;
+        let answer = answer.ok_or_else(|| {
+            let gone = self.program.is_another(self.pid);
+            gone.unwrap_or_else(|| library::no_function(FOLLOW_MEMORY_SYMBOL))
+        })?;
         match answer.result.into_inner() {
             0 => Ok(()),
             error => Err(Refused::NotEntered(-error)),
@@ -154,7 +164,10 @@ impl<'a> Entry<'a> {
         // All that takes a while comes before the thread is stopped.
         let value = library::value_in(self.library, ENTER_SYMBOL)
             .ok_or_else(|| library::no_function(ENTER_SYMBOL))?;
-        let loader = self.places.loader().ok_or(Refused::Static)?;
+        let loader = self.places.loader();
+        // An ending program has no files left.
+        let loader =
+            loader.ok_or_else(|| self.program.is_another(pid).unwrap_or(Refused::Static))?;
         self.in_room(|entry, thread, room| {
             library::close_left(pid, thread)?;
             let start = match library::begin(pid, entry.library) {

@@ -7,6 +7,7 @@
 //! a thread of ours takes the lock instead. What was written to the program's memory for that is
 //! undone.
 
+mod allocators;
 mod borrowed;
 mod collections;
 mod copy;
@@ -21,6 +22,7 @@ mod program;
 mod ptrace;
 mod refused;
 mod safe_point;
+mod stacks;
 mod steps;
 
 use std::cell::Cell;

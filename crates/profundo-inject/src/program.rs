@@ -16,7 +16,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// The program that a process runs now.
+    /// The program that a process runs now. `None`: it has ended, or is just about to.
     pub(super) fn of(pid: u32) -> Option<Self> {
         /// The fields of `stat`, counted from the state on: the start time, and the addresses.
         const FIELDS: [usize; 3] = [19, 23, 25];
@@ -24,13 +24,15 @@ impl Program {
         let (_, line) = line.rsplit_once(") ")?;
         let fields: Vec<&str> = line.split_whitespace().collect();
         let state = *fields.first()?.as_bytes().first()?;
-        if matches!(state, b'Z' | b'X') {
+        // An ending program has no memory any more.
+        let random = proc::read(pid, "auxv");
+        if matches!(state, b'Z' | b'X') || random.is_empty() {
             return None;
         }
         let number = |field: usize| fields.get(field)?.parse().ok();
         Some(Self {
             places: FIELDS.into_iter().map(number).collect::<Option<_>>()?,
-            random: proc::read(pid, "auxv"),
+            random,
             state,
         })
     }
@@ -45,9 +47,7 @@ impl Program {
         match Self::of(pid) {
             None => Some(Refused::Gone),
             Some(now) if now.places != self.places || now.random != self.random => {
-                // An ending program has no memory any more.
-                let is_same = now.places.first() == self.places.first();
-                Some(match is_same && !now.random.is_empty() {
+                Some(match now.places.first() == self.places.first() {
                     true => Refused::Another,
                     false => Refused::Gone,
                 })

@@ -15,6 +15,7 @@ use profundo_session::Directory;
 use profundo_unwind::{Memory, Modules, walk_with_registers};
 
 use super::Refused;
+use super::allocators::Code;
 
 /// The longest time to make the tables for walking the program's stacks.
 const TABLES: Duration = Duration::from_secs(20);
@@ -183,11 +184,12 @@ impl Places {
     /// The sanitizer that watches the program's memory, if there is one: as a library, or as a part
     /// of the program.
     pub(super) fn sanitizer(&self) -> Option<&'static str> {
-        const SANITIZERS: [(&str, &[u8], &str); 4] = [
+        const SANITIZERS: [(&str, &[u8], &str); 5] = [
             ("libasan", b"__asan_init", "AddressSanitizer"),
             ("libhwasan", b"__hwasan_init", "HWAddressSanitizer"),
             ("libtsan", b"__tsan_init", "ThreadSanitizer"),
             ("libmsan", b"__msan_init", "MemorySanitizer"),
+            ("liblsan", b"__lsan_init", "LeakSanitizer"),
         ];
         let modules = self.list.loaded();
         let named = |library: &str| {
@@ -277,9 +279,14 @@ impl Places {
             let name = module.info.path.rsplit('/').next().unwrap_or_default();
             if LIBRARIES.iter().any(|library| name.starts_with(library)) {
                 forbidden.push((module.info.start, module.info.end));
-            } else if is_c_library(module) {
+                continue;
+            }
+            if is_c_library(module) {
                 self.forbid_in_c_library(module, &mut forbidden);
-            } else if !module
+                continue;
+            }
+            self.forbid_own_allocator(module, &mut forbidden);
+            if !module
                 .file
                 .as_ref()
                 .is_none_or(|file| file.compiled().evaluation.is_empty())
@@ -294,23 +301,8 @@ impl Places {
         forbidden
     }
 
-    /// The allocator's code lies between the first and the last of its functions, private ones
-    /// included.
+    /// The allocator's code, private functions included, and what else must not be interrupted.
     fn forbid_in_c_library(&self, module: &Loaded, forbidden: &mut Vec<(u64, u64)>) {
-        const ALLOCATOR: [&[u8]; 12] = [
-            b"malloc",
-            b"free",
-            b"calloc",
-            b"realloc",
-            b"memalign",
-            b"aligned_alloc",
-            b"posix_memalign",
-            b"valloc",
-            b"pvalloc",
-            b"malloc_trim",
-            b"malloc_usable_size",
-            b"mallinfo",
-        ];
         const OTHERS: [&[u8]; 16] = [
             b"fork",
             b"vfork",
@@ -329,20 +321,36 @@ impl Places {
             b"__libc_dlopen_mode",
             b"_dl_addr",
         ];
-        /// Longer than any C library's allocator.
-        const MOST: u64 = 128 << 10;
-        let (mut first, mut last) = (u64::MAX, 0);
+        let mut allocator = Code::default();
         each_function(self.pid, module, |name, start, end| {
-            if ALLOCATOR.contains(&name) {
-                (first, last) = (first.min(start), last.max(end));
-                forbidden.push((start, end));
-            } else if OTHERS.contains(&name) {
+            allocator.take(name, start, end);
+            if OTHERS.contains(&name) {
                 forbidden.push((start, end));
             }
         });
-        if last > first && last - first < MOST {
-            forbidden.push((first, last));
+        forbidden.extend(allocator.ranges());
+    }
+
+    /// The allocator that a program or a library of its own has, if there is one.
+    fn forbid_own_allocator(&self, module: &Loaded, forbidden: &mut Vec<(u64, u64)>) {
+        let Some(elf) = open_module(self.pid, module) else {
+            return;
+        };
+        let sections = elf.sections();
+        let (mut allocates, mut frees) = (false, false);
+        elf.exported_functions(&sections, |symbol| {
+            allocates |= symbol.name == b"malloc";
+            frees |= symbol.name == b"free";
+        });
+        if !allocates || !frees {
+            return;
         }
+        let mut allocator = Code::default();
+        elf.functions(&sections, |symbol| {
+            let start = symbol.address.wrapping_add(module.info.bias);
+            allocator.take(symbol.name, start, start + symbol.size.max(1));
+        });
+        forbidden.extend(allocator.ranges());
     }
 }
 

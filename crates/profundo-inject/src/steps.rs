@@ -11,6 +11,7 @@ use super::borrowed::{Borrowed, Failed};
 use super::program::Program;
 use super::refused::Refused;
 use super::safe_point::{Instructions, Places};
+use super::stacks::Stacks;
 
 /// Borrows one of a process's threads. Returns it with the time of the borrowing.
 pub(super) fn borrow(
@@ -23,6 +24,8 @@ pub(super) fn borrow(
     const PAUSE: Duration = Duration::from_millis(1);
     /// The time after which a thread is held even if its call begins anew for it.
     const GENTLE: Duration = Duration::from_secs(3);
+    /// The time after which a thread on another kind of stack will do, as Go's threads have.
+    const USUAL: Duration = Duration::from_millis(250);
     /// The number of refusals without a tracer.
     const UNEXPLAINED: u32 = 8;
     let mut stopper = Stopper::default();
@@ -33,6 +36,7 @@ pub(super) fn borrow(
         if let Some(why) = program.is_another(pid) {
             return Err(why);
         }
+        let stacks = Stacks::of(pid);
         // The first thread comes last: it gets the signals of the process unless it is held.
         let mut threads = proc::threads(pid);
         threads.sort_by_key(|&tid| tid == pid);
@@ -67,8 +71,11 @@ pub(super) fn borrow(
                 return Err(why);
             }
             if places.may_borrow(&held) && instructions.are_there(pid) {
-                let thread = Borrowed::take(held, instructions).map_err(Refused::System)?;
-                return Ok((thread, since));
+                let thread =
+                    Borrowed::take(held, instructions, &stacks).map_err(Refused::System)?;
+                if thread.is_on_usual_stack() || began.elapsed() > USUAL {
+                    return Ok((thread, since));
+                }
             }
         }
         if began.elapsed() > PATIENCE {

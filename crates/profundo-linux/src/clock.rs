@@ -23,6 +23,11 @@ impl Scale {
         Self { first, last }
     }
 
+    /// The ratio of a time that is over, from its beginning to its end.
+    pub fn between(first: Instant, last: Instant) -> Self {
+        Self { first, last }
+    }
+
     /// Reads both clocks again.
     pub fn measure(&mut self) {
         self.last = sys::instant();

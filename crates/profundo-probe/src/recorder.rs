@@ -49,6 +49,14 @@ impl Recorder {
         self.control.engine.load(Ordering::Relaxed) == engine::PERF_SIGNAL
     }
 
+    /// True if samples are wanted only within the regions of the program, and none is open.
+    #[inline]
+    pub(crate) fn is_between_regions(&self) -> bool {
+        let is_alone = self.control.is_alone.load(Ordering::Relaxed) != 0;
+        // One more than the number of open regions, once that is told.
+        is_alone && self.ring.header.regions.open.load(Ordering::Relaxed) <= 1
+    }
+
     /// Rings the bell of the command.
     pub fn ring_bell(&self) {
         // Release pairs with the acquire of the command, which clears the news and then looks.

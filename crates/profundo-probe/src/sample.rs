@@ -205,6 +205,11 @@ impl Probe {
             {
                 return;
             }
+            if recorder.is_between_regions() {
+                // The time until now counts for none of them.
+                slot.take_owed();
+                return;
+            }
         } else if slot.weighs(&event) && !slot.weigh(&mut event) {
             return;
         }

@@ -55,9 +55,10 @@ mod time;
 pub use benchmark::{Benchmark, Clocked, this_machine};
 pub use command::{
     Allocs, Annotate, CallOrder, Callers, Check, Checklist, Compared, CountedLines, Diff,
-    Exceptions, FrameLocals, Functions, HeapQuestion, HeapSnapshot, Io, Lines, ListedInstruction,
-    Listing, Local, Mark, Memory, MemoryLines, Mend, Neighbours, NextStep, Only, Spans, Spread,
-    Stacks, Statprof, Summary, Syscalls, ThreadLocals, Trace, View,
+    Exceptions, FrameLocals, Functions, HeapFacts, HeapQuestion, HeapSnapshot, Io, Lines,
+    ListedInstruction, Listing, Local, Mark, Memory, MemoryLines, Mend, Neighbours, NextStep, Only,
+    Spans, Spread, Stacks, Statprof, Summary, Syscalls, ThreadLocals, Trace, View,
+    lines_that_allocate,
 };
 pub use error::Error;
 pub use julia::Report;

@@ -15,6 +15,7 @@ pub mod naming;
 mod native_calls;
 pub mod process_roots;
 pub mod qualified_names;
+pub mod raw;
 pub mod recording_writer;
 pub mod sources;
 pub mod stack_weights;

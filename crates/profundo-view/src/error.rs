@@ -26,6 +26,14 @@ pub enum Error {
     /// The answer cannot be written.
     #[error("cannot answer: {0}")]
     Write(String),
+    /// A file cannot be as small as it should be.
+    #[error("the smallest page of this recording has {least} bytes, and {most} are permitted")]
+    TooLarge {
+        /// The bytes of the smallest page.
+        least: usize,
+        /// The most bytes.
+        most: usize,
+    },
     /// The server cannot listen.
     #[error("cannot listen on {address}")]
     Listen {

@@ -1,9 +1,9 @@
 //! The page of a recording: `profundo view`.
 //!
-//! A page shows one or two recordings, and holds no profile. For what is on the screen it asks a
-//! question, and gets an answer: a report as JSON, a picture cut to the boxes that can be seen, the
-//! lines of a file. So a recording of any size can be looked at, and every number on the page comes
-//! from `profundo-analysis`.
+//! A page shows one or two recordings, heap snapshots, or both, and holds none of them. For what is
+//! on the screen it asks a question, and gets an answer: a report as JSON, a picture cut to the
+//! boxes that can be seen, the lines of a file. So a recording of any size can be looked at, and
+//! every number on the page comes from `profundo-analysis`.
 //!
 //! ```text
 //! page ──Question──▶ server ──▶ Library ──▶ answers ──▶ JSON
@@ -26,11 +26,14 @@ mod error;
 mod library;
 pub mod offline;
 mod page;
+mod pair;
 mod question;
 pub mod server;
+mod snapshots;
 mod source;
 
 pub use error::Error;
 pub use library::Library;
 pub use question::Question;
+pub use snapshots::Snapshot;
 pub use source::{Source, Version};

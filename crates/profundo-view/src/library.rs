@@ -6,18 +6,26 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use profundo_analysis::{
-    Filter, Forest, ForestOptions, Selection, Weights, is_recorded, measured, transform, transforms,
+    Filter, Forest, ForestOptions, Hidden, Libraries, Selection, Timeline, TracksBy, Weights,
+    is_recorded, measured, measured_at, transform, transforms,
 };
-use profundo_model::{Measure, Nanos, Profile};
+use profundo_model::{Measure, Nanos, Part as Of, Profile};
+use profundo_report::Choices;
 
-use crate::{Error, Question, Source, Version};
+use crate::pair::Pairs;
+use crate::snapshots::{self, Heap};
+use crate::{Error, Question, Snapshot, Source, Version};
 
 /// The recordings of a page, see the module.
 pub struct Library {
-    recordings: Vec<Recording>,
+    pub(crate) recordings: Vec<Recording>,
+    pub(crate) pairs: Pairs,
+    snapshots: Vec<snapshots::Kept>,
 }
 
 impl std::fmt::Debug for Library {
@@ -26,10 +34,22 @@ impl std::fmt::Debug for Library {
     }
 }
 
-struct Recording {
+pub(crate) struct Recording {
     source: Box<dyn Source>,
+    served: Mutex<Option<Served>>,
     kept: Mutex<Kept>,
 }
+
+/// The last reading of a file.
+#[derive(Debug, Clone, Copy)]
+struct Served {
+    version: Version,
+    ended: Instant,
+    took: Duration,
+}
+
+/// The least time between two readings of a file that grows.
+const REST: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct Kept {
@@ -41,17 +61,42 @@ struct Kept {
 const PROFILES: usize = 4;
 /// The number of filters that are kept for each.
 const FILTERS: usize = 16;
+/// The number of timelines that are kept: each has as many rows as there are samples.
+const TIMELINES: usize = 3;
 
 impl Library {
     /// Recordings: the one to look at, and the one to compare it with.
     pub fn new(sources: Vec<Box<dyn Source>>) -> Self {
         let recording = |source| Recording {
             source,
+            served: Mutex::default(),
             kept: Mutex::default(),
         };
         Self {
             recordings: sources.into_iter().map(recording).collect(),
+            pairs: Pairs::default(),
+            snapshots: Vec::new(),
         }
+    }
+
+    /// Heap snapshots beside the recordings: the one to look at, and a later one.
+    #[must_use]
+    pub fn snapshots(mut self, snapshots: Vec<Box<dyn Snapshot>>) -> Self {
+        self.snapshots = snapshots.into_iter().map(snapshots::Kept::new).collect();
+        self
+    }
+
+    /// The files of the heap snapshots.
+    pub(crate) fn snapshot_paths(&self) -> impl ExactSizeIterator<Item = &Path> {
+        self.snapshots.iter().map(|snapshot| snapshot.source.path())
+    }
+
+    /// The heap of a snapshot.
+    pub(crate) fn heap(&self, number: usize) -> Result<Arc<Heap>, Error> {
+        let snapshot = self.snapshots.get(number);
+        snapshot
+            .ok_or_else(|| Error::Nothing("there is no such heap snapshot on this page".into()))?
+            .heap()
     }
 
     /// The number of recordings.
@@ -64,6 +109,14 @@ impl Library {
         self.recordings.is_empty()
     }
 
+    /// Reads all recordings and heap snapshots, so that the first question finds them.
+    pub fn read(&self) -> Result<(), Error> {
+        let mut recordings = self.recordings.iter();
+        recordings.try_for_each(|recording| recording.whole().map(drop))?;
+        let mut snapshots = self.snapshots.iter();
+        snapshots.try_for_each(|snapshot| snapshot.heap().map(drop))
+    }
+
     /// Where a recording comes from.
     pub fn source(&self, recording: usize) -> Option<&dyn Source> {
         Some(&*self.recordings.get(recording)?.source)
@@ -73,7 +126,10 @@ impl Library {
     pub fn version(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for recording in &self.recordings {
-            recording.source.version().hash(&mut hasher);
+            recording.version().hash(&mut hasher);
+        }
+        for snapshot in &self.snapshots {
+            snapshot.source.version().hash(&mut hasher);
         }
         // The page reads it as a number of JSON.
         hasher.finish() >> 12
@@ -83,11 +139,12 @@ impl Library {
     pub fn part(&self, question: &Question) -> Result<Part, Error> {
         let number: usize = question.parsed("recording")?.unwrap_or(0);
         let filter = question.filter()?;
-        let measure = match question.get("of") {
-            None | Some("time") => None,
-            Some(of) => Some(measure(of, question.is("count"))?),
+        let measure = question.measure()?;
+        let at = match measure {
+            Some(Measure { part: Of::Live, .. }) => question.moment()?,
+            _ => None,
         };
-        self.part_of(number, filter, measure)
+        self.part_of(number, filter, measure, at)
     }
 
     fn part_of(
@@ -95,30 +152,26 @@ impl Library {
         number: usize,
         filter: Filter,
         measure: Option<Measure>,
+        at: Option<Nanos>,
     ) -> Result<Part, Error> {
         let recording = (self.recordings.get(number))
             .ok_or_else(|| Error::Nothing(format!("there is no recording {number}")))?;
-        let whole = recording.loaded(String::new(), || {
-            let read = recording.source.read(Nanos(0)..Nanos(u64::MAX));
-            Ok((read.map_err(Error::Read)?, None))
-        })?;
+        let whole = recording.whole()?;
         let is_transformed = transforms(&whole.profile, &filter);
         let changed = match (is_transformed, measure) {
             (false, None) => return Ok(Part::new(whole, filter)),
             (true, _) => filter.to_string(),
             (false, Some(_)) => String::new(),
         };
-        let key = format!("{measure:?} {changed}");
+        let key = format!("{measure:?} {at:?} {changed}");
         let loaded = recording.loaded(key, || {
-            let mut profile = whole.profile.clone();
-            let left = is_transformed.then(|| transform(&mut profile, &filter));
-            if let Some(measure) = measure {
-                if !is_recorded(&profile, measure) {
-                    let why = "what is allocated was not recorded: `profundo run --memory` does";
-                    return Err(Error::Nothing(why.to_owned()));
+            let mut profile = match (measure, at) {
+                (Some(measure), Some(at)) if is_recorded(&whole.profile, measure) => {
+                    measured_at(whole.profile.clone(), measure.counts, at)
                 }
-                profile = measured(profile, measure);
-            }
+                _ => measure_of(&whole.profile, measure)?,
+            };
+            let left = is_transformed.then(|| transform(&mut profile, &filter));
             Ok((profile, left))
         })?;
         let filter = loaded.filter.clone().unwrap_or(filter);
@@ -126,29 +179,78 @@ impl Library {
     }
 }
 
-fn measure(of: &str, counts: bool) -> Result<Measure, Error> {
-    use profundo_model::Part as Of;
-    let part = match of {
-        "allocated" => Of::Allocated,
-        "live" => Of::Live,
-        "peak" => Of::Peak,
-        "temporary" => Of::Temporary,
-        "copied" => Of::Copied,
-        other => return Err(Error::value("of", format!("there is no “{other}”"))),
+/// What a report chooses: the filter, and the frames that it shows.
+pub(crate) fn choices(question: &Question, filter: &Filter) -> Result<Choices, Error> {
+    let libraries = match question.parsed("libraries")? {
+        None if question.is("mine") => Libraries::Hidden,
+        given => given.unwrap_or(Libraries::Shown),
     };
-    Ok(Measure { part, counts })
+    let hidden = match question.is("runtime") {
+        true => Hidden::Nothing,
+        false => Hidden::Runtime,
+    };
+    let choices = Choices::command().filter(filter.clone());
+    Ok(choices.hidden(hidden).libraries(libraries))
+}
+
+/// The profile, or what it says of memory.
+pub(crate) fn measure_of(profile: &Profile, measure: Option<Measure>) -> Result<Profile, Error> {
+    match measure {
+        None => Ok(profile.clone()),
+        Some(measure) if is_recorded(profile, measure) => Ok(measured(profile.clone(), measure)),
+        Some(_) => Err(Error::Nothing(
+            "what is allocated was not recorded: `profundo run --memory` does".to_owned(),
+        )),
+    }
+}
+
+impl Question {
+    /// What of memory it is about; `None` is time.
+    pub(crate) fn measure(&self) -> Result<Option<Measure>, Error> {
+        let part = match self.get("of") {
+            None | Some("time") => return Ok(None),
+            Some("allocated") => Of::Allocated,
+            Some("live") => Of::Live,
+            Some("peak") => Of::Peak,
+            Some("temporary") => Of::Temporary,
+            Some("copied") => Of::Copied,
+            Some(other) => return Err(Error::value("of", format!("there is no “{other}”"))),
+        };
+        Ok(Some(Measure {
+            part,
+            counts: self.is("count"),
+        }))
+    }
 }
 
 impl Recording {
+    /// The state of the file that questions are answered from. A file that grows all the time is
+    /// read again after a rest, so that reading it is the smaller part of the work.
+    fn version(&self) -> Version {
+        let now = self.source.version();
+        match *lock(&self.served) {
+            Some(served) if served.ended.elapsed() < (4 * served.took).max(REST) => served.version,
+            _ => now,
+        }
+    }
+
+    /// The whole recording.
+    pub(crate) fn whole(&self) -> Result<Arc<Loaded>, Error> {
+        self.loaded(String::new(), || {
+            let read = self.source.read(Nanos(0)..Nanos(u64::MAX));
+            Ok((read.map_err(Error::Read)?, None))
+        })
+    }
+
     /// A kept profile, or the one that `make` makes.
     fn loaded(
         &self,
         key: String,
         make: impl FnOnce() -> Result<(Profile, Option<Filter>), Error>,
     ) -> Result<Arc<Loaded>, Error> {
-        let version = self.source.version();
         // Held while it is made: two questions at once would read the file twice.
         let mut kept = lock(&self.kept);
+        let version = self.version();
         if kept.version != version {
             *kept = Kept {
                 version,
@@ -158,7 +260,16 @@ impl Recording {
         if let Some(known) = kept.profiles.get(&key) {
             return Ok(Arc::clone(known));
         }
+        let is_whole = key.is_empty();
+        let began = Instant::now();
         let (profile, filter) = make()?;
+        if is_whole {
+            *lock(&self.served) = Some(Served {
+                version,
+                ended: Instant::now(),
+                took: began.elapsed(),
+            });
+        }
         let loaded = Arc::new(Loaded {
             profile,
             filter,
@@ -166,6 +277,7 @@ impl Recording {
             whole: Mutex::default(),
             selections: Mutex::default(),
             weights: Mutex::default(),
+            timelines: Mutex::default(),
         });
         kept.profiles.put(key, Arc::clone(&loaded), PROFILES);
         Ok(loaded)
@@ -182,6 +294,7 @@ pub(crate) struct Loaded {
     whole: Mutex<Recent<(), Arc<Selection>>>,
     selections: Mutex<Recent<String, Arc<Selection>>>,
     weights: Mutex<Recent<(ForestOptions, String), Arc<Weights>>>,
+    timelines: Mutex<Recent<(TracksBy, String), Arc<Timeline>>>,
 }
 
 /// The part of a recording that a question is about.
@@ -241,6 +354,16 @@ impl Part {
         })
     }
 
+    /// The samples in the order of time.
+    pub(crate) fn timeline(&self, by: TracksBy) -> Arc<Timeline> {
+        keep_most(
+            &self.loaded.timelines,
+            &(by, self.text.clone()),
+            TIMELINES,
+            || Timeline::new(&self.loaded.profile, &self.selection(), by),
+        )
+    }
+
     /// The weights of the samples on that tree.
     pub(crate) fn weights(&self, options: &ForestOptions) -> Arc<Weights> {
         let key = (*options, self.text.clone());
@@ -257,22 +380,32 @@ fn keep<K: Clone + PartialEq, V>(
     key: &K,
     make: impl FnOnce() -> V,
 ) -> Arc<V> {
+    keep_most(kept, key, FILTERS, make)
+}
+
+/// The same, of so many values.
+fn keep_most<K: Clone + PartialEq, V>(
+    kept: &Mutex<Recent<K, Arc<V>>>,
+    key: &K,
+    most: usize,
+    make: impl FnOnce() -> V,
+) -> Arc<V> {
     if let Some(known) = lock(kept).get(key) {
         return Arc::clone(known);
     }
     let made = Arc::new(make());
-    lock(kept).put(key.clone(), Arc::clone(&made), FILTERS);
+    lock(kept).put(key.clone(), Arc::clone(&made), most);
     made
 }
 
 /// A lock. What is kept stays right if a question panicked: it is put there as a whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The values that were used last, the last one at the end.
 #[derive(Debug)]
-struct Recent<K, V>(Vec<(K, V)>);
+pub(crate) struct Recent<K, V>(Vec<(K, V)>);
 
 impl<K, V> Default for Recent<K, V> {
     fn default() -> Self {
@@ -281,14 +414,14 @@ impl<K, V> Default for Recent<K, V> {
 }
 
 impl<K: PartialEq, V> Recent<K, V> {
-    fn get(&mut self, key: &K) -> Option<&V> {
+    pub(crate) fn get(&mut self, key: &K) -> Option<&V> {
         let place = self.0.iter().position(|(known, _)| known == key)?;
         let used = self.0.remove(place);
         self.0.push(used);
         self.0.last().map(|(_, value)| value)
     }
 
-    fn put(&mut self, key: K, value: V, most: usize) {
+    pub(crate) fn put(&mut self, key: K, value: V, most: usize) {
         self.0.push((key, value));
         if self.0.len() > most {
             self.0.remove(0);

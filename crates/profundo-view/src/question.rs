@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use profundo_analysis::Filter;
+use profundo_model::Nanos;
 
 use crate::Error;
 
@@ -31,6 +32,14 @@ impl Question {
     pub fn with(mut self, name: &str, value: impl ToString) -> Self {
         self.values.insert(name.to_owned(), value.to_string());
         self
+    }
+
+    /// The question without a value.
+    #[must_use]
+    pub(crate) fn without(&self, name: &str) -> Self {
+        let mut question = self.clone();
+        question.values.remove(name);
+        question
     }
 
     /// The question of an address: its last part, and what stands behind the question mark.
@@ -73,6 +82,17 @@ impl Question {
     /// The filter.
     pub(crate) fn filter(&self) -> Result<Filter, Error> {
         Ok(self.parsed("filter")?.unwrap_or_default())
+    }
+
+    /// The moment of `at`, which is in seconds since the start.
+    pub(crate) fn moment(&self) -> Result<Option<Nanos>, Error> {
+        let Some(seconds) = self.parsed::<f64>("at")? else {
+            return Ok(None);
+        };
+        match (0.0..1e9).contains(&seconds) {
+            true => Ok(Some(Nanos((seconds * 1e9).round() as u64))),
+            false => Err(Error::value("at", "there is no such moment")),
+        }
     }
 
     /// The text, see the module.
@@ -139,6 +159,18 @@ mod tests {
         let (name, query) = text.split_once('?').unwrap();
         assert_eq!(Question::of_address(name, query).unwrap(), question);
         assert_eq!(question.with("limit", "").text(), text);
+    }
+
+    #[test]
+    fn a_moment_is_in_seconds() {
+        let at = |text: &str| Question::new("held").with("at", text).moment();
+        assert_eq!(at("1.5").unwrap(), Some(Nanos(1_500_000_000)));
+        assert_eq!(at("").unwrap(), None);
+        for wrong in ["-1", "NaN", "inf", "1e300", "soon"] {
+            assert!(at(wrong).is_err(), "{wrong}");
+        }
+        let question = Question::new("held").with("at", 1);
+        assert_eq!(question.without("at"), Question::new("held"));
     }
 
     #[test]

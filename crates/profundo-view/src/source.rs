@@ -18,6 +18,11 @@ pub trait Source: Send + Sync {
     /// told from the others. The error is a sentence for the reader.
     fn read(&self, within: Range<Nanos>) -> Result<Profile, String>;
 
+    /// Whether the file is being written, so that there will be more of it.
+    fn is_growing(&self) -> bool {
+        false
+    }
+
     /// The instructions of the functions with this name, the hottest first. They become locations
     /// of the profile. The error is a sentence for the reader.
     fn listings(
@@ -29,12 +34,7 @@ pub trait Source: Send + Sync {
 
     /// The state of the file.
     fn version(&self) -> Version {
-        let found = fs::metadata(self.path());
-        found.map_or(Version::default(), |file| Version {
-            file: file.ino(),
-            size: file.len(),
-            changed: (file.mtime(), file.mtime_nsec()),
-        })
+        Version::of(self.path())
     }
 }
 
@@ -44,4 +44,15 @@ pub struct Version {
     file: u64,
     size: u64,
     changed: (i64, i64),
+}
+
+impl Version {
+    /// The state of a file now.
+    pub fn of(path: &Path) -> Self {
+        fs::metadata(path).map_or(Self::default(), |file| Self {
+            file: file.ino(),
+            size: file.len(),
+            changed: (file.mtime(), file.mtime_nsec()),
+        })
+    }
 }

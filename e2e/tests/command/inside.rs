@@ -347,9 +347,8 @@ pub fn size(pid: &str) -> (u64, usize) {
     (resident, maps.lines().count())
 }
 
-#[test]
-fn the_agent_leaves_nothing_behind_however_often_it_comes() {
-    const TIMES: usize = 12;
+/// Has the agent come into programs and leave them. What they have is compared each time.
+fn comes_and_leaves(times: usize, seconds: &str) {
     for flags in [&[][..], &["-Wl,-z,now"], &["-no-pie", "-fno-plt"]] {
         let Some(program) = c("inside.c", flags) else {
             return;
@@ -361,9 +360,8 @@ fn the_agent_leaves_nothing_behind_however_often_it_comes() {
         let before = Traces::of(&pid, &program);
         assert!(!before.own_pages.is_empty());
         let mut first = None;
-        for _ in 0..TIMES {
-            let options = ["-d", "0.2"];
-            if entered(&pid, "inside-often.profundo", &options).is_none() {
+        for _ in 0..times {
+            if entered(&pid, "inside-often.profundo", &["-d", seconds]).is_none() {
                 return;
             }
             let now = Traces::of(&pid, &program);
@@ -383,6 +381,17 @@ fn the_agent_leaves_nothing_behind_however_often_it_comes() {
         assert_eq!(ask(&mut running), printed);
         assert_eq!(running.end(), (String::new(), Some(7)));
     }
+}
+
+#[test]
+fn the_agent_leaves_nothing_behind_however_often_it_comes() {
+    comes_and_leaves(12, "0.2");
+}
+
+#[test]
+#[ignore = "long: it enters and leaves three programs, each a thousand times"]
+fn the_agent_leaves_nothing_behind_when_it_comes_a_thousand_times() {
+    comes_and_leaves(1000, "0.05");
 }
 
 #[test]

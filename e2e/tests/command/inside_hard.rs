@@ -12,7 +12,7 @@ use crate::inside::slots_of;
 use crate::inside_memory::{Recorder, ask, compare, line_at};
 use crate::program::{Program, alone, number};
 use crate::recording::Recording;
-use crate::targets::{c, scratch};
+use crate::targets::{c, go, scratch};
 
 /// Has the program do something.
 fn tell(running: &mut Running, line: &str) {
@@ -182,6 +182,86 @@ fn a_program_that_restricts_its_system_calls_later_is_left_alone() {
     }
 }
 
+/// The filters of systemd's services and of Chromium's renderers, and what they do at a call that
+/// they do not permit: they end the program, have the call fail, or send a signal.
+fn known_filters() -> impl Iterator<Item = Vec<&'static str>> {
+    let filters = ["service", "renderer"].into_iter();
+    filters.flat_map(|filter| [vec![filter], vec![filter, "fails"], vec![filter, "signals"]])
+}
+
+#[test]
+fn filters_of_services_and_of_browsers_keep_the_agent_out() {
+    let Some(program) = c("late_filters.c", &[]) else {
+        return;
+    };
+    let _alone = alone();
+    for filter in known_filters() {
+        let start = |when: &str| {
+            let mut command = Command::new(&program);
+            command.arg(when).args(&filter);
+            Running::start(command)
+        };
+        let mut running = start("all");
+        for option in ["--memory=exact", "--inside"] {
+            let refused = refusal(&running.pid(), option);
+            assert!(refused.contains("seccomp"), "{filter:?}: {refused}");
+        }
+        tell(&mut running, "go");
+        assert_eq!(running.end(), (String::new(), Some(7)), "{filter:?}");
+        // It restricts itself while the agent is there.
+        for option in ["--memory=exact", "--inside"] {
+            let mut running = start("later");
+            let pid = running.pid();
+            let Some(recorder) = Recorder::start(&pid, &[option]) else {
+                return;
+            };
+            tell(&mut running, "go");
+            tell(&mut running, "restrict");
+            tell(&mut running, "go");
+            let (_, said) = recorder.end();
+            assert!(said.contains("restricts its own system calls"), "{said}");
+            tell(&mut running, "go");
+            assert!(slots_of(&pid).is_empty(), "{filter:?}, {option}");
+            let end = running.end();
+            assert_eq!(end, (String::new(), Some(7)), "{filter:?}, {option}");
+        }
+    }
+}
+
+#[test]
+fn a_filter_that_refuses_calls_is_entered_if_asked_for() {
+    let Some(program) = c("late_filters.c", &[]) else {
+        return;
+    };
+    let _alone = alone();
+    for filter in known_filters().filter(|filter| filter.get(1) == Some(&"fails")) {
+        let mut command = Command::new(&program);
+        command.arg("all").args(&filter);
+        let mut running = Running::start(command);
+        let pid = running.pid();
+        for option in ["--memory=exact", "--inside", "--memory"] {
+            let file = scratch().join(format!("hard-{}.profundo", number()));
+            let output = Command::new(profundo())
+                .args(["attach", &pid, option, "--filtered", "-d", "0.3", "-o"])
+                .arg(&file)
+                .stdin(Stdio::null())
+                .output()
+                .unwrap();
+            let _ = fs::remove_file(&file);
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            // A service may do all that the agent does. A renderer may open no file.
+            assert!(
+                output.status.success() || filter[0] == "renderer",
+                "{filter:?}, {option}: {stderr}"
+            );
+            assert!(!stderr.contains("stays"), "{filter:?}, {option}: {stderr}");
+            tell(&mut running, "go");
+            assert!(slots_of(&pid).is_empty(), "{filter:?}, {option}");
+        }
+        assert_eq!(running.end(), (String::new(), Some(7)), "{filter:?}");
+    }
+}
+
 #[test]
 fn a_program_that_restricts_its_system_calls_ends_by_exit() {
     let Some(program) = c("late_filters.c", &[]) else {
@@ -254,4 +334,48 @@ fn children_that_are_forked_while_the_agent_comes_and_leaves_do_not_hang() {
     running.say("go\n");
     assert_eq!(running.until("\n"), "hung 0 failed 0\n");
     assert_eq!(running.end(), ("hung 0 failed 0\n".to_owned(), Some(7)));
+}
+
+#[test]
+fn goroutines_keep_their_small_stacks() {
+    let Some(program) = go("late_goroutines.go", true) else {
+        return;
+    };
+    let _alone = alone();
+    for option in ["--inside", "--memory"].repeat(2) {
+        let mut running = Running::start(Command::new(&program));
+        for _ in 0..2 {
+            let output = attach(&running.pid(), option);
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            if stderr.contains("ptrace is refused") {
+                return skip("no other process may be entered here");
+            }
+            assert!(output.status.success(), "{option}: {stderr}");
+            tell(&mut running, "go");
+        }
+        assert_eq!(running.end(), ("true\n".to_owned(), Some(7)), "{option}");
+    }
+}
+
+#[test]
+fn a_thread_in_an_allocator_of_the_programs_own_is_not_borrowed() {
+    /// The first entry loads the agent, and the loader allocates.
+    const PROGRAMS: usize = 2;
+    for flags in [&["-fno-builtin"][..], &["-fno-builtin", "-s"]] {
+        let Some(program) = c("late_own_malloc.c", flags) else {
+            return;
+        };
+        let _alone = alone();
+        for option in ["--inside", "--memory"].repeat(PROGRAMS) {
+            let running = Running::start(Command::new(&program));
+            let output = attach(&running.pid(), option);
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            if stderr.contains("ptrace is refused") {
+                return skip("no other process may be entered here");
+            }
+            assert!(output.status.success(), "{option}: {stderr}");
+            let expected = ("0\n".to_owned(), Some(7));
+            assert_eq!(running.end(), expected, "{flags:?}, {option}");
+        }
+    }
 }

@@ -159,3 +159,29 @@ fn spans_of_a_running_program_are_recorded_from_the_entry_on() {
         assert_eq!(running.end(), ("True\n".to_owned(), Some(7)), "{version:?}");
     }
 }
+
+#[test]
+fn spans_of_a_package_that_is_imported_after_the_entry_are_recorded() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../python/src");
+    let versions = pythons_for("spans_inside.py");
+    for version in with_version((3, 8), with_version((3, 13), versions)) {
+        let _alone = alone();
+        let mut command = Command::new(&version.path);
+        command.arg(source("spans_inside.py"));
+        command.arg(&package).arg("late");
+        let running = Running::start(command);
+        let options = ["-d", "4"];
+        let Some(recording) = entered(&running.pid(), "inside-late-spans.profundo", &options)
+        else {
+            return;
+        };
+        let share = of_span(&recording, "outer");
+        let count = recording.profile.spans.each.len();
+        let outline = recording.outline();
+        assert!(
+            share > 30.0 && count > 10,
+            "{version:?}: {share} % in {count} spans, {outline}"
+        );
+        assert_eq!(running.end(), ("True\n".to_owned(), Some(7)), "{version:?}");
+    }
+}

@@ -329,6 +329,53 @@ fn a_program_with_a_profiler_of_its_own_is_left_alone() {
 }
 
 #[test]
+fn a_tool_of_the_program_sees_what_it_sees_without_us() {
+    for version in with_version((3, 12), pythons_for("own_tools.py")) {
+        for tool in ["cprofile", "setprofile", "settrace", "thread", "monitoring"] {
+            if tool == "monitoring" && version.version < (3, 12) {
+                continue;
+            }
+            let _alone = alone();
+            let start = || {
+                let mut command = Command::new(&version.path);
+                command.arg(source("own_tools.py")).arg(tool);
+                Running::start(command)
+            };
+            // Later ones find what the first has left.
+            let several = match tool {
+                // To a second tool for lines of a function, the interpreter reports those again
+                // that the first has disabled: to both.
+                "monitoring" => &["--trace", "--trace=exceptions"][..],
+                _ => &["--trace", "--trace=lines", "--trace"],
+            };
+            // So many that it works while it is entered.
+            const WORK: &str = "100000\n";
+            let mut plain = start();
+            for _ in several {
+                plain.say(WORK);
+                plain.until("done\n");
+            }
+            let mut running = start();
+            for option in several {
+                running.say(WORK);
+                let counting = Counting::begin(&running.pid(), &[option]);
+                if let Err(said) = &counting {
+                    if said.contains("ptrace") {
+                        return skip("no other process may be entered here");
+                    }
+                    assert!(said.contains("it has a profiler already"), "{said}");
+                }
+                running.until("done\n");
+                if let Ok(counting) = counting {
+                    counting.end();
+                }
+            }
+            assert_eq!(running.end(), plain.end(), "{version:?}, {tool}");
+        }
+    }
+}
+
+#[test]
 fn what_was_counted_is_kept_however_the_program_ends() {
     for version in with_version((3, 12), pythons_for("counts_inside.py, ends")) {
         for last in ["exec\n", "kill\n", ""] {

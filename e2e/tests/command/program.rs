@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -73,6 +73,11 @@ fn options_inside() -> Option<Vec<OsString>> {
         options.extend(suite_options());
     }
     Some(options)
+}
+
+/// True if each program is run once more, while the agent comes into it.
+pub fn is_entered_too() -> bool {
+    options_inside().is_some()
 }
 
 /// The entries into one program.
@@ -188,6 +193,39 @@ impl Program {
             self.arguments,
             difference(&plain, &entered)
         );
+    }
+
+    /// Runs the program as it is, and so many times while the agent comes into it, each time at
+    /// another moment, most of them near its end. All outcomes must be equal.
+    #[track_caller]
+    pub fn run_entered_near_its_end(&self, options: &[&str], times: u32) {
+        let _turn = among_others();
+        let (plain, took) = self.run_without();
+        for time in 0..times {
+            let option = options[time as usize % options.len()];
+            // A command takes some time until it enters.
+            let share = 0.3 + 0.7 * f64::from(time) / f64::from(times);
+            let after = took.mul_f64(share);
+            let (send, entry) = mpsc::channel();
+            let (outcome, _) = self.run_beside(None, |child| {
+                let (pid, send) = (child.id(), send.clone());
+                let options = [option.into()];
+                thread::spawn(move || {
+                    // The moment is what is tried.
+                    thread::sleep(after);
+                    send.send(enter(pid, "5", &options).status.code())
+                });
+            });
+            let entry = entry.recv_timeout(PATIENCE);
+            assert!(entry.is_ok(), "{:?}: an entry hangs", self.arguments);
+            assert_eq!(
+                plain,
+                outcome,
+                "{:?}: without (left) and with an agent that comes by {option} after {after:?}; {}",
+                self.arguments,
+                difference(&plain, &outcome)
+            );
+        }
     }
 
     /// Like [`Self::run_both_ways`], for outcomes that `normalize` makes comparable.
@@ -341,13 +379,9 @@ impl Program {
 
 /// Has the agent come into a process and leave it until the process ends.
 fn enter_again_and_again(pid: u32, options: &[OsString]) -> Entries {
-    let file = scratch().join(format!("{}-entered.profundo", number()));
     let mut entries = Entries::default();
     while Path::new(&format!("/proc/{pid}/exe")).exists() {
-        let mut command = Command::new(profundo());
-        command.args(["attach", &pid.to_string(), "-d", "0.1", "-o"]);
-        command.arg(&file).args(options).stdin(Stdio::null());
-        let output = command.output().unwrap();
+        let output = enter(pid, "0.1", options);
         match output.status.success() {
             true => entries.done += 1,
             false => {
@@ -355,9 +389,19 @@ fn enter_again_and_again(pid: u32, options: &[OsString]) -> Entries {
                 entries.last_said = String::from_utf8_lossy(&output.stderr).into_owned();
             }
         }
-        let _ = fs::remove_file(&file);
     }
     entries
+}
+
+/// Has the agent come into a process, and leave it after so many seconds.
+fn enter(pid: u32, seconds: &str, options: &[OsString]) -> Output {
+    let file = scratch().join(format!("{}-entered.profundo", number()));
+    let mut command = Command::new(profundo());
+    command.args(["attach", &pid.to_string(), "-d", seconds, "-o"]);
+    command.arg(&file).args(options).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let _ = fs::remove_file(&file);
+    output
 }
 
 /// The text without the profiler's messages after the program's end: whole lines that begin with

@@ -61,6 +61,7 @@ const LONG: &str = "it takes longer than a test should";
 const CARGO: &str = "cargo builds a package first";
 const PUBLISHED: &str = "it takes the package from PyPI, where there is none yet";
 const PYTEST: &str = "it runs the reader's tests; the package's own tests run pytest";
+const PAGE: &str = "it serves a page until that is closed; the tests of the page ask its server";
 const SERVER: &str = "it asks the reader's server; the package's own tests ask one";
 const OTHER_TOOL: &str = "it is another tool's command, which few machines have";
 
@@ -93,6 +94,10 @@ pub const STAND_INS: &[StandIn] = &[
     none("cargo profundo run --memory --example tour", CARGO),
     none("cargo profundo test --release -p parser", CARGO),
     none("cargo profundo bench", CARGO),
+    none("profundo view after.profundo", PAGE),
+    none("profundo view before.profundo after.profundo", PAGE),
+    none("profundo view PID", PAGE),
+    none("profundo run --live -- ./server --port 8080", PAGE),
     other("profundo top PID", "profundo top PID --once", TERMINAL),
     other(
         "profundo top --batch -i 5 --limit 10 PID",

@@ -7,11 +7,12 @@ is a word of Python's.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
 from . import _binary
-from ._error import Error
+from ._error import Error, NoProcess
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 #: The exit code where nothing passes the filter.
 NOTHING_PASSES = 4
+
+#: The system's errors where no process may be started: limits (``RLIMIT_NPROC``, ``pids.max``), and
+#: filters of system calls.
+REFUSALS = (errno.EAGAIN, errno.EPERM, errno.ENOSYS)
 
 #: Prefixes of sentences on stderr.
 _PREFIX = "profundo: "
@@ -78,6 +83,14 @@ def _as_child(line: List[str]) -> Tuple[int, bytes, bytes]:
             stderr=subprocess.PIPE,
         )
     except OSError as error:
+        if error.errno in REFUSALS:
+            raise NoProcess(
+                f"no process may be started here ({error.strerror}), and the command answers this: "
+                'save("part.profundo") keeps a region, and `profundo report part.profundo` reads '
+                "it elsewhere",
+                None,
+                tuple(line),
+            ) from None
         raise Error(f"cannot run {binary}: {error.strerror}", None, tuple(line)) from None
     return done.returncode, done.stdout, done.stderr
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _command, _export
+from ._error import Error
 from ._notebook import Picture, plain_bundle
 from ._profile import file_of
 
 if TYPE_CHECKING:
     from ._profile import Path, Profile
+    from ._view import View
 
     Side = Union[Profile, Path, Sequence[Union[Profile, Path]]]
 
@@ -150,6 +152,14 @@ class Diff:
         """The difference as a flame graph: red has grown, blue has shrunk, grey may be chance."""
         words = self._line(dict(options, **_OF_TABLES), ["--output=-"])
         return Picture(_command.text(words, (0, _FAILED)))
+
+    def view(self) -> View:
+        """The page of ``profundo view BEFORE AFTER``: of one recording on each side."""
+        from ._view import View, shown
+
+        if len(self._words) != 2:
+            raise Error("a page compares one recording with another, and not sets of them")
+        return shown(View(self._words, self))
 
     def save(self, path: Path, **options: Any) -> None:
         """Write the flame graph of the difference to an SVG file."""

@@ -1,4 +1,4 @@
-"""The package's one error."""
+"""The package's one error, and the kind of it that has a way out."""
 
 
 class Error(Exception):
@@ -19,3 +19,7 @@ class Error(Exception):
 
     def __str__(self):  # type: () -> str
         return str(self.args[0])
+
+
+class NoProcess(Error):
+    """The command could not be run, because this process may start no other one."""

@@ -101,8 +101,8 @@ def iframe(title: str, above: str, drawn: Optional[Drawn], below: str, height: i
         height: The height of the whole, in pixels.
     """
     if drawn is None:
-        return _framed(_page(title, above, "", below), height)
-    text = _framed(_page(title, above, _picture(drawn.svg), below), height)
+        return framed(_page(title, above, "", below), height)
+    text = framed(_page(title, above, _picture(drawn.svg), below), height)
     for percent in _LEFT_OUT if drawn.again is not None else ():
         if _fits(text):
             return text
@@ -111,11 +111,11 @@ def iframe(title: str, above: str, drawn: Optional[Drawn], below: str, height: i
             'save("x.svg") writes more.'
         )
         picture = _picture(drawn.again(percent)) + _note(note)  # type: ignore[misc]
-        text = _framed(_page(title, above, picture, below), height)
+        text = framed(_page(title, above, picture, below), height)
     if _fits(text):
         return text
     note = 'The picture is too large for a notebook; save("x.svg") writes it to a file.'
-    return _framed(_page(title, above, _note(note), below), height)
+    return framed(_page(title, above, _note(note), below), height)
 
 
 def _fits(text: str) -> bool:
@@ -154,7 +154,8 @@ def height_of(svg: str) -> int:
     return int(digits) if digits.isdigit() else 400
 
 
-def _framed(page: str, height: int) -> str:
+def framed(page: str, height: int) -> str:
+    """A page in an ``iframe`` that may run its own scripts and nothing else."""
     # In a quoted value, only these two characters mean something else.
     quoted = page.replace("&", "&amp;").replace('"', "&quot;")
     return (

@@ -10,7 +10,7 @@ import os
 import sys
 
 from . import _command
-from ._error import Error
+from ._error import Error, NoProcess
 
 # What only some questions need is imported there: a region (`profundo.profile`) is a profile too,
 # and must not make its program wait.
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ._notebook import Picture
     from ._rows import Function, Line, Quality
+    from ._view import View
 
     Path = Union[str, "os.PathLike[str]"]
 
@@ -91,16 +92,32 @@ class Kept:
         import weakref
 
         self._folder = tempfile.mkdtemp(prefix="profundo-")
-        weakref.finalize(self, _remove, self._folder, os.getpid())
+        self._files: List[str] = []
+        weakref.finalize(self, _remove, self._folder, self._files, os.getpid())
 
     def file(self, name: str) -> str:
         """The path of a file in it."""
-        return os.path.join(self._folder, name)
+        path = os.path.join(self._folder, name)
+        self._files.append(path)
+        return path
 
 
-def _remove(folder: str, owner: int) -> None:
-    """Remove a folder, but not in a forked child: the parent still has it."""
-    if os.getpid() == owner:
+def _remove(folder: str, files: List[str], owner: int) -> None:
+    """Remove a folder, but not in a forked child: the parent still has it.
+
+    Its files are known. Reading the folder would allocate much in the program.
+    """
+    if os.getpid() != owner:
+        return
+    for file in files:
+        try:
+            os.unlink(file)
+        except OSError:
+            # It was not made.
+            pass
+    try:
+        os.rmdir(folder)
+    except OSError:
         import shutil
 
         shutil.rmtree(folder, True)
@@ -365,6 +382,13 @@ class Profile:
         svg = _export.picture(self.path, "flame", options)
         return Picture(svg, Drawn(svg, None if "min_share" in options else again))
 
+    def view(self) -> View:
+        """The page of ``profundo view``: opened in the browser, or shown by a notebook."""
+        from ._view import View, shown
+
+        path, kept = self._file()
+        return shown(View([path], kept))
+
     def heatmap(self, **options: Any) -> Picture:
         """Time against the offset within each second: pauses, and what recurs."""
         from . import _export
@@ -412,7 +436,14 @@ class Profile:
             if name not in _FILTERS or name in _OF_VIEWS:
                 raise Error(f"a recording has all of what is selected: {name} selects nothing")
         words = ["export", self.path, "--to=profundo", "--output=" + path]
-        _command.run(words + _command.spelled(dict(options, force=is_forced)))
+        try:
+            _command.run(words + _command.spelled(dict(options, force=is_forced)))
+        except NoProcess:
+            from ._live import alone
+
+            if not alone.is_raw(self.path):
+                raise
+            _copy(self.path, path, is_forced, alone.selection(options))
 
     def _default_by(self, options: Dict[str, Any]) -> Tuple[str, Dict[str, Any]]:
         """The report that is meant where none is named, and its options."""
@@ -451,8 +482,8 @@ class Profile:
         return dict(ours, **options)
 
 
-def _copy(source: str, target: str, is_forced: bool) -> None:
-    """Copy a recording. The file has its name when it is whole."""
+def _copy(source: str, target: str, is_forced: bool, more: bytes = b"") -> None:
+    """Copy a recording, and put more behind it. The file has its name when it is whole."""
     if not is_forced and os.path.exists(target) and os.path.getsize(target) > 0:
         with open(source, "rb") as ours, open(target, "rb") as theirs:
             if ours.read(8) != theirs.read(8):
@@ -466,6 +497,7 @@ def _copy(source: str, target: str, is_forced: bool) -> None:
             os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
         ) as theirs:
             shutil.copyfileobj(ours, theirs)
+            theirs.write(more)
         os.replace(beside, target)
     except OSError as error:
         if os.path.exists(beside):

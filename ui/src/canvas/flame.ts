@@ -27,7 +27,7 @@ export class FlameCanvas {
   isIcicle = true;
   hovered = -1;
   selected = -1;
-  /** The window: from the left edge, in weights, and the rows that are scrolled away. */
+  /** The window: from the left edge, in weights or in time, and the rows that are scrolled away. */
   from = 0;
   to = 1;
   top = 0;
@@ -97,7 +97,7 @@ export class FlameCanvas {
     const letter = context.measureText("0").width;
     const perPixel = (this.to - this.from) / this.width;
     const isSearch = this.found.length > 0;
-    const { boxes, start, rows } = picture;
+    const { boxes, start, extent, rows } = picture;
     const last = Math.min(rows.length, this.top + Math.ceil(this.height / ROW) + 1);
     for (let level = Math.max(0, this.top); level < last; level++) {
       const row = rows[level];
@@ -109,7 +109,7 @@ export class FlameCanvas {
         if (left >= this.width) {
           break;
         }
-        const right = (start[box] + boxes.weight[box] - this.from) / perPixel;
+        const right = (start[box] + extent[box] - this.from) / perPixel;
         at += 1;
         if (right <= 0) {
           continue;
@@ -123,7 +123,7 @@ export class FlameCanvas {
           let end = right;
           while (at < row.length) {
             const next = (start[row[at]] - this.from) / perPixel;
-            const nextEnd = (start[row[at]] + boxes.weight[row[at]] - this.from) / perPixel;
+            const nextEnd = (start[row[at]] + extent[row[at]] - this.from) / perPixel;
             if (next - end > 0.5 || nextEnd - next >= 0.5) {
               break;
             }
@@ -156,7 +156,7 @@ export class FlameCanvas {
     while (low < high) {
       const middle = (low + high) >> 1;
       const box = row[middle];
-      if (picture.start[box] + picture.boxes.weight[box] <= this.from) {
+      if (picture.start[box] + picture.extent[box] <= this.from) {
         low = middle + 1;
       } else {
         high = middle;
@@ -204,7 +204,7 @@ export class FlameCanvas {
       return;
     }
     const left = Math.max(0, (picture.start[box] - this.from) / perPixel);
-    const right = Math.min(this.width, (picture.start[box] + picture.boxes.weight[box] - this.from) / perPixel);
+    const right = Math.min(this.width, (picture.start[box] + picture.extent[box] - this.from) / perPixel);
     const y = this.y(picture.boxes.level[box]);
     context.strokeStyle = this.theme.mark;
     context.lineWidth = width;
@@ -234,7 +234,7 @@ export class FlameCanvas {
       }
     }
     const box = boxes[low - 1];
-    return box !== undefined && weight < picture.start[box] + picture.boxes.weight[box] ? box : -1;
+    return box !== undefined && weight < picture.start[box] + picture.extent[box] ? box : -1;
   }
 
   /** Moves the window by pixels. */
@@ -283,7 +283,7 @@ export class FlameCanvas {
     const picture = this.picture;
     if (picture !== undefined && box >= 0) {
       this.from = picture.start[box];
-      this.to = picture.start[box] + picture.boxes.weight[box];
+      this.to = picture.start[box] + picture.extent[box];
       this.draw();
     }
   }
@@ -301,7 +301,7 @@ export class FlameCanvas {
     } else if (level >= this.top + rows) {
       this.top = level - rows + 1;
     }
-    const [start, end] = [picture.start[box], picture.start[box] + picture.boxes.weight[box]];
+    const [start, end] = [picture.start[box], picture.start[box] + picture.extent[box]];
     const span = this.to - this.from;
     if (end <= this.from || start >= this.to) {
       const from = Math.max(0, Math.min(picture.width - span, (start + end - span) / 2));

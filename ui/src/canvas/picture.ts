@@ -35,8 +35,9 @@ export const NARROW = -3;
 export interface Picture {
   flame: Flame;
   boxes: Boxes;
-  /** By box, its left edge and its caller; -1 for the root. */
+  /** By box, its left edge, its width and its caller; -1 for the root. */
   start: Float64Array;
+  extent: ArrayLike<number>;
   parent: Int32Array;
   /** By level, its boxes from the left. */
   rows: Int32Array[];
@@ -92,7 +93,7 @@ export function place(flame: Flame): Picture {
     rows[level][filled[level]++] = at;
   }
   rows.forEach((row) => row.sort((a, b) => start[a] - start[b]));
-  return { flame, boxes, start, parent, rows, width: boxes.weight[0] ?? 0 };
+  return { flame, boxes, start, extent: boxes.weight, parent, rows, width: boxes.weight[0] ?? 0 };
 }
 
 /** The name of a box. */

@@ -6,5 +6,7 @@ import type { Place } from "../place";
 /** The shared values of a place. */
 export function shared(place: Place): Values {
   const { filter, of, count, recording, mine, runtime } = place.values;
-  return { filter, of, count, recording, mine, runtime };
+  // A moment belongs to what was live then.
+  const at = of === "live" ? place.values.at : undefined;
+  return { filter, of, count, recording, mine, runtime, at };
 }

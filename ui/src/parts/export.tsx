@@ -27,7 +27,7 @@ export function Export({ recording }: { recording: AboutRecording }) {
   const [isOpen, setOpen] = useState(false);
   const stem = recording.name.replace(/\.profundo$/, "");
   const guarded = (work: Promise<void>) => void work.catch((error: Error) => tell(<span class="warning">{error.message}</span>));
-  const picture = document.querySelector<HTMLCanvasElement>("main canvas");
+  const picture = document.querySelector<HTMLCanvasElement>("main .picture canvas");
   const choices: Choice[] = [];
   if (picture !== null) {
     choices.push({

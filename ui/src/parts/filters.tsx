@@ -6,6 +6,7 @@ import { useState } from "preact/hooks";
 import type { AboutRecording } from "../about";
 import { isFile } from "../ask";
 import { change, usePlace } from "../place";
+import { MeasureOf } from "./measure";
 import { terms, withTerm, without } from "../terms";
 
 const NAMES: [string, string][] = [
@@ -59,6 +60,7 @@ export function Filters({ recording }: { recording: AboutRecording | undefined }
   };
   return (
     <form class="filters" onSubmit={add} role="search" aria-label="Filter">
+      {recording?.has.memory && <MeasureOf recording={recording} />}
       <label>
         <span class="hidden">What to filter by</span>
         <select value={name} onChange={(event) => setName(event.currentTarget.value)}>

@@ -8,6 +8,12 @@ const KEYS: [string, string][] = [
   ["Enter", "zoom into the box, or open the row"],
   ["Escape, Backspace", "zoom out"],
   ["+ −", "zoom in the width"],
+  ["Shift ← →, Enter", "in the timeline: choose a span of time, filter by it"],
+  ["Page Up, Page Down", "in the timeline: earlier, later"],
+  ["Ctrl and wheel", "zoom in time or width"],
+  ["F", "in a flame graph in time: filter by the time of the box"],
+  ["Space", "in the heatmap: choose a second square"],
+  ["M", "what can be done with a row or a box"],
   ["Alt ←", "take back the last step"],
 ];
 

@@ -1,6 +1,6 @@
 // A menu at a point. Arrow keys choose, Escape closes.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Choice {
   title: string;
@@ -9,8 +9,9 @@ export interface Choice {
 
 export function Menu({ x, y, choices, onClose }: { x: number; y: number; choices: Choice[]; onClose: () => void }) {
   const list = useRef<HTMLUListElement>(null);
+  // Before the next key: it is the menu's.
+  useLayoutEffect(() => list.current?.querySelector("button")?.focus(), []);
   useEffect(() => {
-    list.current?.querySelector("button")?.focus();
     const away = (event: Event) => {
       if (!list.current?.contains(event.target as Node)) {
         onClose();

@@ -1,10 +1,11 @@
-// The flame graph: five shapes of one picture.
+// The flame graph: the shapes of one picture.
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { isFile, useAnswer } from "../ask";
-import { fills, LOOKS, type Look } from "../canvas/colours";
+import { fills, LOOKS, type Fills, type Look } from "../canvas/colours";
 import { FlameCanvas, ROW } from "../canvas/flame";
 import { find, nameOf, NARROW, place as placed, placeOf, type Flame, type Picture } from "../canvas/picture";
 import { count, percent, weight } from "../numbers";
@@ -16,12 +17,14 @@ import { Menu, type Choice } from "../parts/menu";
 import { Waiting } from "../parts/waiting";
 import { change, show, usePlace } from "../place";
 import { exactly, terms, textOfTerms, withTerm } from "../terms";
+import { InTime } from "./in_time";
 
 const SHAPES: Record<string, { title: string; about: string; question: Record<string, string>; isIcicle: boolean }> = {
   icicle: { title: "icicle", about: "callers at the top, in the order of names", question: {}, isIcicle: true },
   flame: { title: "flame", about: "callers at the bottom, in the order of names", question: {}, isIcicle: false },
   left: { title: "left-heavy", about: "callers at the top, the widest calls first", question: { order: "widest" }, isIcicle: true },
   inverted: { title: "inverted", about: "the functions that run at the top, their callers below", question: { shape: "inverted" }, isIcicle: true },
+  time: { title: "in time", about: "a lane for each thread, in the order of time", question: {}, isIcicle: true },
 };
 
 const BY: [string, string][] = [
@@ -61,21 +64,22 @@ function Sandwich() {
 }
 
 /** The picture with its tools. A small one has fewer. */
-export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
+export function FlamePicture({ isSmall = false, filter, title = "Calls" }: { isSmall?: boolean; filter?: string; title?: string }) {
   const place = usePlace();
+  const isInTime = place.values.shape === "time" && !isSmall;
   const shape = SHAPES[place.values.shape ?? ""] ?? SHAPES.icicle;
   const by = shape.question.shape === "inverted" ? "" : (place.values.by ?? "");
   const path = isFile || by !== "" || shape.question.shape === "inverted" ? undefined : place.values.path;
-  const answer = useAnswer<Flame>("flame", { ...shared(place), ...shape.question, path, by, libraries: place.values.libraries });
+  const answer = useAnswer<Flame>(isInTime ? undefined : "flame", { ...shared(place), ...(filter === undefined ? {} : { filter }), ...shape.question, path, by, libraries: place.values.libraries });
   const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
   const [search, setSearch] = useState(place.values.search ?? "");
   return (
-    <section class={isSmall ? "flame small card" : "flame"} aria-label="Flame graph">
+    <section class={isSmall ? "flame small card" : "flame"} aria-label={filter === undefined ? "Flame graph" : `Flame graph: ${title}`}>
       <div class="tools">
         {isSmall ? (
           <h2>
-            Calls{" "}
-            <a href="#flame" onClick={(event) => { event.preventDefault(); show("flame"); }}>
+            {title}{" "}
+            <a href="#flame" onClick={(event) => { event.preventDefault(); show("flame", filter === undefined ? {} : { filter }); }}>
               larger
             </a>
           </h2>
@@ -148,16 +152,25 @@ export function FlamePicture({ isSmall = false }: { isSmall?: boolean }) {
             }}
           />
         </label>
-        <Found text={search} />
+        {filter === undefined && <Found text={search} />}
+        {isInTime && place.values.end !== undefined && (
+          <button type="button" onClick={() => change({ start: "", end: "" })}>
+            Whole time
+          </button>
+        )}
         {place.values.path !== undefined && (
           <button type="button" onClick={() => change({ path: "" })}>
             Zoom out
           </button>
         )}
       </div>
-      <Waiting answer={answer}>
-        {(flame) => <Drawing flame={flame} look={look} search={search} isIcicle={shape.isIcicle} isSmall={isSmall} />}
-      </Waiting>
+      {isInTime ? (
+        <InTime look={look} search={search} />
+      ) : (
+        <Waiting answer={answer}>
+          {(flame) => <Drawing flame={flame} look={look} search={search} isIcicle={shape.isIcicle} isSmall={isSmall} />}
+        </Waiting>
+      )}
     </section>
   );
 }
@@ -190,7 +203,25 @@ function Found({ text }: { text: string }) {
   );
 }
 
-function Drawing({ flame, look, search, isIcicle, isSmall }: { flame: Flame; look: Look; search: string; isIcicle: boolean; isSmall: boolean }) {
+/** A picture that is drawn, with its keys, its menu and its details. Another view has its own fills
+    and words for a box. */
+export function Drawing({
+  flame,
+  look = "kind",
+  search,
+  isIcicle,
+  isSmall,
+  fillsOf = (picture, isDark) => fills(picture, look, isDark),
+  details = (picture, at) => <BoxDetails picture={picture} at={at} />,
+}: {
+  flame: Flame;
+  look?: Look;
+  search: string;
+  isIcicle: boolean;
+  isSmall: boolean;
+  fillsOf?: (picture: Picture, isDark: boolean) => Fills;
+  details?: (picture: Picture, at: number) => ComponentChildren;
+}) {
   const place = usePlace();
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -198,7 +229,7 @@ function Drawing({ flame, look, search, isIcicle, isSmall }: { flame: Flame; loo
   const [menu, setMenu] = useState<{ x: number; y: number; at: number } | undefined>(undefined);
   const picture = useMemo(() => placed(flame), [flame]);
   const isDark = useDark();
-  const colours = useMemo(() => fills(picture, look, isDark), [picture, look, isDark]);
+  const colours = useMemo(() => fillsOf(picture, isDark), [picture, look, isDark]);
 
   useEffect(() => {
     if (canvas.current === null || box.current === null) {
@@ -255,7 +286,7 @@ function Drawing({ flame, look, search, isIcicle, isSmall }: { flame: Flame; loo
       made.hovered = at;
       made.draw();
       if (at >= 0) {
-        tell(<BoxDetails picture={picture} at={at} />);
+        tell(details(picture, at));
       }
     }
   };
@@ -264,7 +295,7 @@ function Drawing({ flame, look, search, isIcicle, isSmall }: { flame: Flame; loo
     if (made !== undefined && at >= 0) {
       made.selected = at;
       made.reveal(at);
-      tell(<BoxDetails picture={picture} at={at} />);
+      tell(details(picture, at));
     }
   };
   const zoom = (at: number) => {

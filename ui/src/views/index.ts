@@ -2,26 +2,42 @@
 
 import type { ComponentType } from "preact";
 
-import type { AboutRecording } from "../about";
+import type { About, AboutRecording } from "../about";
 import { isFile } from "../ask";
 import { AssemblyView } from "./assembly";
+import { CompareView } from "./compare";
+import { ExactView } from "./exact";
 import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
 import { GraphView, SquareView } from "./graph";
+import { HeapView } from "./heap";
+import { HeatmapView } from "./heatmap";
+import { MemoryView } from "./memory";
 import { OverviewView } from "./overview";
 import { SourceView } from "./source";
+import { TimelineView } from "./timeline";
 import { TreeView } from "./tree";
 
 export interface View {
   name: string;
   title: string;
-  isThere: (recording: AboutRecording) => boolean;
+  isThere: (recording: AboutRecording, about: About) => boolean;
   /** Why it is not there. */
   missing: string;
   View: ComponentType<{ recording: AboutRecording }>;
 }
 
+/** The view of heap snapshots, which needs no recording. */
+export const HEAP = { name: "heap", title: "Heap", View: HeapView };
+
 export const VIEWS: View[] = [
+  {
+    name: "compare",
+    title: "Compare",
+    isThere: (_, { recordings }) => recordings.length === 2,
+    missing: "Two recordings are compared: `profundo view BEFORE AFTER`.",
+    View: CompareView,
+  },
   { name: "overview", title: "Overview", isThere: () => true, missing: "", View: OverviewView },
   {
     name: "flame",
@@ -43,6 +59,34 @@ export const VIEWS: View[] = [
     isThere: ({ has }) => has.samples || has.memory,
     missing: "The recording has no samples of functions.",
     View: FunctionsView,
+  },
+  {
+    name: "memory",
+    title: "Memory",
+    isThere: ({ has }) => has.memory || has.gauges,
+    missing: "The recording has no memory: `profundo run --memory` records it.",
+    View: MemoryView,
+  },
+  {
+    name: "exact",
+    title: "Counted",
+    isThere: ({ has }) => has.calls || has.counted_lines || has.exceptions,
+    missing: "Nothing was counted in this recording: `profundo trace` counts calls, lines or exceptions.",
+    View: ExactView,
+  },
+  {
+    name: "timeline",
+    title: "Timeline",
+    isThere: ({ has }) => has.times || has.gauges || has.spans,
+    missing: "Nothing in the recording has a place in time.",
+    View: TimelineView,
+  },
+  {
+    name: "heatmap",
+    title: "Heatmap",
+    isThere: ({ has }) => has.times,
+    missing: "No sample of the recording has a place in time.",
+    View: HeatmapView,
   },
   {
     name: "tree",
@@ -73,3 +117,8 @@ export const VIEWS: View[] = [
     View: SquareView,
   },
 ];
+
+/** The view that a page begins with: of two recordings, what has changed. */
+export function firstView(about: About | undefined): string {
+  return about?.recordings.length === 2 ? "compare" : "overview";
+}

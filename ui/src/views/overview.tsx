@@ -14,6 +14,7 @@ import { Words } from "../parts/words";
 import { link, show, usePlace } from "../place";
 import type { Function as FunctionRow, Summary, SummaryLine, Wait } from "../reports";
 import { FlamePicture } from "./flame";
+import { TimeTrack } from "./timeline/small";
 
 export function OverviewView({ recording }: { recording: AboutRecording }) {
   const place = usePlace();
@@ -21,6 +22,7 @@ export function OverviewView({ recording }: { recording: AboutRecording }) {
   return (
     <div class="overview">
       <Waiting answer={summary}>{(summary) => <Head summary={summary} />}</Waiting>
+      <TimeTrack recording={recording} />
       {(recording.has.samples || recording.has.memory) && <FlamePicture isSmall />}
       <Waiting answer={summary}>{(summary) => <Tables summary={summary} />}</Waiting>
     </div>

@@ -11,6 +11,7 @@ import { tell } from "../parts/details";
 import { Amount, Figure } from "../parts/figure";
 import { highlighted, type Piece } from "../parts/highlight";
 import { KindBar } from "../parts/kinds";
+import { MemoryCells, MemoryHeads, useMemoryOf } from "../parts/memory_columns";
 import { Neighbours } from "../parts/neighbours";
 import { Waiting } from "../parts/waiting";
 import { change, link, usePlace } from "../place";
@@ -23,7 +24,7 @@ interface Source {
   lines: (string | null)[];
 }
 
-export function SourceView(_: { recording: AboutRecording }) {
+export function SourceView({ recording }: { recording: AboutRecording }) {
   const place = usePlace();
   const answer = useAnswer<Lines>("report", {
     ...shared(place),
@@ -65,7 +66,7 @@ export function SourceView(_: { recording: AboutRecording }) {
               ))}
               {lines.files_left_out > 0 && <span class="soft">{count(lines.files_left_out)} files without a hot line</span>}
             </nav>
-            {file === undefined ? <p class="soft">No line of source has any time here.</p> : <Listing key={file.file} file={file} />}
+            {file === undefined ? <p class="soft">No line of source has any time here.</p> : <Listing key={file.file} file={file} recording={recording} />}
           </div>
         );
       }}
@@ -106,9 +107,10 @@ function rowsOf(file: File, source: Source | undefined, isHot: boolean, share: (
   return rows;
 }
 
-function Listing({ file }: { file: File }) {
+function Listing({ file, recording }: { file: File; recording: AboutRecording }) {
   const place = usePlace();
   const source = useAnswer<Source>("source", { file: file.file, recording: place.values.recording });
+  const memory = useMemoryOf(recording, file.file);
   const [isHot, setHot] = useState(false);
   const isTotal = place.values.total === "1";
   const prefix = isTotal ? "total_" : "self_";
@@ -149,6 +151,7 @@ function Listing({ file }: { file: File }) {
                 <th class="number">{isTotal ? "Total" : "Self"}</th>
                 <th class="number extra" />
                 <th class="extra">Kinds</th>
+                <MemoryHeads memory={memory} />
                 <th class="number">Line</th>
                 <th />
               </tr>
@@ -182,6 +185,7 @@ function Listing({ file }: { file: File }) {
                       <td class="bars extra" />
                     </>
                   )}
+                  <MemoryCells memory={memory} line={number} />
                   <td class="number">
                     <a class="soft" href={link("source", { file: file.file, line: String(number) })} aria-label={`Line ${number}`}>
                       {number}

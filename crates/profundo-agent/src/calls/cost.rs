@@ -100,50 +100,6 @@ pub struct Measure {
 /// next session need not make the program wait for the same result.
 static KNOWN: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
 
-/// True if another tool would see the measurement.
-///
-/// # Safety
-/// The lock is held.
-pub unsafe fn has_watchers(calls: &Calls) -> bool {
-    const TOOLS: core::ffi::c_long = 6;
-    let answer = |function: Object, argument: Object| {
-        // SAFETY: the caller vouches. The list of arguments ends with a null pointer.
-        unsafe {
-            let found = (calls.call)(function, argument, null_mut::<c_void>());
-            match found.is_null() {
-                true => calls.drop_error(),
-                false => (calls.release)(found),
-            }
-            // None is not freed.
-            found != calls.none
-        }
-    };
-    // SAFETY: the caller vouches; what `sys` has is borrowed, and the rest is released.
-    unsafe {
-        let of_thread = [c"gettrace", c"getprofile"];
-        let mut functions = of_thread.iter().map(|name| (calls.system)(name.as_ptr()));
-        if functions.any(|function| function.is_null() || answer(function, null_mut())) {
-            return true;
-        }
-        let module = (calls.system)(c"monitoring".as_ptr());
-        if module.is_null() {
-            return false;
-        }
-        let get = super::api::attribute(calls, module, c"get_tool");
-        if get.is_null() {
-            return true;
-        }
-        let is_taken = (0..TOOLS).any(|tool| {
-            let number = (calls.new_number)(tool);
-            let is_taken = answer(get, number);
-            (calls.release)(number);
-            is_taken
-        });
-        (calls.release)(get);
-        is_taken
-    }
-}
-
 /// Writes costs down that were measured in an earlier session. `false`: there are none.
 pub fn repeat(state: &State) -> bool {
     let [which, known @ ..] = &KNOWN;

@@ -9,9 +9,9 @@ use core::ffi::{c_int, c_void};
 use core::ops::ControlFlow;
 use core::ptr::null_mut;
 use core::slice;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use profundo_cpython::{Layout, Owner, Start, Step, walk};
+use profundo_cpython::{Layout, Memory, Owner, Start, Step, walk};
 use profundo_probe::calls::{Described, Pile, Run, Stack};
 use profundo_probe::shared::{CALLS_FILE, CUT_CALLS_FILE};
 use profundo_probe::sys;
@@ -20,7 +20,7 @@ use super::api::{Calls, Object};
 use super::state::{State, Wanted, state};
 use super::{describe, lines, monitoring, profile};
 use crate::home;
-use crate::inject::{self, Api, There, word};
+use crate::inject::{self, Api, Checked, There, word};
 use crate::{command, files, session};
 
 /// Begins to count what the command requests. The interpreter's lock is held. Returns 0, or a
@@ -140,22 +140,19 @@ pub unsafe fn note_running(api: &Api, calls: &'static Calls, wanted: Wanted) {
     let (layout, numbers) = (&api.layout, Numbers::find());
     // SAFETY: the caller vouches.
     let current = unsafe { (calls.thread)() };
-    let interpreter_of = |state: u64| {
-        // SAFETY: a state has its interpreter there, and is not freed while the lock is held.
-        unsafe { word(state + u64::from(layout.state.interpreter)) }
-    };
+    let interpreter_of = |state: u64| Checked.word(state + u64::from(layout.state.interpreter));
     let own = interpreter_of(current);
+    // From 3.12 on, others may have a lock of their own: their states may be freed meanwhile.
     layout
         .threads
-        .each(&mut There, api.runtime, |thread, owner| {
-            // From 3.12 on, others may have a lock of their own.
+        .each(&mut Checked, api.runtime, |thread, owner| {
             let is_reported = layout.profiler.is_some() || interpreter_of(thread) == own;
             if !is_reported || inject::is_own_thread(thread) {
                 return;
             }
             let (pointer, tid) = match owner {
                 Owner::Pointer(pointer) => (pointer, numbers.of(pointer)),
-                // SAFETY: as above.
+                // SAFETY: a state of this interpreter is not freed while the lock is held.
                 Owner::Number(tid) => (unsafe { word(layout.threads.pointer_at(thread)) }, tid),
             };
             if tid == 0 {
@@ -245,9 +242,21 @@ impl Numbers {
     fn find() -> Self {
         /// The start of a descriptor, which contains the number.
         const WORDS: usize = 256;
+        /// The place that was found before; 0: none.
+        static KNOWN: AtomicU64 = AtomicU64::new(0);
         let (own, tid) = (profundo_probe::regs::thread_pointer(), sys::thread_id());
-        let number = |at: &usize| read_number(own + *at as u64 * 4) == Some(tid);
-        Self((0..WORDS).find(number).map(|at| at as u64 * 4))
+        let known = KNOWN.load(Ordering::Relaxed);
+        if known != 0 && read_number(own + known) == Some(tid) {
+            return Self(Some(known));
+        }
+        // By one call of the kernel.
+        let mut bytes = [0; 4 * WORDS];
+        let read = sys::copy_checked(own, &mut bytes);
+        let mut words = bytes.get(..read).unwrap_or_default().chunks_exact(4);
+        let at = words.position(|word| *word == tid.to_ne_bytes());
+        let place = at.map(|at| at as u64 * 4);
+        KNOWN.store(place.unwrap_or(0), Ordering::Relaxed);
+        Self(place)
     }
 
     /// The kernel's number of a thread; 0: it is unknown.

@@ -22,6 +22,7 @@ mod profile;
 mod select;
 mod state;
 mod tracing;
+mod watchers;
 
 use core::sync::atomic::Ordering;
 
@@ -70,6 +71,14 @@ pub fn leave(has_clock: bool) {
 pub fn stop() {
     native_calls::stop();
     state::stop();
+}
+
+/// In the child of any fork. Where a program counts by itself, its children count nothing: the
+/// file is the parent's, and shared.
+pub fn forked() {
+    if wanted() == 0 {
+        state::leave_behind();
+    }
 }
 
 /// In the child of a fork, which has a ring of its own.
@@ -168,7 +177,7 @@ fn begin_with(number: u32, wanted: u32, is_late: bool) -> Result<(), i32> {
     // SAFETY: the lock is held; callbacks find everything set up from now on.
     unsafe {
         let is_known = is_late && state::state().is_some_and(|state| cost::repeat(state));
-        let is_watched = is_late && cost::has_watchers(calls);
+        let is_watched = is_late && watchers::has_any(api, calls);
         let measure = match how.has_calls() && !is_known && !is_watched {
             true => cost::Measure::begin(calls, is_late),
             false => None,

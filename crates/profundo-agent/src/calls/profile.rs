@@ -101,6 +101,20 @@ pub unsafe fn is_taken(api: &Api, fields: &Profiler, wanted: Wanted) -> bool {
     is_taken
 }
 
+/// True if a function of either kind is set for the calling thread. One that was set without an
+/// object is not seen by `sys.getprofile` and `sys.gettrace`.
+///
+/// # Safety
+/// As for [`begin`].
+pub unsafe fn is_watched(fields: &Profiler, calls: &Calls) -> bool {
+    // SAFETY: the caller vouches; these are parts of the state.
+    unsafe {
+        let thread = (calls.thread)();
+        let set = [How::Profiles, How::Traces].map(|how| word(thread + how.functions_at(fields)));
+        set != [0; 2]
+    }
+}
+
 /// Takes our function back from all threads.
 ///
 /// # Safety

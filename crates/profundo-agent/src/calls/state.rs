@@ -115,7 +115,8 @@ static PLACE: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
 static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
 /// Set once nothing is to be counted any more.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
-/// The state that the agent left behind, because its command was killed.
+/// The state that was left behind: by the agent, because its command was killed; or in the child
+/// of a fork, which has it from its parent.
 static LEFT: AtomicPtr<State> = AtomicPtr::new(null_mut());
 /// The table of threads, which stays for all sessions: threads that end look there without the
 /// lock.
@@ -129,6 +130,15 @@ static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
 pub unsafe fn state<'a>() -> Option<&'a mut State> {
     // SAFETY: the caller vouches.
     unsafe { STATE.load(Ordering::Relaxed).as_mut() }
+}
+
+/// The state, also if it was left behind.
+///
+/// # Safety
+/// As for [`state`].
+pub unsafe fn any_state<'a>() -> Option<&'a mut State> {
+    // SAFETY: the caller vouches.
+    unsafe { state().or_else(|| LEFT.load(Ordering::Relaxed).as_mut()) }
 }
 
 /// True if calls are counted.
@@ -644,7 +654,14 @@ pub fn go_on() {
 /// The process is about to restrict its system calls: we make none from here on.
 pub fn leave() {
     _ = end();
-    LEFT.store(STATE.swap(null_mut(), Ordering::Relaxed), Ordering::Relaxed);
+    leave_behind();
+}
+
+/// Counts nothing from here on, and writes nothing. [`give_back`] gives back what is left.
+pub fn leave_behind() {
+    if is_on() {
+        LEFT.store(STATE.swap(null_mut(), Ordering::Relaxed), Ordering::Relaxed);
+    }
 }
 
 /// In the child of a fork, which has a ring of its own.

@@ -44,14 +44,17 @@ static SET: AtomicUsize = AtomicUsize::new(0);
 /// `PYMEM_DOMAIN_OBJ`: objects are made with the lock held.
 const OBJECTS: c_int = 2;
 
+/// `Py_IsInitialized`, which looks at a word.
+type HasBegun = unsafe extern "C" fn() -> c_int;
+
 type Exchange = unsafe extern "C" fn(c_int, *mut Allocator);
 
-/// Enters as soon as possible, if anything is wanted there. The interpreter was found, and has not
-/// begun.
+/// Enters as soon as possible, if anything is wanted there. The interpreter was found. One that has
+/// begun is entered by the command: its allocators are not ours to replace without its lock, and
+/// nothing may be counted that the command was refused.
 pub fn watch() {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
-    let is_wanted = wants_collections() || wants_builtin() || calls::wanted() != 0;
-    if !is_wanted || IS_DONE.swap(true, Ordering::Relaxed) {
+    if !wants_collections() && !wants_builtin() && calls::wanted() == 0 {
         return;
     }
     const NAMES: [&CStr; 3] = [
@@ -67,6 +70,11 @@ pub fn watch() {
     });
     let [get, set, has_begun] = found;
     if found.contains(&0) {
+        return;
+    }
+    // SAFETY: the interpreter's function of that name has this type.
+    let is_running = || unsafe { transmute::<usize, HasBegun>(has_begun)() != 0 };
+    if symbols::is_late() && is_running() || IS_DONE.swap(true, Ordering::Relaxed) {
         return;
     }
     HAS_BEGUN.store(has_begun, Ordering::Relaxed);
@@ -134,8 +142,8 @@ fn go_in_if_begun() {
     if IS_DONE.load(Ordering::Relaxed) || has_begun == 0 {
         return;
     }
-    // SAFETY: the interpreter's function of that name, which looks at a word.
-    let has_begun = unsafe { transmute::<usize, unsafe extern "C" fn() -> c_int>(has_begun)() };
+    // SAFETY: the interpreter's function of that name.
+    let has_begun = unsafe { transmute::<usize, HasBegun>(has_begun)() };
     if has_begun == 0 || IS_DONE.swap(true, Ordering::Relaxed) {
         return;
     }
@@ -152,7 +160,11 @@ unsafe extern "C" fn inside(_: *mut c_void) -> c_int {
         collections::begin(null_mut());
     }
     if calls::wanted() != 0 {
-        calls::begin();
+        match symbols::is_late() {
+            // The agent leaves again, and takes all of it back.
+            true => _ = calls::begin_late(),
+            false => calls::begin(),
+        }
     }
     // After a decorator that does more.
     if wants_builtin() {

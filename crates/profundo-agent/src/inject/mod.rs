@@ -27,7 +27,7 @@ use crate::next_symbols::{self, ThreadFunction};
 use crate::symbols::{self, Scope};
 use crate::{calls, process};
 pub use api::{Api, find as api};
-pub use memory::{There, word};
+pub use memory::{Checked, There, word};
 pub use table::Kept;
 pub(crate) use table::table;
 

@@ -10,7 +10,7 @@
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
 
-use crate::late::slots;
+use crate::late::{self, slots};
 use crate::memory::local::local;
 use crate::next_symbols;
 use crate::symbols::{self, Scope};
@@ -158,6 +158,7 @@ unsafe extern "C-unwind" fn load(name: *const c_char, mode: c_int) -> *mut c_voi
     let file = unsafe { real(name, mode) };
     if !file.is_null() {
         local().pass_is_due(!slots::take_again());
+        late::note_loaded();
     }
     file
 }

@@ -7,9 +7,11 @@
 //! library. [`profundo_leave_1`] takes all of it back. The library itself stays, and the places of
 //! its memory: a thread may be in the middle of one of our functions. It may come in again.
 
+mod alone;
 mod changed;
 mod exclusive;
 mod masks;
+mod own_tables;
 mod pages;
 pub mod running;
 pub mod slots;
@@ -22,8 +24,10 @@ use profundo_probe::shared::{Answer, Control, Ring, SessionState, start_kind};
 use profundo_probe::{hidden, sys, urgent};
 
 use exclusive::Exclusive;
+use running::Running;
 
 use crate::home::{self, Home, home};
+use crate::session::TakenRing;
 use crate::signals::{claims, sent, waiting};
 use crate::{
     command, deferred, ends, files, fork, hello, leave, left, lifecycle, memory, next_symbols,
@@ -204,6 +208,24 @@ fn fall_silent(own: &mut u64, answer: &Answer) -> c_int {
 }
 
 fn enter(directory: &[u8], agent: &[u8], own: u64, answer: &Answer) -> Result<(), c_int> {
+    let began = make_ready(own)?;
+    // SAFETY: this thread alone comes in, and a session that was left has no users.
+    let control = unsafe { session::join_session(directory, agent) }.ok_or(libc::ENOENT)?;
+    if control.state.load(Ordering::Relaxed) == SessionState::Over as u32
+        || !command::shares_pid_namespace(control)
+    {
+        return Err(libc::EXDEV);
+    }
+    let patience = session::patience_for_ring(control, hello::PATIENCE_FOR_RING);
+    let ring = session::take_ring(control, patience).ok_or(libc::EAGAIN)?;
+    home::enlarge(0);
+    come_in(control, ring, own, answer)?;
+    hello::note_cost(began);
+    Ok(())
+}
+
+/// Lets go of an earlier session. Returns the CPU time when this began.
+fn make_ready(own: u64) -> Result<u64, c_int> {
     let is_recorded =
         home().is_some_and(Home::records) && session::control().is_some_and(command::is_alive);
     if is_recorded {
@@ -221,14 +243,17 @@ fn enter(directory: &[u8], agent: &[u8], own: u64, answer: &Answer) -> Result<()
     let began = hello::cpu_time();
     symbols::set_late();
     next_symbols::resolve();
-    // SAFETY: this thread alone comes in, and a session that was left has no users.
-    let control = unsafe { session::join_session(directory, agent) }.ok_or(libc::ENOENT)?;
-    if control.state.load(Ordering::Relaxed) == SessionState::Over as u32
-        || !command::shares_pid_namespace(control)
-    {
-        return Err(libc::EXDEV);
-    }
-    let home = take_home(control)?;
+    Ok(began)
+}
+
+/// Enters all threads into a session, with this ring.
+fn come_in(
+    control: &'static Control,
+    ring: TakenRing,
+    own: u64,
+    answer: &Answer,
+) -> Result<(), c_int> {
+    let home = take_home(control, ring)?;
     left::clear();
     sent::begin_anew();
     // Before our handlers: from here on the program's calls about them are ours to answer.
@@ -238,23 +263,31 @@ fn enter(directory: &[u8], agent: &[u8], own: u64, answer: &Answer) -> Result<()
     masks::narrow_descriptors();
     deferred::await_answer_later();
     threads::begin_anew();
+    // In a process that has changed its user, the kernel may hide in which call a thread is. A
+    // command asks by other means. Alone, the mask that is seen is taken for the thread's, because
+    // a thread without a timer would never be seen.
+    let is_alone = control.is_alone.load(Ordering::Relaxed) != 0;
+    let are_calls_hidden = is_alone && !files::is_readable(c"/proc/self/syscall");
+    let caller = sys::thread_id();
     hello::introduce(home, start_kind::LATE, |home| {
         running::each(own, |thread| {
+            let thread = Running {
+                has_other_mask: thread.has_other_mask && !are_calls_hidden,
+                ..*thread
+            };
             match thread.has_other_mask {
-                true => masks::ask_for(thread, answer),
+                true => masks::ask_for(&thread, answer),
+                false if are_calls_hidden && thread.tid != caller => {}
                 false => hidden::note_real(thread.blocked),
             }
-            threads::enter_other(home, thread);
+            threads::enter_other(home, &thread);
         });
     });
-    hello::note_cost(began);
     Ok(())
 }
 
-/// A ring, and the memory of the agent, which an earlier session may have left.
-fn take_home(control: &'static Control) -> Result<Home, c_int> {
-    let patience = session::patience_for_ring(control, hello::PATIENCE_FOR_RING);
-    let ring = session::take_ring(control, patience).ok_or(libc::EAGAIN)?;
+/// Takes a ring into use, and the memory of the agent, which an earlier session may have left.
+fn take_home(control: &'static Control, ring: TakenRing) -> Result<Home, c_int> {
     let known = home();
     let reserved = match known {
         Some(_) => None,
@@ -263,7 +296,7 @@ fn take_home(control: &'static Control) -> Result<Home, c_int> {
     if let Some(memory) = reserved {
         // SAFETY: the memory was reserved, and the ring is mapped for ever.
         unsafe { home::settle(memory, ring.memory) };
-    } else if let Some(home) = known {
+    } else if let Some(home) = known.filter(|home| home.ring_address() != ring.memory) {
         // SAFETY: both are rings, and nothing uses the former one.
         unsafe { files::move_over(ring.memory, home.ring_address(), Ring::BYTES) };
     }
@@ -316,6 +349,11 @@ pub fn note_left() {
 /// The agent has left, and the memory of the recording is still there.
 static IS_TO_FORGET: AtomicBool = AtomicBool::new(false);
 
+/// A file was loaded. Where no command lists it for the handlers, it is listed here.
+pub fn note_loaded() {
+    alone::look_for_files();
+}
+
 /// Gives the memory of a recording back that was left. `false`: a handler is still at work, which
 /// uses it; perhaps its thread has to wait for a CPU.
 fn forget_memory() -> bool {
@@ -330,6 +368,7 @@ fn forget_memory() -> bool {
         // SAFETY: takes nothing.
         unsafe { sys::call(libc::SYS_sched_yield, [0; 6]) };
     }
+    alone::forget();
     // SAFETY: there is no probe any more, and no handler is at work.
     unsafe {
         memory::forget();

@@ -81,7 +81,7 @@ pub unsafe extern "C" fn profundo_join_1(directory: *const c_char, agent: *const
     };
     alone(|own| match enter(directory, agent, *own, &no_answer()) {
         Ok(()) => {
-            JOINED.store(process::process_id(), Ordering::Relaxed);
+            note_joined();
             0
         }
         Err(error) => -error,
@@ -90,6 +90,11 @@ pub unsafe extern "C" fn profundo_join_1(directory: *const c_char, agent: *const
 
 /// The process that has joined by itself; 0: none.
 static JOINED: AtomicU32 = AtomicU32::new(0);
+
+/// Notes that this process has joined by itself.
+pub(super) fn note_joined() {
+    JOINED.store(process::process_id(), Ordering::Relaxed);
+}
 
 /// True if this process records itself. A child of it is recorded by its parent, as is one that
 /// borrows its memory.
@@ -183,7 +188,7 @@ fn patiently(mut act: impl FnMut() -> c_int) -> c_int {
 }
 
 /// An answer for which there is no command. Masks of other threads stay as they are.
-fn no_answer() -> Answer {
+pub(super) fn no_answer() -> Answer {
     // SAFETY: it is made of numbers, which may be zero.
     unsafe { core::mem::zeroed() }
 }

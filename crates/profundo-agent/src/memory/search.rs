@@ -27,7 +27,7 @@ pub fn search_unreachable(home: Home) {
         return;
     }
     let header = &home.ring().header;
-    let alive = session::control().filter(|control| command::is_alive(control));
+    let alive = session::control().filter(|control| command::may_answer(control));
     // An interpreter frees or forgets its memory as it likes.
     let (Some(control), 0) = (alive, header.python.load(Ordering::Relaxed)) else {
         return;
@@ -91,7 +91,7 @@ pub fn search_unreachable(home: Home) {
             _ => break,
         };
         let waited = process::time(libc::CLOCK_MONOTONIC).saturating_sub(began);
-        if waited > patience || !command::is_alive(control) {
+        if waited > patience || !command::may_answer(control) {
             break;
         }
         sys::futex_wait(&search.state, state, TURN);

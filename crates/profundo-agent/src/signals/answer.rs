@@ -20,7 +20,7 @@ pub fn wait_for_command<'a>(unheard: impl Fn() -> Option<(&'a AtomicU32, u32)>) 
     let patience = PATIENCE_LEFT.load(Ordering::Relaxed);
     let end = process::time(libc::CLOCK_MONOTONIC) + patience;
     while let Some((word, value)) = unheard() {
-        if !session::control().is_some_and(command::is_alive) {
+        if !session::control().is_some_and(command::may_answer) {
             return true;
         }
         if process::time(libc::CLOCK_MONOTONIC) >= end {

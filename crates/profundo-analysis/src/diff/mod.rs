@@ -7,6 +7,7 @@
 //! the test is a change; the rest is chance, as far as these recordings can say.
 
 mod assumed;
+mod boxes;
 mod code;
 mod draft;
 mod factor;
@@ -25,6 +26,7 @@ use profundo_model::{Frame, FrameId, Language, Profile, SampleKind, c_name};
 use rustc_hash::FxHashSet;
 
 pub use assumed::Assumed;
+pub use boxes::{DiffBox, DiffBoxOf, DiffPicture, Widths};
 pub use scale::{Per, Scale};
 pub use stacks::{StackNode, StackTree, Trend};
 pub use table::{Change, Row, Subject, Table};

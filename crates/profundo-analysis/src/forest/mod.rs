@@ -9,6 +9,7 @@
 //! profile ─▶ Forest ─┐
 //! selection ─────────┴▶ Weights ─┬▶ below()  callers at the root: flame, icicle
 //!                                └▶ sets()   inverted; the callers and the callees of one
+//! selection ─────────▶ in_time()  a lane for each thread, in the order of time
 //! ```
 //!
 //! Both pictures contain the boxes that are wide enough to be seen. The narrow ones below a caller
@@ -16,6 +17,7 @@
 
 mod below;
 mod build;
+mod in_time;
 mod sets;
 mod weights;
 
@@ -27,6 +29,7 @@ use profundo_model::{LocationId, Profile};
 use crate::Place;
 
 pub use below::{BoxOrder, below};
+pub use in_time::{Lane, LaneBox, LaneOptions, in_time};
 pub use sets::{Start, sets};
 pub use weights::{CallWeight, Weights};
 
@@ -240,7 +243,8 @@ pub fn beside(
     boxes
 }
 
-fn path_with(path: u64, key: u64) -> u64 {
+/// The number of a path that goes on with a function of this number.
+pub(crate) fn path_with(path: u64, key: u64) -> u64 {
     let mixed = (path ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 29)).wrapping_add(key.rotate_left(17));
     mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> (64 - PATH_BITS)

@@ -1,6 +1,6 @@
 //! Trees and pictures of folded stacks.
 
-use profundo_model::Profile;
+use profundo_model::{Nanos, Profile};
 
 use super::*;
 use crate::{Filter, Selection};
@@ -166,6 +166,74 @@ fn a_path_is_found_in_another_recording() {
     let boxes = below(&second, &weights, found, LIMITS, BoxOrder::Name, &rank);
     assert_eq!(drawn(&profile, &second, &boxes), "b 2 (2)\n");
     assert_eq!(second.find(12345), None);
+}
+
+/// Samples at these milliseconds, each of so many milliseconds and on one of the stacks, as lanes.
+fn lanes(text: &str, samples: &[(u64, u64, usize)], window: (u64, u64), least: u64) -> String {
+    let mut profile = Profile::from_folded(text).unwrap();
+    let stacks: Vec<_> = profile.samples.iter().map(|sample| sample.stack).collect();
+    let first = profile.samples[0];
+    profile.samples = (samples.iter())
+        .map(|&(time, weight, stack)| profundo_model::Sample {
+            time: Nanos(time * PERIOD),
+            weight: Nanos(weight * PERIOD),
+            stack: stacks[stack],
+            ..first
+        })
+        .collect();
+    profile.meta.period = Nanos(PERIOD);
+    let forest = Forest::new(&profile, &ForestOptions::default());
+    let all = Selection::new(&profile, &Filter::default());
+    let options = LaneOptions {
+        from: window.0 * PERIOD,
+        to: window.1 * PERIOD,
+        least: least * PERIOD,
+        lanes: 4,
+        most: 1000,
+    };
+    let threads: Vec<_> = profile.threads.iter().map(|(id, _)| id).collect();
+    let (lanes, left_out) = in_time(&profile, &forest, &all, &threads, options);
+    assert_eq!(left_out, 0);
+    let mut text = String::new();
+    for a_box in lanes.iter().flat_map(|lane| &lane.boxes) {
+        let name = match a_box.of {
+            BoxOf::Function(function) => match forest.functions()[function as usize].place {
+                Place::Frame(frame) => profile.function_name(frame).to_owned(),
+                other => format!("{other:?}"),
+            },
+            other => format!("{other:?}"),
+        };
+        let times = (a_box.from / PERIOD, a_box.to / PERIOD);
+        let weights = (a_box.weight.weight / PERIOD, a_box.own.weight / PERIOD);
+        text.push_str(&format!("{} {name} {times:?} {weights:?}\n", a_box.level));
+    }
+    text
+}
+
+#[test]
+fn neighbours_in_time_are_one_box() {
+    let samples = [(10, 10, 0), (20, 10, 0), (30, 10, 1), (60, 10, 1)];
+    let drawn = lanes("main;a 1\nmain;b 1", &samples, (0, 100), 1);
+    // From 30 to 50 the thread did not run.
+    let expected = "0 main (0, 30) (30, 0)\n0 main (50, 60) (10, 0)\n\
+                    1 a (0, 20) (20, 20)\n1 b (20, 30) (10, 10)\n1 b (50, 60) (10, 10)\n";
+    assert_eq!(drawn, expected);
+}
+
+#[test]
+fn boxes_are_cut_to_the_window() {
+    let samples = [(10, 10, 0), (20, 10, 1), (30, 10, 0)];
+    let drawn = lanes("main;a 1\nmain;b 1", &samples, (12, 18), 1);
+    assert_eq!(drawn, "0 main (12, 18) (10, 0)\n1 b (12, 18) (10, 10)\n");
+}
+
+#[test]
+fn narrow_boxes_in_time_are_one_while_they_touch() {
+    let samples = [(2, 2, 0), (4, 2, 1), (6, 2, 0), (20, 14, 1), (22, 2, 0)];
+    let drawn = lanes("main;a;x 1\nmain;b 1", &samples, (0, 100), 5);
+    // `a`, `b`, `a` are narrow, and so is the last one, which cannot be seen at all.
+    let expected = "0 main (0, 22) (22, 0)\n1 Narrow(3) (0, 6) (6, 6)\n1 b (6, 20) (14, 14)\n";
+    assert_eq!(drawn, expected);
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! ([`expression()`]), and the changes between two snapshots ([`difference()`]).
 
 mod alive;
+mod below;
 mod biggest;
 mod by_type;
 mod difference;
@@ -23,6 +24,7 @@ mod types;
 mod tests;
 
 pub use alive::Alive;
+pub use below::below;
 pub use biggest::{Branch, biggest, tree};
 pub use by_type::{TypeRow, by_type};
 pub use difference::{Difference, TypeChange, difference, difference_by_owner};

@@ -29,6 +29,8 @@ pub struct HeapOptions {
     pub lines: LinesOptions,
     /// The number of points of a trend.
     pub points: usize,
+    /// Only blocks of this type, as [`Held`] names it.
+    pub of_type: Option<String>,
 }
 
 impl Default for HeapOptions {
@@ -36,6 +38,7 @@ impl Default for HeapOptions {
         Self {
             lines: LinesOptions::default(),
             points: 60,
+            of_type: None,
         }
     }
 }
@@ -134,6 +137,11 @@ pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) ->
         if !entry.passes(&admitted) {
             continue;
         }
+        if let Some(wanted) = &options.of_type
+            && *wanted != types.of(profile, entry.stack).0.type_name
+        {
+            continue;
+        }
         let peak = peaks.binary_search_by_key(&entry.process, |peak| peak.process);
         let peak = peak.ok().map(|at| &peaks[at]);
         let until = end_of(profile, entry.process, end);
@@ -171,7 +179,9 @@ pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) ->
     for leak in &mut found.leaks {
         leak.of = lines.rows[leak.line as usize].of;
     }
-    add_copies(&mut found, profile, &admitted, &mut owners);
+    if options.of_type.is_none() {
+        add_copies(&mut found, profile, &admitted, &mut owners);
+    }
     let of_lines = lines.rows.into_iter().enumerate().map(|(index, row)| {
         let trend = trends.of(index);
         HeapLine {
@@ -259,33 +269,33 @@ impl<K: std::hash::Hash + Eq, O> Table<K, O> {
 
 /// The owner of some bytes.
 #[derive(Debug, Clone, Copy)]
-struct Owner {
-    place: Option<Place>,
-    line: LineKey,
-    function: FunctionKey,
+pub(super) struct Owner {
+    pub place: Option<Place>,
+    pub line: LineKey,
+    pub function: FunctionKey,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum LineKey {
+pub(super) enum LineKey {
     Line(FileId, u32),
     Place(Option<u32>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum FunctionKey {
+pub(super) enum FunctionKey {
     Function(StringId, FileId),
     Place(Option<u32>),
 }
 
 /// Finds the owner of a stack's allocations, once for each stack.
-struct Owners<'a> {
+pub(super) struct Owners<'a> {
     profile: &'a Profile,
     finder: Finder<'a>,
     known: FxHashMap<StackId, Owner>,
 }
 
 impl<'a> Owners<'a> {
-    fn new(profile: &'a Profile, options: &LinesOptions) -> Self {
+    pub fn new(profile: &'a Profile, options: &LinesOptions) -> Self {
         Self {
             profile,
             finder: Finder::new(profile, options),
@@ -293,7 +303,7 @@ impl<'a> Owners<'a> {
         }
     }
 
-    fn of(&mut self, stack: StackId) -> Owner {
+    pub fn of(&mut self, stack: StackId) -> Owner {
         if let Some(owner) = self.known.get(&stack) {
             return *owner;
         }

@@ -8,11 +8,22 @@ use profundo_model::{
 use rustc_hash::FxHashMap;
 
 use super::entries::{What, end, entries, is_live_at};
+use super::moment::AliveAt;
 use super::peak::peaks;
 use super::runs::Runs;
 
 /// The same profile with allocations for samples.
-pub fn measured(mut profile: Profile, measure: Measure) -> Profile {
+pub fn measured(profile: Profile, measure: Measure) -> Profile {
+    with_samples(profile, measure, None)
+}
+
+/// The same profile with the blocks for samples that were live at a moment.
+pub fn measured_at(profile: Profile, counts: bool, moment: Nanos) -> Profile {
+    let part = Part::Live;
+    with_samples(profile, Measure { part, counts }, Some(moment))
+}
+
+fn with_samples(mut profile: Profile, measure: Measure, moment: Option<Nanos>) -> Profile {
     let task = root_task(&profile).unwrap_or_else(|| {
         let number = profile.tasks.iter().map(|(_, task)| task.number).max();
         profile.tasks.push(Task {
@@ -21,7 +32,7 @@ pub fn measured(mut profile: Profile, measure: Measure) -> Profile {
             ..Task::default()
         })
     });
-    let samples = samples(&profile, measure, task);
+    let samples = samples(&profile, measure, task, moment);
     let meta = &mut profile.meta;
     meta.kind = SampleKind::Heap(measure);
     // A sample counts with its weight.
@@ -50,10 +61,15 @@ fn root_task(profile: &Profile) -> Option<TaskId> {
 /// their own: where there is no root task either, theirs is an unused number.
 pub fn heap_samples(profile: &Profile, measure: Measure) -> Vec<Sample> {
     let none = TaskId::from_index(profile.tasks.len());
-    samples(profile, measure, root_task(profile).unwrap_or(none))
+    samples(profile, measure, root_task(profile).unwrap_or(none), None)
 }
 
-fn samples(profile: &Profile, measure: Measure, task: TaskId) -> Vec<Sample> {
+fn samples(
+    profile: &Profile,
+    measure: Measure,
+    task: TaskId,
+    moment: Option<Nanos>,
+) -> Vec<Sample> {
     if measure.part == Part::Copied {
         return copies(profile, measure, task);
     }
@@ -61,6 +77,7 @@ fn samples(profile: &Profile, measure: Measure, task: TaskId) -> Vec<Sample> {
     let peaks = peaks(profile);
     let end = end(profile);
     let runs = Runs::new(profile);
+    let alive = moment.map(|moment| AliveAt::new(profile, moment));
     let mut mains: FxHashMap<_, ThreadId> = FxHashMap::default();
     for (id, thread) in profile.threads.iter() {
         mains.entry(thread.process).or_insert(id);
@@ -73,7 +90,10 @@ fn samples(profile: &Profile, measure: Measure, task: TaskId) -> Vec<Sample> {
                 let peak = peaks.binary_search_by_key(&entry.process, |peak| peak.process);
                 let is_meant = match measure.part {
                     Part::Allocated => true,
-                    Part::Live => runs.is_live(entry.process, block),
+                    Part::Live => match &alive {
+                        Some(alive) => alive.has(entry.process, block),
+                        None => runs.is_live(entry.process, block),
+                    },
                     Part::Temporary => block.is_temporary,
                     Part::Copied => false,
                     Part::Peak => peak.is_ok_and(|at| is_live_at(block, peaks[at].time.0)),
@@ -98,7 +118,10 @@ fn samples(profile: &Profile, measure: Measure, task: TaskId) -> Vec<Sample> {
             What::Site(site, number) => {
                 let amount = match measure.part {
                     Part::Allocated => site.allocated,
-                    Part::Live => runs.live_sites()[number],
+                    Part::Live => match &alive {
+                        Some(alive) => alive.site(number),
+                        None => runs.live_sites()[number],
+                    },
                     Part::Temporary => site.temporary,
                     Part::Copied => Amount::default(),
                     Part::Peak => site.at_peak,

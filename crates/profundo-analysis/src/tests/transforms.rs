@@ -73,6 +73,17 @@ fn frames_are_taken_away_and_their_time_is_their_callers() {
     );
     check(PROGRAM, "show=load show=work", "[hidden] 1\nload 5\nwork 4");
     check(PROGRAM, "hide=.", "[hidden] 10");
+    check(
+        PROGRAM,
+        "hide=^main$ hide=idle hide=load transform=drop-hidden",
+        "parse;read 3\nread 2\nwork 4",
+    );
+    // It looks at what the transforms before it have left.
+    check(
+        PROGRAM,
+        "transform=drop-hidden transform=merge-function:idle",
+        "[hidden] 1\nmain;load;parse;read 3\nmain;load;read 2\nmain;work 4",
+    );
 }
 
 #[test]
@@ -380,6 +391,10 @@ fn counted_calls_follow_their_stacks() {
     assert_eq!(rows("hide=^a$"), "b 10 70 70, main 1 100 30");
     assert_eq!(rows("hide=^b$"), "a 5 90 90, main 1 100 10");
     assert_eq!(rows("hide=main hide=^a$"), "[hidden] 0 30 30, b 10 70 70");
+    assert_eq!(
+        rows("hide=main hide=^a$ transform=drop-hidden"),
+        "b 10 70 70"
+    );
     assert_eq!(
         rows("transform=collapse-recursion"),
         "a 5 90 20, b 10 70 70, main 1 100 10"

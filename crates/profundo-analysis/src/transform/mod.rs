@@ -55,10 +55,10 @@ impl Transforms {
     /// Whether any of them leaves out samples.
     pub fn drops_samples(&self) -> bool {
         let drops = |step: &Transform| {
-            use Operation::{DropFile, DropFunction, DropLibrary, FocusFunction};
+            use Operation::{DropFile, DropFunction, DropHidden, DropLibrary, FocusFunction};
             matches!(
                 step.operation,
-                DropFile | DropFunction | DropLibrary | FocusFunction
+                DropFile | DropFunction | DropHidden | DropLibrary | FocusFunction
             )
         };
         !self.show_from.is_empty() || self.steps.iter().any(drops)
@@ -80,6 +80,8 @@ pub enum Operation {
     DropFile,
     /// Samples with a library on their stack are left out.
     DropLibrary,
+    /// Samples none of whose frames is left are left out.
+    DropHidden,
     /// A function becomes the root: its callers are cut off, and samples without it left out.
     FocusFunction,
     /// A function that calls itself, directly or through others, is there once.
@@ -92,13 +94,14 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation with its name. The names are those of Firefox Profiler, where it has them.
-    pub const NAMES: [(&'static str, Self); 10] = [
+    pub const NAMES: [(&'static str, Self); 11] = [
         ("merge-function", Self::MergeFunction),
         ("merge-file", Self::MergeFile),
         ("merge-library", Self::MergeLibrary),
         ("drop-function", Self::DropFunction),
         ("drop-file", Self::DropFile),
         ("drop-library", Self::DropLibrary),
+        ("drop-hidden", Self::DropHidden),
         ("focus-function", Self::FocusFunction),
         ("collapse-recursion", Self::CollapseRecursion),
         ("collapse-library", Self::CollapseLibrary),
@@ -109,6 +112,15 @@ impl Operation {
     pub fn name(self) -> &'static str {
         let row = Self::NAMES.iter().find(|(_, operation)| *operation == self);
         row.map_or("", |(name, _)| name)
+    }
+
+    /// Whether it is about certain functions, files or libraries; `None`: it may be.
+    pub fn has_expression(self) -> Option<bool> {
+        match self {
+            Self::CollapseRecursion => None,
+            Self::DropHidden => Some(false),
+            _ => Some(true),
+        }
     }
 }
 
@@ -124,7 +136,7 @@ impl Operation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transform {
     operation: Operation,
-    /// Only [`Operation::CollapseRecursion`] may go without.
+    /// [`Operation::CollapseRecursion`] may go without, and [`Operation::DropHidden`] has none.
     expression: Option<Expression>,
 }
 
@@ -138,6 +150,9 @@ pub enum TransformError {
     /// The operation needs an expression.
     #[error("`{0}` wants a regular expression behind a colon: `{0}:RE`")]
     WithoutExpression(&'static str),
+    /// The operation has no expression.
+    #[error("`{0}` stands alone, without a regular expression")]
+    WithExpression(&'static str),
     /// The expression is wrong.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
@@ -163,10 +178,13 @@ impl FromStr for Transform {
         let Some(&(name, operation)) = known else {
             return Err(TransformError::Unknown(name.to_owned()));
         };
-        let expression = match rest.filter(|rest| !rest.is_empty()) {
-            Some(rest) => Some(rest.parse()?),
-            None if operation == Operation::CollapseRecursion => None,
-            None => return Err(TransformError::WithoutExpression(name)),
+        let expression = match (
+            rest.filter(|rest| !rest.is_empty()),
+            operation.has_expression(),
+        ) {
+            (Some(_), Some(false)) => return Err(TransformError::WithExpression(name)),
+            (None, Some(true)) => return Err(TransformError::WithoutExpression(name)),
+            (rest, _) => rest.map(str::parse).transpose()?,
         };
         Ok(Self {
             operation,

@@ -49,6 +49,7 @@ fn apply_step(rows: &mut Rows, profile: &mut Profile, step: &Transform) {
         Operation::DropFunction => drop_stacks(rows, &by(By::Function)),
         Operation::DropFile => drop_stacks(rows, &by(By::File)),
         Operation::DropLibrary => drop_stacks(rows, &by(By::Library)),
+        Operation::DropHidden => drop_hidden(rows),
         Operation::FocusFunction => cut_above(rows, &by(By::Function)),
         Operation::CollapseFunctionSubtree => cut_below(rows, &by(By::Function)),
         Operation::CollapseLibrary => {
@@ -79,6 +80,13 @@ fn drop_stacks(rows: &mut Rows, meant: &[bool]) {
             ..end
         }
     });
+}
+
+/// Leaves out stacks of which nothing is left.
+fn drop_hidden(rows: &mut Rows) {
+    for end in rows.ends.iter_mut().filter(|end| end.stack.is_none()) {
+        end.is_dropped = true;
+    }
 }
 
 /// Makes the first of these locations on each stack the root, and leaves out stacks without one.

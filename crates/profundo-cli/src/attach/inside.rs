@@ -175,6 +175,7 @@ impl Entered {
             match followed {
                 Ok(()) => {}
                 Err(Refused::Gone | Refused::Another) => continue,
+                Err(_) if has_ended(pid) => continue,
                 Err(why) => {
                     let what = "the allocations of process";
                     stderr::note(&format!("{what} {pid} are not recorded: {why}"));
@@ -285,6 +286,7 @@ impl Entered {
             Ok(_) | Err(Refused::Gone | Refused::Another | Refused::NoPython) => {}
             // Said when the agent leaves.
             Err(Refused::Filtered) => {}
+            Err(_) if has_ended(pid) => {}
             Err(why) => stderr::note(&format!(
                 "the interpreter of process {pid} goes on reporting calls until the next --trace, and they are not counted: {}",
                 why_not(&why)

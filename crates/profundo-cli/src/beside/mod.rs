@@ -217,7 +217,10 @@ impl Recording<'_> {
                         self.set_paused(false, options);
                         let _ = self.program.say("resumed");
                     }
-                    Said::Clear => self.clear(),
+                    Said::Clear => {
+                        self.clear();
+                        self.say("cleared");
+                    }
                     Said::Snapshot(path) => {
                         self.note_left_alone(pid, options);
                         self.snapshot(&path, options);

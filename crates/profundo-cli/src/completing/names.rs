@@ -39,7 +39,10 @@ pub fn functions(current: &OsStr) -> Vec<CompletionCandidate> {
 pub fn transforms(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some((name, typed)) = current.to_str().and_then(|text| text.split_once(':')) else {
         let names = Operation::NAMES.iter();
-        let names = names.map(|(name, _)| CompletionCandidate::new(format!("{name}:")));
+        let names = names.map(|(name, operation)| match operation.has_expression() {
+            Some(false) => CompletionCandidate::new(*name),
+            _ => CompletionCandidate::new(format!("{name}:")),
+        });
         return starting_with(names, current).collect();
     };
     let functions = functions(OsStr::new(typed)).into_iter();

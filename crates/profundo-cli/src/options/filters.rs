@@ -84,8 +84,9 @@ pub struct StackOptions {
     ///
     /// merge-function, merge-file or merge-library (take them away), drop-function, drop-file or
     /// drop-library (with all samples through them), focus-function (make it the root),
-    /// collapse-recursion, collapse-library, collapse-function-subtree; each with :RE. May be
-    /// repeated: the transforms follow one another.
+    /// collapse-recursion, collapse-library, collapse-function-subtree; each with :RE. drop-hidden,
+    /// without :RE, leaves out samples without a frame. May be repeated: the transforms follow one
+    /// another.
     #[arg(add = ArgValueCompleter::new(completing::transforms), long, value_name = "HOW")]
     pub transform: Vec<Transform>,
 }

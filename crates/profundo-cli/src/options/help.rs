@@ -25,6 +25,7 @@ Record a program
 
 Look at a recording: FILE, or the newest where none is named
   report      where the time went: lines, functions, trees, memory, I/O
+  view        a page in the browser: everything in one place, or as one file
   flame       a flame graph: an SVG file to click through
   diff        what has changed between two recordings, or two sets of runs
   graph       a picture of who calls whom
@@ -60,7 +61,7 @@ struct Screen {
     examples: &'static str,
 }
 
-const SCREENS: [Screen; 13] = [
+const SCREENS: [Screen; 14] = [
     Screen {
         verb: "run",
         options: &[
@@ -172,6 +173,24 @@ Examples:
 Examples:
   profundo export --to pprof
   profundo export app.profundo --to collapsed -o - | head",
+    },
+    Screen {
+        verb: "view",
+        options: &[
+            "output",
+            "max_page_size",
+            "embed",
+            "confidential",
+            "no_open",
+            "listen",
+        ],
+        examples: "\
+Examples:
+  profundo view                            the newest recording
+  profundo view before.profundo after.profundo
+                                           what has changed
+  profundo view 4711                       a process, until its page is closed
+  profundo view app.profundo -o app.html   a file for others, without a server",
     },
     Screen {
         verb: "flame",

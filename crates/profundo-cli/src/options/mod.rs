@@ -132,7 +132,6 @@ pub enum Verb {
     /// Draw time against the offset within each second, which shows pauses and what recurs
     Heatmap(Heatmap),
     /// Look at a recording on a page in the browser, or write that page as one file
-    #[command(hide = true)]
     View(View),
     /// Count and measure every call, then print who was called how often
     Trace(Trace),
@@ -170,6 +169,12 @@ pub struct Run {
     pub command: Command,
     #[command(flatten)]
     pub recording: Recording,
+    /// Show the recording on a page at the end, too: as `profundo view` does
+    #[arg(long = "view", help_heading = "The report")]
+    pub shows_page: bool,
+    /// Show the recording on a page that follows it while the program runs
+    #[arg(long, conflicts_with = "shows_page", help_heading = "The report")]
+    pub live: bool,
     /// What to print at the end
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
     pub format: Option<What>,

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use profundo_testing::skip;
+use profundo_testing::Python;
 
 use crate::machine::{Folder, Outcome};
 
@@ -69,18 +69,17 @@ fn target(name: &str) -> PathBuf {
     here.join("../../e2e/targets").join(name)
 }
 
-/// Every CPython of this machine that can be asked, oldest first.
+/// Every CPython of this machine that can be asked, oldest first. The system's is left out where
+/// pyenv has that version too.
 fn pythons() -> Vec<PathBuf> {
-    let present = profundo_testing::pythons().iter();
-    let found: Vec<PathBuf> = present
-        // The system's has a version that pyenv's have too.
-        .filter(|python| python.version < (3, 14) && !python.path.starts_with("/usr"))
-        .map(|python| python.path.clone())
-        .collect();
-    if found.is_empty() {
-        skip("there is no Python of pyenv's before 3.14");
-    }
-    found
+    let present = profundo_testing::pythons();
+    let is_system = |python: &Python| python.path.starts_with("/usr");
+    let is_twice = |python: &Python| {
+        let mut others = present.iter().filter(|other| !is_system(other));
+        is_system(python) && others.any(|other| other.version == python.version)
+    };
+    let found = present.iter().filter(|python| !is_twice(python));
+    found.map(|python| python.path.clone()).collect()
 }
 
 /// The Pythons that one test is run on: one, by the test's name, or all on request.

@@ -24,6 +24,11 @@ pub(super) fn expected(path: &Path, kind: Kind) -> Option<&'static str> {
             let is_picture = Format::of_path(path).is_some_and(Format::is_picture);
             (is_other_picture || is_picture).then_some(RECORDING)
         }
+        Kind::Page => {
+            let is_picture = Format::of_path(path).is_some_and(Format::is_picture);
+            let is_page = ["html", "htm"].contains(&&*ending);
+            (!is_page && (is_other_picture || is_picture || ending == RECORDING)).then_some("html")
+        }
         _ => None,
     }
 }
@@ -44,6 +49,17 @@ mod tests {
         }
         let pprof = expected(Path::new("a.html"), Kind::Export(Format::PPROF));
         assert_eq!(pprof, None);
+    }
+
+    #[test]
+    fn a_page_ends_in_html() {
+        let page = |name: &str| expected(Path::new(name), Kind::Page);
+        assert_eq!(page("a.profundo"), Some("html"));
+        assert_eq!(page("a.svg"), Some("html"));
+        assert_eq!(page("a.png"), Some("html"));
+        for name in ["a.html", "A.HTM", "page", "-"] {
+            assert_eq!(page(name), None, "{name}");
+        }
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub enum Kind {
     Pages,
     /// An export or a picture.
     Export(Format),
+    /// A page of `view`.
+    Page,
     /// A report, as text or JSON.
     Report,
     /// The figures of `time`, in any of its forms.
@@ -43,6 +45,7 @@ impl Kind {
             Self::Snapshot => heapsnapshot::is_heapsnapshot(start),
             Self::Pages => is_pages(start),
             Self::Export(format) => format.is_start_of(start),
+            Self::Page => is_page(start),
             Self::Report => {
                 start.starts_with(REPORT.as_bytes())
                     || is_json(start, |name| name != "time" && name != "bench")
@@ -79,6 +82,7 @@ impl fmt::Display for Kind {
             Self::Snapshot => "heap snapshot",
             Self::Pages => "list of pages",
             Self::Export(format) => format.file(),
+            Self::Page => "page of `profundo view`",
             Self::Report => "report of profundo's",
             Self::Time => "report of `profundo time`",
             Self::Bench => "measurement",
@@ -87,6 +91,13 @@ impl fmt::Display for Kind {
             Self::Printed => "empty file",
         })
     }
+}
+
+/// True if this is our page: it says what made it.
+fn is_page(start: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(start);
+    text.starts_with("<!doctype html>")
+        && text.contains("<meta name=\"generator\" content=\"profundo\">")
 }
 
 /// True if this is our JSON: its first member names the report.
@@ -147,7 +158,11 @@ mod tests {
 
     #[test]
     fn each_kind_knows_its_own() {
-        let own: [(Kind, &[u8]); 9] = [
+        let own: [(Kind, &[u8]); 10] = [
+            (
+                Kind::Page,
+                b"<!doctype html>\n<html><head><meta name=\"generator\" content=\"profundo\">",
+            ),
             (Kind::Snapshot, b"{\"snapshot\":{"),
             (Kind::Pages, b"{\"pages\": [\n{"),
             (Kind::Report, b"# profundo report\n"),
@@ -171,7 +186,8 @@ mod tests {
 
     #[test]
     fn other_files_are_of_no_kind() {
-        let foreign: [&[u8]; 7] = [
+        let foreign: [&[u8]; 8] = [
+            b"<!doctype html>\n<title>profundo</title>",
             b"import os\n",
             b"#!/bin/sh\necho\n",
             b"{\"report\": \"bench\"}",
@@ -184,6 +200,7 @@ mod tests {
             Kind::Recording,
             Kind::Snapshot,
             Kind::Pages,
+            Kind::Page,
             Kind::Report,
             Kind::Time,
             Kind::Bench,

@@ -1,8 +1,8 @@
 //! From 3.13 on, `_PyRuntime` begins with a list of the interpreter's own offsets.
 
 use super::{
-    Chain, CodeObject, Collecting, GeneratorObject, Gil, InterpreterFrame, Layout, Objects, Thread,
-    ThreadList, ThreadState, VariableNames, collector,
+    Chain, CodeObject, Collecting, Collector, GeneratorObject, Gil, InterpreterFrame, Layout,
+    Objects, Thread, ThreadList, ThreadState, VariableNames, collector::Records,
 };
 use crate::version::Version;
 
@@ -55,6 +55,8 @@ struct Words {
     next_interpreter: usize,
     /// `interpreter_state.gc`.
     collector: usize,
+    /// `gc.collecting`.
+    collecting: usize,
     /// `interpreter_state.imports_modules`.
     modules: usize,
     /// `interpreter_state.ceval_gil`.
@@ -79,8 +81,6 @@ struct Words {
 struct More {
     /// `heap_type_object.ht_cached_keys`.
     shared_keys: usize,
-    /// `gc.collecting`.
-    collecting: usize,
     /// `gen_object.gi_iframe`, with `gi_frame_state` behind it.
     generator: usize,
 }
@@ -90,6 +90,7 @@ const WORDS_3_13: Words = Words {
     interpreters: 5,
     next_interpreter: 8,
     collector: 10,
+    collecting: 72,
     modules: 11,
     lock: 14,
     next_state: 21,
@@ -104,6 +105,7 @@ const WORDS_3_13: Words = Words {
 const WORDS_3_14: Words = Words {
     is_same_in_all_builds: false,
     collector: 11,
+    collecting: 82,
     modules: 12,
     lock: 15,
     next_state: 24,
@@ -119,10 +121,10 @@ const WORDS_3_15: Words = Words {
     thread_number: 31,
     frame: 40,
     code: 48,
+    collecting: 95,
     tuple_items: Some(69),
     more: Some(More {
         shared_keys: 67,
-        collecting: 95,
         generator: 101,
     }),
     ..WORDS_3_14
@@ -164,6 +166,7 @@ fn is_plausible(listed: &Layout, measured: &Layout, is_same_in_all_builds: bool)
     // Offsets from the list that no other part of the table depends on.
     let compared = Layout {
         collecting: measured.collecting,
+        collector: measured.collector,
         threads: ThreadList {
             interpreters: listed.threads.interpreters,
             ..measured.threads
@@ -236,6 +239,7 @@ impl DebugOffsets<'_> {
                 lock: self.offset(places.lock)?,
             },
             collecting: self.collecting()?,
+            collector: self.collector(),
             threads: self.threads()?,
             state: ThreadState {
                 interpreter: self.offset(places.next_state + 1)?,
@@ -248,17 +252,28 @@ impl DebugOffsets<'_> {
         })
     }
 
-    /// The flag in the collector's records. The list has the records' place. The flag's place in
-    /// them is in the list too, or has stayed where it was.
+    /// The flag in the collector's records. The list has the places of both.
     fn collecting(&self) -> Result<Collecting, Refusal> {
-        let within = match &self.places.more {
-            Some(more) => self.offset(more.collecting)?,
-            None => collector::COLLECTING as u16,
+        let within = self.offset(self.places.collecting)?;
+        Ok(match self.offset(self.places.collector)? {
+            0 => Collecting::Unknown,
+            records => Collecting::Interpreter(records.saturating_add(within)),
+        })
+    }
+
+    /// The collector's records. The list has only the flag's place in them: the others are known
+    /// where that is the measured one.
+    fn collector(&self) -> Option<Collector> {
+        let measured = self.measured.collector?;
+        let within = self.offset(self.places.collecting).ok()?;
+        let at = self.offset(self.places.collector).ok()?;
+        let records = match measured.records {
+            Records::Interpreter(_) => Records::Interpreter(at),
+            pointer => pointer,
         };
-        let records = self.offset(self.places.collector)?;
-        Ok(match (self.measured.collecting, records) {
-            (Collecting::Unknown, _) | (_, 0) => Collecting::Unknown,
-            (_, records) => Collecting::Interpreter(records.saturating_add(within)),
+        (at != 0 && within == measured.collecting).then_some(Collector {
+            records,
+            ..measured
         })
     }
 
@@ -344,6 +359,7 @@ mod tests {
         words[21..26].copy_from_slice(&[8, 16, 72, 152, 160]);
         words[28..34].copy_from_slice(&[80, 8, 0, 56, 72, 70]);
         words[34..44].copy_from_slice(&[208, 112, 120, 128, 136, 68, 52, 96, 104, 200]);
+        words[71..73].copy_from_slice(&[248, 200]);
         words
     }
 
@@ -358,6 +374,7 @@ mod tests {
         words[31..39].copy_from_slice(&[88, 8, 0, 56, 80, 74, 64, 0]);
         words[57] = 32;
         words[39..49].copy_from_slice(&[216, 112, 120, 128, 136, 68, 52, 96, 104, 208]);
+        words[81..83].copy_from_slice(&[264, 192]);
         words
     }
 
@@ -391,6 +408,7 @@ mod tests {
         assert_eq!(listed.threads.interpreters, 808);
         assert_eq!(listed.code.instructions, 208);
         assert_eq!(listed.chain, Chain::Direct { frame: 72 });
+        assert_eq!(listed.collecting, Collecting::Interpreter(7600));
         assert_eq!(
             layout_from_debug_offsets(15, &words_of_3_15()).as_ref(),
             Ok(Layout::of(15).unwrap())
@@ -423,6 +441,18 @@ mod tests {
         words[35] = 104;
         assert_eq!(layout_from_debug_offsets(13, &words), Err(Refusal::Offsets));
         assert_eq!(layout_from_debug_offsets(13, &[]), Err(Refusal::Offsets));
+    }
+
+    #[test]
+    fn another_collector_is_not_known_but_the_rest_is() {
+        let mut words = words_of_3_14();
+        words[11] = 7416;
+        let listed = layout_from_debug_offsets(14, &words).unwrap();
+        let records = listed.collector.unwrap().records;
+        assert_eq!(records, Records::Interpreter(7416));
+        words[82] = 200;
+        let listed = layout_from_debug_offsets(14, &words).unwrap();
+        assert_eq!(listed.collector, None);
     }
 
     #[test]

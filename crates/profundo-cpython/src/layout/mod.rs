@@ -15,6 +15,7 @@ mod rows;
 mod threads;
 
 pub use code::{CodeObject, VariableNames};
+use collector::Collector;
 pub use debug_offsets::{DEBUG_WORDS, Refusal, layout_from_debug_offsets};
 pub use frame::{Chain, InterpreterFrame};
 use objects::FunctionObject;
@@ -102,6 +103,8 @@ pub struct Layout {
     pub gil: Gil,
     /// The flag that garbage is being collected.
     pub collecting: Collecting,
+    /// The collector's records; `None`: this interpreter's are others than were measured.
+    pub collector: Option<Collector>,
     /// The list of all threads.
     pub threads: ThreadList,
     /// Thread states.

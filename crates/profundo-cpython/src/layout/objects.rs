@@ -4,6 +4,16 @@
 /// Bits that 3.14 keeps in a pointer to an object.
 pub(crate) const TAGS: u64 = 7;
 
+/// The object that a word of a frame refers to; 0 if it is none. From 3.14 on the word may be a
+/// small integer by itself.
+pub const fn of_frame_word(word: u64) -> u64 {
+    const INTEGER: u64 = 3;
+    match word & INTEGER {
+        INTEGER => 0,
+        _ => word & !TAGS,
+    }
+}
+
 /// `PyObject` and `PyVarObject`.
 pub mod object {
     /// `ob_refcnt`.

@@ -1,12 +1,12 @@
 //! The table: each row is the row before, with the changes of that minor version.
 
 use super::objects::FunctionObject;
-use super::profiler;
 use super::{
     Attributes, Chain, CodeObject, Collecting, EvaluationLoop, GeneratorObject, Gil,
     InterpreterFrame, KeysTable, Layout, Objects, Thread, ThreadList, ThreadState, VariableNames,
     WideText,
 };
+use super::{collector, profiler};
 
 pub(super) const ROWS: [Layout; 8] = [
     PYTHON_3_8,
@@ -27,6 +27,7 @@ const PYTHON_3_8: Layout = Layout {
     chain: Chain::FrameObjects { frame: 24, unit: 1 },
     gil: Gil::Runtime { holder: 1368 },
     collecting: Collecting::Runtime(544),
+    collector: Some(collector::PYTHON_3_8),
     threads: ThreadList {
         interpreters: 32,
         next_interpreter: 0,
@@ -145,6 +146,7 @@ const PYTHON_3_11: Layout = Layout {
     },
     gil: Gil::Runtime { holder: 576 },
     collecting: Collecting::Interpreter(848),
+    collector: Some(collector::PYTHON_3_8),
     threads: ThreadList {
         interpreters: 40,
         states: 16,
@@ -213,6 +215,7 @@ const PYTHON_3_12: Layout = Layout {
     },
     gil: Gil::Interpreter { lock: 384 },
     collecting: Collecting::Interpreter(312),
+    collector: Some(collector::PYTHON_3_8),
     threads: ThreadList {
         states: 72,
         thread: Thread::Number(144),
@@ -301,7 +304,8 @@ const PYTHON_3_13: Layout = Layout {
 
 const PYTHON_3_14: Layout = Layout {
     minor: 14,
-    collecting: Collecting::Unknown,
+    collecting: Collecting::Interpreter(7600),
+    collector: Some(collector::PYTHON_3_14),
     threads: ThreadList {
         interpreters: 808,
         next_interpreter: 7272,
@@ -335,6 +339,7 @@ const PYTHON_3_14: Layout = Layout {
 const PYTHON_3_15: Layout = Layout {
     minor: 15,
     collecting: Collecting::Interpreter(7512),
+    collector: Some(collector::PYTHON_3_15),
     threads: ThreadList {
         interpreters: 936,
         next_interpreter: 7264,

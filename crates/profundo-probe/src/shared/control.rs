@@ -128,7 +128,10 @@ pub struct Control {
     pub wanted: AtomicU32,
     /// A futex: the last `wanted` that the command has done.
     pub written: AtomicU32,
-    reserved: [AtomicU32; 8],
+    /// 1 if there is no command: the process has made this session by itself, and keeps its samples
+    /// in its own memory. It takes them only while a region of it is open ([`super::Regions`]).
+    pub is_alone: AtomicU32,
+    reserved: [AtomicU32; 7],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The final reports, in a ring.

@@ -221,10 +221,24 @@ impl<B: Bytes> Elf<B> {
         self.symbols(sections, &[STT_FUNC, STT_OBJECT], f);
     }
 
-    fn symbols(&self, sections: &[Section], types: &[u8], mut f: impl FnMut(Symbol<'_>)) {
-        const SHT_SYMTAB: u32 = 2;
-        const SHT_DYNSYM: u32 = 11;
-        for section in sections {
+    /// Calls `f` for each function that the file has for others.
+    pub fn exported_functions(&self, sections: &[Section], f: impl FnMut(Symbol<'_>)) {
+        let exports = sections.iter().filter(|section| section.kind == SHT_DYNSYM);
+        self.symbols_of(exports, sections, &[STT_FUNC], f);
+    }
+
+    fn symbols(&self, sections: &[Section], types: &[u8], f: impl FnMut(Symbol<'_>)) {
+        self.symbols_of(sections.iter(), sections, types, f);
+    }
+
+    fn symbols_of<'a>(
+        &self,
+        tables: impl Iterator<Item = &'a Section>,
+        sections: &[Section],
+        types: &[u8],
+        mut f: impl FnMut(Symbol<'_>),
+    ) {
+        for section in tables {
             if ![SHT_SYMTAB, SHT_DYNSYM].contains(&section.kind) {
                 continue;
             }
@@ -254,6 +268,8 @@ fn segment(entry: &[u8]) -> Option<Segment> {
     })
 }
 
+const SHT_SYMTAB: u32 = 2;
+const SHT_DYNSYM: u32 = 11;
 const STT_OBJECT: u8 = 1;
 const STT_FUNC: u8 = 2;
 

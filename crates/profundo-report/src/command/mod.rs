@@ -36,7 +36,7 @@ mod trace;
 mod traffic;
 mod view;
 
-pub use allocs::Allocs;
+pub use allocs::{Allocs, lines_that_allocate};
 pub use annotate::{Annotate, ListedInstruction, Listing};
 pub use calls::Callers;
 pub use checklist::{Check, Checklist, Mark, Mend};
@@ -44,7 +44,7 @@ pub use counted_lines::CountedLines;
 pub use diff::{Compared, Diff};
 pub use exceptions::Exceptions;
 pub use functions::Functions;
-pub use heap::{HeapQuestion, HeapSnapshot};
+pub use heap::{HeapFacts, HeapQuestion, HeapSnapshot};
 pub use lines::Lines;
 pub use locals::{FrameLocals, Local, ThreadLocals};
 pub use memory::Memory;

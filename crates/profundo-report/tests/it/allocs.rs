@@ -489,3 +489,21 @@ fn functions_are_shown_from_their_decorators_to_their_ends() {
         .unwrap();
     assert!(eleventh.ends_with("                   b = a * n"), "{text}");
 }
+
+#[test]
+fn a_page_has_the_first_rows_and_blocks_of_one_type() {
+    let profile = memory();
+    let json = |view: Allocs| {
+        let value: serde_json::Value = serde_json::from_str(&view.json(&profile).unwrap()).unwrap();
+        value["allocations"].clone()
+    };
+    let all = json(Allocs::new());
+    let first = json(Allocs::new().rows(1));
+    assert!(all["lines"].as_array().unwrap().len() > 1);
+    assert_eq!(first["lines"].as_array().unwrap().len(), 1);
+    assert_eq!(first["lines"][0], all["lines"][0]);
+    assert_eq!(first["total"], all["total"]);
+    let none = json(Allocs::new().of_type("no such type".to_owned()));
+    assert_eq!(none["total"]["allocated_bytes"], 0);
+    assert_eq!(none["lines"].as_array().unwrap().len(), 0);
+}

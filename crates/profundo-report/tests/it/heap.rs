@@ -79,6 +79,7 @@ pub fn documents() -> Vec<String> {
         HeapQuestion::Types,
         HeapQuestion::Biggest,
         HeapQuestion::Dominators,
+        HeapQuestion::Below(String::new()),
         path("app.Session"),
         path("@1"),
         HeapQuestion::Duplicates,

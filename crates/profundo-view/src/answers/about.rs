@@ -15,6 +15,32 @@ struct About {
     profundo: &'static str,
     version: u64,
     recordings: Vec<Recording>,
+    snapshots: Vec<Snapshot>,
+}
+
+/// A heap snapshot.
+#[derive(Debug, Serialize)]
+struct Snapshot {
+    /// The name of the file.
+    name: String,
+    path: String,
+}
+
+/// The answer for who looks for a server: no recording is read for it.
+#[derive(Debug, Serialize)]
+struct Alive {
+    profundo: &'static str,
+    paths: Vec<String>,
+}
+
+pub(super) fn alive(library: &Library) -> Result<Answer, Error> {
+    let sources = (0..library.len()).filter_map(|number| library.source(number));
+    Answer::json(&Alive {
+        profundo: env!("CARGO_PKG_VERSION"),
+        paths: sources
+            .map(|source| source.path().display().to_string())
+            .collect(),
+    })
 }
 
 #[derive(Debug, Serialize)]
@@ -23,6 +49,10 @@ struct Recording {
     name: String,
     path: String,
     command: Option<String>,
+    started_unix_seconds: Option<f64>,
+    duration_seconds: Option<f64>,
+    /// Whether the file is being written.
+    is_growing: bool,
     /// `cpu`, `wall`, `traced`, `heap`.
     measures: &'static str,
     has: Has,
@@ -33,24 +63,24 @@ struct Recording {
 }
 
 /// What a recording holds, and so which views it has.
-#[derive(Debug, Serialize)]
-struct Has {
-    samples: bool,
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Has {
+    pub samples: bool,
     /// Whether samples have places in time.
-    times: bool,
-    waits: bool,
-    memory: bool,
-    copies: bool,
+    pub times: bool,
+    pub waits: bool,
+    pub memory: bool,
+    pub copies: bool,
     /// Whether the resident memory was looked at.
-    gauges: bool,
-    calls: bool,
-    counted_lines: bool,
-    exceptions: bool,
-    io: bool,
-    syscalls: bool,
-    spans: bool,
-    energy: bool,
-    python: bool,
+    pub gauges: bool,
+    pub calls: bool,
+    pub counted_lines: bool,
+    pub exceptions: bool,
+    pub io: bool,
+    pub syscalls: bool,
+    pub spans: bool,
+    pub energy: bool,
+    pub python: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -67,22 +97,43 @@ struct Thread {
 }
 
 pub(super) fn about(library: &Library) -> Result<Answer, Error> {
+    Answer::json(&About {
+        profundo: env!("CARGO_PKG_VERSION"),
+        version: library.version(),
+        recordings: all(library)?,
+        snapshots: library.snapshot_paths().map(snapshot).collect(),
+    })
+}
+
+fn snapshot(path: &std::path::Path) -> Snapshot {
+    let path = path.display().to_string();
+    Snapshot {
+        name: path.rsplit('/').next().unwrap_or_default().to_owned(),
+        path,
+    }
+}
+
+/// What each recording holds.
+pub(crate) fn contents(library: &Library) -> Result<Vec<Has>, Error> {
+    Ok(all(library)?.into_iter().map(|one| one.has).collect())
+}
+
+fn all(library: &Library) -> Result<Vec<Recording>, Error> {
     let mut recordings = Vec::new();
     for number in 0..library.len() {
         let question = Question::new("about").with("recording", number);
         let part = library.part(&question)?;
-        let path = library.source(number).map(crate::Source::path);
-        let path = path.map(|path| path.display().to_string());
-        recordings.push(recording(part.profile(), path.unwrap_or_default()));
+        let source = library.source(number);
+        let path = source.map(|source| source.path().display().to_string());
+        let is_growing = source.is_some_and(crate::Source::is_growing);
+        let path = path.unwrap_or_default();
+        recordings.push(recording(part.profile(), path, is_growing));
     }
-    Answer::json(&About {
-        profundo: env!("CARGO_PKG_VERSION"),
-        version: library.version(),
-        recordings,
-    })
+    Ok(recordings)
 }
 
-fn recording(profile: &Profile, path: String) -> Recording {
+fn recording(profile: &Profile, path: String, is_growing: bool) -> Recording {
+    let seconds = |nanos: u64| (nanos > 0).then_some(nanos as f64 / 1e9);
     let strings = &profile.strings;
     let copied = Measure {
         part: Of::Copied,
@@ -114,6 +165,9 @@ fn recording(profile: &Profile, path: String) -> Recording {
             .processes
             .first()
             .map(|process| text(process.command)),
+        started_unix_seconds: seconds(profile.meta.started_at_unix),
+        duration_seconds: seconds(profile.meta.duration.0),
+        is_growing,
         measures: match kinds {
             SampleKind::Cpu => "cpu",
             SampleKind::Wall => "wall",
@@ -127,8 +181,8 @@ fn recording(profile: &Profile, path: String) -> Recording {
             memory: records_allocations(profile),
             copies: is_recorded(profile, copied),
             gauges: !profile.heap.gauges.is_empty(),
-            calls: kinds == SampleKind::Traced && traced.tracing == Tracing::Calls,
-            counted_lines: traced.tracing == Tracing::Lines,
+            calls: !traced.calls.is_empty() || traced.tracing == Tracing::Calls,
+            counted_lines: traced.tracing.is_of_lines() || !traced.lines.is_empty(),
             exceptions: traced.tracing == Tracing::Exceptions,
             io: !profile.traffic.is_empty(),
             syscalls: !profile.syscalls.is_empty(),

@@ -36,12 +36,53 @@ struct Flame {
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Functions {
-    name: Vec<String>,
+pub(super) struct Functions {
+    pub name: Vec<String>,
     /// The path of the source file, or an empty text.
-    file: Vec<String>,
-    kind: Vec<&'static str>,
-    package: Vec<String>,
+    pub file: Vec<String>,
+    pub kind: Vec<&'static str>,
+    pub package: Vec<String>,
+}
+
+impl Functions {
+    /// The owners of parts and behind them the functions of boxes, and by function of the tree its
+    /// row here, or -1.
+    pub(super) fn of(
+        part: &Part,
+        forest: &Forest,
+        owners: &[String],
+        boxes: impl Iterator<Item = BoxOf>,
+    ) -> (Self, Vec<i64>) {
+        let profile = part.profile();
+        let mut functions = Self::default();
+        for owner in owners {
+            functions.name.push(owner.clone());
+            functions.file.push(String::new());
+            functions.kind.push("root");
+            functions.package.push(String::new());
+        }
+        let mut rows = vec![-1_i64; forest.functions().len()];
+        for of in boxes {
+            let BoxOf::Function(function) = of else {
+                continue;
+            };
+            let row = &mut rows[function as usize];
+            if *row < 0 {
+                *row = functions.name.len() as i64;
+                let known = &forest.functions()[function as usize];
+                functions.name.push(name(profile, known.place));
+                functions.file.push(file(profile, known.place).to_owned());
+                functions.kind.push(kind(profile, known));
+                let module = profile.locations.get(known.location).module;
+                functions.package.push(match known.place {
+                    _ if is_kernel(profile, known.location) => "kernel".to_owned(),
+                    Place::Frame(frame) => package(profile, profile.frames.get(frame), module),
+                    _ => library(profile, module).to_owned(),
+                });
+            }
+        }
+        (functions, rows)
+    }
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -96,11 +137,6 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
     };
     let forest = part.forest(&options);
     let weights = part.weights(&options);
-    let pixels = question.parsed("pixels")?.unwrap_or(PIXELS).max(1);
-    let limits = |all: u64| Limits {
-        least: (all / pixels).max(1),
-        most: MOST,
-    };
     let by: GroupBy = question.parsed("by")?.unwrap_or_default();
     let mut owners = Vec::new();
     let picture = match question.get("shape").unwrap_or("below") {
@@ -110,7 +146,7 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
                 .iter()
                 .map(|group| owner(part.profile(), group))
                 .collect();
-            let limits = limits(weights.all().weight);
+            let limits = limits(question, weights.all().weight)?;
             let rank = ranks(part.profile(), &forest);
             let of_group: Vec<Weights> = (groups.iter())
                 .map(|group| Weights::new(part.profile(), &forest, &group.selection))
@@ -129,7 +165,7 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
                 })?,
             };
             let rank = ranks(part.profile(), &forest);
-            let limits = limits(weights.of(root).weight);
+            let limits = limits(question, weights.of(root).weight)?;
             let boxes = below(&forest, &weights, root, limits, order(question), &rank);
             let callers = forest.callers(root);
             let above = callers.split_last().map_or(&[][..], |(_, above)| above);
@@ -152,7 +188,7 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
                 "callers" => Start::CallersOf(asked(question, part.profile(), &forest)?),
                 _ => Start::CalleesOf(asked(question, part.profile(), &forest)?),
             };
-            let limits = limits(weights.all().weight);
+            let limits = limits(question, weights.all().weight)?;
             let boxes = sets(&forest, &weights, start, limits);
             (Vec::new(), boxes, limits.least)
         }
@@ -217,6 +253,15 @@ fn owner(profile: &Profile, group: &Group) -> String {
     }
 }
 
+/// The limits of a picture of which the whole weighs so much.
+pub(super) fn limits(question: &Question, all: u64) -> Result<Limits, Error> {
+    let pixels = question.parsed("pixels")?.unwrap_or(PIXELS).max(1);
+    Ok(Limits {
+        least: (all / pixels).max(1),
+        most: MOST,
+    })
+}
+
 type Picture = (Vec<ForestBox>, Vec<ForestBox>, u64);
 
 fn answer(
@@ -227,34 +272,8 @@ fn answer(
     all: profundo_analysis::CallWeight,
 ) -> Flame {
     let profile = part.profile();
-    let mut functions = Functions::default();
-    for owner in owners {
-        functions.name.push(owner.clone());
-        functions.file.push(String::new());
-        functions.kind.push("root");
-        functions.package.push(String::new());
-    }
-    // By function of the tree, its row in the answer.
-    let mut rows = vec![-1_i64; forest.functions().len()];
-    for a_box in callers.iter().chain(&boxes) {
-        let BoxOf::Function(function) = a_box.of else {
-            continue;
-        };
-        let row = &mut rows[function as usize];
-        if *row < 0 {
-            *row = functions.name.len() as i64;
-            let known = &forest.functions()[function as usize];
-            functions.name.push(name(profile, known.place));
-            functions.file.push(file(profile, known.place).to_owned());
-            functions.kind.push(kind(profile, known));
-            let module = profile.locations.get(known.location).module;
-            functions.package.push(match known.place {
-                _ if is_kernel(profile, known.location) => "kernel".to_owned(),
-                Place::Frame(frame) => package(profile, profile.frames.get(frame), module),
-                _ => library(profile, module).to_owned(),
-            });
-        }
-    }
+    let shown = callers.iter().chain(&boxes).map(|a_box| a_box.of);
+    let (functions, rows) = Functions::of(part, forest, owners, shown);
     let columns = |list: &[ForestBox]| {
         let mut columns = Boxes::default();
         for a_box in list {
@@ -288,7 +307,7 @@ fn ranks(profile: &Profile, forest: &Forest) -> Vec<u32> {
     rank
 }
 
-fn name(profile: &Profile, place: Place) -> String {
+pub(super) fn name(profile: &Profile, place: Place) -> String {
     match place {
         Place::Frame(frame) => profile.function_name(frame).to_owned(),
         Place::Reason(reason) => reason.name().to_owned(),
@@ -296,7 +315,7 @@ fn name(profile: &Profile, place: Place) -> String {
     }
 }
 
-fn file(profile: &Profile, place: Place) -> &str {
+pub(super) fn file(profile: &Profile, place: Place) -> &str {
     match place {
         Place::Frame(frame) => profile.file_path(frame),
         _ => "",
@@ -305,15 +324,20 @@ fn file(profile: &Profile, place: Place) -> &str {
 
 /// The kind of a function's code, by which it is coloured.
 fn kind(profile: &Profile, function: &ForestFunction) -> &'static str {
-    if is_kernel(profile, function.location) {
-        return "system";
+    match is_kernel(profile, function.location) {
+        true => "system",
+        false => kind_of(profile, function.place),
     }
+}
+
+/// The kind of a place that is not in the kernel.
+pub(super) fn kind_of(profile: &Profile, place: Place) -> &'static str {
     let of_reason = |reason| match reason {
         Reason::Collecting => "garbage",
         Reason::Unread => "waiting",
         _ => "missing",
     };
-    let frame = match function.place {
+    let frame = match place {
         Place::Frame(frame) => profile.frames.get(frame),
         Place::Reason(reason) => return of_reason(reason),
         Place::Unknown => return "native",

@@ -1,15 +1,30 @@
 //! The answers: a file for each question.
 
 mod about;
+mod diff;
+mod diff_flame;
 mod export;
 mod flame;
+mod heap;
+mod heatmap;
+mod held;
+mod lanes;
 mod report;
 mod search;
 mod source;
+mod timeline;
+mod window;
+
+#[cfg(test)]
+mod memory_tests;
+#[cfg(test)]
+mod tests;
 
 use profundo_model::{Profile, SampleKind};
 
 use crate::{Error, Library, Question};
+
+pub(crate) use about::{Has, contents};
 
 /// An answer: bytes, and what they are.
 #[derive(Debug, Clone)]
@@ -25,17 +40,33 @@ impl Answer {
             is: "application/json",
         })
     }
+
+    /// An answer that is JSON already.
+    fn of_json(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            is: "application/json",
+        }
+    }
 }
 
 /// Answers a question.
 pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, Error> {
     match question.name() {
+        "alive" => about::alive(library),
         "about" => about::about(library),
         "report" => report::report(library, question),
         "export" => export::export(library, question),
         "source" => source::source(library, question),
         "search" => search::search(library, question),
+        "diff" => diff::diff(library, question),
+        "diff_flame" => diff_flame::diff_flame(library, question),
         "flame" => flame::flame(library, question),
+        "held" => held::held(library, question),
+        "heap" => heap::heap(library, question),
+        "heatmap" => heatmap::heatmap(library, question),
+        "lanes" => lanes::lanes(library, question),
+        "timeline" => timeline::timeline(library, question),
         other => Err(Error::Unknown(other.to_owned())),
     }
 }

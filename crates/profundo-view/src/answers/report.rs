@@ -1,7 +1,7 @@
 //! Any report of the command, as its JSON. The page shows what `profundo report FILE WHAT --json`
 //! prints, so its numbers are the same.
 
-use profundo_analysis::{GroupBy, Hidden, Libraries, Transforms};
+use profundo_analysis::{GroupBy, Transforms};
 use profundo_model::{Clock, Profile, Tracing};
 use profundo_report::{
     Allocs, Annotate, CallOrder, Callers, Choices, CountedLines, Exceptions, Format, Functions, Io,
@@ -10,7 +10,7 @@ use profundo_report::{
 };
 
 use super::Answer;
-use crate::library::Part;
+use crate::library::{Part, choices};
 use crate::{Error, Library, Question};
 
 pub(super) fn report(library: &Library, question: &Question) -> Result<Answer, Error> {
@@ -19,18 +19,7 @@ pub(super) fn report(library: &Library, question: &Question) -> Result<Answer, E
     }
     let part = library.part(question)?;
     let profile = part.profile();
-    let libraries = match question.parsed("libraries")? {
-        None if question.is("mine") => Libraries::Hidden,
-        given => given.unwrap_or(Libraries::Shown),
-    };
-    let hidden = match question.is("runtime") {
-        true => Hidden::Nothing,
-        false => Hidden::Runtime,
-    };
-    let choices = Choices::command()
-        .filter(part.filter().clone())
-        .hidden(hidden)
-        .libraries(libraries);
+    let choices = choices(question, part.filter())?;
     Asked {
         question,
         part: &part,
@@ -102,10 +91,8 @@ impl Asked<'_> {
                 };
                 self.json(summary)
             }
-            "lines" if traced.tracing == Tracing::Lines => {
-                let lines = limited!(self, CountedLines::new());
-                self.json(lines)
-            }
+            "counted_lines" => self.counted_lines(),
+            "lines" if has_counted_lines(self.profile) => self.counted_lines(),
             "lines" => self.lines(),
             "functions" => {
                 let functions = limited!(self, Functions::new());
@@ -133,7 +120,11 @@ impl Asked<'_> {
                 self.json(memory)
             }
             "allocs" => {
+                let of_type = question.get("type").map(str::to_owned);
                 let allocs = limited!(self, Allocs::new()).small_rows(true);
+                let allocs = allocs
+                    .of_type(of_type)
+                    .rows(self.limit.unwrap_or(usize::MAX));
                 self.json(allocs)
             }
             "memory_lines" => {
@@ -178,10 +169,25 @@ impl Asked<'_> {
         self.json(lines)
     }
 
+    /// Lines that were counted: of all functions, or of those of one file, and with `line` of one.
+    fn counted_lines(self) -> Result<Answer, Error> {
+        let lines = limited!(self, CountedLines::new()).without_lines(self.question.is("bare"));
+        let line = self.question.parsed("line")?.unwrap_or(0);
+        let lines = match self.question.get("file") {
+            Some(file) => lines.of(file, line),
+            None => lines,
+        };
+        self.json(lines)
+    }
+
     fn trace(self, trace: Trace) -> Result<Answer, Error> {
         let question = self.question;
         let trace = match question.parsed::<CallOrder>("sort")? {
             Some(order) => trace.sorted_by(order),
+            None => trace,
+        };
+        let trace = match question.get("name") {
+            Some(name) => trace.only(Only::Is(name.to_owned())),
             None => trace,
         };
         let trace = match self.limit {
@@ -193,7 +199,7 @@ impl Asked<'_> {
             Some("callees") => Neighbours::Callees,
             _ => Neighbours::None,
         };
-        self.json(trace.neighbours(neighbours))
+        self.json(trace.neighbours(neighbours).bare(question.is("bare")))
     }
 
     fn library_report(self, format: Format) -> Result<Answer, Error> {
@@ -220,4 +226,10 @@ impl Asked<'_> {
             is: "application/json",
         })
     }
+}
+
+/// True if lines were counted, not calls: what `lines` prints of such a recording.
+fn has_counted_lines(profile: &Profile) -> bool {
+    let traced = &profile.traced;
+    !traced.lines.is_empty() || profile.samples.is_empty() && traced.tracing.is_of_lines()
 }

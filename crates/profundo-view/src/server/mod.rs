@@ -4,7 +4,8 @@
 //! each address has a word in it that cannot be guessed, and each request must name the host that
 //! the server has, and no other origin: see [`guard`].
 //!
-//! The page holds a stream of events open. The server ends a minute after the last one was closed.
+//! The page holds a stream of events open. The server ends a while after the last one was closed,
+//! and on Ctrl-C.
 
 mod guard;
 mod presence;
@@ -21,13 +22,18 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream::{self, Stream};
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::answers::{self, Answer};
 use crate::page::{page, policy, random_word};
 use crate::{Error, Library, Question};
 
 use guard::Guard;
+pub use presence::Patience;
 use presence::Presence;
+
+/// The question of who looks for a server of the same recordings.
+const ALIVE: &str = "alive";
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_millis(500);
@@ -75,8 +81,9 @@ impl Server {
         format!("http://{}/{}/", self.address, self.token)
     }
 
-    /// Serves the page, until it has been closed for `patience`.
-    pub fn serve(self, library: Library, patience: Duration) -> Result<(), Error> {
+    /// Serves the page, until it has been closed for long enough, or a signal says that it is
+    /// enough.
+    pub fn serve(self, library: Library, patience: Patience) -> Result<(), Error> {
         let address = self.address;
         let shared = Arc::new(Shared {
             library,
@@ -92,19 +99,31 @@ impl Server {
                 guard::check,
             ))
             .with_state(Arc::clone(&shared));
-        self.runtime
+        let served = self
+            .runtime
             .block_on(async move {
                 let end = async move { shared.presence.ended(patience).await };
+                let [mut interrupt, mut terminate, mut hang_up] = [
+                    signal(SignalKind::interrupt())?,
+                    signal(SignalKind::terminate())?,
+                    signal(SignalKind::hangup())?,
+                ];
                 // Streams of events never end, so the server does not wait for them.
                 tokio::select! {
                     served = axum::serve(self.listener, router).into_future() => served,
                     () = end => Ok(()),
+                    _ = interrupt.recv() => Ok(()),
+                    _ = terminate.recv() => Ok(()),
+                    _ = hang_up.recv() => Ok(()),
                 }
             })
             .map_err(|source| Error::Listen {
                 address: address.to_string(),
                 source,
-            })
+            });
+        // The page of a question that is still being answered is gone.
+        self.runtime.shutdown_background();
+        served
     }
 }
 
@@ -136,6 +155,9 @@ async fn api(
         Err(error) => return refusal(&error),
     };
     let _here = shared.presence.enter();
+    if name == ALIVE {
+        shared.presence.expect();
+    }
     let work = move || answers::answer(&shared.library, &question);
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(Answer { bytes, is })) => (

@@ -65,11 +65,17 @@ class View:
         # What it shows is found now: the next cell may change what it is from.
         # The frames of IPython below the cell, and its threads, say nothing of it.
         cell = self._profile.select(ignore=kernel.threads("wall" in self._options.recorded))
-        self._inner = cell.select(hide=kernel.frames(self._traced == "calls"))
-        if self._traced:
+        if self._traced == "calls":
+            # A stack of which nothing is left is IPython's own.
+            hidden = {"hide": kernel.frames(with_threads=True), "transform": "drop-hidden"}
+            self._inner = cell.select(**hidden)
+        elif self._traced:
             # The frames of IPython have no lines that count.
+            self._inner = self._profile.select()
+        else:
+            self._inner = cell.select(hide=kernel.frames())
+        if self._traced:
             self._lines = self._profile.lines if self._traced == "lines" else []
-            self._inner = self._inner if self._traced == "calls" else self._profile.select()
         else:
             self._lines = _lines(cell)
         self._memory = _memory(self._profile) if self._options.has_memory else None
@@ -274,7 +280,7 @@ class View:
                 allocated, held = (kind.get((source.file, number)) for kind in self._memory)
                 if allocated or held or number in found:
                     cells = found.setdefault(number, ["", ""])
-                    cells += [size(allocated), size(held)]
+                    cells += [size(allocated or None), size(held or None)]
         return found
 
     def _chosen(self, source: Source) -> List[Tuple[int, str]]:

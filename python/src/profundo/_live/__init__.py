@@ -9,6 +9,7 @@
 ``sampler``      what all regions share: it counts those that are open, and asks for recordings
 ``counting``     exact counts of regions: of calls, lines or exceptions
 ``session``      the only part that knows how a recording comes about
+``alone``        in the recorder's place, where no process may be started
 ``options``      what is recorded, with the defaults of ``config``
 =============== ============================================================================
 """

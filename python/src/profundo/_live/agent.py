@@ -10,7 +10,7 @@ import os
 import threading
 
 from .. import _binary, _command
-from .._error import Error
+from .._error import Error, NoProcess
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def start(arguments: List[str], socket: int, loaded: Optional[str] = None) -> in
         Its process id.
 
     Raises:
+        NoProcess: No process may be started.
         Error: It cannot be started.
     """
     import ctypes
@@ -66,7 +67,8 @@ def start(arguments: List[str], socket: int, loaded: Optional[str] = None) -> in
     pid = library.profundo_recorder_1(binary, strings(words), strings(variables), socket)
     if pid < 0:
         why = os.strerror(-pid)
-        raise Error(f"cannot start {os.fsdecode(binary)}: {why}", None, ("profundo", *arguments))
+        kind = NoProcess if -pid in _command.REFUSALS else Error
+        raise kind(f"cannot start {os.fsdecode(binary)}: {why}", None, ("profundo", *arguments))
     return int(pid)
 
 
@@ -75,17 +77,23 @@ def join(directory: bytes, agent: bytes) -> int:
     return int(_library().profundo_join_1(directory, agent))
 
 
-def follow_memory() -> None:
+def follow_memory(counts: bool) -> None:
     """Record allocations from now on: those of native code, and those of the interpreter.
+
+    Args:
+        counts: As for :func:`count_new`.
 
     Raises:
         Error: It cannot be done.
     """
     library = _library()
+    # Finding these allocates. The second one is called with the lock of the interpreter.
+    count, begin = library.profundo_count_1, _with_lock().profundo_begin_parts_1
     why = library.profundo_follow_1()
     if why == 0:
-        # With the lock of the interpreter.
-        why = _with_lock().profundo_begin_parts_1(_MEMORY)
+        if not counts:
+            count(0)
+        why = begin(_MEMORY)
     if why < 0:
         raise Error(f"allocations cannot be recorded in this process ({why})")
 
@@ -146,6 +154,47 @@ def _counts() -> Tuple[Any, Any, Any]:
     return _found
 
 
+def alone(period: int) -> None:
+    """Begin to record this process by itself, without a recorder: see :mod:`.alone`.
+
+    Args:
+        period: Nanoseconds of CPU time between two samples of a thread.
+
+    Raises:
+        Error: It cannot be done.
+    """
+    import ctypes
+
+    why = _library().profundo_alone_1(ctypes.c_uint64(period))
+    if why < 0:
+        raise Error(f"this process cannot record itself: {os.strerror(-why)}")
+
+
+def open_regions(count: int) -> None:
+    """So many regions are open in this process, which records itself."""
+    _library().profundo_open_1(count)
+
+
+def began() -> int:
+    """When this process began to record itself, in nanoseconds since 1970."""
+    import ctypes
+
+    function = _library().profundo_began_1
+    function.restype = ctypes.c_uint64
+    return int(function())
+
+
+def keep(descriptor: int) -> None:
+    """Write all that this process has recorded by itself to a file, behind what is there.
+
+    Raises:
+        Error: It cannot be written.
+    """
+    why = _library().profundo_keep_1(descriptor)
+    if why < 0:
+        raise Error(f"what was recorded cannot be written: {os.strerror(-why)}")
+
+
 def part() -> None:
     """Leave the session."""
     _library().profundo_part_1()
@@ -182,6 +231,9 @@ def _library() -> ctypes.CDLL:
                 _loaded = _prepared(_load(_path()))
             except OSError as error:
                 raise Error(f"cannot load the agent: {error}") from None
+            except NoProcess as error:
+                # One that was installed with pip lies beside this file.
+                raise Error(f"cannot load the agent, which the command has: {error}") from None
         return _loaded
 
 

@@ -107,6 +107,15 @@ def _decorated_class(owner: Any, decorate: Callable[[Any], Any]) -> Any:
     return owner
 
 
+def source_of(file: str, first: int) -> List[str]:
+    """The lines of a function that begins there; none where its source is not there."""
+    import linecache
+    from inspect import getblock
+
+    every = linecache.getlines(file)[first - 1 :]
+    return [line.rstrip() for line in getblock(every)] if every else []
+
+
 class LineProfiles:
     """The lines of the methods of a class.
 
@@ -206,14 +215,7 @@ class LineProfile:
         ]
 
     def _source(self) -> List[str]:
-        """The lines of the function; as many empty ones where its source is not there."""
-        import linecache
-        from inspect import getblock
-
-        every = linecache.getlines(self.file)[self.first - 1 :]
-        if every:
-            return [line.rstrip() for line in getblock(every)]
-        return []
+        return source_of(self.file, self.first)
 
     def report(self) -> str:
         """The table as text."""

@@ -110,7 +110,9 @@ class Region(Profile):
     # Its time.
 
     def __enter__(self) -> Region:
-        _OPEN.set(_OPEN.get() + (self._enter(),))
+        entry = self._begin_entry()
+        _OPEN.set(_OPEN.get() + (entry,))
+        self._count_memory(entry, True)
         return self
 
     def __exit__(
@@ -122,8 +124,8 @@ class Region(Profile):
         opened = _OPEN.get()
         for index in range(len(opened) - 1, -1, -1):
             if opened[index].region is self:
-                _OPEN.set(opened[:index] + opened[index + 1 :])
                 self._leave(opened[index])
+                _OPEN.set(opened[:index] + opened[index + 1 :])
                 return
         # A generator may be left in another context than it was entered in.
         if self._entries:
@@ -146,6 +148,11 @@ class Region(Profile):
         return wrap.decorated(function, self._enter, self._leave, {"profile": self})
 
     def _enter(self) -> Entry:
+        entry = self._begin_entry()
+        self._count_memory(entry, True)
+        return entry
+
+    def _begin_entry(self) -> Entry:
         if self.counted is not None:
             return self._enter_counted()
         error = SAMPLER.enter(self)
@@ -181,12 +188,19 @@ class Region(Profile):
         except ValueError:
             # It was left already.
             return
+        self._count_memory(entry, False)
         if entry.is_recorded and self.counted is not None:
             SAMPLER.leave_counted(self, entry.thread)
         labels.leave(entry.label)
         self._last = perf_counter()
         if entry.is_recorded and self.counted is None:
             SAMPLER.leave(self._is_decorator)
+
+    def _count_memory(self, entry: Entry, counts: bool) -> None:
+        """The last step of entering, and the first one of leaving: what the others allocate is not
+        the region's."""
+        if SAMPLER.is_exact and entry.is_recorded and self.counted is None:
+            SAMPLER.count_memory(counts)
 
     def _begin(self) -> None:
         """The first entry."""

@@ -38,12 +38,14 @@ class Recorded(Error):
 class Recording:
     """A recording of all until some time: a file, which goes with this object."""
 
-    def __init__(self, path: str, kept: Kept, until: float, clock: float) -> None:
+    def __init__(
+        self, path: str, kept: Kept, until: float, clock: float, begins: Optional[float] = None
+    ) -> None:
         self.path = path
         self.until = until
         self.kept = kept
         self._clock = clock
-        self._begins: Optional[float] = None
+        self._begins = begins
 
     @property
     def begins(self) -> float:
@@ -73,9 +75,11 @@ class Sampler:
         # The options that were asked for last: the session has them.
         self._covered: Optional[Options] = None
         self._newest: Optional[Recording] = None
-        # Why the last try to begin has failed, and when the last one was.
-        self._failure: Optional[Error] = None
+        # What the last try to begin was for that has failed, and why; and when the last one was.
+        self._failure: Optional[Tuple[Options, Error]] = None
         self._began = 0.0
+        #: Whether each allocation is counted in regions.
+        self.is_exact = False
         # The region that sums of allocations are of.
         self._summed: Callable[[], Optional[Region]] = lambda: None
         # Regions that may still ask for what was recorded, and those that will at exit.
@@ -109,6 +113,15 @@ class Sampler:
                 return
             self._session.note_open(self._open)
             self._rest(goes_on)
+
+    def count_memory(self, counts: bool) -> None:
+        """A region has begun, and each new block counts from now on. Or it is about to end, and
+        none does unless another one is open.
+        """
+        with self._lock:
+            is_wanted = counts or self._open == 1
+            if self._session is not None and is_wanted and not self._is_paused:
+                self._session.count_new(counts)
 
     def enter_counted(self, region: Region, thread: Optional[int]) -> Optional[Error]:
         """A region has been entered that counts. An error says why nothing is counted.
@@ -178,7 +191,7 @@ class Sampler:
             until = time.perf_counter()
             labels.flush()
             path = source.snapshot(kept)
-            self._newest = Recording(path, kept, until, source.clock)
+            self._newest = Recording(path, kept, until, source.clock, source.begins)
             return self._newest
 
     # What is counted exactly.
@@ -213,7 +226,9 @@ class Sampler:
         """Take no samples until :meth:`resume`, whatever is open."""
         with self._lock:
             self._counter.pause(self._session)
-            if not self._is_paused and self._open:
+            # A recorder has paused by itself where none is open.
+            is_alone = self._session is not None and self._session.is_alone
+            if not self._is_paused and (self._open or is_alone):
                 self._ask("pause")
             self._is_paused = True
 
@@ -222,6 +237,7 @@ class Sampler:
         with self._lock:
             if self._is_paused and self._open:
                 self._ask("resume", at_once=True)
+                self._ask("count_new", counts=True)
             try:
                 self._counter.resume(self._session)
             except Error:
@@ -325,6 +341,7 @@ class Sampler:
                 self._summed = weakref.ref(region)
             elif not is_enough:
                 self._session.widen(options)
+            self.is_exact = self._session.is_exact
             self._covered = options
         if self._open:
             return self._session
@@ -347,14 +364,17 @@ class Sampler:
             raise outer
         now = time.perf_counter()
         if self._failure is not None and now - self._began < _AGAIN:
-            # Without the places where it was raised before.
-            raise self._failure.with_traceback(None)
+            failed, why = self._failure
+            if options == failed:
+                # Without the places where it was raised before.
+                raise why.with_traceback(None)
         self._began = now
         try:
-            self._session = session.begin(options, self._counter, is_paused)
+            self._session = session.begin(options, self._counter, is_paused, True)
         except Error as error:
-            self._failure = error
+            self._failure = options, error
             raise
+        self.is_exact = self._session.is_exact
         labels.connect()
         # Functions run in reverse order at exit: this one before temporary files are removed.
         atexit.register(self.end)
@@ -366,7 +386,7 @@ class Sampler:
         assert self._session is not None
         self._session.drop()
         self._session = None
-        self._session = session.begin(options, self._counter, is_paused)
+        self._session = session.begin(options, self._counter, is_paused, True)
         labels.connect()
 
     def _ready_to_count(self, region: Region) -> None:

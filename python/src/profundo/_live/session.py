@@ -5,6 +5,8 @@ and :class:`Session`.
 
 The recorder is a process of the command ``profundo beside``. It holds the clocks, reads what the
 agent in this process writes, and keeps the file. The two talk over a socket, in lines of text.
+
+Where no process may be started, :class:`~.alone.Alone` takes the recorder's place.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import os
 import time
 from _thread import RLock
 
-from .._error import Error
+from .._error import Error, NoProcess
 from .._profile import Kept
 from . import agent
 from .counting import PACKAGE
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import ctypes
     from typing import List, Optional, Tuple, Union
 
+    from .alone import Alone
     from .counting import Counter, Wanted
     from .options import Options
     from .region import Region
@@ -31,19 +34,25 @@ if TYPE_CHECKING:
 _PATIENCE = 30
 
 
-def begin(options: Options, counter: Optional[Counter] = None, is_paused: bool = False) -> Session:
+def begin(
+    options: Options,
+    counter: Optional[Counter] = None,
+    is_paused: bool = False,
+    for_one: bool = False,
+) -> Session:
     """Begin to record this process. Returns when samples are taken.
 
     Args:
         options: What is recorded.
         counter: What counts in it. It gets a call when a recorder begins and when one ends.
         is_paused: Whether no samples are taken until :meth:`Session.resume`.
+        for_one: Whether it is for a region that begins: that says when its blocks count.
 
     Raises:
         Error: It cannot be recorded. The message says why.
     """
     global _current
-    _current = Session(options, counter, is_paused)
+    _current = Session(options, counter, is_paused, for_one)
     return _current
 
 
@@ -97,7 +106,11 @@ class Session:
     clock: float
 
     def __init__(
-        self, options: Options, counter: Optional[Counter] = None, is_paused: bool = False
+        self,
+        options: Options,
+        counter: Optional[Counter] = None,
+        is_paused: bool = False,
+        for_one: bool = False,
     ) -> None:
         self.options = options
         self._counter = counter
@@ -110,14 +123,26 @@ class Session:
         self._open: Optional[int] = None
         # Whether no new block is counted, where each one is.
         self._is_closed = False
-        self._recorder: Optional[_Recorder] = None
+        self._recorder: Union[_Recorder, Alone, None] = None
         self._owner = os.getpid()
-        self._begin()
+        self._begin(for_one)
 
     @property
     def has_recorder(self) -> bool:
         """Whether there is a recorder now."""
         return self._recorder is not None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is no recorder, because no process may be started."""
+        return self._recorder is not None and self._recorder.began is not None
+
+    @property
+    def begins(self) -> Optional[float]:
+        """The beginning of a recording of all until now, as a time of ``time.perf_counter()``;
+        ``None`` where the recording has it and the command says it."""
+        began = None if self._parts or self._recorder is None else self._recorder.began
+        return None if began is None else began - self.clock
 
     def pause(self) -> None:
         """Record nothing any more until :meth:`resume`.
@@ -134,12 +159,9 @@ class Session:
         """Record again: from some moment soon, or before this returns."""
         was_paused, self._is_paused = self._is_paused, False
         if self._recorder is None and os.getpid() == self._owner:
-            self._begin()
+            self._begin(for_one=True)
             return
         recorder = self._living()
-        if self._is_closed:
-            self._is_closed = False
-            agent.count_new(True)
         if not was_paused and not recorder.is_idle:
             return
         if self.options.memory or at_once:
@@ -172,10 +194,16 @@ class Session:
         """
         if goes_on:
             self._living()
-            self._is_closed = True
-            agent.count_new(False)
+            self.count_new(False)
         else:
             self._end()
+
+    def count_new(self, counts: bool) -> None:
+        """Whether new blocks are counted, where each one is."""
+        is_living = self._recorder is not None and os.getpid() == self._owner
+        if self.is_exact and is_living and self._is_closed == counts:
+            self._is_closed = not counts
+            agent.count_new(counts)
 
     def widen(self, options: Options) -> None:
         """Record what these options have, too, from now on.
@@ -199,7 +227,7 @@ class Session:
             raise
 
     def clear(self) -> None:
-        """Forget what was recorded so far."""
+        """Forget what was recorded so far. All that comes behind this is recorded."""
         self._parts = []
         if self._recorder is None:
             return
@@ -209,7 +237,7 @@ class Session:
             self._recorder = None
             recorder.drop()
         else:
-            self._living().say("clear")
+            self._living().ask("cleared", "clear")
 
     def snapshot(self, kept: Kept) -> str:
         """The path of a whole recording of all until now, in a folder of the caller's."""
@@ -297,11 +325,24 @@ class Session:
 
     # Inner parts: one recorder after another.
 
-    def _begin(self) -> None:
+    def _begin(self, for_one: bool = False) -> None:
+        """Begin another recorder.
+
+        Args:
+            for_one: It is for a region that begins.
+        """
         self._number += 1
         self._path = self._kept.file(f"part-{self._number}.profundo")
-        self._is_closed = False
-        self._recorder = _Recorder(self._path, self.options, self._is_paused)
+        # A region that begins says when its blocks count.
+        counts = not self.is_exact or not for_one and self._open != 0
+        self._is_closed = not counts
+        try:
+            self._recorder = _Recorder(self._path, self.options, self._is_paused, counts)
+        except NoProcess as error:
+            from .alone import Alone
+
+            self._is_closed = False
+            self._recorder = Alone(self._path, self.options, self._is_paused, error)
         if self._open is not None:
             self._recorder.note_open(self._open)
         if self._counter is not None:
@@ -316,8 +357,10 @@ class Session:
         if os.path.exists(self._path):
             self._parts.append(self._path)
 
-    def _living(self) -> _Recorder:
+    def _living(self) -> Union[_Recorder, Alone]:
         if os.getpid() != self._owner:
+            if self.is_alone:
+                raise Error("this process was forked, and its parent records itself alone")
             raise Error("this process was forked: what it does is in the recording of its parent")
         if self._recorder is None:
             raise Error("the recording is over")
@@ -331,13 +374,22 @@ class Session:
         path = kept.file("live.profundo")
         if len(parts) > 1:
             _command.run(["merge", "--align=clock", *parts, "--output=" + path])
-        else:
+            return path
+        if self.is_alone:
             try:
-                os.link(parts[0], path)
-            except OSError:
-                import shutil
+                # It is read once, and not for each question.
+                words = ["export", parts[0], "--to=profundo", "--no-config"]
+                _command.run([*words, "--output=" + path])
+                return path
+            except NoProcess:
+                # It can be saved as it is.
+                pass
+        try:
+            os.link(parts[0], path)
+        except OSError:
+            import shutil
 
-                shutil.copyfile(parts[0], path)
+            shutil.copyfile(parts[0], path)
         return path
 
 
@@ -350,6 +402,8 @@ class Outer:
 
     #: As :attr:`Session.clock`.
     clock: float
+    #: As :attr:`Session.begins`.
+    begins: Optional[float] = None
 
     def __init__(self) -> None:
         from . import spans
@@ -405,6 +459,9 @@ def _escaped(field: str) -> str:
 
 class _Beside:
     """A process of the command beside this one, and the talk with it."""
+
+    #: As :attr:`~.alone.Alone.began`: the recording has it.
+    began: Optional[float] = None
 
     def __init__(self, words: List[str], library: Optional[str] = None) -> None:
         # Not `socket`, which other tools replace by their own, and which takes longer to import.
@@ -551,7 +608,7 @@ class _Reader(_Beside):
 class _Recorder(_Beside):
     """The recorder's process, and the agent here that it records by."""
 
-    def __init__(self, path: str, options: Options, is_paused: bool) -> None:
+    def __init__(self, path: str, options: Options, is_paused: bool, counts: bool) -> None:
         words = ["--output=" + path, "--temporary", *options.words()]
         if is_paused:
             words.append("--paused")
@@ -569,7 +626,7 @@ class _Recorder(_Beside):
             self._regions = agent.regions()
             if options.memory:
                 self._has_memory = True
-                agent.follow_memory()
+                agent.follow_memory(counts)
         except BaseException:
             self.drop()
             raise

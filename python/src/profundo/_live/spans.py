@@ -13,7 +13,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from functools import partial
-    from typing import Any, Callable, Dict, Optional, TypeVar
+    from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
     F = TypeVar("F", bound=Callable[..., Any])
 
@@ -222,22 +222,56 @@ _flush = _nothing_to_flush
 
 def library() -> Optional[str]:
     """The file of the recorder's library, if it is mapped into this process."""
-    try:
-        with open("/proc/self/maps", "rb") as maps:
-            lines = [line for line in maps if _LIBRARY in line]
-    except OSError:
-        return None
-    for line in lines:
-        # Addresses, rights, offset, device, inode, path.
-        fields = line.rstrip(b"\n").split(None, 5)
-        path = os.fsdecode(fields[-1])
+    for _, inode, path in _mapped():
         try:
             # Another file of that name would be loaded beside the first one.
-            if os.stat(path).st_ino == int(fields[4]):
+            if os.stat(path).st_ino == inode:
                 return path
         except OSError:
             pass
     return None
+
+
+def _mapped() -> List[Tuple[int, int, str]]:
+    """The mappings of recorders' libraries: the address, the inode and the path of each."""
+    try:
+        with open("/proc/self/maps", "rb") as maps:
+            lines = [line for line in maps if _LIBRARY in line]
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        # Addresses, rights, offset, device, inode, path.
+        fields = line.rstrip(b"\n").split(None, 5)
+        address = int(fields[0].partition(b"-")[0], 16)
+        found.append((address, int(fields[4]), os.fsdecode(fields[-1])))
+    return found
+
+
+def _loaders_name() -> Optional[str]:
+    """What the loader calls a library that a recorder has brought in later: its file has no name.
+
+    The loader compares names before it opens a file, so it finds the library by this one.
+    """
+    unnamed = [address for address, _, path in _mapped() if path.startswith("/memfd:")]
+    if not unnamed:
+        return None
+    try:
+        import ctypes
+
+        class Info(ctypes.Structure):
+            _fields_ = [
+                ("file", ctypes.c_char_p),
+                ("address", ctypes.c_void_p),
+                ("symbol", ctypes.c_char_p),
+                ("symbol_address", ctypes.c_void_p),
+            ]
+
+        info = Info()
+        is_known = ctypes.CDLL(None).dladdr(ctypes.c_void_p(unnamed[0]), ctypes.byref(info))
+    except (ImportError, OSError, AttributeError):
+        return None
+    return os.fsdecode(info.file) if is_known and info.file else None
 
 
 def connect() -> bool:
@@ -258,6 +292,8 @@ def connect() -> bool:
         return True
     if loaded is None:
         path = library()
+        if path is None and _again is _nothing:
+            path = _loaders_name()
         if path is None or _again is not _nothing:
             return path is not None
         from _frozen_importlib import ModuleSpec

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from .._units import duration
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import List, Optional, Sequence
+    from typing import List, Sequence, Union
 
+    from .._foreign._shared import FollowedLines
     from .lines import LineProfile
 
 _COLUMNS = ("Line", "Hits", "Seconds", "Per hit", "Time %")
 
 
-def of_lines(profile: LineProfile, source: Sequence[str]) -> str:
+def of_lines(profile: Union[LineProfile, FollowedLines], source: Sequence[str]) -> str:
     """The table of a line profile."""
     rows = profile.lines
     by_line = {row.line: row for row in rows}
@@ -20,11 +23,11 @@ def of_lines(profile: LineProfile, source: Sequence[str]) -> str:
     # own other lines, too.
     whole = sum(seconds) if profile.is_exact else max([sum(seconds)] + seconds)
     how = "counted" if profile.is_exact else "sampled"
-    calls = "1 call" if profile.count == 1 else f"{profile.count} calls"
     head = f"{profile.name}  {profile.file}:{profile.first}\n"
-    if not profile.count:
+    if profile.count == 0 or profile.count is None and not rows:
         return head + "It has not been called.\n"
-    head += f"{whole:.4g} s in {calls}; lines are {how}, with what they call\n"
+    calls = {None: "", 1: " in 1 call"}.get(profile.count, f" in {profile.count} calls")
+    head += f"{duration(whole)}{calls}; lines are {how}, with what they call\n"
     if not rows:
         return head + "No sample was taken in it: it took too little time.\n"
     columns = [name for name in _COLUMNS if profile.is_exact or "it" not in name.lower()]
@@ -40,7 +43,7 @@ def of_lines(profile: LineProfile, source: Sequence[str]) -> str:
             share = f"{100 * taken / whole:.1f}" if whole else ""
             if profile.is_exact:
                 hits = row.hits or 0
-                cells += [str(hits), f"{taken:.6f}", _short(taken / hits) if hits else ""]
+                cells += [str(hits), f"{taken:.6f}", duration(taken / hits) if hits else ""]
             else:
                 cells.append(f"{taken:.4f}")
             cells.append(share)
@@ -55,12 +58,3 @@ def _aligned(table: List[List[str]]) -> str:
         cells = [cell.rjust(width) for cell, width in zip(row, widths)]
         lines.append(("  ".join(cells) + "  " + row[-1]).rstrip())
     return "\n".join(lines) + "\n"
-
-
-def _short(seconds: Optional[float]) -> str:
-    """A time with its unit."""
-    value = seconds or 0.0
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
-        if value * factor >= 1:
-            return f"{value * factor:.3g} {unit}"
-    return f"{value * 1e9:.3g} ns"

@@ -98,29 +98,29 @@ class Limits:
 
     def broken_by(self, taken: Any) -> List[str]:
         """A sentence for each limit that a phase of a test has broken."""
-        from .tables import bytes_text, seconds_text
+        from .._units import duration, size
 
         said: List[str] = []
         # Counting takes time that is not the test's.
         is_counted = taken.peak is not None or taken.blocks is not None
         if self.time is not None and not is_counted and taken.seconds > self.time:
-            took, limit = seconds_text(taken.seconds), seconds_text(self.time)
+            took, limit = duration(taken.seconds), duration(self.time)
             said.append(f"it took {took}, and max_time is {limit}")
         if self.memory is not None and _is_more(taken.peak, self.memory):
-            peak, limit = bytes_text(taken.peak), bytes_text(self.memory)
+            peak, limit = size(taken.peak), size(self.memory)
             said.append(f"it had {peak} allocated at its peak, and the limit is {limit}")
         if _is_more(taken.blocks, self.allocations):
             limit = f"{self.allocations:,}"
             said.append(f"it allocated {taken.blocks:,} times, and max_allocations is {limit}")
         if self.leak is not None and _is_more(taken.left, self.leak):
-            left, limit = bytes_text(taken.left), bytes_text(self.leak)
+            left, limit = size(taken.left), size(self.leak)
             said.append(f"it left {left} allocated, and max_leak is {limit}")
         if self.leak_of_place is not None:
             for place, left in taken.places:
                 if left > self.leak_of_place:
-                    limit = bytes_text(self.leak_of_place)
+                    limit = size(self.leak_of_place)
                     said.append(
-                        f"it left {bytes_text(left)} allocated at {place}, and the limit is {limit}"
+                        f"it left {size(left)} allocated at {place}, and the limit is {limit}"
                     )
         return said
 

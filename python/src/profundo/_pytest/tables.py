@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Tuple
 
 from .._rows import Line
+from .._units import duration, size
 from . import blame
 
 #: Tests below this time are not called slow.
@@ -12,29 +13,6 @@ _LEAST = 0.005
 
 #: Less than this is within the roughness of the kernel's count.
 _LEAST_GROWN = 500_000
-
-
-def seconds_text(seconds: float) -> str:
-    """A time with three digits."""
-    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
-        if seconds * factor >= 1 or unit == "µs":
-            return f"{_digits(seconds * factor)} {unit}"
-    raise AssertionError
-
-
-def bytes_text(size: float) -> str:
-    """A size with three digits, in powers of 1000 as everywhere in Profundo."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            return f"{size:.0f} B" if unit == "B" else f"{_digits(size)} {unit}"
-        size /= 1000
-    raise AssertionError
-
-
-def _digits(value: float) -> str:
-    if value >= 99.95:
-        return f"{value:.0f}"
-    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
 def write(reporter: Any, results: Any, kept: Optional[str]) -> None:
@@ -65,8 +43,8 @@ def _slowest(reporter: Any, results: Any, tests: List[Any]) -> None:
     shown = [test for test in tests[: results.top] if test.total >= _LEAST]
     whole = sum(test.total for test in tests)
     reporter.write_line(
-        f"{_count(len(tests))} took {seconds_text(whole)}, with "
-        f"{seconds_text(sum(test.cpu_seconds for test in tests))} of CPU time."
+        f"{_count(len(tests))} took {duration(whole)}, with "
+        f"{duration(sum(test.cpu_seconds for test in tests))} of CPU time."
     )
     if not shown:
         return
@@ -74,13 +52,13 @@ def _slowest(reporter: Any, results: Any, tests: List[Any]) -> None:
     reporter.write_line("    Time     CPU   Setup    Call  Teardn  Slowest tests", bold=True)
     for test in shown:
         times = (test.total, test.cpu_seconds, *map(test.seconds, ("setup", "call", "teardown")))
-        cells = "".join(f"{seconds_text(one):>8}" for one in times)
+        cells = "".join(f" {duration(one):>7}" for one in times)
         reporter.write_line(f"{cells}  {test.name}")
         found = [] if results.profile is None else blame.of_time(results.profile, test)
         _lines(reporter, found)
         waited = test.waited_seconds
         if waited > test.total / 2 and waited > 0.05 and "wall" not in results.kinds:
-            _below(reporter, f"it waited {seconds_text(waited)}; --profundo=wall shows where")
+            _below(reporter, f"it waited {duration(waited)}; --profundo=wall shows where")
     _rest(reporter, len(tests) - len(shown))
 
 
@@ -90,13 +68,12 @@ def _hungriest(reporter: Any, results: Any, tests: List[Any]) -> None:
     shown = tests[: results.top]
     reporter.write_line("")
     if not shown:
-        reporter.write_line(f"No test grew the process by {bytes_text(_LEAST_GROWN)} or more.")
+        reporter.write_line(f"No test grew the process by {size(_LEAST_GROWN)} or more.")
         return
     reporter.write_line("   Grown  Counted    Left  Hungriest tests", bold=True)
     for test in shown:
         counted, left = test.call.get("peak"), test.call.get("left")
-        sizes = ("" if one is None else bytes_text(one) for one in (counted, left))
-        cells = "{:>8}{:>9}{:>8}".format(bytes_text(test.grown), *sizes)
+        cells = f"{size(test.grown):>8} {size(counted):>8} {size(left):>7}"
         reporter.write_line(f"{cells}  {test.name}")
         found = [] if results.profile is None else blame.of_memory(results.profile, test)
         _lines(reporter, found)
@@ -129,9 +106,9 @@ def _benchmarks(reporter: Any, tests: List[Any]) -> None:
     reporter.write_line("")
     reporter.write_line("  Median            95 %  Rounds   Calls  Benchmarks", bold=True)
     for name, one in sorted(rows, key=lambda row: (row[1]["group"] or "", row[1]["median"])):
-        interval = f"{seconds_text(one['low'])} – {seconds_text(one['high'])}"
+        interval = f"{duration(one['low'])} – {duration(one['high'])}"
         reporter.write_line(
-            f"{seconds_text(one['median']):>8}{interval:>19}{one['rounds']:>5}"
+            f"{duration(one['median']):>8} {interval:>18}{one['rounds']:>5}"
             f"{one['rounds'] * one['iterations']:>8}  {name}"
         )
 
@@ -148,13 +125,13 @@ def _changes(reporter: Any, results: Any) -> None:
     reporter.write_line("  Before   After  Change            Tests that have changed", bold=True)
     for row in found.rows[: results.top]:
         total = row.total
-        before, after = (seconds_text(one) if one else "–" for one in (total.before, total.after))
+        before, after = (duration(one) if one else "–" for one in (total.before, total.after))
         change = f"{row.what:>8}"
         if total.before and total.after:
             margin = 50 * (total.change_high - total.change_low) / total.before
             change = f"{100 * total.change / total.before:+7.0f} % ±{margin:<4.0f}"
         reporter.write_line(
-            f"{before:>8}{after:>8}{change:<16}  {row.name}", red=row in found.failures
+            f"{before:>8} {after:>7}{change:<16}  {row.name}", red=row in found.failures
         )
     _rest(reporter, len(found.rows) - results.top)
     if found.failures:

@@ -5,27 +5,29 @@
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use profundo_probe::shared::function_kind;
 
 use super::{Event, call, calls as of_calls, exceptions, lines, number_of};
 use crate::calls::api::Calls;
 use crate::calls::api::Object;
-use crate::calls::state::state;
+use crate::calls::state::any_state;
 
 /// `sys.monitoring`, while something of ours is registered there.
 static MODULE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// The tool numbers that are ours, as bits.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
-/// Keeps the module, to take back what is registered from now on. Places that answered an earlier
-/// session that they need not be reported are reported again.
+/// The tool numbers of sessions that were answered [`DISABLE`](super::Local::no_more), as bits: for
+/// these the interpreter may go on leaving places out.
+static DISABLED: AtomicU32 = AtomicU32::new(0);
+
+/// Keeps the module, to take back what is registered from now on.
 ///
 /// # Safety
 /// The lock is held, and `module` is `sys.monitoring`.
 pub unsafe fn will_end(calls: &Calls, module: Object) {
-    static WAS_THERE: AtomicBool = AtomicBool::new(false);
     // SAFETY: the caller vouches.
     unsafe {
         (calls.retain)(module);
@@ -33,10 +35,28 @@ pub unsafe fn will_end(calls: &Calls, module: Object) {
         if !former.is_null() {
             (calls.release)(former);
         }
-        if WAS_THERE.swap(true, Ordering::Relaxed) {
-            let _ = call(calls, module, c"restart_events", &[]);
-        }
     }
+}
+
+/// Notes that places are going to be disabled for the tool numbers that are ours.
+pub fn note_disabling() {
+    DISABLED.fetch_or(TAKEN.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// True if places may be disabled for a tool number, by an earlier session of ours.
+pub fn has_disabled(tool: i64) -> bool {
+    DISABLED.load(Ordering::Relaxed) & 1 << tool != 0
+}
+
+/// Has places that were disabled reported again: those of the program's own tools, too, which hear
+/// of them once more.
+///
+/// # Safety
+/// The lock is held, and `module` is `sys.monitoring`.
+pub unsafe fn restart(calls: &Calls, module: Object) {
+    DISABLED.store(0, Ordering::Relaxed);
+    // SAFETY: the caller vouches.
+    let _ = unsafe { call(calls, module, c"restart_events", &[]) };
 }
 
 /// Notes a tool number that is ours.
@@ -65,7 +85,7 @@ pub unsafe fn end(calls: &Calls) {
         let has_local =
             |state: &&mut crate::calls::state::State| state.has_lines || state.has_exceptions;
         let locals = [&lines::ASKED, &exceptions::ASKED];
-        if let Some(state) = state().filter(has_local) {
+        if let Some(state) = any_state().filter(has_local) {
             state.tree.each_key(function_kind::PYTHON, |code| {
                 locals.iter().for_each(|local| local.end_for(calls, code));
             });

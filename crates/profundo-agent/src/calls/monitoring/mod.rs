@@ -156,6 +156,7 @@ unsafe fn set(calls: &'static Calls, types: &Types, module: Object, wanted: Want
                 false => &[],
             };
             let registered = register(&[&lines::EVENTS, of_generators])?;
+            end::note_disabling();
             lines::begin(calls, module, registered.0, wanted)?;
             enable(registered)?;
         } else if wanted.has_calls() {
@@ -168,6 +169,7 @@ unsafe fn set(calls: &'static Calls, types: &Types, module: Object, wanted: Want
         // By a number of their own, since some of the events are the same.
         if wanted.has_exceptions {
             let registered = register(&[&exceptions::EVENTS])?;
+            end::note_disabling();
             exceptions::begin(calls, module, registered.0)?;
             enable(registered)?;
         }
@@ -175,25 +177,41 @@ unsafe fn set(calls: &'static Calls, types: &Types, module: Object, wanted: Want
     Some(())
 }
 
-/// Takes a tool number.
+/// Takes a tool number: one that no place is disabled for, if there is one.
 ///
 /// # Safety
 /// The lock is held, and `module` is `sys.monitoring`.
 unsafe fn take_tool(calls: &Calls, module: Object) -> Option<Object> {
-    TOOLS.into_iter().find_map(|tool| {
+    let has_disabled = |tool: &i64| end::has_disabled(*tool);
+    // SAFETY: the caller vouches.
+    let take = |tool| unsafe { take_number(calls, module, tool) };
+    let mut fresh = TOOLS.into_iter().filter(|tool| !has_disabled(tool));
+    let mut used = TOOLS.into_iter().filter(has_disabled);
+    fresh.find_map(take).or_else(|| {
+        let taken = used.find_map(take)?;
         // SAFETY: the caller vouches.
-        unsafe {
-            let number = (calls.new_number)(tool);
-            let name = (calls.new_text)(c"profundo".as_ptr());
-            let taken = call(calls, module, c"use_tool_id", &[number, name]);
-            (calls.release)(name);
-            match taken {
-                Some(()) => end::note_tool(tool),
-                None => (calls.release)(number),
-            }
-            taken.map(|()| number)
-        }
+        unsafe { end::restart(calls, module) };
+        Some(taken)
     })
+}
+
+/// Takes this tool number. `None`: another tool has it.
+///
+/// # Safety
+/// The lock is held, and `module` is `sys.monitoring`.
+unsafe fn take_number(calls: &Calls, module: Object, tool: i64) -> Option<Object> {
+    // SAFETY: the caller vouches.
+    unsafe {
+        let number = (calls.new_number)(tool);
+        let name = (calls.new_text)(c"profundo".as_ptr());
+        let taken = call(calls, module, c"use_tool_id", &[number, name]);
+        (calls.release)(name);
+        match taken {
+            Some(()) => end::note_tool(tool),
+            None => (calls.release)(number),
+        }
+        taken.map(|()| number)
+    }
 }
 
 /// Registers callbacks for a tool number. Returns the events that are enabled everywhere, as one

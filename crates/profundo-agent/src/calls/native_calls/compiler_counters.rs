@@ -45,7 +45,7 @@ fn show(home: Home, moment: u32) {
     if super::super::wanted() == 0 {
         return;
     }
-    let alive = session::control().filter(|control| command::is_alive(control));
+    let alive = session::control().filter(|control| command::may_answer(control));
     let Some(control) = alive else { return };
     let tallies = &home.ring().header.tallies;
     // A library that was loaded a moment ago may have counters that the command has not seen; the
@@ -85,7 +85,7 @@ fn show(home: Home, moment: u32) {
             _ => break,
         };
         let waited = process::time(libc::CLOCK_MONOTONIC).saturating_sub(began);
-        if waited > patience || !command::is_alive(control) {
+        if waited > patience || !command::may_answer(control) {
             break;
         }
         sys::futex_wait(&tallies.state, state, TURN);

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use profundo_cpython::objects::object;
+use profundo_cpython::objects::{object, of_frame_word};
 use profundo_cpython::{Memory, Start, Step, VariableNames, walk};
 use profundo_probe::sys;
 use profundo_wire::graph::EdgeKind;
@@ -104,6 +104,7 @@ fn write_new_frame(
 ) -> Result<(), Failure> {
     // SAFETY: the frame is one.
     let function = unsafe { word(frame + u64::from(search.api.layout.frame.function)) };
+    let function = of_frame_word(function);
     for index in 0..count_of_variables(search, code) {
         // SAFETY: the frame is one with that code, which has so many variables.
         match unsafe { variable(search, frame, code, index) }? {
@@ -157,7 +158,7 @@ unsafe fn variable(
         let names = word(code + u64::from(names));
         let name = word(names + u64::from(api.layout.objects.tuple_items) + index * 8) as Object;
         let held = word(frame + u64::from(api.layout.frame.locals) + index * 8);
-        (name, held)
+        (name, of_frame_word(held))
     };
     let name = match held {
         0 => None,
@@ -189,7 +190,7 @@ pub fn know_inner_locals(search: &mut Search<'_, '_>, object: u64) -> Result<(),
         }
     };
     // Only a frame has a code object there.
-    let code = sys::read_word(frame + u64::from(api.layout.frame.code));
+    let code = sys::read_word(frame + u64::from(api.layout.frame.code)).map(of_frame_word);
     let Some(code) =
         code.filter(|&code| sys::read_word(code + object::TYPE) == Some(api.code_type as u64))
     else {

@@ -1,25 +1,22 @@
 //! The collector's lists of objects, and the roots of the graph.
 
-use profundo_cpython::collector::{self, head};
+use profundo_cpython::Layout;
+use profundo_cpython::collector::{Collector, GENERATION_BYTES, GENERATION_COUNT, Records, head};
 use profundo_cpython::objects::object;
 use profundo_probe::shared::refusal;
 use profundo_probe::sys;
 
 use super::Failure;
+use crate::calls;
 use crate::inject::api::Object;
 use crate::inject::word;
 
-/// The place of the collector's records, by the first of its lists.
+/// The collector's records, and the places in them.
 #[derive(Debug, Clone, Copy)]
 pub struct Lists {
-    first: u64,
+    records: u64,
+    places: Collector,
 }
-
-/// The offset from the first list of the collector's records to what else is in them.
-const POINTER: u64 = collector::GENERATION_0 - collector::GENERATIONS;
-const PERMANENT: u64 = collector::PERMANENT - collector::GENERATIONS;
-const COLLECTING: u64 = collector::COLLECTING - collector::GENERATIONS;
-const ENABLED_BEFORE: u64 = collector::GENERATIONS - collector::ENABLED;
 
 /// A word near a mapped address; another page may not be mapped.
 ///
@@ -35,11 +32,37 @@ unsafe fn near(mapped: u64, address: u64) -> Option<u64> {
 }
 
 impl Lists {
-    /// Found by following the list that an object is in to its head.
+    /// Those of the interpreter whose lock the calling thread has.
     ///
     /// # Safety
     /// The collector knows the object, and the lock is held.
-    pub unsafe fn of(object: Object) -> Result<Self, Failure> {
+    pub unsafe fn of(layout: &Layout, object: Object) -> Result<Self, Failure> {
+        let places = layout.collector.ok_or(refusal::UNKNOWN_LAYOUT)?;
+        let found = match places.records {
+            // SAFETY: the caller vouches.
+            Records::Pointer(pointer) => unsafe { Self::around(places, pointer, object) },
+            Records::Interpreter(offset) => Self::in_interpreter(layout, places, offset),
+        };
+        found.ok_or(refusal::UNKNOWN_LAYOUT)
+    }
+
+    /// In the interpreter of the calling thread.
+    fn in_interpreter(layout: &Layout, places: Collector, offset: u16) -> Option<Self> {
+        let state = Some(calls::current_state()).filter(|&state| state != 0)?;
+        let interpreter = sys::read_word(state + u64::from(layout.state.interpreter))?;
+        let lists = Self {
+            records: interpreter + u64::from(offset),
+            places,
+        };
+        lists.are_rings().then_some(lists)
+    }
+
+    /// Found by following the list that an object is in to its head. `pointer`: the place in the
+    /// records of a pointer to the first list.
+    ///
+    /// # Safety
+    /// The collector knows the object, and the lock is held.
+    unsafe fn around(places: Collector, pointer: u16, object: Object) -> Option<Self> {
         const MOST: u64 = 1 << 32;
         let begin = object as u64 - object::GC_HEAD;
         let mut at = begin;
@@ -52,19 +75,19 @@ impl Lists {
                 if at == 0 || at == begin {
                     break;
                 }
-                for list in 0..=collector::GENERATION_COUNT {
-                    let first = match list {
-                        collector::GENERATION_COUNT => at - PERMANENT,
-                        list => at - list * collector::GENERATION_BYTES,
+                for head in Self::places_of_heads(places) {
+                    let lists = Self {
+                        records: at - head,
+                        places,
                     };
-                    let lists = Self { first };
-                    if near(at, first + POINTER) == Some(first) && lists.are_rings() {
-                        return Ok(lists);
+                    let first = lists.at(places.generations);
+                    if near(at, lists.at(pointer)) == Some(first) && lists.are_rings() {
+                        return Some(lists);
                     }
                 }
             }
         }
-        Err(refusal::UNKNOWN_LAYOUT)
+        None
     }
 
     /// True if each list comes back to its head. Neighbours of a list may have words that look like
@@ -77,25 +100,34 @@ impl Lists {
         })
     }
 
-    fn heads(self) -> impl Iterator<Item = u64> {
-        (0..=collector::GENERATION_COUNT).map(move |list| match list {
-            collector::GENERATION_COUNT => self.first + PERMANENT,
-            list => self.first + list * collector::GENERATION_BYTES,
+    /// The places of the heads of all lists in the records.
+    fn places_of_heads(places: Collector) -> impl Iterator<Item = u64> {
+        (0..=GENERATION_COUNT).map(move |list| match list {
+            GENERATION_COUNT => u64::from(places.permanent),
+            list => u64::from(places.generations) + list * GENERATION_BYTES,
         })
+    }
+
+    fn heads(self) -> impl Iterator<Item = u64> {
+        Self::places_of_heads(self.places).map(move |place| self.records + place)
+    }
+
+    fn at(self, place: u16) -> u64 {
+        self.records + u64::from(place)
     }
 
     /// True if a garbage collection is running: then the lists are not whole.
     pub fn is_collecting(self) -> bool {
         // SAFETY: the records are there.
-        (unsafe { word(self.first + COLLECTING) }) as u32 != 0
+        (unsafe { word(self.at(self.places.collecting)) }) as u32 != 0
     }
 
     /// Keeps the collector from ever beginning, in the copy.
     pub fn forbid(self) {
         // SAFETY: the records are there, and the lock is held.
         unsafe {
-            ((self.first - ENABLED_BEFORE) as *mut u32).write(0);
-            ((self.first + COLLECTING) as *mut u32).write(1);
+            (self.at(self.places.enabled) as *mut u32).write(0);
+            (self.at(self.places.collecting) as *mut u32).write(1);
         }
     }
 

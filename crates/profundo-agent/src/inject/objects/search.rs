@@ -7,7 +7,6 @@
 use core::ffi::CStr;
 
 use profundo_cpython::objects::{object, type_flag};
-use profundo_cpython::version;
 use profundo_probe::shared::{refusal, request_flag};
 use profundo_wire::graph::{EdgeKind, End, edge_words, node_words};
 
@@ -62,11 +61,8 @@ impl<'a, 'o> Search<'a, 'o> {
         if modules.is_null() {
             return Err(refusal::NOT_RUNNING);
         }
-        if !version::COLLECTOR.holds(api.layout.minor) {
-            return Err(refusal::UNKNOWN_LAYOUT);
-        }
         // SAFETY: that dictionary holds modules, so the collector knows it.
-        let lists = unsafe { Lists::of(modules) }?;
+        let lists = unsafe { Lists::of(&api.layout, modules) }?;
         if lists.is_collecting() {
             return Err(refusal::COLLECTING);
         }

@@ -4,8 +4,8 @@
 use profundo_model::graph::{Builder, Graph, Label, NodeId, Sink};
 
 use crate::graph::{
-    Alive, Duplicate, Duplicates, Target, TypeRow, Types, biggest, by_type, difference, dominators,
-    duplicates, paths, tree,
+    Alive, Branch, Duplicate, Duplicates, Target, TypeRow, Types, below, biggest, by_type,
+    difference, dominators, duplicates, paths, tree,
 };
 
 /// The heap with `count` sessions, whose objects begin at address `base`.
@@ -132,6 +132,36 @@ fn the_biggest_are_in_order_and_in_a_tree() {
     assert_eq!(rows, expected);
     assert_eq!(tree(&graph, &found, 1000).len(), graph.node_count());
     assert!(tree(&graph, &found, 0).is_empty());
+}
+
+#[test]
+fn a_branch_has_what_the_whole_tree_has_below_it() {
+    let graph = heap(3, 0);
+    let found = dominators(&graph, &Alive::new(&graph));
+    let all = tree(&graph, &found, 1000);
+    for (at, whole) in all.iter().enumerate() {
+        let under = all[at + 1..].iter();
+        let under: Vec<&Branch> = under
+            .take_while(|row| row.depth > whole.depth)
+            .filter(|row| row.depth == whole.depth + 1)
+            .collect();
+        let rows = below(&graph, &found, whole.node, 1000);
+        assert_eq!(
+            (rows[0].node, rows[0].children),
+            (whole.node, whole.children)
+        );
+        assert_eq!((rows[0].hidden, rows[0].hidden_bytes), (0, 0));
+        let pairs = |row: &Branch| (row.node, row.children);
+        let expected: Vec<_> = under.into_iter().map(pairs).collect();
+        assert_eq!(rows[1..].iter().map(pairs).collect::<Vec<_>>(), expected);
+        assert!(rows[1..].iter().all(|row| row.hidden == row.children));
+    }
+    // The root without the two smallest of its four.
+    let rows = below(&graph, &found, graph.root(), 2);
+    assert_eq!((rows.len(), rows[0].children, rows[0].hidden), (3, 4, 2));
+    let whole = below(&graph, &found, graph.root(), 1000);
+    let last: u64 = whole[3..].iter().map(|row| found.retained(row.node)).sum();
+    assert_eq!(rows[0].hidden_bytes, last);
 }
 
 #[test]

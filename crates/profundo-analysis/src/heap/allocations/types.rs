@@ -18,14 +18,19 @@ pub(super) struct Types {
 type TypeTable = Table<Held, Held>;
 
 impl Types {
-    pub fn add(&mut self, profile: &Profile, stack: StackId, holding: &Holding) {
-        let (of, is_unknown) = self.known.entry(stack).or_insert_with(|| {
+    /// The contents of blocks of a stack, and whether debug information would reveal them.
+    pub fn of(&mut self, profile: &Profile, stack: StackId) -> &(Held, bool) {
+        self.known.entry(stack).or_insert_with(|| {
             let held = held(profile, stack);
             let is_unknown = held.type_name.is_empty() && needs_debug_info(profile, stack);
             (held, is_unknown)
-        });
-        self.table.add(of.clone(), of.clone(), holding);
-        if *is_unknown {
+        })
+    }
+
+    pub fn add(&mut self, profile: &Profile, stack: StackId, holding: &Holding) {
+        let (of, is_unknown) = self.of(profile, stack).clone();
+        self.table.add(of.clone(), of, holding);
+        if is_unknown {
             self.needs_debug_info += holding.allocated;
         }
     }

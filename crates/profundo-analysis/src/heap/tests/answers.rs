@@ -5,7 +5,10 @@ use profundo_model::{
 };
 
 use super::{Program, SECOND, line_of};
-use crate::{Filter, HeapOptions, Selection, allocations, keep_only, measured};
+use crate::{
+    Filter, HeapOptions, LinesOptions, Selection, allocations, held_at, keep_only, measured,
+    measured_at,
+};
 
 /// Line 1: 1000 B for all the time, and 500 B from second 2 to 6. Line 2: 4000 B from second 4
 /// to 8. Line 3: 300 times 10 B that are freed at once.
@@ -111,6 +114,78 @@ fn lines_have_what_they_allocated_and_what_became_of_it() {
         assert_eq!((found.functions.len(), found.stacks.len()), (1, 3));
         assert_eq!(found.processes.len(), 1);
     }
+}
+
+#[test]
+fn a_moment_has_the_lines_that_held_memory_then() {
+    for program in [program(), sums()] {
+        let profile = &program.profile;
+        let held = |second: f64| {
+            let time = Nanos((second * SECOND as f64) as u64);
+            let found = held_at(profile, &Filter::default(), &LinesOptions::default(), time);
+            let rows = found.lines.iter().map(|row| {
+                assert!(row.held.bytes().is_exact());
+                (line_of(profile, row.of), row.held.bytes().value)
+            });
+            let rows: Vec<_> = rows.collect();
+            let total: u64 = rows.iter().map(|(_, bytes)| bytes).sum();
+            assert_eq!(found.total.bytes().value, total);
+            assert_eq!(found.functions.len(), usize::from(total > 0));
+            // The picture of that moment has the same bytes.
+            let picture = measured_at(profile.clone(), false, time);
+            let all = Selection::new(&picture, &Filter::default());
+            assert_eq!(all.weight(&picture), total);
+            rows
+        };
+        assert_eq!(held(1.5), [(1, 1000)]);
+        assert_eq!(held(5.0), [(2, 4000), (1, 1500)]);
+        assert_eq!(held(7.0), [(2, 4000), (1, 1000)]);
+        assert_eq!(held(9.0), [(1, 1000)]);
+        assert_eq!(held(11.0), [], "nobody holds anything after the end");
+    }
+}
+
+#[test]
+fn a_filter_and_the_end_of_a_process_hold_at_a_moment() {
+    let mut program = program();
+    let filter: Filter = "from=3".parse().unwrap();
+    let at = Nanos(5 * SECOND);
+    let options = LinesOptions::default();
+    let later = held_at(&program.profile, &filter, &options, at);
+    assert_eq!(
+        later.total.bytes().value,
+        4000,
+        "those allocated since then"
+    );
+    program.profile.processes[0].ended = Some(Nanos(4 * SECOND));
+    let none = held_at(&program.profile, &Filter::default(), &options, at);
+    assert_eq!((none.total.seen(), none.lines.len()), (0, 0));
+}
+
+#[test]
+fn blocks_of_one_type_have_their_lines() {
+    let mut program = program();
+    let at = program
+        .profile
+        .hand_made_python("/home/me/app.py", "work", 2, true);
+    let list = program
+        .profile
+        .hand_made_python("", "list_resize", 0, false);
+    program.profile.heap.blocks[3].stack = program.profile.hand_made_stack(&[at, list]);
+    let of = |wanted: Option<&str>| {
+        let options = HeapOptions {
+            of_type: wanted.map(str::to_owned),
+            ..HeapOptions::default()
+        };
+        allocations(&program.profile, &Filter::default(), &options)
+    };
+    let all = of(None);
+    let known = all.types.iter().find(|row| row.of.type_name == "list");
+    let known = known.expect("the list is known by its function");
+    let found = of(Some("list"));
+    assert_eq!(found.total.allocated, known.held.allocated);
+    assert_eq!(found.lines.len(), 1);
+    assert_eq!(of(Some("tuple")).total.allocated.seen(), 0);
 }
 
 #[test]

@@ -16,16 +16,19 @@ pub(super) fn members(
     json: &mut Json<'_>,
 ) {
     match view.found(profile, selection) {
-        Some(found) => json.object("allocations", |json| memory_members(json, profile, &found)),
+        Some(found) => json.object("allocations", |json| {
+            memory_members(json, profile, &found, view.rows)
+        }),
         None => json.null("allocations"),
     }
 }
 
-/// All members on memory.
+/// All members on memory, each table with at most so many rows.
 pub(in crate::command) fn memory_members(
     json: &mut Json<'_>,
     profile: &Profile,
     found: &Allocations,
+    rows: usize,
 ) {
     let mean = |sampling| match sampling {
         Sampling::Bytes(mean) => Some(mean),
@@ -58,19 +61,19 @@ pub(in crate::command) fn memory_members(
     });
     let lines = table::lines(known, profile, 0, undrawn);
     json.array("lines", |json| {
-        for row in &found.lines {
+        for row in found.lines.iter().take(rows) {
             json.object("", |json| lines.members(json, &Row::new(row, row.held)));
         }
     });
     let functions = table::functions(known, profile, undrawn);
     json.array("functions", |json| {
-        for row in &found.functions {
+        for row in found.functions.iter().take(rows) {
             json.object("", |json| functions.members(json, &Row::new(row, row.held)));
         }
     });
     let types = table::types(known, undrawn);
     json.array("types", |json| {
-        for row in &found.types {
+        for row in found.types.iter().take(rows) {
             json.object("", |json| types.members(json, &Row::new(row, row.held)));
         }
     });
@@ -93,7 +96,7 @@ pub(in crate::command) fn memory_members(
     json.row("copied", |json| copied.members(json, &found.copied));
     let copies = table::copies(found, profile, undrawn);
     json.array("copies", |json| {
-        for row in &found.copies {
+        for row in found.copies.iter().take(rows) {
             json.object("", |json| copies.members(json, row));
         }
     });

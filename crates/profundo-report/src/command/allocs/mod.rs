@@ -28,6 +28,8 @@ pub struct Allocs {
     limit: usize,
     small_rows: bool,
     from_disk: bool,
+    of_type: Option<String>,
+    rows: usize,
 }
 
 impl Default for Allocs {
@@ -37,6 +39,8 @@ impl Default for Allocs {
             limit: 20,
             small_rows: false,
             from_disk: true,
+            of_type: None,
+            rows: usize::MAX,
         }
     }
 }
@@ -57,6 +61,18 @@ impl Allocs {
     /// [`limit`](Self::limit) goes.
     pub fn small_rows(mut self, small_rows: bool) -> Self {
         self.small_rows = small_rows;
+        self
+    }
+
+    /// Sets the number of rows that each table has in JSON, which otherwise has all.
+    pub fn rows(mut self, rows: usize) -> Self {
+        self.rows = rows;
+        self
+    }
+
+    /// Keeps only blocks of one type, by the name that the table of types has for it.
+    pub fn of_type(mut self, name: impl Into<Option<String>>) -> Self {
+        self.of_type = name.into();
         self
     }
 
@@ -99,21 +115,31 @@ pub(super) fn why_none(profile: &Profile) -> &'static str {
 
 /// The allocations that pass the filter; `None` where allocations were not recorded.
 pub(super) fn of(profile: &Profile, choices: &Choices) -> Option<Allocations> {
+    of_type(profile, choices, None)
+}
+
+fn of_type(profile: &Profile, choices: &Choices, of_type: Option<String>) -> Option<Allocations> {
     has_allocations(profile).then(|| {
-        let mut shown = choices.shown;
-        // The user cannot change a library's line.
-        if shown.libraries == Libraries::Shown {
-            shown.libraries = Libraries::Folded;
-        }
         let options = HeapOptions {
-            lines: LinesOptions {
-                shown,
-                files: choices.filter.files.clone(),
-            },
+            lines: lines_that_allocate(choices),
+            of_type,
             ..HeapOptions::default()
         };
         allocations(profile, &choices.filter, &options)
     })
+}
+
+/// The lines that are charged with allocations.
+pub fn lines_that_allocate(choices: &Choices) -> LinesOptions {
+    let mut shown = choices.shown;
+    // The user cannot change a library's line.
+    if shown.libraries == Libraries::Shown {
+        shown.libraries = Libraries::Folded;
+    }
+    LinesOptions {
+        shown,
+        files: choices.filter.files.clone(),
+    }
 }
 
 /// The places that the report names.
@@ -131,7 +157,7 @@ fn names<'a>(profile: &'a Profile, found: &Allocations) -> Names<'a> {
 
 impl Allocs {
     fn found(&self, profile: &Profile, _: &Selection) -> Option<Allocations> {
-        of(profile, &self.options.choices)
+        of_type(profile, &self.options.choices, self.of_type.clone())
     }
 }
 

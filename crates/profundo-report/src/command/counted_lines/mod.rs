@@ -26,6 +26,8 @@ pub struct CountedLines {
     limit: usize,
     from_disk: bool,
     next: Vec<NextStep>,
+    of: Option<(String, u32)>,
+    without_lines: bool,
 }
 
 impl Default for CountedLines {
@@ -35,6 +37,8 @@ impl Default for CountedLines {
             limit: usize::MAX,
             from_disk: true,
             next: Vec::new(),
+            of: None,
+            without_lines: false,
         }
     }
 }
@@ -69,9 +73,26 @@ impl CountedLines {
         self
     }
 
+    /// Keeps only the function that begins at this line of this file; line 0 is all of the file's.
+    pub fn of(mut self, file: &str, line: u32) -> Self {
+        self.of = Some((file.to_owned(), line));
+        self
+    }
+
+    /// Leaves the lines of functions out of the JSON.
+    pub fn without_lines(mut self, without_lines: bool) -> Self {
+        self.without_lines = without_lines;
+        self
+    }
+
     /// The functions that are shown, in their order, and how many are left out.
     fn functions(&self, profile: &Profile) -> (Vec<LinesOfFunction>, usize) {
-        let functions = traced_lines(profile, &self.options.choices.filter);
+        let mut functions = traced_lines(profile, &self.options.choices.filter);
+        if let Some((file, line)) = &self.of {
+            functions.retain(|function| {
+                profile.file_path(function.frame) == file && (*line == 0 || function.first == *line)
+            });
+        }
         let all = functions.len();
         let mut best: Vec<usize> = (0..all).collect();
         best.sort_by_key(|&at| {
@@ -264,7 +285,7 @@ impl View for CountedLines {
                         json.number("lines_with_code", ran.all);
                     }
                     json.array("lines", |json| {
-                        for line in &function.lines {
+                        for line in function.lines.iter().filter(|_| !self.without_lines) {
                             json.row("", |json| {
                                 json.number("line", u64::from(line.line));
                                 json.number("hits", line.hits);

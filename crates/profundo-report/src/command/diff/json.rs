@@ -61,7 +61,8 @@ impl Diff<'_> {
     fn table_members(&self, json: &mut Json<'_>, table: &Table) {
         json.text("by", table.by.name());
         json.text("unit", unit(table.unit));
-        let changed = || table.rows.iter().filter(|row| row.is_significant());
+        let is_wanted = |row: &&Row| self.by_chance || row.is_significant();
+        let changed = || table.rows.iter().filter(is_wanted);
         json.array("rows", |json| {
             for row in changed().take(self.limit) {
                 json.row("", |json| self.row_members(json, table, row));

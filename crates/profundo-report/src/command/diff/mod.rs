@@ -38,6 +38,7 @@ pub struct Diff<'a> {
     names: [Vec<Names<'a>>; 2],
     filter: Option<String>,
     limit: usize,
+    by_chance: bool,
     fail_above: Option<f64>,
     look: Look,
 }
@@ -60,6 +61,7 @@ impl<'a> Diff<'a> {
             names: [names(before), names(after)],
             filter: None,
             limit: 20,
+            by_chance: false,
             fail_above: None,
             look: Look::default(),
         }
@@ -76,6 +78,13 @@ impl<'a> Diff<'a> {
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// Adds rows to the JSON that may be chance, behind the others.
+    #[must_use]
+    pub fn by_chance(mut self, by_chance: bool) -> Self {
+        self.by_chance = by_chance;
         self
     }
 

@@ -169,7 +169,12 @@ fn signed(number: i128, shown: fn(u64) -> String) -> String {
     }
 }
 
-pub(super) fn members(json: &mut Json<'_>, compared: &Compared<'_>, limit: usize) {
+pub(super) fn members(
+    json: &mut Json<'_>,
+    compared: &Compared<'_>,
+    limit: usize,
+    most_owners: usize,
+) {
     let found = compared.by_type();
     let (before, now) = (&compared.before, &compared.now);
     head_members(json, "heap_difference");
@@ -192,7 +197,7 @@ pub(super) fn members(json: &mut Json<'_>, compared: &Compared<'_>, limit: usize
                 // A type without any owner is one part, which adds nothing.
                 let has_owners = rows.iter().any(|(owner, _)| owner.is_some());
                 json.array("owners", |json| {
-                    for (owner, row) in rows.iter().filter(|_| has_owners) {
+                    for (owner, row) in rows.iter().filter(|_| has_owners).take(most_owners) {
                         json.row("", |json| {
                             json.text_or_null("owner", owner.unwrap_or(""));
                             change_members(json, row, found.has_stable_ids);

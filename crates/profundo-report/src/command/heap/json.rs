@@ -28,10 +28,10 @@ pub(super) fn members(
     });
     match answer {
         Answer::Summary(types, most) => {
-            types_members(json, known, types, report.rows(usize::MAX));
+            types_members(json, known, types, report);
             biggest_members(json, known, most);
         }
-        Answer::Types(types) => types_members(json, known, types, report.rows(usize::MAX)),
+        Answer::Types(types) => types_members(json, known, types, report),
         Answer::Biggest(most) => biggest_members(json, known, most),
         Answer::Dominators(branches) => tree_members(json, known, branches),
         Answer::Path(found) => paths_members(json, known, found, report.rows(usize::MAX)),
@@ -58,7 +58,8 @@ pub(super) fn snapshot_members(json: &mut Json<'_>, graph: &Graph) {
     );
 }
 
-fn types_members(json: &mut Json<'_>, known: &Known<'_>, types: &Rows, limit: usize) {
+fn types_members(json: &mut Json<'_>, known: &Known<'_>, types: &Rows, report: &HeapSnapshot) {
+    let limit = report.rows(usize::MAX);
     json.array("types", |json| {
         for row in types.whole.iter().take(limit) {
             json.object("", |json| {
@@ -72,7 +73,11 @@ fn types_members(json: &mut Json<'_>, known: &Known<'_>, types: &Rows, limit: us
                 // A type without any owner is one part, which adds nothing.
                 let has_owners = parts.iter().any(|(_, owner)| owner.is_some());
                 json.array("owners", |json| {
-                    for (part, owner) in parts.into_iter().filter(|_| has_owners) {
+                    for (part, owner) in parts
+                        .into_iter()
+                        .filter(|_| has_owners)
+                        .take(report.most_owners())
+                    {
                         json.row("", |json| {
                             let owner = owner.map_or("", |owner| known.owners.name(owner));
                             json.text_or_null("owner", owner);

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 use profundo_analysis::graph::{
     Alive, Branch, Dominators, Duplicates, Owners, Paths, SplitTypes, Target, TypeRow, Types,
-    biggest, by_type, dominators, duplicates, paths, tree,
+    below, biggest, by_type, dominators, duplicates, paths, tree,
 };
 use profundo_model::graph::{Graph, NodeId};
 
@@ -33,6 +33,9 @@ pub enum HeapQuestion {
     Biggest,
     /// A tree: what each object alone holds.
     Dominators,
+    /// One branch of that tree: the object of an id (`@12`, `@0x7f00`), and what it dominates
+    /// immediately. Without an id it is the root.
+    Below(String),
     /// The paths that hold the objects of a type, or the one of an id (`@12`, `@0x7f00`).
     Path(String),
     /// The texts that are there more than once.
@@ -44,6 +47,7 @@ pub enum HeapQuestion {
 pub struct HeapSnapshot {
     question: HeapQuestion,
     limit: Option<usize>,
+    owners: Option<usize>,
     look: Look,
 }
 
@@ -64,9 +68,9 @@ struct Rows {
     split: Vec<TypeRow>,
 }
 
-/// The facts about a snapshot that all answers use.
-struct Known<'a> {
-    graph: &'a Graph,
+/// The facts about a snapshot that all answers use, found once.
+#[derive(Debug)]
+pub struct HeapFacts {
     types: Types,
     /// The owners of the containers, in a snapshot of a Python process.
     owners: Owners,
@@ -76,18 +80,41 @@ struct Known<'a> {
     dominators: Dominators,
 }
 
-impl<'a> Known<'a> {
-    fn new(graph: &'a Graph) -> Self {
+impl HeapFacts {
+    /// Finds the facts about a snapshot.
+    pub fn new(graph: &Graph) -> Self {
         let alive = Alive::new(graph);
         let types = Types::new(graph);
         let owners = Owners::new(graph, &alive);
         Self {
-            graph,
             split: SplitTypes::new(graph, &types, &owners),
             types,
             owners,
             dominators: dominators(graph, &alive),
             alive,
+        }
+    }
+}
+
+/// A snapshot, and the facts about it.
+struct Known<'a> {
+    graph: &'a Graph,
+    types: &'a Types,
+    owners: &'a Owners,
+    split: &'a SplitTypes,
+    alive: &'a Alive,
+    dominators: &'a Dominators,
+}
+
+impl<'a> Known<'a> {
+    fn new(graph: &'a Graph, facts: &'a HeapFacts) -> Self {
+        Self {
+            graph,
+            types: &facts.types,
+            owners: &facts.owners,
+            split: &facts.split,
+            alive: &facts.alive,
+            dominators: &facts.dominators,
         }
     }
 
@@ -123,6 +150,12 @@ impl HeapSnapshot {
         self
     }
 
+    /// Sets the number of owners that each type has at most in JSON, which otherwise has all.
+    pub fn owners(mut self, owners: usize) -> Self {
+        self.owners = Some(owners);
+        self
+    }
+
     /// Sets the appearance.
     pub fn look(mut self, look: Look) -> Self {
         self.look = look;
@@ -131,7 +164,8 @@ impl HeapSnapshot {
 
     /// Writes the report on a snapshot as text.
     pub fn write(&self, graph: &Graph, out: impl Write) -> Result<(), Error> {
-        let known = Known::new(graph);
+        let facts = HeapFacts::new(graph);
+        let known = Known::new(graph, &facts);
         let answer = self.answer(&known)?;
         let mut out = io::BufWriter::new(out);
         let mut sheet = Sheet::new(&self.look, &mut out);
@@ -140,8 +174,18 @@ impl HeapSnapshot {
     }
 
     /// Writes the report on a snapshot as JSON: the schema is in `docs/json.md`.
-    pub fn write_json(&self, graph: &Graph, mut out: impl Write) -> Result<(), Error> {
-        let known = Known::new(graph);
+    pub fn write_json(&self, graph: &Graph, out: impl Write) -> Result<(), Error> {
+        self.write_json_with(graph, &HeapFacts::new(graph), out)
+    }
+
+    /// Writes the report on a snapshot as JSON, with facts that were found before.
+    pub fn write_json_with(
+        &self,
+        graph: &Graph,
+        facts: &HeapFacts,
+        mut out: impl Write,
+    ) -> Result<(), Error> {
+        let known = Known::new(graph, facts);
         let answer = self.answer(&known)?;
         Json::document(&mut out, |json| json::members(json, &known, &answer, self))?;
         Ok(out.flush()?)
@@ -171,7 +215,7 @@ impl HeapSnapshot {
         let compared = Compared::new(before, now, self.rows(100));
         let limit = self.rows(usize::MAX);
         Json::document(&mut out, |json| {
-            difference::members(json, &compared, limit);
+            difference::members(json, &compared, limit, self.most_owners());
         })?;
         Ok(out.flush()?)
     }
@@ -181,8 +225,12 @@ impl HeapSnapshot {
         self.limit.unwrap_or(usual)
     }
 
+    fn most_owners(&self) -> usize {
+        self.owners.unwrap_or(usize::MAX)
+    }
+
     fn answer(&self, known: &Known<'_>) -> Result<Answer, Error> {
-        let Known {
+        let &Known {
             graph,
             types,
             split,
@@ -202,6 +250,10 @@ impl HeapSnapshot {
             HeapQuestion::Types => Answer::Types(by_type()),
             HeapQuestion::Biggest => Answer::Biggest(biggest(graph, dominators, self.rows(40))),
             HeapQuestion::Dominators => Answer::Dominators(tree(graph, dominators, self.rows(40))),
+            HeapQuestion::Below(of) => {
+                let node = object(known, of)?;
+                Answer::Dominators(below(graph, dominators, node, self.rows(100)))
+            }
             HeapQuestion::Path(of) => {
                 if let Some(part) = split.types.find(of).filter(|_| types.find(of).is_none()) {
                     let target = Target::Type(part);
@@ -216,22 +268,31 @@ impl HeapSnapshot {
     }
 }
 
+/// The object of an id; the root, where there is none.
+fn object(known: &Known<'_>, id: &str) -> Result<NodeId, Error> {
+    if id.is_empty() {
+        return Ok(known.graph.root());
+    }
+    let digits = id.strip_prefix('@').unwrap_or(id);
+    let number = match digits.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => digits.parse(),
+    };
+    let found = number.ok().and_then(|number| {
+        let mut nodes = known.graph.nodes();
+        nodes.find(|node| known.graph.id(*node) == number)
+    });
+    found.ok_or_else(|| Error::NoObject { id: id.into() })
+}
+
 /// The objects that a word stands for.
 fn target(known: &Known<'_>, word: &str) -> Result<Target, Error> {
     if let Some(found) = known.types.find(word) {
         return Ok(Target::Type(found));
     }
-    if let Some(number) = word.strip_prefix('@') {
-        let number = match number.strip_prefix("0x") {
-            Some(digits) => u64::from_str_radix(digits, 16),
-            None => number.parse(),
-        };
-        if let Ok(id) = number
-            && known.graph.nodes().any(|node| known.graph.id(node) == id)
-        {
-            return Ok(Target::Id(id));
-        }
-        return Err(Error::NoObject { id: word.into() });
+    if word.starts_with('@') {
+        let node = object(known, word)?;
+        return Ok(Target::Id(known.graph.id(node)));
     }
     // Without its module, where that is enough.
     let mut ends = known.types.names().filter(|name| {

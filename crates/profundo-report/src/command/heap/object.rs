@@ -35,7 +35,7 @@ pub(super) fn shown(graph: &Graph, types: &Types, node: NodeId) -> String {
 
 /// The name, with the owner of a `__dict__`.
 pub(super) fn owned(known: &Known<'_>, node: NodeId) -> String {
-    let shown = shown(known.graph, &known.types, node);
+    let shown = shown(known.graph, known.types, node);
     match known.owners.of(node) {
         Some(owner) if known.owners.is_namespace(owner) => {
             let at = shown.rfind(" @").unwrap_or(shown.len());
@@ -108,7 +108,7 @@ pub(super) fn members(json: &mut Json<'_>, graph: &Graph, types: &Types, node: N
 }
 
 pub(super) fn placed_members(json: &mut Json<'_>, known: &Known<'_>, node: NodeId) {
-    members(json, known.graph, &known.types, node);
+    members(json, known.graph, known.types, node);
     owner_members(json, known, node);
     json.text_or_null("path", &path(known, node).unwrap_or_default());
 }
@@ -135,6 +135,6 @@ pub(super) fn step_members(json: &mut Json<'_>, known: &Known<'_>, step: Step) {
             json.null("by_index");
         }
     }
-    members(json, graph, &known.types, step.node);
+    members(json, graph, known.types, step.node);
     owner_members(json, known, step.node);
 }

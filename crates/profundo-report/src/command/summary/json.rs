@@ -52,7 +52,7 @@ pub(super) fn members(
     }
     if let Some(found) = &answers.allocations {
         json.object("allocations", |json| {
-            allocs::memory_members(json, profile, found)
+            allocs::memory_members(json, profile, found, usize::MAX)
         });
     }
     totals::members(json, profile, &answers.totals, selection);

@@ -56,6 +56,10 @@ fn table_members(view: &Trace, profile: &Profile, selection: &Selection, json: &
                     ("callers", Neighbours::Callers),
                     ("callees", Neighbours::Callees),
                 ] {
+                    let neighbours = match view.is_bare {
+                        true => Neighbours::None,
+                        false => neighbours,
+                    };
                     json.array(key, |json| {
                         for (other, between) in neighbours.of(&sheet, row) {
                             json.row("", |json| {

@@ -71,6 +71,7 @@ pub struct Trace {
     group_by: GroupBy,
     next: Vec<NextStep>,
     is_pstats: bool,
+    is_bare: bool,
 }
 
 impl Default for Trace {
@@ -83,6 +84,7 @@ impl Default for Trace {
             group_by: GroupBy::None,
             next: Vec::new(),
             is_pstats: false,
+            is_bare: false,
         }
     }
 }
@@ -117,6 +119,12 @@ impl Trace {
     /// Sets the functions that are listed beside each one.
     pub fn neighbours(mut self, neighbours: Neighbours) -> Self {
         self.neighbours = neighbours;
+        self
+    }
+
+    /// Leaves callers and callees out of the JSON.
+    pub fn bare(mut self, is_bare: bool) -> Self {
+        self.is_bare = is_bare;
         self
     }
 

@@ -24,6 +24,8 @@ pub enum Only {
     Part(f64),
     /// The rows with this in their standard name.
     Named(Pattern),
+    /// The row with this standard name.
+    Is(String),
 }
 
 impl FromStr for Only {
@@ -50,6 +52,7 @@ impl fmt::Display for Only {
                 text if text.contains('\'') && !text.contains('"') => write!(f, "\"{text}\""),
                 text => write!(f, "'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
             },
+            Self::Is(name) => f.write_str(name),
         }
     }
 }
@@ -61,6 +64,7 @@ impl Only {
             Self::First(count) => rows.truncate(*count),
             Self::Part(part) => rows.truncate((rows.len() as f64 * part + 0.5) as usize),
             Self::Named(pattern) => rows.retain(|&row| pattern.is_in(&names[row])),
+            Self::Is(name) => rows.retain(|&row| names[row] == *name),
         }
     }
 }

@@ -1,0 +1,80 @@
+//! The reader's browser: whether there is one, and how a page is opened in it.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use profundo_console::stderr;
+
+/// Whether a browser can be shown.
+pub(super) fn is_there() -> bool {
+    ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"]
+        .iter()
+        .any(|name| is_set(name))
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// Opens a page. True if a program was started for it; the address has been printed anyway.
+pub(super) fn open(url: &str) -> bool {
+    let browser = std::env::var_os("BROWSER").filter(|browser| !browser.is_empty());
+    let program = browser.unwrap_or_else(|| "xdg-open".into());
+    let started = Command::new(program)
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    match started {
+        Ok(mut child) => {
+            std::thread::spawn(move || child.wait());
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+/// A sentence for who opens the page by hand.
+pub(super) fn how_to_open(url: &str) -> String {
+    let port = url
+        .strip_prefix("http://")
+        .and_then(|rest| rest.split('/').next()?.rsplit(':').next());
+    match port.filter(|_| is_set("SSH_CONNECTION")) {
+        Some(port) => format!(
+            "open this address in a browser; from your own machine, `ssh -L {port}:127.0.0.1:{port} HOST` \
+             leads to it; Ctrl-C ends the page"
+        ),
+        None => "open this address in a browser; Ctrl-C ends the page".to_owned(),
+    }
+}
+
+/// Shows a recording on a page whose server goes on by itself until the page was closed, and prints
+/// its address to the standard error: the standard output is the program's.
+pub fn in_background(recording: &Path) -> Result<()> {
+    let myself = std::env::current_exe().context("cannot find this command")?;
+    let mut server = Command::new(myself)
+        .args(["--no-config", "view", "--"])
+        .arg(recording)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        // Ctrl-C is the program's.
+        .process_group(0)
+        .spawn()
+        .context("cannot start the server of the page")?;
+    let mut url = String::new();
+    if let Some(stdout) = server.stdout.take() {
+        BufReader::new(stdout).read_line(&mut url)?;
+    }
+    if url.trim().is_empty() {
+        // It has ended without an address.
+        let _ = server.wait();
+        bail!("the page cannot be shown; `profundo view` says why");
+    }
+    stderr::note(&format!("the page: {}", url.trim()));
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! `view`: the page of a recording, in a browser or as a file.
+
+mod browser;
+mod live;
+mod running;
+
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use profundo_analysis::Filter;
+use profundo_console::{output, stderr};
+use profundo_disassembly::Syntax;
+use profundo_model::graph::Graph;
+use profundo_model::{Nanos, Profile};
+use profundo_report::Listing;
+use profundo_view::offline::{self, Confidential};
+use profundo_view::server::{Patience, Server};
+use profundo_view::{Library, Snapshot, Source};
+
+use crate::annotate;
+use crate::heap;
+use crate::open::{self, Samples};
+use crate::options::{self, View};
+use crate::recordings::meant;
+use crate::snapshot_files::is_snapshot;
+
+pub use browser::in_background;
+
+/// How long a server stays without a page.
+const PATIENCE: Patience = Patience {
+    unopened: Duration::from_secs(600),
+    closed: Duration::from_secs(60),
+};
+
+/// A recording in a file.
+struct Recording {
+    path: PathBuf,
+    /// Whether its warnings have been printed.
+    is_known: AtomicBool,
+}
+
+impl Source for Recording {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn is_growing(&self) -> bool {
+        profundo_formats::is_being_written(&self.path)
+    }
+
+    fn read(&self, within: Range<Nanos>) -> Result<Profile, String> {
+        let samples = Samples::Within(within);
+        let read = match self.is_known.swap(true, Ordering::Relaxed) {
+            false => open::open(&self.path, samples),
+            true => open::open_without_warnings(&self.path, samples),
+        };
+        read.map_err(|error| stderr::chain(error.as_ref()))
+    }
+
+    fn listings(
+        &self,
+        profile: &mut Profile,
+        filter: &Filter,
+        name: &str,
+    ) -> Result<Vec<Listing>, String> {
+        let style = annotate::Style {
+            syntax: Syntax::Att,
+            limit: 1,
+        };
+        annotate::listings(profile, filter, name, style)
+            .map_err(|error| stderr::chain(error.as_ref()))
+    }
+}
+
+/// A heap snapshot in a file.
+struct HeapFile(PathBuf);
+
+impl Snapshot for HeapFile {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn read(&self) -> Result<Graph, String> {
+        heap::open(&self.0).map_err(|error| stderr::chain(error.as_ref()))
+    }
+}
+
+pub fn view(options: &View) -> Result<ExitCode> {
+    if let Some(why) = options.misfit() {
+        options::refuse(&why);
+    }
+    if let Some(pid) = options.pid() {
+        return live::view(options, pid);
+    }
+    let typed: Vec<Option<&Path>> = match options.recordings.is_empty() {
+        true => vec![None],
+        false => options
+            .recordings
+            .iter()
+            .map(|path| Some(&**path))
+            .collect(),
+    };
+    let paths: Vec<PathBuf> = typed.into_iter().map(meant).collect::<Result<_>>()?;
+    let snapshots = paths.iter().filter(|path| is_snapshot(path)).count();
+    if snapshots > 2 || paths.len() - snapshots > 2 {
+        options::refuse("a page has at most two recordings and two heap snapshots");
+    }
+    match &options.output {
+        Some(path) => write(options, &paths, path),
+        None => serve(options, &paths),
+    }
+}
+
+/// Writes the page as one file.
+fn write(options: &View, paths: &[PathBuf], path: &Path) -> Result<ExitCode> {
+    let inputs: Vec<&Path> = paths.iter().map(|path| &**path).collect();
+    // Whether that is permitted is known before anything is read.
+    let file = output::Text::create(path, output::Kind::Page, &inputs, options.force)?;
+    let library = library(paths)?;
+    let how = offline::Options {
+        most: match options.embed {
+            true => offline::EMBEDDED,
+            false => usize::try_from(options.max_page_size.0).unwrap_or(usize::MAX),
+        },
+        is_embedded: options.embed,
+        confidential: Confidential::with(&options.confidential),
+    };
+    let mut left_out = Vec::new();
+    file.write(|mut out| {
+        let written = offline::write(&library, &how, &mut out)?;
+        left_out = written.left_out;
+        Ok(())
+    })?;
+    for sentence in left_out {
+        stderr::note(&format!(
+            "{}: {}",
+            path.display(),
+            sentence.trim_end_matches('.')
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Serves the page until it is closed.
+fn serve(options: &View, paths: &[PathBuf]) -> Result<ExitCode> {
+    let files = running::files(paths);
+    if options.listen.is_none()
+        && let Some(url) = running::find(&files)
+    {
+        // Somebody looks at the same recordings already.
+        return show(options, &url).map(|()| ExitCode::SUCCESS);
+    }
+    let library = library(paths)?;
+    let (server, _entry) = listen(options, &files)?;
+    show(options, &server.url())?;
+    server.serve(library, PATIENCE)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A server that listens, and its entry for those that look for it.
+fn listen(options: &View, files: &[PathBuf]) -> Result<(Server, Option<running::Entry>)> {
+    let server = Server::listen(options.address())?;
+    if !options.address().ip().is_loopback() {
+        stderr::note(&format!(
+            "whoever reaches {} and knows the address below can read this recording and the sources in it",
+            options.address()
+        ));
+    }
+    let is_found = options.listen.is_none();
+    let entry = is_found.then(|| running::Entry::new(&server.url(), files));
+    Ok((server, entry.flatten()))
+}
+
+/// The recordings and heap snapshots. They are read here, so that an error comes before there is a
+/// page.
+fn library(paths: &[PathBuf]) -> Result<Library> {
+    let (snapshots, paths): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        paths.iter().partition(|path| is_snapshot(path));
+    let sources = paths.into_iter().map(|path| -> Box<dyn Source> {
+        Box::new(Recording {
+            path: path.clone(),
+            is_known: AtomicBool::new(false),
+        })
+    });
+    let snapshots = snapshots
+        .into_iter()
+        .map(|path| -> Box<dyn Snapshot> { Box::new(HeapFile(path.clone())) });
+    let library = Library::new(sources.collect()).snapshots(snapshots.collect());
+    library.read()?;
+    Ok(library)
+}
+
+/// Prints the address of the page, and opens it where that is possible.
+fn show(options: &View, url: &str) -> Result<()> {
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "{url}")
+        .and_then(|()| stdout.flush())
+        .context("cannot print the address")?;
+    let is_opened = !options.no_open && browser::is_there() && browser::open(url);
+    if !is_opened {
+        stderr::note(&browser::how_to_open(url));
+    }
+    Ok(())
+}

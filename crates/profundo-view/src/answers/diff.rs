@@ -1,0 +1,84 @@
+//! What has changed between two recordings, as `profundo diff BEFORE AFTER --json` prints it.
+
+use profundo_analysis::diff::{By, Options, Per, compare};
+use profundo_analysis::{Hidden, Libraries, Shown};
+use profundo_report::{Choices, Compared, Diff};
+
+use super::Answer;
+use crate::{Error, Library, Question};
+
+pub(super) fn diff(library: &Library, question: &Question) -> Result<Answer, Error> {
+    let pair = library.pair(question)?;
+    let options = Options {
+        by: rows(question)?,
+        shown: shown(question)?,
+        per: scale(question),
+        ..Options::default()
+    };
+    let [before, after] = &pair.profiles;
+    let comparison = compare(&[before], &[after], &options)
+        .map_err(|why| Error::Nothing(format!("cannot compare these recordings: {why}")))?;
+    let names = [0, 1].map(|number| name(library, number));
+    let side = |number: usize| {
+        [Compared {
+            name: &names[number],
+            made: "",
+            profile: &pair.profiles[number],
+        }]
+    };
+    let (before, after) = (side(0), side(1));
+    let mut report = Diff::new(&comparison, &before, &after)
+        .filter(Choices::command().filter(pair.filter.clone()).words())
+        .by_chance(question.is("all"));
+    if let Some(limit) = question.parsed("limit")? {
+        report = report.limit(limit);
+    }
+    let mut bytes = Vec::new();
+    report.write_json(&mut bytes)?;
+    Ok(Answer {
+        bytes,
+        is: "application/json",
+    })
+}
+
+/// The tables.
+fn rows(question: &Question) -> Result<Vec<By>, Error> {
+    let names = question.get("by").unwrap_or_default().split(',');
+    let known = |name: &str| {
+        let row = By::CHOICES.iter().find(|(known, _)| *known == name);
+        row.map(|(_, by)| *by)
+            .ok_or_else(|| Error::value("by", format!("there are no rows by “{name}”")))
+    };
+    names.filter(|name| !name.is_empty()).map(known).collect()
+}
+
+fn scale(question: &Question) -> Per {
+    match question.get("per") {
+        None => Per::Automatic,
+        Some("run") => Per::Run,
+        Some("seconds") => Per::Second,
+        Some("calls") => Per::Calls,
+        Some(function) => Per::Function(function.to_owned()),
+    }
+}
+
+/// The shown part of stacks.
+pub(super) fn shown(question: &Question) -> Result<Shown, Error> {
+    Ok(Shown {
+        hidden: match question.is("runtime") {
+            true => Hidden::Nothing,
+            false => Hidden::Runtime,
+        },
+        libraries: match question.parsed("libraries")? {
+            None if question.is("mine") => Libraries::Hidden,
+            given => given.unwrap_or(Libraries::Shown),
+        },
+    })
+}
+
+/// A recording's name: its file's, without folder and ending.
+fn name(library: &Library, number: usize) -> String {
+    let path = library.source(number).map(crate::Source::path);
+    let stem = path.and_then(|path| path.file_stem());
+    stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}

@@ -1,0 +1,89 @@
+//! Memory and power by column.
+
+use profundo_analysis::{
+    Activity, InWindow, ProcessMemory, Window, command_name, energy, joules_per_nanosecond, levels,
+};
+use profundo_model::{Gauge, Profile};
+use serde::Serialize;
+
+/// The most processes with a curve of their memory: the largest.
+const MEMORIES: usize = 12;
+
+/// The memory of a process by column, in bytes.
+#[derive(Debug, Serialize)]
+pub(super) struct Memory {
+    pid: u32,
+    command: String,
+    resident: Vec<Option<u64>>,
+    /// In live blocks of the allocators, where allocations are counted.
+    in_use: Vec<Option<u64>>,
+    /// The largest of the window.
+    most: u64,
+    /// The largest of the whole recording.
+    peak: u64,
+}
+
+/// The program's part of the machine's energy. It was counted for the whole recording: by column it
+/// is divided as the CPU time is.
+#[derive(Debug, Serialize)]
+pub(super) struct Energy {
+    /// Of the machine, in the whole recording.
+    joules: f64,
+    /// Of the program in the window, an estimate.
+    window_joules: f64,
+    /// By column, the estimated power of the program.
+    watts: Vec<f64>,
+    most_watts: f64,
+}
+
+pub(super) fn memories(
+    profile: &Profile,
+    memory: &[ProcessMemory<'_>],
+    window: Window,
+) -> Vec<Memory> {
+    let rows = memory.iter().take(MEMORIES).map(|row| {
+        let curve = |value: &dyn Fn(&Gauge) -> Option<u64>| {
+            let readings = row.readings.iter();
+            levels(
+                window,
+                readings.map(|reading| (reading.time.0, value(reading))),
+            )
+        };
+        let resident = curve(&|reading| Some(reading.resident));
+        let in_use = (row.readings.iter().zip(&row.uses))
+            .map(|(reading, uses)| (reading.time.0, uses.in_use.map(|figure| figure.value)));
+        let in_use = levels(window, in_use);
+        let most = resident.iter().chain(&in_use).flatten().max();
+        Memory {
+            pid: (profile.processes.get(row.process.index())).map_or(0, |process| process.pid),
+            command: command_name(profile, row.process).to_owned(),
+            most: most.copied().unwrap_or(0),
+            peak: row.peak,
+            in_use: match in_use.iter().any(Option::is_some) {
+                true => in_use,
+                false => Vec::new(),
+            },
+            resident,
+        }
+    });
+    rows.collect()
+}
+
+pub(super) fn power(profile: &Profile, found: &InWindow, window: Window) -> Option<Energy> {
+    let used = energy(profile)?;
+    let each = joules_per_nanosecond(profile)?;
+    let busy = Activity::ALL.iter().filter(|activity| activity.is_busy());
+    let mut watts = vec![0.0; window.columns];
+    for activity in busy {
+        let columns = &found.times.columns[*activity as usize];
+        for (sum, time) in watts.iter_mut().zip(columns) {
+            *sum += *time as f64 * each / (window.step as f64 / 1e9);
+        }
+    }
+    Some(Energy {
+        joules: used.joules,
+        window_joules: found.times.busy() as f64 * each,
+        most_watts: watts.iter().copied().fold(0.0, f64::max),
+        watts,
+    })
+}

@@ -1,0 +1,195 @@
+// The rows of a difference: new, gone, changed, and those whose change may be chance, in grey.
+
+import { useState } from "preact/hooks";
+
+import { base, changeIn, count, inUnit } from "../numbers";
+import { tell } from "../parts/details";
+import { Table, type Column } from "../parts/table";
+import { change, show, usePlace } from "../place";
+import type { Diff, DiffRow, DiffTable } from "../reports";
+import { exactly, withTerm } from "../terms";
+
+const TITLES: Record<string, string> = {
+  function: "functions",
+  line: "lines",
+  stack: "call paths",
+  type: "types",
+  thread: "threads",
+  process: "programs",
+  task: "tasks",
+  kind: "kinds of time",
+  wait: "waits",
+  io: "files and sockets",
+  span: "spans",
+  calls: "counted calls",
+  hits: "counted lines",
+};
+
+/** What has become of a row. */
+type State = "new" | "gone" | "grew" | "shrank" | "chance";
+
+const STATES: [string, string][] = [
+  ["", "all that changed"],
+  ["new", "new"],
+  ["gone", "gone"],
+  ["grew", "grew"],
+  ["shrank", "shrank"],
+  ["chance", "may be chance"],
+  ["every", "every row"],
+];
+
+/** The members of a row, of the function itself or with what it calls. */
+interface Side {
+  before: number;
+  after: number;
+  change: number;
+  low: number;
+  high: number;
+  changed: boolean;
+}
+
+function sideOf(row: DiffRow, isTotal: boolean): Side {
+  return isTotal
+    ? { before: row.total_before, after: row.total_after, change: row.total_change, low: row.total_change_low, high: row.total_change_high, changed: row.total_changed }
+    : { before: row.self_before, after: row.self_after, change: row.self_change, low: row.self_change_low, high: row.self_change_high, changed: row.self_changed };
+}
+
+function stateOf(row: DiffRow, isTotal: boolean): State {
+  const side = sideOf(row, isTotal);
+  if (!side.changed) {
+    return "chance";
+  }
+  if (row.what === "new" || row.what === "gone") {
+    return row.what;
+  }
+  return side.change > 0 ? "grew" : "shrank";
+}
+
+/** The words for what has become of a row and of its code. */
+function words(row: DiffRow, state: State): string {
+  const what = ["moved", "edited", "renamed"].includes(row.what) ? `, ${row.what}` : "";
+  return `${state === "chance" ? "may be chance" : state}${what}`;
+}
+
+export function Changes({ diff }: { diff: Diff }) {
+  const place = usePlace();
+  const [search, setSearch] = useState("");
+  const table = diff.tables.find(({ by }) => by === place.values.by) ?? diff.tables[0];
+  const isTotal = place.values.total === "1";
+  const wanted = place.values.state ?? "";
+  if (table === undefined) {
+    return null;
+  }
+  const text = search.toLowerCase();
+  const rows = table.rows.filter((row) => {
+    const state = stateOf(row, isTotal);
+    const isWanted = wanted === "every" || (wanted === "" ? state !== "chance" : state === wanted);
+    return isWanted && `${row.name} ${fileOf(row)}`.toLowerCase().includes(text);
+  });
+  return (
+    <section class="card changes" aria-label="Changes">
+      <div class="tools">
+        <h2>Changes</h2>
+        <label>
+          of{" "}
+          <select value={table.by} onChange={(event) => change({ by: event.currentTarget.value }, false)}>
+            {diff.tables.map(({ by }) => (
+              <option key={by} value={by}>
+                {TITLES[by] ?? by}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Show{" "}
+          <select value={wanted} onChange={(event) => change({ state: event.currentTarget.value }, false)}>
+            {STATES.map(([value, title]) => (
+              <option key={value} value={value}>
+                {title}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          <input type="checkbox" checked={isTotal} onChange={(event) => change({ total: event.currentTarget.checked ? "1" : "" }, false)} /> with callees
+        </label>
+        <label>
+          Search <input type="search" value={search} spellcheck={false} onInput={(event) => setSearch(event.currentTarget.value)} />
+        </label>
+        <span class="soft" role="status">
+          {count(rows.length)} of {count(table.rows.length + table.rows_left_out)} rows
+        </span>
+      </div>
+      {rows.length === 0 ? (
+        <p class="soft">{wanted === "" ? "No row has changed by more than chance explains." : "No row is in this state."}</p>
+      ) : (
+        <Table
+          key={`${table.by} ${isTotal}`}
+          rows={rows}
+          columns={columns(table, isTotal)}
+          label={`Changes of ${TITLES[table.by] ?? table.by}`}
+          sortedBy={3}
+          onPoint={(row) => tell(<RowDetails row={row} table={table} isTotal={isTotal} />)}
+          onChoose={(row) =>
+            ["function", "line"].includes(table.by) &&
+            show("compare", { filter: withTerm(place.values.filter ?? "", "focus", exactly(functionOf(row))) })
+          }
+        />
+      )}
+    </section>
+  );
+}
+
+function columns(table: DiffTable, isTotal: boolean): Column<DiffRow>[] {
+  const side = (row: DiffRow) => sideOf(row, isTotal);
+  const grey = (row: DiffRow) => (side(row).changed ? "" : "soft");
+  return [
+    {
+      title: "What",
+      about: "What has become of it",
+      order: (row) => stateOf(row, isTotal),
+      cell: (row) => <span class={`state state-${stateOf(row, isTotal)}`}>{words(row, stateOf(row, isTotal))}</span>,
+      width: "9em",
+    },
+    { title: "Before", order: (row) => side(row).before, cell: (row) => <span class={grey(row)} data-number={side(row).before}>{inUnit(side(row).before, table.unit)}</span>, isNumber: true, width: "6.5em" },
+    { title: "After", order: (row) => side(row).after, cell: (row) => <span class={grey(row)} data-number={side(row).after}>{inUnit(side(row).after, table.unit)}</span>, isNumber: true, width: "6.5em" },
+    {
+      title: "Change",
+      about: "Beyond the factor that all rows share",
+      order: (row) => Math.abs(side(row).change),
+      cell: (row) => <b class={grey(row)} data-number={side(row).change}>{changeIn(side(row).change, table.unit)}</b>,
+      isNumber: true,
+      width: "7.5em",
+    },
+    {
+      title: "Interval",
+      about: "It holds the change in 95 of 100 cases",
+      cell: (row) => <span class="soft">{`${changeIn(side(row).low, table.unit)} to ${changeIn(side(row).high, table.unit)}`}</span>,
+      width: "14em",
+    },
+    { title: table.by === "line" ? "Line" : "Name", order: (row) => row.name, cell: (row) => <span class={grey(row)} title={row.name}>{row.name}</span> },
+    { title: "Where", order: fileOf, cell: (row) => <span class="soft" title={fileOf(row)}>{base(fileOf(row))}</span>, width: "16%" },
+  ];
+}
+
+function fileOf(row: DiffRow): string {
+  const place = row.place_after ?? row.place_before;
+  if (place === null || place.file === null) {
+    return "";
+  }
+  return place.line === null ? place.file : `${place.file}:${place.line}`;
+}
+
+function functionOf(row: DiffRow): string {
+  return (row.place_after ?? row.place_before)?.function ?? row.name;
+}
+
+function RowDetails({ row, table, isTotal }: { row: DiffRow; table: DiffTable; isTotal: boolean }) {
+  const side = sideOf(row, isTotal);
+  return (
+    <>
+      <b>{row.name}</b> {fileOf(row)} · {isTotal ? "with callees" : "self"} {inUnit(side.before, table.unit)} before, {inUnit(side.after, table.unit)} after ·
+      change {changeIn(side.change, table.unit)}, {changeIn(side.low, table.unit)} to {changeIn(side.high, table.unit)}: {words(row, stateOf(row, isTotal))}
+    </>
+  );
+}

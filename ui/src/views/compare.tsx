@@ -1,0 +1,179 @@
+// Two recordings: what has changed from one to the other, by how much, and how sure that is.
+
+import { useState } from "preact/hooks";
+
+import type { AboutRecording } from "../about";
+import { isFile, useAnswer, type Values } from "../ask";
+import { asFlame, changeFills, TRENDS, type DiffFlame } from "../canvas/changes";
+import { nameOf, placeOf, type Picture } from "../canvas/picture";
+import { base, changeIn, count, duration, inUnit, moment, percent, weight } from "../numbers";
+import { shared } from "../parts/asked";
+import { Waiting } from "../parts/waiting";
+import { Words } from "../parts/words";
+import { change, usePlace, type Place } from "../place";
+import type { Diff, DiffRun } from "../reports";
+import { Changes } from "./changes";
+import { Drawing } from "./flame";
+
+/** Both recordings are meant, whichever the other views show. */
+function asked(place: Place): Values {
+  return { ...shared(place), recording: undefined };
+}
+
+export function CompareView(_: { recording: AboutRecording }) {
+  const place = usePlace();
+  const diff = useAnswer<Diff>("diff", { ...asked(place), all: true, limit: 2000 });
+  return (
+    <div class="overview compare">
+      <Waiting answer={diff}>{(diff) => <Head diff={diff} />}</Waiting>
+      <DiffPicture />
+      <Waiting answer={diff}>{(diff) => <Changes diff={diff} />}</Waiting>
+    </div>
+  );
+}
+
+function Head({ diff }: { diff: Diff }) {
+  const { whole, unit } = diff;
+  return (
+    <section class="card" aria-label="The difference">
+      <p class="verdict first">
+        <Words text={diff.verdict} />
+      </p>
+      <dl class="sides">
+        <Side title="Before" runs={diff.before} amount={inUnit(whole.before, unit)} value={whole.before} />
+        <Side title="After" runs={diff.after} amount={inUnit(whole.after, unit)} value={whole.after} />
+        <div>
+          <dt>The whole</dt>
+          <dd>
+            <b data-number={whole.change} class={whole.changed ? "" : "soft"}>
+              {changeIn(whole.change, unit)}
+            </b>{" "}
+            <span class="soft">
+              {changeIn(whole.change_low, unit)} to {changeIn(whole.change_high, unit)}
+              {whole.changed ? "" : ", which may be chance"}
+            </span>
+          </dd>
+        </div>
+      </dl>
+      <p class="soft quality">{scaleOf(diff)}</p>
+      {diff.warnings.length > 0 && (
+        <ul class="notes">
+          {diff.warnings.map((text) => (
+            <li key={text} class="warning">
+              {text}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function Side({ title, runs, amount, value }: { title: string; runs: DiffRun[]; amount: string; value: number }) {
+  const run = runs[0];
+  const words = [run.command ?? "", moment(run.started_unix_seconds), run.duration_seconds === null ? "" : `ran for ${duration(run.duration_seconds)}`, `${count(run.samples)} samples`];
+  return (
+    <div>
+      <dt>
+        {title}: <b>{run.name}</b>
+      </dt>
+      <dd>
+        <b data-number={value}>{amount}</b> <span class="soft">{words.filter((word) => word !== "").join(" · ")}</span>
+      </dd>
+    </div>
+  );
+}
+
+function scaleOf(diff: Diff): string {
+  const { per, function: name } = diff.scale;
+  const scale = name === null ? `Amounts are those of a ${per}` : `Amounts are those of a ${per} of ${name}`;
+  const words = [scale];
+  if (Math.abs(diff.common_factor - 1) > 0.001) {
+    words.push(`all rows share the factor ${diff.common_factor.toFixed(3)}, which is taken out of each change`);
+  }
+  if (!diff.is_exact) {
+    words.push(`a change of a row is seen from ${percent(diff.smallest_seen_share)} of the whole on`);
+    words.push("intervals hold the change in 95 of 100 cases");
+  }
+  return `${words.join(" · ")}.`;
+}
+
+const WIDTHS: [string, string][] = [
+  ["", "both"],
+  ["before", "before"],
+  ["after", "after"],
+];
+
+/** The flame graph of both. */
+function DiffPicture() {
+  const place = usePlace();
+  const [search, setSearch] = useState("");
+  const answer = useAnswer<DiffFlame>("diff_flame", {
+    ...asked(place),
+    widths: place.values.widths,
+    path: isFile ? undefined : place.values.path,
+  });
+  return (
+    <section class="flame small card" aria-label="Flame graph of the difference">
+      <div class="tools">
+        <h2>Calls</h2>
+        <label>
+          Widths{" "}
+          <select value={place.values.widths ?? ""} onChange={(event) => change({ widths: event.currentTarget.value, path: "" })}>
+            {WIDTHS.map(([value, title]) => (
+              <option key={value} value={value}>
+                {title}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Search{" "}
+          <input type="search" data-search value={search} spellcheck={false} onInput={(event) => setSearch(event.currentTarget.value)} />
+        </label>
+        {place.values.path !== undefined && (
+          <button type="button" onClick={() => change({ path: "" })}>
+            Zoom out
+          </button>
+        )}
+      </div>
+      <Waiting answer={answer}>{(flame) => <DiffDrawing flame={flame} search={search} />}</Waiting>
+    </section>
+  );
+}
+
+/** The same boxes for the same answer, so that a picture is placed once. */
+const flames = new WeakMap<DiffFlame, ReturnType<typeof asFlame>>();
+
+function DiffDrawing({ flame, search }: { flame: DiffFlame; search: string }) {
+  const made = flames.get(flame) ?? asFlame(flame);
+  flames.set(flame, made);
+  return (
+    <Drawing
+      flame={made}
+      search={search}
+      isIcicle
+      isSmall
+      fillsOf={(picture, isDark) => changeFills(flame, picture, isDark)}
+      details={(picture, at) => <BoxChange flame={flame} picture={picture} at={at} />}
+    />
+  );
+}
+
+function BoxChange({ flame, picture, at }: { flame: DiffFlame; picture: Picture; at: number }) {
+  const { boxes, unit } = flame;
+  const amount = (value: number) => weight(value, unit);
+  const signed = (value: number) => (value > 0 ? `+${amount(value)}` : amount(value));
+  return (
+    <>
+      <b>{nameOf(picture, at)}</b> {base(placeOf(picture, at))} · before <span data-number={boxes.before[at]}>{amount(boxes.before[at])}</span> (self{" "}
+      {amount(boxes.own_before[at])}) · after <span data-number={boxes.after[at]}>{amount(boxes.after[at])}</span> (self {amount(boxes.own_after[at])})
+      {boxes.function[at] >= 0 && (
+        <>
+          {" "}
+          · change {signed(boxes.change[at])}, {signed(boxes.low[at])} to {signed(boxes.high[at])}: {TRENDS[boxes.trend[at]]}
+        </>
+      )}
+    </>
+  );
+}

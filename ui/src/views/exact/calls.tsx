@@ -1,0 +1,181 @@
+// Functions whose calls were counted, and the callers and callees of one.
+
+import { useState } from "preact/hooks";
+
+import { useAnswer } from "../../ask";
+import { base, count, duration } from "../../numbers";
+import { shared } from "../../parts/asked";
+import { tell } from "../../parts/details";
+import { Table, type Column } from "../../parts/table";
+import { Waiting } from "../../parts/waiting";
+import { change, link, usePlace } from "../../place";
+import type { Counted, Trace, TracedCalls, TracedFunction } from "../../reports";
+
+/** Functions of an answer. */
+const ROWS = 20000;
+/** Callers or callees that are shown of one. */
+const MOST = 200;
+
+const time = (title: string, about: string, of: (row: TracedFunction) => number | null): Column<TracedFunction> => ({
+  title,
+  about,
+  order: (row) => of(row) ?? 0,
+  cell: (row) => {
+    const value = of(row);
+    return value === null ? "" : <span data-number={value}>{duration(value)}</span>;
+  },
+  isNumber: true,
+  width: "7em",
+});
+
+const CALLS: Column<TracedFunction> = {
+  title: "Calls",
+  about: "How often it was called; behind a slash, how often not by itself",
+  order: (row) => row.calls,
+  cell: (row) => <span data-number={row.calls}>{callsWords(row)}</span>,
+  isNumber: true,
+  width: "10em",
+};
+
+const TIMES: Column<TracedFunction>[] = [
+  time("Self", "The time of the function itself, without what it calls", (row) => row.self_seconds),
+  time("Total", "The time of the function and of all that it calls", (row) => row.total_seconds),
+];
+
+const NAMES: Column<TracedFunction>[] = [
+  { title: "Function", order: nameOf, cell: (row) => <b>{nameOf(row)}</b> },
+  {
+    title: "File",
+    order: (row) => row.file ?? "",
+    cell: (row) => (row.file === null ? "" : <span title={row.file}>{`${base(row.file)}:${row.line ?? ""}`}</span>),
+    width: "24%",
+  },
+];
+
+export function Calls() {
+  const place = usePlace();
+  const { filter, recording } = shared(place);
+  const [search, setSearch] = useState("");
+  const answer = useAnswer<Trace>("report", { filter, recording, what: "trace", bare: true, limit: ROWS });
+  return (
+    <Waiting answer={answer}>
+      {({ groups, clock }) => {
+        const [group] = groups;
+        if (group === undefined || group.functions.length === 0) {
+          return <p class="soft memory-note">No call passes the filter.</p>;
+        }
+        const wanted = search.toLowerCase();
+        const rows = group.functions.filter((row) => wanted === "" || row.name.toLowerCase().includes(wanted) || nameOf(row).toLowerCase().includes(wanted));
+        const isTimed = clock !== "none";
+        const chosen = place.values.call;
+        return (
+          <>
+            <div class="tools">
+              <label>
+                Search{" "}
+                <input type="search" data-search value={search} spellcheck={false} onInput={(event) => setSearch(event.currentTarget.value)} />
+              </label>
+              <span class="soft">
+                {count(rows.length)} of {count(group.functions.length + group.functions_left_out)} functions; {count(group.all.calls)} calls in all
+                {isTimed && group.all.self_seconds !== null && `, ${duration(group.all.self_seconds)} ${clock === "cpu" ? "of CPU time" : "of time"}`}. Click a function to see its callers and callees.
+              </span>
+            </div>
+            <div class="beside">
+              <Table
+                rows={rows}
+                columns={isTimed ? [...TIMES, CALLS, ...NAMES] : [CALLS, ...NAMES]}
+                label="Functions whose calls were counted"
+                chosen={(row) => row.name === chosen}
+                onPoint={(row) => tell(<CountedWords name={nameOf(row)} file={row.file} counted={row} />)}
+                onChoose={(row) => change({ call: row.name === chosen ? "" : row.name }, false)}
+              />
+              {chosen !== undefined && <Neighbours name={chosen} />}
+            </div>
+          </>
+        );
+      }}
+    </Waiting>
+  );
+}
+
+function Neighbours({ name }: { name: string }) {
+  const { filter, recording } = shared(usePlace());
+  const answer = useAnswer<Trace>("report", { filter, recording, what: "trace", name, limit: 1 });
+  return (
+    <aside class="neighbours" aria-label={`Callers and callees of ${name}`}>
+      <h2>
+        {short(name)}
+        <button type="button" class="plain" aria-label="Close" onClick={() => change({ call: "" }, false)}>
+          ×
+        </button>
+      </h2>
+      <Waiting answer={answer}>
+        {({ groups }) => {
+          const row = groups[0]?.functions[0];
+          return row === undefined ? (
+            <p class="soft">No call of it passes the filter.</p>
+          ) : (
+            <>
+              {row.file !== null && row.line !== null && (
+                <p>
+                  <a href={link("source", { file: row.file, line: String(row.line) })}>{`${base(row.file)}:${row.line}`}</a>
+                </p>
+              )}
+              <h3>Called by</h3>
+              <Rows rows={row.callers} none="Nothing that was counted calls it." />
+              <h3>Calls</h3>
+              <Rows rows={row.callees} none="It calls nothing that was counted." />
+            </>
+          );
+        }}
+      </Waiting>
+    </aside>
+  );
+}
+
+function Rows({ rows, none }: { rows: TracedCalls[]; none: string }) {
+  if (rows.length === 0) {
+    return <p class="soft">{none}</p>;
+  }
+  const sorted = [...rows].sort((a, b) => (b.total_seconds ?? 0) - (a.total_seconds ?? 0) || b.calls - a.calls);
+  return (
+    <ol>
+      {sorted.slice(0, MOST).map((row) => (
+        <li key={row.name}>
+          <b title={row.total_seconds === null ? "" : `total ${duration(row.total_seconds)}`}>{count(row.calls)}×</b>{" "}
+          <button type="button" class="plain" title={row.name} onClick={() => change({ call: row.name }, false)}>
+            {short(row.name)}
+          </button>{" "}
+          {row.total_seconds !== null && <span class="soft">{duration(row.total_seconds)}</span>}
+        </li>
+      ))}
+      {rows.length > MOST && <li class="soft">… {rows.length - MOST} more</li>}
+    </ol>
+  );
+}
+
+function CountedWords({ name, file, counted }: { name: string; file: string | null; counted: Counted }) {
+  return (
+    <>
+      <b>{name}</b> {file ?? ""} · {callsWords(counted)} calls
+      {counted.resumes > 0 && `, resumed ${count(counted.resumes)} times`}
+      {counted.self_seconds !== null && ` · self ${duration(counted.self_seconds)}`}
+      {counted.total_seconds !== null && ` · total ${duration(counted.total_seconds)}`}
+      {counted.total_cost_seconds !== null && counted.total_cost_seconds > 0 && ` · the counting took ${duration(counted.total_cost_seconds)}, which is not in it`}
+    </>
+  );
+}
+
+function callsWords({ calls, primitive_calls }: Counted): string {
+  return calls === primitive_calls ? count(calls) : `${count(calls)} / ${count(primitive_calls)}`;
+}
+
+function nameOf(row: TracedFunction): string {
+  return row.function ?? row.name;
+}
+
+/** A standard name without the folders of its file. */
+function short(name: string): string {
+  const at = name.indexOf(":");
+  return at < 0 ? name : base(name.slice(0, at)) + name.slice(at);
+}

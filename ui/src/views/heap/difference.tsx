@@ -1,0 +1,100 @@
+// What is different in a later snapshot, by type: what came, what went, what there is now.
+
+import { useAnswer } from "../../ask";
+import { bytes, count } from "../../numbers";
+import { tell } from "../../parts/details";
+import { forWidth, useNarrow } from "../../parts/narrow";
+import { Table, type Column } from "../../parts/table";
+import { Waiting } from "../../parts/waiting";
+import type { GraphChange, GraphOwnerGrowth, GraphSize, HeapDifference } from "../../reports";
+import { objectWords } from "./objects";
+
+/** Types of an answer. */
+const ROWS = 2000;
+
+const number = (title: string, about: string, of: (row: GraphChange) => number | null, words: (value: number) => string): Column<GraphChange> => ({
+  title,
+  about,
+  order: (row) => of(row) ?? 0,
+  cell: (row) => {
+    const value = of(row);
+    return value === null || value === 0 ? "" : <span data-number={value}>{words(value)}</span>;
+  },
+  isNumber: true,
+  width: "7.8em",
+});
+
+const COLUMNS: Column<GraphChange>[] = [
+  number("Now", "Bytes now", (row) => row.bytes_now, bytes),
+  number("Before", "Bytes before", (row) => row.bytes_before, bytes),
+  number("New", "Bytes of objects that were not there before", (row) => row.new_bytes, bytes),
+  number("Gone", "Bytes of objects that are not there any more", (row) => row.gone_bytes, bytes),
+  number("Objects", "Objects now", (row) => row.objects_now, count),
+  number("Before", "Objects before", (row) => row.objects_before, count),
+];
+
+export function DifferenceOf({ before, now }: { before: string; now: string }) {
+  const isNarrow = useNarrow();
+  const answer = useAnswer<HeapDifference>("heap", { what: "difference", limit: ROWS });
+  return (
+    <Waiting answer={answer}>
+      {(found) => (
+        <>
+          <p class="memory-note">
+            <b>Before:</b> {before}, {size(found.before)}. <b>Now:</b> {now}, {size(found.now)}. Types that have grown most come first.
+            {!found.has_stable_ids && (
+              <span class="warning"> Hardly any object has the same id in both, as if they were of different processes: which objects are new is not told.</span>
+            )}
+          </p>
+          {found.types.length === 0 ? (
+            <p class="soft memory-note">Nothing has changed.</p>
+          ) : (
+            <Table
+              key={String(isNarrow)}
+              rows={found.types}
+              {...forWidth(isNarrow, [...COLUMNS, { title: "Type", order: (row) => row.type, cell: (row) => <TypeName row={row} /> }], -1)}
+              label="Types, by how much they have grown"
+              onPoint={(row) => tell(<ChangeWords row={row} />)}
+            />
+          )}
+          {found.largest_new.length > 0 && (
+            <details class="as-table">
+              <summary>The largest objects that are new</summary>
+              <ol class="plain-list">
+                {found.largest_new.map((row) => (
+                  <li key={row.id}>
+                    <b>{bytes(row.bytes)}</b> {objectWords(row)}
+                  </li>
+                ))}
+              </ol>
+            </details>
+          )}
+        </>
+      )}
+    </Waiting>
+  );
+}
+
+function size({ objects, bytes: all }: GraphSize): string {
+  return `${count(objects)} objects of ${bytes(all)}`;
+}
+
+/** The type, and the owner whose objects of it have grown most. */
+function TypeName({ row }: { row: GraphChange }) {
+  const [owner] = row.owners;
+  return (
+    <span class="where">
+      <b>{row.type}</b> {owner?.owner && <span class="soft">most of {owner.owner}</span>}
+    </span>
+  );
+}
+
+function ChangeWords({ row }: { row: GraphChange }) {
+  const owners = row.owners.slice(0, 4).map((owner: GraphOwnerGrowth) => `${owner.owner ?? "no known owner"} ${bytes(owner.bytes_before)} to ${bytes(owner.bytes_now)}`);
+  return (
+    <>
+      <b>{row.type}</b> · from {bytes(row.bytes_before)} in {count(row.objects_before)} objects to {bytes(row.bytes_now)} in {count(row.objects_now)}
+      {owners.length > 0 && ` · ${owners.join(" · ")}`}
+    </>
+  );
+}

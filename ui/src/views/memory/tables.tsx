@@ -1,0 +1,187 @@
+// The tables of allocations: by line, function, type, thread and process; leaks, copies, and blocks
+// that no pointer led to.
+
+import type { AboutRecording } from "../../about";
+import { bytes, count, duration, percent } from "../../numbers";
+import { tell } from "../../parts/details";
+import { forWidth, useNarrow } from "../../parts/narrow";
+import { Bytes, range } from "../../parts/range";
+import { Sparkline } from "../../parts/sparkline";
+import { Table, type Column } from "../../parts/table";
+import { Tabs, useTab, type Tab } from "../../parts/tabs";
+import { placeWords, Where, type At } from "../../parts/where";
+import { change } from "../../place";
+import type { Allocations, Copy, Held, HeapLine, HeapProcess, HeapThread, HeapType, Leak, Lost } from "../../reports";
+import { HeldThen } from "./held";
+import { ROWS } from ".";
+
+/** A row that is an amount of memory. */
+type Amounts = Omit<Held, never>;
+
+const size = <T extends Amounts>(title: string, name: keyof Held & string, about: string): Column<T> => ({
+  title,
+  about,
+  order: (row) => row[name] as number,
+  cell: (row) => <Bytes row={row} name={name} />,
+  isNumber: true,
+  width: "7.4em",
+});
+
+const ALLOCATED: Column<Amounts>[] = [
+  size("Allocated", "allocated_bytes", "All that was allocated, freed or not"),
+  {
+    title: "Range",
+    about: "It holds the true value 95 times in 100; none where it is exact",
+    cell: (row) => <span class="soft">{range(row, "allocated_bytes")}</span>,
+    width: "11em",
+  },
+  { title: "Blocks", about: "How many blocks", order: (row) => row.allocated_blocks, cell: (row) => count(row.allocated_blocks), isNumber: true, width: "6.5em" },
+  size("Live", "live_bytes", "Not freed when the program began to end"),
+  size("At peak", "peak_bytes", "Live when the process had most"),
+  size("Temporary", "temporary_bytes", "Freed before its thread allocated anything else"),
+  {
+    title: "Lifetime",
+    about: "How long a block lived, on average",
+    order: (row) => row.lifetime_seconds ?? 0,
+    cell: (row) => (row.lifetime_seconds === null ? "" : duration(row.lifetime_seconds)),
+    isNumber: true,
+    width: "6em",
+  },
+];
+
+const amounts = <T extends Amounts>(isExact: boolean): Column<T>[] =>
+  (isExact ? ALLOCATED.filter(({ title }) => title !== "Range") : ALLOCATED) as unknown as Column<T>[];
+
+const at = <T extends { at: At | null }>(isFunction = false): Column<T> => ({
+  title: isFunction ? "Function" : "Line",
+  order: (row) => placeWords(row.at),
+  cell: (row) => <Where at={row.at} isFunction={isFunction} />,
+});
+
+const perSecond = <T extends { bytes_per_second: number }>(title: string): Column<T> => ({
+  title,
+  order: (row) => row.bytes_per_second,
+  cell: (row) => `${bytes(row.bytes_per_second)}/s`,
+  isNumber: true,
+  width: "7em",
+});
+
+const sized = <T extends { bytes: number }>(title: string): Column<T>[] => [
+  { title, order: (row) => row.bytes, cell: (row) => <Bytes row={row} name="bytes" />, isNumber: true, width: "7em" },
+  { title: "Range", cell: (row) => <span class="soft">{range(row, "bytes")}</span>, width: "11em" },
+];
+
+const TREND: Column<HeapLine> = { title: "Trend", about: "Live bytes over time", cell: (row) => <Sparkline points={row.trend.live_bytes} />, width: "8.6em" };
+
+const LEAKS: Column<Leak>[] = [
+  { title: "Probability", about: "How likely it leaks: blocks of it are allocated again and again, and hardly any is freed", order: (row) => row.probability, cell: (row) => <b class="warning">{percent(row.probability)}</b>, isNumber: true, width: "7em" },
+  ...sized<Leak>("Not freed"),
+  { title: "Blocks", order: (row) => row.blocks, cell: (row) => count(row.blocks), isNumber: true, width: "6.5em" },
+  perSecond<Leak>("Grows"),
+  { title: "Usual lifetime", about: "Of the blocks that were freed", cell: (row) => (row.usual_lifetime_seconds === null ? "none freed" : duration(row.usual_lifetime_seconds)), isNumber: true, width: "9.5em" },
+  at<Leak>(),
+];
+
+export function Tables({ allocations, recording }: { allocations: Allocations; recording: AboutRecording }) {
+  const { lines, functions, types, threads, processes, leaks, copies, unreachable } = allocations;
+  const tabs: Tab[] = [
+    { name: "lines", title: "Lines", rows: lines.length },
+    { name: "functions", title: "Functions", rows: functions.length },
+    { name: "types", title: "Types", rows: types.length, about: "What the blocks hold, as far as the functions tell that allocate them" },
+    { name: "held", title: "At a moment", about: "Who held memory at the moment that is chosen on the curves" },
+    { name: "leaks", title: "Leaks", rows: leaks.length },
+    { name: "copies", title: "Copies", rows: copies.length },
+    { name: "unreachable", title: "Unreachable", rows: unreachable.lines.length, about: "Blocks that no pointer led to when their process ended" },
+    { name: "threads", title: "Threads", rows: threads.length },
+    { name: "processes", title: "Processes", rows: processes.length },
+  ];
+  const there = tabs.filter(({ name }) => name !== "copies" || recording.has.copies);
+  const tab = useTab(there);
+  return (
+    <>
+      <Tabs tabs={there} chosen={tab} label="Tables of memory" />
+      <Chosen tab={tab} allocations={allocations} />
+    </>
+  );
+}
+
+function Chosen({ tab, allocations }: { tab: string; allocations: Allocations }) {
+  const { lines, functions, types, threads, processes, leaks, copies, unreachable, sampling } = allocations;
+  const isExact = sampling === "all";
+  switch (tab) {
+    case "functions":
+      return <Shown rows={functions} columns={[...amounts<(typeof functions)[0]>(isExact), at(true)]} label="Functions that allocate" words={(row) => placeWords(row.at)} />;
+    case "types":
+      return types.length === 0 ? (
+        <None>
+          No type is known: blocks have one where the functions between them and the allocator tell it, as Python's, Rust's and C++'s do with debug information.
+        </None>
+      ) : (
+        <Shown
+          rows={types}
+          columns={[...amounts<HeapType>(isExact), { title: "Type", order: typeWords, cell: typeWords }]}
+          label="What the blocks hold"
+          words={typeWords}
+          onChoose={(row) => row.type !== null && change({ type: row.type, table: "lines" })}
+          hint="Click a type to see the lines that allocate it."
+        />
+      );
+    case "threads":
+      return <Shown rows={threads} columns={[...amounts<HeapThread>(isExact), { title: "Thread", cell: threadWords }]} label="Threads" words={threadWords} />;
+    case "processes":
+      return <Shown rows={processes} columns={[...amounts<HeapProcess>(isExact), { title: "Process", cell: (row) => String(row.pid ?? "") }]} label="Processes" words={(row) => `process ${row.pid ?? ""}`} />;
+    case "held":
+      return <HeldThen />;
+    case "leaks":
+      return leaks.length === 0 ? <None>No leak was found: no line allocates again and again what is hardly ever freed.</None> : <Table<Leak> key="leaks" rows={leaks} columns={LEAKS} label="Lines that seem to leak" onPoint={(row) => tell(<><b>{placeWords(row.at)}</b> leaks with a probability of {percent(row.probability)}: {bytes(row.bytes)} not freed, {bytes(row.bytes_per_second)} a second</>)} />;
+    case "copies":
+      return copies.length === 0 ? <None>No copy was long enough to be recorded.</None> : <Table<Copy> key="copies" rows={copies} columns={[...sized<Copy>("Copied"), { title: "Copies", order: (row) => row.copies, cell: (row) => count(row.copies), isNumber: true, width: "6.5em" }, perSecond<Copy>("A second"), at<Copy>()]} label="Lines that copy" onPoint={(row) => tell(<><b>{placeWords(row.at)}</b> copied {bytes(row.bytes)} in {count(row.copies)} copies</>)} />;
+    case "unreachable":
+      return unreachable.searched_processes === 0 ? (
+        <None>
+          No process was searched: the recorder looks for such blocks when a native program ends by itself.
+        </None>
+      ) : unreachable.lines.length === 0 ? (
+        <None>Every block that was live at the end could still be reached.</None>
+      ) : (
+        <Table<Lost> key="lost" rows={unreachable.lines} columns={[...sized<Lost>("Lost"), { title: "Blocks", cell: (row) => count(row.blocks), isNumber: true, width: "6.5em" }, at<Lost>()]} label="Lines whose blocks no pointer led to" />
+      );
+    default:
+      return <Shown rows={lines} columns={[...amounts<HeapLine>(isExact), TREND, at<HeapLine>()]} label="Lines that allocate" words={(row) => placeWords(row.at)} />;
+  }
+}
+
+function Shown<T extends Amounts>({ rows, columns, label, words, onChoose, hint }: { rows: T[]; columns: Column<T>[]; label: string; words: (row: T) => string; onChoose?: (row: T) => void; hint?: string }) {
+  const isNarrow = useNarrow();
+  return (
+    <>
+      <Table key={`${label}${isNarrow}`} rows={rows} {...forWidth(isNarrow, columns)} label={label} onPoint={(row) => tell(<AmountWords row={row} words={words(row)} />)} onChoose={onChoose} />
+      {rows.length === ROWS && <p class="soft memory-note">These are the {count(ROWS)} rows that allocated most. A filter shows others.</p>}
+      {hint !== undefined && <p class="soft memory-note">{hint}</p>}
+    </>
+  );
+}
+
+function AmountWords({ row, words }: { row: Amounts; words: string }) {
+  const with_range = (name: string) => (range(row, name) === "" ? "" : ` (${range(row, name)})`);
+  return (
+    <>
+      <b>{words}</b> · allocated {bytes(row.allocated_bytes)}
+      {with_range("allocated_bytes")} in {count(row.allocated_blocks)} blocks · live {bytes(row.live_bytes)}
+      {with_range("live_bytes")} · at the peak {bytes(row.peak_bytes)}
+      {with_range("peak_bytes")} · temporary {bytes(row.temporary_bytes)}
+    </>
+  );
+}
+
+function None({ children }: { children: preact.ComponentChildren }) {
+  return <p class="soft memory-note">{children}</p>;
+}
+
+function typeWords(row: HeapType): string {
+  return `${row.type ?? "[unknown]"}${row.is_growing_buffer ? ", a buffer that grew" : ""}`;
+}
+
+function threadWords(row: HeapThread): string {
+  return `${row.thread} ${row.name ?? ""}`;
+}

@@ -1,0 +1,70 @@
+// The numbers of the timeline as a table, for those who do not see it.
+
+import { Fragment } from "preact";
+
+import { ACTIVITIES } from "../../canvas/activities";
+import { count, duration } from "../../numbers";
+import type { Row, Timeline } from "./answer";
+
+export function TimelineTable({ answer }: { answer: Timeline }) {
+  const names = Object.keys(ACTIVITIES).filter((name) => (answer.all.times[name] ?? 0) > 0);
+  const hasGarbage = answer.all.garbage > 0;
+  const cells = (row: Row) => (
+    <>
+      {names.map((name) => (
+        <td key={name} class="number" data-number={row.times[name] ?? 0}>
+          {row.times[name] === undefined ? "" : duration(row.times[name] / 1e9)}
+        </td>
+      ))}
+      {hasGarbage && <td class="number">{row.garbage > 0 ? duration(row.garbage / 1e9) : ""}</td>}
+      <td class="number">{duration(row.total / 1e9)}</td>
+    </>
+  );
+  return (
+    <details class="as-table">
+      <summary>
+        The same as a table: {duration(answer.from / 1e9)} to {duration(Math.min(answer.to, answer.span[1]) / 1e9)}
+      </summary>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Time by thread and activity">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Track</th>
+              {names.map((name) => (
+                <th key={name} scope="col" class="number" title={ACTIVITIES[name].about}>
+                  {ACTIVITIES[name].title}
+                </th>
+              ))}
+              {hasGarbage && <th scope="col" class="number">garbage collection</th>}
+              <th scope="col" class="number">all</th>
+            </tr>
+          </thead>
+          <tbody>
+            {answer.processes.map(({ pid, command, row, tracks }) => (
+              <Fragment key={pid}>
+                <tr>
+                  <th scope="row">
+                    {pid} {command}
+                  </th>
+                  {cells(row)}
+                </tr>
+                {tracks.map((track) => (
+                  <tr key={`${track.is}${track.number}`}>
+                    <th scope="row" class="inner">
+                      {track.is} {track.is === "task" && track.name !== "" ? "" : track.number} {track.name}
+                    </th>
+                    {cells(track.row)}
+                  </tr>
+                ))}
+              </Fragment>
+            ))}
+            <tr>
+              <th scope="row">All {count(answer.tracks)} tracks</th>
+              {cells(answer.all)}
+            </tr>
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}
