@@ -26,8 +26,8 @@ export function numbersIn(page, within = "main") {
 /** Texts that look like a number with a unit and are no number that can be read back. */
 export function loose(page) {
   return page.page.evaluate(() => {
-    // Words of reports, code and names may have numbers in them.
-    const words = "[data-number], code, pre, .verdict, .notes, .refusal, .command, a, button, select, option, [title=interval]";
+    // Words of reports, code, names, and scales of drawings may have numbers in them.
+    const words = "[data-number], code, pre, .verdict, .notes, .refusal, .command, a, button, select, option, .time-track";
     const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
     const found = [];
     for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
