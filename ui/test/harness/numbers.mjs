@@ -27,7 +27,7 @@ export function numbersIn(page, within = "main") {
 export function loose(page) {
   return page.page.evaluate(() => {
     // Words of reports, code, names, and scales of drawings may have numbers in them.
-    const words = "[data-number], code, pre, .verdict, .notes, .refusal, .command, a, button, select, option, .time-track";
+    const words = "[data-number], code, pre, .verdict, .notes, .refusal, .command, a, button, select, option, svg, .time-track";
     const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
     const found = [];
     for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
@@ -76,8 +76,8 @@ export function checkText(number, text, what) {
  */
 export function compare(numbers, tables, what) {
   for (const { table, row, is, number, text, column } of numbers) {
-    // What has neither comes from an answer that no report has, such as the timeline's.
-    if (table === "" && is === "") {
+    // What names no member comes from an answer that no report has, such as the timeline's.
+    if (is === "") {
       continue;
     }
     const name = `${what}: ${table} ${row.slice(0, 120)} ${is}`;
