@@ -7,7 +7,7 @@ import { test } from "node:test";
 
 import { profundo, report } from "./harness/command.mjs";
 import { compare, numbersIn } from "./harness/numbers.mjs";
-import { needsBrowser, open, openRecording, serve, start, withPage } from "./harness/page.mjs";
+import { needsBrowser, offline, open, openRecording, serve, start, withPage } from "./harness/page.mjs";
 import { copyOf, FOLDER, recording } from "./harness/recordings.mjs";
 import { VIEWS } from "./views.mjs";
 
@@ -337,9 +337,7 @@ test("a server that has ended is told of in a sentence", needsBrowser, async () 
 });
 
 test("a file for people without a server shows what it carries, and asks for nothing", needsBrowser, async () => {
-  const file = `${FOLDER}/offline.html`;
-  profundo(["view", recording("cpu"), "-o", file, "--force"]);
-  const page = await open(`file://${file}`);
+  const page = await open(offline(recording("cpu"), `${FOLDER}/offline.html`));
   const places = await page.page.locator("nav.views a").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
   assert.ok(places.length >= 4, places.join());
   for (const place of places) {

@@ -4,10 +4,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { profundo, report } from "./harness/command.mjs";
-import { widerThanScreen } from "./harness/layout.mjs";
+import { report } from "./harness/command.mjs";
+import { tallerThanScreen, widerThanScreen } from "./harness/layout.mjs";
 import { compare, numbersIn } from "./harness/numbers.mjs";
-import { needsBrowser, open, withPage } from "./harness/page.mjs";
+import { needsBrowser, offline, open, withPage } from "./harness/page.mjs";
 import { FOLDER, recording } from "./harness/recordings.mjs";
 import { hashOf, VIEWS } from "./views.mjs";
 
@@ -38,6 +38,7 @@ const foreign = (page) =>
 async function check(page, what) {
   assert.deepEqual(await foreign(page), [], what);
   assert.deepEqual(await widerThanScreen(page), [], what);
+  assert.deepEqual(await tallerThanScreen(page), [], what);
 }
 
 for (const width of [1280, 390]) {
@@ -101,10 +102,9 @@ test("a name that turns a line around leaves the numbers behind it in their orde
   }));
 
 test("hostile names are text in a file without a server", needsBrowser, async () => {
-  const file = `${FOLDER}/hostile.html`;
-  profundo(["view", recording("hostile"), "-o", file, "--force"]);
+  const file = offline(recording("hostile"), `${FOLDER}/hostile.html`);
   for (const width of [1280, 390]) {
-    const page = await open(`file://${file}`, { width });
+    const page = await open(file, { width });
     for (const hash of ["#overview", "#functions", "#flame", "#source", "#tree"]) {
       await page.go(hash);
       await check(page, `${hash}, ${width} px`);

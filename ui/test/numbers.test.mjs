@@ -15,7 +15,7 @@ const FILTERS = {
   cpu: ["thread=helper", "focus=^walk$", "from=0.05 to=0.3", "transform=collapse-recursion", "transform=merge-function:^squares$ hide=genexpr", "ignore=squares"],
   native: ["focus=mix", "transform=drop-function:^divide$"],
   wall: ["thread=wants"],
-  memory: ["function=keep"],
+  memory: ["focus=."],
   spans: ["span=query"],
   processes: ["focus=burn"],
 };

@@ -1,5 +1,16 @@
 // What breaks a layout: an element that is wider than the screen and in nothing that scrolls or clips.
 
+/** Texts that take more than the screen: a name must not push all else away. */
+export function tallerThanScreen(page) {
+  return page.page.evaluate(() => {
+    const texts = [...document.querySelectorAll("#page :is(p, h2, h3, li, code, span, b, bdi, button, a, td, .chip, .name)")];
+    return texts
+      .filter((element) => element.clientHeight > 700 && element.closest("ul.menu, .drawn") === null && element.querySelector("table, canvas, ol, ul") === null)
+      .map((element) => `${element.tagName.toLowerCase()}.${element.className}: ${element.clientHeight} px, ${element.textContent.slice(0, 40)}`)
+      .slice(0, 5);
+  });
+}
+
 /** The elements that a reader could only see by scrolling the whole page sideways. */
 export function widerThanScreen(page) {
   return page.page.evaluate(() => {

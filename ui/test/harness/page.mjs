@@ -3,12 +3,12 @@
 // each fail the test that made it.
 
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import assert from "node:assert/strict";
 
 import { chromium } from "playwright-core";
 
-import { COMMAND, ENVIRONMENT } from "./command.mjs";
+import { COMMAND, ENVIRONMENT, profundo } from "./command.mjs";
 
 const BROWSERS = [process.env.PROFUNDO_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
@@ -192,9 +192,25 @@ async function own(raw) {
   }
   await raw.route(/^http:[^?#]*\/[0-9a-f]{40}\/$/, async (route) => {
     const response = await route.fetch();
-    const policy = response.headers()["content-security-policy"];
-    const nonce = /nonce-([0-9a-f]+)/.exec(policy)[1];
-    const body = readFileSync(file, "utf8").replace("@policy@", policy.replace(/; frame-ancestors.*/, "")).replaceAll("@nonce@", nonce).replace("@answers@", "");
-    await route.fulfill({ response, body });
+    await route.fulfill({ response, body: inPlaceOf(await response.text(), file) });
   });
+}
+
+/** Another page, with the policy and the answers of the one that the command made. */
+function inPlaceOf(text, file) {
+  const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(text)[1];
+  const answers = /<script type="[^"]*" id="answers">(.*?)<\/script>/s.exec(text)[1];
+  return readFileSync(file, "utf8")
+    .replace("@policy@", () => policy)
+    .replaceAll("@nonce@", /nonce-([0-9a-f]+)/.exec(policy)[1])
+    .replace("@answers@", () => answers);
+}
+
+/** Writes the page of a recording as a file, for people without a server; its address. */
+export function offline(recording, out) {
+  profundo(["view", recording, "-o", out, "--force"]);
+  if (process.env.PROFUNDO_PAGE !== undefined) {
+    writeFileSync(out, inPlaceOf(readFileSync(out, "utf8"), process.env.PROFUNDO_PAGE));
+  }
+  return `file://${out}`;
 }
