@@ -176,7 +176,8 @@ fn listen(options: &View, files: &[PathBuf]) -> Result<(Server, Option<running::
     Ok((server, entry.flatten()))
 }
 
-/// The recordings and heap snapshots, which are read here: what is wrong with one is told of before there is a page.
+/// The recordings and heap snapshots, which are read here: what is wrong with one is told of before
+/// there is a page.
 fn library(paths: &[PathBuf]) -> Result<Library> {
     let (snapshots, paths): (Vec<&PathBuf>, Vec<&PathBuf>) =
         paths.iter().partition(|path| is_snapshot(path));
