@@ -89,7 +89,7 @@ impl Question {
         let Some(seconds) = self.parsed::<f64>("at")? else {
             return Ok(None);
         };
-        match seconds >= 0.0 && seconds < 1e9 {
+        match (0.0..1e9).contains(&seconds) {
             true => Ok(Some(Nanos((seconds * 1e9).round() as u64))),
             false => Err(Error::value("at", "there is no such moment")),
         }
