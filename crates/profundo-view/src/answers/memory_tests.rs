@@ -62,7 +62,7 @@ impl Heap {
         let kinds = ["synthetic", "list", "dict", "string"];
         let [root, list, dict, text] = kinds.map(|kind| heap.node_kind(kind).unwrap());
         let name = heap.name(b"x").unwrap();
-        let mut node = |heap: &mut Builder, kind, id: u32, size| {
+        let node = |heap: &mut Builder, kind, id: u32, size| {
             heap.node(kind, name, u64::from(id), size).unwrap();
             NodeId(id)
         };
