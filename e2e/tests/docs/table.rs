@@ -97,6 +97,10 @@ pub const STAND_INS: &[StandIn] = &[
     none("profundo view after.profundo", PAGE),
     none("profundo view before.profundo after.profundo", PAGE),
     none("profundo view PID", PAGE),
+    none("profundo view memory.profundo", PAGE),
+    none("profundo view before.heapsnapshot", PAGE),
+    none("profundo view before.heapsnapshot now.heapsnapshot", PAGE),
+    none("profundo view memory.profundo now.heapsnapshot", PAGE),
     none("profundo run --live -- ./server --port 8080", PAGE),
     other("profundo top PID", "profundo top PID --once", TERMINAL),
     other(

@@ -3,6 +3,7 @@
 mod agent;
 mod allocs;
 mod annotate;
+mod asked;
 mod callers;
 mod diff;
 mod diff_rows;
