@@ -139,7 +139,10 @@ export class HeatCanvas {
     }
     const scale = devicePixelRatio || 1;
     context.setTransform(1, 0, 0, 1, 0, 0);
-    context.drawImage(this.squares, 0, 0);
+    // A window without any room has no squares.
+    if (this.squares.width > 0 && this.squares.height > 0) {
+      context.drawImage(this.squares, 0, 0);
+    }
     context.setTransform(scale, 0, 0, scale, 0, 0);
     const frameOf = (cells: number[], line: number, dashes: number[]) => {
       // The squares of each column are one frame.

@@ -3,7 +3,9 @@
 // each fail the test that made it.
 
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import assert from "node:assert/strict";
 
 import { chromium } from "playwright-core";
@@ -38,7 +40,13 @@ export function serve(...files) {
 
 /** A server of its own, which may be stopped. */
 export function start(files) {
-  const child = spawn(COMMAND, ["view", "--no-open", ...files], { env: ENVIRONMENT, stdio: ["ignore", "pipe", "pipe"] });
+  // Where it leaves its address: a second `view` of the same file would find this server.
+  const folder = mkdtempSync(join(tmpdir(), "profundo-page-"));
+  const child = spawn(COMMAND, ["view", "--no-open", ...files], {
+    env: { ...ENVIRONMENT, XDG_RUNTIME_DIR: folder },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  child.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   let said = "";
   let errors = "";
   child.stderr.on("data", (bytes) => (errors += bytes));
