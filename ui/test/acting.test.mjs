@@ -32,21 +32,26 @@ async function box(page, name) {
   }, name);
 }
 
-/** Opens the menu of a box. A press that comes while the picture is laid out anew is repeated. */
-async function openMenu(page, name) {
+/** Does something at a box until it shows: it may come while the picture is laid out anew. */
+async function atBox(page, name, act, shows) {
   for (let times = 1; ; times++) {
     await page.settled();
     const { x, y } = await box(page, name);
-    await page.page.mouse.click(x, y, { button: "right" });
+    await act(x, y);
     try {
-      return await page.page.getByRole("menu").waitFor({ timeout: 3000 });
+      await shows.waitFor({ timeout: 3000 });
+      return { x, y };
     } catch (error) {
       if (times === 3) {
         throw error;
       }
+      await page.page.mouse.move(0, 0);
     }
   }
 }
+
+const openMenu = (page, name) =>
+  atBox(page, name, (x, y) => page.page.mouse.click(x, y, { button: "right" }), page.page.getByRole("menu"));
 
 /** What the picture shows: from where to where, of which width. */
 const windowOf = (page) =>
@@ -154,9 +159,7 @@ test("columns sort both ways, and say so", needsBrowser, () =>
 test("a click on a box zooms into it, Escape and back zoom out, and the address opens the same", needsBrowser, () =>
   withPage(recording("cpu"), { hash: "#flame" }, async (page) => {
     const whole = await windowOf(page);
-    const { x, y } = await box(page, "parse");
-    await page.page.mouse.move(x, y);
-    await page.page.locator("footer [data-number]").first().waitFor();
+    const { x, y } = await atBox(page, "parse", (x, y) => page.page.mouse.move(x, y), page.page.locator("footer [data-number]").first());
     assert.match(await page.page.locator("footer").innerText(), /^parse .*busy\.py/);
     await page.page.mouse.click(x, y);
     await page.settled();

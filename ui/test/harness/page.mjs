@@ -29,10 +29,12 @@ function browser() {
   return started;
 }
 
-/** The server of a recording: its address, and the process. Each recording has one. */
-export function serve(...files) {
+/** The server of a recording: its address, and the process. Each recording has one. It ends a minute
+ * after its last page, and is started again then. */
+export async function serve(...files) {
   const key = files.join(" ");
-  if (!servers.has(key)) {
+  const known = await servers.get(key)?.catch(() => undefined);
+  if (known === undefined || known.child.exitCode !== null) {
     servers.set(key, start(files));
   }
   return servers.get(key);
