@@ -53,7 +53,8 @@ pub fn held_at(profile: &Profile, filter: &Filter, options: &LinesOptions, time:
             What::Site(_, number) => held.add_all(alive.site(number)),
             What::Block(_) => {}
         }
-        if held.seen() == 0 || !entry.passes(&admitted) {
+        // A site of exact sums may hold nothing at the moment.
+        if held.bytes().value == 0 || !entry.passes(&admitted) {
             continue;
         }
         let owner = owners.of(entry.stack);
