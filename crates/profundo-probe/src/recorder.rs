@@ -53,7 +53,7 @@ impl Recorder {
     #[inline]
     pub(crate) fn is_between_regions(&self) -> bool {
         let is_alone = self.control.is_alone.load(Ordering::Relaxed) != 0;
-        // One more than the number of open regions, once that is told.
+        // One more than the number of open regions; 0 until the program has set it.
         is_alone && self.ring.header.regions.open.load(Ordering::Relaxed) <= 1
     }
 

@@ -167,7 +167,7 @@ fn listen(options: &View, files: &[PathBuf]) -> Result<(Server, Option<running::
     let server = Server::listen(options.address())?;
     if !options.address().ip().is_loopback() {
         stderr::note(&format!(
-            "whoever reaches {} and knows the address below can read this recording and the sources in it",
+            "any user who can reach {} and knows the address below can read this recording and the sources in it",
             options.address()
         ));
     }

@@ -36,7 +36,6 @@ mod spans;
 mod syscalls;
 mod time;
 mod trace;
-mod trace_parts;
 mod trace_sentences;
 mod traced;
 mod views;

@@ -141,7 +141,7 @@ fn a_moment_has_the_lines_that_held_memory_then() {
         assert_eq!(held(5.0), [(2, 4000), (1, 1500)]);
         assert_eq!(held(7.0), [(2, 4000), (1, 1000)]);
         assert_eq!(held(9.0), [(1, 1000)]);
-        assert_eq!(held(11.0), [], "nobody holds anything after the end");
+        assert_eq!(held(11.0), [], "no line holds memory after the end");
     }
 }
 
