@@ -85,6 +85,7 @@ mod tree;
 pub mod usage;
 mod utilization;
 mod waits;
+mod walk;
 mod weights;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! The innermost line of the reader's own comes first, one in Python before others; then lines of
 //! libraries, the line that only starts one, and that of an importer.
 
-use profundo_model::{FileId, FrameId, Language, Profile, StackId};
+use profundo_model::{FileId, FrameId, Language, LocationId, Profile, StackId};
 
 use crate::ownership::Ownership;
 use crate::shown::{Libraries, Shown};
@@ -38,8 +38,6 @@ pub(crate) struct Finder<'a> {
     pub(crate) on_stack: Vec<FrameId>,
     /// The innermost place of the last stack that is not plumbing.
     pub(crate) leaf: Option<Place>,
-    /// The line that only started the last stack, where no other is the reader's own.
-    pub(crate) launcher: Option<FrameId>,
 }
 
 impl<'a> Finder<'a> {
@@ -76,7 +74,6 @@ impl<'a> Finder<'a> {
                 .collect(),
             on_stack: Vec::new(),
             leaf: None,
-            launcher: None,
         }
     }
 
@@ -89,43 +86,78 @@ impl<'a> Finder<'a> {
 
     /// The frame whose line owns the samples of a stack.
     pub(crate) fn find(&mut self, stack: StackId) -> Option<FrameId> {
-        self.on_stack.clear();
-        self.leaf = None;
-        self.launcher = None;
-        // The innermost own line in Python, the innermost own line in another language, the same
-        // for libraries, their launcher, and their importer.
-        let mut best: [Option<FrameId>; 6] = [None; 6];
-        for location in self.profile.stacks.locations(stack) {
-            for place in crate::place::places(self.profile, location).rev() {
-                let Place::Frame(frame) = place else {
-                    self.leaf = self.leaf.or(Some(place));
-                    continue;
-                };
-                let language = self.profile.frames.get(frame).language;
-                if language != Language::Runtime {
-                    self.leaf = self.leaf.or(Some(place));
-                }
-                if !self.looked_at[frame.index()] {
-                    continue;
-                }
-                let is_library =
-                    self.libraries != Libraries::Shown && self.owners.is_library(place, location);
-                if is_library && self.libraries == Libraries::Hidden {
-                    continue;
-                }
-                self.on_stack.push(frame);
-                let class = match () {
-                    () if is_library && self.owners.is_launcher(frame) => LAUNCHER,
-                    () if is_library && self.imports[frame.index()] => IMPORTER,
-                    () => 2 * usize::from(is_library) + usize::from(!self.is_like_python(frame)),
-                };
-                best[class] = best[class].or(Some(frame));
+        let mut on_stack = std::mem::take(&mut self.on_stack);
+        on_stack.clear();
+        let path: Vec<LocationId> = self.profile.stacks.locations(stack).collect();
+        let mut found = Found::default();
+        for location in path.into_iter().rev() {
+            found = self.level(&found, location, |frame| on_stack.push(frame));
+        }
+        on_stack.reverse();
+        self.on_stack = on_stack;
+        self.leaf = found.leaf;
+        found.own()
+    }
+
+    /// Goes one level up. `visit` gets the frames whose lines are looked at, the outermost first.
+    pub(crate) fn level(
+        &self,
+        callers: &Found,
+        location: LocationId,
+        mut visit: impl FnMut(FrameId),
+    ) -> Found {
+        let mut found = *callers;
+        for place in crate::place::places(self.profile, location) {
+            let Place::Frame(frame) = place else {
+                found.leaf = Some(place);
+                continue;
+            };
+            let language = self.profile.frames.get(frame).language;
+            if language != Language::Runtime {
+                found.leaf = Some(place);
             }
+            if !self.looked_at[frame.index()] {
+                continue;
+            }
+            let is_library =
+                self.libraries != Libraries::Shown && self.owners.is_library(place, location);
+            if is_library && self.libraries == Libraries::Hidden {
+                continue;
+            }
+            visit(frame);
+            let class = match () {
+                () if is_library && self.owners.is_launcher(frame) => LAUNCHER,
+                () if is_library && self.imports[frame.index()] => IMPORTER,
+                () => 2 * usize::from(is_library) + usize::from(!self.is_like_python(frame)),
+            };
+            found.innermost[class] = Some(frame);
         }
-        if best[0].or(best[1]).is_none() {
-            self.launcher = best[LAUNCHER];
+        found
+    }
+}
+
+/// The lines of a stack, up to one of its levels.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Found {
+    /// The innermost own line in Python, the innermost own line in another language, the same for
+    /// libraries, their launcher, and their importer.
+    innermost: [Option<FrameId>; 6],
+    /// The innermost place that is not plumbing.
+    pub leaf: Option<Place>,
+}
+
+impl Found {
+    /// The frame whose line owns the samples of a stack that ends here.
+    pub(crate) fn own(&self) -> Option<FrameId> {
+        self.innermost.into_iter().flatten().next()
+    }
+
+    /// The line that only started the stack, where no other is the reader's own.
+    pub(crate) fn launcher(&self) -> Option<FrameId> {
+        match self.innermost[0].or(self.innermost[1]) {
+            Some(_) => None,
+            None => self.innermost[LAUNCHER],
         }
-        best.into_iter().flatten().next()
     }
 }
 

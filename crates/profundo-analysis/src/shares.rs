@@ -11,7 +11,7 @@ use crate::amount::Amount;
 use crate::interval::Estimate;
 use crate::scatter::Members;
 use crate::shown::{Shown, Sieve};
-use crate::tally::{Tallies, Tally, place_slot, place_slots, tally};
+use crate::tally::{Keep, Places, Tallies, Tally, place_slot, place_slots, tally};
 use crate::{Place, Selection, scatter};
 
 /// The time of one function.
@@ -41,13 +41,7 @@ pub fn shares(
 ) -> Vec<FunctionShare> {
     let sieve = Sieve::new(profile, shown.into());
     let numbers = FunctionNumbers::new(profile);
-    let tallies = tally(
-        profile,
-        selection.stacks(profile),
-        &sieve,
-        numbers.slots,
-        |place, _, _| numbers.of(profile, place),
-    );
+    let tallies = tally_functions(profile, selection, &sieve, &numbers, Keep::Members);
     let mut functions = finish(profile, selection, &tallies);
     // The line where a function works most: lines are few, so they are added up separately.
     let mut rows: FxHashMap<u32, usize> = FxHashMap::default();
@@ -56,7 +50,7 @@ pub fn shares(
     }
     let mut best: Vec<(u64, u64)> = vec![(0, 0); functions.len()];
     // Their intervals are not needed.
-    for line in tally_lines(profile, selection, &sieve).list {
+    for line in tally_lines(profile, selection, &sieve, Keep::Sums).list {
         let row = rows[&numbers.of(profile, line.place)];
         let heat = (line.own.weight, line.total.weight);
         if heat > best[row] {
@@ -74,18 +68,34 @@ pub fn line_shares(
     shown: impl Into<Shown>,
 ) -> Vec<FunctionShare> {
     let sieve = Sieve::new(profile, shown.into());
-    let tallies = tally_lines(profile, selection, &sieve);
+    let tallies = tally_lines(profile, selection, &sieve, Keep::Members);
     finish(profile, selection, &tallies)
 }
 
-fn tally_lines(profile: &Profile, selection: &Selection, sieve: &Sieve<'_>) -> Tallies {
-    tally(
-        profile,
-        selection.stacks(profile),
+/// Adds up the functions.
+pub(crate) fn tally_functions(
+    profile: &Profile,
+    selection: &Selection,
+    sieve: &Sieve<'_>,
+    numbers: &FunctionNumbers,
+    keep: Keep,
+) -> Tallies {
+    let mut functions = Places {
         sieve,
-        place_slots(profile),
-        |place, _, _| place_slot(profile, place),
-    )
+        slots: numbers.slots,
+        slot: |place, _, _| numbers.of(profile, place),
+    };
+    tally(profile, selection, &mut functions, keep)
+}
+
+/// Adds up the functions at each of their lines.
+fn tally_lines(profile: &Profile, selection: &Selection, sieve: &Sieve<'_>, keep: Keep) -> Tallies {
+    let mut lines = Places {
+        sieve,
+        slots: place_slots(profile),
+        slot: |place, _, _| place_slot(profile, place),
+    };
+    tally(profile, selection, &mut lines, keep)
 }
 
 fn finish(profile: &Profile, selection: &Selection, tallies: &Tallies) -> Vec<FunctionShare> {
