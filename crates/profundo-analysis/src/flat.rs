@@ -41,11 +41,9 @@ pub struct FlatRow {
 pub fn flat(profile: &Profile, selection: &Selection, options: &FlatOptions) -> Vec<FlatRow> {
     let sieve = &Sieve::new(profile, options.shown);
     let tallies = if options.combine {
-        let mut lines = Places {
-            sieve,
-            slots: place_slots(profile),
-            slot: |place, _, _| place_slot(profile, place),
-        };
+        let mut lines = Places::new(profile, sieve, place_slots(profile), |place, _, _| {
+            place_slot(profile, place)
+        });
         tally(profile, selection, &mut lines, Keep::Sums)
     } else {
         // Each location has a run of numbers, one for each of its frames.
@@ -57,11 +55,9 @@ pub fn flat(profile: &Profile, selection: &Selection, options: &FlatOptions) -> 
                 u32::try_from(start).expect("fewer than 2^32 frames at all addresses")
             })
             .collect();
-        let mut addresses = Places {
-            sieve,
-            slots,
-            slot: |_, location: LocationId, depth| starts[location.index()] + depth,
-        };
+        let mut addresses = Places::new(profile, sieve, slots, |_, location, depth| {
+            starts[location.index()] + depth
+        });
         tally(profile, selection, &mut addresses, Keep::Sums)
     };
     (tallies.list.into_iter())

@@ -66,6 +66,7 @@ mod pattern;
 mod place;
 pub mod python;
 mod quality;
+mod remembered;
 mod run_spread;
 mod scatter;
 mod selection;

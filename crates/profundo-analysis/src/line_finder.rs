@@ -34,6 +34,10 @@ pub(crate) struct Finder<'a> {
     looked_at: Vec<bool>,
     /// By frame, whether it belongs to Python's own importer.
     imports: Vec<bool>,
+    /// By location, the range of its lines in `known`, and its innermost place that is not plumbing.
+    ranges: Vec<Option<(u32, u32, Option<Place>)>>,
+    /// Frames whose lines are looked at, each with its rank.
+    known: Vec<(FrameId, u8)>,
     /// The frames of the last stack whose lines are looked at, innermost first.
     pub(crate) on_stack: Vec<FrameId>,
     /// The innermost place of the last stack that is not plumbing.
@@ -72,6 +76,8 @@ impl<'a> Finder<'a> {
             imports: (profile.frames.iter())
                 .map(|frame| is_importer(profile.strings.get(profile.files.get(frame.file).path)))
                 .collect(),
+            ranges: vec![None; profile.locations.len()],
+            known: Vec::new(),
             on_stack: Vec::new(),
             leaf: None,
         }
@@ -101,20 +107,41 @@ impl<'a> Finder<'a> {
 
     /// Goes one level up. `visit` gets the frames whose lines are looked at, the outermost first.
     pub(crate) fn level(
-        &self,
+        &mut self,
         callers: &Found,
         location: LocationId,
         mut visit: impl FnMut(FrameId),
     ) -> Found {
+        let (start, end, leaf) = match self.ranges[location.index()] {
+            Some(known) => known,
+            None => {
+                let known = self.look_at(location);
+                self.ranges[location.index()] = Some(known);
+                known
+            }
+        };
         let mut found = *callers;
+        found.leaf = leaf.or(found.leaf);
+        for &(frame, class) in &self.known[start as usize..end as usize] {
+            visit(frame);
+            found.innermost[class as usize] = Some(frame);
+        }
+        found
+    }
+
+    /// Finds the lines of a location: their range in `known`, and the innermost place that is not
+    /// plumbing.
+    fn look_at(&mut self, location: LocationId) -> (u32, u32, Option<Place>) {
+        let start = self.known.len();
+        let mut leaf = None;
         for place in crate::place::places(self.profile, location) {
             let Place::Frame(frame) = place else {
-                found.leaf = Some(place);
+                leaf = Some(place);
                 continue;
             };
             let language = self.profile.frames.get(frame).language;
             if language != Language::Runtime {
-                found.leaf = Some(place);
+                leaf = Some(place);
             }
             if !self.looked_at[frame.index()] {
                 continue;
@@ -124,15 +151,15 @@ impl<'a> Finder<'a> {
             if is_library && self.libraries == Libraries::Hidden {
                 continue;
             }
-            visit(frame);
             let class = match () {
                 () if is_library && self.owners.is_launcher(frame) => LAUNCHER,
                 () if is_library && self.imports[frame.index()] => IMPORTER,
                 () => 2 * usize::from(is_library) + usize::from(!self.is_like_python(frame)),
             };
-            found.innermost[class] = Some(frame);
+            self.known.push((frame, class as u8));
         }
-        found
+        // There are fewer than 2^32 frames at all locations.
+        (start as u32, self.known.len() as u32, leaf)
     }
 }
 

@@ -79,6 +79,11 @@ pub struct Launched {
 
 /// The shares of the lines of a selection.
 pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -> SourceShares {
+    let find = || of_lines(profile, selection, options);
+    SourceShares::clone(&selection.lines().get(options.clone(), find))
+}
+
+fn of_lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -> SourceShares {
     let stacks = selection.stacks(profile);
     let mut rule = LineRule::new(profile, options, stacks.len());
     let tallies = tally(profile, selection, &mut rule, Keep::Members);

@@ -12,10 +12,11 @@ use profundo_model::{Kind, Kinds, Profile, Sample, SampleKind, StackId, State, T
 use crate::gathered::{last_of_row, merged_of_row};
 use crate::interval::{Few, Mass};
 use crate::kind::Split;
+use crate::remembered::Remembered;
 use crate::scatter::Reading;
-use crate::walk::{self, StackOrder};
+use crate::walk::{self, StackOrder, Stop};
 use crate::weights::{Squares, weight_of};
-use crate::{Filter, admit, traced};
+use crate::{Filter, FunctionShare, LinesOptions, Shown, SourceShares, admit, traced};
 
 /// Samples of a profile, in the order in which they were taken. It belongs to the profile that it
 /// was made from, and caches answers.
@@ -25,9 +26,10 @@ pub struct Selection {
     threads: Vec<ThreadId>,
     task: Option<TaskId>,
     sums: OnceLock<Sums>,
-    /// The stacks' numbers, in the order of a walk.
-    in_walk: OnceLock<Vec<u32>>,
+    stops: OnceLock<Vec<Stop>>,
     reading: OnceLock<Reading>,
+    functions: Remembered<Shown, Vec<FunctionShare>>,
+    lines: Remembered<LinesOptions, SourceShares>,
     shared: Arc<Shared>,
 }
 
@@ -315,9 +317,9 @@ impl Selection {
         &self.sums(profile).numbers
     }
 
-    /// The numbers of the stacks in the order of a walk over all stacks.
-    pub(crate) fn in_walk(&self, profile: &Profile) -> &[u32] {
-        (self.in_walk).get_or_init(|| walk::in_walk(profile, self))
+    /// The stacks in the order of a walk over all stacks.
+    pub(crate) fn stops(&self, profile: &Profile) -> &[Stop] {
+        self.stops.get_or_init(|| walk::stops(profile, self))
     }
 
     /// The order of all stacks in a walk.
@@ -333,6 +335,16 @@ impl Selection {
     /// Whether intervals are estimated from samples of a stack, which has this number.
     pub(crate) fn is_read(&self, profile: &Profile, number: u32) -> bool {
         self.reading(profile).is_read(number)
+    }
+
+    /// The shares of functions that were asked for.
+    pub(crate) fn functions(&self) -> &Remembered<Shown, Vec<FunctionShare>> {
+        &self.functions
+    }
+
+    /// The shares of lines that were asked for.
+    pub(crate) fn lines(&self) -> &Remembered<LinesOptions, SourceShares> {
+        &self.lines
     }
 
     /// The kind of each stack.

@@ -48,15 +48,28 @@ impl StackOrder {
     }
 }
 
-/// The numbers of a selection's stacks, in the order of a walk.
-pub(crate) fn in_walk(profile: &Profile, selection: &Selection) -> Vec<u32> {
+/// A stack of a selection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stop {
+    position: u32,
+    stack: StackId,
+    /// Its number in the selection.
+    number: u32,
+}
+
+/// The stacks of a selection in the order of a walk.
+pub(crate) fn stops(profile: &Profile, selection: &Selection) -> Vec<Stop> {
     let order = selection.stack_order(profile);
     let stacks = (0_u32..).zip(selection.stacks(profile));
-    let mut keys: Vec<(u32, u32)> = stacks
-        .map(|(number, row)| (order.positions[row.stack.index()], number))
+    let mut stops: Vec<Stop> = stacks
+        .map(|(number, row)| Stop {
+            position: order.positions[row.stack.index()],
+            stack: row.stack,
+            number,
+        })
         .collect();
-    keys.sort_unstable();
-    keys.into_iter().map(|(_, number)| number).collect()
+    stops.sort_unstable();
+    stops
 }
 
 /// A visitor of a walk.
@@ -71,31 +84,49 @@ pub(crate) trait Visitor {
     fn leave(&mut self);
 }
 
+/// Two visitors of one walk.
+impl<A: Visitor, B: Visitor> Visitor for (A, B) {
+    fn enter(&mut self, location: LocationId) {
+        self.0.enter(location);
+        self.1.enter(location);
+    }
+
+    fn stack(&mut self, number: u32) {
+        self.0.stack(number);
+        self.1.stack(number);
+    }
+
+    fn leave(&mut self) {
+        self.0.leave();
+        self.1.leave();
+    }
+}
+
 /// Walks over the stacks of a selection.
 pub(crate) fn walk(profile: &Profile, selection: &Selection, visitor: &mut impl Visitor) {
     let order = selection.stack_order(profile);
-    let stacks = selection.stacks(profile);
-    let mut open: Vec<StackId> = Vec::new();
-    let mut path: Vec<StackId> = Vec::new();
-    for &number in selection.in_walk(profile) {
-        let stack = stacks[number as usize].stack;
-        let position = order.positions[stack.index()];
-        while open
-            .last()
-            .is_some_and(|caller| order.ends[caller.index()] <= position)
-        {
-            open.pop();
+    // The stacks from the root to the present level, each with its end.
+    let mut open: Vec<(StackId, u32)> = Vec::new();
+    let mut path: Vec<(StackId, LocationId)> = Vec::new();
+    for &Stop {
+        position,
+        stack,
+        number,
+    } in selection.stops(profile)
+    {
+        while open.pop_if(|(_, end)| *end <= position).is_some() {
             visitor.leave();
         }
-        let last = open.last().copied();
+        let last = open.last().map(|&(caller, _)| caller);
         let mut next = Some(stack);
         while let Some(level) = next.filter(|_| next != last) {
-            path.push(level);
-            next = profile.stacks.get(level).parent;
+            let row = profile.stacks.get(level);
+            path.push((level, row.location));
+            next = row.parent;
         }
-        for level in path.drain(..).rev() {
-            visitor.enter(profile.stacks.get(level).location);
-            open.push(level);
+        for (level, location) in path.drain(..).rev() {
+            visitor.enter(location);
+            open.push((level, order.ends[level.index()]));
         }
         visitor.stack(number);
     }

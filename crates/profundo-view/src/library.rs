@@ -17,6 +17,7 @@ use profundo_analysis::{
 use profundo_model::{Measure, Nanos, Part as Of, Profile};
 use profundo_report::Choices;
 
+use crate::answers::Given;
 use crate::pair::Pairs;
 use crate::snapshots::{self, Heap};
 use crate::{Error, Question, Snapshot, Source, Version};
@@ -25,6 +26,7 @@ use crate::{Error, Question, Snapshot, Source, Version};
 pub struct Library {
     pub(crate) recordings: Vec<Recording>,
     pub(crate) pairs: Pairs,
+    pub(crate) given: Given,
     snapshots: Vec<snapshots::Kept>,
 }
 
@@ -75,6 +77,7 @@ impl Library {
         Self {
             recordings: sources.into_iter().map(recording).collect(),
             pairs: Pairs::default(),
+            given: Given::default(),
             snapshots: Vec::new(),
         }
     }

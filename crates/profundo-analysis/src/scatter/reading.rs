@@ -75,7 +75,8 @@ impl Reading {
         if profile.gathered.is_any() {
             self.samples = selection.taken(profile) as f64;
             let by_row = selection.by_row(profile);
-            for stretch in profile.gathered.stretches() {
+            let apart = profile.gathered.taken.len().div_ceil(MOST);
+            for stretch in profile.gathered.stretches().step_by(apart.max(1)) {
                 for taken in stretch.iter().filter(|taken| by_row[taken.row as usize]) {
                     runs.add(run(&profile.sample_of(taken)));
                 }

@@ -12,7 +12,7 @@ use profundo_model::{LocationId, Profile};
 use crate::amount::Amount;
 use crate::scatter::Members;
 use crate::walk::{Visitor, walk};
-use crate::{Place, Selection};
+use crate::{Place, Selection, StackWeight};
 
 pub(crate) use places::{Places, place_slot, place_slots};
 
@@ -86,37 +86,31 @@ pub(crate) fn tally(
     rule: &mut impl Rule,
     keep: Keep,
 ) -> Tallies {
-    let stacks = selection.stacks(profile);
-    let root = rule.root();
-    let mut adding = Adding {
-        selection,
-        profile,
-        rows: vec![0; rule.slots()],
-        sums: Vec::new(),
-        levels: vec![Level {
-            state: root,
-            things: 0,
-            amount: Amount::default(),
-            first: u32::MAX,
-        }],
-        on_path: Vec::new(),
-        things: Vec::new(),
-        tallies: Tallies::default(),
-        keep,
-        rule,
-    };
-    if keep == Keep::Members {
-        adding.tallies.own.of_many(stacks.len());
-        adding.tallies.total.of_many(stacks.len());
-    }
+    let mut adding = Adding::new(profile, selection, rule, keep);
     walk(profile, selection, &mut adding);
     adding.finish()
+}
+
+/// Adds up by two rules in one walk.
+pub(crate) fn tally_both(
+    profile: &Profile,
+    selection: &Selection,
+    (rule, keep): (&mut impl Rule, Keep),
+    (other_rule, other_keep): (&mut impl Rule, Keep),
+) -> (Tallies, Tallies) {
+    let mut adding = (
+        Adding::new(profile, selection, rule, keep),
+        Adding::new(profile, selection, other_rule, other_keep),
+    );
+    walk(profile, selection, &mut adding);
+    (adding.0.finish(), adding.1.finish())
 }
 
 /// The state of a walk that adds up.
 struct Adding<'a, R: Rule> {
     profile: &'a Profile,
     selection: &'a Selection,
+    stacks: &'a [StackWeight],
     rule: &'a mut R,
     /// By slot: the row plus one.
     rows: Vec<u32>,
@@ -182,7 +176,7 @@ impl<R: Rule> Visitor for Adding<'_, R> {
 
     fn stack(&mut self, number: u32) {
         let level = self.levels.last_mut().expect("the root is never left");
-        let weight = &self.selection.stacks(self.profile)[number as usize];
+        let weight = &self.stacks[number as usize];
         level.amount.add(weight);
         level.first = level.first.min(number);
         self.rule.end(number, &level.state);
@@ -212,7 +206,35 @@ impl<R: Rule> Visitor for Adding<'_, R> {
     }
 }
 
-impl<R: Rule> Adding<'_, R> {
+impl<'a, R: Rule> Adding<'a, R> {
+    fn new(profile: &'a Profile, selection: &'a Selection, rule: &'a mut R, keep: Keep) -> Self {
+        let stacks = selection.stacks(profile);
+        let mut tallies = Tallies::default();
+        if keep == Keep::Members {
+            tallies.own.of_many(stacks.len());
+            tallies.total.of_many(stacks.len());
+        }
+        let root = rule.root();
+        Self {
+            profile,
+            selection,
+            stacks,
+            rows: vec![0; rule.slots()],
+            sums: Vec::new(),
+            levels: vec![Level {
+                state: root,
+                things: 0,
+                amount: Amount::default(),
+                first: u32::MAX,
+            }],
+            on_path: Vec::new(),
+            things: Vec::new(),
+            tallies,
+            keep,
+            rule,
+        }
+    }
+
     /// Puts the rows in the order of first appearance.
     fn finish(mut self) -> Tallies {
         let mut firsts: Vec<u32> = self.sums.iter().map(|sum| sum.first).collect();
@@ -220,10 +242,9 @@ impl<R: Rule> Adding<'_, R> {
         firsts.dedup();
         let mut numbers = vec![u32::MAX; self.sums.len()];
         let mut list: Vec<Tally> = Vec::with_capacity(self.sums.len());
-        let stacks = self.selection.stacks(self.profile);
         let mut path: Vec<LocationId> = Vec::new();
         for number in firsts {
-            let stack = stacks[number as usize].stack;
+            let stack = self.stacks[number as usize].stack;
             path.extend(self.profile.stacks.locations(stack));
             self.things.clear();
             let mut state = self.rule.root();

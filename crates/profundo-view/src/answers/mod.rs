@@ -5,6 +5,7 @@ mod diff;
 mod diff_flame;
 mod export;
 mod flame;
+mod given;
 mod heap;
 mod heatmap;
 mod held;
@@ -25,6 +26,7 @@ use profundo_model::{Profile, SampleKind};
 use crate::{Error, Library, Question};
 
 pub(crate) use about::{Has, contents};
+pub(crate) use given::Given;
 
 /// An answer: bytes, and what they are.
 #[derive(Debug, Clone)]
@@ -52,6 +54,14 @@ impl Answer {
 
 /// Answers a question.
 pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, Error> {
+    match question.name() {
+        // These look at more than the recordings.
+        "alive" | "about" | "source" => find(library, question),
+        _ => (library.given).answer(question, || library.version(), || find(library, question)),
+    }
+}
+
+fn find(library: &Library, question: &Question) -> Result<Answer, Error> {
     match question.name() {
         "alive" => about::alive(library),
         "about" => about::about(library),
