@@ -160,7 +160,9 @@ pub use traced::{
     LinesOfFunction, RaisedExceptions, calls_by_sample, time_lines, traced, traced_exceptions,
     traced_lines,
 };
-pub use transform::{Operation, Transform, TransformError, Transforms, transform, transforms};
+pub use transform::{
+    LibraryNames, Operation, Transform, TransformError, Transforms, transform, transforms,
+};
 pub use tree::{Node, NodeId, Recur, Tree, TreeOptions, tree};
 pub use utilization::utilization;
 pub use waits::{WaitRow, waits};

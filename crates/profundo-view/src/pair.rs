@@ -22,14 +22,16 @@ const TREES: usize = 3;
 /// The kept comparisons, by the state of the files and the filter.
 pub(crate) type Pairs = Mutex<Recent<(u64, String), Arc<Pair>>>;
 
-/// Two recordings that are compared, as far as they pass a filter.
+/// Two sides that are compared, as far as they pass a filter.
 pub(crate) struct Pair {
-    /// The profiles before and after.
-    pub profiles: [Profile; 2],
+    /// The profiles before and behind them those after.
+    profiles: Vec<Profile>,
+    /// The names of these.
+    pub names: Vec<String>,
+    /// The number of those before.
+    before: usize,
     /// The filter.
     pub filter: Filter,
-    /// The names of both sides.
-    pub names: [String; 2],
     /// The scale, where the question does not choose one.
     pub per: Per,
     /// The tree of both, by the shown part of stacks.
@@ -43,6 +45,17 @@ impl std::fmt::Debug for Pair {
 }
 
 impl Pair {
+    /// The profiles before and after.
+    pub fn sides(&self) -> [Vec<&Profile>; 2] {
+        let (before, after) = self.profiles.split_at(self.before);
+        [before, after].map(|side| side.iter().collect())
+    }
+
+    /// A profile of one side: 0 before, 1 after.
+    pub fn profile(&self, side: usize, run: usize) -> &Profile {
+        &self.profiles[side * self.before + run]
+    }
+
     /// The tree of both.
     pub fn tree(&self, shown: Shown) -> Result<Arc<StackTree>, Error> {
         if let Some(known) = lock(&self.trees).get(&shown) {
@@ -53,8 +66,8 @@ impl Pair {
             per: self.per.clone(),
             ..diff::Options::default()
         };
-        let [before, after] = &self.profiles;
-        let tree = diff::compare_stacks(&[before], &[after], &options);
+        let [before, after] = self.sides();
+        let tree = diff::compare_stacks(&before, &after, &options);
         let tree = Arc::new(tree.map_err(|why| Error::Nothing(why.to_string()))?);
         lock(&self.trees).put(shown, Arc::clone(&tree), TREES);
         Ok(tree)
@@ -64,12 +77,18 @@ impl Pair {
 impl Library {
     /// Both sides, reduced to what passes the filter: as `profundo diff` reads them.
     pub(crate) fn pair(&self, question: &Question) -> Result<Arc<Pair>, Error> {
-        let sides = self.sides(question)?;
+        let (sides, before) = self.compared(question)?;
         let measure = question.measure()?;
         let with_runtime = question.is("runtime");
-        let [(number, before), (_, after)] = &sides;
-        let key = format!("{measure:?} {with_runtime} {number} {before} / {after}");
-        let key = (self.version(), key);
+        let filter = sides[0].1.clone();
+        let parts = sides
+            .iter()
+            .map(|(number, filter)| format!("{number} {filter}"));
+        let parts = parts.collect::<Vec<_>>().join(" / ");
+        let key = (
+            self.version(),
+            format!("{measure:?} {with_runtime} {parts}"),
+        );
         if let Some(known) = lock(&self.pairs).get(&key) {
             return Ok(Arc::clone(known));
         }
@@ -80,17 +99,18 @@ impl Library {
             keep_only(&mut profile, &left);
             Ok(profile)
         };
-        let mut profiles = [part(&sides[0])?, part(&sides[1])?];
+        let profiles: Result<Vec<Profile>, Error> = sides.iter().map(part).collect();
+        let mut profiles = profiles?;
         let is_empty = |profile: &Profile| {
             profile.samples.is_empty()
                 && profile.traced.calls.is_empty()
                 && profile.traced.lines.is_empty()
         };
         if profiles.iter().all(is_empty) {
-            let why = format!("nothing of either recording passes the filter ({before})");
+            let why = format!("nothing of these recordings passes the filter ({filter})");
             return Err(Error::Nothing(why));
         }
-        let is_of_one = sides[0].0 == sides[1].0;
+        let is_of_one = question.get("after").is_some();
         if is_of_one {
             for (profile, (_, filter)) in profiles.iter_mut().zip(&sides) {
                 let whole = profile.meta.duration;
@@ -102,38 +122,41 @@ impl Library {
         if !with_runtime {
             diff::hide_alike(&mut profiles);
         }
+        let name = |(number, filter): &(usize, Filter)| match is_of_one {
+            true => times(filter),
+            false => self.stem(*number),
+        };
         let pair = Arc::new(Pair {
             profiles,
-            names: [0, 1].map(|side| match is_of_one {
-                true => times(&sides[side].1),
-                false => self.stem(side),
-            }),
+            names: sides.iter().map(name).collect(),
+            before,
             per: match is_of_one {
                 true => Per::Second,
                 false => Per::Automatic,
             },
-            filter: sides[0].1.clone(),
+            filter,
             trees: Mutex::default(),
         });
         lock(&self.pairs).put(key, Arc::clone(&pair), PAIRS);
         Ok(pair)
     }
 
-    /// The recording and the filter of each side.
-    fn sides(&self, question: &Question) -> Result<[(usize, Filter); 2], Error> {
-        let before = question.filter()?;
+    /// The recording and the filter of each part that is compared, and the number of those before.
+    fn compared(&self, question: &Question) -> Result<(Vec<(usize, Filter)>, usize), Error> {
+        let filter = question.filter()?;
         if let Some(after) = question.parsed::<Filter>("after")? {
             let number = question.parsed("recording")?.unwrap_or(0);
             if number >= self.recordings.len() {
                 return Err(Error::Nothing(format!("there is no recording {number}")));
             }
-            return Ok([(number, before), (number, after)]);
+            return Ok((vec![(number, filter), (number, after)], 1));
         }
         if self.recordings.len() != 2 {
             let why = "two recordings are compared: `profundo view BEFORE AFTER`";
             return Err(Error::Nothing(why.to_owned()));
         }
-        Ok([(0, before.clone()), (1, before)])
+        let all = (0..self.recordings.len()).map(|number| (number, filter.clone()));
+        Ok((all.collect(), 1))
     }
 
     /// A recording's name: its file's, without folder and ending.

@@ -15,18 +15,18 @@ pub(super) fn diff(library: &Library, question: &Question) -> Result<Answer, Err
         per: scale(question).unwrap_or_else(|| pair.per.clone()),
         ..Options::default()
     };
-    let [before, after] = &pair.profiles;
-    let comparison = compare(&[before], &[after], &options)
+    let sides = pair.sides();
+    let comparison = compare(&sides[0], &sides[1], &options)
         .map_err(|why| Error::Nothing(format!("cannot compare these recordings: {why}")))?;
-    let side = |number: usize| {
-        [Compared {
-            name: &pair.names[number],
+    let compared: Vec<Compared<'_>> = (pair.names.iter().zip(sides.concat()))
+        .map(|(name, profile)| Compared {
+            name,
             made: "",
-            profile: &pair.profiles[number],
-        }]
-    };
-    let (before, after) = (side(0), side(1));
-    let mut report = Diff::new(&comparison, &before, &after)
+            profile,
+        })
+        .collect();
+    let (before, after) = compared.split_at(sides[0].len());
+    let mut report = Diff::new(&comparison, before, after)
         .filter(Choices::command().filter(pair.filter.clone()).words())
         .by_chance(question.is("all"));
     if let Some(limit) = question.parsed("limit")? {

@@ -1,6 +1,6 @@
 //! The answer with a flame graph: boxes as columns, and the functions that they name.
 
-use profundo_analysis::{BoxOf, Forest, ForestBox, Place, library, package};
+use profundo_analysis::{BoxOf, Forest, ForestBox, LibraryNames, Place, library, package};
 use serde::Serialize;
 
 use super::super::unit;
@@ -30,6 +30,8 @@ pub(in crate::answers) struct Functions {
     pub file: Vec<String>,
     pub kind: Vec<&'static str>,
     pub package: Vec<String>,
+    /// The library as transforms name it, or an empty text.
+    pub library: Vec<String>,
 }
 
 impl Functions {
@@ -48,8 +50,10 @@ impl Functions {
             functions.file.push(String::new());
             functions.kind.push("root");
             functions.package.push(String::new());
+            functions.library.push(String::new());
         }
         let mut rows = vec![-1_i64; forest.functions().len()];
+        let libraries = LibraryNames::new(profile);
         for of in boxes {
             let BoxOf::Function(function) = of else {
                 continue;
@@ -61,6 +65,9 @@ impl Functions {
                 functions.name.push(name(profile, known.place));
                 functions.file.push(file(profile, known.place).to_owned());
                 functions.kind.push(kind(profile, known));
+                functions
+                    .library
+                    .push(libraries.of(known.location).to_owned());
                 let module = profile.locations.get(known.location).module;
                 functions.package.push(match known.place {
                     _ if is_kernel(profile, known.location) => "kernel".to_owned(),
