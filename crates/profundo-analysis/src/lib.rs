@@ -98,7 +98,9 @@ pub use annotate::{
     Annotation, FunctionCode, InstructionShare, SampledAddress, SampledCode, annotate,
     is_interpreted, sampled_code,
 };
-pub use call_graph::{CallEdge, CallGraph, CallGraphOptions, CallNode, GraphBy, call_graph};
+pub use call_graph::{
+    Around, CallEdge, CallGraph, CallGraphOptions, CallNode, GraphBy, call_graph, call_graph_around,
+};
 pub use callers::{Caller, CallersError, callers};
 pub use calls::{Call, Calls, calls};
 pub use choice::{UnknownChoice, choose};
@@ -110,8 +112,9 @@ pub use filter::{
 };
 pub use flat::{FlatOptions, FlatRow, flat};
 pub use forest::{
-    BoxOf, BoxOrder, CallWeight, Forest, ForestBox, ForestCall, ForestFunction, ForestOptions,
-    Lane, LaneBox, LaneOptions, Limits, Start, Weights, below, beside, in_time, sets,
+    BoxOf, BoxOrder, BoxShares, CallWeight, Forest, ForestBox, ForestCall, ForestFunction,
+    ForestOptions, Lane, LaneBox, LaneOptions, Limits, Start, Weights, below, beside, box_shares,
+    find_beside, in_time, path_beside, sets, sets_at,
 };
 pub use garbage::garbage;
 pub use gathered::Worth;
@@ -159,7 +162,9 @@ pub use traced::{
     LinesOfFunction, RaisedExceptions, calls_by_sample, time_lines, traced, traced_exceptions,
     traced_lines,
 };
-pub use transform::{Operation, Transform, TransformError, Transforms, transform, transforms};
+pub use transform::{
+    LibraryNames, Operation, Transform, TransformError, Transforms, transform, transforms,
+};
 pub use tree::{Node, NodeId, Recur, Tree, TreeOptions, tree};
 pub use utilization::utilization;
 pub use waits::{WaitRow, waits};

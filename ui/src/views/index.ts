@@ -9,12 +9,13 @@ import { CompareView } from "./compare";
 import { ExactView } from "./exact";
 import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
-import { GraphView, SquareView } from "./graph";
+import { GraphView } from "./graph";
 import { HeapView } from "./heap";
 import { HeatmapView } from "./heatmap";
 import { MemoryView } from "./memory";
 import { OverviewView } from "./overview";
 import { SourceView } from "./source";
+import { SquareView } from "./squares";
 import { TimelineView } from "./timeline";
 import { TreeView } from "./tree";
 
@@ -112,8 +113,8 @@ export const VIEWS: View[] = [
   {
     name: "square",
     title: "Squares",
-    isThere: ({ has }) => !isFile && (has.samples || has.memory),
-    missing: "The square map needs the recording itself: `profundo view FILE` shows it.",
+    isThere: ({ has }) => has.samples || has.memory,
+    missing: "The recording has no samples of calls.",
     View: SquareView,
   },
 ];

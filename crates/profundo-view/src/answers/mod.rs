@@ -6,18 +6,22 @@ mod diff_flame;
 mod export;
 mod flame;
 mod given;
+mod graph;
 mod heap;
 mod heatmap;
 mod held;
 mod lanes;
 mod report;
 mod search;
+mod share;
 mod source;
 mod timeline;
 mod window;
 
 #[cfg(test)]
 mod memory_tests;
+#[cfg(test)]
+mod picture_tests;
 #[cfg(test)]
 mod tests;
 
@@ -67,11 +71,13 @@ fn find(library: &Library, question: &Question) -> Result<Answer, Error> {
         "about" => about::about(library),
         "report" => report::report(library, question),
         "export" => export::export(library, question),
+        "share" => share::share(library, question),
         "source" => source::source(library, question),
         "search" => search::search(library, question),
         "diff" => diff::diff(library, question),
         "diff_flame" => diff_flame::diff_flame(library, question),
         "flame" => flame::flame(library, question),
+        "graph" => graph::graph(library, question),
         "held" => held::held(library, question),
         "heap" => heap::heap(library, question),
         "heatmap" => heatmap::heatmap(library, question),
