@@ -1,5 +1,5 @@
-//! Two recordings that are compared: both reduced to what passes a filter, as `profundo diff` reads
-//! them, and the tree of both. The last few are kept.
+//! Two recordings that are compared, or two sets of them: each reduced to what passes a filter, as
+//! `profundo diff` reads them, and the tree of both sides. The last few are kept.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,10 +18,12 @@ const TREES: usize = 3;
 /// The kept comparisons, by the state of the files and the filter.
 pub(crate) type Pairs = Mutex<Recent<(u64, String), Arc<Pair>>>;
 
-/// Two recordings that are compared, as far as they pass a filter.
+/// Two sides that are compared, as far as they pass a filter.
 pub(crate) struct Pair {
-    /// The profiles before and after.
-    pub profiles: [Profile; 2],
+    /// The profiles before and behind them those after.
+    profiles: Vec<Profile>,
+    /// The number of those before.
+    before: usize,
     /// The filter.
     pub filter: Filter,
     /// The tree of both, by the shown part of stacks.
@@ -35,6 +37,17 @@ impl std::fmt::Debug for Pair {
 }
 
 impl Pair {
+    /// The profiles before and after.
+    pub fn sides(&self) -> [Vec<&Profile>; 2] {
+        let (before, after) = self.profiles.split_at(self.before);
+        [before, after].map(|side| side.iter().collect())
+    }
+
+    /// A profile of one side: 0 before, 1 after.
+    pub fn profile(&self, side: usize, run: usize) -> &Profile {
+        &self.profiles[side * self.before + run]
+    }
+
     /// The tree of both.
     pub fn tree(&self, shown: Shown) -> Result<Arc<StackTree>, Error> {
         if let Some(known) = lock(&self.trees).get(&shown) {
@@ -44,8 +57,8 @@ impl Pair {
             shown,
             ..diff::Options::default()
         };
-        let [before, after] = &self.profiles;
-        let tree = diff::compare_stacks(&[before], &[after], &options);
+        let [before, after] = self.sides();
+        let tree = diff::compare_stacks(&before, &after, &options);
         let tree = Arc::new(tree.map_err(|why| Error::Nothing(why.to_string()))?);
         lock(&self.trees).put(shown, Arc::clone(&tree), TREES);
         Ok(tree)
@@ -53,9 +66,9 @@ impl Pair {
 }
 
 impl Library {
-    /// Both recordings, reduced to what passes the filter: as `profundo diff` reads them.
+    /// Both sides, reduced to what passes the filter: as `profundo diff` reads them.
     pub(crate) fn pair(&self, question: &Question) -> Result<Arc<Pair>, Error> {
-        let [before, after] = &self.recordings[..] else {
+        let Some(before) = self.before() else {
             let why = "two recordings are compared: `profundo view BEFORE AFTER`";
             return Err(Error::Nothing(why.to_owned()));
         };
@@ -74,14 +87,15 @@ impl Library {
             keep_only(&mut profile, &left);
             Ok(profile)
         };
-        let mut profiles = [part(before)?, part(after)?];
+        let profiles: Result<Vec<Profile>, Error> = self.recordings.iter().map(part).collect();
+        let mut profiles = profiles?;
         let is_empty = |profile: &Profile| {
             profile.samples.is_empty()
                 && profile.traced.calls.is_empty()
                 && profile.traced.lines.is_empty()
         };
         if profiles.iter().all(is_empty) {
-            let why = format!("nothing of either recording passes the filter ({filter})");
+            let why = format!("nothing of these recordings passes the filter ({filter})");
             return Err(Error::Nothing(why));
         }
         if !with_runtime {
@@ -89,6 +103,7 @@ impl Library {
         }
         let pair = Arc::new(Pair {
             profiles,
+            before,
             filter,
             trees: Mutex::default(),
         });

@@ -1,7 +1,9 @@
-//! What has changed between two recordings, as `profundo diff BEFORE AFTER --json` prints it.
+//! What has changed between two recordings, or two sets of them, as `profundo diff --json` prints
+//! it.
 
 use profundo_analysis::diff::{By, Options, Per, compare};
 use profundo_analysis::{Hidden, Libraries, Shown};
+use profundo_model::Profile;
 use profundo_report::{Choices, Compared, Diff};
 
 use super::Answer;
@@ -15,19 +17,20 @@ pub(super) fn diff(library: &Library, question: &Question) -> Result<Answer, Err
         per: scale(question),
         ..Options::default()
     };
-    let [before, after] = &pair.profiles;
-    let comparison = compare(&[before], &[after], &options)
+    let sides = pair.sides();
+    let comparison = compare(&sides[0], &sides[1], &options)
         .map_err(|why| Error::Nothing(format!("cannot compare these recordings: {why}")))?;
-    let names = [0, 1].map(|number| name(library, number));
-    let side = |number: usize| {
-        [Compared {
-            name: &names[number],
+    let profiles: Vec<&Profile> = sides.concat();
+    let names: Vec<String> = (0..profiles.len()).map(|run| name(library, run)).collect();
+    let compared: Vec<Compared<'_>> = (names.iter().zip(profiles))
+        .map(|(name, profile)| Compared {
+            name,
             made: "",
-            profile: &pair.profiles[number],
-        }]
-    };
-    let (before, after) = (side(0), side(1));
-    let mut report = Diff::new(&comparison, &before, &after)
+            profile,
+        })
+        .collect();
+    let (before, after) = compared.split_at(sides[0].len());
+    let mut report = Diff::new(&comparison, before, after)
         .filter(Choices::command().filter(pair.filter.clone()).words())
         .by_chance(question.is("all"));
     if let Some(limit) = question.parsed("limit")? {

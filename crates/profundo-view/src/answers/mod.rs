@@ -9,6 +9,7 @@ mod heap;
 mod heatmap;
 mod held;
 mod lanes;
+mod memory_stacks;
 mod report;
 mod search;
 mod source;
@@ -66,6 +67,7 @@ pub(crate) fn answer(library: &Library, question: &Question) -> Result<Answer, E
         "heap" => heap::heap(library, question),
         "heatmap" => heatmap::heatmap(library, question),
         "lanes" => lanes::lanes(library, question),
+        "memory_stacks" => memory_stacks::memory_stacks(library, question),
         "timeline" => timeline::timeline(library, question),
         other => Err(Error::Unknown(other.to_owned())),
     }
