@@ -120,10 +120,10 @@ pub use garbage::garbage;
 pub use gathered::Worth;
 pub use group::{Group, GroupBy, groups};
 pub use heap::{
-    Allocations, CopyRow, Figure, FunctionMemory, HeapLine, HeapOptions, HeapRow, HeldAt, HeldRow,
-    Holding, Leak, LineMemory, Peak, Sum, Tracked, allocated_by_source, allocations,
-    has_allocations, heap_samples, held_at, is_recorded, keep_only, measured, measured_at,
-    memory_by_line, records_allocations, unattributed,
+    Allocations, CopyRow, Figure, FunctionMemory, HeapLine, HeapOptions, HeapRow, HeapStack,
+    HeldAt, HeldRow, Holding, Leak, LineMemory, Peak, Sum, Tracked, allocated_by_source,
+    allocations, by_shown_stack, has_allocations, heap_samples, held_at, is_recorded, keep_only,
+    measured, measured_at, memory_by_line, records_allocations, unattributed,
 };
 pub use heap::{Growth, ProcessMemory, Use, gauges, goes_on};
 pub use heatmap::{Cell, Grid, Heatmap, Idle, Pause, heatmap, heatmap_of};

@@ -1,5 +1,5 @@
-//! Two recordings that are compared: both reduced to what passes a filter, as `profundo diff` reads
-//! them, and the tree of both. The last few are kept.
+//! Two recordings that are compared, or two sets of them: each reduced to what passes a filter, as
+//! `profundo diff` reads them, and the tree of both sides. The last few are kept.
 //!
 //! A question with `after=FILTER` compares two parts of one recording in the same way: what passes
 //! `filter` is before, and what passes `after` is after. Amounts are those of a second then,
@@ -77,7 +77,7 @@ impl Pair {
 impl Library {
     /// Both sides, reduced to what passes the filter: as `profundo diff` reads them.
     pub(crate) fn pair(&self, question: &Question) -> Result<Arc<Pair>, Error> {
-        let (sides, before) = self.compared(question)?;
+        let (sides, before) = self.parts_of(question)?;
         let measure = question.measure()?;
         let with_runtime = question.is("runtime");
         let filter = sides[0].1.clone();
@@ -142,7 +142,7 @@ impl Library {
     }
 
     /// The recording and the filter of each part that is compared, and the number of those before.
-    fn compared(&self, question: &Question) -> Result<(Vec<(usize, Filter)>, usize), Error> {
+    fn parts_of(&self, question: &Question) -> Result<(Vec<(usize, Filter)>, usize), Error> {
         let filter = question.filter()?;
         if let Some(after) = question.parsed::<Filter>("after")? {
             let number = question.parsed("recording")?.unwrap_or(0);
@@ -151,12 +151,12 @@ impl Library {
             }
             return Ok((vec![(number, filter), (number, after)], 1));
         }
-        if self.recordings.len() != 2 {
+        let Some(before) = self.before() else {
             let why = "two recordings are compared: `profundo view BEFORE AFTER`";
             return Err(Error::Nothing(why.to_owned()));
-        }
+        };
         let all = (0..self.recordings.len()).map(|number| (number, filter.clone()));
-        Ok((all.collect(), 1))
+        Ok((all.collect(), before))
     }
 
     /// A recording's name: its file's, without folder and ending.

@@ -1,4 +1,5 @@
-//! What has changed between two recordings, as `profundo diff BEFORE AFTER --json` prints it.
+//! What has changed between two recordings, or two sets of them, as `profundo diff --json` prints
+//! it.
 
 use profundo_analysis::diff::{By, Options, Per, compare};
 use profundo_analysis::{Hidden, Libraries, Shown};

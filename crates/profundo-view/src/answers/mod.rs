@@ -11,6 +11,7 @@ mod heap;
 mod heatmap;
 mod held;
 mod lanes;
+mod memory_stacks;
 mod report;
 mod search;
 mod share;
@@ -82,6 +83,7 @@ fn find(library: &Library, question: &Question) -> Result<Answer, Error> {
         "heap" => heap::heap(library, question),
         "heatmap" => heatmap::heatmap(library, question),
         "lanes" => lanes::lanes(library, question),
+        "memory_stacks" => memory_stacks::memory_stacks(library, question),
         "timeline" => timeline::timeline(library, question),
         other => Err(Error::Unknown(other.to_owned())),
     }
