@@ -1,7 +1,7 @@
 // The flame graph: the shapes of one picture.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { isFile, useAnswer } from "../ask";
@@ -231,7 +231,8 @@ export function Drawing({
   const isDark = useDark();
   const colours = useMemo(() => fillsOf(picture, isDark), [picture, look, isDark]);
 
-  useEffect(() => {
+  // What is on the screen is what a press finds: all of this is done before the next frame.
+  useLayoutEffect(() => {
     if (canvas.current === null || box.current === null) {
       return;
     }
@@ -240,11 +241,13 @@ export function Drawing({
     // For tests: the time of a frame.
     (canvas.current as HTMLCanvasElement & { drawing?: FlameCanvas }).drawing = made;
     const element = box.current;
-    const observer = new ResizeObserver(() => made.resize(element.clientWidth, element.clientHeight));
+    const fit = () => made.resize(element.clientWidth, element.clientHeight);
+    fit();
+    const observer = new ResizeObserver(fit);
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const made = drawing.current;
     if (made === undefined) {
       return;
@@ -256,13 +259,13 @@ export function Drawing({
     made.selected = chosen === undefined ? -1 : find(picture, chosen);
     zoomByPath(made, picture, place.values.path);
   }, [picture, isIcicle]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const made = drawing.current;
     if (made !== undefined) {
       zoomByPath(made, picture, place.values.path);
     }
   }, [place.values.path]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const made = drawing.current;
     if (made === undefined) {
       return;

@@ -2,7 +2,7 @@
 // clock is a pattern, and a pause is a gap. A chosen square has its flame graph below.
 
 import { Fragment } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { isFile, useAnswer } from "../ask";
@@ -79,18 +79,21 @@ function Squares({ map }: { map: Heatmap }) {
   const chosen = squaresOf(place.values.squares);
   const most = useMemo(() => values.reduce((most, value) => Math.max(most, value), 0), [values]);
 
-  useEffect(() => {
+  // What is on the screen is what a press finds: all of this is done before the next frame.
+  useLayoutEffect(() => {
     if (canvas.current === null || box.current === null) {
       return;
     }
     const made = new HeatCanvas(canvas.current);
     drawing.current = made;
     const element = box.current;
-    const observer = new ResizeObserver(() => made.resize(element.clientWidth, element.clientHeight));
+    const fit = () => made.resize(element.clientWidth, element.clientHeight);
+    fit();
+    const observer = new ResizeObserver(fit);
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const style = getComputedStyle(document.body);
     drawing.current?.show({ map, values, most, isDark, cursor, anchor, chosen, ink: style.color, ground: style.backgroundColor });
   }, [map, values, isDark, cursor, anchor, place.values.squares]);

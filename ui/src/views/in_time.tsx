@@ -1,7 +1,7 @@
 // The flame graph in the order of time: a lane for each thread. It is cut to a window, which is the
 // timeline's too: `start` and `end` in the address of the page.
 
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
 import { isFile, useAnswer } from "../ask";
 import { fills, type Look } from "../canvas/colours";
@@ -53,25 +53,28 @@ function LaneDrawing({ answer, look, search }: { answer: Lanes; look: Look; sear
   const colours = useMemo(() => fills(picture, look, isDark), [picture, look, isDark]);
   const wanted = mover.window;
 
-  useEffect(() => {
+  // What is on the screen is what a press finds: all of this is done before the next frame.
+  useLayoutEffect(() => {
     if (canvas.current === null || box.current === null) {
       return;
     }
     const made = new FlameCanvas(canvas.current);
     drawing.current = made;
     const element = box.current;
-    const observer = new ResizeObserver(() => made.resize(element.clientWidth, element.clientHeight));
+    const fit = () => made.resize(element.clientWidth, element.clientHeight);
+    fit();
+    const observer = new ResizeObserver(fit);
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const top = drawing.current?.top ?? 0;
     drawing.current?.show(picture);
     if (drawing.current !== undefined) {
       drawing.current.top = top;
     }
   }, [picture]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const made = drawing.current;
     if (made === undefined) {
       return;

@@ -128,13 +128,16 @@ export class Page {
   }
 }
 
-/** Opens an address: a server's, or a file's. */
-export async function open(address, { hash = "", theme = "light", width = 1280, height = 800 } = {}) {
+/** Opens an address: a server's, or a file's; in a browser that is so many times slower. */
+export async function open(address, { hash = "", theme = "light", width = 1280, height = 800, slower = 1 } = {}) {
   const context = await (await browser()).newContext({ viewport: { width, height }, colorScheme: theme, acceptDownloads: true });
   context.setDefaultTimeout(30_000);
   const raw = await context.newPage();
   const page = new Page(raw, context, address);
   await watch(page);
+  if (slower > 1) {
+    await (await context.newCDPSession(raw)).send("Emulation.setCPUThrottlingRate", { rate: slower });
+  }
   await raw.goto(address + hash);
   await page.settled();
   return page;
