@@ -1,13 +1,15 @@
 // Two recordings: what has changed from one to the other, by how much, and how sure that is.
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { isFile, useAnswer, type Values } from "../ask";
 import { asFlame, changeFills, TRENDS, type DiffFlame } from "../canvas/changes";
 import { nameOf, placeOf, type Picture } from "../canvas/picture";
-import { base, changeIn, count, duration, inUnit, moment, percent, weight } from "../numbers";
+import { base, moment } from "../numbers";
 import { shared } from "../parts/asked";
+import { Ends, Figure } from "../parts/figure";
 import { Waiting } from "../parts/waiting";
 import { Words } from "../parts/words";
 import { change, usePlace, type Place } from "../place";
@@ -34,28 +36,29 @@ export function CompareView(_: { recording: AboutRecording }) {
 
 function Head({ diff }: { diff: Diff }) {
   const { whole, unit } = diff;
+  const sides = { before: diff.before[0], after: diff.after[0] };
   return (
     <section class="card" aria-label="The difference">
       <p class="verdict first">
         <Words text={diff.verdict} />
       </p>
-      <dl class="sides">
-        <Side title="Before" runs={diff.before} amount={inUnit(whole.before, unit)} value={whole.before} />
-        <Side title="After" runs={diff.after} amount={inUnit(whole.after, unit)} value={whole.after} />
+      <dl class="sides" data-table="difference" data-row="whole">
+        <Side title="Before" is="before" run={sides.before} diff={diff} />
+        <Side title="After" is="after" run={sides.after} diff={diff} />
         <div>
           <dt>The whole</dt>
           <dd>
-            <b data-number={whole.change} class={whole.changed ? "" : "soft"}>
-              {changeIn(whole.change, unit)}
+            <b class={whole.changed ? "" : "soft"}>
+              <Figure row={whole} is="change" unit={unit} isChange />
             </b>{" "}
             <span class="soft">
-              {changeIn(whole.change_low, unit)} to {changeIn(whole.change_high, unit)}
+              <Ends row={whole} is="change" unit={unit} isChange />
               {whole.changed ? "" : ", which may be chance"}
             </span>
           </dd>
         </div>
       </dl>
-      <p class="soft quality">{scaleOf(diff)}</p>
+      <p class="soft quality" data-table="difference" data-row="all">{scaleOf(diff)}</p>
       {diff.warnings.length > 0 && (
         <ul class="notes">
           {diff.warnings.map((text) => (
@@ -69,33 +72,34 @@ function Head({ diff }: { diff: Diff }) {
   );
 }
 
-function Side({ title, runs, amount, value }: { title: string; runs: DiffRun[]; amount: string; value: number }) {
-  const run = runs[0];
-  const words = [run.command ?? "", moment(run.started_unix_seconds), run.duration_seconds === null ? "" : `ran for ${duration(run.duration_seconds)}`, `${count(run.samples)} samples`];
+function Side({ title, is, run, diff }: { title: string; is: "before" | "after"; run: DiffRun; diff: Diff }) {
+  const words = [run.command ?? "", moment(run.started_unix_seconds)].filter((word) => word !== "");
   return (
     <div>
       <dt>
         {title}: <b>{run.name}</b>
       </dt>
       <dd>
-        <b data-number={value}>{amount}</b> <span class="soft">{words.filter((word) => word !== "").join(" · ")}</span>
+        <b><Figure row={diff.whole} is={is} unit={diff.unit} /></b>{" "}
+        <span class="soft" data-row={is}>
+          <span class="command-words">{words.join(" · ")}</span>
+          {run.duration_seconds !== null && <> · ran for <Figure row={run} is="duration_seconds" /></>} · <Figure row={run} is="samples" /> samples
+        </span>
       </dd>
     </div>
   );
 }
 
-function scaleOf(diff: Diff): string {
+function scaleOf(diff: Diff): ComponentChildren {
   const { per, function: name } = diff.scale;
   const scale = name === null ? `Amounts are those of a ${per}` : `Amounts are those of a ${per} of ${name}`;
-  const words = [scale];
-  if (Math.abs(diff.common_factor - 1) > 0.001) {
-    words.push(`all rows share the factor ${diff.common_factor.toFixed(3)}, which is taken out of each change`);
-  }
-  if (!diff.is_exact) {
-    words.push(`a change of a row is seen from ${percent(diff.smallest_seen_share)} of the whole on`);
-    words.push("intervals hold the change in 95 of 100 cases");
-  }
-  return `${words.join(" · ")}.`;
+  return (
+    <>
+      {scale}
+      {Math.abs(diff.common_factor - 1) > 0.001 && <> · all rows share the factor <Figure row={diff} is="common_factor" unit="factor" />, which is taken out of each change</>}
+      {!diff.is_exact && <> · a change of a row is seen from <Figure row={diff} is="smallest_seen_share" /> of the whole on · intervals hold the change in 95 of 100 cases</>}.
+    </>
+  );
 }
 
 const WIDTHS: [string, string][] = [
@@ -162,18 +166,18 @@ function DiffDrawing({ flame, search }: { flame: DiffFlame; search: string }) {
 
 function BoxChange({ flame, picture, at }: { flame: DiffFlame; picture: Picture; at: number }) {
   const { boxes, unit } = flame;
-  const amount = (value: number) => weight(value, unit);
-  const signed = (value: number) => (value > 0 ? `+${amount(value)}` : amount(value));
+  const columns = ["before", "own_before", "after", "own_after", "change", "low", "high"] as const;
+  const row = Object.fromEntries(columns.map((is) => [is, boxes[is][at]]));
+  const amount = (is: (typeof columns)[number], isChange = false) => <Figure row={row} is={is} unit={unit} isChange={isChange} />;
   return (
-    <>
-      <b>{nameOf(picture, at)}</b> {base(placeOf(picture, at))} · before <span data-number={boxes.before[at]}>{amount(boxes.before[at])}</span> (self{" "}
-      {amount(boxes.own_before[at])}) · after <span data-number={boxes.after[at]}>{amount(boxes.after[at])}</span> (self {amount(boxes.own_after[at])})
+    <span data-table="boxes" data-row={String(boxes.path[at])}>
+      <b>{nameOf(picture, at)}</b> <bdi>{base(placeOf(picture, at))}</bdi> · before {amount("before")} (self {amount("own_before")}) · after {amount("after")} (self {amount("own_after")})
       {boxes.function[at] >= 0 && (
         <>
           {" "}
-          · change {signed(boxes.change[at])}, {signed(boxes.low[at])} to {signed(boxes.high[at])}: {TRENDS[boxes.trend[at]]}
+          · change {amount("change", true)}, {amount("low", true)} to {amount("high", true)}: {TRENDS[boxes.trend[at]]}
         </>
       )}
-    </>
+    </span>
   );
 }

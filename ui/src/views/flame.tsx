@@ -8,7 +8,7 @@ import { isFile, useAnswer } from "../ask";
 import { fills, LOOKS, type Fills, type Look } from "../canvas/colours";
 import { FlameCanvas, ROW } from "../canvas/flame";
 import { find, nameOf, NARROW, place as placed, placeOf, type Flame, type Picture } from "../canvas/picture";
-import { count, percent, weight } from "../numbers";
+import { count } from "../numbers";
 import { shared } from "../parts/asked";
 import { useDark } from "../parts/dark";
 import { tell } from "../parts/details";
@@ -193,10 +193,10 @@ function Found({ text }: { text: string }) {
     return null;
   }
   return (
-    <span class={answer.isOld ? "old" : ""} role="status">
+    <span class={answer.isOld ? "old" : ""} role="status" data-table="found" data-row="all">
       {answer.error ?? (
         <>
-          <Figure row={answer.value} is="share" /> ({weight(answer.value.weight, answer.value.unit)}) have it on their stack
+          <Figure row={answer.value} is="share" /> (<Figure row={answer.value} is="weight" unit={answer.value.unit} />) have it on their stack
         </>
       )}
     </span>
@@ -470,17 +470,17 @@ function Callers({ flame }: { flame: Flame }) {
   );
 }
 
-function BoxDetails({ picture, at }: { picture: Picture; at: number }) {
+/** The numbers of a box. */
+export function BoxDetails({ picture, at }: { picture: Picture; at: number }) {
   const { boxes, flame } = picture;
   const all = flame.total || 1;
-  const own = boxes.own[at];
+  const row = { weight: boxes.weight[at], own: boxes.own[at], count: boxes.count[at], share: boxes.weight[at] / all, own_share: boxes.own[at] / all };
   return (
-    <>
-      <b>{nameOf(picture, at)}</b> <bdi>{placeOf(picture, at)}</bdi> · total{" "}
-      <span data-number={boxes.weight[at]} data-is="weight">{weight(boxes.weight[at], flame.unit)}</span> ({percent(boxes.weight[at] / all)}) · self{" "}
-      <span data-number={own} data-is="own">{weight(own, flame.unit)}</span> ({percent(own / all)})
-      {boxes.count[at] > 0 && <> · <span data-number={boxes.count[at]} data-is="count">{count(boxes.count[at])}</span> samples</>}
-    </>
+    <span data-table="boxes" data-row={String(boxes.path[at])}>
+      <b>{nameOf(picture, at)}</b> <bdi>{placeOf(picture, at)}</bdi> · total <Figure row={row} is="weight" unit={flame.unit} /> (<Figure row={row} is="share" />) · self{" "}
+      <Figure row={row} is="own" unit={flame.unit} /> (<Figure row={row} is="own_share" />)
+      {row.count > 0 && <> · <Figure row={row} is="count" /> samples</>}
+    </span>
   );
 }
 

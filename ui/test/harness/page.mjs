@@ -92,6 +92,12 @@ export class Page {
     await this.settled();
   }
 
+  /** An answer of the server, as JSON. */
+  ask(name, values = {}) {
+    const query = new URLSearchParams(Object.entries(values).filter(([, value]) => value !== undefined && value !== ""));
+    return this.page.evaluate((path) => fetch(path).then((answer) => answer.json()), `api/${name}?${query}`);
+  }
+
   /** Waits until nothing is asked and nothing waits for an answer. */
   async settled() {
     const deadline = Date.now() + 60_000;
@@ -143,9 +149,9 @@ export async function open(address, { hash = "", theme = "light", width = 1280, 
   return page;
 }
 
-/** Opens a recording. */
+/** Opens a recording, or several. */
 export async function openRecording(file, options = {}) {
-  const { url } = await serve(file);
+  const { url } = await serve(...[file].flat());
   return open(url, options);
 }
 
