@@ -61,7 +61,7 @@ function Rows({ flame, none }: { flame: Flame; none: string }) {
           </li>
         );
       })}
-      {rows.length > MOST && <li class="soft">… {rows.length - MOST} more</li>}
+      {rows.length > MOST && <li class="soft" data-row="all">… <Figure row={rows} is="length" /> in all</li>}
     </ol>
   );
 }

@@ -13,12 +13,17 @@ import { Waiting } from "../parts/waiting";
 import { Words } from "../parts/words";
 import { link, show, usePlace } from "../place";
 import type { Function as FunctionRow, Summary, SummaryLine, Wait } from "../reports";
+import { ExactView } from "./exact";
 import { FlamePicture } from "./flame";
 import { TimeTrack } from "./timeline/small";
 
 export function OverviewView({ recording }: { recording: AboutRecording }) {
   const place = usePlace();
   const summary = useAnswer<Summary>("report", { ...shared(place), what: "summary" });
+  // Of exceptions alone, and of calls without times, the summary is what was counted.
+  if (summary.value !== undefined && summary.value.profundo.report !== "summary") {
+    return <ExactView recording={recording} />;
+  }
   return (
     <div class="overview">
       <Waiting answer={summary}>{(summary) => <Head summary={summary} />}</Waiting>

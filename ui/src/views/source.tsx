@@ -210,9 +210,7 @@ function Listing({ file, recording }: { file: File; recording: AboutRecording })
 function LineDetails({ file, line }: { file: File; line: Line }) {
   return (
     <span data-table="lines" data-row={`${file.file}:${line.line}`}>
-      <b>
-        {base(file.file)}:{line.line}
-      </b>{" "}
+      <b>{`${base(file.file)}:${line.line}`}</b>{" "}
       <bdi>{line.function ?? ""}</bdi> · self <Amount row={line} prefix="self_" /> (<Figure row={line} is="self_share" />
       <Interval row={line} />)
       · total <Amount row={line} prefix="total_" /> (<Figure row={line} is="total_share" />)

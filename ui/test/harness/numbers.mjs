@@ -28,7 +28,7 @@ export function numbersIn(page, within = "main") {
 export function loose(page, within = "main") {
   return page.page.evaluate((within) => {
     // Words of reports, code, names, numbers that name something, and scales of drawings.
-    const words = "[data-number], code, pre, .verdict, .notes, .refusal, .command, .command-words, .u-legend, a, button, select, option, svg, .track, .plot, .as-table th, bdi, .where, .name, b[title], .chip, h2 > span[title]";
+    const words = "[data-number], code, pre, .verdict, .notes, .refusal, .command, .command-words, .u-legend, a, button, select, option, svg, .track, .plot, .as-table th, bdi, .where, .name, b[title], .chip, footer b";
     const root = document.querySelector(within);
     const found = [...root.querySelectorAll("[data-number]:not([data-is])")].map((element) => `${element.textContent} has no member`);
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
@@ -64,7 +64,7 @@ export function checkText(given, shownText, what, unit = "") {
   if (shownText === "") {
     return;
   }
-  const number = unit === "time" ? given / 1e9 : given;
+  const number = unit === "time" ? given / 1e9 : unit === "thousandths" ? given / 1000 : given;
   const text = shownText.replace(/^\+/, "").replace(/\/s$/, "");
   assert.equal(shownText.endsWith("/s"), /per_second/.test(what), `${what}: ${shownText}`);
   assert.ok(!shownText.startsWith("+") || number > 0, `${what}: ${shownText} for ${number}`);
@@ -82,7 +82,7 @@ export function checkText(given, shownText, what, unit = "") {
   assert.ok(parts !== null, `${what}: “${text}” is no number`);
   const [, sign, whole, digits = "", shownUnit] = parts;
   const is = what.split(" ").pop().replace(/_(low|high|before|now)$/, "");
-  const kind = { time: /s$/, seconds: /s$/, bytes: /B$/ }[unit] ?? (unit === "" ? (KINDS.find(([name]) => name.test(is))?.[1] ?? /^$/) : /^$/);
+  const kind = { time: /s$/, seconds: /s$/, bytes: /B$/, thousandths: /^%$/ }[unit] ?? (unit === "" ? (KINDS.find(([name]) => name.test(is))?.[1] ?? /^$/) : /^$/);
   assert.ok(kind.test(shownUnit ?? ""), `${what}: “${text}” has another unit`);
   const scale = shownUnit === undefined ? 1 : UNITS[shownUnit];
   const shown = Number(`${whole.replaceAll("\u202f", "")}.${digits || "0"}`) * scale * (sign === "" ? 1 : -1);

@@ -149,7 +149,7 @@ function Rows({ of, rows, none }: { of: string; rows: TracedCalls[]; none: strin
           {row.total_seconds !== null && <span class="soft"><Figure row={row} is="total_seconds" /></span>}
         </li>
       ))}
-      {rows.length > MOST && <li class="soft">… {rows.length - MOST} more</li>}
+      {rows.length > MOST && <li class="soft" data-row="all">… <Figure row={rows} is="length" /> in all</li>}
     </ol>
   );
 }

@@ -102,7 +102,7 @@ function OneType({ type, recording }: { type: GraphType; recording?: AboutRecord
                 <span class="soft"><Figure row={row} is="objects" /></span>
               </li>
             ))}
-            {type.owners.length > 15 && <li class="soft">… {type.owners.length - 15} more</li>}
+            {type.owners.length > 15 && <li class="soft">… and others, which hold less</li>}
           </ol>
         </>
       )}

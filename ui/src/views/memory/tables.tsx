@@ -2,7 +2,6 @@
 // that no pointer led to.
 
 import type { AboutRecording } from "../../about";
-import { count } from "../../numbers";
 import { tell } from "../../parts/details";
 import { Ends, Figure, placeKey } from "../../parts/figure";
 import { forWidth, useNarrow } from "../../parts/narrow";
@@ -159,7 +158,7 @@ function Shown<T extends Amounts>({ rows, columns, label, name, keyOf, words, on
   return (
     <>
       <Table key={`${label}${isNarrow}`} rows={rows} {...forWidth(isNarrow, columns)} label={label} name={name} keyOf={keyOf} onPoint={(row) => tell(<span data-table={name} data-row={keyOf(row)}><AmountWords row={row} words={words(row)} /></span>)} onChoose={onChoose} />
-      {rows.length === ROWS && <p class="soft memory-note">These are the {count(ROWS)} rows that allocated most. A filter shows others.</p>}
+      {rows.length === ROWS && <p class="soft memory-note" data-table={name} data-row="all">These are the <Figure row={rows} is="length" /> rows that allocated most. A filter shows others.</p>}
       {hint !== undefined && <p class="soft memory-note">{hint}</p>}
     </>
   );

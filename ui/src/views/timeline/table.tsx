@@ -3,7 +3,6 @@
 import { Fragment } from "preact";
 
 import { ACTIVITIES } from "../../canvas/activities";
-import { duration } from "../../numbers";
 import { Figure } from "../../parts/figure";
 import type { Row, Timeline } from "./answer";
 
@@ -24,7 +23,10 @@ export function TimelineTable({ answer }: { answer: Timeline }) {
   return (
     <details class="as-table">
       <summary>
-        The same as a table: {duration(answer.from / 1e9)} to {duration(Math.min(answer.to, answer.span[1]) / 1e9)}
+        The same as a table:{" "}
+        <span data-table="tracks" data-row="all">
+          <Figure row={answer} is="from" unit="time" /> to <Figure row={answer} is={answer.to > answer.span[1] ? "span.1" : "to"} unit="time" />
+        </span>
       </summary>
       <div class="scroll" tabIndex={0} role="region" aria-label="Time by thread and activity">
         <table data-table="tracks">
