@@ -82,7 +82,13 @@ export function base(path: string): string {
 
 /** A member of a report as text, by the unit in its name. */
 export function formatted(value: number, is: string): string {
-  return is.includes("share") ? percent(value) : is.endsWith("seconds") ? duration(value) : is.endsWith("bytes") ? bytes(value) : count(value);
+  if (is.includes("per_second")) {
+    return `${bytes(value)}/s`;
+  }
+  const isShare = is.includes("share") || is === "probability";
+  // The ends of a range and the sides of a change have the unit of their figure.
+  const of = is.replace(/_(low|high|before|now)$/, "");
+  return isShare ? percent(value) : of.endsWith("seconds") ? duration(value) : of.endsWith("bytes") ? bytes(value) : count(value);
 }
 
 /** The member that a report weighs samples in: seconds, bytes, blocks or copies. */

@@ -32,26 +32,12 @@ async function box(page, name) {
   }, name);
 }
 
-/** Does something at a box until it shows: it may come while the picture is laid out anew. */
-async function atBox(page, name, act, shows) {
-  for (let times = 1; ; times++) {
-    await page.settled();
-    const { x, y } = await box(page, name);
-    await act(x, y);
-    try {
-      await shows.waitFor({ timeout: 3000 });
-      return { x, y };
-    } catch (error) {
-      if (times === 3) {
-        throw error;
-      }
-      await page.page.mouse.move(0, 0);
-    }
-  }
+/** Presses the pointer's other button on a box. */
+async function openMenu(page, name) {
+  const { x, y } = await box(page, name);
+  await page.page.mouse.click(x, y, { button: "right" });
+  await page.page.getByRole("menu").waitFor();
 }
-
-const openMenu = (page, name) =>
-  atBox(page, name, (x, y) => page.page.mouse.click(x, y, { button: "right" }), page.page.getByRole("menu"));
 
 /** What the picture shows: from where to where, of which width. */
 const windowOf = (page) =>
@@ -159,7 +145,9 @@ test("columns sort both ways, and say so", needsBrowser, () =>
 test("a click on a box zooms into it, Escape and back zoom out, and the address opens the same", needsBrowser, () =>
   withPage(recording("cpu"), { hash: "#flame" }, async (page) => {
     const whole = await windowOf(page);
-    const { x, y } = await atBox(page, "parse", (x, y) => page.page.mouse.move(x, y), page.page.locator("footer [data-number]").first());
+    const { x, y } = await box(page, "parse");
+    await page.page.mouse.move(x, y);
+    await page.page.locator("footer [data-number]").first().waitFor();
     assert.match(await page.page.locator("footer").innerText(), /^parse .*busy\.py/);
     await page.page.mouse.click(x, y);
     await page.settled();
@@ -179,6 +167,35 @@ test("a click on a box zooms into it, Escape and back zoom out, and the address 
     await page.page.getByRole("button", { name: "Zoom out" }).click();
     await page.settled();
     assert.equal(await hash(page), "#flame");
+  }));
+
+test("a press in the moment in which a picture appears finds its box", needsBrowser, () =>
+  withPage(recording("cpu"), { hash: "#functions" }, async (page) => {
+    // Whenever the page changes, the picture must be the one that the page tells of, and as wide.
+    await page.page.evaluate(() => {
+      window.seen = [];
+      new MutationObserver(() => {
+        const canvas = document.querySelector("main .picture canvas");
+        if (canvas === null) {
+          return;
+        }
+        const told = /of ([\d\u202f]+) boxes/.exec(canvas.getAttribute("aria-label"))[1].replaceAll("\u202f", "");
+        const { drawing } = canvas;
+        const isDrawn = drawing?.picture?.boxes.level.length === Number(told) && drawing.at(canvas.clientWidth - 1, 5) === 0;
+        if (window.seen.length === 0 && canvas.parentElement.querySelector(".menu") === null) {
+          const { left, top } = canvas.getBoundingClientRect();
+          canvas.dispatchEvent(new MouseEvent("contextmenu", { clientX: left + 9, clientY: top + 30, bubbles: true, cancelable: true }));
+        }
+        window.seen.push(isDrawn);
+      }).observe(document.getElementById("page"), { childList: true, subtree: true, attributes: true });
+      location.hash = "#flame";
+    });
+    await page.page.getByRole("menu").waitFor();
+    await page.go("#flame?filter=focus%3D%5Ewalk%24");
+    await page.go("#flame");
+    const seen = await page.page.evaluate(() => window.seen);
+    assert.ok(seen.length > 4);
+    assert.ok(seen.every(Boolean), `${seen.filter((is) => !is).length} of ${seen.length} times it was another picture`);
   }));
 
 test("the pointer's bar has the numbers of the report", needsBrowser, () =>

@@ -7,8 +7,9 @@ import { report } from "./harness/command.mjs";
 import { compare, loose, numbersIn } from "./harness/numbers.mjs";
 import { needsBrowser, withPage } from "./harness/page.mjs";
 import { compareRows, compareWithFunctions, compareWithTree, pictureOf, withoutParts } from "./harness/picture.mjs";
-import { RECORDINGS, recording } from "./harness/recordings.mjs";
+import { filesOf, RECORDINGS, SETS } from "./harness/recordings.mjs";
 import { hashOf, viewsOf } from "./views.mjs";
+import { weighed } from "./tables/sampled.mjs";
 
 /** Filters by recording: each kind of term once, where it means something. */
 const FILTERS = {
@@ -18,44 +19,99 @@ const FILTERS = {
   memory: ["focus=."],
   spans: ["span=query"],
   processes: ["focus=burn"],
+  cpus: ["focus=^walk$"],
 };
 
-for (const name of Object.keys(RECORDINGS).filter((name) => name !== "hostile")) {
+for (const name of [...Object.keys(RECORDINGS).filter((name) => RECORDINGS[name].isPart !== true), ...Object.keys(SETS)]) {
   for (const filter of ["", ...(FILTERS[name] ?? [])]) {
     test(`numbers of ${name}${filter === "" ? "" : `, ${filter}`}`, needsBrowser, async () => {
-      const file = recording(name);
-      await withPage(file, { hash: hashOf("overview", "", filter) }, (page) => compareViews(page, name, file, filter));
+      const files = filesOf(name);
+      await withPage(files, { hash: hashOf("", "", filter) }, (page) => compareViews(page, name, files, filter));
     });
   }
 }
 
-/** Goes through the views that the recording has. */
-async function compareViews(page, recordingName, file, filter) {
-  const about = await page.page.evaluate(() => fetch("api/about").then((answer) => answer.json()));
+/** Goes through the views that the recording has, and says all that is wrong. */
+async function compareViews(page, recordingName, files, filter) {
+  const about = await page.ask("about");
+  const faults = [];
   let shown;
-  for (const { name, place, least, tables, picture, isSplit, rows } of viewsOf(recordingName, about.recordings[0])) {
-    const hash = hashOf(name, place, filter);
-    const what = `${hash} of ${file.split("/").pop()}`;
-    await page.go(hash);
-    const refusal = await page.page.evaluate(() => document.querySelector("main .refusal")?.textContent);
-    assert.equal(refusal, undefined, what);
-    const numbers = await numbersIn(page);
-    assert.ok(numbers.length >= least, `${what}: it shows ${numbers.length} numbers`);
-    if (tables !== undefined) {
-      compare(numbers, tables(file, filter), what);
+  for (const view of viewsOf(recordingName, about)) {
+    // A filter changes no more in another tab.
+    if (view.isTab && filter !== "") {
+      continue;
     }
-    assert.deepEqual(await loose(page), [], `${what}: numbers that say nothing of where they come from`);
-    if (picture) {
-      const drawn = await pictureOf(page);
-      const { functions } = report(file, "functions", filter, ["--limit", "20000"]);
-      compareWithFunctions(isSplit ? withoutParts(drawn) : drawn, functions, what);
-      if (!isSplit) {
-        shown = drawn;
-        compareWithTree(shown, report(file, "tree", filter), what);
-      }
-    }
-    if (rows) {
-      compareRows(numbers, shown, what);
+    const what = `${hashOf(view.name, view.place, filter)} of ${recordingName}`;
+    try {
+      shown = (await compareView(page, view, { about, files, filter, shown, what })) ?? shown;
+    } catch (error) {
+      faults.push(error.message.startsWith(what) ? error.message : `${what}: ${error.message}`);
     }
   }
+  assert.ok(faults.length === 0, faults.join("\n"));
+}
+
+/** One view: its numbers, those of the bar, and the picture, which it gives. */
+async function compareView(page, view, { about, files, filter, shown, what }) {
+  const { name, place, least, tables, picture, isSplit, rows, points, opens, chooses } = view;
+  const [file] = files;
+  await page.go(hashOf(name, place, filter));
+  const values = Object.fromEntries(new URLSearchParams((await page.page.evaluate(() => location.hash)).split("?")[1] ?? ""));
+  const refusal = await page.page.evaluate(() => document.querySelector("main .refusal")?.textContent);
+  assert.equal(refusal, undefined, what);
+  if (opens !== undefined) {
+    await openAll(page, opens);
+  }
+  if (chooses !== undefined) {
+    await page.page.locator(chooses).first().click();
+    await page.settled();
+  }
+  const numbers = await numbersIn(page);
+  assert.ok(numbers.length >= least, `${what}: it shows ${numbers.length} numbers`);
+  const recording = about.recordings[0] ?? { has: {} };
+  const known = await tables?.({ file, files, filter, page, values: { ...values, hasMemory: recording.has.memory }, about: recording });
+  if (known !== undefined) {
+    compare(numbers, known, what);
+  }
+  const isLoose = `${what}: numbers that say nothing of where they come from`;
+  assert.equal((await loose(page)).join("\n"), "", isLoose);
+  if (points !== undefined && (await point(page, points))) {
+    compare(await numbersIn(page, "footer"), known, `the bar of ${what}`);
+    assert.equal((await loose(page, "footer")).join("\n"), "", `the bar of ${isLoose}`);
+  }
+  if (rows) {
+    compareRows(numbers, shown, what);
+  }
+  if (!picture) {
+    return undefined;
+  }
+  const drawn = await pictureOf(page);
+  const { functions } = report(file, "functions", filter, ["--limit", "20000", ...weighed(values)]);
+  compareWithFunctions(isSplit ? withoutParts(drawn) : drawn, functions, what);
+  if (isSplit || values.of !== undefined) {
+    return undefined;
+  }
+  compareWithTree(drawn, report(file, "tree", filter), what);
+  return drawn;
+}
+
+/** Opens what is folded. */
+async function openAll(page, summaries) {
+  for (const summary of await page.page.locator(summaries).all()) {
+    await summary.click();
+  }
+  await page.settled();
+}
+
+/** Moves the pointer over something, if there is anything. */
+async function point(page, selector) {
+  if ((await page.page.locator(selector).count()) === 0) {
+    return false;
+  }
+  const first = page.page.locator(selector).first();
+  await first.scrollIntoViewIfNeeded();
+  const { x, y, width, height } = await first.boundingBox();
+  await page.page.mouse.move(x + Math.min(width / 2, 60), y + Math.min(height / 2, 30));
+  await page.settled();
+  return true;
 }

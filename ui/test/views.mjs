@@ -1,58 +1,35 @@
 // The views, and what the numbers of each are compared with. A new view is a row here: its place,
 // the recordings that have it, and the rows of the command's reports by `data-table`.
 
-import { report } from "./harness/command.mjs";
+import { difference } from "./tables/difference.mjs";
+import { calls, countedLines, exceptions } from "./tables/exact.mjs";
+import { heap } from "./tables/heap.mjs";
+import { memory } from "./tables/memory.mjs";
+import { functions, heatmap, instructions, lines, overview, timeline } from "./tables/sampled.mjs";
 
-const functionKey = (row) => `${row.function ?? ""} ${row.file ?? ""}:${row.line ?? ""}`;
-const lineKey = (row) => `${row.file}:${row.line}`;
-const keyed = (rows, key) => rows.map((row, at) => [String(key(row, at)), row]);
 const isSampled = ({ has }) => has.samples || has.memory;
+const hasMemory = ({ has }) => has.memory;
+const isPair = (_, { recordings }) => recordings.length === 2;
+const isHeap = (_, { snapshots }) => snapshots.length > 0;
+const areHeaps = (_, { snapshots }) => snapshots.length > 1;
 
-/** The tables of the first view. */
-function overview(file, filter) {
-  const summary = report(file, "summary", filter);
-  return {
-    whole: [["recording", summary.recording], ["selection", summary.selection]],
-    lines: keyed(summary.lines ?? [], lineKey),
-    functions: keyed(summary.functions ?? [], functionKey),
-    processes: keyed(summary.processes ?? [], (row) => row.process),
-    threads: keyed(summary.threads ?? [], (row) => row.thread),
-    waits: keyed(summary.waits ?? [], (_, at) => at),
-  };
-}
-
-function functions(file, filter) {
-  return { functions: keyed(report(file, "functions", filter, ["--limit", "20000"]).functions, functionKey) };
-}
-
-function lines(file, filter) {
-  const { files } = report(file, "lines", filter, ["--all-lines", "--limit", "500", "--min-share", "0"]);
-  return {
-    files: keyed(files, (row) => row.file),
-    lines: files.flatMap((file) => keyed(file.lines.map((row) => ({ ...row, file: file.file })), lineKey)),
-  };
-}
-
-/** The instructions of the hottest native function, which the view shows first. */
-function instructions(file, filter) {
-  const { functions } = report(file, "functions", filter, ["--limit", "1000"]);
-  const native = functions.find((row) => ["native", "rust"].includes(row.language) && row.self_share > 0 && row.function !== null);
-  const found = native === undefined ? [] : report(file, "annotate", filter, ["--all", "--limit", "1"], native.function).functions;
-  const code = found.find((row) => row.instructions.length > 0);
-  return { functions: keyed(functions, functionKey), instructions: keyed(code?.instructions ?? [], (row) => row.address) };
-}
+/** The tabs of the memory view. */
+const MEMORY = ["functions", "types", "threads", "processes", "leaks", "copies", "unreachable", "held&at=0.1", "held&at=0.1&by=function"];
 
 /**
  * Each view: `name` and `place` are its own, `isThere` says which recordings have it (as in
  * `ui/src/views/index.ts`), `least` is the fewest numbers that it shows of such a recording, and
  * `tables` is what the command says. A view whose numbers are on a canvas has `picture`; one whose rows
  * are the boxes of the picture before it has `rows`. `isSplit`: its parts stand beside each other.
- * `only` names the recordings that it is tested with.
+ * `only` names the recordings that it is tested with. `points`: what the pointer goes over, so that
+ * the bar at the bottom has numbers too. `opens`: what is pressed first. `isTab`: another place of a
+ * view that has a row already, which is looked at for its numbers only.
  */
 export const VIEWS = [
-  { name: "overview", isThere: () => true, least: 5, tables: overview },
-  { name: "functions", isThere: isSampled, least: 4, tables: functions },
-  { name: "source", isThere: isSampled, least: 2, tables: lines },
+  { name: "overview", isThere: ({ has }, { recordings }) => recordings.length > 0 && !has.exceptions, least: 5, tables: overview, points: ".hot li[data-row]" },
+  { name: "overview", isThere: ({ has }) => has.exceptions, least: 5, tables: exceptions },
+  { name: "functions", isThere: isSampled, least: 4, tables: functions, points: "tbody tr[data-row]" },
+  { name: "source", isThere: isSampled, least: 2, tables: lines, points: "tbody tr:has([data-is$=share])" },
   { name: "flame", isThere: isSampled, least: 0, picture: true },
   { name: "flame", place: "shape=left", isThere: isSampled, least: 0, picture: true },
   { name: "flame", place: "by=thread", isThere: isSampled, least: 0, picture: true, isSplit: true },
@@ -60,11 +37,34 @@ export const VIEWS = [
   { name: "tree", isThere: isSampled, least: 2, rows: true },
   { name: "graph", isThere: isSampled, least: 0 },
   { name: "square", isThere: isSampled, least: 0 },
+  { name: "memory", isThere: ({ has }) => has.memory || has.gauges, least: 2, tables: memory, points: ".table tbody tr[data-row]", opens: ".over-time summary" },
+  ...MEMORY.map((table) => ({ name: "memory", place: `table=${table}`, isThere: hasMemory, least: 5, tables: memory, points: ".table tbody tr[data-row]", isTab: true })),
+  ...["allocated", "live", "peak", "temporary", "copied"].flatMap((of) => [
+    { name: "overview", place: `of=${of}`, isThere: hasMemory, only: ["memory"], least: 1, tables: overview, isTab: true },
+    { name: "functions", place: `of=${of}${of === "peak" ? "" : "&count=1"}`, isThere: hasMemory, only: ["memory"], least: 0, tables: functions, isTab: true },
+    { name: "source", place: `of=${of}`, isThere: hasMemory, only: ["memory"], least: 0, tables: lines, isTab: true },
+    { name: "flame", place: `of=${of}`, isThere: hasMemory, only: ["memory"], least: 0, picture: true, isTab: true },
+  ]),
+  { name: "exact", isThere: ({ has }) => has.calls, least: 4, tables: calls, points: "tbody tr[data-row]", chooses: "tbody tr[data-row]" },
+  { name: "exact", place: "exact=lines", isThere: ({ has }) => has.counted_lines, least: 4, tables: countedLines, points: ".code tr:has([data-is])" },
+  { name: "exact", place: "exact=exceptions", isThere: ({ has }) => has.exceptions, least: 3, tables: exceptions, points: "tbody tr[data-row]" },
+  { name: "timeline", isThere: ({ has }) => has.times || has.gauges || has.spans, least: 2, tables: timeline, points: ".plot", opens: "summary" },
+  { name: "heatmap", isThere: ({ has }) => has.times, least: 3, tables: heatmap, points: ".heat canvas" },
+  { name: "compare", isThere: isPair, least: 4, tables: difference, points: ".changes tbody tr[data-row]" },
+  { name: "compare", place: "state=every&total=1", isThere: isPair, least: 4, tables: difference, points: "main canvas", isTab: true },
+  { name: "compare", place: "of=live", isThere: isPair, only: ["memories"], least: 4, tables: difference, isTab: true },
+  { name: "heap", isThere: isHeap, least: 6, tables: heap, points: "tbody tr[data-row]", chooses: "tbody tr[data-row]" },
+  ...["biggest", "tree", "duplicates"].map((tab) => ({ name: "heap", place: `heap=${tab}`, isThere: isHeap, least: 2, tables: heap, points: tab === "duplicates" ? undefined : "[data-row^='@']", isTab: tab !== "tree" })),
+  { name: "heap", place: "heap=path&object=dict", isThere: isHeap, least: 3, tables: heap },
+  { name: "heap", place: "heap=difference", isThere: areHeaps, least: 6, tables: heap, points: "tbody tr[data-row]", opens: "summary" },
 ];
 
-/** The views of a recording. */
+/** The views of a recording, or of several. */
 export function viewsOf(name, about) {
-  return VIEWS.filter(({ isThere, only }) => isThere(about) && (only === undefined || only.includes(name)));
+  return VIEWS.filter(({ isThere, only }) => {
+    const [recording = { has: {} }] = about.recordings;
+    return isThere(recording, about) && (only === undefined || only.includes(name));
+  });
 }
 
 /** The hash of a place. */

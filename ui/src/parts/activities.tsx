@@ -4,8 +4,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 import { ACTIVITIES, fillOf } from "../canvas/activities";
-import { duration } from "../numbers";
 import { useDark } from "./dark";
+import { Figure } from "./figure";
 
 const [WIDTH, HEIGHT] = [18, 12];
 
@@ -31,12 +31,12 @@ export function Swatch({ name }: { name: string }) {
 /** The activities that have any time. */
 export function ActivityLegend({ times, isBlankNamed = false, children }: { times: Record<string, number>; isBlankNamed?: boolean; children?: ComponentChildren }) {
   return (
-    <ul class="legend" aria-label="Activities">
+    <ul class="legend" aria-label="Activities" data-table="times" data-row="all">
       {Object.entries(ACTIVITIES)
         .filter(([name]) => (times[name] ?? 0) > 0)
         .map(([name, { title, about }]) => (
           <li key={name} title={about}>
-            <Swatch name={name} /> {title} <b data-number={times[name]}>{duration(times[name] / 1e9)}</b>
+            <Swatch name={name} /> {title} <b><Figure row={times} is={name} unit="time" /></b>
           </li>
         ))}
       {isBlankNamed && (

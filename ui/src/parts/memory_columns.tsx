@@ -9,10 +9,11 @@ import { useMemo } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { useAnswer } from "../ask";
-import { bytes, count, duration, percent } from "../numbers";
+import { bytes } from "../numbers";
 import { usePlace } from "../place";
 import type { Allocations, Allocs, Copy, CountedLine, CountedLines, HeapLine, Leak } from "../reports";
 import { shared } from "./asked";
+import { Figure } from "./figure";
 import { Bytes } from "./range";
 import { Sparkline } from "./sparkline";
 
@@ -115,20 +116,20 @@ export function MemoryCells({ memory, line }: { memory: MemoryOf | undefined; li
   const { heap, copy, leak, counted } = memory.lines.get(line) ?? {};
   return (
     <>
-      {memory.hasHits && <td class="number" data-number={counted?.hits}>{counted === undefined ? "" : count(counted.hits)}</td>}
-      {memory.hasTimes && <td class="number">{counted?.seconds ? duration(counted.seconds) : ""}</td>}
+      {memory.hasHits && <td class="number" data-table="counted">{counted !== undefined && <Figure row={counted} is="hits" />}</td>}
+      {memory.hasTimes && <td class="number" data-table="counted">{counted !== undefined && counted.seconds !== 0 && <Figure row={counted} is="seconds" />}</td>}
       {memory.hasMemory && (
         <>
-          <td class="number">{heap !== undefined && <Bytes row={heap} name="allocated_bytes" />}</td>
-          <td class="number">{heap !== undefined && <Bytes row={heap} name="peak_bytes" />}</td>
-          <td class="number">{heap !== undefined && <Bytes row={heap} name="live_bytes" />}</td>
+          <td class="number" data-table="heap">{heap !== undefined && <Bytes row={heap} name="allocated_bytes" />}</td>
+          <td class="number" data-table="heap">{heap !== undefined && <Bytes row={heap} name="peak_bytes" />}</td>
+          <td class="number" data-table="heap">{heap !== undefined && <Bytes row={heap} name="live_bytes" />}</td>
           <td>{heap !== undefined && <Sparkline points={heap.trend.live_bytes} />}</td>
         </>
       )}
-      {memory.hasCopies && <td class="number">{copy !== undefined && <Bytes row={copy} name="bytes" />}</td>}
+      {memory.hasCopies && <td class="number" data-table="copies">{copy !== undefined && <Bytes row={copy} name="bytes" />}</td>}
       {memory.hasLeaks && (
-        <td class="leak" title={leak === undefined ? "" : `It seems to leak ${bytes(leak.bytes_per_second)} a second`}>
-          {leak !== undefined && percent(leak.probability)}
+        <td class="leak" data-table="leaks" title={leak === undefined ? "" : `It seems to leak ${bytes(leak.bytes_per_second)} a second`}>
+          {leak !== undefined && <Figure row={leak} is="probability" />}
         </td>
       )}
     </>

@@ -2,9 +2,10 @@
 
 import { useAnswer } from "../ask";
 import { NARROW, type Flame } from "../canvas/picture";
-import { base, percent, weight } from "../numbers";
+import { base, percent } from "../numbers";
 import { link, usePlace } from "../place";
 import { shared } from "./asked";
+import { Figure } from "./figure";
 import { Waiting } from "./waiting";
 
 /** Rows of neighbours that are shown. */
@@ -49,7 +50,7 @@ function Rows({ flame, none }: { flame: Flame; none: string }) {
         const name = isFunction ? functions.name[row] : "[system call]";
         return (
           <li key={at} data-row={`${name} ${file}:${line}`}>
-            <b data-number={boxes.weight[at]} data-is="weight" title={percent(boxes.weight[at] / all)}>{weight(boxes.weight[at], flame.unit)}</b>{" "}
+            <b title={percent(boxes.weight[at] / all)}><Figure row={{ weight: boxes.weight[at] }} is="weight" unit={flame.unit} /></b>{" "}
             {file !== "" && line > 0 ? (
               <a href={link("source", { file, line: String(line) })} title={`${file}:${line}`}>
                 {name} <span class="soft">{`${base(file)}:${line}`}</span>
@@ -60,7 +61,7 @@ function Rows({ flame, none }: { flame: Flame; none: string }) {
           </li>
         );
       })}
-      {rows.length > MOST && <li class="soft">… {rows.length - MOST} more</li>}
+      {rows.length > MOST && <li class="soft" data-row="all">… <Figure row={rows} is="length" /> in all</li>}
     </ol>
   );
 }

@@ -10,17 +10,16 @@ export function range(row: object, key: string, isCount = false): string {
   return low === undefined || low === null || high === undefined || high === null ? "" : `${words(low)} – ${words(high)}`;
 }
 
-/** Bytes, with their range behind. Nothing is shown for none. */
-export function Bytes({ row, name, withRange = false }: { row: object; name: string; withRange?: boolean }) {
+/** Bytes, with their range on request. Nothing is shown for none. */
+export function Bytes({ row, name }: { row: object; name: string }) {
   const value = (row as Record<string, number>)[name] ?? 0;
   const ends = range(row, name);
   if (value === 0) {
-    return <span data-number={0} />;
+    return <span data-number={0} data-is={name} />;
   }
   return (
-    <span data-number={value} title={ends === "" ? "exact" : `95 % range: ${ends}`}>
+    <span data-number={value} data-is={name} title={ends === "" ? "exact" : `95 % range: ${ends}`}>
       {bytes(value)}
-      {withRange && ends !== "" && <span class="soft range">{ends}</span>}
     </span>
   );
 }

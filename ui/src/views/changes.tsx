@@ -4,8 +4,9 @@ import { useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { isFile, useAnswer, type Values } from "../ask";
-import { base, changeIn, count, inUnit } from "../numbers";
+import { base } from "../numbers";
 import { tell } from "../parts/details";
+import { Ends, Figure, Shown } from "../parts/figure";
 import { Table, type Column } from "../parts/table";
 import { change, show, usePlace } from "../place";
 import type { Diff, DiffRow, DiffTable } from "../reports";
@@ -58,15 +59,13 @@ interface Side {
   before: number;
   after: number;
   change: number;
-  low: number;
-  high: number;
   changed: boolean;
 }
 
 function sideOf(row: DiffRow, isTotal: boolean): Side {
   return isTotal
-    ? { before: row.total_before, after: row.total_after, change: row.total_change, low: row.total_change_low, high: row.total_change_high, changed: row.total_changed }
-    : { before: row.self_before, after: row.self_after, change: row.self_change, low: row.self_change_low, high: row.self_change_high, changed: row.self_changed };
+    ? { before: row.total_before, after: row.total_after, change: row.total_change, changed: row.total_changed }
+    : { before: row.self_before, after: row.self_after, change: row.self_change, changed: row.self_changed };
 }
 
 function stateOf(row: DiffRow, isTotal: boolean): State {
@@ -147,7 +146,7 @@ function Rows({ table, choices, asked }: { table: DiffTable | undefined; choices
           Search <input type="search" value={search} spellcheck={false} onInput={(event) => setSearch(event.currentTarget.value)} />
         </label>
         <span class="soft" role="status">
-          {count(rows.length)} of {count(table.rows.length + table.rows_left_out)} rows
+          <Shown table={table.by} shown={rows.length} all={table.rows.length + table.rows_left_out} /> rows
         </span>
       </div>
       {rows.length === 0 ? (
@@ -157,9 +156,9 @@ function Rows({ table, choices, asked }: { table: DiffTable | undefined; choices
           key={`${table.by} ${isTotal}`}
           rows={rows}
           columns={columns(table, isTotal)}
-          name={table.by}
-          keyOf={(row) => row.name}
           label={`Changes of ${TITLES[table.by] ?? table.by}`}
+          name={table.by}
+          keyOf={changeKey}
           sortedBy={3}
           onPoint={(row) => tell(<RowDetails row={row} table={table} isTotal={isTotal} />)}
           onChoose={(row) =>
@@ -174,7 +173,7 @@ function Rows({ table, choices, asked }: { table: DiffTable | undefined; choices
 
 function columns(table: DiffTable, isTotal: boolean): Column<DiffRow>[] {
   const side = (row: DiffRow) => sideOf(row, isTotal);
-  const part = isTotal ? "total" : "self";
+  const of = isTotal ? "total" : "self";
   const grey = (row: DiffRow) => (side(row).changed ? "" : "soft");
   return [
     {
@@ -184,25 +183,30 @@ function columns(table: DiffTable, isTotal: boolean): Column<DiffRow>[] {
       cell: (row) => <span class={`state state-${stateOf(row, isTotal)}`}>{words(row, stateOf(row, isTotal))}</span>,
       width: "9em",
     },
-    { title: "Before", order: (row) => side(row).before, cell: (row) => <span class={grey(row)} data-number={side(row).before} data-is={`${part}_before`}>{inUnit(side(row).before, table.unit)}</span>, isNumber: true, width: "6.5em" },
-    { title: "After", order: (row) => side(row).after, cell: (row) => <span class={grey(row)} data-number={side(row).after} data-is={`${part}_after`}>{inUnit(side(row).after, table.unit)}</span>, isNumber: true, width: "6.5em" },
+    { title: "Before", order: (row) => side(row).before, cell: (row) => <span class={grey(row)}><Figure row={row} is={`${of}_before`} unit={table.unit} /></span>, isNumber: true, width: "6.5em" },
+    { title: "After", order: (row) => side(row).after, cell: (row) => <span class={grey(row)}><Figure row={row} is={`${of}_after`} unit={table.unit} /></span>, isNumber: true, width: "6.5em" },
     {
       title: "Change",
       about: "Beyond the factor that all rows share",
       order: (row) => Math.abs(side(row).change),
-      cell: (row) => <b class={grey(row)} data-number={side(row).change} data-is={`${part}_change`}>{changeIn(side(row).change, table.unit)}</b>,
+      cell: (row) => <b class={grey(row)}><Figure row={row} is={`${of}_change`} unit={table.unit} isChange /></b>,
       isNumber: true,
       width: "7.5em",
     },
     {
       title: "Interval",
       about: "It holds the change in 95 of 100 cases",
-      cell: (row) => <span class="soft">{`${changeIn(side(row).low, table.unit)} to ${changeIn(side(row).high, table.unit)}`}</span>,
+      cell: (row) => <span class="soft"><Ends row={row} is={`${of}_change`} unit={table.unit} isChange /></span>,
       width: "14em",
     },
     { title: table.by === "line" ? "Line" : "Name", order: (row) => row.name, cell: (row) => <span class={grey(row)} title={row.name}>{row.name}</span> },
     { title: "Where", order: fileOf, cell: (row) => <span class="soft" title={fileOf(row)}>{base(fileOf(row))}</span>, width: "16%" },
   ];
+}
+
+/** A row as its key. */
+function changeKey(row: DiffRow): string {
+  return `${row.name} ${fileOf(row)}`;
 }
 
 function fileOf(row: DiffRow): string {
@@ -218,11 +222,12 @@ function functionOf(row: DiffRow): string {
 }
 
 function RowDetails({ row, table, isTotal }: { row: DiffRow; table: DiffTable; isTotal: boolean }) {
-  const side = sideOf(row, isTotal);
+  const of = isTotal ? "total" : "self";
+  const amount = (is: string) => <Figure row={row} is={`${of}_${is}`} unit={table.unit} isChange={is === "change"} />;
   return (
-    <>
-      <b>{row.name}</b> {fileOf(row)} · {isTotal ? "with callees" : "self"} {inUnit(side.before, table.unit)} before, {inUnit(side.after, table.unit)} after ·
-      change {changeIn(side.change, table.unit)}, {changeIn(side.low, table.unit)} to {changeIn(side.high, table.unit)}: {words(row, stateOf(row, isTotal))}
-    </>
+    <span data-table={table.by} data-row={changeKey(row)}>
+      <b>{row.name}</b> <bdi>{fileOf(row)}</bdi> · {isTotal ? "with callees" : "self"} {amount("before")} before, {amount("after")} after · change {amount("change")},{" "}
+      <Ends row={row} is={`${of}_change`} unit={table.unit} isChange />: {words(row, stateOf(row, isTotal))}
+    </span>
   );
 }

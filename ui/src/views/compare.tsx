@@ -1,14 +1,16 @@
 // Two recordings, two sets of them, or two heap snapshots: what has changed from one side to the
 // other, by how much, and how sure that is.
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
 import type { About, AboutRecording } from "../about";
 import { isFile, useAnswer, type Values } from "../ask";
 import { asFlame, changeFills, TRENDS, type DiffFlame } from "../canvas/changes";
 import { nameOf, placeOf, type Picture } from "../canvas/picture";
-import { base, changeIn, count, duration, inUnit, moment, percent, weight } from "../numbers";
+import { base, moment } from "../numbers";
 import { shared } from "../parts/asked";
+import { Ends, Figure } from "../parts/figure";
 import { Tabs, useTab, type Tab } from "../parts/tabs";
 import { Waiting } from "../parts/waiting";
 import { Words } from "../parts/words";
@@ -72,23 +74,23 @@ function Head({ diff }: { diff: Diff }) {
       <p class="verdict first">
         <Words text={diff.verdict} />
       </p>
-      <dl class="sides">
-        <Side title="Before" runs={diff.before} amount={inUnit(whole.before, unit)} value={whole.before} />
-        <Side title="After" runs={diff.after} amount={inUnit(whole.after, unit)} value={whole.after} />
+      <dl class="sides" data-table="difference" data-row="whole">
+        <Side title="Before" is="before" runs={diff.before} diff={diff} />
+        <Side title="After" is="after" runs={diff.after} diff={diff} />
         <div>
           <dt>The whole</dt>
           <dd>
-            <b data-number={whole.change} class={whole.changed ? "" : "soft"}>
-              {changeIn(whole.change, unit)}
+            <b class={whole.changed ? "" : "soft"}>
+              <Figure row={whole} is="change" unit={unit} isChange />
             </b>{" "}
             <span class="soft">
-              {changeIn(whole.change_low, unit)} to {changeIn(whole.change_high, unit)}
+              <Ends row={whole} is="change" unit={unit} isChange />
               {whole.changed ? "" : ", which may be chance"}
             </span>
           </dd>
         </div>
       </dl>
-      <p class="soft quality">{scaleOf(diff)}</p>
+      <p class="soft quality" data-table="difference" data-row="all">{scaleOf(diff)}</p>
       {diff.warnings.length > 0 && (
         <ul class="notes">
           {diff.warnings.map((text) => (
@@ -102,25 +104,27 @@ function Head({ diff }: { diff: Diff }) {
   );
 }
 
-function Side({ title, runs, amount, value }: { title: string; runs: DiffRun[]; amount: string; value: number }) {
+function Side({ title, is, runs, diff }: { title: string; is: "before" | "after"; runs: DiffRun[]; diff: Diff }) {
   const [run, ...others] = runs;
   return (
     <div>
-      <dt>
+      <dt data-row={is}>
         {title}: <b>{run.name}</b>
-        {others.length > 0 && ` and ${count(others.length)} more ${others.length === 1 ? "run" : "runs"}`}
+        {others.length > 0 && <> and <Figure row={{ more_runs: others.length }} is="more_runs" /> more {others.length === 1 ? "run" : "runs"}</>}
       </dt>
       <dd>
-        <b data-number={value}>{amount}</b>{" "}
+        <b><Figure row={diff.whole} is={is} unit={diff.unit} /></b>{" "}
         {others.length === 0 ? (
-          <span class="soft">{runWords(run)}</span>
+          <RunWords run={run} />
         ) : (
           <details class="runs">
-            <summary>the mean of {count(runs.length)} runs</summary>
+            <summary>
+              the mean of <Figure row={{ runs: runs.length }} is="runs" /> runs
+            </summary>
             <ul>
-              {runs.map((run) => (
-                <li key={run.name}>
-                  <b>{run.name}</b> <span class="soft">{runWords(run)}</span>
+              {runs.map((run, at) => (
+                <li key={run.name} data-row={`${is} ${at}`}>
+                  <b>{run.name}</b> <RunWords run={run} />
                 </li>
               ))}
             </ul>
@@ -131,26 +135,28 @@ function Side({ title, runs, amount, value }: { title: string; runs: DiffRun[]; 
   );
 }
 
-function runWords(run: DiffRun): string {
-  const words = [run.command ?? "", moment(run.started_unix_seconds), run.duration_seconds === null ? "" : `ran for ${duration(run.duration_seconds)}`, `${count(run.samples)} samples`];
-  return words.filter((word) => word !== "").join(" · ");
+/** What is known of a run. */
+function RunWords({ run }: { run: DiffRun }) {
+  const words = [run.command ?? "", moment(run.started_unix_seconds)].filter((word) => word !== "");
+  return (
+    <span class="soft">
+      <span class="command-words">{words.join(" · ")}</span>
+      {run.duration_seconds !== null && <> · ran for <Figure row={run} is="duration_seconds" /></>} · <Figure row={run} is="samples" /> samples
+    </span>
+  );
 }
 
-function scaleOf(diff: Diff): string {
+function scaleOf(diff: Diff): ComponentChildren {
   const { per, function: name } = diff.scale;
   const scale = name === null ? `Amounts are those of a ${per}` : `Amounts are those of a ${per} of ${name}`;
-  const words = [scale];
-  if (Math.abs(diff.common_factor - 1) > 0.001) {
-    words.push(`all rows share the factor ${diff.common_factor.toFixed(3)}, which is taken out of each change`);
-  }
-  if (diff.spread_is_measured) {
-    words.push(`runs of one side differ by ${percent(diff.spread_share)}`);
-  }
-  if (!diff.is_exact) {
-    words.push(`a change of a row is seen from ${percent(diff.smallest_seen_share)} of the whole on`);
-    words.push("intervals hold the change in 95 of 100 cases");
-  }
-  return `${words.join(" · ")}.`;
+  return (
+    <>
+      {scale}
+      {Math.abs(diff.common_factor - 1) > 0.001 && <> · all rows share the factor <Figure row={diff} is="common_factor" unit="factor" />, which is taken out of each change</>}
+      {diff.spread_is_measured && <> · runs of one side differ by <Figure row={diff} is="spread_share" /></>}
+      {!diff.is_exact && <> · a change of a row is seen from <Figure row={diff} is="smallest_seen_share" /> of the whole on · intervals hold the change in 95 of 100 cases</>}.
+    </>
+  );
 }
 
 const WIDTHS: [string, string][] = [
@@ -217,18 +223,18 @@ function DiffDrawing({ flame, search }: { flame: DiffFlame; search: string }) {
 
 function BoxChange({ flame, picture, at }: { flame: DiffFlame; picture: Picture; at: number }) {
   const { boxes, unit } = flame;
-  const amount = (value: number) => weight(value, unit);
-  const signed = (value: number) => (value > 0 ? `+${amount(value)}` : amount(value));
+  const columns = ["before", "own_before", "after", "own_after", "change", "low", "high"] as const;
+  const row = Object.fromEntries(columns.map((is) => [is, boxes[is][at]]));
+  const amount = (is: (typeof columns)[number], isChange = false) => <Figure row={row} is={is} unit={unit} isChange={isChange} />;
   return (
-    <>
-      <b>{nameOf(picture, at)}</b> {base(placeOf(picture, at))} · before <span data-number={boxes.before[at]}>{amount(boxes.before[at])}</span> (self{" "}
-      {amount(boxes.own_before[at])}) · after <span data-number={boxes.after[at]}>{amount(boxes.after[at])}</span> (self {amount(boxes.own_after[at])})
+    <span data-table="boxes" data-row={String(boxes.path[at])}>
+      <b>{nameOf(picture, at)}</b> <bdi>{base(placeOf(picture, at))}</bdi> · before {amount("before")} (self {amount("own_before")}) · after {amount("after")} (self {amount("own_after")})
       {boxes.function[at] >= 0 && (
         <>
           {" "}
-          · change {signed(boxes.change[at])}, {signed(boxes.low[at])} to {signed(boxes.high[at])}: {TRENDS[boxes.trend[at]]}
+          · change {amount("change", true)}, {amount("low", true)} to {amount("high", true)}: {TRENDS[boxes.trend[at]]}
         </>
       )}
-    </>
+    </span>
   );
 }

@@ -4,16 +4,16 @@ import { useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { useAnswer } from "../ask";
-import { base, count } from "../numbers";
+import { base } from "../numbers";
 import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
-import { Amount, Figure, functionKey } from "../parts/figure";
+import { Amount, Figure, functionKey, Shown } from "../parts/figure";
 import { KindBar } from "../parts/kinds";
 import { Table, type Column } from "../parts/table";
 import { Waiting } from "../parts/waiting";
 import { show, usePlace } from "../place";
 import type { Function as FunctionRow, Functions } from "../reports";
-import { interval } from "./overview";
+import { Interval, interval } from "./overview";
 
 const COLUMNS: Column<FunctionRow>[] = [
   {
@@ -64,7 +64,7 @@ export function FunctionsView(_: { recording: AboutRecording }) {
                 <input type="search" data-search value={search} onInput={(event) => setSearch(event.currentTarget.value)} spellcheck={false} />
               </label>
               <span class="soft">
-                {count(rows.length)} of {count(functions.functions.length + functions.functions_left_out)} functions
+                <Shown table="functions" shown={rows.length} all={functions.functions.length + functions.functions_left_out} /> functions
               </span>
             </div>
             <Table
@@ -77,7 +77,8 @@ export function FunctionsView(_: { recording: AboutRecording }) {
                 tell(
                   <span data-table="functions" data-row={functionKey(row)}>
                     <b>{row.function ?? "[unknown]"}</b> <bdi>{row.file ?? ""}</bdi> · self <Amount row={row} prefix="self_" /> (
-                    <Figure row={row} is="self_share" />, {interval(row)}) · total <Amount row={row} prefix="total_" /> (
+                    <Figure row={row} is="self_share" />
+                    <Interval row={row} />) · total <Amount row={row} prefix="total_" /> (
                     <Figure row={row} is="total_share" />) · <Figure row={row} is="total_samples" /> samples
                   </span>,
                 )

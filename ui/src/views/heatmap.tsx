@@ -2,7 +2,7 @@
 // clock is a pattern, and a pause is a gap. A chosen square has its flame graph below.
 
 import { Fragment } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { isFile, useAnswer } from "../ask";
@@ -12,6 +12,7 @@ import { count, duration } from "../numbers";
 import { shared } from "../parts/asked";
 import { useDark } from "../parts/dark";
 import { tell } from "../parts/details";
+import { Figure } from "../parts/figure";
 import { Waiting } from "../parts/waiting";
 import { change, usePlace } from "../place";
 import { secondsOf, withTimes } from "../terms";
@@ -79,18 +80,21 @@ function Squares({ map }: { map: Heatmap }) {
   const chosen = squaresOf(place.values.squares);
   const most = useMemo(() => values.reduce((most, value) => Math.max(most, value), 0), [values]);
 
-  useEffect(() => {
+  // What is on the screen is what a press finds: all of this is done before the next frame.
+  useLayoutEffect(() => {
     if (canvas.current === null || box.current === null) {
       return;
     }
     const made = new HeatCanvas(canvas.current);
     drawing.current = made;
     const element = box.current;
-    const observer = new ResizeObserver(() => made.resize(element.clientWidth, element.clientHeight));
+    const fit = () => made.resize(element.clientWidth, element.clientHeight);
+    fit();
+    const observer = new ResizeObserver(fit);
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const style = getComputedStyle(document.body);
     drawing.current?.show({ map, values, most, isDark, cursor, anchor, chosen, ink: style.color, ground: style.backgroundColor });
   }, [map, values, isDark, cursor, anchor, place.values.squares]);
@@ -100,21 +104,19 @@ function Squares({ map }: { map: Heatmap }) {
       return;
     }
     const { from, to } = timesOf(map, cell);
+    const row = { busy: map.busy[cell], waiting: map.waiting[cell], samples: map.samples[cell], hottest_time: map.hottest_time[cell] };
     const name = map.functions[map.hottest[cell]];
     tell(
-      <>
-        <b>
-          {secondsOf(from)} to {secondsOf(to)} s
-        </b>{" "}
-        · on a CPU <span data-number={map.busy[cell]}>{duration(map.busy[cell] / 1e9)}</span>
-        {map.waiting[cell] > 0 && <> · waiting {duration(map.waiting[cell] / 1e9)}</>} · {map.samples[cell] === 1 ? "1 sample ends" : `${count(map.samples[cell])} samples end`} in it
+      <span data-table="squares" data-row={String(cell)}>
+        <b>{`${secondsOf(from)} to ${secondsOf(to)} s`}</b> · on a CPU <Figure row={row} is="busy" unit="time" />
+        {row.waiting > 0 && <> · waiting <Figure row={row} is="waiting" unit="time" /></>} · <Figure row={row} is="samples" /> {row.samples === 1 ? "sample ends" : "samples end"} in it
         {name !== undefined && (
           <>
             {" "}
-            · most in <b>{name}</b> ({duration(map.hottest_time[cell] / 1e9)})
+            · most in <b>{name}</b> (<Figure row={row} is="hottest_time" unit="time" />)
           </>
         )}
-      </>,
+      </span>,
     );
   };
   /** Chooses the time from one square to another. */
@@ -175,10 +177,11 @@ function Squares({ map }: { map: Heatmap }) {
           onPointerLeave={() => setCursor(-1)}
         />
       </div>
-      <p class="soft">
-        Columns of {duration(map.column / 1e9)} from left to right; the start of each is at the bottom. A square is {duration(map.row / 1e9)}, the darkest has {duration(most / 1e9)}.
-        {map.uncovered > 0 && <> {duration(map.uncovered / 1e9)} have no place in time.</>}
-        {map.idle_threads > 0 && <> The waits of {count(map.idle_threads)} idle threads ({duration(map.idle_waiting / 1e9)}) are left out.</>}
+      <p class="soft" data-table="heatmap" data-row="all">
+        Columns of <Figure row={map} is="column" unit="time" /> from left to right; the start of each is at the bottom. A square is <Figure row={map} is="row" unit="time" />, the darkest has{" "}
+        <Figure row={{ most_busy: most, most_waiting: most }} is={place.values.shown === "waiting" ? "most_waiting" : "most_busy"} unit="time" />.
+        {map.uncovered > 0 && <> <Figure row={map} is="uncovered" unit="time" /> have no place in time.</>}
+        {map.idle_threads > 0 && <> The waits of <Figure row={map} is="idle_threads" /> idle threads (<Figure row={map} is="idle_waiting" unit="time" />) are left out.</>}
       </p>
       {map.pauses.length > 0 && <Pauses map={map} />}
       <Chosen map={map} chosen={chosen} />
@@ -190,13 +193,13 @@ function Squares({ map }: { map: Heatmap }) {
 function Pauses({ map }: { map: Heatmap }) {
   const place = usePlace();
   return (
-    <p class="pauses">
-      <b>{count(map.pauses_count)}</b> {map.pauses_count === 1 ? "stretch" : "stretches"} without time on a CPU, the longest at{" "}
+    <p class="pauses" data-table="heatmap" data-row="all">
+      <b><Figure row={map} is="pauses_count" /></b> {map.pauses_count === 1 ? "stretch" : "stretches"} without time on a CPU, the longest at{" "}
       {map.pauses.map(([from, time], at) => (
         <Fragment key={from}>
           {at > 0 && ", "}
           <button type="button" class="plain" disabled={isFile} onClick={() => change({ filter: withTimes(place.values.filter ?? "", { from, to: from + time }) })}>
-            {secondsOf(from)} s for {duration(time / 1e9)}
+            {secondsOf(from)} s for <Figure row={map} is={`pauses.${at}.1`} unit="time" />
           </button>
         </Fragment>
       ))}

@@ -10,9 +10,10 @@ import { placeLanes, step, type Lanes } from "../canvas/lanes";
 import { findAll, nameOf, NARROW, placeOf } from "../canvas/picture";
 import { drawAxis, moment } from "../canvas/strip";
 import { useCanvas } from "../canvas/use_canvas";
-import { count, duration } from "../numbers";
+import { count } from "../numbers";
 import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
+import { Figure } from "../parts/figure";
 import { Legend } from "../parts/legend";
 import { Strip } from "../parts/strip";
 import { Waiting } from "../parts/waiting";
@@ -109,12 +110,13 @@ function LaneDrawing({ answer, look, search }: { answer: Lanes; look: Look; sear
     const { boxes, start, extent } = picture;
     const from = answer.from + start[at];
     const isLane = picture.heads.includes(at);
+    const row = { time: extent[at], count: boxes.count[at], weight: boxes.weight[at], own: boxes.own[at] };
     tell(
-      <>
-        <b>{nameOf(picture, at)}</b> {placeOf(picture, at)}
-        {!isLane && <> · {moment(from, answer.least)} to {moment(from + extent[at], answer.least)}, {duration(extent[at] / 1e9)}</>} ·{" "}
-        {boxes.function[at] === NARROW ? "too short to be seen: zoom in" : `samples ${count(boxes.count[at])}, ${duration(boxes.weight[at] / 1e9)}, self ${duration(boxes.own[at] / 1e9)}`}
-      </>,
+      <span data-table="lanes" data-row={String(at)}>
+        <b>{nameOf(picture, at)}</b> <bdi>{placeOf(picture, at)}</bdi>
+        {!isLane && <> · <bdi>{`${moment(from, answer.least)} to ${moment(from + extent[at], answer.least)}`}</bdi>, <Figure row={row} is="time" unit="time" /></>} ·{" "}
+        {boxes.function[at] === NARROW ? "too short to be seen: zoom in" : <>samples <Figure row={row} is="count" />, <Figure row={row} is="weight" unit="time" />, self <Figure row={row} is="own" unit="time" /></>}
+      </span>,
     );
   };
   /** Makes the window the time of a box, or all again. */

@@ -13,12 +13,17 @@ import { Waiting } from "../parts/waiting";
 import { Words } from "../parts/words";
 import { link, show, usePlace } from "../place";
 import type { Function as FunctionRow, Summary, SummaryLine, Wait } from "../reports";
+import { ExactView } from "./exact";
 import { FlamePicture } from "./flame";
 import { TimeTrack } from "./timeline/small";
 
 export function OverviewView({ recording }: { recording: AboutRecording }) {
   const place = usePlace();
   const summary = useAnswer<Summary>("report", { ...shared(place), what: "summary" });
+  // Of exceptions alone, and of calls without times, the summary is what was counted.
+  if (summary.value !== undefined && summary.value.profundo.report !== "summary") {
+    return <ExactView recording={recording} />;
+  }
   return (
     <div class="overview">
       <Waiting answer={summary}>{(summary) => <Head summary={summary} />}</Waiting>
@@ -204,6 +209,13 @@ export function interval(row: { self_share_low: number | null; self_share_high: 
     : `${percent(row.self_share_low)} to ${percent(row.self_share_high)}`;
 }
 
+/** The interval of a share, behind it. */
+export function Interval({ row }: { row: { self_share_low: number | null; self_share_high: number | null } }) {
+  return row.self_share_low === null || row.self_share_high === null ? null : (
+    <>, <Figure row={row} is="self_share_low" /> to <Figure row={row} is="self_share_high" /></>
+  );
+}
+
 function HotLine({ line, most }: { line: SummaryLine; most: number }) {
   const where = `${line.file}:${line.line}`;
   return (
@@ -212,8 +224,8 @@ function HotLine({ line, most }: { line: SummaryLine; most: number }) {
       onMouseEnter={() =>
         tell(
           <span data-table="lines" data-row={where}>
-            <b>{where}</b> <bdi>{line.function}</bdi> · self <Amount row={line} prefix="self_" /> (<Figure row={line} is="self_share" />,{" "}
-            {interval(line)}) · total <Amount row={line} prefix="total_" /> (<Figure row={line} is="total_share" />)
+            <b>{where}</b> <bdi>{line.function}</bdi> · self <Amount row={line} prefix="self_" /> (<Figure row={line} is="self_share" />
+            <Interval row={line} />) · total <Amount row={line} prefix="total_" /> (<Figure row={line} is="total_share" />)
           </span>,
         )
       }
@@ -238,8 +250,8 @@ function HotFunction({ row, most }: { row: FunctionRow; most: number }) {
       onMouseEnter={() =>
         tell(
           <span data-table="functions" data-row={functionKey(row)}>
-            <b>{name}</b> <bdi>{row.file ?? ""}</bdi> · self <Amount row={row} prefix="self_" /> (<Figure row={row} is="self_share" />,{" "}
-            {interval(row)}) · total <Amount row={row} prefix="total_" /> (<Figure row={row} is="total_share" />)
+            <b>{name}</b> <bdi>{row.file ?? ""}</bdi> · self <Amount row={row} prefix="self_" /> (<Figure row={row} is="self_share" />
+            <Interval row={row} />) · total <Amount row={row} prefix="total_" /> (<Figure row={row} is="total_share" />)
           </span>,
         )
       }

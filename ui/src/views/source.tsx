@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { useAnswer } from "../ask";
-import { base, count } from "../numbers";
+import { base } from "../numbers";
 import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
 import { Amount, Figure } from "../parts/figure";
@@ -16,7 +16,7 @@ import { Neighbours } from "../parts/neighbours";
 import { Waiting } from "../parts/waiting";
 import { change, link, usePlace } from "../place";
 import type { File, Line, Lines } from "../reports";
-import { interval } from "./overview";
+import { Interval, interval } from "./overview";
 
 interface Source {
   file: string;
@@ -64,7 +64,7 @@ export function SourceView({ recording }: { recording: AboutRecording }) {
                   <b><Figure row={row} is="self_share" /></b> {base(row.file)}
                 </a>
               ))}
-              {lines.files_left_out > 0 && <span class="soft">{count(lines.files_left_out)} files without a hot line</span>}
+              {lines.files_left_out > 0 && <span class="soft" data-row="all"><Figure row={lines} is="files_left_out" /> files without a hot line</span>}
             </nav>
             {file === undefined ? <p class="soft">No line of source has any time here.</p> : <Listing key={file.file} file={file} recording={recording} />}
           </div>
@@ -210,10 +210,9 @@ function Listing({ file, recording }: { file: File; recording: AboutRecording })
 function LineDetails({ file, line }: { file: File; line: Line }) {
   return (
     <span data-table="lines" data-row={`${file.file}:${line.line}`}>
-      <b>
-        {base(file.file)}:{line.line}
-      </b>{" "}
-      <bdi>{line.function ?? ""}</bdi> · self <Amount row={line} prefix="self_" /> (<Figure row={line} is="self_share" />, {interval(line)})
+      <b>{`${base(file.file)}:${line.line}`}</b>{" "}
+      <bdi>{line.function ?? ""}</bdi> · self <Amount row={line} prefix="self_" /> (<Figure row={line} is="self_share" />
+      <Interval row={line} />)
       · total <Amount row={line} prefix="total_" /> (<Figure row={line} is="total_share" />)
     </span>
   );

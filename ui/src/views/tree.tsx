@@ -6,11 +6,12 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import type { AboutRecording } from "../about";
 import { useAnswer } from "../ask";
 import { nameOf, NARROW, place as placed, placeOf, type Flame, type Picture } from "../canvas/picture";
-import { count, percent, weight } from "../numbers";
+import { percent } from "../numbers";
 import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
 import { Waiting } from "../parts/waiting";
 import { change, show, usePlace } from "../place";
+import { BoxDetails } from "./flame";
 
 export function TreeView(_: { recording: AboutRecording }) {
   const place = usePlace();
@@ -94,13 +95,7 @@ function Rows({ flame, isInverted }: { flame: Flame; isInverted: boolean }) {
   };
   const point = (box: number) => {
     setAt(box);
-    tell(
-      <>
-        <b>{nameOf(picture, box)}</b> <bdi>{placeOf(picture, box)}</bdi> · total {weight(picture.boxes.weight[box], flame.unit)} ({percent(picture.boxes.weight[box] / (flame.total || 1))}) · self{" "}
-        {weight(picture.boxes.own[box], flame.unit)}
-        {picture.boxes.count[box] > 0 && <> · {count(picture.boxes.count[box])} samples</>}
-      </>,
-    );
+    tell(<BoxDetails picture={picture} at={box} />);
     list.current?.querySelector(`[data-box="${box}"]`)?.scrollIntoView({ block: "nearest" });
   };
   const onKeyDown = (event: KeyboardEvent) => {

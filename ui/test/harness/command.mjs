@@ -37,8 +37,19 @@ export function optionsOf(filter) {
   ]);
 }
 
+/** What was printed, by command: several views show the same report. */
+const printed = new Map();
+
+/** What a command prints as JSON. */
+export function json(words) {
+  const key = words.join("\0");
+  const known = printed.get(key) ?? profundo([...words, "--json"]);
+  printed.set(key, known);
+  return JSON.parse(known);
+}
+
 /** A report as JSON: what `profundo report FILE WHAT --json` prints. */
 export function report(file, what, filter = "", options = [], name = undefined) {
   const words = name === undefined ? [] : [name];
-  return JSON.parse(profundo(["report", file, what, ...words, "--json", ...options, ...optionsOf(filter)]));
+  return json(["report", file, what, ...words, ...options, ...optionsOf(filter)]);
 }

@@ -93,6 +93,12 @@ export class Page {
     await this.settled();
   }
 
+  /** An answer of the server, as JSON. */
+  ask(name, values = {}) {
+    const query = new URLSearchParams(Object.entries(values).filter(([, value]) => value !== undefined && value !== ""));
+    return this.page.evaluate((path) => fetch(path).then((answer) => answer.json()), `api/${name}?${query}`);
+  }
+
   /** Waits until nothing is asked and nothing waits for an answer. */
   async settled() {
     const deadline = Date.now() + 60_000;
@@ -129,21 +135,24 @@ export class Page {
   }
 }
 
-/** Opens an address: a server's, or a file's. */
-export async function open(address, { hash = "", theme = "light", width = 1280, height = 800 } = {}) {
+/** Opens an address: a server's, or a file's; in a browser that is so many times slower. */
+export async function open(address, { hash = "", theme = "light", width = 1280, height = 800, slower = 1 } = {}) {
   const context = await (await browser()).newContext({ viewport: { width, height }, colorScheme: theme, acceptDownloads: true });
   context.setDefaultTimeout(30_000);
   const raw = await context.newPage();
   const page = new Page(raw, context, address);
   await watch(page);
+  if (slower > 1) {
+    await (await context.newCDPSession(raw)).send("Emulation.setCPUThrottlingRate", { rate: slower });
+  }
   await raw.goto(address + hash);
   await page.settled();
   return page;
 }
 
-/** Opens a recording. */
+/** Opens a recording, or several. */
 export async function openRecording(file, options = {}) {
-  const { url } = await serve(file);
+  const { url } = await serve(...[file].flat());
   return open(url, options);
 }
 

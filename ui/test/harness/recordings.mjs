@@ -1,7 +1,7 @@
 // The recordings that the page is tested with: one of each kind, made once into
 // `target/page-recordings`. A recording is made anew when its program or its row here changes.
 
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -23,7 +23,25 @@ const pythonProgram = (program, words, ...rest) => ({
   make: (out) => profundo([...words, "--force", "-o", out, "--", python(), join(PROGRAMS, program), ...rest]),
 });
 
-/** By name, the program and how it is recorded. */
+/** A heap snapshot of a program that holds objects. */
+const snapshot = (how) => ({
+  program: "holds.py",
+  ending: "heapsnapshot",
+  words: [how],
+  make: (out) => {
+    const program = spawn(python(), [join(PROGRAMS, "holds.py"), how], { stdio: ["pipe", "ignore", "ignore"] });
+    try {
+      profundo(["snapshot", String(program.pid), "--no-redact", "--force", "-o", out]);
+    } finally {
+      program.kill("SIGKILL");
+    }
+  },
+});
+
+/**
+ * By name, the program and how it is recorded. Those with `isPart` are looked at in sets only, or in
+ * tests of their own.
+ */
 export const RECORDINGS = {
   cpu: pythonProgram("busy.py", ["record"]),
   native: {
@@ -51,8 +69,15 @@ export const RECORDINGS = {
       profundo(["merge", "--force", "-o", out, ...parts]);
     },
   },
+  exceptions: pythonProgram("raises.py", ["trace", "--exceptions"]),
+  cpu2: { ...pythonProgram("busy.py", ["record"], "more"), isPart: true },
+  memory2: { ...pythonProgram("memory.py", ["record", "--memory"], "more"), isPart: true },
+  calls2: { ...pythonProgram("calls.py", ["trace"], "more"), isPart: true },
+  heap: snapshot("few"),
+  heap2: { ...snapshot("more"), isPart: true },
   // Names that attack a page, written by the crates themselves.
   hostile: {
+    isPart: true,
     program: join(ROOT, "crates", "profundo-formats", "examples", "hostile_names.rs"),
     make: (out) => {
       const words = ["run", "--quiet", "--package", "profundo-formats", "--example", "hostile_names", "--", out];
@@ -61,15 +86,29 @@ export const RECORDINGS = {
   },
 };
 
+/** Files that are looked at together: two recordings, two snapshots, or one of each. */
+export const SETS = {
+  cpus: ["cpu", "cpu2"],
+  memories: ["memory", "memory2"],
+  counts: ["calls", "calls2"],
+  heaps: ["heap", "heap2"],
+  both: ["memory", "heap"],
+};
+
+/** The paths of a recording, or of a set. */
+export function filesOf(name) {
+  return (SETS[name] ?? [name]).map(recording);
+}
+
 /** The path of a recording, which is made if it is not there. */
 export function recording(name) {
   mkdirSync(FOLDER, { recursive: true });
-  const { program, words = [], make } = RECORDINGS[name];
+  const { program, words = [], make, ending = "profundo" } = RECORDINGS[name];
   const source = readFileSync(resolve(PROGRAMS, program), "utf8");
   const key = createHash("sha256").update(`${source}${words}${make}${COMMAND}`).digest("hex").slice(0, 12);
-  const path = join(FOLDER, `${name}-${key}.profundo`);
+  const path = join(FOLDER, `${name}-${key}.${ending}`);
   if (!existsSync(path)) {
-    const part = join(FOLDER, `.${name}-${process.pid}.profundo`);
+    const part = join(FOLDER, `.${name}-${process.pid}.${ending}`);
     make(part);
     renameSync(part, path);
   }

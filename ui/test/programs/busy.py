@@ -1,5 +1,6 @@
 """CPU time in functions that call one another, on two threads, with recursion."""
 
+import sys
 import threading
 
 
@@ -33,6 +34,9 @@ def main():
     thread = threading.Thread(target=helper, name="helper")
     thread.start()
     parse(5000)
+    if sys.argv[1:] == ["more"]:
+        for _ in range(6):
+            walk(12)
     for _ in range(8):
         text(20000)
     thread.join()

@@ -1,5 +1,7 @@
 """Calls and lines in known numbers."""
 
+import sys
+
 
 def leaf(n):
     return n + 1
@@ -18,7 +20,7 @@ def fib(n):
 
 def main():
     for _ in range(30):
-        middle(20)
+        middle(20 if sys.argv[1:] != ["more"] else 40)
     fib(12)
 
 

@@ -1,5 +1,7 @@
 """Memory that is kept, freed at once, and freed late."""
 
+import sys
+
 kept = []
 
 
@@ -18,6 +20,6 @@ def late(count):
     return sum(map(len, blocks))
 
 
-keep(400)
+keep(400 if sys.argv[1:] != ["more"] else 1200)
 churn(400)
 late(300)

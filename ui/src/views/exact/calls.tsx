@@ -3,9 +3,10 @@
 import { useState } from "preact/hooks";
 
 import { useAnswer } from "../../ask";
-import { base, count, duration } from "../../numbers";
+import { base } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { tell } from "../../parts/details";
+import { Figure, Shown } from "../../parts/figure";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
 import { change, link, usePlace } from "../../place";
@@ -16,14 +17,11 @@ const ROWS = 20000;
 /** Callers or callees that are shown of one. */
 const MOST = 200;
 
-const time = (title: string, about: string, of: (row: TracedFunction) => number | null): Column<TracedFunction> => ({
+const time = (title: string, about: string, is: "self_seconds" | "total_seconds"): Column<TracedFunction> => ({
   title,
   about,
-  order: (row) => of(row) ?? 0,
-  cell: (row) => {
-    const value = of(row);
-    return value === null ? "" : <span data-number={value}>{duration(value)}</span>;
-  },
+  order: (row) => row[is] ?? 0,
+  cell: (row) => <Figure row={row} is={is} />,
   isNumber: true,
   width: "7em",
 });
@@ -32,14 +30,14 @@ const CALLS: Column<TracedFunction> = {
   title: "Calls",
   about: "How often it was called; behind a slash, how often not by itself",
   order: (row) => row.calls,
-  cell: (row) => <span data-number={row.calls}>{callsWords(row)}</span>,
+  cell: (row) => <CallsOf counted={row} />,
   isNumber: true,
   width: "10em",
 };
 
 const TIMES: Column<TracedFunction>[] = [
-  time("Self", "The time of the function itself, without what it calls", (row) => row.self_seconds),
-  time("Total", "The time of the function and of all that it calls", (row) => row.total_seconds),
+  time("Self", "The time of the function itself, without what it calls", "self_seconds"),
+  time("Total", "The time of the function and of all that it calls", "total_seconds"),
 ];
 
 const NAMES: Column<TracedFunction>[] = [
@@ -75,9 +73,9 @@ export function Calls() {
                 Search{" "}
                 <input type="search" data-search value={search} spellcheck={false} onInput={(event) => setSearch(event.currentTarget.value)} />
               </label>
-              <span class="soft">
-                {count(rows.length)} of {count(group.functions.length + group.functions_left_out)} functions; {count(group.all.calls)} calls in all
-                {isTimed && group.all.self_seconds !== null && `, ${duration(group.all.self_seconds)} ${clock === "cpu" ? "of CPU time" : "of time"}`}. Click a function to see its callers and callees.
+              <span class="soft" data-table="calls" data-row="whole">
+                <Shown table="calls" shown={rows.length} all={group.functions.length + group.functions_left_out} /> functions; <Figure row={group.all} is="calls" /> calls in all
+                {isTimed && group.all.self_seconds !== null && <>, <Figure row={group.all} is="self_seconds" /> {clock === "cpu" ? "of CPU time" : "of time"}</>}. Click a function to see its callers and callees.
               </span>
             </div>
             <div class="beside">
@@ -85,8 +83,10 @@ export function Calls() {
                 rows={rows}
                 columns={isTimed ? [...TIMES, CALLS, ...NAMES] : [CALLS, ...NAMES]}
                 label="Functions whose calls were counted"
+                name="calls"
+                keyOf={(row) => row.name}
                 chosen={(row) => row.name === chosen}
-                onPoint={(row) => tell(<CountedWords name={nameOf(row)} file={row.file} counted={row} />)}
+                onPoint={(row) => tell(<CountedWords row={row} />)}
                 onChoose={(row) => change({ call: row.name === chosen ? "" : row.name }, false)}
               />
               {chosen !== undefined && <Neighbours name={chosen} />}
@@ -122,9 +122,9 @@ function Neighbours({ name }: { name: string }) {
                 </p>
               )}
               <h3>Called by</h3>
-              <Rows rows={row.callers} none="Nothing that was counted calls it." />
+              <Rows of={`callers of ${row.name}`} rows={row.callers} none="Nothing that was counted calls it." />
               <h3>Calls</h3>
-              <Rows rows={row.callees} none="It calls nothing that was counted." />
+              <Rows of={`callees of ${row.name}`} rows={row.callees} none="It calls nothing that was counted." />
             </>
           );
         }}
@@ -133,41 +133,46 @@ function Neighbours({ name }: { name: string }) {
   );
 }
 
-function Rows({ rows, none }: { rows: TracedCalls[]; none: string }) {
+function Rows({ of, rows, none }: { of: string; rows: TracedCalls[]; none: string }) {
   if (rows.length === 0) {
     return <p class="soft">{none}</p>;
   }
   const sorted = [...rows].sort((a, b) => (b.total_seconds ?? 0) - (a.total_seconds ?? 0) || b.calls - a.calls);
   return (
-    <ol>
+    <ol data-table={of}>
       {sorted.slice(0, MOST).map((row) => (
-        <li key={row.name}>
-          <b title={row.total_seconds === null ? "" : `total ${duration(row.total_seconds)}`}>{count(row.calls)}×</b>{" "}
+        <li key={row.name} data-row={row.name}>
+          <b><Figure row={row} is="calls" />×</b>{" "}
           <button type="button" class="plain" title={row.name} onClick={() => change({ call: row.name }, false)}>
             {short(row.name)}
           </button>{" "}
-          {row.total_seconds !== null && <span class="soft">{duration(row.total_seconds)}</span>}
+          {row.total_seconds !== null && <span class="soft"><Figure row={row} is="total_seconds" /></span>}
         </li>
       ))}
-      {rows.length > MOST && <li class="soft">… {rows.length - MOST} more</li>}
+      {rows.length > MOST && <li class="soft" data-row="all">… <Figure row={rows} is="length" /> in all</li>}
     </ol>
   );
 }
 
-function CountedWords({ name, file, counted }: { name: string; file: string | null; counted: Counted }) {
+function CountedWords({ row }: { row: TracedFunction }) {
   return (
-    <>
-      <b>{name}</b> {file ?? ""} · {callsWords(counted)} calls
-      {counted.resumes > 0 && `, resumed ${count(counted.resumes)} times`}
-      {counted.self_seconds !== null && ` · self ${duration(counted.self_seconds)}`}
-      {counted.total_seconds !== null && ` · total ${duration(counted.total_seconds)}`}
-      {counted.total_cost_seconds !== null && counted.total_cost_seconds > 0 && ` · the counting took ${duration(counted.total_cost_seconds)}, which is not in it`}
-    </>
+    <span data-table="calls" data-row={row.name}>
+      <b>{nameOf(row)}</b> <bdi>{row.file ?? ""}</bdi> · <CallsOf counted={row} /> calls
+      {row.resumes > 0 && <>, resumed <Figure row={row} is="resumes" /> times</>}
+      {row.self_seconds !== null && <> · self <Figure row={row} is="self_seconds" /></>}
+      {row.total_seconds !== null && <> · total <Figure row={row} is="total_seconds" /></>}
+      {row.total_cost_seconds !== null && row.total_cost_seconds > 0 && <> · the counting took <Figure row={row} is="total_cost_seconds" />, which is not in it</>}
+    </span>
   );
 }
 
-function callsWords({ calls, primitive_calls }: Counted): string {
-  return calls === primitive_calls ? count(calls) : `${count(calls)} / ${count(primitive_calls)}`;
+function CallsOf({ counted }: { counted: Counted }) {
+  return (
+    <>
+      <Figure row={counted} is="calls" />
+      {counted.calls !== counted.primitive_calls && <> / <Figure row={counted} is="primitive_calls" /></>}
+    </>
+  );
 }
 
 function nameOf(row: TracedFunction): string {

@@ -1,9 +1,9 @@
 // Exceptions that were counted: how many, of which type, who raised them, and how they ended.
 
 import { useAnswer } from "../../ask";
-import { count } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { tell } from "../../parts/details";
+import { Figure } from "../../parts/figure";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
 import { placeWords, Where } from "../../parts/where";
@@ -11,7 +11,7 @@ import { usePlace } from "../../place";
 import type { Exception, Exceptions } from "../../reports";
 
 const COLUMNS: Column<Exception>[] = [
-  { title: "Raised", order: (row) => row.count, cell: (row) => <span data-number={row.count}>{count(row.count)}</span>, isNumber: true, width: "7em" },
+  { title: "Raised", order: (row) => row.count, cell: (row) => <Figure row={row} is="count" />, isNumber: true, width: "7em" },
   { title: "Type", order: (row) => row.type, cell: (row) => <b>{row.type}</b>, width: "20%" },
   { title: "Raised by", order: (row) => placeWords(row.raised_by), cell: (row) => <Where at={row.raised_by} /> },
   { title: "End", order: endWords, cell: (row) => (row.caught_by === null ? <span class={row.end === "left" ? "warning" : "soft"}>{endWords(row)}</span> : <Where at={row.caught_by} />) },
@@ -22,30 +22,36 @@ export function ExceptionsOf() {
   const answer = useAnswer<Exceptions>("report", { filter, recording, what: "exceptions", limit: 5000 });
   return (
     <Waiting answer={answer}>
-      {({ exceptions, raised, caught, left, unseen, rows_left_out }) => (
+      {(report) => (
         <>
-          <p class="memory-note">
-            <b data-number={raised}>{count(raised)}</b> exceptions were raised: {count(caught)} caught
-            {left > 0 && `, ${count(left)} left the program or a thread`}
-            {unseen > 0 && `, ${count(unseen)} without an end that was seen`}.
+          <p class="memory-note" data-table="exceptions" data-row="all">
+            <b><Figure row={report} is="raised" /></b> exceptions were raised: <Figure row={report} is="caught" /> caught
+            {report.left > 0 && <>, <Figure row={report} is="left" /> left the program or a thread</>}
+            {report.unseen > 0 && <>, <Figure row={report} is="unseen" /> without an end that was seen</>}.
           </p>
           <Table
-            rows={exceptions}
+            rows={report.exceptions}
             columns={COLUMNS}
             label="Exceptions"
+            name="exceptions"
+            keyOf={exceptionKey}
             onPoint={(row) =>
               tell(
-                <>
-                  <b>{row.type}</b> · {count(row.count)} raised by {placeWords(row.raised_by)} {row.raised_by.file ?? ""} · {endWords(row)}
-                </>,
+                <span data-table="exceptions" data-row={exceptionKey(row)}>
+                  <b>{row.type}</b> · <Figure row={row} is="count" /> raised by <bdi>{placeWords(row.raised_by)}</bdi> <bdi>{row.raised_by.file ?? ""}</bdi> · {endWords(row)}
+                </span>,
               )
             }
           />
-          {rows_left_out > 0 && <p class="soft memory-note">{count(rows_left_out)} rarer rows are left out.</p>}
+          {report.rows_left_out > 0 && <p class="soft memory-note" data-table="exceptions" data-row="all"><Figure row={report} is="rows_left_out" /> rarer rows are left out.</p>}
         </>
       )}
     </Waiting>
   );
+}
+
+function exceptionKey(row: Exception): string {
+  return `${row.type} ${row.raised_by.file ?? ""}:${row.raised_by.line ?? ""} ${row.caught_by?.file ?? row.end}:${row.caught_by?.line ?? ""}`;
 }
 
 function endWords(row: Exception): string {

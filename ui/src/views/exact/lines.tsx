@@ -4,9 +4,10 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { useAnswer } from "../../ask";
-import { base, count, duration } from "../../numbers";
+import { base } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { tell } from "../../parts/details";
+import { Figure, functionKey, Shown } from "../../parts/figure";
 import { highlighted } from "../../parts/highlight";
 import { ShareBar } from "../../parts/range";
 import { Table, type Column } from "../../parts/table";
@@ -21,7 +22,7 @@ const TIME: Column<CountedFunction> = {
   title: "Time",
   about: "Of all its lines",
   order: (row) => row.seconds ?? 0,
-  cell: (row) => row.seconds !== null && <span data-number={row.seconds}>{duration(row.seconds)}</span>,
+  cell: (row) => <Figure row={row} is="seconds" />,
   isNumber: true,
   width: "6.5em",
 };
@@ -32,7 +33,7 @@ const RAN: Column<CountedFunction> = {
   order: (row) => missed(row),
   cell: (row) => (
     <span class={missed(row) > 0 ? "warning" : ""}>
-      {row.lines_run} of {row.lines_with_code}
+      <Figure row={row} is="lines_run" /> of <Figure row={row} is="lines_with_code" />
     </span>
   ),
   isNumber: true,
@@ -80,7 +81,7 @@ export function LinesOf() {
                 <input type="search" data-search value={search} spellcheck={false} onInput={(event) => setSearch(event.currentTarget.value)} />
               </label>
               <span class="soft">
-                {count(rows.length)} of {count(functions.length + functions_left_out)} functions{isOnce && "; those with most lines that did not run come first"}
+                <Shown table="counted" shown={rows.length} all={functions.length + functions_left_out} /> functions{isOnce && "; those with most lines that did not run come first"}
               </span>
             </div>
             <div class="two">
@@ -88,6 +89,8 @@ export function LinesOf() {
                 rows={rows}
                 columns={columns}
                 label="Functions whose lines were counted"
+                name="counted"
+                keyOf={functionKey}
                 sortedBy={columns.length > 1 ? 0 : -1}
                 chosen={(row) => row === chosen}
                 onPoint={(row) => tell(<FunctionWords row={row} />)}
@@ -128,15 +131,15 @@ function Lines({ of }: { of: CountedFunction }) {
           </a>
         )}
         {isOnce && missed(of) > 0 && (
-          <span class="warning">
-            {missed(of) === 1 ? "1 line" : `${count(missed(of))} lines`} did not run
+          <span class="warning" data-table="counted" data-row={functionKey(of)}>
+            <Figure row={of} is="lines_run" /> of <Figure row={of} is="lines_with_code" /> lines ran
           </span>
         )}
       </div>
       <Waiting answer={answer}>
         {() => (
           <div class="code" tabIndex={0} role="region" aria-label="Lines">
-            <table>
+            <table data-table="counted_lines">
               <thead>
                 <tr>
                   {isOnce ? (
@@ -154,13 +157,13 @@ function Lines({ of }: { of: CountedFunction }) {
               </thead>
               <tbody>
                 {rows.map(({ number, line }, at) => (
-                  <tr key={number} class={line?.hits === 0 ? "not-run" : ""} onMouseEnter={() => line !== undefined && tell(<LineWords of={of} line={line} isOnce={isOnce} />)}>
+                  <tr key={number} data-row={`${of.file ?? ""}:${number}`} class={line?.hits === 0 ? "not-run" : ""} onMouseEnter={() => line !== undefined && tell(<LineWords of={of} line={line} isOnce={isOnce} />)}>
                     {isOnce ? (
                       <td>{line === undefined ? "" : line.hits > 0 ? <span class="ran">ran</span> : <b class="warning">did not run</b>}</td>
                     ) : (
                       <>
-                        <td class="number" data-number={line?.hits}>{line === undefined ? "" : count(line.hits)}</td>
-                        {isTimed && <td class="number">{line?.seconds ? duration(line.seconds) : ""}</td>}
+                        <td class="number">{line !== undefined && <Figure row={line} is="hits" />}</td>
+                        {isTimed && <td class="number">{line?.seconds ? <Figure row={line} is="seconds" /> : ""}</td>}
                         <td class="bars">{line !== undefined && <ShareBar share={isTimed ? (line.seconds ?? 0) : line.hits} of={isTimed ? most : mostHits} />}</td>
                       </>
                     )}
@@ -205,22 +208,20 @@ function rowsOf(found: CountedFunction | undefined, source: (string | null)[]): 
 
 function FunctionWords({ row }: { row: CountedFunction }) {
   return (
-    <>
-      <b>{row.function}</b> {row.file ?? ""}:{row.line}
-      {row.seconds !== null && ` · ${duration(row.seconds)}`}
-      {row.lines_with_code !== undefined && ` · ${row.lines_run} of ${row.lines_with_code} lines ran`}
-    </>
+    <span data-table="counted" data-row={functionKey(row)}>
+      <b>{row.function}</b> <bdi>{`${row.file ?? ""}:${row.line}`}</bdi>
+      {row.seconds !== null && <> · <Figure row={row} is="seconds" /></>}
+      {row.lines_with_code !== undefined && <> · <Figure row={row} is="lines_run" /> of <Figure row={row} is="lines_with_code" /> lines ran</>}
+    </span>
   );
 }
 
 function LineWords({ of, line, isOnce }: { of: CountedFunction; line: CountedLine; isOnce: boolean }) {
   return (
-    <>
-      <b>
-        {base(of.file ?? "")}:{line.line}
-      </b>{" "}
-      {of.function} · {isOnce ? (line.hits > 0 ? "it ran" : "it has code, and did not run") : `${count(line.hits)} hits`}
-      {line.seconds !== null && ` · ${duration(line.seconds)}`}
-    </>
+    <span data-table="counted_lines" data-row={`${of.file ?? ""}:${line.line}`}>
+      <b>{`${base(of.file ?? "")}:${line.line}`}</b>{" "}
+      <bdi>{of.function}</bdi> · {isOnce ? (line.hits > 0 ? "it ran" : "it has code, and did not run") : <><Figure row={line} is="hits" /> hits</>}
+      {line.seconds !== null && <> · <Figure row={line} is="seconds" /></>}
+    </span>
   );
 }

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { isFile, useAnswer, type Values } from "../../ask";
 import { nameOf, NARROW, placeOf, type Picture } from "../../canvas/picture";
-import { count, percent, weight } from "../../numbers";
+import { Ends, Figure } from "../../parts/figure";
 
 /** The answer to `share`. */
 export interface Share {
@@ -25,22 +25,17 @@ const REST = 120;
 export function BoxDetails({ picture, at, question }: { picture: Picture; at: number; question?: Values }) {
   const { boxes, flame } = picture;
   const all = flame.total || 1;
-  const own = boxes.own[at];
+  const row = { weight: boxes.weight[at], own: boxes.own[at], count: boxes.count[at], share: boxes.weight[at] / all, own_share: boxes.own[at] / all };
   const place = placeOf(picture, at);
   const isNarrow = boxes.function[at] === NARROW;
   const isAsked = !isNarrow && boxes.function[at] >= 0 && question !== undefined && !isFile;
   const range = useShare(isAsked ? question : undefined, boxes.path[at]);
-  const part = (is: string, value: number, text: string) => (
-    <span data-number={value} data-is={is} data-unit={is === "weight" || is === "own" ? flame.unit : undefined}>{text}</span>
-  );
   return (
     <span data-table="boxes" data-row={String(boxes.path[at])}>
-      <b>{nameOf(picture, at)}</b> · total {part("weight", boxes.weight[at], weight(boxes.weight[at], flame.unit))} (
-      {part("share", boxes.weight[at] / all, percent(boxes.weight[at] / all))}
-      <Range row={range} is="total_share" />) · self {part("own", own, weight(own, flame.unit))} (
-      {part("own_share", own / all, percent(own / all))}
+      <b>{nameOf(picture, at)}</b> · total <Figure row={row} is="weight" unit={flame.unit} /> (<Figure row={row} is="share" />
+      <Range row={range} is="total_share" />) · self <Figure row={row} is="own" unit={flame.unit} /> (<Figure row={row} is="own_share" />
       <Range row={range} is="self_share" />)
-      {boxes.count[at] > 0 && <> · {part("count", boxes.count[at], count(boxes.count[at]))} {boxes.count[at] === 1 ? "sample" : "samples"}</>}
+      {row.count > 0 && <> · <Figure row={row} is="count" /> {row.count === 1 ? "sample" : "samples"}</>}
       {isNarrow && " · too narrow to be seen: a click opens them"} {place !== "" && <bdi>{place}</bdi>}
     </span>
   );
@@ -59,14 +54,13 @@ function useShare(question: Values | undefined, path: number): Share | undefined
 
 /** The range of a share, behind it: 95 of 100 such ranges hold the true one. */
 function Range({ row, is }: { row: Share | undefined; is: "total_share" | "self_share" }) {
-  const [low, high] = [row?.[`${is}_low`], row?.[`${is}_high`]];
-  if (row === undefined || low === null || low === undefined || high === null || high === undefined || row.is_exact) {
+  if (row === undefined || row[`${is}_low`] === null || row.is_exact) {
     return null;
   }
   return (
     <span class="soft" title="95 of 100 such ranges hold the true share">
       {": "}
-      <span data-number={low} data-is={`${is}_low`}>{percent(low)}</span> to <span data-number={high} data-is={`${is}_high`}>{percent(high)}</span>
+      <Ends row={row} is={is} />
     </span>
   );
 }

@@ -3,7 +3,6 @@
 import { isFile, useAnswer, type Values } from "../../ask";
 import { LOOKS } from "../../canvas/colours";
 import type { Flame } from "../../canvas/picture";
-import { weight } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { Figure } from "../../parts/figure";
 import { useSearch } from "../../parts/search";
@@ -181,10 +180,10 @@ function Found({ text }: { text: string }) {
     return null;
   }
   return (
-    <span class={answer.isOld ? "old" : ""} role="status">
+    <span class={answer.isOld ? "old" : ""} role="status" data-table="found" data-row="all">
       {answer.error ?? (
         <>
-          <Figure row={answer.value} is="share" /> ({weight(answer.value.weight, answer.value.unit)}) have it on their stack
+          <Figure row={answer.value} is="share" /> (<Figure row={answer.value} is="weight" unit={answer.value.unit} />) have it on their stack
         </>
       )}
     </span>

@@ -1,25 +1,22 @@
 // What is different in a later snapshot, by type: what came, what went, what there is now.
 
 import { useAnswer } from "../../ask";
-import { bytes, count } from "../../numbers";
 import { tell } from "../../parts/details";
+import { Figure } from "../../parts/figure";
 import { forWidth, useNarrow } from "../../parts/narrow";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
 import type { GraphChange, GraphOwnerGrowth, GraphSize, HeapDifference } from "../../reports";
-import { objectWords } from "./objects";
+import { idOf, objectWords } from "./objects";
 
 /** Types of an answer. */
 const ROWS = 2000;
 
-const number = (title: string, about: string, is: keyof GraphChange & string): Column<GraphChange> => ({
+const number = (title: string, about: string, is: Exclude<keyof GraphChange, "type" | "owners">): Column<GraphChange> => ({
   title,
   about,
-  order: (row) => Number(row[is] ?? 0),
-  cell: (row) => {
-    const value = row[is];
-    return typeof value !== "number" || value === 0 ? "" : <span data-number={value} data-is={is}>{is.includes("bytes") ? bytes(value) : count(value)}</span>;
-  },
+  order: (row) => row[is] ?? 0,
+  cell: (row) => (row[is] === 0 ? "" : <Figure row={row} is={is} />),
   isNumber: true,
   width: "7.8em",
 });
@@ -41,7 +38,7 @@ export function DifferenceOf({ before, now }: { before: string; now: string }) {
       {(found) => (
         <>
           <p class="memory-note">
-            <b>Before:</b> {before}, {size(found.before)}. <b>Now:</b> {now}, {size(found.now)}. Types that have grown most come first.
+            <b>Before:</b> {before}, <Size row="before" size={found.before} />. <b>Now:</b> {now}, <Size row="now" size={found.now} />. Types that have grown most come first.
             {!found.has_stable_ids && (
               <span class="warning"> Hardly any object has the same id in both, as if they were of different processes: which objects are new is not told.</span>
             )}
@@ -53,19 +50,19 @@ export function DifferenceOf({ before, now }: { before: string; now: string }) {
               key={String(isNarrow)}
               rows={found.types}
               {...forWidth(isNarrow, [...COLUMNS, { title: "Type", order: (row) => row.type, cell: (row) => <TypeName row={row} /> }], -1)}
-              name="difference"
-              keyOf={(row) => row.type}
               label="Types, by how much they have grown"
+              name="changes"
+              keyOf={(row) => row.type}
               onPoint={(row) => tell(<ChangeWords row={row} />)}
             />
           )}
           {found.largest_new.length > 0 && (
             <details class="as-table">
               <summary>The largest objects that are new</summary>
-              <ol class="plain-list">
+              <ol class="plain-list" data-table="objects">
                 {found.largest_new.map((row) => (
-                  <li key={row.id}>
-                    <b>{bytes(row.bytes)}</b> {objectWords(row)}
+                  <li key={row.id} data-row={idOf(row.id)}>
+                    <b><Figure row={row} is="bytes" /></b> {objectWords(row)}
                   </li>
                 ))}
               </ol>
@@ -77,8 +74,12 @@ export function DifferenceOf({ before, now }: { before: string; now: string }) {
   );
 }
 
-function size({ objects, bytes: all }: GraphSize): string {
-  return `${count(objects)} objects of ${bytes(all)}`;
+function Size({ row, size }: { row: string; size: GraphSize }) {
+  return (
+    <span data-table="sizes" data-row={row}>
+      <Figure row={size} is="objects" /> objects of <Figure row={size} is="bytes" />
+    </span>
+  );
 }
 
 /** The type, and the owner whose objects of it have grown most. */
@@ -92,11 +93,16 @@ function TypeName({ row }: { row: GraphChange }) {
 }
 
 function ChangeWords({ row }: { row: GraphChange }) {
-  const owners = row.owners.slice(0, 4).map((owner: GraphOwnerGrowth) => `${owner.owner ?? "no known owner"} ${bytes(owner.bytes_before)} to ${bytes(owner.bytes_now)}`);
   return (
-    <>
-      <b>{row.type}</b> · from {bytes(row.bytes_before)} in {count(row.objects_before)} objects to {bytes(row.bytes_now)} in {count(row.objects_now)}
-      {owners.length > 0 && ` · ${owners.join(" · ")}`}
-    </>
+    <span data-table="changes" data-row={row.type}>
+      <b>{row.type}</b> · from <Figure row={row} is="bytes_before" /> in <Figure row={row} is="objects_before" /> objects to <Figure row={row} is="bytes_now" /> in{" "}
+      <Figure row={row} is="objects_now" />
+      {row.owners.slice(0, 4).map((owner: GraphOwnerGrowth) => (
+        <span key={owner.owner ?? ""} data-table="owner_changes" data-row={`${row.type} ${owner.owner ?? ""}`}>
+          {" "}
+          · <bdi>{owner.owner ?? "no known owner"}</bdi> <Figure row={owner} is="bytes_before" /> to <Figure row={owner} is="bytes_now" />
+        </span>
+      ))}
+    </span>
   );
 }

@@ -3,7 +3,7 @@
 
 import type { About, AboutRecording } from "../../about";
 import { isFile, useAnswer } from "../../ask";
-import { bytes, count } from "../../numbers";
+import { Figure } from "../../parts/figure";
 import { Tabs, useTab, type Tab } from "../../parts/tabs";
 import { Waiting } from "../../parts/waiting";
 import { change, usePlace } from "../../place";
@@ -71,9 +71,9 @@ export function HeapView({ recording }: { recording?: AboutRecording }) {
 
 function Size({ snapshot }: { snapshot: GraphSnapshot }) {
   return (
-    <span class="soft">
-      <b data-number={snapshot.objects}>{count(snapshot.objects)}</b> objects, {count(snapshot.references)} references, <b data-number={snapshot.bytes}>{bytes(snapshot.bytes)}</b>
-      {snapshot.unheld_objects > 0 && `; ${count(snapshot.unheld_objects)} held by weak references only, or by one another`}
+    <span class="soft" data-table="snapshot" data-row="all">
+      <b><Figure row={snapshot} is="objects" /></b> objects, <Figure row={snapshot} is="references" /> references, <b><Figure row={snapshot} is="bytes" /></b>
+      {snapshot.unheld_objects > 0 && <>; <Figure row={snapshot} is="unheld_objects" /> held by weak references only, or by one another</>}
     </span>
   );
 }

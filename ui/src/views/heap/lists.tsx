@@ -1,8 +1,8 @@
 // The biggest objects of a heap, and the texts that are there more than once.
 
 import { useAnswer } from "../../ask";
-import { bytes, count, percent } from "../../numbers";
 import { tell } from "../../parts/details";
+import { Figure } from "../../parts/figure";
 import { forWidth, useNarrow } from "../../parts/narrow";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
@@ -30,11 +30,14 @@ export function Biggest({ snapshot }: { snapshot: number }) {
               rows={biggest}
               {...forWidth(isNarrow, columns)}
               label="The objects that retain most"
+              name="objects"
+              keyOf={(row) => idOf(row.id)}
               onPoint={(row) =>
                 tell(
-                  <>
-                    <b>{objectWords(row)}</b> {row.path ?? ""} · {bytes(row.retained_bytes)} would go with it ({percent(row.retained_share)}) · its own {bytes(row.bytes)}
-                  </>,
+                  <span data-table="objects" data-row={idOf(row.id)}>
+                    <b>{objectWords(row)}</b> <bdi>{row.path ?? ""}</bdi> · <Figure row={row} is="retained_bytes" /> would go with it (<Figure row={row} is="retained_share" />) · its own{" "}
+                    <Figure row={row} is="bytes" />
+                  </span>,
                 )
               }
               onChoose={(row) => showHolders(idOf(row.id))}
@@ -48,9 +51,9 @@ export function Biggest({ snapshot }: { snapshot: number }) {
 }
 
 const TEXTS: Column<GraphText>[] = [
-  { title: "Wasted", about: "The bytes of all strings with this text but one", order: (row) => row.wasted_bytes, cell: (row) => <span data-number={row.wasted_bytes}>{bytes(row.wasted_bytes)}</span>, isNumber: true, width: "7em" },
-  { title: "Objects", order: (row) => row.objects, cell: (row) => count(row.objects), isNumber: true, width: "7em" },
-  { title: "Bytes", order: (row) => row.bytes, cell: (row) => bytes(row.bytes), isNumber: true, width: "7em" },
+  { title: "Wasted", about: "The bytes of all strings with this text but one", order: (row) => row.wasted_bytes, cell: (row) => <Figure row={row} is="wasted_bytes" />, isNumber: true, width: "7em" },
+  { title: "Objects", order: (row) => row.objects, cell: (row) => <Figure row={row} is="objects" />, isNumber: true, width: "7em" },
+  { title: "Bytes", order: (row) => row.bytes, cell: (row) => <Figure row={row} is="bytes" />, isNumber: true, width: "7em" },
   { title: "Text", order: (row) => row.text, cell: (row) => <code>{JSON.stringify(row.text.slice(0, 300))}</code> },
 ];
 
@@ -66,7 +69,7 @@ export function Duplicates({ snapshot }: { snapshot: number }) {
         ) : duplicates.length === 0 ? (
           <p class="soft memory-note">{strings === 0 ? "The snapshot has no strings whose text it tells." : "No two strings are equal."}</p>
         ) : (
-          <Table rows={duplicates} columns={TEXTS} label="Texts that are there more than once" />
+          <Table rows={duplicates} columns={TEXTS} label="Texts that are there more than once" name="texts" keyOf={(row) => row.text} />
         )
       }
     </Waiting>

@@ -1,6 +1,6 @@
 // Objects in words, and what can be asked about one.
 
-import { bytes, percent } from "../../numbers";
+import { Figure } from "../../parts/figure";
 import { ShareBar } from "../../parts/range";
 import type { Column } from "../../parts/table";
 import { change } from "../../place";
@@ -50,12 +50,12 @@ export function retaining<T extends Retaining>(most: number): Column<T>[] {
       title: "Retained",
       about: "The bytes that would go with it: its own, and those that only it holds",
       order: (row) => row.retained_bytes,
-      cell: (row) => <span data-number={row.retained_bytes}>{bytes(row.retained_bytes)}</span>,
+      cell: (row) => <Figure row={row} is="retained_bytes" />,
       isNumber: true,
       width: "7.8em",
     },
-    { title: "Share", order: (row) => row.retained_share, cell: (row) => percent(row.retained_share), isNumber: true, width: "5.5em" },
+    { title: "Share", order: (row) => row.retained_share, cell: (row) => <Figure row={row} is="retained_share" />, isNumber: true, width: "5.5em" },
     { title: "", cell: (row) => <ShareBar share={row.retained_share} of={most} />, width: "6em" },
-    { title: "Own", about: "Its own bytes", order: (row) => row.bytes, cell: (row) => <span data-number={row.bytes}>{bytes(row.bytes)}</span>, isNumber: true, width: "6.5em" },
+    { title: "Own", about: "Its own bytes", order: (row) => row.bytes, cell: (row) => <Figure row={row} is="bytes" />, isNumber: true, width: "6.5em" },
   ];
 }

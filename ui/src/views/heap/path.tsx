@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks";
 
 import { useAnswer } from "../../ask";
-import { bytes, count } from "../../numbers";
+import { Figure } from "../../parts/figure";
 import { Waiting } from "../../parts/waiting";
 import { change } from "../../place";
 import type { GraphStep, GraphWay, HeapPath } from "../../reports";
@@ -44,25 +44,25 @@ export function Holders({ snapshot, of }: { snapshot: number; of: string }) {
 
 function Ways({ of, found }: { of: string; found: HeapPath }) {
   return (
-    <div class="ways" tabIndex={0} role="region" aria-label={`Who holds ${of}`}>
+    <div class="ways" data-table="ways" data-row="all" tabIndex={0} role="region" aria-label={`Who holds ${of}`}>
       <h2>
-        The shortest ways to {count(found.objects)} {found.objects === 1 ? "object" : "objects"}: {of}
+        The shortest ways to <Figure row={found} is="objects" /> {found.objects === 1 ? "object" : "objects"}: {of}
       </h2>
-      {found.unheld_objects > 0 && <p class="soft">{count(found.unheld_objects)} of them are held by weak references only, or by one another.</p>}
+      {found.unheld_objects > 0 && <p class="soft"><Figure row={found} is="unheld_objects" /> of them are held by weak references only, or by one another.</p>}
       {found.ways.map((way, at) => (
-        <Way key={at} way={way} />
+        <Way key={at} way={way} at={at} />
       ))}
       {found.ways.length === WAYS && <p class="soft">There may be more ways: `profundo heap FILE --path {of}` prints all.</p>}
     </div>
   );
 }
 
-function Way({ way }: { way: GraphWay }) {
+function Way({ way, at }: { way: GraphWay; at: number }) {
   return (
-    <section class="card way">
+    <section class="card way" data-row={at}>
       <p>
-        <b>{count(way.objects)}</b> {way.objects === 1 ? "object is held" : "objects are held"} like this, {bytes(way.bytes)} of their own;{" "}
-        {way.objects === 1 ? "it retains" : "the largest retains"} <b>{bytes(way.most_retained_bytes)}</b>
+        <b><Figure row={way} is="objects" /></b> {way.objects === 1 ? "object is held" : "objects are held"} like this, <Figure row={way} is="bytes" /> of their own;{" "}
+        {way.objects === 1 ? "it retains" : "the largest retains"} <b><Figure row={way} is="most_retained_bytes" /></b>
       </p>
       {way.path !== null && (
         <p>

@@ -3,8 +3,8 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { ask } from "../../ask";
-import { bytes, count, percent } from "../../numbers";
 import { tell } from "../../parts/details";
+import { Figure } from "../../parts/figure";
 import { ShareBar } from "../../parts/range";
 import type { GraphBranch, HeapDominators } from "../../reports";
 import { idOf, ObjectName, objectWords, showHolders } from "./objects";
@@ -17,8 +17,8 @@ interface Branch {
   level: number;
   isOpen: boolean;
   /** Children that are there and not shown, with their bytes. */
-  hidden: number;
-  hiddenBytes: number;
+  hidden_children: number;
+  hidden_bytes: number;
 }
 
 export function Dominators({ snapshot }: { snapshot: number }) {
@@ -84,7 +84,7 @@ export function Dominators({ snapshot }: { snapshot: number }) {
     return <p class="soft memory-note" aria-live="polite">One moment …</p>;
   }
   return (
-    <div class="tree dominators" role="tree" aria-label="Dominators" tabIndex={0} onKeyDown={onKeyDown}>
+    <div class="tree dominators" role="tree" data-table="objects" aria-label="Dominators" tabIndex={0} onKeyDown={onKeyDown}>
       <div class="tree-head" role="presentation">
         <span>Retained</span>
         <span>Share</span>
@@ -99,24 +99,24 @@ export function Dominators({ snapshot }: { snapshot: number }) {
 }
 
 function Row({ branch, isAt, onPoint, onToggle, onMore }: { branch: Branch; isAt: boolean; onPoint: () => void; onToggle: () => void; onMore: () => void }) {
-  const { row, level, isOpen, hidden, hiddenBytes } = branch;
+  const { row, level, isOpen, hidden_children } = branch;
   return (
-    <div role="treeitem" aria-level={level + 1} aria-expanded={row.children > 0 ? isOpen : undefined} class={isAt ? "at" : ""} data-branch={row.id} onClick={onPoint}>
-      <span class="number" data-number={row.retained_bytes}>{bytes(row.retained_bytes)}</span>
+    <div role="treeitem" aria-level={level + 1} aria-expanded={row.children > 0 ? isOpen : undefined} class={isAt ? "at" : ""} data-branch={row.id} data-row={idOf(row.id)} onClick={onPoint}>
+      <span class="number"><Figure row={row} is="retained_bytes" /></span>
       <span class="number">
-        {percent(row.retained_share)}
+        <Figure row={row} is="retained_share" />
         <ShareBar share={row.retained_share} />
       </span>
-      <span class="number">{bytes(row.bytes)}</span>
+      <span class="number"><Figure row={row} is="bytes" /></span>
       <span class="name" style={{ paddingLeft: `${Math.min(level, 30) * 16}px` }}>
         <button type="button" class="plain twist" disabled={row.children === 0} tabIndex={-1} aria-label={isOpen ? "Close" : "Open"} onClick={onToggle}>
           {row.children === 0 ? "·" : isOpen ? "▾" : "▸"}
         </button>
         <ObjectName row={row} />
-        {row.children > 0 && <i> {count(row.children)} below</i>}
-        {isOpen && hidden > 0 && (
+        {row.children > 0 && <i> <Figure row={row} is="children" /> below</i>}
+        {isOpen && hidden_children > 0 && (
           <button type="button" class="plain" tabIndex={-1} onClick={onMore}>
-            … {count(hidden)} more of {bytes(hiddenBytes)}
+            … <Figure row={branch} is="hidden_children" /> more of <Figure row={branch} is="hidden_bytes" />
           </button>
         )}
       </span>
@@ -129,8 +129,8 @@ function branches(rows: GraphBranch[], level: number, isOpen: boolean): Branch[]
     row,
     level: level + row.depth,
     isOpen: at === 0 && isOpen,
-    hidden: row.hidden_children,
-    hiddenBytes: row.hidden_bytes,
+    hidden_children: row.hidden_children,
+    hidden_bytes: row.hidden_bytes,
   }));
 }
 
@@ -157,8 +157,9 @@ function parentOf(rows: Branch[], at: number): number {
 
 function BranchWords({ row }: { row: GraphBranch }) {
   return (
-    <>
-      <b>{objectWords(row)}</b> {row.path ?? ""} · {bytes(row.retained_bytes)} would go with it ({percent(row.retained_share)}) · its own {bytes(row.bytes)} · {count(row.children)} objects below
-    </>
+    <span data-table="objects" data-row={idOf(row.id)}>
+      <b>{objectWords(row)}</b> <bdi>{row.path ?? ""}</bdi> · <Figure row={row} is="retained_bytes" /> would go with it (<Figure row={row} is="retained_share" />) · its own{" "}
+      <Figure row={row} is="bytes" /> · <Figure row={row} is="children" /> objects below
+    </span>
   );
 }

@@ -4,8 +4,9 @@ import { useState } from "preact/hooks";
 
 import type { AboutRecording } from "../../about";
 import { useAnswer } from "../../ask";
-import { bytes, count, percent } from "../../numbers";
+import { bytes, count } from "../../numbers";
 import { tell } from "../../parts/details";
+import { Figure, placeKey, Shown } from "../../parts/figure";
 import { forWidth, useNarrow } from "../../parts/narrow";
 import { Bytes, range } from "../../parts/range";
 import { Table, type Column } from "../../parts/table";
@@ -26,7 +27,7 @@ export function Types({ types, recording }: { types: GraphType[]; recording?: Ab
   const chosen = types.find(({ type }) => type === place.values.of_type);
   const columns: Column<GraphType>[] = [
     ...retaining<GraphType>(most),
-    { title: "Objects", order: (row) => row.objects, cell: (row) => count(row.objects), isNumber: true, width: "6.5em" },
+    { title: "Objects", order: (row) => row.objects, cell: (row) => <Figure row={row} is="objects" />, isNumber: true, width: "6.5em" },
     { title: "Type", order: (row) => row.type, cell: (row) => <b>{row.type}</b> },
   ];
   return (
@@ -37,7 +38,7 @@ export function Types({ types, recording }: { types: GraphType[]; recording?: Ab
           <input type="search" data-search value={search} spellcheck={false} onInput={(event) => setSearch(event.currentTarget.value)} />
         </label>
         <span class="soft">
-          {count(rows.length)} of {count(types.length)} types. Click one to see who owns its objects{recording !== undefined && ", and which lines allocate it"}.
+          <Shown table="heap_types" shown={rows.length} all={types.length} /> types. Click one to see who owns its objects{recording !== undefined && ", and which lines allocate it"}.
         </span>
       </div>
       <div class="beside">
@@ -46,12 +47,15 @@ export function Types({ types, recording }: { types: GraphType[]; recording?: Ab
           rows={rows}
           {...forWidth(isNarrow, columns)}
           label="Types"
+          name="heap_types"
+          keyOf={(row) => row.type}
           chosen={(row) => row === chosen}
           onPoint={(row) =>
             tell(
-              <>
-                <b>{row.type}</b> · {count(row.objects)} objects of {bytes(row.bytes)} · {bytes(row.retained_bytes)} would go with them ({percent(row.retained_share)})
-              </>,
+              <span data-table="heap_types" data-row={row.type}>
+                <b>{row.type}</b> · <Figure row={row} is="objects" /> objects of <Figure row={row} is="bytes" /> · <Figure row={row} is="retained_bytes" /> would go with them (
+                <Figure row={row} is="retained_share" />)
+              </span>,
             )
           }
           onChoose={(row) => change({ of_type: row === chosen ? "" : row.type }, false)}
@@ -91,14 +95,14 @@ function OneType({ type, recording }: { type: GraphType; recording?: AboutRecord
       {type.owners.length > 0 && (
         <>
           <h3>Whose they are</h3>
-          <ol>
+          <ol data-table="owners">
             {type.owners.slice(0, 15).map((row: GraphOwner) => (
-              <li key={row.owner ?? ""} title={`${count(row.objects)} objects of ${bytes(row.bytes)}`}>
-                <b>{bytes(row.retained_bytes)}</b> {row.owner ?? <span class="soft">of no known owner</span>}{" "}
-                <span class="soft">{count(row.objects)}</span>
+              <li key={row.owner ?? ""} data-row={`${type.type} ${row.owner ?? ""}`} title={`${count(row.objects)} objects of ${bytes(row.bytes)}`}>
+                <b><Figure row={row} is="retained_bytes" /></b> {row.owner ?? <span class="soft">of no known owner</span>}{" "}
+                <span class="soft"><Figure row={row} is="objects" /></span>
               </li>
             ))}
-            {type.owners.length > 15 && <li class="soft">… {type.owners.length - 15} more</li>}
+            {type.owners.length > 15 && <li class="soft">… and others, which hold less</li>}
           </ol>
         </>
       )}
@@ -147,9 +151,9 @@ function AllocatingLines({ type, recording }: { type: string; recording: AboutRe
 
 function LinesOf({ lines }: { lines: HeapLine[] }) {
   return (
-    <ol>
+    <ol data-table="type_lines">
       {lines.map((line) => (
-        <li key={placeWords(line.at)} title={`allocated ${range(line, "allocated_bytes") || "exactly"}; live at the end ${bytes(line.live_bytes)}`}>
+        <li key={placeWords(line.at)} data-row={placeKey(line)} title={`allocated ${range(line, "allocated_bytes") || "exactly"}; live at the end ${bytes(line.live_bytes)}`}>
           <b>
             <Bytes row={line} name="allocated_bytes" />
           </b>{" "}

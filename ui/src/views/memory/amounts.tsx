@@ -1,7 +1,7 @@
 // The columns of amounts that all tables of memory share, and the same in words.
 
-import { bytes, count, duration } from "../../numbers";
-import { Bytes, range } from "../../parts/range";
+import { Ends, Figure } from "../../parts/figure";
+import { Bytes } from "../../parts/range";
 import type { Column } from "../../parts/table";
 import type { Held } from "../../reports";
 
@@ -22,10 +22,10 @@ const COLUMNS: Column<Amounts>[] = [
   {
     title: "Range",
     about: "It holds the true value 95 times in 100; none where it is exact",
-    cell: (row) => <span class="soft">{range(row, "allocated_bytes")}</span>,
+    cell: (row) => <span class="soft"><Ends row={row} is="allocated_bytes" /></span>,
     width: "11em",
   },
-  { title: "Blocks", about: "How many blocks", order: (row) => row.allocated_blocks, cell: (row) => count(row.allocated_blocks), isNumber: true, width: "6.5em" },
+  { title: "Blocks", about: "How many blocks", order: (row) => row.allocated_blocks, cell: (row) => <Figure row={row} is="allocated_blocks" />, isNumber: true, width: "6.5em" },
   size("Live", "live_bytes", "Not freed when the program began to end"),
   size("At peak", "peak_bytes", "Live when the process had most"),
   size("Temporary", "temporary_bytes", "Freed before its thread allocated anything else"),
@@ -33,7 +33,7 @@ const COLUMNS: Column<Amounts>[] = [
     title: "Lifetime",
     about: "How long a block lived, on average",
     order: (row) => row.lifetime_seconds ?? 0,
-    cell: (row) => (row.lifetime_seconds === null ? "" : duration(row.lifetime_seconds)),
+    cell: (row) => <Figure row={row} is="lifetime_seconds" />,
     isNumber: true,
     width: "6em",
   },
@@ -44,15 +44,17 @@ export const amounts = <T extends Amounts>(isExact: boolean): Column<T>[] =>
   (isExact ? COLUMNS.filter(({ title }) => title !== "Range") : COLUMNS) as unknown as Column<T>[];
 
 export function AmountWords({ row, words }: { row: Amounts; words: string }) {
-  const withRange = (name: string) => (range(row, name) === "" ? "" : ` (${range(row, name)})`);
+  const ranged = (is: keyof Amounts & `${string}_bytes`) => (
+    <>
+      <Figure row={row} is={is} />
+      {typeof (row as object as Record<string, unknown>)[`${is}_low`] === "number" && <> (<Ends row={row} is={is} />)</>}
+    </>
+  );
   return (
     <>
-      <b>{words}</b> · allocated {bytes(row.allocated_bytes)}
-      {withRange("allocated_bytes")} in {count(row.allocated_blocks)} blocks · live {bytes(row.live_bytes)}
-      {withRange("live_bytes")} · at the peak {bytes(row.peak_bytes)}
-      {withRange("peak_bytes")} · temporary {bytes(row.temporary_bytes)}
-      {withRange("temporary_bytes")}
-      {row.lifetime_seconds !== null && ` · a block lived ${duration(row.lifetime_seconds)} on average`}
+      <b>{words}</b> · allocated {ranged("allocated_bytes")} in <Figure row={row} is="allocated_blocks" /> blocks · live {ranged("live_bytes")} · at the peak{" "}
+      {ranged("peak_bytes")} · temporary {ranged("temporary_bytes")}
+      {row.lifetime_seconds !== null && <> · a block lived <Figure row={row} is="lifetime_seconds" /> on average</>}
     </>
   );
 }

@@ -1,11 +1,11 @@
 // Who held the memory at the chosen moment.
 
 import { isFile, useAnswer } from "../../ask";
-import { bytes, count, duration, percent } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { tell } from "../../parts/details";
+import { Ends, Figure, functionKey } from "../../parts/figure";
 import { forWidth, useNarrow } from "../../parts/narrow";
-import { range, ShareBar } from "../../parts/range";
+import { ShareBar } from "../../parts/range";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
 import { placeWords, Where } from "../../parts/where";
@@ -33,11 +33,11 @@ interface HeldRow {
 }
 
 const columns = (isFunction: boolean, most: number): Column<HeldRow>[] => [
-  { title: "Held", order: (row) => row.bytes, cell: (row) => <span data-number={row.bytes}>{bytes(row.bytes)}</span>, isNumber: true, width: "7em" },
-  { title: "Range", about: "It holds the true value 95 times in 100; none where it is exact", cell: (row) => <span class="soft">{range(row, "bytes")}</span>, width: "11em" },
-  { title: "Share", order: (row) => row.share, cell: (row) => percent(row.share), isNumber: true, width: "5.5em" },
+  { title: "Held", order: (row) => row.bytes, cell: (row) => <Figure row={row} is="bytes" />, isNumber: true, width: "7em" },
+  { title: "Range", about: "It holds the true value 95 times in 100; none where it is exact", cell: (row) => <span class="soft"><Ends row={row} is="bytes" /></span>, width: "11em" },
+  { title: "Share", order: (row) => row.share, cell: (row) => <Figure row={row} is="share" />, isNumber: true, width: "5.5em" },
   { title: "", cell: (row) => <ShareBar share={row.share} of={most} />, width: "6em" },
-  { title: "Blocks", order: (row) => row.blocks, cell: (row) => count(row.blocks), isNumber: true, width: "6.5em" },
+  { title: "Blocks", order: (row) => row.blocks, cell: (row) => <Figure row={row} is="blocks" />, isNumber: true, width: "6.5em" },
   { title: isFunction ? "Function" : "Line", order: placeWords, cell: (row) => <Where at={row} isFunction={isFunction} /> },
 ];
 
@@ -66,10 +66,12 @@ export function HeldThen() {
         return (
           <>
             <div class="tools">
-              <h2>
-                At {duration(held.at_seconds)}: {bytes(held.total.bytes)} in {count(held.total.blocks)} blocks
+              <h2 data-table="held" data-row="all">
+                <span>
+                  At <Figure row={held} is="at_seconds" />: <Figure row={held} is="total.bytes" /> in <Figure row={held} is="total.blocks" /> blocks
+                </span>
               </h2>
-              {range(held.total, "bytes") !== "" && <span class="soft">({range(held.total, "bytes")})</span>}
+              {held.total.bytes_low !== null && <span class="soft" data-table="held" data-row="all">(<Ends row={held} is="total.bytes" />)</span>}
               <Moment at={at} />
               <label>
                 by{" "}
@@ -90,17 +92,19 @@ export function HeldThen() {
                 rows={rows}
                 {...forWidth(isNarrow, columns(isFunction, Math.max(...rows.map(({ share }) => share))))}
                 label="Who held memory at this moment"
+                name={isFunction ? "held_functions" : "held_lines"}
+                keyOf={functionKey}
                 onPoint={(row) =>
                   tell(
-                    <>
-                      <b>{placeWords(row)}</b> {row.file ?? ""} · held {bytes(row.bytes)} {range(row, "bytes") && `(${range(row, "bytes")})`} in{" "}
-                      {count(row.blocks)} blocks · {percent(row.share)}
-                    </>,
+                    <span data-table={isFunction ? "held_functions" : "held_lines"} data-row={functionKey(row)}>
+                      <b>{placeWords(row)}</b> <bdi>{row.file ?? ""}</bdi> · held <Figure row={row} is="bytes" />
+                      {row.bytes_low !== null && <> (<Ends row={row} is="bytes" />)</>} in <Figure row={row} is="blocks" /> blocks · <Figure row={row} is="share" />
+                    </span>,
                   )
                 }
               />
             )}
-            {leftOut > 0 && <p class="soft memory-note">{count(leftOut)} more rows held less.</p>}
+            {leftOut > 0 && <p class="soft memory-note" data-table="held" data-row="all"><Figure row={held} is={isFunction ? "functions_left_out" : "lines_left_out"} /> more rows held less.</p>}
           </>
         );
       }}

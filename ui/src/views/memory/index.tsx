@@ -1,9 +1,11 @@
 // Memory: what was allocated, what became of it, and which code held it at any moment.
 
+import type { ComponentChildren } from "preact";
+
 import type { AboutRecording } from "../../about";
 import { isFile, useAnswer } from "../../ask";
-import { bytes, count, duration, percent } from "../../numbers";
 import { shared } from "../../parts/asked";
+import { Ends, Figure } from "../../parts/figure";
 import { range } from "../../parts/range";
 import { Waiting } from "../../parts/waiting";
 import { change, link, show, usePlace } from "../../place";
@@ -63,32 +65,32 @@ export function MemoryView({ recording }: { recording: AboutRecording }) {
 
 function Facts({ allocations }: { allocations: Allocations }) {
   const { total, peaks, copied } = allocations;
-  // The name, the figure, its range, and the measure that a flame graph of it has.
-  const facts: [name: string, value: string, ends: string, of?: string][] = [
-    ["allocated", bytes(total.allocated_bytes), range(total, "allocated_bytes"), "allocated"],
-    ["blocks", count(total.allocated_blocks), range(total, "allocated_blocks", true)],
-    ["live at the end", bytes(total.live_bytes), range(total, "live_bytes"), "live"],
+  // The name, the row, its member, and the measure that a flame graph of it has.
+  const facts: { name: ComponentChildren; row: [key: string, row: object]; is: string; of?: string }[] = [
+    { name: "allocated", row: ["total", total], is: "allocated_bytes", of: "allocated" },
+    { name: "blocks", row: ["total", total], is: "allocated_blocks" },
+    { name: "live at the end", row: ["total", total], is: "live_bytes", of: "live" },
   ];
   const [peak, ...others] = peaks;
   if (peak !== undefined && others.length === 0) {
-    facts.push([`at the peak, ${duration(peak.at_seconds)}`, bytes(peak.bytes), range(peak, "bytes"), "peak"]);
+    facts.push({ name: <>at the peak, <Figure row={peak} is="at_seconds" /></>, row: ["peak", peak], is: "bytes", of: "peak" });
   }
-  facts.push(["temporary", bytes(total.temporary_bytes), range(total, "temporary_bytes"), "temporary"]);
+  facts.push({ name: "temporary", row: ["total", total], is: "temporary_bytes", of: "temporary" });
   if (copied.bytes > 0) {
-    facts.push(["copied", bytes(copied.bytes), range(copied, "bytes"), "copied"]);
+    facts.push({ name: "copied", row: ["copied", copied], is: "bytes", of: "copied" });
   }
   return (
     <section class="memory-facts" aria-label="All allocations">
       <dl class="facts">
-        {facts.map(([name, value, ends, of]) => (
-          <div key={name} title={ends === "" ? "" : `95 % range: ${ends}`}>
-            <dd>{value}</dd>
+        {facts.map(({ name, row: [key, row], is, of }) => (
+          <div key={`${key} ${is}`} data-table="allocations" data-row={key} title={`${is}_low` in row ? `95 % range: ${range(row, is, is.endsWith("blocks"))}` : ""}>
+            <dd><Figure row={row} is={is} /></dd>
             <dt>
               {name}
-              {ends !== "" && <span class="range-words"> ({ends})</span>}
+              {`${is}_low` in row && <span class="range-words"> (<Ends row={row} is={is} />)</span>}
               {of !== undefined && !isFile && " "}
               {of !== undefined && !isFile && (
-                <a href={link("flame", { of, at: "" })} aria-label={`Flame graph of what was ${name}`} onClick={(event) => { event.preventDefault(); show("flame", { of, at: "" }); }}>
+                <a href={link("flame", { of, at: "" })} aria-label={`Flame graph of memory: ${of}`} onClick={(event) => { event.preventDefault(); show("flame", { of, at: "" }); }}>
                   flame
                 </a>
               )}
@@ -96,17 +98,23 @@ function Facts({ allocations }: { allocations: Allocations }) {
           </div>
         ))}
       </dl>
-      <p class="soft quality">{howRecorded(allocations)}</p>
+      <p class="soft quality" data-table="allocations" data-row="all">{howRecorded(allocations)}</p>
     </section>
   );
 }
 
 /** How the allocations were recorded, in a sentence. */
-function howRecorded({ sampling, bytes_between_samples, samples, total }: Allocations): string {
-  const python = `${percent(total.python_share)} of the bytes are from Python's allocator.`;
+function howRecorded(allocations: Allocations): ComponentChildren {
+  const { sampling, bytes_between_samples, total } = allocations;
+  const python = <span data-row="total"><Figure row={total} is="python_share" /> of the bytes are from Python's allocator.</span>;
   if (sampling === "all") {
-    return `Every allocation was counted: these figures are exact. ${python}`;
+    return <>Every allocation was counted: these figures are exact. {python}</>;
   }
-  const every = bytes_between_samples === null ? "" : `, about one each ${bytes(bytes_between_samples)}`;
-  return `${count(samples)} allocations were sampled${every}. Ranges in brackets hold the true value 95 times in 100. ${python}`;
+  return (
+    <>
+      <Figure row={allocations} is="samples" /> allocations were sampled
+      {bytes_between_samples !== null && <>, about one each <Figure row={allocations} is="bytes_between_samples" unit="bytes" /></>}. Ranges in brackets hold the
+      true value 95 times in 100. {python}
+    </>
+  );
 }

@@ -1,12 +1,14 @@
 // The memory of a process over time. A click chooses a moment, and the table below shows who held
 // memory then.
 
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../../about";
 import { isFile, useAnswer } from "../../ask";
-import { base, bytes, duration } from "../../numbers";
+import { base, bytes } from "../../numbers";
 import { shared } from "../../parts/asked";
+import { Ends, Figure } from "../../parts/figure";
 import { Series, type Curve } from "../../parts/series";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
@@ -14,13 +16,13 @@ import { change, usePlace } from "../../place";
 import type { Allocations, Look, Memory, ProcessMemory } from "../../reports";
 import { memoryQuestion } from ".";
 
-const CURVES: [title: string, about: string, of: (look: Look) => number | null][] = [
-  ["resident (RSS)", "in memory, shared pages among it", (look) => look.resident_bytes],
-  ["proportional (PSS)", "its part of what is in memory", (look) => look.proportional_bytes],
-  ["heap in use", "in blocks of allocators", (look) => look.in_use_bytes],
-  ["slack", "kept by allocators, in no block", (look) => look.slack_bytes],
-  ["mapped", "mapped by the program itself", (look) => look.mapped_bytes],
-  ["Python's arenas", "of Python's own allocator", (look) => look.arena_bytes],
+const CURVES: [title: string, about: string, is: keyof Look][] = [
+  ["resident (RSS)", "in memory, shared pages among it", "resident_bytes"],
+  ["proportional (PSS)", "its part of what is in memory", "proportional_bytes"],
+  ["heap in use", "in blocks of allocators", "in_use_bytes"],
+  ["slack", "kept by allocators, in no block", "slack_bytes"],
+  ["mapped", "mapped by the program itself", "mapped_bytes"],
+  ["Python's arenas", "of Python's own allocator", "arena_bytes"],
 ];
 
 /** The processes that the list offers. */
@@ -79,9 +81,9 @@ function OneProcess({ process, all, hasMemory }: { process: ProcessMemory; all: 
             </select>
           </label>
         )}
-        <span class="soft">
-          at most <b>{bytes(process.peak_bytes)}</b>
-          {process.peak_at_seconds !== null && ` at ${duration(process.peak_at_seconds)}`}, {bytes(process.end_bytes)} at the end
+        <span class="soft" data-table="memory" data-row={process.process}>
+          at most <b><Figure row={process} is="peak_bytes" /></b>
+          {process.peak_at_seconds !== null && <> at <Figure row={process} is="peak_at_seconds" /></>}, <Figure row={process} is="end_bytes" /> at the end
           {growth(process)}
         </span>
         {hasMemory && !isFile && <span class="soft">Click a moment to see who held the memory then.</span>}
@@ -90,7 +92,7 @@ function OneProcess({ process, all, hasMemory }: { process: ProcessMemory; all: 
       <Series times={times} curves={curves} at={at} onChoose={choose} label={`Memory of process ${process.pid} over time`} />
       <details class="as-table" onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>As a table</summary>
-        {isOpen && <Table rows={process.looks} columns={COLUMNS} label="Memory over time" sortedBy={-1} onChoose={(look) => choose(look.at_seconds)} />}
+        {isOpen && <Table rows={process.looks} columns={COLUMNS} label="Memory over time" name="looks" keyOf={(look) => String(look.at_seconds)} sortedBy={-1} onChoose={(look) => choose(look.at_seconds)} />}
       </details>
     </section>
   );
@@ -112,12 +114,12 @@ function unknown({ looks }: ProcessMemory, hasMemory: boolean): string {
 }
 
 /** Growth in the second half, where its range leaves out zero. */
-function growth({ growth }: ProcessMemory): string {
-  if (growth === null || growth.bytes_per_second_low <= 0) {
-    return "";
-  }
-  const { bytes_per_second, bytes_per_second_low, bytes_per_second_high, seconds } = growth;
-  return `; it grew by ${bytes(bytes_per_second)} a second (${bytes(bytes_per_second_low)} – ${bytes(bytes_per_second_high)}) in the last ${duration(seconds)}`;
+function growth(process: ProcessMemory): ComponentChildren {
+  return process.growth === null || process.growth.bytes_per_second_low <= 0 ? null : (
+    <>
+      ; it grew by <Figure row={process} is="growth.bytes_per_second" /> (<Ends row={process} is="growth.bytes_per_second" />) in the last <Figure row={process} is="growth.seconds" />
+    </>
+  );
 }
 
 function short(command: string): string {
@@ -126,7 +128,7 @@ function short(command: string): string {
 }
 
 function curvesOf(process: ProcessMemory): { times: number[]; curves: Curve[] } {
-  const curves = CURVES.map(([title, , of], number): Curve => ({ title, values: process.looks.map(of), isFilled: number === 0, isSeldom: number === 1 }));
+  const curves = CURVES.map(([title, , is], number): Curve => ({ title, values: process.looks.map((look) => look[is]), isFilled: number === 0, isSeldom: number === 1 }));
   return {
     times: process.looks.map((look) => look.at_seconds),
     curves: curves.filter(({ values }) => values.some((value) => value !== null && value > 0)),
@@ -134,17 +136,7 @@ function curvesOf(process: ProcessMemory): { times: number[]; curves: Curve[] } 
 }
 
 const COLUMNS: Column<Look>[] = [
-  { title: "At", cell: (look) => duration(look.at_seconds), isNumber: true, width: "7em" },
-  ...CURVES.map(
-    ([title, about, of]): Column<Look> => ({
-      title,
-      about,
-      cell: (look) => {
-        const value = of(look);
-        return value === null ? "" : <span data-number={value}>{bytes(value)}</span>;
-      },
-      isNumber: true,
-    }),
-  ),
-  { title: "page faults", cell: (look) => look.minor_faults + look.major_faults > 0 && String(look.minor_faults), isNumber: true, about: "without reading from a disk, so far" },
+  { title: "At", cell: (look) => <Figure row={look} is="at_seconds" />, isNumber: true, width: "7em" },
+  ...CURVES.map(([title, about, is]): Column<Look> => ({ title, about, cell: (look) => <Figure row={look} is={is} />, isNumber: true })),
+  { title: "page faults", cell: (look) => look.minor_faults + look.major_faults > 0 && <Figure row={look} is="minor_faults" />, isNumber: true, about: "without reading from a disk, so far" },
 ];

@@ -4,11 +4,10 @@
 import { useState } from "preact/hooks";
 
 import { isFile, useAnswer } from "../../ask";
-import { bytes, count } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { tell } from "../../parts/details";
+import { Ends, Figure } from "../../parts/figure";
 import { forWidth, useNarrow } from "../../parts/narrow";
-import { range } from "../../parts/range";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
 import { placeWords, Where, type At } from "../../parts/where";
@@ -61,7 +60,7 @@ function StackTable({ found, isExact }: { found: MemoryStacks; isExact: boolean 
       cell: (row) => (
         <span class="where" title={row.stack.map((number) => placeWords(at(number))).join(" ← ")}>
           {words(row) || "[the runtime itself]"}
-          {row.stack.length > NAMED && <span class="soft"> … {count(row.stack.length + row.deeper - NAMED)} callers more</span>}
+          {row.stack.length > NAMED && <span class="soft"> … <Figure row={{ callers_more: row.stack.length + row.deeper - NAMED }} is="callers_more" /> callers more</span>}
         </span>
       ),
     },
@@ -75,20 +74,20 @@ function StackTable({ found, isExact }: { found: MemoryStacks; isExact: boolean 
           {...forWidth(isNarrow, columns)}
           label="Stacks that allocate"
           name="memory_stacks"
-          keyOf={(row) => row.stack.join(" ")}
+          keyOf={stackKey}
           chosen={(row) => row === chosen}
-          onPoint={(row) => tell(<AmountWords row={row} words={words(row)} />)}
+          onPoint={(row) => tell(<span data-table="memory_stacks" data-row={stackKey(row)}><AmountWords row={row} words={words(row)} /></span>)}
           onChoose={(row) => setChosen(row === chosen ? undefined : row)}
         />
         {chosen !== undefined && (
-          <aside class="neighbours" aria-label="The chosen stack">
+          <aside class="neighbours" aria-label="The chosen stack" data-table="memory_stacks" data-row={stackKey(chosen)}>
             <h2>
-              {bytes(chosen.allocated_bytes)}
+              <Figure row={chosen} is="allocated_bytes" />
               <button type="button" class="plain" aria-label="Close" onClick={() => setChosen(undefined)}>
                 ×
               </button>
             </h2>
-            {range(chosen, "allocated_bytes") !== "" && <p class="soft">95 % range: {range(chosen, "allocated_bytes")}</p>}
+            {!isExact && <p class="soft">95 % range: <Ends row={chosen} is="allocated_bytes" /></p>}
             <p class="soft">The innermost place comes first, and each is called by the one below it.</p>
             <ol>
               {chosen.stack.map((number, level) => (
@@ -96,14 +95,19 @@ function StackTable({ found, isExact }: { found: MemoryStacks; isExact: boolean 
                   <Where at={at(number)} />
                 </li>
               ))}
-              {chosen.deeper > 0 && <li class="soft">… {count(chosen.deeper)} callers more</li>}
+              {chosen.deeper > 0 && <li class="soft">… <Figure row={chosen} is="deeper" /> callers more</li>}
             </ol>
           </aside>
         )}
       </div>
-      <p class="soft memory-note">
-        {found.left_out > 0 && `${count(found.left_out)} more stacks allocated less. `}Click a stack to see all of it.
+      <p class="soft memory-note" data-table="memory_stacks" data-row="all">
+        {found.left_out > 0 && <><Figure row={found} is="left_out" /> more stacks allocated less. </>}Click a stack to see all of it.
       </p>
     </>
   );
+}
+
+/** A stack as the key of its row. */
+function stackKey(row: StackRow): string {
+  return row.stack.join(" ");
 }

@@ -2,10 +2,10 @@
 // that no pointer led to.
 
 import type { AboutRecording } from "../../about";
-import { bytes, count, duration, percent } from "../../numbers";
 import { tell } from "../../parts/details";
+import { Ends, Figure, placeKey } from "../../parts/figure";
 import { forWidth, useNarrow } from "../../parts/narrow";
-import { Bytes, range } from "../../parts/range";
+import { Bytes } from "../../parts/range";
 import { Sparkline } from "../../parts/sparkline";
 import { Table, type Column } from "../../parts/table";
 import { Tabs, useTab, type Tab } from "../../parts/tabs";
@@ -26,24 +26,24 @@ const at = <T extends { at: At | null }>(isFunction = false): Column<T> => ({
 const perSecond = <T extends { bytes_per_second: number }>(title: string): Column<T> => ({
   title,
   order: (row) => row.bytes_per_second,
-  cell: (row) => `${bytes(row.bytes_per_second)}/s`,
+  cell: (row) => <Figure row={row} is="bytes_per_second" />,
   isNumber: true,
   width: "7em",
 });
 
 const sized = <T extends { bytes: number }>(title: string): Column<T>[] => [
   { title, order: (row) => row.bytes, cell: (row) => <Bytes row={row} name="bytes" />, isNumber: true, width: "7em" },
-  { title: "Range", cell: (row) => <span class="soft">{range(row, "bytes")}</span>, width: "11em" },
+  { title: "Range", cell: (row) => <span class="soft"><Ends row={row} is="bytes" /></span>, width: "11em" },
 ];
 
 const TREND: Column<HeapLine> = { title: "Trend", about: "Live bytes over time", cell: (row) => <Sparkline points={row.trend.live_bytes} />, width: "8.6em" };
 
 const LEAKS: Column<Leak>[] = [
-  { title: "Probability", about: "How likely it leaks: blocks of it are allocated again and again, and hardly any is freed", order: (row) => row.probability, cell: (row) => <b class="warning">{percent(row.probability)}</b>, isNumber: true, width: "7em" },
+  { title: "Probability", about: "How likely it leaks: blocks of it are allocated again and again, and hardly any is freed", order: (row) => row.probability, cell: (row) => <b class="warning"><Figure row={row} is="probability" /></b>, isNumber: true, width: "7em" },
   ...sized<Leak>("Not freed"),
-  { title: "Blocks", order: (row) => row.blocks, cell: (row) => count(row.blocks), isNumber: true, width: "6.5em" },
+  { title: "Blocks", order: (row) => row.blocks, cell: (row) => <Figure row={row} is="blocks" />, isNumber: true, width: "6.5em" },
   perSecond<Leak>("Grows"),
-  { title: "Usual lifetime", about: "Of the blocks that were freed", cell: (row) => (row.usual_lifetime_seconds === null ? "none freed" : duration(row.usual_lifetime_seconds)), isNumber: true, width: "9.5em" },
+  { title: "Usual lifetime", about: "Of the blocks that were freed", cell: (row) => (row.usual_lifetime_seconds === null ? "none freed" : <Figure row={row} is="usual_lifetime_seconds" />), isNumber: true, width: "9.5em" },
   at<Leak>(),
 ];
 
@@ -75,7 +75,7 @@ function Chosen({ tab, allocations, recording }: { tab: string; allocations: All
   const isExact = sampling === "all";
   switch (tab) {
     case "functions":
-      return <Shown rows={functions} columns={[...amounts<(typeof functions)[0]>(isExact), at(true)]} label="Functions that allocate" words={(row) => placeWords(row.at)} />;
+      return <Shown rows={functions} columns={[...amounts<(typeof functions)[0]>(isExact), at(true)]} label="Functions that allocate" name="memory_functions" keyOf={placeKey} words={(row) => placeWords(row.at)} />;
     case "types":
       return types.length === 0 ? (
         <None>
@@ -86,27 +86,29 @@ function Chosen({ tab, allocations, recording }: { tab: string; allocations: All
           rows={types}
           columns={[...amounts<HeapType>(isExact), { title: "Type", order: typeWords, cell: typeWords }]}
           label="What the blocks hold"
+          name="types"
+          keyOf={typeWords}
           words={typeWords}
           onChoose={(row) => row.type !== null && change({ type: row.type, table: "lines" })}
           hint="Click a type to see the lines that allocate it."
         />
       );
     case "threads":
-      return <Shown rows={threads} columns={[...amounts<HeapThread>(isExact), { title: "Thread", cell: threadWords }]} label="Threads" words={threadWords} />;
+      return <Shown rows={threads} columns={[...amounts<HeapThread>(isExact), { title: "Thread", cell: threadWords }]} label="Threads" name="memory_threads" keyOf={(row) => String(row.thread)} words={threadWords} />;
     case "processes":
-      return <Shown rows={processes} columns={[...amounts<HeapProcess>(isExact), { title: "Process", cell: (row) => String(row.pid ?? "") }]} label="Processes" words={(row) => `process ${row.pid ?? ""}`} />;
+      return <Shown rows={processes} columns={[...amounts<HeapProcess>(isExact), { title: "Process", cell: (row) => String(row.pid ?? "") }]} label="Processes" name="memory_processes" keyOf={(row) => String(row.pid ?? "")} words={(row) => `process ${row.pid ?? ""}`} />;
     case "stacks":
       return <Stacks isExact={isExact} />;
     case "held":
       return <HeldThen />;
     case "leaks":
-      return leaks.length === 0 ? <None>No leak was found: no line allocates again and again what is hardly ever freed.</None> : <Table<Leak> key="leaks" rows={leaks} columns={LEAKS} label="Lines that seem to leak" onPoint={(row) => tell(<><b>{placeWords(row.at)}</b> leaks with a probability of {percent(row.probability)}: {bytes(row.bytes)} not freed, {bytes(row.bytes_per_second)} a second</>)} />;
+      return leaks.length === 0 ? <None>No leak was found: no line allocates again and again what is hardly ever freed.</None> : <Table<Leak> key="leaks" rows={leaks} columns={LEAKS} label="Lines that seem to leak" name="leaks" keyOf={placeKey} onPoint={(row) => tell(<span data-table="leaks" data-row={placeKey(row)}><b>{placeWords(row.at)}</b> leaks with a probability of <Figure row={row} is="probability" />: <Figure row={row} is="bytes" /> not freed, <Figure row={row} is="bytes_per_second" /></span>)} />;
     case "copies":
       return !recording.has.copies ? (
         <None>
           Copies were not recorded: <code>profundo run --memory</code> records those of 4 KiB and more.
         </None>
-      ) : copies.length === 0 ? <None>No copy was long enough to be recorded: those of 4 KiB and more are.</None> : <Table<Copy> key="copies" rows={copies} columns={[...sized<Copy>("Copied"), { title: "Copies", order: (row) => row.copies, cell: (row) => count(row.copies), isNumber: true, width: "6.5em" }, perSecond<Copy>("A second"), at<Copy>()]} label="Lines that copy" onPoint={(row) => tell(<><b>{placeWords(row.at)}</b> copied {bytes(row.bytes)} in {count(row.copies)} copies</>)} />;
+      ) : copies.length === 0 ? <None>No copy was long enough to be recorded: those of 4 KiB and more are.</None> : <Table<Copy> key="copies" rows={copies} columns={[...sized<Copy>("Copied"), { title: "Copies", order: (row) => row.copies, cell: (row) => <Figure row={row} is="copies" />, isNumber: true, width: "6.5em" }, perSecond<Copy>("A second"), at<Copy>()]} label="Lines that copy" name="copies" keyOf={placeKey} onPoint={(row) => tell(<span data-table="copies" data-row={placeKey(row)}><b>{placeWords(row.at)}</b> copied <Figure row={row} is="bytes" /> in <Figure row={row} is="copies" /> copies</span>)} />;
     case "unreachable":
       return unreachable.searched_processes === 0 ? (
         <None>
@@ -115,19 +117,19 @@ function Chosen({ tab, allocations, recording }: { tab: string; allocations: All
       ) : unreachable.lines.length === 0 ? (
         <None>Every block that was live at the end could still be reached.</None>
       ) : (
-        <Table<Lost> key="lost" rows={unreachable.lines} columns={[...sized<Lost>("Lost"), { title: "Blocks", cell: (row) => count(row.blocks), isNumber: true, width: "6.5em" }, at<Lost>()]} label="Lines whose blocks no pointer led to" />
+        <Table<Lost> key="lost" rows={unreachable.lines} columns={[...sized<Lost>("Lost"), { title: "Blocks", cell: (row) => <Figure row={row} is="blocks" />, isNumber: true, width: "6.5em" }, at<Lost>()]} label="Lines whose blocks no pointer led to" name="unreachable" keyOf={placeKey} />
       );
     default:
-      return <Shown rows={lines} columns={[...amounts<HeapLine>(isExact), TREND, at<HeapLine>()]} label="Lines that allocate" words={(row) => placeWords(row.at)} />;
+      return <Shown rows={lines} columns={[...amounts<HeapLine>(isExact), TREND, at<HeapLine>()]} label="Lines that allocate" name="memory_lines" keyOf={placeKey} words={(row) => placeWords(row.at)} />;
   }
 }
 
-function Shown<T extends Amounts>({ rows, columns, label, words, onChoose, hint }: { rows: T[]; columns: Column<T>[]; label: string; words: (row: T) => string; onChoose?: (row: T) => void; hint?: string }) {
+function Shown<T extends Amounts>({ rows, columns, label, name, keyOf, words, onChoose, hint }: { rows: T[]; columns: Column<T>[]; label: string; name: string; keyOf: (row: T) => string; words: (row: T) => string; onChoose?: (row: T) => void; hint?: string }) {
   const isNarrow = useNarrow();
   return (
     <>
-      <Table key={`${label}${isNarrow}`} rows={rows} {...forWidth(isNarrow, columns)} label={label} onPoint={(row) => tell(<AmountWords row={row} words={words(row)} />)} onChoose={onChoose} />
-      {rows.length === ROWS && <p class="soft memory-note">These are the {count(ROWS)} rows that allocated most. A filter shows others.</p>}
+      <Table key={`${label}${isNarrow}`} rows={rows} {...forWidth(isNarrow, columns)} label={label} name={name} keyOf={keyOf} onPoint={(row) => tell(<span data-table={name} data-row={keyOf(row)}><AmountWords row={row} words={words(row)} /></span>)} onChoose={onChoose} />
+      {rows.length === ROWS && <p class="soft memory-note" data-table={name} data-row="all">These are the <Figure row={rows} is="length" /> rows that allocated most. A filter shows others.</p>}
       {hint !== undefined && <p class="soft memory-note">{hint}</p>}
     </>
   );

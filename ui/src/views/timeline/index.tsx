@@ -6,11 +6,12 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { AboutRecording } from "../../about";
 import { isFile, useAnswer } from "../../ask";
 import { drawAxis, moment } from "../../canvas/strip";
-import { count, duration } from "../../numbers";
+import { count } from "../../numbers";
 import { ActivityLegend } from "../../parts/activities";
 import { shared } from "../../parts/asked";
 import { useDark } from "../../parts/dark";
 import { tell } from "../../parts/details";
+import { Figure } from "../../parts/figure";
 import { Menu, type Choice } from "../../parts/menu";
 import { Strip } from "../../parts/strip";
 import { Waiting } from "../../parts/waiting";
@@ -60,9 +61,9 @@ function Tracks({ answer, recording }: { answer: Timeline; recording: AboutRecor
   const about = (row: TimeRow | undefined, time: number) => {
     if (row !== undefined) {
       tell(
-        <>
-          <b>{row.title}</b> {row.note} · at {moment(time, answer.step)}: {row.words(time)}
-        </>,
+        <span data-table="tracks" data-row={row.key ?? row.id}>
+          <b>{row.title}</b> <bdi>{row.note}</bdi> · at <bdi>{moment(time, answer.step)}</bdi>: {row.words(time)}
+        </span>,
       );
     }
   };
@@ -153,8 +154,8 @@ function Tracks({ answer, recording }: { answer: Timeline; recording: AboutRecor
         )}
       </div>
       {answer.shown < answer.tracks && (
-        <p class="soft">
-          {count(answer.shown)} of {count(answer.tracks)} {place.values.by === "task" ? "tasks" : "threads"} have a row: those with most time on a CPU.{" "}
+        <p class="soft" data-table="tracks" data-row="all">
+          <Figure row={answer} is="shown" /> of <Figure row={answer} is="tracks" /> {place.values.by === "task" ? "tasks" : "threads"} have a row: those with most time on a CPU.{" "}
           {!isFile && (
             <button type="button" class="plain" onClick={() => change({ tracks: String(answer.shown + 32) })}>
               32 more
@@ -163,7 +164,7 @@ function Tracks({ answer, recording }: { answer: Timeline; recording: AboutRecor
         </p>
       )}
       {answer.unplaced > 0 && (
-        <p class="soft">{duration(answer.unplaced / 1e9)} were counted and have no sample, so no place in time.</p>
+        <p class="soft" data-table="tracks" data-row="all"><Figure row={answer} is="unplaced" unit="time" /> were counted and have no sample, so no place in time.</p>
       )}
       <Unrecorded recording={recording} />
       <TimelineTable answer={answer} />
@@ -194,7 +195,7 @@ function Curves({ answer }: { answer: Timeline }) {
     <>
       {answer.all.garbage > 0 && (
         <li title="part of the time above: a line at the top of a row">
-          <i class="dash" style={shade(LINES.garbage)} /> garbage collection <b data-number={answer.all.garbage}>{duration(answer.all.garbage / 1e9)}</b>
+          <i class="dash" style={shade(LINES.garbage)} /> garbage collection <b><Figure row={answer.all} is="garbage" unit="time" /></b>
         </li>
       )}
       {answer.memory.length > 0 && (

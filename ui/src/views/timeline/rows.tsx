@@ -1,10 +1,11 @@
 // The rows of the timeline: each has a name, a strip, and words for a column.
 
-import type { ComponentChildren } from "preact";
+import { Fragment, type ComponentChildren } from "preact";
 
 import { ACTIVITIES, BUSY, PAINTED } from "../../canvas/activities";
 import { drawActivities, drawBars, drawCurve, drawEdge, xOf, type Brush } from "../../canvas/strip";
 import { bytes, count, duration, percent } from "../../numbers";
+import { Figure } from "../../parts/figure";
 import { columnAt, columnsOf, type MemoryRow, type Row, type Timeline, type TrackRow } from "./answer";
 
 export interface TimeRow {
@@ -17,6 +18,8 @@ export interface TimeRow {
   isSmall?: boolean;
   height: number;
   draw: (brush: Brush) => void;
+  /** The key of its numbers. */
+  key?: string;
   /** What it has at a moment. */
   words: (time: number) => ComponentChildren;
 }
@@ -47,15 +50,13 @@ function activityRow(answer: Timeline, id: string, title: string, note: string, 
     },
     words: (time) => {
       const column = columnAt(answer, time);
-      const parts = Object.keys(ACTIVITIES)
-        .map((name) => [name, row.columns[name]?.[column] ?? 0] as const)
-        .filter(([, part]) => part > 0)
-        .map(([name, part]) => `${ACTIVITIES[name].title} ${percent(part / 1000)}`);
-      const garbage = row.collecting[column] ?? 0;
-      if (garbage > 0) {
-        parts.push(`of it garbage collection ${percent(garbage / 1000)}`);
+      const names = Object.keys(ACTIVITIES).filter((name) => (row.columns[name]?.[column] ?? 0) > 0);
+      const part = (is: string) => <Figure row={row} is={`${is}.${column}`} unit="thousandths" />;
+      const parts = names.map((name) => <Fragment key={name}>{ACTIVITIES[name].title} {part(`columns.${name}`)}</Fragment>);
+      if ((row.collecting[column] ?? 0) > 0) {
+        parts.push(<Fragment key="garbage">of it garbage collection {part("collecting")}</Fragment>);
       }
-      return parts.length === 0 ? "nothing ran" : parts.join(" · ");
+      return parts.length === 0 ? "nothing ran" : parts.map((part, at) => [at > 0 && " · ", part]);
     },
   };
 }
@@ -63,6 +64,7 @@ function activityRow(answer: Timeline, id: string, title: string, note: string, 
 function memoryRow(answer: Timeline, memory: MemoryRow, isOne: boolean): TimeRow {
   return {
     id: `m${memory.pid}`,
+    key: `memory ${memory.pid}`,
     title: "Memory",
     note: `${isOne ? "" : `${memory.pid} ${memory.command}, `}up to ${bytes(memory.most)}`,
     isSmall: true,
@@ -74,8 +76,16 @@ function memoryRow(answer: Timeline, memory: MemoryRow, isOne: boolean): TimeRow
     words: (time) => {
       const column = columnAt(answer, time);
       const [resident, used] = [memory.resident[column] ?? null, memory.in_use[column] ?? null];
-      const parts = [resident === null ? "" : `resident ${bytes(resident)}`, used === null ? "" : `in use ${bytes(used)}`];
-      return parts.filter((part) => part !== "").join(" · ") || "not read here";
+      if (resident === null && used === null) {
+        return "not read here";
+      }
+      return (
+        <>
+          {resident !== null && <>resident <Figure row={memory} is={`resident.${column}`} unit="bytes" /></>}
+          {resident !== null && used !== null && " · "}
+          {used !== null && <>in use <Figure row={memory} is={`in_use.${column}`} unit="bytes" /></>}
+        </>
+      );
     },
   };
 }
@@ -228,6 +238,7 @@ export function rowsOf(answer: Timeline): TimeRow[] {
       const more = all > tracks.length ? `, ${count(tracks.length)} shown` : "";
       rows.push({
         ...activityRow(answer, `p${pid}`, command || "process", `${pid}, ${count(all)} ${what}${all === 1 ? "" : "s"}${more}`, row, true, 34),
+        key: `process ${pid}`,
         term: ["process", String(pid)],
       });
     }
@@ -235,6 +246,7 @@ export function rowsOf(answer: Timeline): TimeRow[] {
       const name = track.name || (isAlone ? command : track.is);
       rows.push({
         ...activityRow(answer, `${track.is}${track.number}`, name, `${isAlone ? `${pid}, ` : ""}${numbered(track)}`, track.row, false, 24),
+        key: `${track.is} ${track.number}`,
         term: [track.is, track.number],
         isSmall: !isAlone,
       });

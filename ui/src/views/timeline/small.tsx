@@ -1,6 +1,5 @@
 // A small track of CPU and memory over time. A span of time that is dragged over filters every view.
 
-import { Fragment } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { useAnswer } from "../../ask";
@@ -51,12 +50,12 @@ function Small({ answer }: { answer: Timeline }) {
           onPoint={(time) =>
             tell(
               <>
-                <b>at {moment(time, answer.step)}</b>
+                <b>{`at ${moment(time, answer.step)}`}</b>
                 {rows.map((row) => (
-                  <Fragment key={row.id}>
+                  <span key={row.id} data-table="tracks" data-row={row.key ?? row.id}>
                     {" "}
                     · {row.title}: {row.words(time)}
-                  </Fragment>
+                  </span>
                 ))}
               </>,
             )

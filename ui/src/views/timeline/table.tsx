@@ -3,7 +3,7 @@
 import { Fragment } from "preact";
 
 import { ACTIVITIES } from "../../canvas/activities";
-import { count, duration } from "../../numbers";
+import { Figure } from "../../parts/figure";
 import type { Row, Timeline } from "./answer";
 
 export function TimelineTable({ answer }: { answer: Timeline }) {
@@ -12,21 +12,24 @@ export function TimelineTable({ answer }: { answer: Timeline }) {
   const cells = (row: Row) => (
     <>
       {names.map((name) => (
-        <td key={name} class="number" data-number={row.times[name] ?? 0}>
-          {row.times[name] === undefined ? "" : duration(row.times[name] / 1e9)}
+        <td key={name} class="number">
+          <Figure row={row} is={`times.${name}`} unit="time" />
         </td>
       ))}
-      {hasGarbage && <td class="number">{row.garbage > 0 ? duration(row.garbage / 1e9) : ""}</td>}
-      <td class="number">{duration(row.total / 1e9)}</td>
+      {hasGarbage && <td class="number">{row.garbage > 0 && <Figure row={row} is="garbage" unit="time" />}</td>}
+      <td class="number"><Figure row={row} is="total" unit="time" /></td>
     </>
   );
   return (
     <details class="as-table">
       <summary>
-        The same as a table: {duration(answer.from / 1e9)} to {duration(Math.min(answer.to, answer.span[1]) / 1e9)}
+        The same as a table:{" "}
+        <span data-table="tracks" data-row="all">
+          <Figure row={answer} is="from" unit="time" /> to <Figure row={answer} is={answer.to > answer.span[1] ? "span.1" : "to"} unit="time" />
+        </span>
       </summary>
       <div class="scroll" tabIndex={0} role="region" aria-label="Time by thread and activity">
-        <table>
+        <table data-table="tracks">
           <thead>
             <tr>
               <th scope="col">Track</th>
@@ -42,14 +45,14 @@ export function TimelineTable({ answer }: { answer: Timeline }) {
           <tbody>
             {answer.processes.map(({ pid, command, row, tracks }) => (
               <Fragment key={pid}>
-                <tr>
+                <tr data-row={`process ${pid}`}>
                   <th scope="row">
                     {pid} {command}
                   </th>
                   {cells(row)}
                 </tr>
                 {tracks.map((track) => (
-                  <tr key={`${track.is}${track.number}`}>
+                  <tr key={`${track.is}${track.number}`} data-row={`${track.is} ${track.number}`}>
                     <th scope="row" class="inner">
                       {track.is} {track.is === "task" && track.name !== "" ? "" : track.number} {track.name}
                     </th>
@@ -58,8 +61,8 @@ export function TimelineTable({ answer }: { answer: Timeline }) {
                 ))}
               </Fragment>
             ))}
-            <tr>
-              <th scope="row">All {count(answer.tracks)} tracks</th>
+            <tr data-row="all">
+              <th scope="row">All <Figure row={answer} is="tracks" /> tracks</th>
               {cells(answer.all)}
             </tr>
           </tbody>

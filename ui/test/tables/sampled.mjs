@@ -1,0 +1,91 @@
+// What the command says of samples: the tables of the views that weigh time or memory. Each function
+// gives rows by `data-table`, as pairs of a key and a row.
+
+import { report } from "../harness/command.mjs";
+
+export const functionKey = (row) => `${row?.function ?? ""} ${row?.file ?? ""}:${row?.line ?? ""}`;
+export const lineKey = (row) => `${row.file}:${row.line}`;
+export const keyed = (rows, key) => rows.map((row, at) => [String(key(row, at)), row]);
+
+/** How many rows a table has, and that it shows all of them. */
+export const counted = (rows) => ["all", { rows: rows.length, rows_shown: rows.length }];
+
+/** The options of what samples weigh: `of` and `count` of a place. */
+export function weighed({ of, count }) {
+  return [...(of ? ["--of", of] : []), ...(count ? ["--count"] : [])];
+}
+
+/** The tables of the first view, and of the tracks below its head. */
+export async function overview({ file, filter, page, values, about }) {
+  // The command has no summary of memory: its head is the answer's own, its rows are those of reports.
+  const summary = values.of === undefined ? report(file, "summary", filter) : await page.ask("report", { filter, of: values.of, count: values.count, what: "summary" });
+  if (values.of !== undefined) {
+    const { functions } = report(file, "functions", filter, ["--limit", "20000", ...weighed(values)]);
+    const { files } = report(file, "lines", filter, ["--all-lines", "--limit", "500", "--min-share", "0", ...weighed(values)]);
+    const lines = files.flatMap((file) => file.lines.map((row) => ({ ...row, file: file.file })));
+    Object.assign(summary, { functions, lines });
+  }
+  const tables = {
+    whole: [["recording", summary.recording], ["selection", summary.selection]],
+    lines: keyed(summary.lines ?? [], lineKey),
+    functions: keyed(summary.functions ?? [], functionKey),
+    processes: keyed(summary.processes ?? [], (row) => row.process),
+    threads: keyed(summary.threads ?? [], (row) => row.thread),
+    waits: keyed(summary.waits ?? [], (_, at) => at),
+  };
+  if (about.has.times || about.has.gauges) {
+    Object.assign(tables, timesOf(await page.ask("timeline", { filter, tracks: 0 })));
+  }
+  return tables;
+}
+
+export function functions({ file, filter, values }) {
+  const { functions } = report(file, "functions", filter, ["--limit", "20000", ...weighed(values)]);
+  return { functions: [counted(functions), ...keyed(functions, functionKey)] };
+}
+
+export function lines({ file, filter, values }) {
+  const { files, files_left_out } = report(file, "lines", filter, ["--all-lines", "--limit", "500", "--min-share", "0", ...weighed(values)]);
+  const rows = (list, key) => keyed((list ?? []).filter(({ at }) => at?.file), ({ at }) => lineKey(at)).map(([at, row]) => [key ?? at, row]);
+  const allocations = values.hasMemory ? report(file, "allocs", filter, ["--limit", "2000"]).allocations : undefined;
+  return {
+    files: [["all", { files_left_out }], ...keyed(files, (row) => row.file)],
+    lines: files.flatMap((file) => keyed(file.lines.map((row) => ({ ...row, file: file.file })), lineKey)),
+    heap: rows(allocations?.lines),
+    copies: rows(allocations?.copies),
+    leaks: rows(allocations?.leaks),
+  };
+}
+
+/** The instructions of the hottest native function, which the view shows first. */
+export function instructions({ file, filter }) {
+  const { functions } = report(file, "functions", filter, ["--limit", "1000"]);
+  const native = functions.find((row) => ["native", "rust"].includes(row.language) && row.self_share > 0 && row.function !== null);
+  const found = native === undefined ? [] : report(file, "annotate", filter, ["--all", "--limit", "1"], native.function).functions;
+  const code = found.find((row) => row.instructions.length > 0);
+  return { functions: keyed(functions, functionKey), instructions: keyed(code?.instructions ?? [], (row) => row.address) };
+}
+
+/** The rows of the answer to `timeline`, which no report prints. */
+export function timesOf(answer) {
+  const sum = { ...answer.all, tracks: answer.tracks, shown: answer.shown, unplaced: answer.unplaced, from: answer.from, to: answer.to, span: answer.span };
+  return {
+    times: [["all", { ...answer.all.times, garbage: answer.all.garbage }]],
+    tracks: [
+      ["all", sum],
+      ...answer.processes.flatMap(({ pid, row, tracks }) => [[`process ${pid}`, row], ...tracks.map((track) => [`${track.is} ${track.number}`, track.row])]),
+      ...answer.memory.map((row) => [`memory ${row.pid}`, row]),
+    ],
+  };
+}
+
+export async function timeline({ filter, page, values }) {
+  return timesOf(await page.ask("timeline", { filter, by: values.by }));
+}
+
+/** The squares of the answer to `heatmap`, which no report prints. */
+export async function heatmap({ filter, page, values }) {
+  const map = await page.ask("heatmap", { filter, column: values.column });
+  const squares = map.busy.map((busy, at) => [String(at), { busy, waiting: map.waiting[at], samples: map.samples[at], hottest_time: map.hottest_time[at] }]);
+  return { heatmap: [["all", { ...map, most_waiting: Math.max(...map.waiting) }]], squares };
+}
