@@ -167,7 +167,7 @@ function LaneDrawing({ answer, look, search }: { answer: Lanes; look: Look; sear
         />
       </div>
       <Legend colours={colours.legend}>
-        {answer.left_out > 0 && <li class="soft">{answer.left_out === 1 ? "1 more thread has" : `${count(answer.left_out)} more threads have`} no lane: a filter on thread shows more</li>}
+        {answer.left_out > 0 && <li class="soft" data-table="lanes" data-row="all"><Figure row={answer} is="left_out" /> more {answer.left_out === 1 ? "thread has" : "threads have"} no lane: a filter on thread shows more</li>}
       </Legend>
     </>
   );

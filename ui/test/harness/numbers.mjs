@@ -28,7 +28,7 @@ export function numbersIn(page, within = "main") {
 export function loose(page, within = "main") {
   return page.page.evaluate((within) => {
     // Words of reports, code, names, numbers that name something, and scales of drawings.
-    const words = "[data-number], code, pre, .verdict, .notes, .refusal, .command, .command-words, .u-legend, a, button, select, option, svg, .track, .plot, .as-table th, bdi, .where, .name, b[title], .chip, footer b";
+    const words = "[data-number], code, pre, .verdict, .notes, .refusal, .command, .command-words, .report-words, .u-legend, a, button, select, option, svg, .track, .plot, .as-table th, bdi, .where, .name, b[title], .chip, footer b";
     const root = document.querySelector(within);
     const found = [...root.querySelectorAll("[data-number]:not([data-is])")].map((element) => `${element.textContent} has no member`);
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);

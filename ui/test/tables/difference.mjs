@@ -8,10 +8,15 @@ import { keyed, weighed } from "./sampled.mjs";
 const COLUMNS = ["before", "own_before", "after", "own_after", "change", "low", "high"];
 
 /** A row's key: its name, and where it is. */
-function keyOf({ name, place_before, place_after }) {
+export function keyOf({ name, place_before, place_after }) {
   const place = place_after ?? place_before;
   const file = place?.file == null ? "" : place.line === null ? place.file : `${place.file}:${place.line}`;
   return `${name} ${file}`;
+}
+
+/** The runs of a side, each a row; the side itself is its first run. */
+function sidesOf(is, runs) {
+  return [[is, { ...runs[0], runs: runs.length, more_runs: runs.length - 1 }], ...runs.map((run, at) => [`${is} ${at}`, run])];
 }
 
 export async function difference({ files, filter, values, page }) {
@@ -31,7 +36,7 @@ export async function difference({ files, filter, values, page }) {
   const { boxes } = await page.ask("diff_flame", { filter, of, count, widths });
   const box = (at) => Object.fromEntries(COLUMNS.map((is) => [is, boxes[is][at]]));
   return {
-    difference: [["all", found], ["whole", found.whole], ["before", found.before[0]], ["after", found.after[0]]],
+    difference: [["all", found], ["whole", found.whole], ...["before", "after"].flatMap((is) => sidesOf(is, found[is]))],
     boxes: boxes.path.map((path, at) => [String(path), box(at)]),
     ...Object.fromEntries(tables),
   };

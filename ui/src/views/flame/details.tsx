@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { isFile, useAnswer, type Values } from "../../ask";
-import { nameOf, NARROW, placeOf, type Picture } from "../../canvas/picture";
+import { nameOf, NARROW, placeOf, type Flame, type Picture } from "../../canvas/picture";
 import { Ends, Figure } from "../../parts/figure";
 
 /** The answer to `share`. */
@@ -22,10 +22,15 @@ export interface Share {
 /** How long the pointer rests on a box before its range is asked for, in milliseconds. */
 const REST = 120;
 
+/** The amounts of a box, as a row. */
+export function rowOf({ boxes, total }: Flame, at: number) {
+  const all = total || 1;
+  return { weight: boxes.weight[at], own: boxes.own[at], count: boxes.count[at], share: boxes.weight[at] / all, own_share: boxes.own[at] / all };
+}
+
 export function BoxDetails({ picture, at, question }: { picture: Picture; at: number; question?: Values }) {
   const { boxes, flame } = picture;
-  const all = flame.total || 1;
-  const row = { weight: boxes.weight[at], own: boxes.own[at], count: boxes.count[at], share: boxes.weight[at] / all, own_share: boxes.own[at] / all };
+  const row = rowOf(flame, at);
   const place = placeOf(picture, at);
   const isNarrow = boxes.function[at] === NARROW;
   const isAsked = !isNarrow && boxes.function[at] >= 0 && question !== undefined && !isFile;

@@ -1,6 +1,6 @@
 // What the bar says of a box and of an arrow of the call graph.
 
-import { count, percent, weight } from "../../numbers";
+import { Ends, Figure } from "../../parts/figure";
 import type { Graph } from "./answer";
 
 function Range({ row, is }: { row: object; is: string }) {
@@ -9,13 +9,19 @@ function Range({ row, is }: { row: object; is: string }) {
   return low === null || high === null || low === high ? null : (
     <span class="soft" title="95 of 100 such ranges hold the true share">
       {": "}
-      <span data-number={low} data-is={`${is}_low`}>{percent(low)}</span> to <span data-number={high} data-is={`${is}_high`}>{percent(high)}</span>
+      <Ends row={row} is={is} />
     </span>
   );
 }
 
-function amount(graph: Graph, value: number): string {
-  return graph.unit === "calls" || graph.unit === "samples" ? `${count(value)} ${graph.unit}` : weight(value, graph.unit);
+function Amount({ graph, row, is }: { graph: Graph; row: object; is: string }) {
+  const { unit } = graph;
+  return (
+    <>
+      <Figure row={row} is={is} unit={unit} />
+      {(unit === "calls" || unit === "samples") && ` ${unit}`}
+    </>
+  );
 }
 
 export function NodeDetails({ graph, node }: { graph: Graph; node: number }) {
@@ -23,10 +29,10 @@ export function NodeDetails({ graph, node }: { graph: Graph; node: number }) {
   return (
     <span data-table="functions">
       <span data-row={`${row.name} ${row.file}`}>
-        <b>{row.name}</b> · total {amount(graph, row.total_weight)} (<span data-number={row.total_share} data-is="total_share">{percent(row.total_share)}</span>
-        <Range row={row} is="total_share" />) · self {amount(graph, row.self_weight)} (<span data-number={row.self_share} data-is="self_share">{percent(row.self_share)}</span>
+        <b>{row.name}</b> · total <Amount graph={graph} row={row} is="total_weight" /> (<Figure row={row} is="total_share" />
+        <Range row={row} is="total_share" />) · self <Amount graph={graph} row={row} is="self_weight" /> (<Figure row={row} is="self_share" />
         <Range row={row} is="self_share" />)
-        {row.calls > 0 && ` · ${count(row.calls)} calls`} {row.file !== "" && <bdi>{`${row.file}:${row.line}`}</bdi>}
+        {row.calls > 0 && <> · <Figure row={row} is="calls" /> calls</>} {row.file !== "" && <bdi>{`${row.file}:${row.line}`}</bdi>}
       </span>
     </span>
   );
@@ -36,11 +42,11 @@ export function EdgeDetails({ graph, edge }: { graph: Graph; edge: number }) {
   const row = graph.edges[edge];
   const [caller, callee] = [graph.nodes[row.caller].name, graph.nodes[row.callee].name];
   return (
-    <>
+    <span data-table="arrows" data-row={`${caller} ${callee}`}>
       <b>{caller}</b> calls <b>{callee}</b>
-      {row.is_bridge && " through functions that are left out"} · {amount(graph, row.weight)} (<span data-number={row.share} data-is="share">{percent(row.share)}</span>
+      {row.is_bridge && " through functions that are left out"} · <Amount graph={graph} row={row} is="weight" /> (<Figure row={row} is="share" />
       <Range row={row} is="share" />)
-      {row.calls > 0 && ` · ${count(row.calls)} calls`}
-    </>
+      {row.calls > 0 && <> · <Figure row={row} is="calls" /> calls</>}
+    </span>
   );
 }

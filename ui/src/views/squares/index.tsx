@@ -9,9 +9,10 @@ import { fills, LOOKS, type Look } from "../../canvas/colours";
 import { find, findAll, nameOf, NARROW, place as placed, ROOT, type Flame } from "../../canvas/picture";
 import { SquareCanvas } from "../../canvas/squares";
 import { useCanvas } from "../../canvas/use_canvas";
-import { count, percent, weight } from "../../numbers";
+import { count } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { tell } from "../../parts/details";
+import { Figure } from "../../parts/figure";
 import { Legend } from "../../parts/legend";
 import { Menu } from "../../parts/menu";
 import { useSearch } from "../../parts/search";
@@ -19,7 +20,7 @@ import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
 import { change, usePlace } from "../../place";
 import { Callers } from "../flame/callers";
-import { BoxDetails } from "../flame/details";
+import { BoxDetails, rowOf } from "../flame/details";
 import { choicesOf } from "../flame/menu";
 
 const LOOK_WORDS = { kind: "kind of code", package: "package", file: "file", heat: "own time" };
@@ -209,9 +210,9 @@ function Inside({ flame, root, picture, onOpen }: { flame: Flame; root: number; 
   const { boxes, unit } = flame;
   const rows = useMemo(() => [...picture.parent.keys()].filter((at) => picture.parent[at] === root), [picture, root]);
   const columns: Column<number>[] = [
-    { title: "Total", order: (at) => boxes.weight[at], cell: (at) => <span data-number={boxes.weight[at]} data-is="weight">{weight(boxes.weight[at], unit)}</span>, isNumber: true, width: "7em" },
-    { title: "", cell: (at) => percent(boxes.weight[at] / (flame.total || 1)), isNumber: true, width: "5.5em" },
-    { title: "Self", order: (at) => boxes.own[at], cell: (at) => <span data-number={boxes.own[at]} data-is="own">{weight(boxes.own[at], unit)}</span>, isNumber: true, width: "7em" },
+    { title: "Total", order: (at) => boxes.weight[at], cell: (at) => <Figure row={rowOf(flame, at)} is="weight" unit={unit} />, isNumber: true, width: "7em" },
+    { title: "", cell: (at) => <Figure row={rowOf(flame, at)} is="share" />, isNumber: true, width: "5.5em" },
+    { title: "Self", order: (at) => boxes.own[at], cell: (at) => <Figure row={rowOf(flame, at)} is="own" unit={unit} />, isNumber: true, width: "7em" },
     { title: "Function", order: (at) => nameOf(picture, at), cell: (at) => nameOf(picture, at) },
   ];
   return (
@@ -222,8 +223,8 @@ function Inside({ flame, root, picture, onOpen }: { flame: Flame; root: number; 
           rows={rows}
           columns={columns}
           label="Boxes in the opened box"
-          name="squares"
-          keyOf={(at) => nameOf(picture, at)}
+          name="boxes"
+          keyOf={(at) => String(boxes.path[at])}
           onPoint={(at) => at !== undefined && tell(<BoxDetails picture={picture} at={at} />)}
           onChoose={onOpen}
         />
