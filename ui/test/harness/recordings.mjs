@@ -137,5 +137,5 @@ export function copyOf(name, as) {
   return path;
 }
 
-export { FOLDER };
+export { FOLDER, PROGRAMS };
 
