@@ -6,10 +6,10 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 
-import { needsBrowser, withPage } from "./harness/page.mjs";
-import { recording } from "./harness/recordings.mjs";
+import { needsBrowser, openAll, withPage } from "./harness/page.mjs";
+import { filesOf, recording } from "./harness/recordings.mjs";
 import { widerThanScreen } from "./harness/layout.mjs";
-import { hashOf, VIEWS } from "./views.mjs";
+import { hashOf, viewsOf } from "./views.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -21,13 +21,18 @@ const PLACES = [
   ["tree", "shape=inverted", ""],
 ];
 
-/** Views that other recordings have. */
-const OTHERS = [
-  ["wall", "overview"],
-  ["processes", "overview"],
-  ["native", "assembly"],
-  ["native", "source"],
-];
+/** What is looked at of other recordings, and of several; nothing named is all. */
+const OTHERS = {
+  wall: ["overview", "timeline"],
+  processes: ["overview"],
+  native: ["assembly", "source"],
+  memory: ["memory", "source"],
+  calls: ["exact"],
+  lines: ["exact"],
+  exceptions: ["exact"],
+  cpus: ["compare"],
+  heaps: ["heap"],
+};
 
 /** The serious and the critical faults that axe finds. */
 async function faults(page) {
@@ -40,30 +45,36 @@ async function faults(page) {
   });
 }
 
-for (const theme of ["light", "dark"]) {
-  for (const width of [1280, 390]) {
-    test(`axe, ${theme}, ${width} px`, needsBrowser, async () => {
-      const file = recording("cpu");
-      const places = [...VIEWS.filter(({ only }) => only === undefined).map(({ name, place }) => [name, place ?? "", ""]), ...PLACES];
-      const found = [];
-      await withPage(file, { theme, width, height: 844 }, async (page) => {
-        for (const [name, place, filter] of places) {
-          const hash = hashOf(name, place, filter);
-          await page.go(hash);
-          found.push(...(await faults(page)).map((fault) => `${hash} ${fault}`));
-          found.push(...(await widerThanScreen(page)).map((what) => `${hash} is wider than the screen: ${what}`));
-        }
-        await page.page.getByRole("button", { name: "Keys" }).click();
-        await page.page.getByRole("button", { name: "Save as" }).click();
-        found.push(...(await faults(page)).map((fault) => `menu and keys: ${fault}`));
-      });
-      for (const [other, view] of OTHERS) {
-        await withPage(recording(other), { theme, width, height: 844, hash: `#${view}` }, async (page) => {
-          found.push(...(await faults(page)).map((fault) => `${view} of ${other}: ${fault}`));
-          found.push(...(await widerThanScreen(page)).map((what) => `${view} of ${other} is wider than the screen: ${what}`));
-        });
+// Colours hang on the theme, and places on the width.
+for (const [theme, width] of [["light", 1280], ["dark", 390], ["dark", 1280]]) {
+  test(`axe, ${theme}, ${width} px`, needsBrowser, async () => {
+    const found = [];
+    const look = async (page, hash) => {
+      await page.go(hash);
+      found.push(...(await faults(page)).map((fault) => `${hash} ${fault}`));
+      found.push(...(await widerThanScreen(page)).map((what) => `${hash} is wider than the screen: ${what}`));
+    };
+    await withPage(recording("cpu"), { theme, width, height: 844 }, async (page) => {
+      const views = viewsOf("cpu", await page.ask("about")).filter(({ isTab }) => !isTab);
+      for (const [name, place, filter] of [...views.map(({ name, place }) => [name, place ?? "", ""]), ...PLACES]) {
+        await look(page, hashOf(name, place, filter));
       }
-      assert.deepEqual(found, []);
+      await page.page.getByRole("button", { name: "Keys" }).click();
+      await page.page.getByRole("button", { name: "Save as" }).click();
+      found.push(...(await faults(page)).map((fault) => `menu and keys: ${fault}`));
     });
-  }
+    for (const [other, wanted] of Object.entries(OTHERS)) {
+      await withPage(filesOf(other), { theme, width, height: 844, hash: `#${wanted[0]}` }, async (page) => {
+        const views = viewsOf(other, await page.ask("about")).filter(({ name, isTab }) => wanted.includes(name) && !isTab);
+        for (const { name, place, opens } of views) {
+          await look(page, hashOf(name, place));
+          if (opens !== undefined) {
+            await openAll(page, opens);
+            found.push(...(await faults(page)).map((fault) => `${name} of ${other}, opened: ${fault}`));
+          }
+        }
+      });
+    }
+    assert.deepEqual(found, []);
+  });
 }

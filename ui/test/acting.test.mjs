@@ -9,7 +9,7 @@ import { profundo, report } from "./harness/command.mjs";
 import { compare, numbersIn } from "./harness/numbers.mjs";
 import { needsBrowser, offline, open, openRecording, serve, start, withPage } from "./harness/page.mjs";
 import { copyOf, FOLDER, recording } from "./harness/recordings.mjs";
-import { VIEWS } from "./views.mjs";
+import { viewsOf } from "./views.mjs";
 
 /** The hash of the address. */
 const hash = (page) => page.page.evaluate(() => decodeURIComponent(location.hash.replaceAll("+", " ")));
@@ -317,7 +317,8 @@ test("the keyboard alone reaches views, boxes, rows and menus", needsBrowser, ()
 test("each address opens the view that it was taken from", needsBrowser, async () => {
   const file = recording("cpu");
   const { url } = await serve(file);
-  for (const { name, place = "" } of VIEWS.filter(({ only }) => only === undefined)) {
+  const { recordings, snapshots } = await (await fetch(`${url}api/about`)).json();
+  for (const { name, place = "" } of viewsOf("cpu", { recordings, snapshots }).filter(({ isTab }) => !isTab)) {
     const hash = `#${name}?${new URLSearchParams([...new URLSearchParams(place), ["filter", "focus=walk"]])}`;
     const [one, other] = [await open(url), await open(url, { hash })];
     await one.go(hash);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { report } from "./harness/command.mjs";
 import { compare, loose, numbersIn } from "./harness/numbers.mjs";
-import { needsBrowser, withPage } from "./harness/page.mjs";
+import { needsBrowser, openAll, point, withPage } from "./harness/page.mjs";
 import { compareRows, compareWithFunctions, compareWithTree, pictureOf, withoutParts } from "./harness/picture.mjs";
 import { filesOf, RECORDINGS, SETS } from "./harness/recordings.mjs";
 import { hashOf, viewsOf } from "./views.mjs";
@@ -93,25 +93,4 @@ async function compareView(page, view, { about, files, filter, shown, what }) {
   }
   compareWithTree(drawn, report(file, "tree", filter), what);
   return drawn;
-}
-
-/** Opens what is folded. */
-async function openAll(page, summaries) {
-  for (const summary of await page.page.locator(summaries).all()) {
-    await summary.click();
-  }
-  await page.settled();
-}
-
-/** Moves the pointer over something, if there is anything. */
-async function point(page, selector) {
-  if ((await page.page.locator(selector).count()) === 0) {
-    return false;
-  }
-  const first = page.page.locator(selector).first();
-  await first.scrollIntoViewIfNeeded();
-  const { x, y, width, height } = await first.boundingBox();
-  await page.page.mouse.move(x + Math.min(width / 2, 60), y + Math.min(height / 2, 30));
-  await page.settled();
-  return true;
 }

@@ -16,6 +16,7 @@ import { Neighbours } from "../parts/neighbours";
 import { Waiting } from "../parts/waiting";
 import { change, link, usePlace } from "../place";
 import type { File, Line, Lines } from "../reports";
+import { ExactView } from "./exact";
 import { Interval, interval } from "./overview";
 
 interface Source {
@@ -34,6 +35,10 @@ export function SourceView({ recording }: { recording: AboutRecording }) {
     min_share: 0,
     libraries: place.values.libraries,
   });
+  // Where lines were counted, the report of lines is their counts.
+  if (answer.value !== undefined && answer.value.profundo.report !== "lines") {
+    return <ExactView recording={recording} />;
+  }
   return (
     <Waiting answer={answer}>
       {(lines) => {

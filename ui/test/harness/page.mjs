@@ -168,6 +168,27 @@ export async function withPage(file, options, act) {
   await page.close();
 }
 
+/** Opens what is folded. */
+export async function openAll(page, summaries) {
+  for (const summary of await page.page.locator(summaries).all()) {
+    await summary.click();
+  }
+  await page.settled();
+}
+
+/** Moves the pointer over something, if there is anything. */
+export async function point(page, selector) {
+  if ((await page.page.locator(selector).count()) === 0) {
+    return false;
+  }
+  const first = page.page.locator(selector).first();
+  await first.scrollIntoViewIfNeeded();
+  const { x, y, width, height } = await first.boundingBox();
+  await page.page.mouse.move(x + Math.min(width / 2, 60), y + Math.min(height / 2, 30));
+  await page.settled();
+  return true;
+}
+
 async function watch(page) {
   const { page: raw, faults, open } = page;
   const isAnswer = (url) => /\/api\//.test(url) && !/\/api\/events/.test(url);

@@ -6,7 +6,8 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-import { COMMAND, profundo, ROOT, TARGET } from "./command.mjs";
+import { writeHeap } from "../programs/hostile_heap.mjs";
+import { COMMAND, profundo, report, ROOT, TARGET } from "./command.mjs";
 
 const PROGRAMS = join(ROOT, "ui", "test", "programs");
 const FOLDER = join(TARGET, "page-recordings");
@@ -22,6 +23,23 @@ const pythonProgram = (program, words, ...rest) => ({
   words,
   make: (out) => profundo([...words, "--force", "-o", out, "--", python(), join(PROGRAMS, program), ...rest]),
 });
+
+/** A recording whose names attack the page. */
+const hostile = (kind) => ({
+  program: join(ROOT, "crates", "profundo-formats", "examples", "hostile_names.rs"),
+  words: [kind],
+  isPart: true,
+  make: (out) => {
+    const words = ["run", "--quiet", "--package", "profundo-formats", "--example", "hostile_names", "--", out, kind];
+    execFileSync("cargo", words, { cwd: ROOT, stdio: ["ignore", "ignore", "inherit"] });
+  },
+});
+
+/** A heap snapshot whose types, objects and texts have the names of the hostile recording. */
+function writeHostileHeap(out) {
+  const { functions } = report(recording("hostile"), "functions", "", ["--limit", "20000"]);
+  writeHeap(out, functions.map((row) => row.function ?? ""));
+}
 
 /** A heap snapshot of a program that holds objects. */
 const snapshot = (how) => ({
@@ -76,14 +94,10 @@ export const RECORDINGS = {
   heap: snapshot("few"),
   heap2: { ...snapshot("more"), isPart: true },
   // Names that attack a page, written by the crates themselves.
-  hostile: {
-    isPart: true,
-    program: join(ROOT, "crates", "profundo-formats", "examples", "hostile_names.rs"),
-    make: (out) => {
-      const words = ["run", "--quiet", "--package", "profundo-formats", "--example", "hostile_names", "--", out];
-      execFileSync("cargo", words, { cwd: ROOT, stdio: ["ignore", "ignore", "inherit"] });
-    },
-  },
+  hostile: hostile(""),
+  hostile2: hostile("more"),
+  counted: hostile("counted"),
+  attacks: { program: "hostile_heap.mjs", ending: "heapsnapshot", isPart: true, make: writeHostileHeap },
 };
 
 /** Files that are looked at together: two recordings, two snapshots, or one of each. */
@@ -92,6 +106,7 @@ export const SETS = {
   memories: ["memory", "memory2"],
   counts: ["calls", "calls2"],
   heaps: ["heap", "heap2"],
+  attack: ["hostile", "hostile2"],
   both: ["memory", "heap"],
 };
 

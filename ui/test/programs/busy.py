@@ -30,13 +30,19 @@ def text(rounds):
     return len(",".join(str(i) for i in range(rounds)))
 
 
+def added(rounds):
+    total = 0
+    for i in range(rounds):
+        total += i * i
+    return total
+
+
 def main():
     thread = threading.Thread(target=helper, name="helper")
     thread.start()
     parse(5000)
     if sys.argv[1:] == ["more"]:
-        for _ in range(6):
-            walk(12)
+        added(4000000)
     for _ in range(8):
         text(20000)
     thread.join()
