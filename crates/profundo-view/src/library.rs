@@ -62,10 +62,12 @@ struct Kept {
     profiles: Recent<String, Arc<Loaded>>,
 }
 
-/// The number of profiles of one recording that are kept: time, memory, and some transforms.
+/// The most profiles of one recording that are kept: time, memory, and some transforms.
 const PROFILES: usize = 4;
-/// The number of filters that are kept for each.
+/// The most filters that are kept for each.
 const FILTERS: usize = 16;
+/// The stacks of all kept profiles, and of all kept filters, of a large recording.
+const STACKS: usize = 2 << 20;
 /// The number of timelines that are kept: each has as many rows as there are samples.
 const TIMELINES: usize = 3;
 
@@ -304,7 +306,8 @@ impl Recording {
             memories: Mutex::default(),
             joules: OnceLock::new(),
         });
-        kept.profiles.put(key, Arc::clone(&loaded), PROFILES);
+        let most = room(&loaded.profile).clamp(2, PROFILES);
+        kept.profiles.put(key, Arc::clone(&loaded), most);
         Ok(loaded)
     }
 }
@@ -379,9 +382,14 @@ impl Part {
         let profile = &self.loaded.profile;
         let all = Filter::default();
         let whole = keep(&self.loaded.whole, &(), || Selection::new(profile, &all));
-        keep(&self.loaded.selections, &self.text, || {
+        keep_most(&self.loaded.selections, &self.text, self.filters(), || {
             whole.another(profile, &self.filter)
         })
+    }
+
+    /// The number of filters that are kept.
+    fn filters(&self) -> usize {
+        room(&self.loaded.profile).clamp(3, FILTERS)
     }
 
     /// The tree of calls.
@@ -427,11 +435,16 @@ impl Part {
     /// The weights of the samples on that tree.
     pub(crate) fn weights(&self, options: &ForestOptions) -> Arc<Weights> {
         let key = (*options, self.text.clone());
-        keep(&self.loaded.weights, &key, || {
+        keep_most(&self.loaded.weights, &key, self.filters(), || {
             let forest = self.forest(options);
             Weights::new(&self.loaded.profile, &forest, &self.selection())
         })
     }
+}
+
+/// The number of profiles like this one, or of parts of it, that there is room for.
+fn room(profile: &Profile) -> usize {
+    STACKS / profile.stacks.len().max(1)
 }
 
 /// A kept value, or the one that `make` makes. Two questions at once may both make it.
