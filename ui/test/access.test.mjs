@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 
-import { needsBrowser, withPage } from "./harness/page.mjs";
+import { needsBrowser, open, serve, withPage } from "./harness/page.mjs";
 import { recording } from "./harness/recordings.mjs";
 import { widerThanScreen } from "./harness/layout.mjs";
 import { hashOf, VIEWS } from "./views.mjs";
@@ -27,6 +27,11 @@ const OTHERS = [
   ["processes", "overview"],
   ["native", "assembly"],
   ["native", "source"],
+];
+
+/** Pages of two sides, and places in them. */
+const COMPARED = [
+  [["exact", "memory"], ["compare?of=allocated&state=every", "memory?table=stacks", "timeline"]],
 ];
 
 /** The serious and the critical faults that axe finds. */
@@ -62,6 +67,16 @@ for (const theme of ["light", "dark"]) {
           found.push(...(await faults(page)).map((fault) => `${view} of ${other}: ${fault}`));
           found.push(...(await widerThanScreen(page)).map((what) => `${view} of ${other} is wider than the screen: ${what}`));
         });
+      }
+      for (const [names, hashes] of COMPARED) {
+        const { url } = await serve(...names.map(recording));
+        const page = await open(url, { theme, width, height: 844 });
+        for (const hash of hashes) {
+          await page.go(`#${hash}`);
+          found.push(...(await faults(page)).map((fault) => `${hash} of ${names}: ${fault}`));
+          found.push(...(await widerThanScreen(page)).map((what) => `${hash} of ${names} is wider than the screen: ${what}`));
+        }
+        await page.close();
       }
       assert.deepEqual(found, []);
     });

@@ -3,14 +3,14 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { copyFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
 import { ENVIRONMENT, profundo, report } from "./harness/command.mjs";
 import { numbersIn } from "./harness/numbers.mjs";
 import { needsBrowser, open, serve, start, withPage } from "./harness/page.mjs";
-import { copyOf, FOLDER, PROGRAMS, python, recording } from "./harness/recordings.mjs";
+import { FOLDER, PROGRAMS, python, recording } from "./harness/recordings.mjs";
 
 /** Checks that each number of a table with a member is that of the row with its key. */
 function sameAs(numbers, rows, key, least) {
@@ -22,20 +22,32 @@ function sameAs(numbers, rows, key, least) {
   }
 }
 
-/** Two runs of each side. */
+/** A recording of another program's memory. */
+function other() {
+  const path = join(FOLDER, "other-memory.profundo");
+  if (!existsSync(path)) {
+    profundo(["record", "--memory=exact", "-o", path, "--", python(), join(PROGRAMS, "calls.py")]);
+  }
+  return path;
+}
+
+/** Two runs of each side. What they allocate is exact, so that rows have changed beyond chance. */
 function sets() {
-  const before = [1, 2].map((number) => copyOf("cpu", `before${number}.profundo`));
-  const after = [1, 2].map((number) => copyOf("spans", `after${number}.profundo`));
-  return [...before, "--", ...after];
+  const copies = (file, name) => [1, 2].map((number) => {
+    const path = join(FOLDER, `${name}${number}.profundo`);
+    copyFileSync(file, path);
+    return path;
+  });
+  return [...copies(recording("exact"), "before"), "--", ...copies(other(), "after")];
 }
 
 test("two sets of runs are compared as `diff` compares them, and each run is named", needsBrowser, async () => {
   const files = sets();
   const { url } = await serve(...files);
-  const page = await open(url, { hash: "#compare" });
-  const said = JSON.parse(profundo(["diff", "--json", "--limit", "2000", ...files]));
+  const page = await open(url, { hash: "#compare?of=allocated" });
+  const said = JSON.parse(profundo(["diff", "--json", "--of", "allocated", "--limit", "2000", ...files]));
   const text = await page.page.locator("main").innerText();
-  for (const words of ["Before: before1 and 1 more run", "After: after1 and 1 more run", said.verdict.replaceAll("`", "")]) {
+  for (const words of ["Before: before1, before2", "After: after1, after2", said.verdict.replaceAll("`", "")]) {
     assert.ok(text.includes(words), `“${words}” is not in ${text.slice(0, 800)}`);
   }
   await page.page.locator("details.runs summary").first().click();
@@ -59,9 +71,7 @@ test("rows by thread are asked for, and are those of the command", needsBrowser,
 });
 
 test("memory is compared in place of time", needsBrowser, async () => {
-  const other = join(FOLDER, "other-memory.profundo");
-  profundo(["record", "--memory=exact", "--force", "-o", other, "--", python(), join(PROGRAMS, "calls.py")]);
-  const files = [recording("exact"), other];
+  const files = [recording("exact"), other()];
   const { url } = await serve(...files);
   const page = await open(url, { hash: "#compare?of=allocated" });
   const said = JSON.parse(profundo(["diff", ...files, "--json", "--of", "allocated", "--limit", "2000"]));

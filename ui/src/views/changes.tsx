@@ -6,6 +6,7 @@ import type { AboutRecording } from "../about";
 import { isFile, useAnswer, type Values } from "../ask";
 import { base, changeIn, count, inUnit } from "../numbers";
 import { tell } from "../parts/details";
+import { useNarrow } from "../parts/narrow";
 import { Table, type Column } from "../parts/table";
 import { change, show, usePlace } from "../place";
 import type { Diff, DiffRow, DiffTable } from "../reports";
@@ -104,6 +105,7 @@ export function Changes({ diff, recording, question }: { diff: Diff; recording?:
 
 function Rows({ table, choices, asked }: { table: DiffTable | undefined; choices: string[]; asked?: string }) {
   const place = usePlace();
+  const isNarrow = useNarrow();
   const [search, setSearch] = useState("");
   const isTotal = place.values.total === "1";
   const wanted = place.values.state ?? "";
@@ -151,16 +153,22 @@ function Rows({ table, choices, asked }: { table: DiffTable | undefined; choices
         </span>
       </div>
       {rows.length === 0 ? (
-        <p class="soft">{wanted === "" ? "No row has changed by more than chance explains." : "No row is in this state."}</p>
+        <p class="soft">
+          {wanted === "" ? "No row has changed by more than chance explains." : "No row is in this state."}{" "}
+          {table.rows.length > 0 && (
+            <button type="button" onClick={() => change({ state: "every" }, false)}>
+              Show every row
+            </button>
+          )}
+        </p>
       ) : (
         <Table
-          key={`${table.by} ${isTotal}`}
+          key={`${table.by} ${isTotal} ${isNarrow}`}
           rows={rows}
-          columns={columns(table, isTotal)}
+          {...(isNarrow ? nameFirst(columns(table, isTotal)) : { columns: columns(table, isTotal), sortedBy: 3 })}
           name={table.by}
           keyOf={(row) => row.name}
           label={`Changes of ${TITLES[table.by] ?? table.by}`}
-          sortedBy={3}
           onPoint={(row) => tell(<RowDetails row={row} table={table} isTotal={isTotal} />)}
           onChoose={(row) =>
             ["function", "line"].includes(table.by) &&
@@ -203,6 +211,11 @@ function columns(table: DiffTable, isTotal: boolean): Column<DiffRow>[] {
     { title: table.by === "line" ? "Line" : "Name", order: (row) => row.name, cell: (row) => <span class={grey(row)} title={row.name}>{row.name}</span> },
     { title: "Where", order: fileOf, cell: (row) => <span class="soft" title={fileOf(row)}>{base(fileOf(row))}</span>, width: "16%" },
   ];
+}
+
+/** On a narrow screen: the name, the change, and whether it may be chance. */
+function nameFirst([what, before, after, change, interval, name, where]: Column<DiffRow>[]): { columns: Column<DiffRow>[]; sortedBy: number } {
+  return { columns: [{ ...name, width: "11em" }, change, what, interval, before, after, where], sortedBy: 1 };
 }
 
 function fileOf(row: DiffRow): string {

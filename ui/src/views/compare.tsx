@@ -102,13 +102,16 @@ function Head({ diff }: { diff: Diff }) {
   );
 }
 
+/** Runs of a side that its title names. */
+const NAMED = 4;
+
 function Side({ title, runs, amount, value }: { title: string; runs: DiffRun[]; amount: string; value: number }) {
   const [run, ...others] = runs;
   return (
     <div>
       <dt>
-        {title}: <b>{run.name}</b>
-        {others.length > 0 && ` and ${count(others.length)} more ${others.length === 1 ? "run" : "runs"}`}
+        {title}: <b>{runs.slice(0, NAMED).map(({ name }) => name).join(", ")}</b>
+        {runs.length > NAMED && ` and ${count(runs.length - NAMED)} more`}
       </dt>
       <dd>
         <b data-number={value}>{amount}</b>{" "}
@@ -144,7 +147,7 @@ function scaleOf(diff: Diff): string {
     words.push(`all rows share the factor ${diff.common_factor.toFixed(3)}, which is taken out of each change`);
   }
   if (diff.spread_is_measured) {
-    words.push(`runs of one side differ by ${percent(diff.spread_share)}`);
+    words.push(`the spread between runs is measured: ${percent(diff.spread_share)} for a function as a rule`);
   }
   if (!diff.is_exact) {
     words.push(`a change of a row is seen from ${percent(diff.smallest_seen_share)} of the whole on`);

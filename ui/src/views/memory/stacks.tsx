@@ -51,12 +51,14 @@ function StackTable({ found, isExact }: { found: MemoryStacks; isExact: boolean 
   const [chosen, setChosen] = useState<StackRow | undefined>(undefined);
   const { function: functions, file, line } = found.places;
   const at = (number: number): At => ({ function: functions[number], file: file[number], line: line[number] });
-  const words = (row: StackRow) => row.stack.slice(0, NAMED).map((number) => placeWords(at(number))).join(" ← ");
+  const short = (number: number) => `${functions[number]}${line[number] === null ? "" : `:${line[number]}`}`;
+  const words = (row: StackRow) => row.stack.slice(0, NAMED).map(short).join(" ← ");
   const columns: Column<StackRow>[] = [
-    ...amounts<StackRow>(isExact),
+    // Beside the chosen stack there is no room for ranges: they stand in the bar.
+    ...amounts<StackRow>(isExact || chosen !== undefined),
     {
       title: "Stack",
-      about: "The innermost place, and behind each arrow its caller",
+      about: "The function that allocates and its line; behind each arrow its caller",
       order: words,
       cell: (row) => (
         <span class="where" title={row.stack.map((number) => placeWords(at(number))).join(" ← ")}>
@@ -70,7 +72,7 @@ function StackTable({ found, isExact }: { found: MemoryStacks; isExact: boolean 
     <>
       <div class="beside">
         <Table
-          key={String(isNarrow)}
+          key={`${isNarrow} ${chosen !== undefined}`}
           rows={found.stacks}
           {...forWidth(isNarrow, columns)}
           label="Stacks that allocate"
