@@ -163,6 +163,37 @@ test("a span that is dragged on the timeline filters every other view", needsBro
     assert.deepEqual(free, []);
   }));
 
+test("the timeline is zoomed by the keyboard and by the wheel, and asks for no more than its columns", needsBrowser, () =>
+  withPage(recording("wall"), { hash: "#timeline" }, async (page) => {
+    const window = async () => {
+      const values = new URLSearchParams((await page.page.evaluate(() => location.hash)).split("?")[1] ?? "");
+      return values.get("end") === null ? Infinity : Number(values.get("end")) - Number(values.get("start"));
+    };
+    const columns = () => page.page.evaluate(() => document.querySelector(".timeline .rows").answer.columns);
+    const plot = page.page.locator(".plot").first();
+    await plot.focus();
+    await page.page.keyboard.press("+");
+    const [first] = [await window(), await page.settled()];
+    assert.ok(first < Infinity);
+    const box = await plot.boundingBox();
+    await page.page.mouse.move(box.x + box.width / 2, box.y + 40);
+    await page.page.keyboard.down("Control");
+    await page.page.mouse.wheel(0, -300);
+    await page.page.keyboard.up("Control");
+    await page.page.waitForFunction((first) => {
+      const values = new URLSearchParams(location.hash.split("?")[1]);
+      return Number(values.get("end")) - Number(values.get("start")) < first;
+    }, first);
+    await page.settled();
+    assert.ok((await columns()) <= 600, `${await columns()} columns`);
+    await plot.focus();
+    await page.page.keyboard.press("-");
+    await page.page.keyboard.press("-");
+    await page.page.keyboard.press("-");
+    await page.settled();
+    assert.equal(await window(), Infinity, "all of it again");
+  }));
+
 test("a program that runs is followed, held, and looked back at", needsBrowser, async () => {
   const program = "import time\nend = time.time() + 60\ndef work():\n    return sum(i * i for i in range(20000))\nwhile time.time() < end:\n    work()\n";
   const child = spawn(python(), ["-c", program], { env: ENVIRONMENT, stdio: "ignore" });

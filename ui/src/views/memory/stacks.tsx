@@ -35,18 +35,18 @@ interface StackRow extends Amounts {
   deeper: number;
 }
 
-export function Stacks({ isExact }: { isExact: boolean }) {
+export function Stacks() {
   const place = usePlace();
   const { type } = place.values;
   const answer = useAnswer<MemoryStacks>(isFile ? undefined : "memory_stacks", { ...memoryQuestion(shared(place)), type, limit: ROWS });
   return isFile ? (
     <p class="soft memory-note">Stacks are in the recording itself: `profundo view FILE` shows them, and the flame graph of this file has those of time.</p>
   ) : (
-    <Waiting answer={answer}>{(found) => <StackTable found={found} isExact={isExact} />}</Waiting>
+    <Waiting answer={answer}>{(found) => <StackTable found={found} />}</Waiting>
   );
 }
 
-function StackTable({ found, isExact }: { found: MemoryStacks; isExact: boolean }) {
+function StackTable({ found }: { found: MemoryStacks }) {
   const isNarrow = useNarrow();
   const [chosen, setChosen] = useState<StackRow | undefined>(undefined);
   const { function: functions, file, line } = found.places;
@@ -54,8 +54,8 @@ function StackTable({ found, isExact }: { found: MemoryStacks; isExact: boolean 
   const short = (number: number) => `${functions[number]}${line[number] === null ? "" : `:${line[number]}`}`;
   const words = (row: StackRow) => row.stack.slice(0, NAMED).map(short).join(" ← ");
   const columns: Column<StackRow>[] = [
-    // Beside the chosen stack there is no room for ranges: they stand in the bar.
-    ...amounts<StackRow>(isExact || chosen !== undefined),
+    // Stacks need the room that ranges would have: they stand in the bar.
+    ...amounts<StackRow>(true),
     {
       title: "Stack",
       about: "The function that allocates and its line; behind each arrow its caller",
@@ -72,7 +72,7 @@ function StackTable({ found, isExact }: { found: MemoryStacks; isExact: boolean 
     <>
       <div class="beside">
         <Table
-          key={`${isNarrow} ${chosen !== undefined}`}
+          key={String(isNarrow)}
           rows={found.stacks}
           {...forWidth(isNarrow, columns)}
           label="Stacks that allocate"
