@@ -109,7 +109,7 @@ export function App() {
         ))}
       </nav>
       {known !== undefined && known.recordings.length > 1 && shownName !== "compare" && shownName !== HEAP.name && <Sides about={known} />}
-      {recording?.is_growing === true && <Live recording={recording} />}
+      {recording !== undefined && <Live recording={recording} />}
       {bare === undefined && <Filters recording={recording} />}
       <Offline />
       {isHelp && <Keys />}

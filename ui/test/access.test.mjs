@@ -34,6 +34,11 @@ const OTHERS = {
   heaps: ["heap"],
 };
 
+/** Pages of two sides, and places in them. */
+const COMPARED = [
+  [["exact", "memory"], ["compare?of=allocated&state=every", "memory?table=stacks", "timeline"]],
+];
+
 /** The serious and the critical faults that axe finds. */
 async function faults(page) {
   await page.page.evaluate(AXE);
@@ -72,6 +77,13 @@ for (const [theme, width] of [["light", 1280], ["dark", 390], ["dark", 1280]]) {
             await openAll(page, opens);
             found.push(...(await faults(page)).map((fault) => `${name} of ${other}, opened: ${fault}`));
           }
+        }
+      });
+    }
+    for (const [names, hashes] of COMPARED) {
+      await withPage(names.map(recording), { theme, width, height: 844, hash: `#${hashes[0]}` }, async (page) => {
+        for (const hash of hashes) {
+          await look(page, `#${hash}`);
         }
       });
     }

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { copyFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -11,7 +11,7 @@ import { ENVIRONMENT, profundo, report } from "./harness/command.mjs";
 import { numbersIn } from "./harness/numbers.mjs";
 import { keyOf } from "./tables/difference.mjs";
 import { needsBrowser, open, serve, start, withPage } from "./harness/page.mjs";
-import { copyOf, FOLDER, PROGRAMS, python, recording } from "./harness/recordings.mjs";
+import { FOLDER, PROGRAMS, python, recording } from "./harness/recordings.mjs";
 
 /** Checks that each number of a table with a member is that of the row with its key. */
 function sameAs(numbers, rows, key, least) {
@@ -23,20 +23,32 @@ function sameAs(numbers, rows, key, least) {
   }
 }
 
-/** Two runs of each side. */
+/** A recording of another program's memory. */
+function other() {
+  const path = join(FOLDER, "other-memory.profundo");
+  if (!existsSync(path)) {
+    profundo(["record", "--memory=exact", "-o", path, "--", python(), join(PROGRAMS, "calls.py")]);
+  }
+  return path;
+}
+
+/** Two runs of each side. What they allocate is exact, so that rows have changed beyond chance. */
 function sets() {
-  const before = [1, 2].map((number) => copyOf("cpu", `before${number}.profundo`));
-  const after = [1, 2].map((number) => copyOf("spans", `after${number}.profundo`));
-  return [...before, "--", ...after];
+  const copies = (file, name) => [1, 2].map((number) => {
+    const path = join(FOLDER, `${name}${number}.profundo`);
+    copyFileSync(file, path);
+    return path;
+  });
+  return [...copies(recording("exact"), "before"), "--", ...copies(other(), "after")];
 }
 
 test("two sets of runs are compared as `diff` compares them, and each run is named", needsBrowser, async () => {
   const files = sets();
   const { url } = await serve(...files);
-  const page = await open(url, { hash: "#compare" });
-  const said = JSON.parse(profundo(["diff", "--json", "--limit", "2000", ...files]));
+  const page = await open(url, { hash: "#compare?of=allocated" });
+  const said = JSON.parse(profundo(["diff", "--json", "--of", "allocated", "--limit", "2000", ...files]));
   const text = await page.page.locator("main").innerText();
-  for (const words of ["Before: before1 and 1 more run", "After: after1 and 1 more run", said.verdict.replaceAll("`", "")]) {
+  for (const words of ["Before: before1, before2", "After: after1, after2", said.verdict.replaceAll("`", "")]) {
     assert.ok(text.includes(words), `“${words}” is not in ${text.slice(0, 800)}`);
   }
   await page.page.locator("details.runs summary").first().click();
@@ -60,9 +72,7 @@ test("rows by thread are asked for, and are those of the command", needsBrowser,
 });
 
 test("memory is compared in place of time", needsBrowser, async () => {
-  const other = join(FOLDER, "other-memory.profundo");
-  profundo(["record", "--memory=exact", "--force", "-o", other, "--", python(), join(PROGRAMS, "calls.py")]);
-  const files = [recording("exact"), other];
+  const files = [recording("exact"), other()];
   const { url } = await serve(...files);
   const page = await open(url, { hash: "#compare?of=allocated" });
   const said = JSON.parse(profundo(["diff", ...files, "--json", "--of", "allocated", "--limit", "2000"]));
@@ -152,6 +162,37 @@ test("a span that is dragged on the timeline filters every other view", needsBro
     // The text of a file is the same at any time.
     const free = asked.filter((url) => /\/api\//.test(url) && !/\/api\/(about|events|source)/.test(url) && !/from=[\d.]+.to=/.test(url));
     assert.deepEqual(free, []);
+  }));
+
+test("the timeline is zoomed by the keyboard and by the wheel, and asks for no more than its columns", needsBrowser, () =>
+  withPage(recording("wall"), { hash: "#timeline" }, async (page) => {
+    const window = async () => {
+      const values = new URLSearchParams((await page.page.evaluate(() => location.hash)).split("?")[1] ?? "");
+      return values.get("end") === null ? Infinity : Number(values.get("end")) - Number(values.get("start"));
+    };
+    const columns = () => page.page.evaluate(() => document.querySelector(".timeline .rows").answer.columns);
+    const plot = page.page.locator(".plot").first();
+    await plot.focus();
+    await page.page.keyboard.press("+");
+    const [first] = [await window(), await page.settled()];
+    assert.ok(first < Infinity);
+    const box = await plot.boundingBox();
+    await page.page.mouse.move(box.x + box.width / 2, box.y + 40);
+    await page.page.keyboard.down("Control");
+    await page.page.mouse.wheel(0, -300);
+    await page.page.keyboard.up("Control");
+    await page.page.waitForFunction((first) => {
+      const values = new URLSearchParams(location.hash.split("?")[1]);
+      return Number(values.get("end")) - Number(values.get("start")) < first;
+    }, first);
+    await page.settled();
+    assert.ok((await columns()) <= 600, `${await columns()} columns`);
+    await plot.focus();
+    await page.page.keyboard.press("-");
+    await page.page.keyboard.press("-");
+    await page.page.keyboard.press("-");
+    await page.settled();
+    assert.equal(await window(), Infinity, "all of it again");
   }));
 
 test("a program that runs is followed, held, and looked back at", needsBrowser, async () => {

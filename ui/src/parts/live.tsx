@@ -1,9 +1,10 @@
 // A recording that grows: the page follows it, until the reader pauses to look back.
 //
 // A pause is a filter: the end of the time that is shown. So it stands in the address, all views
-// obey it, and what is asked meanwhile is answered for the same moment.
+// obey it, and what is asked meanwhile is answered for the same moment. When the program has ended,
+// the page says so.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { hold, useHeld } from "../ask";
@@ -24,7 +25,10 @@ export function Live({ recording }: { recording: AboutRecording }) {
   const filter = place.values.filter ?? "";
   const now = recording.duration_seconds ?? 0;
   const others = terms(filter).filter(({ name }) => name !== "from" && name !== "to");
-  const isPaused = isHeld || terms(filter).some(({ name }) => name === "to");
+  const isGrowing = recording.is_growing;
+  const hasGrown = useRef(isGrowing);
+  hasGrown.current ||= isGrowing;
+  const isPaused = isGrowing && (isHeld || terms(filter).some(({ name }) => name === "to"));
   useEffect(() => hold(isPaused), [isPaused]);
   const look = (from: number, to: number) => {
     const span = [
@@ -33,6 +37,20 @@ export function Live({ recording }: { recording: AboutRecording }) {
     ];
     change({ filter: textOfTerms([...others, ...span]), path: "" });
   };
+  if (!isGrowing) {
+    return !hasGrown.current ? null : (
+      <div class="filters live" role="region" aria-label="A recording that has ended">
+        <span role="status">
+          <i class="dot" /> Ended{now > 0 ? ` · ${duration(now)} were recorded` : ""}
+        </span>
+        {terms(filter).some(({ name }) => name === "to") && (
+          <button type="button" onClick={() => change({ filter: textOfTerms(others), path: "" })}>
+            Show all of it
+          </button>
+        )}
+      </div>
+    );
+  }
   return (
     <div class="filters live" role="region" aria-label="A recording that grows">
       <span role="status">

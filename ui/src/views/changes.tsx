@@ -7,6 +7,7 @@ import { isFile, useAnswer, type Values } from "../ask";
 import { base } from "../numbers";
 import { tell } from "../parts/details";
 import { Ends, Figure, Shown } from "../parts/figure";
+import { useNarrow } from "../parts/narrow";
 import { Table, type Column } from "../parts/table";
 import { change, show, usePlace } from "../place";
 import type { Diff, DiffRow, DiffTable } from "../reports";
@@ -103,6 +104,7 @@ export function Changes({ diff, recording, question }: { diff: Diff; recording?:
 
 function Rows({ table, choices, asked }: { table: DiffTable | undefined; choices: string[]; asked?: string }) {
   const place = usePlace();
+  const isNarrow = useNarrow();
   const [search, setSearch] = useState("");
   const isTotal = place.values.total === "1";
   const wanted = place.values.state ?? "";
@@ -150,16 +152,22 @@ function Rows({ table, choices, asked }: { table: DiffTable | undefined; choices
         </span>
       </div>
       {rows.length === 0 ? (
-        <p class="soft">{wanted === "" ? "No row has changed by more than chance explains." : "No row is in this state."}</p>
+        <p class="soft">
+          {wanted === "" ? "No row has changed by more than chance explains." : "No row is in this state."}{" "}
+          {table.rows.length > 0 && (
+            <button type="button" onClick={() => change({ state: "every" }, false)}>
+              Show every row
+            </button>
+          )}
+        </p>
       ) : (
         <Table
-          key={`${table.by} ${isTotal}`}
+          key={`${table.by} ${isTotal} ${isNarrow}`}
           rows={rows}
-          columns={columns(table, isTotal)}
+          {...(isNarrow ? nameFirst(columns(table, isTotal)) : { columns: columns(table, isTotal), sortedBy: 3 })}
           label={`Changes of ${TITLES[table.by] ?? table.by}`}
           name={table.by}
           keyOf={changeKey}
-          sortedBy={3}
           onPoint={(row) => tell(<RowDetails row={row} table={table} isTotal={isTotal} />)}
           onChoose={(row) =>
             ["function", "line"].includes(table.by) &&
@@ -207,6 +215,11 @@ function columns(table: DiffTable, isTotal: boolean): Column<DiffRow>[] {
 /** A row as its key. */
 function changeKey(row: DiffRow): string {
   return `${row.name} ${fileOf(row)}`;
+}
+
+/** On a narrow screen: the name, the change, and whether it may be chance. */
+function nameFirst([what, before, after, change, interval, name, where]: Column<DiffRow>[]): { columns: Column<DiffRow>[]; sortedBy: number } {
+  return { columns: [{ ...name, width: "11em" }, change, what, interval, before, after, where], sortedBy: 1 };
 }
 
 function fileOf(row: DiffRow): string {

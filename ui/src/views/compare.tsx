@@ -104,13 +104,16 @@ function Head({ diff }: { diff: Diff }) {
   );
 }
 
+/** Runs of a side that its title names. */
+const NAMED = 4;
+
 function Side({ title, is, runs, diff }: { title: string; is: "before" | "after"; runs: DiffRun[]; diff: Diff }) {
   const [run, ...others] = runs;
   return (
     <div>
       <dt data-row={is}>
-        {title}: <b>{run.name}</b>
-        {others.length > 0 && <> and <Figure row={{ more_runs: others.length }} is="more_runs" /> more {others.length === 1 ? "run" : "runs"}</>}
+        {title}: <b>{runs.slice(0, NAMED).map(({ name }) => name).join(", ")}</b>
+        {runs.length > NAMED && <> and <Figure row={{ more_runs: runs.length - NAMED }} is="more_runs" /> more</>}
       </dt>
       <dd>
         <b><Figure row={diff.whole} is={is} unit={diff.unit} /></b>{" "}
@@ -153,7 +156,7 @@ function scaleOf(diff: Diff): ComponentChildren {
     <>
       {scale}
       {Math.abs(diff.common_factor - 1) > 0.001 && <> · all rows share the factor <Figure row={diff} is="common_factor" unit="factor" />, which is taken out of each change</>}
-      {diff.spread_is_measured && <> · runs of one side differ by <Figure row={diff} is="spread_share" /></>}
+      {diff.spread_is_measured && <> · the spread between runs is measured: <Figure row={diff} is="spread_share" /> for a function as a rule</>}
       {!diff.is_exact && <> · a change of a row is seen from <Figure row={diff} is="smallest_seen_share" /> of the whole on · intervals hold the change in 95 of 100 cases</>}.
     </>
   );

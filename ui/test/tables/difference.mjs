@@ -16,7 +16,7 @@ export function keyOf({ name, place_before, place_after }) {
 
 /** The runs of a side, each a row; the side itself is its first run. */
 function sidesOf(is, runs) {
-  return [[is, { ...runs[0], runs: runs.length, more_runs: runs.length - 1 }], ...runs.map((run, at) => [`${is} ${at}`, run])];
+  return [[is, { ...runs[0], runs: runs.length, more_runs: runs.length - 4 }], ...runs.map((run, at) => [`${is} ${at}`, run])];
 }
 
 export async function difference({ files, filter, values, page }) {

@@ -189,6 +189,7 @@ Examples:
   profundo view                            the newest recording
   profundo view before.profundo after.profundo
                                            what has changed
+  profundo view a1 a2 a3 -- b1 b2 b3       the same of two sets of runs
   profundo view 4711                       a process, until its page is closed
   profundo view app.profundo -o app.html   a file for others, without a server",
     },

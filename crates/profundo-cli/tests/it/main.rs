@@ -24,6 +24,7 @@ mod merge;
 mod names;
 mod options;
 mod own_code;
+mod pages;
 mod picture_names;
 mod pictures;
 mod recordings;

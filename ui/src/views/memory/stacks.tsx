@@ -34,28 +34,30 @@ interface StackRow extends Amounts {
   deeper: number;
 }
 
-export function Stacks({ isExact }: { isExact: boolean }) {
+export function Stacks() {
   const place = usePlace();
   const { type } = place.values;
   const answer = useAnswer<MemoryStacks>(isFile ? undefined : "memory_stacks", { ...memoryQuestion(shared(place)), type, limit: ROWS });
   return isFile ? (
     <p class="soft memory-note">Stacks are in the recording itself: `profundo view FILE` shows them, and the flame graph of this file has those of time.</p>
   ) : (
-    <Waiting answer={answer}>{(found) => <StackTable found={found} isExact={isExact} />}</Waiting>
+    <Waiting answer={answer}>{(found) => <StackTable found={found} />}</Waiting>
   );
 }
 
-function StackTable({ found, isExact }: { found: MemoryStacks; isExact: boolean }) {
+function StackTable({ found }: { found: MemoryStacks }) {
   const isNarrow = useNarrow();
   const [chosen, setChosen] = useState<StackRow | undefined>(undefined);
   const { function: functions, file, line } = found.places;
   const at = (number: number): At => ({ function: functions[number], file: file[number], line: line[number] });
-  const words = (row: StackRow) => row.stack.slice(0, NAMED).map((number) => placeWords(at(number))).join(" ← ");
+  const short = (number: number) => `${functions[number]}${line[number] === null ? "" : `:${line[number]}`}`;
+  const words = (row: StackRow) => row.stack.slice(0, NAMED).map(short).join(" ← ");
   const columns: Column<StackRow>[] = [
-    ...amounts<StackRow>(isExact),
+    // Stacks need the room that ranges would have: they stand in the bar.
+    ...amounts<StackRow>(true),
     {
       title: "Stack",
-      about: "The innermost place, and behind each arrow its caller",
+      about: "The function that allocates and its line; behind each arrow its caller",
       order: words,
       cell: (row) => (
         <span class="where" title={row.stack.map((number) => placeWords(at(number))).join(" ← ")}>
@@ -87,7 +89,7 @@ function StackTable({ found, isExact }: { found: MemoryStacks; isExact: boolean 
                 ×
               </button>
             </h2>
-            {!isExact && <p class="soft">95 % range: <Ends row={chosen} is="allocated_bytes" /></p>}
+            {typeof (chosen as { allocated_bytes_low?: unknown }).allocated_bytes_low === "number" && <p class="soft">95 % range: <Ends row={chosen} is="allocated_bytes" /></p>}
             <p class="soft">The innermost place comes first, and each is called by the one below it.</p>
             <ol>
               {chosen.stack.map((number, level) => (

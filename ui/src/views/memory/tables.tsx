@@ -98,7 +98,7 @@ function Chosen({ tab, allocations, recording }: { tab: string; allocations: All
     case "processes":
       return <Shown rows={processes} columns={[...amounts<HeapProcess>(isExact), { title: "Process", cell: (row) => String(row.pid ?? "") }]} label="Processes" name="memory_processes" keyOf={(row) => String(row.pid ?? "")} words={(row) => `process ${row.pid ?? ""}`} />;
     case "stacks":
-      return <Stacks isExact={isExact} />;
+      return <Stacks />;
     case "held":
       return <HeldThen />;
     case "leaks":
