@@ -84,7 +84,7 @@ function Side({ title, runs, amount, value }: { title: string; runs: DiffRun[]; 
   );
 }
 
-function scaleOf(diff: Diff): string {
+export function scaleOf(diff: Diff): string {
   const { per, function: name } = diff.scale;
   const scale = name === null ? `Amounts are those of a ${per}` : `Amounts are those of a ${per} of ${name}`;
   const words = [scale];
@@ -145,7 +145,7 @@ function DiffPicture() {
 /** The same boxes for the same answer, so that a picture is placed once. */
 const flames = new WeakMap<DiffFlame, ReturnType<typeof asFlame>>();
 
-function DiffDrawing({ flame, search }: { flame: DiffFlame; search: string }) {
+export function DiffDrawing({ flame, search }: { flame: DiffFlame; search: string }) {
   const made = flames.get(flame) ?? asFlame(flame);
   flames.set(flame, made);
   return (

@@ -41,7 +41,8 @@ export function BoxDetails({ picture, at, question }: { picture: Picture; at: nu
       {part("own_share", own / all, percent(own / all))}
       <Range row={range} is="self_share" />)
       {boxes.count[at] > 0 && <> · {part("count", boxes.count[at], count(boxes.count[at]))} {boxes.count[at] === 1 ? "sample" : "samples"}</>}
-      {isNarrow && " · too narrow to be seen: a click opens them"} {place !== "" && <bdi>{place}</bdi>}
+      {isNarrow && " · too narrow to be seen: a click opens them"}
+      {place !== "" && <> · <bdi>{place}</bdi></>}
     </span>
   );
 }

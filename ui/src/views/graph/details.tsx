@@ -26,7 +26,8 @@ export function NodeDetails({ graph, node }: { graph: Graph; node: number }) {
         <b>{row.name}</b> · total {amount(graph, row.total_weight)} (<span data-number={row.total_share} data-is="total_share">{percent(row.total_share)}</span>
         <Range row={row} is="total_share" />) · self {amount(graph, row.self_weight)} (<span data-number={row.self_share} data-is="self_share">{percent(row.self_share)}</span>
         <Range row={row} is="self_share" />)
-        {row.calls > 0 && ` · ${count(row.calls)} calls`} {row.file !== "" && <bdi>{`${row.file}:${row.line}`}</bdi>}
+        {row.calls > 0 && ` · ${count(row.calls)} calls`}
+        {row.file !== "" && <> · <bdi>{`${row.file}:${row.line}`}</bdi></>}
       </span>
     </span>
   );
