@@ -43,6 +43,7 @@ const made = await page.page.evaluate((most) => {
     flame: { unit: "time", total: 1e12, functions: { name: names, file: names.map(() => "/src/worker.rs"), kind: [], package: [] } },
     boxes: { function: row, level, weight, own: zeros, count: zeros, line: zeros, last_line: zeros, path: zeros },
     start: Float64Array.from(start),
+    extent: Float64Array.from(weight),
     parent: Int32Array.from(parent),
     rows: rows.map((list) => Int32Array.from(list)),
     width: 1e12,

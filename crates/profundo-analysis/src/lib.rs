@@ -113,8 +113,8 @@ pub use filter::{
 pub use flat::{FlatOptions, FlatRow, flat};
 pub use forest::{
     BoxOf, BoxOrder, BoxShares, CallWeight, Forest, ForestBox, ForestCall, ForestFunction,
-    ForestOptions, Lane, LaneBox, LaneOptions, Limits, Start, Weights, below, beside, box_shares,
-    find_beside, in_time, path_beside, sets, sets_at,
+    ForestOptions, Lane, LaneBox, LaneOptions, Limits, Run, Runs, Start, Weights, below, beside,
+    box_shares, find_beside, in_time, path_beside, sets, sets_at,
 };
 pub use garbage::garbage;
 pub use gathered::Worth;

@@ -34,6 +34,8 @@ pub(crate) struct Pair {
     pub filter: Filter,
     /// The scale, where the question does not choose one.
     pub per: Per,
+    /// Whether both sides are parts of one run.
+    pub is_one_run: bool,
     /// The tree of both, by the shown part of stacks.
     trees: Mutex<Recent<Shown, Arc<StackTree>>>,
 }
@@ -64,6 +66,7 @@ impl Pair {
         let options = diff::Options {
             shown,
             per: self.per.clone(),
+            is_one_run: self.is_one_run,
             ..diff::Options::default()
         };
         let [before, after] = self.sides();
@@ -110,8 +113,8 @@ impl Library {
             let why = format!("nothing of these recordings passes the filter ({filter})");
             return Err(Error::Nothing(why));
         }
-        let is_of_one = question.get("after").is_some();
-        if is_of_one {
+        let is_one_run = question.get("after").is_some();
+        if is_one_run {
             for (profile, (_, filter)) in profiles.iter_mut().zip(&sides) {
                 let whole = profile.meta.duration;
                 let to = filter.to.map_or(whole, |to| to.min(whole));
@@ -122,7 +125,7 @@ impl Library {
         if !with_runtime {
             diff::hide_alike(&mut profiles);
         }
-        let name = |(number, filter): &(usize, Filter)| match is_of_one {
+        let name = |(number, filter): &(usize, Filter)| match is_one_run {
             true => times(filter),
             false => self.stem(*number),
         };
@@ -130,10 +133,11 @@ impl Library {
             profiles,
             names: sides.iter().map(name).collect(),
             before,
-            per: match is_of_one {
+            per: match is_one_run {
                 true => Per::Second,
                 false => Per::Automatic,
             },
+            is_one_run,
             filter,
             trees: Mutex::default(),
         });

@@ -77,6 +77,13 @@ export function squareAt(map: Heatmap, x: number, y: number, size: Size): number
   return at >= 0 && at < map.columns && up >= 0 && up < map.rows ? at * map.rows + up : -1;
 }
 
+/** The column whose time is written at a point, below the squares; -1 for none. */
+export function columnAt(map: Heatmap, x: number, y: number, size: Size): number {
+  const { column, height } = frame(map, size);
+  const at = Math.floor((x - LEFT) / column);
+  return y >= height && at >= 0 && at < map.columns ? at : -1;
+}
+
 export interface HeatShown {
   map: Heatmap;
   values: number[];

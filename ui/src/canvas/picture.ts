@@ -129,6 +129,20 @@ export function find(picture: Picture, path: number): number {
   return picture.boxes.path.findIndex((known, at) => known === path && picture.boxes.function[at] >= ROOT);
 }
 
+/** What opens a box, as a value of the place: its path or, for what is too narrow on a box, the path of
+    that with the least weight that was shown. */
+export function pathOf(picture: Picture, at: number): string {
+  const { boxes, flame } = picture;
+  const path = String(boxes.path[at]);
+  return boxes.function[at] === NARROW ? `${path}.${flame.least}` : boxes.function[at] === ROOT ? "" : path;
+}
+
+/** The box that such a value opens; -1 if it is not in the picture. */
+export function findOpened(picture: Picture, opens: string): number {
+  const [path, least] = opens.split(".");
+  return least === undefined ? find(picture, Number(path)) : picture.boxes.path.findIndex((known, at) => known === Number(path) && picture.boxes.function[at] === NARROW);
+}
+
 /** By box, whether its function or its file has a text; empty for no text. */
 export function findAll(picture: Picture, text: string): Uint8Array {
   if (text === "") {

@@ -14,6 +14,10 @@ const FRAME = 2;
 const LEAST = 7;
 const LEAST_TITLED = 34;
 
+/** The shades by depth, and how much each is nearer to the ground. */
+const DEPTHS = 4;
+const SHADE = 0.15;
+
 interface Area {
   x: number;
   y: number;
@@ -168,6 +172,14 @@ export class SquareCanvas extends Sheet {
       pen.globalAlpha = isSearch && this.found[box] === 0 ? 0.35 : 1;
       pen.fillStyle = this.fills[box] ?? "#ccc";
       pen.fillRect(area.x, area.y, area.width, area.height);
+      // A box differs from the one around it.
+      const shade = SHADE * (picture.boxes.level[box] % DEPTHS) * pen.globalAlpha;
+      if (shade > 0) {
+        pen.globalAlpha = shade;
+        pen.fillStyle = theme.ground;
+        pen.fillRect(area.x, area.y, area.width, area.height);
+        pen.globalAlpha = isSearch && this.found[box] === 0 ? 0.35 : 1;
+      }
       if (area.width > 3 && area.height > 3) {
         pen.strokeStyle = theme.ground;
         pen.lineWidth = 1;
@@ -178,7 +190,7 @@ export class SquareCanvas extends Sheet {
     pen.globalAlpha = 1;
     for (const [box, width] of [[this.hovered, 1.5], [this.selected, 3]]) {
       const area = this.areas.get(box);
-      if (area !== undefined) {
+      if (area !== undefined && box !== this.root) {
         pen.strokeStyle = theme.mark;
         pen.lineWidth = width;
         pen.strokeRect(area.x + width / 2, area.y + width / 2, Math.max(1, area.width - width), Math.max(1, area.height - width));

@@ -10,6 +10,7 @@ import { shared } from "./asked";
 import { tell } from "./details";
 import { bytesOf, csv, save } from "./files";
 import { Menu, type Choice } from "./menu";
+import { picturesNow, savePicture } from "./pictures";
 
 const FORMATS: [format: string, title: string, ending: string][] = [
   ["pprof", "pprof", "pb.gz"],
@@ -27,13 +28,13 @@ export function Export({ recording }: { recording: AboutRecording }) {
   const [isOpen, setOpen] = useState(false);
   const stem = recording.name.replace(/\.profundo$/, "");
   const guarded = (work: Promise<void>) => void work.catch((error: Error) => tell(<span class="warning">{error.message}</span>));
-  const picture = document.querySelector<HTMLCanvasElement>("main .picture canvas");
   const choices: Choice[] = [];
-  if (picture !== null) {
-    choices.push({
-      title: "This picture, as PNG",
-      run: () => picture.toBlob((bytes) => bytes !== null && save(bytes, `${stem}.png`)),
-    });
+  const pictures = isOpen ? picturesNow() : [];
+  for (const picture of pictures) {
+    const name = pictures.length === 1 ? "This picture" : picture.name;
+    for (const ending of ["png", "svg"] as const) {
+      choices.push({ title: `${name}, as ${ending.toUpperCase()}`, run: () => guarded(savePicture(picture, stem, ending)) });
+    }
   }
   if (!isFile) {
     choices.push({

@@ -12,7 +12,8 @@ const KEYS: [string, string][] = [
   ["Page Up, Page Down", "in the timeline: earlier, later"],
   ["Ctrl and wheel", "zoom in time or width"],
   ["F", "in a flame graph in time: filter by the time of the box"],
-  ["Space", "in the heatmap: choose a second square"],
+  ["Space, C", "in the heatmap: a second square to compare with; the whole column"],
+  ["C, 0", "in the call graph: centre on the box; fit the window"],
   ["M", "what can be done with a row or a box"],
   ["Alt ←", "take back the last step"],
 ];

@@ -149,7 +149,7 @@ function RunWords({ run }: { run: DiffRun }) {
   );
 }
 
-function scaleOf(diff: Diff): ComponentChildren {
+export function scaleOf(diff: Diff): ComponentChildren {
   const { per, function: name } = diff.scale;
   const scale = name === null ? `Amounts are those of a ${per}` : `Amounts are those of a ${per} of ${name}`;
   return (
@@ -209,7 +209,7 @@ function DiffPicture() {
 /** The same boxes for the same answer, so that a picture is placed once. */
 const flames = new WeakMap<DiffFlame, ReturnType<typeof asFlame>>();
 
-function DiffDrawing({ flame, search }: { flame: DiffFlame; search: string }) {
+export function DiffDrawing({ flame, search }: { flame: DiffFlame; search: string }) {
   const made = flames.get(flame) ?? asFlame(flame);
   flames.set(flame, made);
   return (

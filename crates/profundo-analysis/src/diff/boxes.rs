@@ -152,6 +152,13 @@ impl<'a> DiffPicture<'a> {
         let mut boxes = Vec::new();
         let mut open: Vec<(u32, u32)> = Vec::new();
         let least = self.least(root, limits);
+        if limits.under.is_some() {
+            let (row, path) = match root {
+                Some(root) => (&self.callees[root as usize], self.node(root, 0).path),
+                None => (&self.roots, crate::forest::ROOT_PATH),
+            };
+            return self.narrow(row, path, limits);
+        }
         match root {
             Some(root) => open.push((root, 0)),
             None => {
@@ -170,12 +177,41 @@ impl<'a> DiffPicture<'a> {
                 self.push_row(&self.roots, 1, least, boxes[0].path, &mut boxes, &mut open);
             }
         }
+        self.go_on(&mut boxes, open, least);
+        boxes
+    }
+
+    /// Adds what waits, and all that stands on it.
+    fn go_on(&self, boxes: &mut Vec<DiffBox>, mut open: Vec<(u32, u32)>, least: u64) {
         while let Some((at, level)) = open.pop() {
             let own = self.node(at, level);
             boxes.push(own);
             let row = &self.callees[at as usize];
-            self.push_row(row, level + 1, least, own.path, &mut boxes, &mut open);
+            self.push_row(row, level + 1, least, own.path, boxes, &mut open);
         }
+    }
+
+    /// The picture of those of a row that were narrow.
+    fn narrow(&self, row: &[u32], path: u64, limits: Limits) -> Vec<DiffBox> {
+        let width = |at: u32| self.widths[at as usize];
+        let is_narrow = |&at: &u32| width(at) > 0 && limits.admits(width(at));
+        let row: Vec<u32> = row.iter().copied().filter(is_narrow).collect();
+        let total = |at: u32| &self.tree.nodes[at as usize].total;
+        let whole = row
+            .iter()
+            .fold(0_u64, |sum, &at| sum.saturating_add(width(at)));
+        let mut boxes = vec![DiffBox {
+            of: DiffBoxOf::Narrow(row.len() as u32),
+            level: 0,
+            width: whole,
+            before: row.iter().map(|&at| total(at).before).sum(),
+            after: row.iter().map(|&at| total(at).after).sum(),
+            path,
+        }];
+        let least = limits.least.min(1 + whole / crate::forest::NARROW_PARTS);
+        let mut open = Vec::new();
+        self.push_row(&row, 1, least, path, &mut boxes, &mut open);
+        self.go_on(&mut boxes, open, least);
         boxes
     }
 
@@ -300,10 +336,7 @@ mod tests {
     /// A sample of these profiles weighs a millisecond.
     const SAMPLE: u64 = 1_000_000;
 
-    const ALL: Limits = Limits {
-        least: 1,
-        most: 1000,
-    };
+    const ALL: Limits = Limits::new(1, 1000);
 
     fn shape(boxes: &[DiffBox]) -> Vec<(u32, u64, f64, f64)> {
         let samples = |weight: f64| (weight / SAMPLE as f64).round();
@@ -356,10 +389,7 @@ mod tests {
 
     #[test]
     fn narrow_boxes_keep_their_weights() {
-        let limits = Limits {
-            least: 45 * SAMPLE,
-            most: 1000,
-        };
+        let limits = Limits::new(45 * SAMPLE, 1000);
         let boxes = pictured(Widths::Both, |picture, _| picture.boxes(None, limits));
         let narrow: Vec<&DiffBox> = (boxes.iter())
             .filter(|one| matches!(one.of, DiffBoxOf::Narrow(_)))
@@ -373,7 +403,7 @@ mod tests {
             (sums(|one| one.before), sums(|one| one.after)),
             (70.0, 40.0)
         );
-        let few = Limits { least: 1, most: 2 };
+        let few = Limits::new(1, 2);
         let boxes = pictured(Widths::Both, |picture, _| picture.boxes(None, few));
         let nodes = boxes
             .iter()

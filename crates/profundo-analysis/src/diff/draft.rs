@@ -132,8 +132,12 @@ impl Draft {
         }
     }
 
-    /// The common factors: of single runs the one between the two; of sets that of each run.
+    /// The common factors: of single runs the one between the two; of sets that of each run. Parts
+    /// of one run have none.
     pub(super) fn factors(&self, prepared: &Prepared<'_>) -> Vec<Factor> {
+        if prepared.options.is_one_run {
+            return Vec::new();
+        }
         let [before, after] = [0, 1].map(|side| prepared.profiles[side].len());
         if prepared.is_exact || self.is_count {
             return Vec::new();

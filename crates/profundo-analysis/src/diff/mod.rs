@@ -130,6 +130,9 @@ pub struct Options {
     pub shown: Shown,
     /// The common scale.
     pub per: Per,
+    /// Whether both sides are parts of one run. Then nothing made all of one side faster, and no
+    /// factor is taken out.
+    pub is_one_run: bool,
 }
 
 /// The reason why recordings cannot be compared.

@@ -5,6 +5,9 @@ use std::cmp::Reverse;
 use super::weights::CallWeight;
 use super::{BoxOf, Forest, ForestBox, Limits, Weights};
 
+/// A box of what was narrow is at least as wide as this part of it.
+pub(crate) const NARROW_PARTS: u64 = 3000;
+
 /// The order of the boxes on one box, from the left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BoxOrder {
@@ -25,30 +28,56 @@ pub fn below(
     order: BoxOrder,
     rank: &[u32],
 ) -> Vec<ForestBox> {
+    let limits = match limits.under {
+        None => limits,
+        // Boxes are as narrow as the whole of what was narrow allows.
+        Some(_) => {
+            let totals = forest
+                .callees(call)
+                .iter()
+                .map(|&row| weights.total[row as usize]);
+            let whole = opened(totals.filter(|total| limits.admits(total.weight)), 0).weight;
+            Limits {
+                least: limits.least.min(1 + whole.weight / NARROW_PARTS),
+                ..limits
+            }
+        }
+    };
     let least = least(forest, weights, call, limits);
     let level = forest.calls[call as usize].level;
     let mut boxes = Vec::new();
     let mut open = vec![(call, forest.path(call))];
     let mut seen: Vec<u32> = Vec::new();
+    let is_part = limits.under.is_some();
     while let Some((at, path)) = open.pop() {
         let row = &forest.calls[at as usize];
         let depth = row.level - level;
-        boxes.push(ForestBox {
-            of: match at {
-                0 => BoxOf::Root,
-                _ => BoxOf::Function(row.function),
+        let admits = |weight: u64| depth > 0 || limits.admits(weight);
+        boxes.push(match is_part && depth == 0 {
+            true => {
+                let totals = forest
+                    .callees(at)
+                    .iter()
+                    .map(|&row| weights.total[row as usize]);
+                opened(totals.filter(|total| admits(total.weight)), path)
+            }
+            false => ForestBox {
+                of: match at {
+                    0 => BoxOf::Root,
+                    _ => BoxOf::Function(row.function),
+                },
+                level: depth,
+                weight: weights.total[at as usize],
+                own: weights.own[at as usize],
+                lines: row.lines,
+                path,
             },
-            level: depth,
-            weight: weights.total[at as usize],
-            own: weights.own[at as usize],
-            lines: row.lines,
-            path,
         });
         let mut narrow = (0, CallWeight::default());
         seen.clear();
         for &callee in forest.callees(at) {
             let weight = weights.total[callee as usize];
-            if weight.weight == 0 {
+            if weight.weight == 0 || !admits(weight.weight) {
                 continue;
             }
             if weight.weight >= least {
@@ -75,7 +104,7 @@ pub fn below(
             lines: (0, 0),
             path,
         };
-        if system >= least.max(1) {
+        if system >= least.max(1) && !(is_part && depth == 0) {
             let weight = CallWeight {
                 weight: system,
                 count: 0,
@@ -93,6 +122,23 @@ pub fn below(
     boxes
 }
 
+/// The first box of what was narrow: it says how many calls there are.
+pub(super) fn opened(totals: impl Iterator<Item = CallWeight>, path: u64) -> ForestBox {
+    let (mut number, mut weight) = (0, CallWeight::default());
+    for total in totals.filter(|total| total.weight > 0) {
+        number += 1;
+        weight.add(total);
+    }
+    ForestBox {
+        of: BoxOf::Narrow(number),
+        level: 0,
+        weight,
+        own: CallWeight::default(),
+        lines: (0, 0),
+        path,
+    }
+}
+
 /// The least weight of a box, so that there are not too many.
 fn least(forest: &Forest, weights: &Weights, call: u32, limits: Limits) -> u64 {
     let mut wide = Vec::new();
@@ -101,7 +147,7 @@ fn least(forest: &Forest, weights: &Weights, call: u32, limits: Limits) -> u64 {
     while let Some(at) = open.pop() {
         for &callee in forest.callees(at) {
             let weight = weights.total[callee as usize].weight;
-            if weight >= least {
+            if weight >= least && (at != call || limits.admits(weight)) {
                 wide.push(weight);
                 open.push(callee);
             }

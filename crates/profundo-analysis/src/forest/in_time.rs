@@ -1,15 +1,14 @@
 //! The picture in the order of time: a lane for each thread, and in it what was called from when to
 //! when.
 //!
-//! A sample stands for the time before it. Neighbours in one call are one box as long as nothing
-//! lies between them: where a thread did not run, its lane is empty. A pause that cannot be seen is
-//! none, because a thread that shares its CPU has hundreds of them each second.
+//! A lane is made of stretches of one call ([`Runs`]): where a thread did not run, it is empty.
 //!
 //! Boxes that are too narrow to be seen become one box with their number where they touch, and have
 //! no boxes on them.
 
 use profundo_model::{Profile, ThreadId};
 
+use super::runs::{Run, Runs};
 use super::{BoxOf, CallWeight, Forest};
 use crate::Selection;
 
@@ -68,15 +67,6 @@ struct Step {
     call: u32,
 }
 
-/// Samples of one call without a pause.
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    call: u32,
-    start: u64,
-    end: u64,
-    weight: CallWeight,
-}
-
 /// The lanes of the first of these threads that have samples in a window, and the number of those
 /// that have samples in it and no lane.
 pub fn in_time(
@@ -131,48 +121,22 @@ impl Lane {
             boxes: Vec::new(),
             narrow: Vec::new(),
         };
-        let mut weight = CallWeight::default();
-        // Most samples repeat the one before: such a stretch is added as a whole.
-        let mut run: Option<Run> = None;
+        let mut runs = Runs::default();
         for step in steps {
-            let one = CallWeight {
+            let weight = CallWeight {
                 weight: step.weight,
                 count: 1,
             };
-            weight.add(one);
-            let mut start = (step.end.saturating_sub(step.weight)).max(options.from);
-            let mut is_apart = false;
-            if let Some(before) = &run {
-                start = start.max(before.end);
-                // Clocks are not so exact that less than a sample between two would be a pause.
-                is_apart = start - before.end > pause.max(step.weight / 2);
-                if !is_apart {
-                    start = before.end;
-                }
-            }
-            let end = step.end.min(options.to).max(start);
-            match &mut run {
-                Some(run) if run.call == step.call && !is_apart => {
-                    run.end = end;
-                    run.weight.add(one);
-                }
-                _ => {
-                    if let Some(run) = run {
-                        stack.add(run);
-                    }
-                    if is_apart {
-                        stack.close(0);
-                    }
-                    run = Some(Run {
-                        call: step.call,
-                        start,
-                        end,
-                        weight: one,
-                    });
-                }
-            }
+            let window = (options.from, options.to);
+            runs.add((step.call, step.end), weight, window, pause);
         }
-        if let Some(run) = run {
+        let weight = runs.weight;
+        let mut end = 0;
+        for run in runs.list {
+            if run.start > end {
+                stack.close(0);
+            }
+            end = run.end;
             stack.add(run);
         }
         stack.close(0);

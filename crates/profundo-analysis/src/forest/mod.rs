@@ -19,6 +19,7 @@
 mod below;
 mod build;
 mod in_time;
+mod runs;
 mod sets;
 mod shares;
 mod weights;
@@ -32,8 +33,10 @@ use profundo_model::{LocationId, Profile};
 
 use crate::Place;
 
+pub(crate) use below::NARROW_PARTS;
 pub use below::{BoxOrder, below};
 pub use in_time::{Lane, LaneBox, LaneOptions, in_time};
+pub use runs::{Run, Runs};
 pub use sets::{Start, sets, sets_at};
 pub use shares::{BoxShares, box_shares};
 pub use weights::{CallWeight, Weights};
@@ -127,6 +130,25 @@ pub struct Limits {
     pub least: u64,
     /// The largest number of boxes.
     pub most: usize,
+    /// Of the boxes on the first one, only those that weigh less: what was narrow in a picture opens
+    /// as one of its own, whose first box says how many there are. `None` for all.
+    pub under: Option<u64>,
+}
+
+impl Limits {
+    /// Limits of a whole picture.
+    pub const fn new(least: u64, most: usize) -> Self {
+        Self {
+            least,
+            most,
+            under: None,
+        }
+    }
+
+    /// Whether a box of this weight on the first one is in the picture.
+    pub(crate) fn admits(&self, weight: u64) -> bool {
+        self.under.is_none_or(|under| weight < under)
+    }
 }
 
 impl Forest {

@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
+use super::below::{NARROW_PARTS, opened};
 use super::weights::CallWeight;
 use super::{BoxOf, Forest, ForestBox, Limits, NO_FUNCTION, ROOT_PATH, Weights};
 
@@ -55,6 +56,9 @@ pub fn sets(forest: &Forest, weights: &Weights, start: Start, limits: Limits) ->
     }
     let mut open: Vec<Open> = Vec::new();
     let from = (level, ROOT_PATH);
+    if level > 0 && limits.under.is_some() {
+        return walk.narrow(from, first, limits);
+    }
     divide(forest, &mut boxes, &mut open, from, first, limits.least);
     walk.go_on(&mut boxes, open, limits);
     boxes
@@ -96,14 +100,23 @@ pub fn sets_at(
     let weight = set
         .iter()
         .fold(0_u64, |sum, (_, part)| sum.saturating_add(part.weight));
-    let open = vec![Open {
+    let root = Open {
         function: *last,
         level: 0,
         path,
         set,
-    }];
+    };
+    let limits = limits(weight);
+    if limits.under.is_some() {
+        let (a_box, next) = walk.step(root);
+        below.push(ForestBox {
+            level: below.len() as u32,
+            ..a_box
+        });
+        return Some((below, walk.narrow((1, path), next, limits)));
+    }
     let mut boxes = Vec::new();
-    walk.go_on(&mut boxes, open, limits(weight));
+    walk.go_on(&mut boxes, vec![root], limits);
     Some((below, boxes))
 }
 
@@ -199,6 +212,27 @@ impl Walk<'_> {
             path,
         };
         (a_box, next)
+    }
+
+    /// The picture of those parts of a set that were narrow. Boxes are as narrow in it as the whole
+    /// of it allows.
+    fn narrow(&self, from: (u32, u64), mut set: Set, limits: Limits) -> Vec<ForestBox> {
+        let mut sums: FxHashMap<u32, CallWeight> = FxHashMap::default();
+        let function = |call: u32| self.forest.calls[call as usize].function;
+        for &(call, weight) in &set {
+            sums.entry(function(call)).or_default().add(weight);
+        }
+        sums.retain(|_, sum| limits.admits(sum.weight));
+        set.retain(|&(call, _)| sums.contains_key(&function(call)));
+        let mut boxes = vec![opened(sums.into_values(), from.1)];
+        let limits = Limits {
+            least: limits.least.min(1 + boxes[0].weight.weight / NARROW_PARTS),
+            ..limits
+        };
+        let mut open = Vec::new();
+        divide(self.forest, &mut boxes, &mut open, from, set, limits.least);
+        self.go_on(&mut boxes, open, limits);
+        boxes
     }
 
     /// Adds what waits, and all that stands on it.

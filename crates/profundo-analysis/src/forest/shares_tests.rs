@@ -14,10 +14,7 @@ fn shares_are_those_of_the_picture() {
     let forest = Forest::new(&profile, &ForestOptions::default());
     let all = Selection::new(&profile, &Filter::default());
     let weights = Weights::new(&profile, &forest, &all);
-    let limits = Limits {
-        least: 1,
-        most: 1000,
-    };
+    let limits = Limits::new(1, 1000);
     let rank = vec![0; forest.functions().len()];
     let functions = 0..forest.functions().len() as u32;
     let starts = [None, Some(Start::Ends)].into_iter();
@@ -72,10 +69,7 @@ fn each_box_of_each_picture_opens() {
     let forest = Forest::new(&profile, &ForestOptions::default());
     let all = Selection::new(&profile, &Filter::default());
     let weights = Weights::new(&profile, &forest, &all);
-    let limits = Limits {
-        least: 1,
-        most: 1000,
-    };
+    let limits = Limits::new(1, 1000);
     let functions = 0..forest.functions().len() as u32;
     let callers = functions.clone().map(Start::CallersOf);
     let callees = functions.map(Start::CalleesOf);
@@ -111,4 +105,51 @@ fn each_box_of_each_picture_opens() {
     let part = path_beside(2, forest.path(3));
     assert_eq!(find_beside(&forest, 4, part), Some((2, 3)));
     assert_eq!(find_beside(&forest, 2, part), None);
+}
+
+/// What is too narrow for a picture is a picture of its own, whatever it stands on.
+#[test]
+fn what_was_narrow_opens() {
+    let profile = Profile::from_folded(TEXT).unwrap();
+    let forest = Forest::new(&profile, &ForestOptions::default());
+    let all = Selection::new(&profile, &Filter::default());
+    let weights = Weights::new(&profile, &forest, &all);
+    let rank = vec![0; forest.functions().len()];
+    let few = Limits::new(300 * 1_000_000, 1000);
+    let opened = Limits {
+        under: Some(few.least),
+        ..Limits::new(1, 1000)
+    };
+    let mut seen = 0;
+    for start in [None, Some(Start::Ends), Some(Start::CalleesOf(0))] {
+        let boxes = match start {
+            None => below(&forest, &weights, 0, few, BoxOrder::Name, &rank),
+            Some(start) => sets(&forest, &weights, start, few),
+        };
+        for a_box in &boxes {
+            let BoxOf::Narrow(number) = a_box.of else {
+                continue;
+            };
+            let picture = match (start, a_box.path) {
+                (None, path) => {
+                    let call = forest.find(path).unwrap();
+                    below(&forest, &weights, call, opened, BoxOrder::Name, &rank)
+                }
+                (Some(start), ROOT_PATH) => sets(&forest, &weights, start, opened),
+                (Some(start), path) => {
+                    let found = sets_at(&forest, &weights, start, path, |_| opened);
+                    let (below, picture) = found.unwrap();
+                    assert_eq!(below.last().map(|known| known.path), Some(path));
+                    picture
+                }
+            };
+            assert_eq!(picture[0].of, a_box.of, "{start:?}");
+            assert_eq!(picture[0].weight, a_box.weight, "{start:?}");
+            let first: Vec<_> = picture.iter().filter(|a_box| a_box.level == 1).collect();
+            assert_eq!(first.len() as u32, number, "{start:?}");
+            assert!(first.iter().all(|a_box| a_box.weight.weight < few.least));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 3, "{seen}");
 }

@@ -36,10 +36,7 @@ fn drawn(profile: &Profile, forest: &Forest, boxes: &[ForestBox]) -> String {
 /// Folded text has a sample of a millisecond for each count.
 const PERIOD: u64 = 1_000_000;
 
-const LIMITS: Limits = Limits {
-    least: 1,
-    most: 1000,
-};
+const LIMITS: Limits = Limits::new(1, 1000);
 
 fn ranks(profile: &Profile, forest: &Forest) -> Vec<u32> {
     let name = |row: u32| match forest.functions()[row as usize].place {
@@ -74,10 +71,7 @@ fn callers_are_below() {
 fn narrow_boxes_are_one() {
     let (profile, forest, weights) = forest("main;a 100\nmain;b 2\nmain;c;d 1");
     let rank = ranks(&profile, &forest);
-    let limits = Limits {
-        least: 5 * PERIOD,
-        most: 10,
-    };
+    let limits = Limits::new(5 * PERIOD, 10);
     let boxes = below(&forest, &weights, 0, limits, BoxOrder::Widest, &rank);
     expect_test::expect![[r#"
         all 103 (0)
@@ -93,7 +87,7 @@ fn too_many_boxes_leave_the_widest() {
     let text = "main;a 100\nmain;b 20\nmain;c 10\nmain;d 9";
     let (profile, forest, weights) = forest(text);
     let rank = ranks(&profile, &forest);
-    let limits = Limits { least: 1, most: 3 };
+    let limits = Limits::new(1, 3);
     let boxes = below(&forest, &weights, 0, limits, BoxOrder::Name, &rank);
     expect_test::expect![[r#"
         all 139 (0)

@@ -14,6 +14,7 @@ pub(super) fn diff(library: &Library, question: &Question) -> Result<Answer, Err
         by: rows(question)?,
         shown: shown(question)?,
         per: scale(question).unwrap_or_else(|| pair.per.clone()),
+        is_one_run: pair.is_one_run,
         ..Options::default()
     };
     let sides = pair.sides();

@@ -75,9 +75,10 @@ pub(super) fn diff_flame(library: &Library, question: &Question) -> Result<Answe
     }
     let widths: Widths = question.parsed("widths")?.unwrap_or_default();
     let picture = DiffPicture::new(&tree, widths, |node| key(&pair, node));
+    let opened = flame::opened(question)?;
     let root =
-        match question.parsed::<u64>("path")? {
-            None => None,
+        match opened.path {
+            None | Some(0) => None,
             Some(path) => Some(picture.find(path).ok_or_else(|| {
                 Error::Nothing("the filter leaves nothing of this call".to_owned())
             })?),
@@ -86,7 +87,9 @@ pub(super) fn diff_flame(library: &Library, question: &Question) -> Result<Answe
     let limits = flame::limits(question, all)?;
     let boxes = picture.boxes(root, limits);
     let callers: Vec<DiffBox> = root.map_or_else(Vec::new, |root| {
-        let above = (0..).zip(picture.callers(root));
+        // What was narrow on a call stands on it.
+        let last = limits.under.map(|_| root);
+        let above = (0..).zip(picture.callers(root).into_iter().chain(last));
         above.map(|(level, at)| picture.node(at, level)).collect()
     });
     Answer::json(&answer(&pair, &tree, &picture, limits, &callers, &boxes))

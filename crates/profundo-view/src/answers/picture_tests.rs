@@ -104,22 +104,41 @@ fn each_box_opens_and_has_shares() {
 }
 
 #[test]
-fn small_boxes_open() {
-    // With four pixels, whatever has less than a quarter is narrow.
-    let whole = asked("flame?pixels=4&shape=inverted");
-    let narrow = list(&whole["boxes"]["function"]);
-    let at = narrow.iter().position(|&function| function == -3).unwrap();
-    let number = list(&whole["boxes"]["line"])[at];
-    let all = asked("flame?shape=inverted");
-    let first = |answer: &Value| {
-        let levels = list(&answer["boxes"]["level"]);
-        let functions = list(&answer["boxes"]["function"]);
-        let rows = levels.iter().zip(&functions);
-        rows.filter(|&(&level, &function)| level == 1 && function >= 0)
-            .count() as i64
-    };
-    assert_eq!(first(&whole) + number, first(&all));
-    assert!(number > 0);
+fn small_boxes_open_in_every_shape() {
+    let second = "filter=from%3D1%20to%3D3&after=from%3D6%20to%3D9";
+    for question in [
+        "flame?pixels=3".to_owned(),
+        "flame?pixels=3&shape=inverted".to_owned(),
+        "flame?pixels=3&by=thread".to_owned(),
+        "flame?pixels=5&shape=callees&function=parse".to_owned(),
+        format!("diff_flame?pixels=2&{second}"),
+    ] {
+        let whole = asked(&question);
+        let boxes = &whole["boxes"];
+        let functions = list(&boxes["function"]);
+        let narrow = functions.iter().position(|&function| function == -3);
+        let at = narrow.unwrap_or_else(|| panic!("{question}: nothing is narrow"));
+        let (path, least) = (list(&boxes["path"])[at], &whole["least"]);
+        let opened = asked(&format!("{question}&path={path}.{least}"));
+        let shown = &opened["boxes"];
+        assert_eq!(list(&shown["function"])[0], -3, "{question}");
+        for column in ["line", "weight"] {
+            assert_eq!(
+                list(&shown[column])[0],
+                list(&boxes[column])[at],
+                "{question}"
+            );
+        }
+        let first = list(&shown["level"])
+            .iter()
+            .filter(|&&level| level == 1)
+            .count();
+        assert_eq!(
+            first as i64,
+            list(&boxes["line"])[at],
+            "{question} {opened}"
+        );
+    }
 }
 
 #[test]
@@ -198,6 +217,8 @@ fn two_parts_of_a_recording_are_compared() {
     };
     assert_eq!((trend_of("parse"), trend_of("write")), ('g', 'n'));
     assert_eq!(trend_of("main"), '.');
+    // Nothing made all of one part faster.
+    assert_eq!(diff["common_factor"], 1.0);
     // The same part twice has not changed.
     let same = asked("diff?filter=from%3D1%20to%3D3&after=from%3D1%20to%3D3");
     assert_eq!(same["whole"]["changed"], false);

@@ -41,7 +41,8 @@ export function BoxDetails({ picture, at, question }: { picture: Picture; at: nu
       <Range row={range} is="total_share" />) · self <Figure row={row} is="own" unit={flame.unit} /> (<Figure row={row} is="own_share" />
       <Range row={range} is="self_share" />)
       {row.count > 0 && <> · <Figure row={row} is="count" /> {row.count === 1 ? "sample" : "samples"}</>}
-      {isNarrow && " · too narrow to be seen: a click opens them"} {place !== "" && <bdi>{place}</bdi>}
+      {isNarrow && " · too narrow to be seen: a click opens them"}
+      {place !== "" && <> · <bdi>{place}</bdi></>}
     </span>
   );
 }

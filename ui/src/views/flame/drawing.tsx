@@ -3,10 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 
-import type { Values } from "../../ask";
+import { isFile, type Values } from "../../ask";
 import { fills, type Fills, type Look } from "../../canvas/colours";
 import { FlameCanvas, ROW } from "../../canvas/flame";
-import { find, findAll, NARROW, place as placed, ROOT, sibling, widestCallee, type Flame, type Picture } from "../../canvas/picture";
+import { find, findAll, NARROW, pathOf, place as placed, sibling, widestCallee, type Flame, type Picture } from "../../canvas/picture";
 import { useCanvas } from "../../canvas/use_canvas";
 import { count } from "../../numbers";
 import { tell } from "../../parts/details";
@@ -93,7 +93,7 @@ export function Drawing({
       }
     },
   });
-  const zoomed = useZoom(sheet, picture, path, pathName === "path" ? "zoom" : `zoom_${pathName}`);
+  const zoomed = useZoom(sheet, picture, path, pathName);
   const colours = useMemo(() => fillsOf(picture, isDark, overview), [picture, overview, look, isDark]);
   const allColours = useMemo(() => (overview === picture ? colours : fillsOf(overview, isDark, overview)), [colours]);
 
@@ -138,16 +138,19 @@ export function Drawing({
       tell(details(picture, at));
     }
   };
-  /** Makes a box as wide as the picture. What is narrow opens in its caller. */
+  /** Makes a box as wide as the picture. What is too narrow to be seen becomes a picture of its own. */
   const zoom = (at: number) => {
     const made = sheet.current;
-    if (made === undefined || at < 0) {
+    const isNarrow = picture.boxes.function[at] === NARROW;
+    if (made === undefined || at < 0 || (isNarrow && at === 0)) {
       return;
     }
-    const target = picture.boxes.function[at] === NARROW ? picture.parent[at] : at;
-    const isRoot = target === 0 && picture.boxes.function[0] === ROOT;
-    made.zoomTo(target);
-    change({ [pathName]: isRoot ? "" : String(picture.boxes.path[target]), [zoomed.name]: "" });
+    if (isNarrow && isFile) {
+      tell("This file has these calls as one box. `profundo view FILE` opens it.");
+      return;
+    }
+    made.zoomTo(at);
+    change({ [pathName]: pathOf(picture, at), [zoomed.name]: "" });
   };
   const openMenu = (at: number, x: number, y: number) => {
     if (picture.boxes.function[at] >= 0) {

@@ -6,7 +6,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Fills } from "../../canvas/colours";
 import type { FlameCanvas } from "../../canvas/flame";
 import { Overview, type Frame } from "../../canvas/overview";
-import { find, type Picture } from "../../canvas/picture";
+import { find, NARROW, type Picture } from "../../canvas/picture";
 import { useCanvas, type Held } from "../../canvas/use_canvas";
 
 export function Minimap({
@@ -142,6 +142,12 @@ function Strip({
 /** The box of the whole that a part of it begins with, or the nearest caller that can be seen there. */
 function nearest(whole: Picture, part: Picture): number {
   const { callers, boxes } = part.flame;
+  if (boxes.function[0] === NARROW) {
+    const at = whole.boxes.path.findIndex((path, at) => path === boxes.path[0] && whole.boxes.function[at] === NARROW);
+    if (at >= 0) {
+      return at;
+    }
+  }
   for (const path of [boxes.path[0], ...[...callers.path].reverse()]) {
     const at = find(whole, path);
     if (at >= 0) {

@@ -11,6 +11,7 @@ import { change, show, usePlace } from "../../place";
 import { terms, textOfTerms, withTerm } from "../../terms";
 import { InTime } from "../in_time";
 import { Drawing } from "./drawing";
+import { zoomNameOf } from "./zoom";
 
 const SHAPES: Record<string, { title: string; about: string; question: Record<string, string>; isIcicle: boolean }> = {
   icicle: { title: "icicle", about: "callers at the top, in the order of names", question: {}, isIcicle: true },
@@ -33,19 +34,21 @@ const LOOK_WORDS = { kind: "kind of code", package: "package", file: "file", hea
 /** Another look at the same samples shows them all. */
 const ALL = { path: "", zoom: "" };
 
-export function FlamePicture({ isSmall = false, filter, title = "Calls" }: { isSmall?: boolean; filter?: string; title?: string }) {
+export function FlamePicture({ isSmall = false, filter, title = "Calls", pathName = "path" }: { isSmall?: boolean; filter?: string; title?: string; pathName?: string }) {
   const place = usePlace();
   const { text, field } = useSearch();
   const isInTime = place.values.shape === "time" && !isSmall;
   const shape = SHAPES[place.values.shape ?? ""] ?? SHAPES.icicle;
   const by = shape.question.shape === "inverted" ? "" : (place.values.by ?? "");
-  const path = isFile ? undefined : place.values.path;
+  const zoomed = place.values[pathName];
+  const path = isFile ? undefined : zoomed;
   const whole = { ...shared(place), ...(filter === undefined ? {} : { filter }), ...shape.question, by, libraries: place.values.libraries };
   const answer = useAnswer<Flame>(isInTime ? undefined : "flame", { ...whole, path });
   // The overview of what was zoomed into is that of everything, which was asked for before.
   const everything = useAnswer<Flame>(isInTime || isSmall || path === undefined ? undefined : "flame", whole);
   const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
-  const isPart = place.values.path !== undefined || place.values.zoom !== undefined;
+  const zoomName = zoomNameOf(pathName);
+  const isPart = zoomed !== undefined || place.values[zoomName] !== undefined;
   const { order: _, ...question } = whole as Values;
   return (
     <section class={isSmall ? "flame small card" : "flame"} aria-label={filter === undefined ? "Flame graph" : `Flame graph: ${title}`}>
@@ -68,7 +71,7 @@ export function FlamePicture({ isSmall = false, filter, title = "Calls" }: { isS
           </button>
         )}
         {isPart && !isInTime && (
-          <button type="button" onClick={() => change(ALL)}>
+          <button type="button" onClick={() => change({ [pathName]: "", [zoomName]: "" })}>
             Zoom out
           </button>
         )}
@@ -86,6 +89,7 @@ export function FlamePicture({ isSmall = false, filter, title = "Calls" }: { isS
               search={text}
               isIcicle={shape.isIcicle}
               isSmall={isSmall}
+              pathName={pathName}
             />
           )}
         </Waiting>

@@ -4,7 +4,7 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import type { FlameCanvas } from "../../canvas/flame";
-import { find, type Picture } from "../../canvas/picture";
+import { findOpened, type Picture } from "../../canvas/picture";
 import type { Held } from "../../canvas/use_canvas";
 import { change, usePlace } from "../../place";
 
@@ -22,6 +22,11 @@ export interface Zoom {
   wholly: (from: number, to: number) => void;
 }
 
+/** The value of the place with the window of the picture whose path is that one. */
+export function zoomNameOf(pathName: string): string {
+  return pathName === "path" ? "zoom" : `zoom_${pathName}`;
+}
+
 /** Two parts of a width, as text and back. */
 const textOf = (from: number, to: number) => `${Number(from.toFixed(5))}-${Number(to.toFixed(5))}`;
 function partsOf(text: string | undefined): [number, number] | undefined {
@@ -29,7 +34,8 @@ function partsOf(text: string | undefined): [number, number] | undefined {
   return to > from && from >= 0 && to <= 1.0001 ? [from, to] : undefined;
 }
 
-export function useZoom(sheet: Held<FlameCanvas | undefined>, picture: Picture, path: string | undefined, name: string): Zoom {
+export function useZoom(sheet: Held<FlameCanvas | undefined>, picture: Picture, path: string | undefined, pathName: string): Zoom {
+  const name = zoomNameOf(pathName);
   const place = usePlace();
   const timer = useRef(0);
   const text = place.values[name];
@@ -40,7 +46,7 @@ export function useZoom(sheet: Held<FlameCanvas | undefined>, picture: Picture, 
     }
     const parts = partsOf(text);
     if (parts === undefined) {
-      const at = path === undefined ? 0 : find(picture, Number(path));
+      const at = path === undefined ? 0 : findOpened(picture, path);
       made.zoomTo(Math.max(0, at));
     } else {
       [made.from, made.to] = parts.map((part) => part * picture.width);
@@ -63,6 +69,6 @@ export function useZoom(sheet: Held<FlameCanvas | undefined>, picture: Picture, 
         }
       }, REST);
     },
-    wholly: (from, to) => change({ path: "", [name]: textOf(from, to) }),
+    wholly: (from, to) => change({ [pathName]: "", [name]: textOf(from, to) }),
   };
 }

@@ -32,7 +32,8 @@ export function NodeDetails({ graph, node }: { graph: Graph; node: number }) {
         <b>{row.name}</b> · total <Amount graph={graph} row={row} is="total_weight" /> (<Figure row={row} is="total_share" />
         <Range row={row} is="total_share" />) · self <Amount graph={graph} row={row} is="self_weight" /> (<Figure row={row} is="self_share" />
         <Range row={row} is="self_share" />)
-        {row.calls > 0 && <> · <Figure row={row} is="calls" /> calls</>} {row.file !== "" && <bdi>{`${row.file}:${row.line}`}</bdi>}
+        {row.calls > 0 && <> · <Figure row={row} is="calls" /> calls</>}
+        {row.file !== "" && <> · <bdi>{`${row.file}:${row.line}`}</bdi></>}
       </span>
     </span>
   );

@@ -92,7 +92,7 @@ export function GraphDrawing({ graph, isFunctions, chosen, onChoose }: { graph: 
       <svg
         ref={svg}
         {...pointer}
-        tabIndex={0}
+        tabindex={0}
         role="application"
         aria-label={`Call graph of ${count(graph.nodes.length)} boxes and ${count(graph.edges.length)} arrows. Arrow keys go up to callers, down to callees and sideways, Enter chooses and opens a menu, C centres, plus and minus zoom. The table below has the same numbers.`}
         viewBox={`${view.x} ${view.y} ${view.width} ${view.height}`}

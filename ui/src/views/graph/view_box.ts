@@ -11,6 +11,9 @@ export interface ViewBox {
   height: number;
 }
 
+/** A graph that is drawn smaller than by this factor cannot be read, and the factor that it begins with. */
+const TOO_LARGE = 1.7;
+const BEGIN = 1.15;
 /** Half as large as the graph fits, and eight times as large as it is. */
 const LARGEST = 8;
 
@@ -46,10 +49,18 @@ export function useCamera(graph: Graph, size: { width: number; height: number },
     const [width, height] = [size.width * scale, size.height * scale];
     return { x: area[0] + area[2] / 2 - width / 2, y: area[1] + area[3] / 2 - height / 2, width, height };
   };
-  // Another graph begins as a whole, or around its centre if it is too large to be read.
+  // Another graph begins as a whole or, if that is too large to be read, around its centre, else with
+  // the top of its heaviest box.
   useEffect(() => {
-    const tooLarge = size.width > 0 && fitting().width > 2.2 * size.width;
-    setChosen(centred !== undefined && tooLarge ? around(centred) : undefined);
+    if (size.width === 0 || fitting().width < TOO_LARGE * size.width) {
+      setChosen(undefined);
+    } else if (centred !== undefined) {
+      setChosen(around(centred));
+    } else {
+      const area = graph.nodes[0].area;
+      const [width, height] = [size.width * BEGIN, size.height * BEGIN];
+      setChosen({ x: Math.max(-12, area[0] + area[2] / 2 - width / 2), y: Math.max(-12, area[1] - height / 3), width, height });
+    }
   }, [graph, size.width > 0]);
   // The window keeps its scale when its size changes.
   const view = chosen === undefined ? fitting() : { ...chosen, height: (chosen.width * size.height) / (size.width || 1) };

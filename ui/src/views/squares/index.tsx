@@ -6,7 +6,7 @@ import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { AboutRecording } from "../../about";
 import { isFile, useAnswer, type Values } from "../../ask";
 import { fills, LOOKS, type Look } from "../../canvas/colours";
-import { find, findAll, nameOf, NARROW, place as placed, ROOT, type Flame } from "../../canvas/picture";
+import { find, findAll, findOpened, nameOf, NARROW, pathOf, place as placed, type Flame } from "../../canvas/picture";
 import { SquareCanvas } from "../../canvas/squares";
 import { useCanvas } from "../../canvas/use_canvas";
 import { count } from "../../numbers";
@@ -74,7 +74,7 @@ function Squares({ flame, question, look, search }: { flame: Flame; question: Va
   const [menu, setMenu] = useState<{ x: number; y: number; at: number } | undefined>(undefined);
   const picture = useMemo(() => placed(flame), [flame]);
   // An offline file has the whole alone: it is opened here.
-  const root = path === undefined ? 0 : Math.max(0, find(picture, Number(path)));
+  const root = path === undefined ? 0 : Math.max(0, findOpened(picture, path));
   const { order: _, ...asked } = question;
   const boxAt = (at: { x: number; y: number }) => sheet.current?.at(at.x, at.y) ?? -1;
   const { box, canvas, sheet, isDark, theme, props } = useCanvas((canvas) => new SquareCanvas(canvas), {
@@ -128,14 +128,17 @@ function Squares({ flame, question, look, search }: { flame: Flame; question: Va
       tell(details(at));
     }
   };
-  /** Opens a box: it fills the picture. Small ones open with the box around them. */
+  /** Opens a box: it fills the picture. What is too small to be seen becomes a picture of its own. */
   const open = (at: number) => {
     if (at < 0) {
       return;
     }
-    const target = picture.boxes.function[at] === NARROW ? picture.parent[at] : at;
-    const isRoot = target === root && picture.boxes.function[target] === ROOT;
-    change({ path: isRoot ? "" : String(picture.boxes.path[target]) });
+    const isNarrow = picture.boxes.function[at] === NARROW;
+    if (isNarrow && isFile) {
+      tell("This file has these calls as one box. `profundo view FILE` opens it.");
+    } else if (!isNarrow || at !== 0) {
+      change({ path: pathOf(picture, at) });
+    }
   };
   const out = () => {
     const { callers } = flame;

@@ -37,18 +37,18 @@ pub(super) enum Fills {
 pub(super) const SHADES: u8 = 4;
 
 /// The colours of the largest groups on a light and on a dark ground, and that of the others.
-/// Neighbours in the order are far apart on the wheel.
+/// The first of them differ most. They differ in lightness too, for whoever sees fewer hues.
 pub(super) const GROUPS: [(&str, &str); 11] = [
-    ("#8dc1ff", "#285388"),
-    ("#de9a60", "#8c541f"),
-    ("#89d298", "#206133"),
-    ("#c097df", "#75528e"),
-    ("#d4bd67", "#645100"),
-    ("#e88e8e", "#944a4b"),
-    ("#56d3da", "#006268"),
-    ("#d98fc1", "#884b75"),
-    ("#b4c875", "#4c5a09"),
-    ("#9da3ef", "#595c9b"),
+    ("#95b7fb", "#616cce"),
+    ("#dd7002", "#b35d14"),
+    ("#ffdd44", "#6d5005"),
+    ("#a98794", "#8e6a85"),
+    ("#8f7ef0", "#482971"),
+    ("#fab117", "#59320c"),
+    ("#9fab80", "#606b4f"),
+    ("#50e093", "#21453b"),
+    ("#5fa5cb", "#14598b"),
+    ("#96fa95", "#28842d"),
     OTHERS,
 ];
 const OTHERS: (&str, &str) = ("#c2c8cf", "#4a525b");

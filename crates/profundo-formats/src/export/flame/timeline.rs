@@ -1,12 +1,11 @@
 //! A flame chart: a lane for each thread, its samples in the order of time.
 //!
-//! A sample stands for the time before it. Neighbours in one function are one box as long as
-//! nothing lies between them: where a thread did not run, its lane is empty. Pauses that are
-//! narrower than a column of the picture are not drawn: a thread that shares its CPU with others
-//! has hundreds of them each second.
+//! A lane is made of stretches of one stack ([`Runs`]): where a thread did not run, it is empty.
+//! Pauses that are narrower than a column of the picture are not drawn.
 
 use std::cmp::Reverse;
 
+use profundo_analysis::{CallWeight, Runs};
 use profundo_model::{Kind, Kinds, Profile, ThreadId};
 
 use super::super::calls::{Calls, Manner};
@@ -27,53 +26,6 @@ const MOST_BOXES: usize = 110_000;
 /// The columns of pixels that the whole time has on a screen.
 const COLUMNS: u64 = 1000;
 
-/// A stretch of one stack.
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    start: u64,
-    end: u64,
-    call: u32,
-    weight: u64,
-    count: u64,
-}
-
-/// The samples of a thread as stretches, in the order of time.
-#[derive(Debug, Default)]
-struct Runs {
-    runs: Vec<Run>,
-    weight: u64,
-    count: u64,
-}
-
-impl Runs {
-    /// Adds a sample: it stands for the time before it, as far as that is not an earlier one's.
-    fn add(&mut self, at: u64, call: u32, weight: u64, count: u64, longest_pause: u64) {
-        let before = self.runs.last().map_or(0, |run| run.end);
-        let mut start = at.saturating_sub(weight).max(before);
-        // Clocks are not so exact that less than a sample between two of them would be a pause.
-        let pause = start - before;
-        if !self.runs.is_empty() && pause <= longest_pause.max(weight / 2) {
-            start = before;
-        }
-        add(&mut self.weight, weight);
-        add(&mut self.count, count);
-        match self.runs.last_mut() {
-            Some(last) if last.call == call && last.end == start => {
-                last.end = at.max(start);
-                add(&mut last.weight, weight);
-                add(&mut last.count, count);
-            }
-            _ => self.runs.push(Run {
-                start,
-                end: at.max(start),
-                call,
-                weight,
-                count,
-            }),
-        }
-    }
-}
-
 /// The flame chart of the view.
 pub(super) fn picture(view: &View<'_>, options: &Options, weights: Weights) -> Picture {
     let profile = view.profile;
@@ -83,12 +35,12 @@ pub(super) fn picture(view: &View<'_>, options: &Options, weights: Weights) -> P
     let (threads, uncovered) = threads(view, &kinds, &mut calls, weights);
     let (mut total, mut count) = (0, 0);
     for (_, runs) in &threads {
-        add(&mut total, runs.weight);
-        add(&mut count, runs.count);
+        add(&mut total, runs.weight.weight);
+        add(&mut count, runs.weight.count);
     }
-    let starts = threads.iter().filter_map(|(_, runs)| runs.runs.first());
+    let starts = threads.iter().filter_map(|(_, runs)| runs.list.first());
     let origin = starts.map(|run| run.start).min().unwrap_or(0);
-    let ends = threads.iter().filter_map(|(_, runs)| runs.runs.last());
+    let ends = threads.iter().filter_map(|(_, runs)| runs.list.last());
     let end = ends.map(|run| run.end).max().unwrap_or(0);
     let span = end - origin;
     let mut namer = Namer::new(view);
@@ -113,7 +65,7 @@ pub(super) fn picture(view: &View<'_>, options: &Options, weights: Weights) -> P
     }
     if threads.len() > MOST_LANES {
         let rest: u64 = (threads.iter().skip(MOST_LANES))
-            .map(|(_, runs)| runs.weight)
+            .map(|(_, runs)| runs.weight.weight)
             .fold(0, u64::saturating_add);
         let share = percent(rest as f64 / total.max(1) as f64);
         let more = threads.len() - MOST_LANES;
@@ -165,13 +117,16 @@ fn threads(
         }
         let is_system = kinds.kind(sample) == Kind::System;
         let call = calls.of_sample(view, sample, is_system);
-        let weight = weights.of(&counts, row, sample);
-        let count = counts.of(row, sample);
-        threads[sample.thread.index()].add(sample.time.0, call, weight, count, longest_pause);
+        let weight = CallWeight {
+            weight: weights.of(&counts, row, sample),
+            count: counts.of(row, sample),
+        };
+        let at = (call, sample.time.0);
+        threads[sample.thread.index()].add(at, weight, (0, u64::MAX), longest_pause);
     }
     let threads = (0..).map(ThreadId).zip(threads);
-    let mut threads: Vec<_> = threads.filter(|(_, runs)| !runs.runs.is_empty()).collect();
-    threads.sort_by_key(|(thread, runs)| (Reverse(runs.weight), thread.0));
+    let mut threads: Vec<_> = threads.filter(|(_, runs)| !runs.list.is_empty()).collect();
+    threads.sort_by_key(|(thread, runs)| (Reverse(runs.weight.weight), thread.0));
     (threads, uncovered)
 }
 
@@ -192,10 +147,10 @@ fn lanes(
         }
         let from = nodes.len();
         nodes.push(Node {
-            frame: namer.owner(&format!("{name}: {}", time(runs.weight))),
+            frame: namer.owner(&format!("{name}: {}", time(runs.weight.weight))),
             width: span,
-            weight: runs.weight,
-            count: runs.count,
+            weight: runs.weight.weight,
+            count: runs.weight.count,
             ..Node::default()
         });
         stack_up(namer, calls, runs, origin, &mut nodes);
@@ -212,7 +167,7 @@ fn stack_up(namer: &mut Namer<'_>, calls: &Calls, runs: &Runs, origin: u64, node
     // The calls that are open, outermost first, each with its box.
     let mut open: Vec<(u32, usize)> = Vec::new();
     let mut end = None;
-    for run in &runs.runs {
+    for run in &runs.list {
         let above = |&call: &u32| calls.calls[call as usize].parent;
         let mut path: Vec<u32> = std::iter::successors(Some(run.call), above).collect();
         path.reverse();
@@ -235,11 +190,11 @@ fn stack_up(namer: &mut Namer<'_>, calls: &Calls, runs: &Runs, origin: u64, node
         for &(_, at) in &open {
             let node = &mut nodes[at];
             node.width = run.end - origin - node.start;
-            add(&mut node.weight, run.weight);
-            add(&mut node.count, run.count);
+            add(&mut node.weight, run.weight.weight);
+            add(&mut node.count, run.weight.count);
         }
         if let Some(&(_, leaf)) = open.last() {
-            add(&mut nodes[leaf].own, run.weight);
+            add(&mut nodes[leaf].own, run.weight.weight);
         }
         end = Some(run.end);
     }

@@ -56,17 +56,17 @@ pub(super) fn flame(library: &Library, question: &Question) -> Result<Answer, Er
         }
         Some(start) => {
             let of = |weight| limits(question, weight);
-            match question.parsed("path")? {
-                None => {
+            match opened(question)?.path {
+                None | Some(0) => {
                     let limits = of(weights.all().weight)?;
                     let boxes = sets(&forest, &weights, start, limits);
                     (Vec::new(), boxes, limits.least)
                 }
                 Some(path) => {
                     let mut least = 1;
-                    let pixels = pixels(question)?;
+                    let (pixels, under) = (pixels(question)?, opened(question)?.under);
                     let (callers, boxes) = sets_at(&forest, &weights, start, path, |weight| {
-                        let limits = limits_of(pixels, weight);
+                        let limits = limits_of(pixels, weight, under);
                         least = limits.least;
                         limits
                     })
@@ -95,7 +95,7 @@ impl Below<'_> {
     /// The whole or, with a path in the question, what is on one box: of everything, or of these
     /// parts beside each other.
     fn picture(&self, parts: Option<Vec<Weights>>) -> Result<Picture, Error> {
-        let path: Option<u64> = self.question.parsed("path")?;
+        let Opened { path, under } = opened(self.question)?;
         match (path, parts) {
             (None, Some(parts)) => {
                 let all: Vec<CallWeight> = parts.iter().map(Weights::all).collect();
@@ -118,9 +118,13 @@ impl Below<'_> {
                 };
                 let boxes = self.boxes(weights, root, limits).into_iter().map(is_part);
                 let mut callers = Vec::new();
-                if root != 0 {
+                if root != 0 || under.is_some() {
                     let whole = self.boxes(weights, 0, limits).into_iter().take(1);
-                    callers.extend(whole.chain(self.callers(weights, root)).map(is_part));
+                    callers.extend(
+                        whole
+                            .chain(self.callers(weights, root, under.is_some()))
+                            .map(is_part),
+                    );
                 }
                 Ok((callers, boxes.collect(), limits.least))
             }
@@ -131,7 +135,7 @@ impl Below<'_> {
                 };
                 let limits = limits(self.question, self.weights.of(root).weight)?;
                 let boxes = self.boxes(self.weights, root, limits);
-                let callers = self.callers(self.weights, root).collect();
+                let callers = self.callers(self.weights, root, under.is_some()).collect();
                 Ok((callers, boxes, limits.least))
             }
         }
@@ -143,9 +147,17 @@ impl Below<'_> {
     }
 
     /// The calls from the root to a call.
-    fn callers(&self, weights: &Weights, root: u32) -> impl Iterator<Item = ForestBox> {
+    fn callers(
+        &self,
+        weights: &Weights,
+        root: u32,
+        is_narrow: bool,
+    ) -> impl Iterator<Item = ForestBox> {
         let mut callers = self.forest.callers(root);
-        callers.pop();
+        // What was narrow on a call stands on it.
+        if !is_narrow {
+            callers.pop();
+        }
         callers.into_iter().map(|call| {
             let row = self.forest.call(call);
             ForestBox {
@@ -198,7 +210,7 @@ fn order(question: &Question) -> BoxOrder {
 
 /// The limits of a picture of which the whole weighs so much.
 pub(super) fn limits(question: &Question, all: u64) -> Result<Limits, Error> {
-    Ok(limits_of(pixels(question)?, all))
+    Ok(limits_of(pixels(question)?, all, opened(question)?.under))
 }
 
 /// The pixels of the page's width.
@@ -206,9 +218,33 @@ fn pixels(question: &Question) -> Result<u64, Error> {
     Ok(question.parsed("pixels")?.unwrap_or(PIXELS).max(1))
 }
 
-fn limits_of(pixels: u64, all: u64) -> Limits {
+/// What was opened: `path=PATH`, or `path=PATH.LEAST` for what is narrower than the least box on it.
+pub(super) struct Opened {
+    pub path: Option<u64>,
+    pub under: Option<u64>,
+}
+
+pub(super) fn opened(question: &Question) -> Result<Opened, Error> {
+    let Some(text) = question.get("path") else {
+        return Ok(Opened {
+            path: None,
+            under: None,
+        });
+    };
+    let number = |text: &str| text.parse().map_err(|why| Error::value("path", why));
+    let (path, under) = match text.split_once('.') {
+        None => (number(text)?, None),
+        Some((path, under)) => (number(path)?, Some(number(under)?)),
+    };
+    Ok(Opened {
+        path: Some(path),
+        under,
+    })
+}
+
+fn limits_of(pixels: u64, all: u64, under: Option<u64>) -> Limits {
     Limits {
-        least: (all / pixels).max(1),
-        most: MOST,
+        under,
+        ..Limits::new((all / pixels).max(1), MOST)
     }
 }
