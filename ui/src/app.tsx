@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import type { About, AboutRecording } from "./about";
 import { useAnswer } from "./ask";
-import { base } from "./numbers";
+import { base, nameFile } from "./numbers";
 import { Details } from "./parts/details";
 import { Export } from "./parts/export";
 import { Filters } from "./parts/filters";
@@ -13,7 +13,7 @@ import { Live } from "./parts/live";
 import { Offline } from "./parts/offline";
 import { Sides } from "./parts/sides";
 import { Waiting } from "./parts/waiting";
-import { link, show, usePlace } from "./place";
+import { framedBy, link, show, usePlace } from "./place";
 import { firstView, HEAP, VIEWS } from "./views";
 
 const THEMES = ["system", "light", "dark"] as const;
@@ -41,6 +41,7 @@ export function App() {
   }, [theme]);
   const recording = about.value?.recordings[Number(place.values.recording ?? 0)];
   const known = about.value;
+  recording?.cells?.forEach(({ file, name }) => nameFile(file, name));
   const snapshots = known?.snapshots ?? [];
   const views: { name: string; title: string }[] = VIEWS.filter(({ isThere }) => known !== undefined && recording !== undefined && isThere(recording, known));
   if (snapshots.length > 0) {
@@ -74,6 +75,10 @@ export function App() {
   const wanted = VIEWS.some(({ name }) => name === place.view) ? place.view : firstView(known);
   const view = VIEWS.find(({ name }) => name === wanted) ?? VIEWS[0];
   const shownName = isHeap ? HEAP.name : view.name;
+  // On a phone, the tabs scroll: the chosen one is on the screen.
+  useEffect(() => {
+    document.querySelector("nav.views a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [shownName, views.length]);
   return (
     <>
       <header class="head">
@@ -82,7 +87,7 @@ export function App() {
         </a>
         <span class="brand">profundo</span>
         <span class="command" title={recording?.command ?? ""}>
-          {known !== undefined && known.recordings.length > 1 ? known.recordings.map(({ name }) => name).join(" → ") : recording === undefined ? snapshots.map(({ name }) => name).join(" → ") : shortCommand(recording)}
+          {titleOf(known, recording)}
         </span>
         {recording !== undefined && <Export recording={recording} />}
         <label class="theme">
@@ -90,7 +95,7 @@ export function App() {
           <select value={theme} onChange={(event) => setTheme(event.currentTarget.value)}>
             {THEMES.map((theme) => (
               <option key={theme} value={theme}>
-                {theme}
+                {`${theme} theme`}
               </option>
             ))}
           </select>
@@ -133,9 +138,19 @@ export function App() {
   );
 }
 
+/** What the page is about: one recording's command, or the names of several things. */
+function titleOf(about: About | undefined, recording: AboutRecording | undefined): string {
+  const given = framedBy("title");
+  if (given !== "" || about === undefined) {
+    return given;
+  }
+  const several = recording === undefined ? about.snapshots : about.recordings;
+  return recording === undefined || several.length > 1 ? several.map(({ name }) => name).join(" → ") : shortCommand(recording);
+}
+
 /** The command without the folders of its program. */
-function shortCommand(recording: AboutRecording | undefined): string {
-  const command = recording?.command ?? recording?.name ?? "";
+function shortCommand(recording: AboutRecording): string {
+  const command = recording.command ?? recording.name;
   const [program, ...words] = command.split(" ");
   return [base(program), ...words].join(" ");
 }

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { useAnswer } from "../ask";
-import { base, count } from "../numbers";
+import { base, count, distinct } from "../numbers";
 import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
 import { Amount, Figure } from "../parts/figure";
@@ -32,12 +32,14 @@ export function SourceView({ recording }: { recording: AboutRecording }) {
     all_lines: true,
     limit: 500,
     min_share: 0,
+    total: recording.has.cells,
     libraries: place.values.libraries,
   });
   return (
     <Waiting answer={answer}>
       {(lines) => {
         const file = lines.files.find(({ file }) => file === place.values.file) ?? lines.files[0];
+        const names = distinct(lines.files.map(({ file }) => file));
         return (
           <div class="source">
             <nav class="files" aria-label="Files" data-table="files">
@@ -61,7 +63,7 @@ export function SourceView({ recording }: { recording: AboutRecording }) {
                     change({ file: row.file, line: "" });
                   }}
                 >
-                  <b><Figure row={row} is="self_share" /></b> {base(row.file)}
+                  <b><Figure row={row} is="self_share" /></b> {names.get(row.file)}
                 </a>
               ))}
               {lines.files_left_out > 0 && <span class="soft">{count(lines.files_left_out)} files without a hot line</span>}

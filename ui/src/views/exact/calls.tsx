@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { useAnswer } from "../../ask";
-import { base, count, duration } from "../../numbers";
+import { base, count, duration, placeOf } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { tell } from "../../parts/details";
 import { Table, type Column } from "../../parts/table";
@@ -47,7 +47,7 @@ const NAMES: Column<TracedFunction>[] = [
   {
     title: "File",
     order: (row) => row.file ?? "",
-    cell: (row) => (row.file === null ? "" : <span title={row.file}>{`${base(row.file)}:${row.line ?? ""}`}</span>),
+    cell: (row) => (row.file === null ? "" : <span title={row.file}>{placeOf(row.file, row.line)}</span>),
     width: "24%",
   },
 ];
