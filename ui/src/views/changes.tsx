@@ -2,6 +2,8 @@
 
 import { useState } from "preact/hooks";
 
+import type { AboutRecording } from "../about";
+import { isFile, useAnswer, type Values } from "../ask";
 import { base, changeIn, count, inUnit } from "../numbers";
 import { tell } from "../parts/details";
 import { Table, type Column } from "../parts/table";
@@ -24,6 +26,19 @@ const TITLES: Record<string, string> = {
   calls: "counted calls",
   hits: "counted lines",
 };
+
+/** The rows that a reader can ask for beside those that come first, and which recordings have them. */
+const OTHERS: [by: string, isThere: (recording: AboutRecording) => boolean][] = [
+  ["stack", ({ has }) => has.samples || has.memory],
+  ["type", ({ has }) => has.memory],
+  ["thread", ({ threads }) => threads.length > 1],
+  ["process", ({ processes }) => processes.length > 1],
+  ["task", ({ tasks }) => tasks.length > 0],
+  ["kind", ({ has }) => has.samples],
+  ["wait", ({ has }) => has.waits],
+  ["io", ({ has }) => has.io],
+  ["span", ({ has }) => has.spans],
+];
 
 /** What has become of a row. */
 type State = "new" | "gone" | "grew" | "shrank" | "chance";
@@ -71,10 +86,25 @@ function words(row: DiffRow, state: State): string {
   return `${state === "chance" ? "may be chance" : state}${what}`;
 }
 
-export function Changes({ diff }: { diff: Diff }) {
+/** The table that is chosen: one of the first answer, or one that is asked for. */
+export function Changes({ diff, recording, question }: { diff: Diff; recording?: AboutRecording; question: Values }) {
+  const { by } = usePlace().values;
+  const known = diff.tables.find((table) => table.by === by);
+  const others = isFile || recording === undefined ? [] : OTHERS.filter(([by, isThere]) => isThere(recording) && diff.tables.every((table) => table.by !== by)).map(([by]) => by);
+  const wanted = known === undefined && by !== undefined && others.includes(by) ? by : undefined;
+  const asked = useAnswer<Diff>(wanted === undefined ? undefined : "diff", { ...question, by: wanted, all: true, limit: 2000 });
+  const other = wanted === undefined ? undefined : asked.value?.tables.find((table) => table.by === wanted);
+  return (
+    <>
+      <Rows table={other ?? known ?? diff.tables[0]} choices={[...diff.tables.map(({ by }) => by), ...others]} asked={wanted} />
+      {asked.error !== undefined && wanted !== undefined && <p class="refusal">{asked.error}</p>}
+    </>
+  );
+}
+
+function Rows({ table, choices, asked }: { table: DiffTable | undefined; choices: string[]; asked?: string }) {
   const place = usePlace();
   const [search, setSearch] = useState("");
-  const table = diff.tables.find(({ by }) => by === place.values.by) ?? diff.tables[0];
   const isTotal = place.values.total === "1";
   const wanted = place.values.state ?? "";
   if (table === undefined) {
@@ -92,8 +122,8 @@ export function Changes({ diff }: { diff: Diff }) {
         <h2>Changes</h2>
         <label>
           of{" "}
-          <select value={table.by} onChange={(event) => change({ by: event.currentTarget.value }, false)}>
-            {diff.tables.map(({ by }) => (
+          <select value={asked ?? table.by} onChange={(event) => change({ by: event.currentTarget.value }, false)}>
+            {choices.map((by) => (
               <option key={by} value={by}>
                 {TITLES[by] ?? by}
               </option>
@@ -127,6 +157,8 @@ export function Changes({ diff }: { diff: Diff }) {
           key={`${table.by} ${isTotal}`}
           rows={rows}
           columns={columns(table, isTotal)}
+          name={table.by}
+          keyOf={(row) => row.name}
           label={`Changes of ${TITLES[table.by] ?? table.by}`}
           sortedBy={3}
           onPoint={(row) => tell(<RowDetails row={row} table={table} isTotal={isTotal} />)}
@@ -142,6 +174,7 @@ export function Changes({ diff }: { diff: Diff }) {
 
 function columns(table: DiffTable, isTotal: boolean): Column<DiffRow>[] {
   const side = (row: DiffRow) => sideOf(row, isTotal);
+  const part = isTotal ? "total" : "self";
   const grey = (row: DiffRow) => (side(row).changed ? "" : "soft");
   return [
     {
@@ -151,13 +184,13 @@ function columns(table: DiffTable, isTotal: boolean): Column<DiffRow>[] {
       cell: (row) => <span class={`state state-${stateOf(row, isTotal)}`}>{words(row, stateOf(row, isTotal))}</span>,
       width: "9em",
     },
-    { title: "Before", order: (row) => side(row).before, cell: (row) => <span class={grey(row)} data-number={side(row).before}>{inUnit(side(row).before, table.unit)}</span>, isNumber: true, width: "6.5em" },
-    { title: "After", order: (row) => side(row).after, cell: (row) => <span class={grey(row)} data-number={side(row).after}>{inUnit(side(row).after, table.unit)}</span>, isNumber: true, width: "6.5em" },
+    { title: "Before", order: (row) => side(row).before, cell: (row) => <span class={grey(row)} data-number={side(row).before} data-is={`${part}_before`}>{inUnit(side(row).before, table.unit)}</span>, isNumber: true, width: "6.5em" },
+    { title: "After", order: (row) => side(row).after, cell: (row) => <span class={grey(row)} data-number={side(row).after} data-is={`${part}_after`}>{inUnit(side(row).after, table.unit)}</span>, isNumber: true, width: "6.5em" },
     {
       title: "Change",
       about: "Beyond the factor that all rows share",
       order: (row) => Math.abs(side(row).change),
-      cell: (row) => <b class={grey(row)} data-number={side(row).change}>{changeIn(side(row).change, table.unit)}</b>,
+      cell: (row) => <b class={grey(row)} data-number={side(row).change} data-is={`${part}_change`}>{changeIn(side(row).change, table.unit)}</b>,
       isNumber: true,
       width: "7.5em",
     },

@@ -1,33 +1,66 @@
-// Two recordings: what has changed from one to the other, by how much, and how sure that is.
+// Two recordings, two sets of them, or two heap snapshots: what has changed from one side to the
+// other, by how much, and how sure that is.
 
 import { useState } from "preact/hooks";
 
-import type { AboutRecording } from "../about";
+import type { About, AboutRecording } from "../about";
 import { isFile, useAnswer, type Values } from "../ask";
 import { asFlame, changeFills, TRENDS, type DiffFlame } from "../canvas/changes";
 import { nameOf, placeOf, type Picture } from "../canvas/picture";
 import { base, changeIn, count, duration, inUnit, moment, percent, weight } from "../numbers";
 import { shared } from "../parts/asked";
+import { Tabs, useTab, type Tab } from "../parts/tabs";
 import { Waiting } from "../parts/waiting";
 import { Words } from "../parts/words";
 import { change, usePlace, type Place } from "../place";
 import type { Diff, DiffRun } from "../reports";
 import { Changes } from "./changes";
 import { Drawing } from "./flame";
+import { DifferenceOf } from "./heap/difference";
 
 /** Both recordings are meant, whichever the other views show. */
 function asked(place: Place): Values {
   return { ...shared(place), recording: undefined };
 }
 
-export function CompareView(_: { recording: AboutRecording }) {
+const SIDES: Tab[] = [
+  { name: "recordings", title: "Recordings", about: "Time, or memory, of the recordings" },
+  { name: "heaps", title: "Heap snapshots", about: "Objects by type, in the earlier snapshot and in the later one" },
+];
+
+export function CompareView({ recording }: { recording?: AboutRecording }) {
+  const { value: about } = useAnswer<About>("about");
+  const tabs = SIDES.filter(({ name }) => (name === "heaps" ? about?.snapshots.length === 2 : about?.before !== null));
+  const tab = useTab(tabs, "compared");
+  if (about === undefined) {
+    return null;
+  }
+  return (
+    <>
+      {tabs.length > 1 && <Tabs tabs={tabs} chosen={tab} label="What is compared" name="compared" />}
+      {tab === "heaps" ? <Heaps about={about} /> : <Recordings recording={recording} />}
+    </>
+  );
+}
+
+/** Two heap snapshots. */
+function Heaps({ about }: { about: About }) {
+  const [before, now] = about.snapshots;
+  return (
+    <div class="memory heap">
+      <DifferenceOf before={before.name} now={now.name} />
+    </div>
+  );
+}
+
+function Recordings({ recording }: { recording?: AboutRecording }) {
   const place = usePlace();
   const diff = useAnswer<Diff>("diff", { ...asked(place), all: true, limit: 2000 });
   return (
     <div class="overview compare">
       <Waiting answer={diff}>{(diff) => <Head diff={diff} />}</Waiting>
       <DiffPicture />
-      <Waiting answer={diff}>{(diff) => <Changes diff={diff} />}</Waiting>
+      <Waiting answer={diff}>{(diff) => <Changes diff={diff} recording={recording} question={asked(place)} />}</Waiting>
     </div>
   );
 }
@@ -70,18 +103,37 @@ function Head({ diff }: { diff: Diff }) {
 }
 
 function Side({ title, runs, amount, value }: { title: string; runs: DiffRun[]; amount: string; value: number }) {
-  const run = runs[0];
-  const words = [run.command ?? "", moment(run.started_unix_seconds), run.duration_seconds === null ? "" : `ran for ${duration(run.duration_seconds)}`, `${count(run.samples)} samples`];
+  const [run, ...others] = runs;
   return (
     <div>
       <dt>
         {title}: <b>{run.name}</b>
+        {others.length > 0 && ` and ${count(others.length)} more ${others.length === 1 ? "run" : "runs"}`}
       </dt>
       <dd>
-        <b data-number={value}>{amount}</b> <span class="soft">{words.filter((word) => word !== "").join(" · ")}</span>
+        <b data-number={value}>{amount}</b>{" "}
+        {others.length === 0 ? (
+          <span class="soft">{runWords(run)}</span>
+        ) : (
+          <details class="runs">
+            <summary>the mean of {count(runs.length)} runs</summary>
+            <ul>
+              {runs.map((run) => (
+                <li key={run.name}>
+                  <b>{run.name}</b> <span class="soft">{runWords(run)}</span>
+                </li>
+              ))}
+            </ul>
+          </details>
+        )}
       </dd>
     </div>
   );
+}
+
+function runWords(run: DiffRun): string {
+  const words = [run.command ?? "", moment(run.started_unix_seconds), run.duration_seconds === null ? "" : `ran for ${duration(run.duration_seconds)}`, `${count(run.samples)} samples`];
+  return words.filter((word) => word !== "").join(" · ");
 }
 
 function scaleOf(diff: Diff): string {
@@ -90,6 +142,9 @@ function scaleOf(diff: Diff): string {
   const words = [scale];
   if (Math.abs(diff.common_factor - 1) > 0.001) {
     words.push(`all rows share the factor ${diff.common_factor.toFixed(3)}, which is taken out of each change`);
+  }
+  if (diff.spread_is_measured) {
+    words.push(`runs of one side differ by ${percent(diff.spread_share)}`);
   }
   if (!diff.is_exact) {
     words.push(`a change of a row is seen from ${percent(diff.smallest_seen_share)} of the whole on`);

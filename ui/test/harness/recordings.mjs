@@ -83,5 +83,5 @@ export function copyOf(name, as) {
   return path;
 }
 
-export { FOLDER };
+export { FOLDER, PROGRAMS };
 

@@ -3,9 +3,10 @@
 use profundo_model::{LocationId, Profile, StackId};
 use rustc_hash::FxHashMap;
 
+use super::around::near;
 use super::choose::{Degrees, chosen, essential};
 use super::unit::Units;
-use super::{CallEdge, CallGraph, CallGraphOptions, CallNode, GraphBy};
+use super::{Around, CallEdge, CallGraph, CallGraphOptions, CallNode, GraphBy};
 use crate::amount::Amount;
 use crate::scatter::{self, Members};
 use crate::shown::Sieve;
@@ -44,6 +45,7 @@ pub(super) fn build(
     profile: &Profile,
     selection: &Selection,
     options: &CallGraphOptions,
+    around: Option<&Around>,
 ) -> CallGraph {
     let stacks = selection.stacks(profile);
     let mut walker = Walker::new(profile, options);
@@ -83,7 +85,15 @@ pub(super) fn build(
         .map(|sums| (sums.own.weight, sums.total.weight))
         .collect();
     let whole = selection.weight(profile);
-    let kept = chosen(&weights, &degrees, whole, options);
+    let near = around.map(|around| near(&walker.units.list, &degrees, around));
+    let is_near = |node: usize| near.as_ref().is_none_or(|near| near.is_near[node]);
+    let mut kept = chosen(&weights, &degrees, whole, options, is_near);
+    let centre = near.and_then(|near| near.centre);
+    if let Some(centre) = centre
+        && !kept.contains(&centre)
+    {
+        kept.push(centre);
+    }
     // The new row of each node.
     let mut rows: Vec<Option<u32>> = vec![None; nodes.len()];
     for (row, &node) in (0..).zip(&kept) {
@@ -99,6 +109,7 @@ pub(super) fn build(
                 CallNode {
                     name: std::mem::take(&mut unit.name),
                     file: std::mem::take(&mut unit.file),
+                    path: std::mem::take(&mut unit.path),
                     line: unit.line,
                     hue: unit.hue,
                     own: nodes[node].own,
@@ -112,6 +123,7 @@ pub(super) fn build(
         edges,
         all_nodes: nodes.len(),
         all_edges,
+        centre: centre.and_then(|centre| kept.iter().position(|&node| node == centre)),
         whole,
         split: selection.split(profile),
         is_counted: selection.calls(profile) > 0,

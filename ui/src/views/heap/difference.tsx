@@ -12,25 +12,25 @@ import { objectWords } from "./objects";
 /** Types of an answer. */
 const ROWS = 2000;
 
-const number = (title: string, about: string, of: (row: GraphChange) => number | null, words: (value: number) => string): Column<GraphChange> => ({
+const number = (title: string, about: string, is: keyof GraphChange & string): Column<GraphChange> => ({
   title,
   about,
-  order: (row) => of(row) ?? 0,
+  order: (row) => Number(row[is] ?? 0),
   cell: (row) => {
-    const value = of(row);
-    return value === null || value === 0 ? "" : <span data-number={value}>{words(value)}</span>;
+    const value = row[is];
+    return typeof value !== "number" || value === 0 ? "" : <span data-number={value} data-is={is}>{is.includes("bytes") ? bytes(value) : count(value)}</span>;
   },
   isNumber: true,
   width: "7.8em",
 });
 
 const COLUMNS: Column<GraphChange>[] = [
-  number("Now", "Bytes now", (row) => row.bytes_now, bytes),
-  number("Before", "Bytes before", (row) => row.bytes_before, bytes),
-  number("New", "Bytes of objects that were not there before", (row) => row.new_bytes, bytes),
-  number("Gone", "Bytes of objects that are not there any more", (row) => row.gone_bytes, bytes),
-  number("Objects", "Objects now", (row) => row.objects_now, count),
-  number("Before", "Objects before", (row) => row.objects_before, count),
+  number("Now", "Bytes now", "bytes_now"),
+  number("Before", "Bytes before", "bytes_before"),
+  number("New", "Bytes of objects that were not there before", "new_bytes"),
+  number("Gone", "Bytes of objects that are not there any more", "gone_bytes"),
+  number("Objects", "Objects now", "objects_now"),
+  number("Before", "Objects before", "objects_before"),
 ];
 
 export function DifferenceOf({ before, now }: { before: string; now: string }) {
@@ -53,6 +53,8 @@ export function DifferenceOf({ before, now }: { before: string; now: string }) {
               key={String(isNarrow)}
               rows={found.types}
               {...forWidth(isNarrow, [...COLUMNS, { title: "Type", order: (row) => row.type, cell: (row) => <TypeName row={row} /> }], -1)}
+              name="difference"
+              keyOf={(row) => row.type}
               label="Types, by how much they have grown"
               onPoint={(row) => tell(<ChangeWords row={row} />)}
             />
