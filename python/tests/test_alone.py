@@ -17,7 +17,7 @@ import sys, tempfile, threading
 import time
 import profundo
 from profundo._live import agent, alone, counting, profile, region, sampler, session, wrap
-import profundo._export, profundo._notebook, profundo._page, profundo._rows
+import profundo._export, profundo._picture, profundo._rows, profundo._view
 
 HOW, TARGET = sys.argv[1:3]
 agent._library()

@@ -212,7 +212,7 @@ class TestProfile(unittest.TestCase):
         line = held.lines[0]
         self.assertEqual((line.line, line.self_seconds), (1, None))
         self.assertAlmostEqual(line.self_bytes, 20e6, delta=8e6)
-        self.assertIn("Bytes", held._repr_mimebundle_()["text/html"])
+        self.assertIn('content="memory"', held._view().html())
         self.assertGreater(held.quality.samples, 0)
 
     def test_merged(self):

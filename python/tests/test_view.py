@@ -11,7 +11,7 @@ from unittest import mock
 
 import profundo
 import support
-from profundo import _page
+from profundo import _framed
 from profundo._view import View
 
 
@@ -46,7 +46,7 @@ class TestView(unittest.TestCase):
 
     def test_a_cell_has_a_page_that_loads_nothing(self):
         text = View([self.path])._repr_mimebundle_()["text/html"]
-        self.assertLessEqual(len(text.encode()), _page.LIMIT)
+        self.assertLessEqual(len(text.encode()), _framed.LIMIT)
         ((tag, frame),) = Frame(text).tags
         self.assertEqual(tag, "iframe")
         self.assertEqual(frame["sandbox"], "allow-scripts")

@@ -28,13 +28,15 @@ export interface AboutRecording {
   measures: "cpu" | "wall" | "traced" | "heap";
   has: Record<
     | "samples" | "times" | "waits" | "memory" | "copies" | "gauges" | "calls" | "counted_lines"
-    | "exceptions" | "io" | "syscalls" | "spans" | "energy" | "python",
+    | "exceptions" | "io" | "syscalls" | "spans" | "energy" | "cells" | "python",
     boolean
   >;
   processes: { pid: number; command: string }[];
   threads: { number: number; name: string; pid: number | null }[];
   tasks: string[];
   spans: string[];
+  /** Code of a notebook's cells: the files, and their names such as `In [3]`. */
+  cells?: { file: string; name: string }[];
 }
 
 /** Whether there are two sides: recordings, or heap snapshots. */

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { namesOf, type About, type AboutRecording } from "./about";
 import { useAnswer } from "./ask";
-import { base } from "./numbers";
+import { base, nameFile } from "./numbers";
 import { Details } from "./parts/details";
 import { Export } from "./parts/export";
 import { Filters } from "./parts/filters";
@@ -13,7 +13,7 @@ import { Live } from "./parts/live";
 import { Offline } from "./parts/offline";
 import { Sides } from "./parts/sides";
 import { Waiting } from "./parts/waiting";
-import { link, show, usePlace } from "./place";
+import { framedBy, link, show, usePlace } from "./place";
 import { firstView, HEAP, VIEWS, viewsOfHeaps } from "./views";
 
 const THEMES = ["system", "light", "dark"] as const;
@@ -41,6 +41,7 @@ export function App() {
   }, [theme]);
   const recording = about.value?.recordings[Number(place.values.recording ?? 0)];
   const known = about.value;
+  recording?.cells?.forEach(({ file, name }) => nameFile(file, name));
   // Without a recording, the views of heap snapshots are all there is.
   const ofHeaps = known !== undefined && known.recordings.length === 0 ? viewsOfHeaps(known) : undefined;
   const views: { name: string; title: string }[] = ofHeaps ?? VIEWS.filter(({ isThere }) => known !== undefined && recording !== undefined && isThere(recording, known));
@@ -75,6 +76,10 @@ export function App() {
   const wanted = VIEWS.some(({ name }) => name === place.view) ? place.view : firstView(known);
   const view = VIEWS.find(({ name }) => name === wanted) ?? VIEWS[0];
   const shownName = bare?.name ?? view.name;
+  // On a phone, the tabs scroll: the chosen one is on the screen.
+  useEffect(() => {
+    document.querySelector("nav.views a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [shownName, views.length]);
   return (
     <>
       <header class="head">
@@ -83,7 +88,7 @@ export function App() {
         </a>
         <span class="brand">profundo</span>
         <span class="command" title={recording?.command ?? ""}>
-          {known?.recordings.length === 1 ? shortCommand(recording) : names}
+          {framedBy("title") || (known?.recordings.length === 1 ? shortCommand(recording) : names)}
         </span>
         {recording !== undefined && <Export recording={recording} />}
         <label class="theme">
@@ -91,7 +96,7 @@ export function App() {
           <select value={theme} onChange={(event) => setTheme(event.currentTarget.value)}>
             {THEMES.map((theme) => (
               <option key={theme} value={theme}>
-                {theme}
+                {`${theme} theme`}
               </option>
             ))}
           </select>

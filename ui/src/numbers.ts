@@ -75,9 +75,37 @@ export function weight(value: number, unit: string): string {
   }
 }
 
-/** The last part of a path. */
+/** Files that have another name than their path: cells of a notebook. */
+const named = new Map<string, string>();
+
+/** Names a file for all of the page. */
+export function nameFile(path: string, name: string): void {
+  named.set(path, name);
+}
+
+/** The last part of a path; of a notebook's cell, its name. */
 export function base(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
+  return named.get(path) ?? path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** A line of a file, or the file where no line is known. */
+export function placeOf(file: string | null, line: number | null): string {
+  return file === null ? "" : line === null || line === 0 ? base(file) : `${base(file)}:${line}`;
+}
+
+/** The names of files, with folders where several have the same last part. */
+export function distinct(files: string[]): Map<string, string> {
+  const names = new Map(files.map((file) => [file, base(file)]));
+  for (let folders = 1; folders < 8; folders++) {
+    const times = new Map<string, number>();
+    names.forEach((name) => times.set(name, (times.get(name) ?? 0) + 1));
+    for (const [file, name] of names) {
+      if ((times.get(name) ?? 0) > 1) {
+        names.set(file, file.split("/").slice(-1 - folders).join("/"));
+      }
+    }
+  }
+  return names;
 }
 
 /** A member of a report as text, by the unit in its name. */

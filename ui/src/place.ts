@@ -22,7 +22,12 @@ export function hashOf(place: Place): string {
   return `#${place.view}${query === "" ? "" : `?${query}`}`;
 }
 
-let current = parse(location.hash);
+/** What whoever frames this page says of it: where it begins, and what it is called. */
+export function framedBy(name: "place" | "title"): string {
+  return document.querySelector<HTMLMetaElement>(`meta[name="profundo-${name}"]`)?.content ?? "";
+}
+
+let current = parse(location.hash === "" ? framedBy("place") : location.hash);
 const watchers = new Set<() => void>();
 
 /** The place. */

@@ -32,6 +32,7 @@ pub mod bench;
 mod call_graph;
 mod callers;
 mod calls;
+mod cells;
 mod choice;
 mod cut;
 pub mod diff;
@@ -103,6 +104,7 @@ pub use call_graph::{
 };
 pub use callers::{Caller, CallersError, callers};
 pub use calls::{Call, Calls, calls};
+pub use cells::cells;
 pub use choice::{UnknownChoice, choose};
 pub use cut::cut;
 pub use energy::{EnergyUse, energy, joules_per_nanosecond};

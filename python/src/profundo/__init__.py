@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from ._live.switch import resume as resume
     from ._live.switch import start as start
     from ._live.switch import stop as stop
-    from ._notebook import Picture as Picture
+    from ._picture import Picture as Picture
     from ._profile import Profile as Profile
     from ._profile import load as load
     from ._profile import merge as merge
@@ -90,7 +90,7 @@ _PLACES = {
     "Error": "_error",
     "Function": "_rows",
     "Line": "_rows",
-    "Picture": "_notebook",
+    "Picture": "_picture",
     "Profile": "_profile",
     "Quality": "_rows",
     "Region": "_live.region",

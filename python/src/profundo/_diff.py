@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 
 from . import _command, _export
 from ._error import Error
-from ._notebook import Picture, plain_bundle
+from ._picture import Picture
 from ._profile import file_of
 
 if TYPE_CHECKING:
@@ -170,7 +170,12 @@ class Diff:
     def _repr_mimebundle_(
         self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
     ) -> Dict[str, str]:
-        return plain_bundle(self.report(), self.flame())
+        if len(self._words) != 2:
+            # A page compares one recording with another, and not sets of them.
+            return dict(self.flame()._repr_mimebundle_(), **{"text/plain": self.report()})
+        from ._view import View
+
+        return {"text/plain": self.report(), "text/html": View(self._words, self).framed()}
 
     def _line(
         self, options: Optional[Dict[str, Any]] = None, more: Sequence[str] = ()

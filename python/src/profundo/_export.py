@@ -53,7 +53,7 @@ ENDINGS: Dict[str, str] = {
 COUNTED = ("pstats", "callgrind", "lprof", "chrome")
 #: The format of recordings themselves.
 RECORDING = "profundo"
-#: A page with a picture and a table.
+#: The page of `profundo view`.
 PAGE = "html"
 #: Endings that only this package knows.
 _OWN = {"html": PAGE, "htm": PAGE}
@@ -84,20 +84,6 @@ def write(recording: str, path: str, format: str, options: Dict[str, Any]) -> No
     if format == "dot" and not path.endswith((".dot", ".gv")):
         raise Error(f"{path!r} does not end in .dot or .gv")
     _command.run(words + ["--output=" + path])
-
-
-def write_text(path: str, text: str, force: bool = False) -> None:
-    """Write a page. A file of another kind is not replaced unless that is forced."""
-    start = text[:15].encode("utf-8")
-    try:
-        if not force and os.path.exists(path) and os.path.getsize(path) > 0:
-            with open(path, "rb") as file:
-                if file.read(len(start)) != start:
-                    raise Error(f"{path} exists and is no page; force=True replaces it")
-        with open(path, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-    except OSError as error:
-        raise Error(f"cannot write {path}: {error.strerror}") from None
 
 
 def picture(recording: str, verb: str, options: Dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple, Union
 
-    from ._notebook import Picture
+    from ._picture import Picture
     from ._rows import Function, Line, Quality
     from ._view import View
 
@@ -339,7 +339,7 @@ class Profile:
         ``.svg`` is a flame graph, ``.heatmap.svg`` a heatmap, ``.graph.svg`` a call graph;
         ``.pb.gz`` is for pprof, ``.speedscope.json`` for speedscope, ``.folded`` for flame graph
         scripts, ``.pstats`` for Python's pstats, ``.callgrind`` for KCachegrind, ``.lprof`` for
-        line_profiler; ``.html`` is a page with the flame graph and the hot lines, and ``.profundo``
+        line_profiler; ``.html`` is the page of :meth:`view`, and ``.profundo``
         a recording: of what is selected, if that is a part.
 
         Args:
@@ -359,7 +359,7 @@ class Profile:
                 _copy(self.path, path, is_forced)
         elif format == _export.PAGE:
             is_forced = bool(options.pop("force", False))
-            _export.write_text(path, self.select(**options)._page(), is_forced)
+            self.select(**options)._view().save(path, force=is_forced)
         else:
             _export.write(self.path, path, format, self._for_files(options))
 
@@ -371,8 +371,7 @@ class Profile:
                 ``only_mine=True``.
         """
         from . import _export
-        from ._notebook import Picture
-        from ._page import Drawn
+        from ._picture import Picture
 
         options = self._for_files(options)
 
@@ -380,43 +379,52 @@ class Profile:
             return _export.picture(self.path, "flame", dict(options, min_share=percent))
 
         svg = _export.picture(self.path, "flame", options)
-        return Picture(svg, Drawn(svg, None if "min_share" in options else again))
+        return Picture(svg, None if "min_share" in options else again)
 
     def view(self) -> View:
         """The page of ``profundo view``: opened in the browser, or shown by a notebook."""
-        from ._view import View, shown
+        from ._view import shown
 
-        path, kept = self._file()
-        return shown(View([path], kept))
+        return shown(self._view())
 
     def heatmap(self, **options: Any) -> Picture:
         """Time against the offset within each second: pauses, and what recurs."""
         from . import _export
-        from ._notebook import Picture
+        from ._picture import Picture
 
         return Picture(_export.picture(self.path, "heatmap", self._for_files(options)))
 
     def graph(self, **options: Any) -> Picture:
         """Who calls whom, as boxes and arrows."""
         from . import _export
-        from ._notebook import Picture
+        from ._picture import Picture
 
         return Picture(_export.picture(self.path, "graph", self._for_files(options)))
 
     def _repr_mimebundle_(
         self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
     ) -> Dict[str, str]:
-        from ._notebook import bundle
-
-        return bundle(self)
+        return {"text/plain": self.report(width=120), "text/html": self._view().framed()}
 
     # Inner parts.
 
-    def _page(self) -> str:
-        """The page that a file of this has."""
-        from ._notebook import page
+    def _view(self, title: str = "", place: str = "") -> View:
+        """The page. What only chooses what a report shows is a place on it, or nothing."""
+        from ._view import View
 
-        return page(self)
+        if "of" in self._options:
+            place = place or "memory"
+        filters = {
+            name: value
+            for name, value in self._options.items()
+            if name in _FILTERS and name not in _OF_VIEWS
+        }
+        path, kept = self._file() if filters == self._options else self._whole(filters)._file()
+        return View([path], kept, title, place)
+
+    def _whole(self, filters: Dict[str, Any]) -> Profile:
+        """The profile with these filters and no other options."""
+        return Profile(self.path, filters, self._kept)
 
     def _file(self) -> Tuple[str, Any]:
         """The path of a recording of what is selected, and what keeps it."""

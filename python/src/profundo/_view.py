@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
+from html import escape
 from typing import Any, Dict, List, Optional, Sequence
 
 from . import _binary, _command
 from ._error import Error
-from ._page import framed
+from ._framed import framed
 
 #: The height of the page in a cell, in pixels.
-_HEIGHT = 720
+HEIGHT = 720
 
 
 class View:
-    """A page that shows recordings. A notebook shows it in its cell."""
+    """A page that shows recordings. A notebook shows it in its cell.
 
-    def __init__(self, paths: Sequence[str], kept: object = None) -> None:
+    Args:
+        paths: The recordings.
+        kept: What goes with their files, if they are made for this alone.
+        title: What the page is called, in place of the command.
+        place: Where it begins: the name of a view, perhaps with values, as in its address.
+    """
+
+    def __init__(
+        self, paths: Sequence[str], kept: object = None, title: str = "", place: str = ""
+    ) -> None:
         self._paths = list(paths)
-        # What goes with the recordings' files, if they are made for this alone.
+        self._title = title
+        self._place = place
         self._kept = kept
         self._url: Optional[str] = None
 
@@ -70,7 +81,17 @@ class View:
 
     def html(self) -> str:
         """The page as text, at most 900 kB."""
-        return _command.text(["view", *self._paths, "-o", "-", "--embed"], (0,))
+        page = _command.text(["view", *self._paths, "-o", "-", "--embed"], (0,))
+        told = "".join(
+            f'<meta name="profundo-{name}" content="{escape(value)}">'
+            for name, value in (("title", self._title), ("place", self._place))
+            if value
+        )
+        return page.replace("<title>", told + "<title>", 1)
+
+    def framed(self, height: int = HEIGHT) -> str:
+        """The page as HTML for a cell of a notebook."""
+        return framed(self.html(), height)
 
     def __repr__(self) -> str:
         where = self._url or " ".join(self._paths)
@@ -79,7 +100,7 @@ class View:
     def _repr_mimebundle_(
         self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
     ) -> Dict[str, str]:
-        return {"text/plain": repr(self), "text/html": framed(self.html(), _HEIGHT)}
+        return {"text/plain": repr(self), "text/html": self.framed()}
 
 
 def shown(view: View) -> View:

@@ -48,11 +48,12 @@ export function drawActivities(brush: Brush, at: Columns, columns: Record<string
     context.fillStyle = fillOf(context, name, brush.isDark);
     let column = first;
     while (column < last) {
-      const value = values[column];
+      // A kind without any time has no columns.
+      const value = values[column] ?? 0;
       const below = base[column];
       let next = column + 1;
       // Columns that look the same are one box.
-      while (next < last && values[next] === value && base[next] === below) {
+      while (next < last && (values[next] ?? 0) === value && base[next] === below) {
         base[next] += value;
         next += 1;
       }

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { useAnswer } from "../ask";
-import { base } from "../numbers";
+import { placeOf } from "../numbers";
 import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
 import { Amount, Figure, functionKey, Shown } from "../parts/figure";
@@ -39,7 +39,7 @@ const COLUMNS: Column<FunctionRow>[] = [
   {
     title: "File",
     order: (row) => row.file ?? "",
-    cell: (row) => (row.file === null ? "" : <span title={row.file}>{`${base(row.file)}:${row.line ?? ""}`}</span>),
+    cell: (row) => (row.file === null ? "" : <span title={row.file}>{placeOf(row.file, row.line)}</span>),
     isExtra: true,
     width: "22%",
   },

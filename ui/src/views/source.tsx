@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { useAnswer } from "../ask";
-import { base } from "../numbers";
+import { base, distinct } from "../numbers";
 import { shared } from "../parts/asked";
 import { tell } from "../parts/details";
 import { Amount, Figure } from "../parts/figure";
@@ -33,6 +33,7 @@ export function SourceView({ recording }: { recording: AboutRecording }) {
     all_lines: true,
     limit: 500,
     min_share: 0,
+    total: recording.has.cells,
     libraries: place.values.libraries,
   });
   // Where lines were counted, the report of lines is their counts.
@@ -43,6 +44,7 @@ export function SourceView({ recording }: { recording: AboutRecording }) {
     <Waiting answer={answer}>
       {(lines) => {
         const file = lines.files.find(({ file }) => file === place.values.file) ?? lines.files[0];
+        const names = distinct(lines.files.map(({ file }) => file));
         return (
           <div class="source">
             <nav class="files" aria-label="Files" data-table="files">
@@ -66,7 +68,7 @@ export function SourceView({ recording }: { recording: AboutRecording }) {
                     change({ file: row.file, line: "" });
                   }}
                 >
-                  <b><Figure row={row} is="self_share" /></b> {base(row.file)}
+                  <b><Figure row={row} is="self_share" /></b> {names.get(row.file)}
                 </a>
               ))}
               {lines.files_left_out > 0 && <span class="soft" data-row="all"><Figure row={lines} is="files_left_out" /> files without a hot line</span>}

@@ -29,8 +29,9 @@ pub(super) fn begin(profile: &mut Profile, filter: &Filter) {
         machine.others = None;
     }
     for process in &mut profile.processes {
+        // It goes on behind the part: what it frees last is not freed because it ends.
         if process.ended.is_some_and(|ended| ended > duration) {
-            (process.ended, process.end) = (None, ProcessEnd::Unknown);
+            (process.ended, process.end) = (Some(duration), ProcessEnd::Unknown);
         }
     }
     for origin in &mut profile.origins {

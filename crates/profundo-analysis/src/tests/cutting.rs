@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use profundo_model::{
-    Block, Bytes, Engine, Gauge, Mark, Nanos, Process, ProcessId, Profile, Sampling, Span,
+    Block, Bytes, Engine, Gauge, Mark, Nanos, Process, ProcessEnd, ProcessId, Profile, Sampling, Span,
     SpanPath, State, SyscallCount, Thread, ThreadId, Traffic,
 };
 use proptest::prelude::*;
@@ -284,6 +284,25 @@ fn a_part_has_its_own_time_and_its_own_figures() {
         (12, None)
     );
     assert_eq!(thread.samples_taken(), 0);
+}
+
+#[test]
+fn a_process_goes_on_behind_a_part() {
+    let mut profile = recorded();
+    let (whole, ended) = (ProcessId(0), ProcessId(1));
+    let ms = |count: u64| Some(Nanos(count * 1_000_000));
+    // As in a recording that was looked at while the program ran.
+    profile.processes[0].ended = ms(1000);
+    (profile.processes[1].ended, profile.processes[1].end) = (ms(200), ProcessEnd::Exited(0));
+    for filter in ["", "from=0.1", "to=0.5", "from=0.1 to=0.5"] {
+        let part = cut_of(&profile, filter);
+        assert!(goes_on(&part, whole), "{filter}");
+        assert!(!goes_on(&part, ended), "{filter}");
+    }
+    // One that ends later goes on, too.
+    profile.processes[0].end = ProcessEnd::Exited(0);
+    assert!(!goes_on(&profile, whole));
+    assert!(goes_on(&cut_of(&profile, "to=0.5"), whole));
 }
 
 #[test]

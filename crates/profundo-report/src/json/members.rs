@@ -1,8 +1,8 @@
 //! The members of every report's JSON: its name and schema, the recording, and the selection.
 
 use profundo_analysis::{
-    Amount, Estimate, Figure, Intervals, KindShares, Missing, Place, Selection, Whole, cpu_used,
-    energy, garbage, joules_per_nanosecond, missing_beside, quality,
+    Amount, Estimate, Figure, Intervals, KindShares, Missing, Place, Selection, Whole, cells,
+    cpu_used, energy, garbage, joules_per_nanosecond, missing_beside, quality,
 };
 use profundo_model::{
     Energy, Engine, FileId, Language, Measure, Origin, Part, Profile, SampleKind, Tracing,
@@ -168,13 +168,6 @@ fn recording_members(json: &mut Json<'_>, profile: &Profile, selection: &Selecti
             json.text("", note);
         }
     });
-}
-
-/// The files that are cells of a notebook: their paths, and their names such as `In [3]`.
-fn cells(profile: &Profile) -> impl Iterator<Item = (&str, &str)> {
-    let text = |id| profile.strings.get(id);
-    let files = (profile.files.iter()).map(move |file| (text(file.path), text(file.rest)));
-    files.filter(|(path, name)| path != name && name.starts_with("In ["))
 }
 
 /// One of the recordings that were merged, or the labels of a recording.

@@ -1,6 +1,6 @@
 //! What there is to look at: the recordings, what each holds, and what a filter can choose.
 
-use profundo_analysis::{command_name, is_recorded, records_allocations};
+use profundo_analysis::{cells, command_name, is_recorded, records_allocations};
 use profundo_model::{Measure, Part as Of, ProcessId, Profile, SampleKind, Tracing};
 use serde::Serialize;
 
@@ -62,6 +62,7 @@ struct Recording {
     threads: Vec<Thread>,
     tasks: Vec<String>,
     spans: Vec<String>,
+    cells: Vec<Cell>,
 }
 
 /// What a recording holds, and so which views it has.
@@ -82,6 +83,8 @@ pub(crate) struct Has {
     pub syscalls: bool,
     pub spans: bool,
     pub energy: bool,
+    /// Whether code of a notebook's cells is in it.
+    pub cells: bool,
     pub python: bool,
 }
 
@@ -89,6 +92,13 @@ pub(crate) struct Has {
 struct Process {
     pid: u32,
     command: String,
+}
+
+/// Code of a notebook's cell: its file, as rows have it, and its name.
+#[derive(Debug, Serialize)]
+struct Cell {
+    file: String,
+    name: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -191,6 +201,7 @@ fn recording(profile: &Profile, path: String, is_growing: bool) -> Recording {
             syscalls: !profile.syscalls.is_empty(),
             spans: !profile.spans.is_empty(),
             energy: profile.meta.energy.is_some(),
+            cells: cells(profile).next().is_some(),
             python: profile
                 .processes
                 .iter()
@@ -213,6 +224,12 @@ fn recording(profile: &Profile, path: String, is_growing: bool) -> Recording {
             .collect(),
         tasks,
         spans,
+        cells: (cells(profile).take(MOST))
+            .map(|(file, name)| Cell {
+                file: file.to_owned(),
+                name: name.to_owned(),
+            })
+            .collect(),
     }
 }
 

@@ -126,11 +126,14 @@ fn answered(
             continue;
         };
         let mut value: Value = serde_json::from_slice(&answer.bytes)?;
-        for source in one.sources(&value, cut) {
-            if let Ok(answer) = self::answer(library, &source) {
+        for next in one.following(&value, cut) {
+            if answers.contains_key(&next.text()) {
+                continue;
+            }
+            if let Ok(answer) = self::answer(library, &next) {
                 let mut value = serde_json::from_slice(&answer.bytes)?;
                 options.confidential.hide(&mut value, &mut hidden);
-                answers.insert(source.text(), value);
+                answers.insert(next.text(), value);
             }
         }
         options.confidential.hide(&mut value, &mut hidden);

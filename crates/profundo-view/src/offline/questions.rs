@@ -32,7 +32,7 @@ fn flame() -> Question {
     Question::new("flame")
 }
 
-const VIEWS: [View; 11] = [
+const VIEWS: [View; 12] = [
     View {
         name: "overview",
         is_there: |_| true,
@@ -45,11 +45,14 @@ const VIEWS: [View; 11] = [
     },
     View {
         name: "source",
-        is_there: |has| has.samples || has.memory,
-        questions: || {
-            let lines = report("lines").with("all_lines", 1).with("limit", 500);
-            vec![lines.with("min_share", 0)]
-        },
+        is_there: |has| (has.samples || has.memory) && !has.cells,
+        questions: || vec![lines()],
+    },
+    // A notebook's cell is there although it only calls.
+    View {
+        name: "source",
+        is_there: |has| (has.samples || has.memory) && has.cells,
+        questions: || vec![lines().with("total", 1)],
     },
     View {
         name: "functions",
@@ -100,6 +103,12 @@ const VIEWS: [View; 11] = [
 /// Whether something of it has a place in time.
 fn is_timed(has: &Has) -> bool {
     has.times || has.gauges || has.spans
+}
+
+/// The lines of all files.
+fn lines() -> Question {
+    let lines = report("lines").with("all_lines", 1).with("limit", 500);
+    lines.with("min_share", 0)
 }
 
 /// A report without the rows below each of its rows.
@@ -173,6 +182,9 @@ const fn cut(pixels: u64, rows: usize, files: usize) -> Cut {
     }
 }
 
+/// The most functions whose counted lines are in a file, those with the most first.
+const FUNCTIONS: usize = 200;
+
 /// The first cuts nothing.
 pub(super) const CUTS: [Cut; 7] = [
     cut(3000, 20_000, usize::MAX),
@@ -229,20 +241,35 @@ impl Asked {
         }
     }
 
-    /// The questions for the text of files that follow from an answer.
-    pub fn sources(&self, answer: &Value, cut: &Cut) -> Vec<Question> {
-        let is_lines = self.question.get("what") == Some("lines");
-        let files = answer.get("files").and_then(Value::as_array);
-        let Some(files) = files.filter(|_| is_lines) else {
-            return Vec::new();
-        };
+    /// The questions that follow from an answer: for the text of files, and for the lines of
+    /// functions whose lines were counted.
+    pub fn following(&self, answer: &Value, cut: &Cut) -> Vec<Question> {
         let recording = self.question.get("recording").unwrap_or_default();
-        let source = |file: &Value| {
-            let path = file.get("file")?.as_str()?;
-            let question = Question::new("source").with("file", path);
-            Some(question.with("recording", recording))
+        let of_row = |row: &Value| {
+            let path = row.get("file")?.as_str()?;
+            let source = Question::new("source").with("file", path);
+            Some((path.to_owned(), source.with("recording", recording)))
         };
-        let files = files.iter().take(cut.files);
-        files.filter_map(source).collect()
+        let rows = |member: &str| {
+            let rows = answer.get(member).and_then(Value::as_array);
+            rows.map(Vec::as_slice).unwrap_or_default().to_vec()
+        };
+        match self.question.get("what") {
+            Some("lines") => {
+                let files = rows("files").into_iter().take(cut.files);
+                files.filter_map(|row| Some(of_row(&row)?.1)).collect()
+            }
+            Some("counted_lines") => {
+                let functions = rows("functions").into_iter().take(cut.files.min(FUNCTIONS));
+                let each = functions.filter_map(|row| {
+                    let (path, source) = of_row(&row)?;
+                    let lines = report("counted_lines").with("file", path);
+                    let lines = lines.with("line", row.get("line")?.as_u64()?);
+                    Some([lines.with("recording", recording), source])
+                });
+                each.flatten().collect()
+            }
+            _ => Vec::new(),
+        }
     }
 }

@@ -10,7 +10,7 @@ from html import escape
 from typing import Any, Dict, List, Optional, Sequence
 
 from .. import _command
-from .._page import iframe
+from .._framed import document, framed
 from .._units import duration
 from .candidates import Candidate
 from .timing import Measured
@@ -69,8 +69,24 @@ class Benchmark:
         height = 80 + 24 * rows + 22 * lines
         return {
             "text/plain": self._text,
-            "text/html": iframe("bench", "", None, below, height),
+            "text/html": framed(document("bench", _STYLE, below, _POLICY), height),
         }
+
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+_STYLE = """<style>
+:root{color-scheme:light dark}
+body{margin:0;padding:8px;font:13px/1.4 system-ui,sans-serif}
+p{margin:2px 0}
+table{border-collapse:collapse;font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
+th{text-align:left;font-weight:normal;border-bottom:1px solid light-dark(#d5dae0,#333b44)}
+th,td{padding:2px 10px 2px 0;white-space:pre;vertical-align:top}
+th,.faint{color:light-dark(#556070,#a3afbd)}
+.n{text-align:right}
+.bar{width:120px;height:10px;margin-top:4px;background:light-dark(#eef1f4,#262b31)}
+.bar i{display:block;height:10px;background:light-dark(#568df0,#4d84e8)}
+</style>"""
 
 
 def judged(
@@ -162,7 +178,7 @@ def _page(benchmark: Benchmark) -> "tuple[str, int]":
         cells = [
             f"<td title='{escape(one['text'])}'>{name}</td>",
             f"<td class=n>{duration(one['mean_seconds'])}</td>",
-            f"<td><div class=bar><i class=all style=width:{bar:.1f}%></i></div></td>",
+            f"<td><div class=bar><i style=width:{bar:.1f}%></i></div></td>",
             f"<td class='n faint'>{duration(one['deviation_seconds'])}</td>",
             f"<td class=n>{duration(one['best_seconds'])}</td>",
         ]

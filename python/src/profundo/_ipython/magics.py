@@ -60,7 +60,7 @@ class ProfundoMagics(Magics):
           -s KEY             functions in this order (as in ``%prun``: time, cumulative, name, …)
           -l LIMIT           so many functions, a part of them as .1, or a part of the name
           --tree             who called whom, as text
-          --height PIXELS    at most so high a page in a notebook
+          --height PIXELS    the height of the page in a notebook
 
         What becomes of it:
 

@@ -1,21 +1,21 @@
-"""The profile of a cell, as text and as a page: the source with what each line took, and the rest.
+"""The profile of a cell: its source with what each line took, as text, and the page.
 
-It is never empty: a cell that was too short for samples has its lines all the same, and a sentence
-on why they have no figures.
+It is never empty: a cell that was too short for samples has its lines as text all the same, and a
+sentence on why they have no figures.
 """
 
 from __future__ import annotations
 
 import os
-from html import escape
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
+from urllib.parse import urlencode
 
-from .. import _export, _notebook, _rows
+from .. import _export, _rows
 from .._error import Error
-from .._page import height_of, iframe
 from .._profile import Profile
 from .._rows import Line
 from .._units import duration, size
+from .._view import HEIGHT
 from . import kernel
 from .options import Options
 from .tables import functions, without_filter
@@ -27,11 +27,9 @@ if TYPE_CHECKING:
 _WHOLE = 60
 _AROUND = 2
 
-#: The columns of reports.
+#: The columns of reports, and of a line of source.
 _WIDTH = 110
-
-#: What stands in the head of the picture for all of this.
-_HIDDEN = "Frames of IPython and its kernel are hidden: their time is their callers'."
+_SOURCE = 160
 
 #: The most rows of a source, and the most lines of other files.
 _ROWS = 200
@@ -176,7 +174,7 @@ class View:
         else:
             cells = [_percent(line.total_share), _percent(line.self_share)]
         figures = "".join(f"{cell:>10}" for cell in cells)
-        return f"{figures}  {line.place}  {_notebook.cut(line.text or '')}"
+        return f"{figures}  {line.place}  {_cut(line.text or '')}"
 
     def _as_text(self, source: Source) -> str:
         figures = self._figures(source)
@@ -198,63 +196,21 @@ class View:
     def _repr_mimebundle_(
         self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
     ) -> Dict[str, str]:
-        title = self._title_of
-        drawn = _notebook.flame_of(self._inner, title, _HIDDEN) if self.samples else None
-        above = self._head()
-        below = "".join(self._as_table(source) for source in self._sources)
-        if self._traced == "calls":
-            below += _notebook.table_of_calls(self._inner.functions)
-        elif self._traced == "exceptions":
-            below += f"<pre>{escape(self._report())}</pre>"
-        elsewhere = self._elsewhere()
-        if elsewhere:
-            heading = self._title_of_elsewhere(elsewhere)
-            below += _notebook.table(elsewhere[:_ELSEWHERE], heading)
-        rows = sum(min(len(self._chosen(source)), 16) for source in self._sources)
-        height = 150 + 20 * rows + (min(len(elsewhere), 8) + 3) * 20 * bool(elsewhere)
-        height += 0 if drawn is None else min(height_of(drawn.svg), 560) + 10
-        height = min(height, self._options.height or 1100)
-        return {
-            "text/plain": str(self),
-            "text/html": iframe(title, above, drawn, below, height),
-        }
-
-    def _head(self) -> str:
-        lines = [f"<h1>{escape(self._title())}</h1>"]
-        if self.samples:
-            verdict = self._inner._head().get("verdict")
-            lines += [f"<p>{escape(verdict)}</p>"] if verdict else []
+        shown = {"text/plain": str(self)}
+        # Without samples the page would be empty, and the text has the lines.
         if self.samples or self._traced:
-            lines += [f"<p class=faint>{escape(line)}</p>" for line in _quality(self._inner)]
-        lines += [f"<p>{escape(note)}</p>" for note in self._notes()]
-        return "".join(lines)
+            title = " · ".join([self._title()] + self._notes())
+            page = self._inner._view(title, self._place())
+            shown["text/html"] = page.framed(self._options.height or HEIGHT)
+        return shown
 
-    def _as_table(self, source: Source) -> str:
-        counted = bool(self._traced)
-        heads = _COUNTED[:] if counted else ["Total %", "", "Own %"]
-        if self._memory is not None:
-            heads += ["Allocated", "Held"]
-        heads += ["Line", "Source"]
-        parts = [f"<h2>{escape(source.title)}</h2><table><tr>"]
-        parts += [f"<th>{head}</th>" for head in heads] + ["</tr>"]
-        shares = {line.line: line for line in self._lines if line in source}
-        figures = self._figures(source)
-        width = len(heads) - 2 - (0 if counted else 1)
-        before = None
-        for number, text in self._chosen(source):
-            if before is not None and number != before + 1:
-                parts.append(f"<tr><td colspan={len(heads)} class=faint>…</td></tr>")
-            cells = [f"<td class=n>{one}</td>" for one in figures.get(number, [""] * width)]
-            if not counted:
-                cells.insert(1, f"<td>{_bar(shares.get(number))}</td>")
-            cells.append(f"<td class='n faint'>{number}</td>")
-            cells.append(f"<td>{escape(_notebook.cut(text))}</td>")
-            parts.append("<tr>{}</tr>".format("".join(cells)))
-            before = number
-        parts.append("</table>")
-        return "".join(parts)
+    def _place(self) -> str:
+        """Where the page begins: at the lines of the cell, or at what was counted."""
+        if self._traced:
+            return "exact"
+        return "source?" + urlencode({"file": self._sources[0].file, "total": 1})
 
-    # Figures of both.
+    # Its figures.
 
     def _figures(self, source: Source) -> Dict[int, List[str]]:
         """The cells of each line that has any."""
@@ -338,15 +294,9 @@ def _memory(profile: Any) -> Optional[Tuple[Dict[Place, float], Dict[Place, floa
     return found[0], found[1]
 
 
-def _bar(line: Optional[Line]) -> str:
-    if line is None or line.total_share is None:
-        return ""
-    own = 100 * (line.self_share or 0.0)
-    rest = 100 * float(line.total_share) - own
-    parts = f"<i class=all style=width:{own:.1f}%></i>"
-    if rest > 0.05:
-        parts += f"<i class=below style=width:{rest:.1f}%></i>"
-    return f"<div class=bar>{parts}</div>"
+def _cut(text: str) -> str:
+    """A line of source, no longer than a screen is wide."""
+    return text if len(text) <= _SOURCE else text[: _SOURCE - 1] + "…"
 
 
 def _percent(share: Optional[float]) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type, TypeVar
 
-    from .._notebook import Picture
+    from .._picture import Picture
     from .._profile import Path
     from .._rows import Function, Line
     from .options import Options
@@ -392,10 +392,8 @@ class Region(Profile):
     ) -> Dict[str, str]:
         if self._nothing is not None:
             return {"text/plain": self._nothing}
-        from .._notebook import bundle
-
-        shown = bundle(self._now, f"Only the region {self.name!r}")
-        return dict(shown, **{"text/plain": self._in_its_words(shown["text/plain"])})
+        page = self._whole_or(self._now)._view(self.name).framed()
+        return {"text/plain": self.report(width=120), "text/html": page}
 
     def report(self, what: Optional[str] = None, name: Optional[str] = None, **options: Any) -> str:
         """A report as text, as :meth:`Profile.report`.
@@ -457,7 +455,8 @@ class Region(Profile):
             raise Error(self._empty_sentence())
         if format == _export.PAGE:
             is_forced = bool(options.pop("force", False))
-            _export.write_text(os.fspath(path), self._page(**options), is_forced)
+            page = self._whole_or(now.select(**options))._view()
+            page.save(path, force=is_forced)
             return
         now.save(path, format, **options)
 
@@ -495,11 +494,6 @@ class Region(Profile):
     @property
     def _found(self) -> Dict[str, Any]:  # type: ignore[override]
         return self._now._found
-
-    def _page(self, **options: Any) -> str:
-        from .._notebook import page
-
-        return page(self._now.select(**options), f"Only the region {self.name!r}")
 
     # At exit.
 

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { useAnswer } from "../../ask";
-import { base } from "../../numbers";
+import { base, placeOf } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { tell } from "../../parts/details";
 import { Figure, Shown } from "../../parts/figure";
@@ -45,7 +45,7 @@ const NAMES: Column<TracedFunction>[] = [
   {
     title: "File",
     order: (row) => row.file ?? "",
-    cell: (row) => (row.file === null ? "" : <span title={row.file}>{`${base(row.file)}:${row.line ?? ""}`}</span>),
+    cell: (row) => (row.file === null ? "" : <span title={row.file}>{placeOf(row.file, row.line)}</span>),
     width: "24%",
   },
 ];
