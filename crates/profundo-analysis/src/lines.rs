@@ -78,6 +78,18 @@ pub struct Launched {
 
 /// The shares of the lines of a selection.
 pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -> SourceShares {
+    lines_joined(profile, selection, options, |_, line| line)
+}
+
+/// The same with some lines joined to one: `first` gives the line that a line of a file counts for,
+/// which is the first one of its statement. A sample with several of a statement's lines on its
+/// stack counts once.
+pub fn lines_joined(
+    profile: &Profile,
+    selection: &Selection,
+    options: &LinesOptions,
+    mut first: impl FnMut(FileId, u32) -> u32,
+) -> SourceShares {
     let mut finder = Finder::new(profile, options);
     let mut rows: FxHashMap<(FileId, u32), usize> = FxHashMap::default();
     let mut sums: Vec<LineSum> = Vec::new();
@@ -90,8 +102,9 @@ pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -
         let own = finder.find(stack.stack);
         for &frame in &finder.on_stack {
             let row = profile.frames.get(frame);
-            let at = *rows.entry((row.file, row.line)).or_insert_with(|| {
-                sums.push(LineSum::new(frame));
+            let line = first(row.file, row.line);
+            let at = *rows.entry((row.file, line)).or_insert_with(|| {
+                sums.push(LineSum::new(frame, line));
                 sums.len() - 1
             });
             let sum = &mut sums[at];
@@ -143,6 +156,7 @@ pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -
 /// The sums of a line.
 struct LineSum {
     frame: FrameId,
+    line: u32,
     own: Amount,
     total: Amount,
     stamp: u32,
@@ -150,9 +164,10 @@ struct LineSum {
 }
 
 impl LineSum {
-    fn new(frame: FrameId) -> Self {
+    fn new(frame: FrameId, line: u32) -> Self {
         Self {
             frame,
+            line,
             own: Amount::default(),
             total: Amount::default(),
             stamp: 0,
@@ -210,7 +225,7 @@ fn files(
         });
         let file = &mut files[at];
         file.lines.push(LineShare {
-            line: row.line,
+            line: sum.line,
             frame: sum.frame,
             own,
             total,
