@@ -6,6 +6,14 @@ export interface About {
   version: number;
   recordings: AboutRecording[];
   snapshots: AboutSnapshot[];
+  /** The links that open the reader's editor, where it is known. */
+  editor?: EditorLinks | null;
+}
+
+/** Links with `{path}` and `{line}` in them. */
+export interface EditorLinks {
+  file: string;
+  line: string;
 }
 
 /** A heap snapshot. */

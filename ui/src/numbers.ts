@@ -82,7 +82,8 @@ export function base(path: string): string {
 
 /** A member of a report as text, by the unit in its name. */
 export function formatted(value: number, is: string): string {
-  return is.includes("share") ? percent(value) : is.endsWith("seconds") ? duration(value) : is.endsWith("bytes") ? bytes(value) : count(value);
+  const isBytes = is.endsWith("bytes") || is.startsWith("bytes_per_second");
+  return is.includes("share") || is === "probability" ? percent(value) : is.endsWith("seconds") ? duration(value) : isBytes ? bytes(value) : count(value);
 }
 
 /** The member that a report weighs samples in: seconds, bytes, blocks or copies. */

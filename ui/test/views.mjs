@@ -11,7 +11,11 @@ const isSampled = ({ has }) => has.samples || has.memory;
 /** The tables of the first view. */
 function overview(file, filter) {
   const summary = report(file, "summary", filter);
+  const { allocations, memory } = summary;
   return {
+    missing: keyed(summary.recording.missing, (row) => row.of),
+    leaks: keyed(allocations?.leaks ?? [], (_, at) => at),
+    growth: keyed((memory ?? []).filter(({ growth }) => growth !== null), (row) => row.pid).map(([pid, { growth }]) => [pid, growth]),
     whole: [["recording", summary.recording], ["selection", summary.selection]],
     lines: keyed(summary.lines ?? [], lineKey),
     functions: keyed(summary.functions ?? [], functionKey),
@@ -26,11 +30,41 @@ function functions(file, filter) {
 }
 
 function lines(file, filter) {
-  const { files } = report(file, "lines", filter, ["--all-lines", "--limit", "500", "--min-share", "0"]);
+  const all = ["--all-lines", "--limit", "500", "--min-share", "0"];
+  const rows = ({ files }) => files.flatMap((file) => keyed(file.lines.map((row) => ({ ...row, file: file.file })), lineKey));
+  const statements = report(file, "lines", filter, [...all, "--statements"]);
   return {
-    files: keyed(files, (row) => row.file),
-    lines: files.flatMap((file) => keyed(file.lines.map((row) => ({ ...row, file: file.file })), lineKey)),
+    ...functions(file, filter),
+    files: keyed(statements.files, (row) => row.file),
+    lines: rows(statements),
+    parts: rows(report(file, "lines", filter, all)),
+    io: traffic(file, filter),
   };
+}
+
+/** Bytes by line, where they were recorded. */
+function traffic(file, filter) {
+  const { io } = report(file, "summary", filter);
+  const rows = (io?.lines ?? []).filter(({ at }) => at !== null);
+  return rows.map((row) => [lineKey(row.at), row]);
+}
+
+/** Counted calls, with the callers and callees of each function. */
+function calls(file, filter) {
+  const [{ all, functions }] = report(file, "trace", filter, ["--limit", "20000"]).groups;
+  const name = (row) => row.name;
+  return {
+    calls: [["all", all], ...keyed(functions, name)],
+    callers: functions.flatMap(({ callers }) => keyed(callers, name)),
+    callees: functions.flatMap(({ callees }) => keyed(callees, name)),
+  };
+}
+
+/** Counted lines, by function. */
+function counted(file, filter) {
+  const { functions } = report(file, "lines", filter);
+  const lines = functions.flatMap((of) => of.lines.map((line) => ({ ...line, file: of.file })));
+  return { counted: keyed(functions, (row) => `${row.file ?? ""}:${row.line} ${row.function}`), "counted-lines": keyed(lines, lineKey) };
 }
 
 /** The instructions of the hottest native function, which the view shows first. */
@@ -58,6 +92,10 @@ export const VIEWS = [
   { name: "flame", place: "by=thread", isThere: isSampled, least: 0, picture: true, isSplit: true },
   { name: "assembly", isThere: ({ has }) => has.samples, only: ["native"], least: 3, tables: instructions },
   { name: "tree", isThere: isSampled, least: 2, rows: true },
+  { name: "tree", place: "libraries=folded", isThere: isSampled, least: 2, rows: true },
+  { name: "source", place: "total=1&hot=1", isThere: isSampled, least: 1, tables: lines },
+  { name: "exact", isThere: ({ has }) => has.calls, only: ["calls"], least: 10, tables: calls },
+  { name: "exact", isThere: ({ has }) => has.counted_lines, only: ["lines"], least: 10, tables: counted },
   { name: "graph", isThere: isSampled, least: 0 },
   { name: "square", isThere: isSampled, least: 0 },
 ];

@@ -15,7 +15,7 @@ use profundo_analysis::{
     is_recorded, measured, measured_at, transform, transforms,
 };
 use profundo_model::{Measure, Nanos, Part as Of, Profile};
-use profundo_report::Choices;
+use profundo_report::{Choices, EditorLinks};
 
 use crate::pair::Pairs;
 use crate::snapshots::{self, Heap};
@@ -26,6 +26,7 @@ pub struct Library {
     pub(crate) recordings: Vec<Recording>,
     pub(crate) pairs: Pairs,
     snapshots: Vec<snapshots::Kept>,
+    editor: Option<EditorLinks>,
 }
 
 impl std::fmt::Debug for Library {
@@ -76,6 +77,7 @@ impl Library {
             recordings: sources.into_iter().map(recording).collect(),
             pairs: Pairs::default(),
             snapshots: Vec::new(),
+            editor: None,
         }
     }
 
@@ -84,6 +86,18 @@ impl Library {
     pub fn snapshots(mut self, snapshots: Vec<Box<dyn Snapshot>>) -> Self {
         self.snapshots = snapshots.into_iter().map(snapshots::Kept::new).collect();
         self
+    }
+
+    /// The editor that lines of source are opened in.
+    #[must_use]
+    pub fn editor(mut self, editor: Option<EditorLinks>) -> Self {
+        self.editor = editor;
+        self
+    }
+
+    /// The links that open it.
+    pub(crate) fn editor_links(&self) -> Option<&EditorLinks> {
+        self.editor.as_ref()
     }
 
     /// The files of the heap snapshots.

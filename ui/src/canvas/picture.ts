@@ -22,7 +22,7 @@ export interface Flame {
   total: number;
   total_count: number;
   callers: Boxes;
-  functions: { name: string[]; file: string[]; kind: string[]; package: string[]; key: number[] };
+  functions: { name: string[]; file: string[]; kind: string[]; package: string[]; key: number[]; library?: boolean[] };
   boxes: Boxes;
   least: number;
 }

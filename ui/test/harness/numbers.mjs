@@ -62,7 +62,7 @@ export function checkText(number, text, what) {
   const parts = /^(−?)([\d\u202f]+)(?:\.(\d+))?(?:\s(%|ns|µs|ms|s|B|kB|MB|GB))?$/.exec(text);
   assert.ok(parts !== null, `${what}: “${text}” is no number`);
   const [, sign, whole, digits = "", unit] = parts;
-  const kind = what.includes("share") ? /^%$/ : /seconds$/.test(what) ? /s$/ : /bytes$/.test(what) ? /B$/ : /^$/;
+  const kind = /share|probability$/.test(what) ? /^%$/ : /seconds$/.test(what) ? /s$/ : /bytes(_per_second)?$/.test(what) ? /B$/ : /^$/;
   assert.ok(kind.test(unit ?? ""), `${what}: “${text}” has another unit`);
   const scale = unit === undefined ? 1 : UNITS[unit];
   const shown = Number(`${whole.replaceAll("\u202f", "")}.${digits || "0"}`) * scale * (sign === "" ? 1 : -1);

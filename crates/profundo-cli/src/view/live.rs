@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use profundo_console::stderr;
 use profundo_launch::process_program;
 
-use super::{PATIENCE, Warnings, library, listen, running, show};
+use super::{PATIENCE, Warnings, editor, library, listen, running, show};
 use crate::options::View;
 use crate::recordings::Destination;
 
@@ -50,7 +50,10 @@ fn serve(options: &View, path: &Path) -> Result<()> {
     let paths = [path.to_owned()];
     let (server, _entry) = listen(options, &running::files(&paths))?;
     show(options, &server.url())?;
-    server.serve(library(&paths, Warnings::Left)?, PATIENCE)?;
+    server.serve(
+        library(&paths, Warnings::Left)?.editor(editor(options)),
+        PATIENCE,
+    )?;
     Ok(())
 }
 

@@ -16,6 +16,15 @@ struct About {
     version: u64,
     recordings: Vec<Recording>,
     snapshots: Vec<Snapshot>,
+    /// The links that open an editor; none in a file.
+    editor: Option<Editor>,
+}
+
+/// Links with `{path}` and `{line}` in them.
+#[derive(Debug, Serialize)]
+struct Editor {
+    file: String,
+    line: String,
 }
 
 /// A heap snapshot.
@@ -102,6 +111,10 @@ pub(super) fn about(library: &Library) -> Result<Answer, Error> {
         version: library.version(),
         recordings: all(library)?,
         snapshots: library.snapshot_paths().map(snapshot).collect(),
+        editor: library.editor_links().map(|links| Editor {
+            file: links.file.clone(),
+            line: links.line.clone(),
+        }),
     })
 }
 

@@ -5,7 +5,8 @@
 
 use profundo_analysis::{
     BoxOf, BoxOrder, Forest, ForestBox, ForestFunction, ForestOptions, Group, GroupBy, Hidden,
-    Libraries, Limits, Place, Shown, Start, Weights, below, beside, groups, library, package, sets,
+    Libraries, Limits, Ownership, Place, Shown, Start, Weights, below, beside, groups, library,
+    package, sets,
 };
 use profundo_model::{Language, LocationId, LocationKind, Profile, Reason};
 use serde::Serialize;
@@ -42,6 +43,8 @@ pub(super) struct Functions {
     pub file: Vec<String>,
     pub kind: Vec<&'static str>,
     pub package: Vec<String>,
+    /// Whether it is a library's, and not the reader's own.
+    pub library: Vec<bool>,
 }
 
 impl Functions {
@@ -60,8 +63,10 @@ impl Functions {
             functions.file.push(String::new());
             functions.kind.push("root");
             functions.package.push(String::new());
+            functions.library.push(false);
         }
         let mut rows = vec![-1_i64; forest.functions().len()];
+        let ownership = Ownership::new(profile);
         for of in boxes {
             let BoxOf::Function(function) = of else {
                 continue;
@@ -73,6 +78,8 @@ impl Functions {
                 functions.name.push(name(profile, known.place));
                 functions.file.push(file(profile, known.place).to_owned());
                 functions.kind.push(kind(profile, known));
+                let is_library = ownership.is_library(known.place, known.location);
+                functions.library.push(is_library);
                 let module = profile.locations.get(known.location).module;
                 functions.package.push(match known.place {
                     _ if is_kernel(profile, known.location) => "kernel".to_owned(),

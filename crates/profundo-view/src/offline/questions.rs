@@ -36,7 +36,11 @@ const VIEWS: [View; 11] = [
     View {
         name: "overview",
         is_there: |_| true,
-        questions: || vec![report("summary")],
+        questions: || {
+            let parts = ["head", "verdict", "lines", "functions,waits", "totals"];
+            let summary = |parts| report("summary").with("parts", parts);
+            parts.map(summary).into()
+        },
     },
     View {
         name: "overview",
@@ -48,7 +52,8 @@ const VIEWS: [View; 11] = [
         is_there: |has| has.samples || has.memory,
         questions: || {
             let lines = report("lines").with("all_lines", 1).with("limit", 500);
-            vec![lines.with("min_share", 0)]
+            let lines = lines.with("min_share", 0).with("statements", 1);
+            vec![lines.with("sampled", 1)]
         },
     },
     View {

@@ -6,9 +6,11 @@ import { useAnswer } from "../../ask";
 import { base, count, duration } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { tell } from "../../parts/details";
+import { Figure } from "../../parts/figure";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
-import { change, link, usePlace } from "../../place";
+import { Where } from "../../parts/where";
+import { change, usePlace } from "../../place";
 import type { Counted, Trace, TracedCalls, TracedFunction } from "../../reports";
 
 /** Functions of an answer. */
@@ -16,14 +18,11 @@ const ROWS = 20000;
 /** Callers or callees that are shown of one. */
 const MOST = 200;
 
-const time = (title: string, about: string, of: (row: TracedFunction) => number | null): Column<TracedFunction> => ({
+const time = (title: string, about: string, is: "self_seconds" | "total_seconds"): Column<TracedFunction> => ({
   title,
   about,
-  order: (row) => of(row) ?? 0,
-  cell: (row) => {
-    const value = of(row);
-    return value === null ? "" : <span data-number={value}>{duration(value)}</span>;
-  },
+  order: (row) => row[is] ?? 0,
+  cell: (row) => <Figure row={row} is={is} />,
   isNumber: true,
   width: "7em",
 });
@@ -32,14 +31,14 @@ const CALLS: Column<TracedFunction> = {
   title: "Calls",
   about: "How often it was called; behind a slash, how often not by itself",
   order: (row) => row.calls,
-  cell: (row) => <span data-number={row.calls}>{callsWords(row)}</span>,
+  cell: (row) => <CallsOf counted={row} />,
   isNumber: true,
   width: "10em",
 };
 
 const TIMES: Column<TracedFunction>[] = [
-  time("Self", "The time of the function itself, without what it calls", (row) => row.self_seconds),
-  time("Total", "The time of the function and of all that it calls", (row) => row.total_seconds),
+  time("Self", "The time of the function itself, without what it calls", "self_seconds"),
+  time("Total", "The time of the function and of all that it calls", "total_seconds"),
 ];
 
 const NAMES: Column<TracedFunction>[] = [
@@ -47,7 +46,8 @@ const NAMES: Column<TracedFunction>[] = [
   {
     title: "File",
     order: (row) => row.file ?? "",
-    cell: (row) => (row.file === null ? "" : <span title={row.file}>{`${base(row.file)}:${row.line ?? ""}`}</span>),
+    cell: (row) => <FileOf file={row.file} line={row.line} />,
+    isExtra: true,
     width: "24%",
   },
 ];
@@ -76,8 +76,12 @@ export function Calls() {
                 <input type="search" data-search value={search} spellcheck={false} onInput={(event) => setSearch(event.currentTarget.value)} />
               </label>
               <span class="soft">
-                {count(rows.length)} of {count(group.functions.length + group.functions_left_out)} functions; {count(group.all.calls)} calls in all
-                {isTimed && group.all.self_seconds !== null && `, ${duration(group.all.self_seconds)} ${clock === "cpu" ? "of CPU time" : "of time"}`}. Click a function to see its callers and callees.
+                {count(rows.length)} of {count(group.functions.length + group.functions_left_out)} functions;{" "}
+                <span data-table="calls" data-row="all">
+                  <Figure row={group.all} is="calls" /> calls in all
+                  {isTimed && group.all.self_seconds !== null && <>, <Figure row={group.all} is="self_seconds" /> {clock === "cpu" ? "of CPU time" : "of time"}</>}
+                </span>
+                . Choose a function to see its callers and callees.
               </span>
             </div>
             <div class="beside">
@@ -85,6 +89,8 @@ export function Calls() {
                 rows={rows}
                 columns={isTimed ? [...TIMES, CALLS, ...NAMES] : [CALLS, ...NAMES]}
                 label="Functions whose calls were counted"
+                name="calls"
+                keyOf={(row) => row.name}
                 chosen={(row) => row.name === chosen}
                 onPoint={(row) => tell(<CountedWords name={nameOf(row)} file={row.file} counted={row} />)}
                 onChoose={(row) => change({ call: row.name === chosen ? "" : row.name }, false)}
@@ -116,15 +122,13 @@ function Neighbours({ name }: { name: string }) {
             <p class="soft">No call of it passes the filter.</p>
           ) : (
             <>
-              {row.file !== null && row.line !== null && (
-                <p>
-                  <a href={link("source", { file: row.file, line: String(row.line) })}>{`${base(row.file)}:${row.line}`}</a>
-                </p>
-              )}
+              <p>
+                <FileOf file={row.file} line={row.line} />
+              </p>
               <h3>Called by</h3>
-              <Rows rows={row.callers} none="Nothing that was counted calls it." />
+              <Rows rows={row.callers} table="callers" none="Nothing that was counted calls it." />
               <h3>Calls</h3>
-              <Rows rows={row.callees} none="It calls nothing that was counted." />
+              <Rows rows={row.callees} table="callees" none="It calls nothing that was counted." />
             </>
           );
         }}
@@ -133,20 +137,20 @@ function Neighbours({ name }: { name: string }) {
   );
 }
 
-function Rows({ rows, none }: { rows: TracedCalls[]; none: string }) {
+function Rows({ rows, table, none }: { rows: TracedCalls[]; table: string; none: string }) {
   if (rows.length === 0) {
     return <p class="soft">{none}</p>;
   }
   const sorted = [...rows].sort((a, b) => (b.total_seconds ?? 0) - (a.total_seconds ?? 0) || b.calls - a.calls);
   return (
-    <ol>
+    <ol data-table={table}>
       {sorted.slice(0, MOST).map((row) => (
-        <li key={row.name}>
-          <b title={row.total_seconds === null ? "" : `total ${duration(row.total_seconds)}`}>{count(row.calls)}×</b>{" "}
+        <li key={row.name} data-row={row.name}>
+          <b><Figure row={row} is="calls" />×</b>{" "}
           <button type="button" class="plain" title={row.name} onClick={() => change({ call: row.name }, false)}>
             {short(row.name)}
           </button>{" "}
-          {row.total_seconds !== null && <span class="soft">{duration(row.total_seconds)}</span>}
+          <span class="soft"><Figure row={row} is="total_seconds" title="With all that it calls, from there" /></span>
         </li>
       ))}
       {rows.length > MOST && <li class="soft">… {rows.length - MOST} more</li>}
@@ -162,6 +166,26 @@ function CountedWords({ name, file, counted }: { name: string; file: string | nu
       {counted.self_seconds !== null && ` · self ${duration(counted.self_seconds)}`}
       {counted.total_seconds !== null && ` · total ${duration(counted.total_seconds)}`}
       {counted.total_cost_seconds !== null && counted.total_cost_seconds > 0 && ` · the counting took ${duration(counted.total_cost_seconds)}, which is not in it`}
+    </>
+  );
+}
+
+/** The file of a function: a link to its source, which counted functions have where it was sampled. */
+function FileOf({ file, line }: { file: string | null; line: number | null }) {
+  if (file === null) {
+    return null;
+  }
+  const words = `${base(file)}:${line ?? ""}`;
+  return line === null || !file.startsWith("/") ? <span title={file}>{words}</span> : <Where at={{ file, line }} />;
+}
+
+/** How often it was called; behind a slash, how often not by itself. */
+function CallsOf({ counted }: { counted: Counted }) {
+  return counted.calls === counted.primitive_calls ? (
+    <Figure row={counted} is="calls" />
+  ) : (
+    <>
+      <Figure row={counted} is="calls" /> / <Figure row={counted} is="primitive_calls" />
     </>
   );
 }

@@ -7,6 +7,8 @@ import { useAnswer } from "../../ask";
 import { base, count, duration } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { tell } from "../../parts/details";
+import { InEditor, useEditor } from "../../parts/editor";
+import { Figure } from "../../parts/figure";
 import { highlighted } from "../../parts/highlight";
 import { ShareBar } from "../../parts/range";
 import { Table, type Column } from "../../parts/table";
@@ -21,7 +23,7 @@ const TIME: Column<CountedFunction> = {
   title: "Time",
   about: "Of all its lines",
   order: (row) => row.seconds ?? 0,
-  cell: (row) => row.seconds !== null && <span data-number={row.seconds}>{duration(row.seconds)}</span>,
+  cell: (row) => <Figure row={row} is="seconds" />,
   isNumber: true,
   width: "6.5em",
 };
@@ -32,7 +34,7 @@ const RAN: Column<CountedFunction> = {
   order: (row) => missed(row),
   cell: (row) => (
     <span class={missed(row) > 0 ? "warning" : ""}>
-      {row.lines_run} of {row.lines_with_code}
+      <Figure row={row} is="lines_run" /> of <Figure row={row} is="lines_with_code" />
     </span>
   ),
   isNumber: true,
@@ -48,6 +50,11 @@ const NAME: Column<CountedFunction> = {
     </span>
   ),
 };
+
+/** A function as the key of its row. */
+function keyOf(row: CountedFunction): string {
+  return `${row.file ?? ""}:${row.line} ${row.function}`;
+}
 
 /** What did not run: by this rows are ordered, so that it comes first. */
 function missed(row: CountedFunction): number {
@@ -66,7 +73,9 @@ export function LinesOf() {
           return <p class="soft memory-note">No line that was counted passes the filter. Lines can be chosen by process, file and function.</p>;
         }
         const wanted = search.toLowerCase();
-        const rows = functions.filter((row) => wanted === "" || `${row.function} ${row.file ?? ""}`.toLowerCase().includes(wanted));
+        const isMissed = place.values.missed === "1";
+        const isFound = (row: CountedFunction) => wanted === "" || `${row.function} ${row.file ?? ""}`.toLowerCase().includes(wanted);
+        const rows = functions.filter((row) => isFound(row) && (!isMissed || missed(row) > 0));
         const isOnce = functions.some(({ lines_with_code }) => lines_with_code !== undefined);
         const isTimed = functions.some(({ seconds }) => seconds !== null);
         const columns = [...(isTimed ? [TIME] : []), ...(isOnce ? [RAN] : []), NAME];
@@ -79,6 +88,11 @@ export function LinesOf() {
                 Search{" "}
                 <input type="search" data-search value={search} spellcheck={false} onInput={(event) => setSearch(event.currentTarget.value)} />
               </label>
+              {isOnce && (
+                <label>
+                  <input type="checkbox" checked={isMissed} onChange={(event) => change({ missed: event.currentTarget.checked ? "1" : "" }, false)} /> only with code that did not run
+                </label>
+              )}
               <span class="soft">
                 {count(rows.length)} of {count(functions.length + functions_left_out)} functions{isOnce && "; those with most lines that did not run come first"}
               </span>
@@ -88,6 +102,8 @@ export function LinesOf() {
                 rows={rows}
                 columns={columns}
                 label="Functions whose lines were counted"
+                name="counted"
+                keyOf={keyOf}
                 sortedBy={columns.length > 1 ? 0 : -1}
                 chosen={(row) => row === chosen}
                 onPoint={(row) => tell(<FunctionWords row={row} />)}
@@ -110,6 +126,7 @@ function Lines({ of }: { of: CountedFunction }) {
   const { filter, recording } = shared(usePlace());
   const answer = useAnswer<CountedLines>("report", { filter, recording, what: "counted_lines", file: of.file ?? "", line: of.line });
   const source = useAnswer<Source>(of.file === null ? undefined : "source", { file: of.file ?? "", recording });
+  const editor = useEditor();
   const functions = answer.value?.functions ?? [];
   const found = functions.find((row) => row.function === of.function) ?? functions[0];
   const rows = useMemo(() => rowsOf(found, source.value?.lines ?? []), [found, source.value]);
@@ -136,7 +153,7 @@ function Lines({ of }: { of: CountedFunction }) {
       <Waiting answer={answer}>
         {() => (
           <div class="code" tabIndex={0} role="region" aria-label="Lines">
-            <table>
+            <table data-table="counted-lines">
               <thead>
                 <tr>
                   {isOnce ? (
@@ -154,17 +171,20 @@ function Lines({ of }: { of: CountedFunction }) {
               </thead>
               <tbody>
                 {rows.map(({ number, line }, at) => (
-                  <tr key={number} class={line?.hits === 0 ? "not-run" : ""} onMouseEnter={() => line !== undefined && tell(<LineWords of={of} line={line} isOnce={isOnce} />)}>
+                  <tr key={number} data-row={`${of.file ?? ""}:${number}`} class={line?.hits === 0 ? "not-run" : ""} onMouseEnter={() => line !== undefined && tell(<LineWords of={of} line={line} isOnce={isOnce} />)}>
                     {isOnce ? (
                       <td>{line === undefined ? "" : line.hits > 0 ? <span class="ran">ran</span> : <b class="warning">did not run</b>}</td>
                     ) : (
                       <>
-                        <td class="number" data-number={line?.hits}>{line === undefined ? "" : count(line.hits)}</td>
-                        {isTimed && <td class="number">{line?.seconds ? duration(line.seconds) : ""}</td>}
+                        <td class="number">{line !== undefined && <Figure row={line} is="hits" />}</td>
+                        {isTimed && <td class="number">{line?.seconds ? <Figure row={line} is="seconds" /> : ""}</td>}
                         <td class="bars">{line !== undefined && <ShareBar share={isTimed ? (line.seconds ?? 0) : line.hits} of={isTimed ? most : mostHits} />}</td>
                       </>
                     )}
-                    <td class="number soft">{number}</td>
+                    <td class="number line-number">
+                      <InEditor to={editor} file={of.file ?? ""} line={number} isMark />
+                      {of.file === null ? <span class="soft">{number}</span> : <a class="soft" href={link("source", { file: of.file, line: String(number) })} aria-label={`Line ${number}: its source`}>{number}</a>}
+                    </td>
                     <td>
                       <pre>{(pieces[at] ?? []).map(({ text, is }, place) => (is === "" ? text : <span key={place} class={`is-${is}`}>{text}</span>))}</pre>
                     </td>
