@@ -1,12 +1,14 @@
 //! Statements that stand on several lines of a source text.
 //!
 //! A line that ends within a bracket, within a string, or with a backslash goes on in the next one.
-//! In Python that is what the language says. In C, C++ and Rust, round and square brackets join
+//! In Python that is what the language says (`python::statements`). In C, C++ and Rust, round and square brackets join
 //! lines, and braces do not: a block within a call has statements of its own. No more is read of a
 //! language than its brackets, strings and comments, so a statement that goes on without any of
 //! these, as a chain of methods does, stays a statement for each line.
 
 use std::ops::RangeInclusive;
+
+use crate::python;
 
 /// A statement of more lines is data: each of its lines stays alone.
 const MOST: u32 = 200;
@@ -41,70 +43,85 @@ pub fn statements<'t>(
     lines: impl IntoIterator<Item = Option<&'t str>>,
     grammar: Grammar,
 ) -> Vec<RangeInclusive<u32>> {
+    let lines: Vec<Option<&str>> = lines.into_iter().collect();
     let mut found = Vec::new();
-    let mut scan = Scan::new(grammar);
     let mut first = 1;
-    for (number, line) in (1_u32..).zip(lines) {
-        let goes_on = match line {
-            Some(line) => scan.line(line.trim_end_matches(['\n', '\r'])),
-            None => {
-                scan = Scan::new(grammar);
-                false
-            }
-        };
-        if goes_on && number - first < MOST {
-            continue;
+    for known in lines.split(Option::is_none) {
+        let text: Vec<&str> = known.iter().flatten().copied().collect();
+        match grammar {
+            Grammar::Python => in_python(&text, first, &mut found),
+            Grammar::Braces => in_braces(&text, first, &mut found),
         }
-        if goes_on {
-            scan = Scan::new(grammar);
-        } else if number > first && line.is_some() {
-            found.push(first..=number);
-        }
-        first = number + 1;
+        first += known.len() as u32 + 1;
     }
     found
 }
 
+fn in_python(lines: &[&str], first: u32, found: &mut Vec<RangeInclusive<u32>>) {
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(line.trim_end_matches(['\n', '\r']));
+        text.push('\n');
+    }
+    for statement in python::statements(&text) {
+        let range = first + statement.line - 1..=first + statement.last_line - 1;
+        let length = range.end() - range.start();
+        // Statements with semicolons between them share their lines.
+        let is_known = found.last().is_some_and(|last| last.end() >= range.start());
+        if length > 0 && length < MOST && !is_known {
+            found.push(range);
+        }
+    }
+}
+
+fn in_braces(lines: &[&str], first: u32, found: &mut Vec<RangeInclusive<u32>>) {
+    let mut scan = Scan::default();
+    let mut begin = first;
+    for (number, line) in (first..).zip(lines) {
+        let goes_on = scan.line(line.trim_end_matches(['\n', '\r']));
+        if goes_on && number - begin < MOST {
+            continue;
+        }
+        if goes_on {
+            scan = Scan::default();
+        } else if number > begin {
+            found.push(begin..=number);
+        }
+        begin = number + 1;
+    }
+}
+
 /// What is open at a place of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Open {
+    #[default]
     Nothing,
-    /// A string: its quote, and whether three of them end it.
-    Text(u8, bool),
+    Text,
     /// A raw string: so many `#` stand behind its end.
     Raw(usize),
     Comment,
 }
 
+/// A text of C, C++ or Rust, read line by line.
+#[derive(Debug, Default)]
 struct Scan {
-    grammar: Grammar,
     open: Open,
     brackets: Vec<u8>,
 }
 
 impl Scan {
-    fn new(grammar: Grammar) -> Self {
-        Self {
-            grammar,
-            open: Open::Nothing,
-            brackets: Vec::new(),
-        }
-    }
-
     /// Reads a line. True if its statement goes on in the next one.
     fn line(&mut self, line: &str) -> bool {
         let bytes = line.as_bytes();
         let mut at = 0;
-        let mut is_backslash = false;
         while at < bytes.len() {
             let rest = &bytes[at..];
-            is_backslash = rest == b"\\";
             at += match self.open {
                 Open::Nothing => match self.code(rest) {
                     Some(read) => read,
                     None => break,
                 },
-                Open::Text(quote, is_triple) => self.text(rest, quote, is_triple),
+                Open::Text => self.text(rest),
                 Open::Raw(marks) => self.raw(rest, marks),
                 Open::Comment => match rest.starts_with(b"*/") {
                     true => {
@@ -115,50 +132,31 @@ impl Scan {
                 },
             };
         }
-        if let Open::Text(_, false) = self.open
-            && self.grammar == Grammar::Python
-            && !is_backslash
-        {
-            // A string of one line ends with it.
-            self.open = Open::Nothing;
-        }
         match self.open {
             // A comment between statements joins none.
-            Open::Comment | Open::Nothing => is_backslash || self.is_in_brackets(),
-            Open::Text(..) | Open::Raw(_) => true,
-        }
-    }
-
-    fn is_in_brackets(&self) -> bool {
-        match self.grammar {
-            Grammar::Python => !self.brackets.is_empty(),
-            Grammar::Braces => matches!(self.brackets.last(), Some(b'(' | b'[')),
+            Open::Comment | Open::Nothing => {
+                line.ends_with('\\') || matches!(self.brackets.last(), Some(b'(' | b'['))
+            }
+            Open::Text | Open::Raw(_) => true,
         }
     }
 
     /// Reads code. `None` is the end of what counts in the line.
     fn code(&mut self, rest: &[u8]) -> Option<usize> {
-        let is_python = self.grammar == Grammar::Python;
         match rest[0] {
-            b'#' if is_python => return None,
-            b'/' if !is_python && rest.starts_with(b"//") => return None,
-            b'/' if !is_python && rest.starts_with(b"/*") => {
+            b'/' if rest.starts_with(b"//") => return None,
+            b'/' if rest.starts_with(b"/*") => {
                 self.open = Open::Comment;
                 return Some(2);
             }
-            quote @ (b'"' | b'\'') if is_python => {
-                let is_triple = rest.starts_with(&[quote; 3]);
-                self.open = Open::Text(quote, is_triple);
-                return Some(if is_triple { 3 } else { 1 });
-            }
-            b'r' if !is_python => {
+            b'r' => {
                 let marks = rest[1..].iter().take_while(|&&byte| byte == b'#').count();
                 if rest.get(1 + marks) == Some(&b'"') {
                     self.open = Open::Raw(marks);
                     return Some(2 + marks);
                 }
             }
-            b'"' => self.open = Open::Text(b'"', false),
+            b'"' => self.open = Open::Text,
             b'\'' => return Some(letter(rest)),
             bracket @ (b'(' | b'[' | b'{') => self.brackets.push(bracket),
             bracket @ (b')' | b']' | b'}') => {
@@ -177,16 +175,15 @@ impl Scan {
         Some(1)
     }
 
-    fn text(&mut self, rest: &[u8], quote: u8, is_triple: bool) -> usize {
-        if rest[0] == b'\\' {
-            return 2;
+    fn text(&mut self, rest: &[u8]) -> usize {
+        match rest[0] {
+            b'\\' => 2,
+            b'"' => {
+                self.open = Open::Nothing;
+                1
+            }
+            _ => 1,
         }
-        let end = if is_triple { 3 } else { 1 };
-        if !rest.starts_with(&[quote; 3][..end]) {
-            return 1;
-        }
-        self.open = Open::Nothing;
-        end
     }
 
     fn raw(&mut self, rest: &[u8], marks: usize) -> usize {

@@ -104,9 +104,10 @@ function growing(rows: ProcessMemory[]): ComponentChildren[] {
   );
 }
 
-/** What the recording misses, with the causes. */
+/** What the recording misses, with the causes. Where much is missing, the recording itself warns. */
 function missing({ recording }: Part): ComponentChildren[] {
-  const rows = recording.missing.filter(({ share }) => share >= LEAST_MISSING);
+  const isWarned = (of: string) => /^(cpu|thread)_seconds$/.test(of) && recording.warnings.length > 0;
+  const rows = recording.missing.filter(({ of, share }) => share >= LEAST_MISSING && !isWarned(of));
   return rows.map((row) => (
     <span data-table="missing" data-row={row.of}>
       <b>Missing:</b> <Figure row={row} is="share" /> of the {OF[row.of] ?? row.of}

@@ -34,7 +34,7 @@ export function Head({ summary, children }: { summary: Part; children: Component
           </div>
         ))}
       </dl>
-      <p class="soft scale" data-table="whole" data-row="selection">{scale(summary)}</p>
+      {selection.samples > 0 && <p class="soft scale" data-table="whole" data-row="selection">{scale(summary)}</p>}
       <KindBar row={selection} />
       <div data-table="whole" data-row="selection">
         <KindLegend row={selection} />

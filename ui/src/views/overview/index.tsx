@@ -4,6 +4,7 @@
 import type { AboutRecording } from "../../about";
 import { Waiting } from "../../parts/waiting";
 import { Words } from "../../parts/words";
+import { link } from "../../place";
 import { FlamePicture } from "../flame";
 import { TimeTrack } from "../timeline/small";
 import { Findings } from "./findings";
@@ -15,6 +16,7 @@ export { interval } from "./interval";
 
 export function OverviewView({ recording }: { recording: AboutRecording }) {
   const head = useSummary<never>("head");
+  const isSampled = recording.has.samples || recording.has.memory;
   // The machine has few processors: the first answer is not to share them with the others.
   const isNext = !head.isOld && head.error === undefined;
   const verdict = useSummary<"verdict">("verdict", isNext);
@@ -51,8 +53,12 @@ export function OverviewView({ recording }: { recording: AboutRecording }) {
         )}
       </Waiting>
       <TimeTrack recording={recording} />
-      {(recording.has.samples || recording.has.memory) && <FlamePicture isSmall />}
-      <div class="pair">
+      {isSampled ? <FlamePicture isSmall /> : (
+        <p class="card">
+          No samples were taken. <a href={link("exact")}>Counted</a> has what was counted.
+        </p>
+      )}
+      <div class="pair" hidden={!isSampled}>
         <Waiting answer={lines}>{({ lines }) => <HotLines lines={lines} />}</Waiting>
         <Waiting answer={functions}>{({ functions }) => <HotFunctions functions={functions} />}</Waiting>
         {functions.value?.waits !== undefined && functions.value.waits.length > 0 && (

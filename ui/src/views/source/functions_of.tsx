@@ -62,7 +62,6 @@ export function FunctionsOf({ file }: { file: string }) {
 /** Shows the first line of a function. */
 function go(row: FunctionRow): void {
   change({ file: row.file ?? "", line: String(row.line) });
-  requestAnimationFrame(() => document.querySelector(`.code tr.chosen`)?.scrollIntoView({ block: "center" }));
 }
 
 function FunctionDetails({ row }: { row: FunctionRow }) {

@@ -1,7 +1,5 @@
 // A line of a listing: its share, its kinds, what else the recording has of it, and its text.
 
-import type { Ref } from "preact";
-
 import { base } from "../../numbers";
 import { tell } from "../../parts/details";
 import { InEditor, type LinkTo } from "../../parts/editor";
@@ -21,6 +19,8 @@ export interface Shown {
   most: number;
   isTotal: boolean;
   hasWaits: boolean;
+  /** False for a file of which no line has a sample. */
+  hasShares: boolean;
   memory: MemoryOf | undefined;
   traffic: TrafficOf | undefined;
   editor: LinkTo;
@@ -33,9 +33,13 @@ export interface Shown {
 export function Heads({ of }: { of: Shown }) {
   return (
     <tr>
-      <th class="number">{of.isTotal ? "Total" : "Self"}</th>
-      <th class="number extra" />
-      <th class="extra">Kinds</th>
+      {of.hasShares && (
+        <>
+          <th class="number">{of.isTotal ? "Total" : "Self"}</th>
+          <th class="number extra" />
+          <th class="extra">Kinds</th>
+        </>
+      )}
       {of.hasWaits && <th class="number extra" title="The part of it that threads waited">Waiting</th>}
       <TrafficHeads traffic={of.traffic} />
       <MemoryHeads memory={of.memory} />
@@ -45,23 +49,23 @@ export function Heads({ of }: { of: Shown }) {
   );
 }
 
-export function LineRow({ of, row, at }: { of: Shown; row: Row; at?: Ref<HTMLTableRowElement> }) {
+export function LineRow({ of, row }: { of: Shown; row: Row }) {
   const { number, pieces, figures, statement } = row;
   const { file, isTotal } = of;
   const prefix = isTotal ? "total_" : "self_";
   const share = figures === undefined ? 0 : isTotal ? figures.total_share : figures.self_share;
   const isPart = statement?.isOpen === true;
+  const isNotRun = of.memory?.lines.get(number)?.counted?.hits === 0;
   const choose = () => change({ file: file.file, line: String(number) }, false);
   return (
     <tr
       data-row={`${file.file}:${number}`}
       data-table={isPart ? "parts" : undefined}
-      ref={at}
-      class={[number === of.chosen ? "chosen" : "", statement !== undefined ? "in-statement" : "", isPart ? "open" : ""].join(" ").trim()}
+      class={[number === of.chosen ? "chosen" : "", statement !== undefined ? "in-statement" : "", isPart ? "open" : "", isNotRun ? "not-run" : ""].filter((name) => name !== "").join(" ")}
       onMouseEnter={() => figures !== undefined && tell(<LineDetails file={file} line={figures} isPart={isPart} />)}
       onClick={() => (figures !== undefined || statement !== undefined) && choose()}
     >
-      {figures !== undefined && share > 0 ? (
+      {!of.hasShares ? null : figures !== undefined && share > 0 ? (
         <>
           <td class="number" title={interval(figures)}>
             <Figure row={figures} is={`${prefix}share`} />

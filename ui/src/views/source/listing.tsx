@@ -1,14 +1,15 @@
 // The listing of one file: its tools, its lines, and what stands beside them.
 
+import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../../about";
-import { isAnswered, useAnswer } from "../../ask";
+import { isAnswered, isFile, useAnswer } from "../../ask";
 import { shared } from "../../parts/asked";
 import { InEditor, useEditor } from "../../parts/editor";
 import { useMemoryOf } from "../../parts/memory_columns";
 import { Neighbours } from "../../parts/neighbours";
-import { change, usePlace } from "../../place";
+import { change, link, usePlace } from "../../place";
 import type { File, Line, Lines } from "../../reports";
 import { useTrafficOf } from "./traffic";
 import { Heads, LineRow, type Shown } from "./lines";
@@ -46,9 +47,27 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
   );
   const hottest = useMemo(() => [...file.lines].sort((a, b) => share(b) - share(a))[0]?.line ?? 0, [file, isTotal]);
   const wanted = chosen || hottest;
-  const row = useRef<HTMLTableRowElement>(null);
+  const box = useRef<HTMLDivElement>(null);
   const isReady = source.value !== undefined || source.error !== undefined;
-  useEffect(() => row.current?.scrollIntoView({ block: "center" }), [isReady]);
+  const seen = useWindow(box, rows.length);
+  const showLine = (number: number) => {
+    const at = rows.findIndex((row) => row.number >= number);
+    const element = box.current;
+    if (at >= 0 && element !== null) {
+      element.scrollTop = at * HEIGHT - element.clientHeight / 2;
+      // On a phone the whole page scrolls.
+      requestAnimationFrame(() => element.querySelector(`tr[data-row="${CSS.escape(`${file.file}:${number}`)}"]`)?.scrollIntoView({ block: "nearest" }));
+    }
+  };
+  useEffect(() => showLine(wanted), [isReady]);
+  // What is chosen elsewhere, as in the table of functions, comes into sight.
+  useEffect(() => {
+    const rect = box.current?.querySelector("tr.chosen")?.getBoundingClientRect();
+    const around = box.current?.getBoundingClientRect();
+    if (chosen > 0 && around !== undefined && (rect === undefined || rect.top < around.top || rect.bottom > around.bottom)) {
+      showLine(chosen);
+    }
+  }, [chosen]);
   const toggle = (first: number) =>
     setOpened((old) => {
       const next = new Set(old);
@@ -64,6 +83,7 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
   const asked = statement === undefined ? file.lines.find(({ line }) => line === chosen) : isInside ? (own ?? hottestInside) : hottestInside;
   const shown: Shown = {
     file, most, isTotal, memory, traffic, editor, canOpen, chosen, toggle,
+    hasShares: file.lines.length > 0,
     hasWaits: recording.has.waits && file.lines.some((line) => (line.total_waiting_share ?? 0) > 0),
   };
   return (
@@ -80,24 +100,55 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
         <label>
           <input type="checkbox" checked={isHot} onChange={(event) => change({ hot: event.currentTarget.checked ? "1" : "" }, false)} /> hot lines only
         </label>
+        {asked?.function != null && file.language === "native" && !isFile && (
+          <a href={link("assembly", { name: asked.function })}>instructions of {asked.function}</a>
+        )}
         {ABOUT_SOURCE[source.value?.state ?? "found"] !== undefined && <span class="soft">{ABOUT_SOURCE[source.value?.state ?? "found"]}</span>}
       </div>
       <div class={memory?.hasMemory ? "beside stacked" : "beside"}>
-        <div class="code" tabIndex={0} role="region" aria-label="Lines">
+        <div class="code" ref={box} tabIndex={0} role="region" aria-label="Lines" onScroll={seen.onScroll}>
           <table data-table="lines">
             <thead>
               <Heads of={shown} />
             </thead>
             <tbody>
-              {rows.map((one) => (
-                <LineRow key={one.number} of={shown} row={one} at={one.number === wanted ? row : undefined} />
+              <Gap rows={seen.first} />
+              {rows.slice(seen.first, seen.last).map((one) => (
+                <LineRow key={one.number} of={shown} row={one} />
               ))}
+              <Gap rows={rows.length - seen.last} />
             </tbody>
           </table>
         </div>
         {asked?.function != null && <Neighbours name={asked.function} file={file.file} line={asked.line} onClose={() => change({ line: "" }, false)} />}
       </div>
     </section>
+  );
+}
+
+/** The height of a row. */
+const HEIGHT = 19;
+/** A shorter file is on the page as a whole, so that the browser finds all of its text. */
+const LONG = 2500;
+/** Rows beyond those that are seen. */
+const MORE = 60;
+
+/** The rows that are on the page: of a long file, those around what is seen. */
+function useWindow(box: RefObject<HTMLDivElement | null>, rows: number): { first: number; last: number; onScroll: () => void } {
+  const [top, setTop] = useState(0);
+  const onScroll = () => rows > LONG && setTop(Math.floor((box.current?.scrollTop ?? 0) / HEIGHT / MORE) * MORE);
+  if (rows <= LONG) {
+    return { first: 0, last: rows, onScroll };
+  }
+  const height = Math.ceil((box.current?.clientHeight ?? 800) / HEIGHT);
+  return { first: Math.max(0, Math.min(top, rows) - MORE), last: Math.min(rows, top + height + 2 * MORE), onScroll };
+}
+
+function Gap({ rows }: { rows: number }) {
+  return rows <= 0 ? null : (
+    <tr class="gap" aria-hidden="true">
+      <td style={{ height: `${rows * HEIGHT}px` }} />
+    </tr>
   );
 }
 
