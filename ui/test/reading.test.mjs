@@ -23,7 +23,7 @@ test("the first view asks for the parts of the summary, the head before all othe
     await page.go("#overview");
     assert.equal(asked[0], "head");
     assert.deepEqual([...asked].sort(), ["functions,waits", "head", "lines", "totals", "verdict"]);
-    assert.match(await page.page.locator(".scale").innerText(), /^100 % is .* of CPU time that was sampled: all threads/);
+    assert.match(await page.page.locator(".scale").innerText(), /^Shares are of .* of CPU time that was sampled: all threads/);
   }));
 
 test("a statement over several lines counts as one, and opens", needsBrowser, () => {

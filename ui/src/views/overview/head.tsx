@@ -71,7 +71,7 @@ function scale({ recording, selection }: Part): ComponentChildren {
     threads !== "" ? `thread ${threads}` : processes !== "" ? `all threads of process ${processes}` : recording.processes === 1 ? "all threads" : "all threads of all processes";
   return (
     <>
-      100 % is <Amount row={selection} />{unitOf(selection, recording.measures)}: {whose}
+      Shares are of <Amount row={selection} />{unitOf(selection, recording.measures)}: {whose}
       {given.length > 0 && ", as far as the filter lets them pass"}.
     </>
   );
