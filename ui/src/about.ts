@@ -8,6 +8,14 @@ export interface About {
   /** How many of the recordings are those before, where they are compared with the others. */
   before: number | null;
   snapshots: AboutSnapshot[];
+  /** The links that open the reader's editor, where it is known. */
+  editor?: EditorLinks | null;
+}
+
+/** Links with `{path}` and `{line}` in them. */
+export interface EditorLinks {
+  file: string;
+  line: string;
 }
 
 /** A heap snapshot. */

@@ -1106,6 +1106,7 @@ export interface File {
 
 export interface Line {
   line: number;
+  last_line?: number;
   function: string | null;
   self_samples: number;
   self_seconds?: number;

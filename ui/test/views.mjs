@@ -26,8 +26,7 @@ const MEMORY = ["functions", "types", "threads", "processes", "leaks", "copies",
  * view that has a row already, which is looked at for its numbers only.
  */
 export const VIEWS = [
-  { name: "overview", isThere: ({ has }, { recordings }) => recordings.length > 0 && !has.exceptions, least: 5, tables: overview, points: ".hot li[data-row]" },
-  { name: "overview", isThere: ({ has }) => has.exceptions, least: 5, tables: exceptions },
+  { name: "overview", isThere: (_, { recordings }) => recordings.length > 0, least: 2, tables: overview, points: ".hot li[data-row]" },
   { name: "functions", isThere: isSampled, least: 4, tables: functions, points: "tbody tr[data-row]" },
   { name: "source", isThere: isSampled, least: 2, tables: lines, points: "tbody tr:has([data-is$=share])" },
   { name: "flame", isThere: isSampled, least: 0, picture: true },
@@ -35,6 +34,8 @@ export const VIEWS = [
   { name: "flame", place: "by=thread", isThere: isSampled, least: 0, picture: true, isSplit: true },
   { name: "assembly", isThere: ({ has }) => has.samples, only: ["native"], least: 3, tables: instructions },
   { name: "tree", isThere: isSampled, least: 2, rows: true },
+  { name: "tree", place: "libraries=folded", isThere: isSampled, least: 2, rows: true },
+  { name: "source", place: "total=1&hot=1", isThere: isSampled, least: 1, tables: lines, isTab: true },
   { name: "graph", isThere: isSampled, least: 0 },
   { name: "square", isThere: isSampled, least: 0 },
   { name: "memory", isThere: ({ has }) => has.memory || has.gauges, least: 2, tables: memory, points: ".table tbody tr[data-row]", opens: ".over-time summary" },

@@ -76,6 +76,7 @@ mod shares;
 mod shown;
 mod spans;
 mod spread;
+mod statements;
 pub mod stats;
 mod syscalls;
 mod tally;
@@ -135,7 +136,7 @@ pub use io::{Io, IoAmount, IoRow, io};
 pub use kind::{KindShares, Split};
 pub use line_finder::LinesOptions;
 pub use lineless::{Lineless, Phase};
-pub use lines::{FileLines, Launched, LineShare, SourceShares, lines};
+pub use lines::{FileLines, Launched, LineShare, SourceShares, lines, lines_joined};
 pub use merge::{InputLabels, MergeError, Merging, merge};
 pub use missing::{Cause, Missing, Whole, missing, missing_beside, missing_of, unread};
 pub use nearest::nearest;
@@ -151,6 +152,7 @@ pub use shares::{FunctionShare, line_shares, shares};
 pub use shown::{Hidden, Libraries, Shown, each_innermost_place, each_shown_stack, shown_stack};
 pub use spans::{SpanRow, Spans, spans};
 pub use spread::Spread;
+pub use statements::{Grammar, statements};
 pub use syscalls::{CallsRange, SyscallAmount, SyscallRow, Syscalls, error_name, syscalls};
 pub use timeline::{
     Activity, InWindow, MarkBox, ProcessTracks, SpanBox, SpanLanes, Timeline, Times, Track,

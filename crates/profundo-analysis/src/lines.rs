@@ -79,13 +79,21 @@ pub struct Launched {
 
 /// The shares of the lines of a selection.
 pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -> SourceShares {
-    let find = || of_lines(profile, selection, options);
+    let find = || lines_joined(profile, selection, options, |_, line| line);
     SourceShares::clone(&selection.lines().get(options.clone(), find))
 }
 
-fn of_lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -> SourceShares {
+/// The same with some lines joined to one: `first` gives the line that a line of a file counts for,
+/// which is the first one of its statement. A sample with several of a statement's lines on its
+/// stack counts once.
+pub fn lines_joined(
+    profile: &Profile,
+    selection: &Selection,
+    options: &LinesOptions,
+    first: impl FnMut(FileId, u32) -> u32,
+) -> SourceShares {
     let stacks = selection.stacks(profile);
-    let mut rule = LineRule::new(profile, options, stacks.len());
+    let mut rule = LineRule::new(profile, options, first, stacks.len());
     let tallies = tally(profile, selection, &mut rule, Keep::Members);
     let mut elsewhere = Amount::default();
     let mut elsewhere_by: FxHashMap<Option<u32>, (Option<Place>, Amount)> = FxHashMap::default();
@@ -116,7 +124,7 @@ fn of_lines(profile: &Profile, selection: &Selection, options: &LinesOptions) ->
     SourceShares {
         lineless: lineless(profile, selection, |stack| rule.found[stack].own),
         launched,
-        files: files(profile, selection, &tallies),
+        files: files(profile, selection, &tallies, &rule.starts),
         elsewhere,
         elsewhere_by,
         whole,
@@ -124,14 +132,21 @@ fn of_lines(profile: &Profile, selection: &Selection, options: &LinesOptions) ->
 }
 
 /// The lines as the contents of stacks.
-struct LineRule<'a> {
+struct LineRule<'a, F> {
     finder: Finder<'a>,
-    /// By frame, the number of its line.
+    profile: &'a Profile,
+    /// The line that a line of a file counts for.
+    first: F,
+    /// By frame that was looked at, the number of its line, and the line.
     lines: Vec<u32>,
-    count: usize,
+    starts: Vec<u32>,
+    numbers: FxHashMap<(FileId, u32), u32>,
     /// By stack, what was found.
     found: Vec<Lines>,
 }
+
+/// The number of the line of a frame that was not looked at.
+const UNSEEN: u32 = u32::MAX;
 
 /// The lines of one stack.
 #[derive(Clone, Copy, Default)]
@@ -141,28 +156,26 @@ struct Lines {
     leaf: Option<Place>,
 }
 
-impl<'a> LineRule<'a> {
-    fn new(profile: &'a Profile, options: &LinesOptions, stacks: usize) -> Self {
-        let mut numbers: FxHashMap<(FileId, u32), u32> = FxHashMap::default();
-        let lines = profile.frames.iter().map(|frame| {
-            let next = numbers.len() as u32;
-            *numbers.entry((frame.file, frame.line)).or_insert(next)
-        });
-        let lines = lines.collect();
+impl<'a, F: FnMut(FileId, u32) -> u32> LineRule<'a, F> {
+    fn new(profile: &'a Profile, options: &LinesOptions, first: F, stacks: usize) -> Self {
         Self {
             finder: Finder::new(profile, options),
-            lines,
-            count: numbers.len(),
+            profile,
+            first,
+            lines: vec![UNSEEN; profile.frames.len()],
+            starts: vec![0; profile.frames.len()],
+            numbers: FxHashMap::default(),
             found: vec![Lines::default(); stacks],
         }
     }
 }
 
-impl Rule for LineRule<'_> {
+impl<F: FnMut(FileId, u32) -> u32> Rule for LineRule<'_, F> {
     type State = Found;
 
     fn slots(&self) -> usize {
-        self.count
+        // No frame is on two lines.
+        self.lines.len()
     }
 
     fn root(&self) -> Found {
@@ -170,9 +183,18 @@ impl Rule for LineRule<'_> {
     }
 
     fn enter(&mut self, state: &Found, location: LocationId, things: &mut Vec<Thing>) -> Found {
-        self.finder.level(state, location, |frame| {
+        let Self { finder, profile, .. } = self;
+        finder.level(state, location, |frame| {
+            let slot = &mut self.lines[frame.index()];
+            if *slot == UNSEEN {
+                let row = profile.frames.get(frame);
+                let line = (self.first)(row.file, row.line);
+                let next = self.numbers.len() as u32;
+                *slot = *self.numbers.entry((row.file, line)).or_insert(next);
+                self.starts[frame.index()] = line;
+            }
             things.push(Thing {
-                slot: self.lines[frame.index()],
+                slot: *slot,
                 place: Place::Frame(frame),
                 location,
             });
@@ -192,7 +214,13 @@ impl Rule for LineRule<'_> {
     }
 }
 
-fn files(profile: &Profile, selection: &Selection, tallies: &Tallies) -> Vec<FileLines> {
+/// The lines of files. `starts` has the line of each frame.
+fn files(
+    profile: &Profile,
+    selection: &Selection,
+    tallies: &Tallies,
+    starts: &[u32],
+) -> Vec<FileLines> {
     let estimates = |members: &Members, amounts: &[Amount]| {
         scatter::estimates(profile, selection, members, amounts)
     };
@@ -228,7 +256,7 @@ fn files(profile: &Profile, selection: &Selection, tallies: &Tallies) -> Vec<Fil
             files.len() - 1
         });
         files[at].lines.push(LineShare {
-            line: row.line,
+            line: starts[frame.index()],
             frame,
             own,
             total,

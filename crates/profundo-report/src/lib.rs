@@ -57,14 +57,14 @@ pub use command::{
     Allocs, Annotate, CallOrder, Callers, Check, Checklist, Compared, CountedLines, Diff,
     Exceptions, FrameLocals, Functions, HeapFacts, HeapQuestion, HeapSnapshot, Io, Lines,
     ListedInstruction, Listing, Local, Mark, Memory, MemoryLines, Mend, Neighbours, NextStep, Only,
-    Spans, Spread, Stacks, Statprof, Summary, Syscalls, ThreadLocals, Trace, View,
+    Spans, Spread, Stacks, Statprof, Summary, SummaryPart, Syscalls, ThreadLocals, Trace, View,
     lines_that_allocate,
 };
 pub use error::Error;
 pub use julia::Report;
 pub use naming::{Names, SourceText};
 pub use options::{Choices, Format, SortBy, Unit, When};
-pub use page::{Look, terminal_width};
+pub use page::{EditorLinks, Look, terminal_width};
 pub use profundo_analysis::{
     Filter, GroupBy, Hidden, Libraries, Numbers, Pattern, Recur, Shown, UnknownChoice,
 };

@@ -16,7 +16,7 @@ use profundo_analysis::{
     transforms,
 };
 use profundo_model::{Measure, Nanos, Part as Of, ProcessId, Profile};
-use profundo_report::Choices;
+use profundo_report::{Choices, EditorLinks};
 
 use crate::answers::Given;
 use crate::pair::Pairs;
@@ -31,6 +31,7 @@ pub struct Library {
     pub(crate) pairs: Pairs,
     pub(crate) given: Given,
     snapshots: Vec<snapshots::Kept>,
+    editor: Option<EditorLinks>,
 }
 
 impl std::fmt::Debug for Library {
@@ -86,6 +87,7 @@ impl Library {
             pairs: Pairs::default(),
             given: Given::default(),
             snapshots: Vec::new(),
+            editor: None,
         }
     }
 
@@ -109,6 +111,18 @@ impl Library {
     pub fn snapshots(mut self, snapshots: Vec<Box<dyn Snapshot>>) -> Self {
         self.snapshots = snapshots.into_iter().map(snapshots::Kept::new).collect();
         self
+    }
+
+    /// The editor that lines of source are opened in.
+    #[must_use]
+    pub fn editor(mut self, editor: Option<EditorLinks>) -> Self {
+        self.editor = editor;
+        self
+    }
+
+    /// The links that open it.
+    pub(crate) fn editor_links(&self) -> Option<&EditorLinks> {
+        self.editor.as_ref()
     }
 
     /// The files of the heap snapshots.

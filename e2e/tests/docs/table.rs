@@ -96,6 +96,7 @@ pub const STAND_INS: &[StandIn] = &[
     none("cargo profundo bench", CARGO),
     none("profundo view after.profundo", PAGE),
     none("profundo view before.profundo after.profundo", PAGE),
+    none("profundo view before.profundo --editor code", PAGE),
     none("profundo view PID", PAGE),
     none("profundo view memory.profundo", PAGE),
     none("profundo view before.heapsnapshot", PAGE),

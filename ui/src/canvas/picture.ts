@@ -22,7 +22,7 @@ export interface Flame {
   total: number;
   total_count: number;
   callers: Boxes;
-  functions: { name: string[]; file: string[]; kind: string[]; package: string[]; library?: string[]; key?: number[] };
+  functions: { name: string[]; file: string[]; kind: string[]; package: string[]; library?: string[]; is_library?: boolean[]; key?: number[] };
   boxes: Boxes;
   least: number;
 }

@@ -8,6 +8,7 @@ const KEYS: [string, string][] = [
   ["Enter", "zoom into the box, or open the row"],
   ["Escape, Backspace", "zoom out"],
   ["+ −", "zoom in the width"],
+  ["*", "in a tree: open the hottest path from the row on"],
   ["Shift ← →, Enter", "in the timeline: choose a span of time, filter by it"],
   ["Page Up, Page Down", "in the timeline: earlier, later"],
   ["Ctrl and wheel", "zoom in time or width"],

@@ -61,7 +61,10 @@ export function memoryOf(file: string, allocations: Allocations | undefined, cou
     }
   }
   for (const line of (counted?.functions ?? []).filter((of) => of.file === file).flatMap((of) => of.lines)) {
-    add(line.line, { counted: line });
+    // A line may be in two functions, as that of a generator expression: the outer one comes first.
+    if (lines.get(line.line)?.counted === undefined) {
+      add(line.line, { counted: line });
+    }
   }
   if (allocations === undefined && counted === undefined) {
     return undefined;

@@ -1,7 +1,5 @@
 // All functions: self and total time, with their intervals.
 
-import { useState } from "preact/hooks";
-
 import type { AboutRecording } from "../about";
 import { useAnswer } from "../ask";
 import { placeOf } from "../numbers";
@@ -11,7 +9,8 @@ import { Amount, Figure, functionKey, Shown } from "../parts/figure";
 import { KindBar } from "../parts/kinds";
 import { Table, type Column } from "../parts/table";
 import { Waiting } from "../parts/waiting";
-import { show, usePlace } from "../place";
+import { Where } from "../parts/where";
+import { change, show, usePlace } from "../place";
 import type { Function as FunctionRow, Functions } from "../reports";
 import { Interval, interval } from "./overview";
 
@@ -39,7 +38,7 @@ const COLUMNS: Column<FunctionRow>[] = [
   {
     title: "File",
     order: (row) => row.file ?? "",
-    cell: (row) => (row.file === null ? "" : <span title={row.file}>{placeOf(row.file, row.line)}</span>),
+    cell: (row) => (row.file === null ? "" : row.line === null ? <span title={row.file}>{placeOf(row.file, row.line)}</span> : <Where at={{ file: row.file, line: row.line }} />),
     isExtra: true,
     width: "22%",
   },
@@ -47,7 +46,7 @@ const COLUMNS: Column<FunctionRow>[] = [
 
 export function FunctionsView(_: { recording: AboutRecording }) {
   const place = usePlace();
-  const [search, setSearch] = useState("");
+  const search = place.values.search ?? "";
   const answer = useAnswer<Functions>("report", { ...shared(place), what: "functions", limit: 20000 });
   return (
     <Waiting answer={answer}>
@@ -61,7 +60,7 @@ export function FunctionsView(_: { recording: AboutRecording }) {
             <div class="tools">
               <label>
                 Search{" "}
-                <input type="search" data-search value={search} onInput={(event) => setSearch(event.currentTarget.value)} spellcheck={false} />
+                <input type="search" data-search value={search} onInput={(event) => change({ search: event.currentTarget.value }, false)} spellcheck={false} />
               </label>
               <span class="soft">
                 <Shown table="functions" shown={rows.length} all={functions.functions.length + functions.functions_left_out} /> functions

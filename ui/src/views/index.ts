@@ -62,8 +62,8 @@ export const VIEWS: View[] = [
   {
     name: "source",
     title: "Source",
-    isThere: ({ has }) => has.samples || has.memory,
-    missing: "The recording has no samples of lines.",
+    isThere: ({ has }) => has.samples || has.memory || has.calls || has.counted_lines,
+    missing: "The recording has no lines of source.",
     View: SourceView,
   },
   {

@@ -73,6 +73,7 @@ export const RECORDINGS = {
   wall: pythonProgram("waits.py", ["record", "--wall"]),
   memory: pythonProgram("memory.py", ["record", "--memory"]),
   exact: pythonProgram("memory.py", ["record", "--memory=exact"]),
+  statements: pythonProgram("statements.py", ["record", "--wall"]),
   calls: pythonProgram("calls.py", ["trace"]),
   lines: pythonProgram("calls.py", ["trace", "--lines"]),
   spans: pythonProgram("spans.py", ["record"], join(ROOT, "python", "src")),

@@ -17,15 +17,21 @@ export function weighed({ of, count }) {
 
 /** The tables of the first view, and of the tracks below its head. */
 export async function overview({ file, filter, page, values, about }) {
-  // The command has no summary of memory: its head is the answer's own, its rows are those of reports.
-  const summary = values.of === undefined ? report(file, "summary", filter) : await page.ask("report", { filter, of: values.of, count: values.count, what: "summary" });
+  // The command has no summary of memory, and of exceptions another: the head is the answer's own, the
+  // rows are those of reports.
+  const isOther = values.of !== undefined || about.has.exceptions;
+  const summary = isOther ? await page.ask("report", { filter, of: values.of, count: values.count, what: "summary", parts: "head,verdict,lines,functions,waits,totals" }) : report(file, "summary", filter);
   if (values.of !== undefined) {
     const { functions } = report(file, "functions", filter, ["--limit", "20000", ...weighed(values)]);
     const { files } = report(file, "lines", filter, ["--all-lines", "--limit", "500", "--min-share", "0", ...weighed(values)]);
     const lines = files.flatMap((file) => file.lines.map((row) => ({ ...row, file: file.file })));
     Object.assign(summary, { functions, lines });
   }
+  const { allocations, memory } = summary;
   const tables = {
+    missing: keyed(summary.recording.missing, (row) => row.of),
+    leaks: keyed(allocations?.leaks ?? [], (_, at) => at),
+    growth: keyed((memory ?? []).filter(({ growth }) => growth !== null), (row) => row.pid).map(([pid, { growth }]) => [pid, growth]),
     whole: [["recording", summary.recording], ["selection", summary.selection]],
     lines: keyed(summary.lines ?? [], lineKey),
     functions: keyed(summary.functions ?? [], functionKey),
@@ -45,12 +51,18 @@ export function functions({ file, filter, values }) {
 }
 
 export function lines({ file, filter, values }) {
-  const { files, files_left_out } = report(file, "lines", filter, ["--all-lines", "--limit", "500", "--min-share", "0", ...weighed(values)]);
+  const all = ["--all-lines", "--limit", "500", "--min-share", "0", ...weighed(values)];
+  const statements = report(file, "lines", filter, [...all, "--statements"]);
+  const rowsOf = ({ files }) => files.flatMap((file) => keyed(file.lines.map((row) => ({ ...row, file: file.file })), lineKey));
   const rows = (list, key) => keyed((list ?? []).filter(({ at }) => at?.file), ({ at }) => lineKey(at)).map(([at, row]) => [key ?? at, row]);
   const allocations = values.hasMemory ? report(file, "allocs", filter, ["--limit", "2000"]).allocations : undefined;
   return {
-    files: [["all", { files_left_out }], ...keyed(files, (row) => row.file)],
-    lines: files.flatMap((file) => keyed(file.lines.map((row) => ({ ...row, file: file.file })), lineKey)),
+    ...functions({ file, filter, values }),
+    files: [["all", { files_left_out: statements.files_left_out }], ...keyed(statements.files, (row) => row.file)],
+    lines: rowsOf(statements),
+    parts: rowsOf(report(file, "lines", filter, all)),
+    // What was read and written is counted in bytes, whatever the samples weigh.
+    io: rows(values.of === undefined ? report(file, "summary", filter).io?.lines : []),
     heap: rows(allocations?.lines),
     copies: rows(allocations?.copies),
     leaks: rows(allocations?.leaks),

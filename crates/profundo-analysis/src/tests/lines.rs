@@ -68,6 +68,22 @@ fn what_a_line_calls_in_libraries_is_its_time() {
 }
 
 #[test]
+fn lines_of_a_statement_count_as_one() {
+    let profile = mixed();
+    // The lines 5 to 7 of one file are one statement, and all of the other file's.
+    let first = |_, line: u32| if line >= 30 { 30 } else { 5 };
+    let shares = lines_joined(&profile, &all(&profile), &with(Libraries::Shown), first);
+    let rows: Vec<_> = (shares.files.iter().flat_map(|file| &file.lines))
+        .map(|line| {
+            let amounts = [line.own_amount, line.total_amount];
+            (line.line, amounts.map(|amount| amount.weight / 1_000_000))
+        })
+        .collect();
+    // What both lines have on their stack counts once.
+    assert_eq!(rows, [(5, [6, 9]), (30, [3, 3])]);
+}
+
+#[test]
 fn libraries_may_have_time_of_their_own() {
     assert_eq!(
         shown(&mixed(), &with(Libraries::Shown)),

@@ -74,6 +74,7 @@ const PROJECTS: &[&str] = &[
     "slow",
     "sort",
     "start-after",
+    "statements",
     "syscalls",
     "task",
     "tasks",

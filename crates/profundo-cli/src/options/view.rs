@@ -255,6 +255,9 @@ pub struct ShapeOptions {
     /// Give lines of libraries time of their own, even if a line of yours called them (lines)
     #[arg(long, conflicts_with = "only_mine")]
     pub libraries: bool,
+    /// Count a statement that stands on several lines as one, at its first line (lines)
+    #[arg(long)]
+    pub statements: bool,
     /// Show only the source that the recording carries, and none from the disk (lines, summary,
     /// allocs, memory-lines, annotate)
     #[arg(long)]
@@ -397,7 +400,7 @@ fn names<T>(choices: &[(&'static str, T)]) -> String {
 /// An option, whether it was given, and the shapes that it is for.
 type Fit = (&'static str, fn(&ShapeOptions) -> bool, &'static [What]);
 
-const FITS: [Fit; 19] = {
+const FITS: [Fit; 20] = {
     use What::{
         Allocs, Annotate, Exceptions, Flat, Functions, Io, Lines, Memory, MemoryLines, Pstats,
         Spans, Spread, Summary, Syscalls, Trace, Tree,
@@ -437,6 +440,7 @@ const FITS: [Fit; 19] = {
         ("intel", |shape| shape.intel, &[Annotate]),
         ("total", |shape| shape.total, &[Lines, Spread]),
         ("libraries", |shape| shape.libraries, &[Lines]),
+        ("statements", |shape| shape.statements, &[Lines]),
         (
             "no-disk",
             |shape| shape.no_disk,
@@ -478,6 +482,7 @@ impl ShapeOptions {
             ("context", self.context.is_some()),
             ("total", self.total),
             ("libraries", self.libraries),
+            ("statements", self.statements),
         ];
         let is_set = |name: &str| self.set.iter().any(|option| option == name);
         (given.into_iter()).find_map(|(name, is_given)| (is_given && !is_set(name)).then_some(name))

@@ -78,6 +78,9 @@ pub struct View {
     /// others can look at it
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "The server")]
     pub listen: Option<SocketAddr>,
+    /// The editor that files and lines are opened in [default: $PROFUNDO_EDITOR, $VISUAL, $EDITOR]
+    #[arg(long, value_name = "EDITOR", help_heading = "The server")]
+    pub editor: Option<String>,
 }
 
 impl View {

@@ -69,6 +69,7 @@ impl Shape<'_> {
             .all_lines(shape.all_lines)
             .total(shape.total)
             .libraries(shape.libraries)
+            .statements(shape.statements)
             .from_disk(!shape.no_disk);
         if let Some(context) = shape.context {
             lines = lines.context(context);

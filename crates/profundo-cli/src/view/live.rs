@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use profundo_console::stderr;
 use profundo_launch::process_program;
 
-use super::{PATIENCE, Shown, Warnings, library, listen, show};
+use super::{PATIENCE, Shown, Warnings, editor, library, listen, show};
 use crate::options::View;
 use crate::recordings::Destination;
 
@@ -53,7 +53,8 @@ fn serve(options: &View, path: &Path) -> Result<()> {
     };
     let (server, _entry) = listen(options, &shown.files())?;
     show(options, &server.url())?;
-    server.serve(library(&shown, Warnings::Left)?, PATIENCE)?;
+    let library = library(&shown, Warnings::Left)?.editor(editor(options));
+    server.serve(library, PATIENCE)?;
     Ok(())
 }
 

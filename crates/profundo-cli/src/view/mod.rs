@@ -17,7 +17,7 @@ use profundo_console::{output, stderr};
 use profundo_disassembly::Syntax;
 use profundo_model::graph::Graph;
 use profundo_model::{Nanos, Profile};
-use profundo_report::Listing;
+use profundo_report::{EditorLinks, Listing};
 use profundo_view::offline::{self, Confidential};
 use profundo_view::server::{Patience, Server};
 use profundo_view::{Library, Snapshot, Source};
@@ -190,11 +190,16 @@ fn serve(options: &View, shown: &Shown) -> Result<ExitCode> {
         // Somebody looks at the same recordings already.
         return show(options, &url).map(|()| ExitCode::SUCCESS);
     }
-    let library = library(shown, Warnings::Printed)?;
+    let library = library(shown, Warnings::Printed)?.editor(editor(options));
     let (server, _entry) = listen(options, &files)?;
     show(options, &server.url())?;
     server.serve(library, PATIENCE)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The links that open the reader's editor.
+fn editor(options: &View) -> Option<EditorLinks> {
+    EditorLinks::new(options.editor.as_deref())
 }
 
 /// A server that listens, and its entry for those that look for it.

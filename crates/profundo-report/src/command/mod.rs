@@ -58,7 +58,7 @@ pub use spans::Spans;
 pub use spread::Spread;
 pub use stacks::Stacks;
 pub use statprof::Statprof;
-pub use summary::Summary;
+pub use summary::{Summary, SummaryPart};
 pub use syscalls::Syscalls;
 pub use trace::{CallOrder, Neighbours, Only, Trace};
 pub use traffic::Io;

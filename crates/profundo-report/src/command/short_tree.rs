@@ -21,7 +21,7 @@ pub(super) struct Limits {
 }
 
 /// The tree.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ShortTree {
     /// The branches, in the order of their lines.
     pub branches: Vec<Branch>,

@@ -1,6 +1,7 @@
 //! Hyperlinks to source lines. A terminal that knows OSC 8 opens them; the reader chooses the
 //! editor that then shows the line.
 
+use std::fmt;
 use std::path::Path;
 
 /// The form of links that an editor wants.
@@ -47,17 +48,57 @@ impl Links {
     /// The link to a line, or to the file where the line is 0, which stands for "unknown".
     pub(crate) fn uri(&self, path: &str, line: u32) -> String {
         let path = percent_encoded(path);
-        match (self, line) {
-            (Self::VsCode, 0) => format!("vscode://file{path}"),
-            (Self::VsCode, _) => format!("vscode://file{path}:{line}"),
-            (Self::Sublime, 0) => format!("subl://open?url=file://{path}"),
-            (Self::Sublime, _) => format!("subl://open?url=file://{path}&line={line}"),
-            (Self::Atom, 0) => format!("atom://core/open/file?filename={path}"),
-            (Self::Atom, _) => format!("atom://core/open/file?filename={path}&line={line}"),
-            (Self::Open(scheme), 0) => format!("{scheme}://open?file={path}"),
-            (Self::Open(scheme), _) => format!("{scheme}://open?file={path}&line={line}"),
-            (Self::File(host), _) => format!("file://{host}{path}"),
+        self.form(&path, (line > 0).then_some(&line))
+    }
+
+    /// The link with a path that is encoded already.
+    fn form(&self, path: &str, line: Option<&dyn fmt::Display>) -> String {
+        let Some(line) = line else {
+            return self.form_of_file(path);
+        };
+        match self {
+            Self::VsCode => format!("vscode://file{path}:{line}"),
+            Self::Sublime => format!("subl://open?url=file://{path}&line={line}"),
+            Self::Atom => format!("atom://core/open/file?filename={path}&line={line}"),
+            Self::Open(scheme) => format!("{scheme}://open?file={path}&line={line}"),
+            Self::File(host) => format!("file://{host}{path}"),
         }
+    }
+
+    fn form_of_file(&self, path: &str) -> String {
+        match self {
+            Self::VsCode => format!("vscode://file{path}"),
+            Self::Sublime => format!("subl://open?url=file://{path}"),
+            Self::Atom => format!("atom://core/open/file?filename={path}"),
+            Self::Open(scheme) => format!("{scheme}://open?file={path}"),
+            Self::File(host) => format!("file://{host}{path}"),
+        }
+    }
+}
+
+/// The links that an editor opens, for pages that make them: `{path}` stands for a path, each byte
+/// that is no letter, digit or one of `/-._~` as `%XX`, and `{line}` for a line's number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditorLinks {
+    /// The link to a file.
+    pub file: String,
+    /// The link to a line.
+    pub line: String,
+}
+
+impl EditorLinks {
+    /// The links for an editor's command line; where there is none, for the first editor that the
+    /// environment names. `None` for an editor whose links are not known: a browser opens no other
+    /// files.
+    pub fn new(editor: Option<&str>) -> Option<Self> {
+        let links = match editor {
+            Some(editor) => Links::for_editor(editor),
+            None => Links::from_environment(),
+        };
+        (!matches!(links, Links::File(_))).then(|| Self {
+            file: links.form("{path}", None),
+            line: links.form("{path}", Some(&"{line}")),
+        })
     }
 }
 
@@ -112,6 +153,19 @@ mod tests {
             Links::File("box".to_owned()).uri("/é.rs", 7),
             "file://box/%C3%A9.rs"
         );
+    }
+
+    #[test]
+    fn a_page_fills_the_path_and_the_line_in() {
+        let links = EditorLinks::new(Some("code --wait")).unwrap();
+        assert_eq!(links.file, "vscode://file{path}");
+        assert_eq!(links.line, "vscode://file{path}:{line}");
+        for editor in ["code", "subl", "atom", "pycharm", "emacs", "nvim", "idea"] {
+            let links = EditorLinks::new(Some(editor)).unwrap();
+            let line = links.line.replace("{path}", "/a.rs").replace("{line}", "7");
+            assert_eq!(line, Links::for_editor(editor).uri("/a.rs", 7));
+        }
+        assert_eq!(EditorLinks::new(Some("nano")), None);
     }
 
     #[test]

@@ -25,6 +25,7 @@ use palette::{Color, Palette};
 use width::{keep_tail, width};
 
 pub use appearance::Look;
+pub use link::EditorLinks;
 pub use width::terminal_width;
 
 /// Short names of files for the user of a command: own files from their common folder on, those of

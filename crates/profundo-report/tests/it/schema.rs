@@ -154,6 +154,10 @@ fn documents(profile: &Profile, choices: &Choices) -> Vec<String> {
             .choices(choices())
             .all_lines(true)
             .json(profile),
+        Lines::new()
+            .choices(choices())
+            .statements(true)
+            .json(profile),
         Functions::new().choices(choices()).json(profile),
         Spread::new().choices(choices()).json(profile),
         Spans::new().choices(choices()).json(profile),

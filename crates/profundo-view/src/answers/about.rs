@@ -18,6 +18,15 @@ struct About {
     /// The number of recordings before, where they are compared with those behind them.
     before: Option<usize>,
     snapshots: Vec<Snapshot>,
+    /// The links that open an editor; none in a file.
+    editor: Option<Editor>,
+}
+
+/// Links with `{path}` and `{line}` in them.
+#[derive(Debug, Serialize)]
+struct Editor {
+    file: String,
+    line: String,
 }
 
 /// A heap snapshot.
@@ -115,6 +124,10 @@ pub(super) fn about(library: &Library) -> Result<Answer, Error> {
         recordings: all(library)?,
         before: library.before(),
         snapshots: library.snapshot_paths().map(snapshot).collect(),
+        editor: library.editor_links().map(|links| Editor {
+            file: links.file.clone(),
+            line: links.line.clone(),
+        }),
     })
 }
 

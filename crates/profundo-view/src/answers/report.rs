@@ -6,7 +6,7 @@ use profundo_model::{Clock, Profile, Tracing};
 use profundo_report::{
     Allocs, Annotate, CallOrder, Callers, Choices, CountedLines, Exceptions, Format, Functions, Io,
     Lines, Memory, MemoryLines, Neighbours, Only, Report, SortBy, Spans, Spread, Stacks, Statprof,
-    Summary, Syscalls, Trace, View,
+    Summary, SummaryPart, Syscalls, Trace, View,
 };
 
 use super::Answer;
@@ -79,10 +79,16 @@ impl Asked<'_> {
         let traced = &self.profile.traced;
         let is_untimed = traced.clock == Clock::None && !traced.calls.is_empty();
         match question.get("what").unwrap_or("summary") {
-            "summary" if traced.tracing == Tracing::Exceptions => self.json(Exceptions::new()),
-            "summary" if is_untimed => self.trace(Trace::new()),
+            "summary"
+                if question.get("parts").is_none() && traced.tracing == Tracing::Exceptions =>
+            {
+                self.json(Exceptions::new())
+            }
+            "summary" if question.get("parts").is_none() && is_untimed => self.trace(Trace::new()),
             "summary" => {
-                let summary = Summary::new();
+                let parts = question.get("parts").map(SummaryPart::all_of).transpose();
+                let summary =
+                    Summary::new().parts(parts.map_err(|why| Error::value("parts", why))?);
                 let summary = match self.limit {
                     Some(limit) => {
                         (summary.lines(limit).functions(limit).table(limit)).small_rows(true)
@@ -92,7 +98,10 @@ impl Asked<'_> {
                 self.json(summary)
             }
             "counted_lines" => self.counted_lines(),
-            "lines" if has_counted_lines(self.profile) => self.counted_lines(),
+            // A recording may have lines of both kinds: `sampled` says which are meant.
+            "lines" if has_counted_lines(self.profile) && !question.is("sampled") => {
+                self.counted_lines()
+            }
             "lines" => self.lines(),
             "functions" => {
                 let functions = limited!(self, Functions::new());
@@ -100,7 +109,12 @@ impl Asked<'_> {
                     Some(order) => functions.sorted_by(order),
                     None => functions,
                 };
-                self.json(functions)
+                let file = question.get("file");
+                let answer = self.json(functions)?;
+                match file {
+                    Some(file) => of_file(&answer, file),
+                    None => Ok(answer),
+                }
             }
             "tree" => self.library_report(Format::Tree),
             "flat" => self.library_report(Format::Flat),
@@ -159,7 +173,8 @@ impl Asked<'_> {
         let mut lines = limited!(self, Lines::new())
             .all_lines(question.is("all_lines"))
             .total(question.is("total"))
-            .libraries(question.get("libraries") == Some("shown"));
+            .libraries(question.get("libraries") == Some("shown"))
+            .statements(question.is("statements"));
         if let Some(context) = question.parsed("context")? {
             lines = lines.context(context);
         }
@@ -226,6 +241,18 @@ impl Asked<'_> {
             is: "application/json",
         })
     }
+}
+
+/// The functions of one file, in their order among all.
+fn of_file(answer: &Answer, file: &str) -> Result<Answer, Error> {
+    let mut report: serde_json::Value = serde_json::from_slice(&answer.bytes)?;
+    if let Some(rows) = report
+        .get_mut("functions")
+        .and_then(|rows| rows.as_array_mut())
+    {
+        rows.retain(|row| row["file"] == file);
+    }
+    Answer::json(&report)
 }
 
 /// True if lines were counted, not calls: what `lines` prints of such a recording.

@@ -74,6 +74,49 @@ fn seconds(value: &Value) -> f64 {
 }
 
 #[test]
+fn parts_of_the_summary_are_those_of_the_whole() {
+    let whole = asked("report?what=summary");
+    let mut seen = std::collections::BTreeSet::new();
+    for parts in [
+        "head",
+        "verdict",
+        "lines",
+        "functions,waits",
+        "io",
+        "memory",
+        "totals",
+    ] {
+        let part = asked(&format!("report?what=summary&parts={parts}"));
+        for (name, value) in part.as_object().unwrap() {
+            assert_eq!(*value, whole[name], "{name} of {parts}");
+            seen.insert(name.clone());
+        }
+    }
+    let all: Vec<&String> = whole.as_object().unwrap().keys().collect();
+    assert_eq!(seen.iter().collect::<Vec<_>>(), all);
+    let head = asked("report?what=summary&parts=head");
+    assert_eq!(head.as_object().unwrap().len(), 3);
+}
+
+#[test]
+fn functions_of_a_file_are_those_of_all() {
+    let all = asked("report?what=functions");
+    let all = all["functions"].as_array().unwrap();
+    let file = all.iter().find_map(|row| row["file"].as_str()).unwrap();
+    let some = asked(&format!("report?what=functions&file={file}"));
+    let expected: Vec<_> = all.iter().filter(|row| row["file"] == file).collect();
+    assert!(!expected.is_empty());
+    assert_eq!(
+        some["functions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .collect::<Vec<_>>(),
+        expected
+    );
+}
+
+#[test]
 fn the_timeline_has_the_times_of_the_report() {
     let timeline = asked("timeline");
     let report = asked("report?what=summary&limit=100");

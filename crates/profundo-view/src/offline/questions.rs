@@ -36,7 +36,11 @@ const VIEWS: [View; 12] = [
     View {
         name: "overview",
         is_there: |_| true,
-        questions: || vec![report("summary")],
+        questions: || {
+            let parts = ["head", "verdict", "lines", "functions,waits", "totals"];
+            let summary = |parts| report("summary").with("parts", parts);
+            parts.map(summary).into()
+        },
     },
     View {
         name: "overview",
@@ -108,7 +112,8 @@ fn is_timed(has: &Has) -> bool {
 /// The lines of all files.
 fn lines() -> Question {
     let lines = report("lines").with("all_lines", 1).with("limit", 500);
-    lines.with("min_share", 0)
+    let lines = lines.with("min_share", 0).with("statements", 1);
+    lines.with("sampled", 1)
 }
 
 /// A report without the rows below each of its rows.

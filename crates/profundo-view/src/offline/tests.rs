@@ -78,6 +78,7 @@ fn two_recordings_are_compared() {
     let texts: Vec<String> = all.iter().map(|one| one.question.text()).collect();
     assert!(texts.contains(&"diff?all=1&limit=2000".to_owned()));
     assert!(texts.contains(&"diff_flame".to_owned()));
-    assert!(texts.contains(&"report?recording=1&what=summary".to_owned()));
+    let head = "report?parts=head&recording=1&what=summary";
+    assert!(texts.contains(&head.to_owned()));
     written(&[50, 60], 5_000_000).unwrap();
 }

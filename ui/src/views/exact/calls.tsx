@@ -9,7 +9,8 @@ import { tell } from "../../parts/details";
 import { Figure, Shown } from "../../parts/figure";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
-import { change, link, usePlace } from "../../place";
+import { Where } from "../../parts/where";
+import { change, usePlace } from "../../place";
 import type { Counted, Trace, TracedCalls, TracedFunction } from "../../reports";
 
 /** Functions of an answer. */
@@ -45,7 +46,8 @@ const NAMES: Column<TracedFunction>[] = [
   {
     title: "File",
     order: (row) => row.file ?? "",
-    cell: (row) => (row.file === null ? "" : <span title={row.file}>{placeOf(row.file, row.line)}</span>),
+    cell: (row) => <FileOf file={row.file} line={row.line} />,
+    isExtra: true,
     width: "24%",
   },
 ];
@@ -75,7 +77,7 @@ export function Calls() {
               </label>
               <span class="soft" data-table="calls" data-row="whole">
                 <Shown table="calls" shown={rows.length} all={group.functions.length + group.functions_left_out} /> functions; <Figure row={group.all} is="calls" /> calls in all
-                {isTimed && group.all.self_seconds !== null && <>, <Figure row={group.all} is="self_seconds" /> {clock === "cpu" ? "of CPU time" : "of time"}</>}. Click a function to see its callers and callees.
+                {isTimed && group.all.self_seconds !== null && <>, <Figure row={group.all} is="self_seconds" /> {clock === "cpu" ? "of CPU time" : "of time"}</>}. Choose a function to see its callers and callees.
               </span>
             </div>
             <div class="beside">
@@ -116,11 +118,9 @@ function Neighbours({ name }: { name: string }) {
             <p class="soft">No call of it passes the filter.</p>
           ) : (
             <>
-              {row.file !== null && row.line !== null && (
-                <p>
-                  <a href={link("source", { file: row.file, line: String(row.line) })}>{`${base(row.file)}:${row.line}`}</a>
-                </p>
-              )}
+              <p>
+                <FileOf file={row.file} line={row.line} />
+              </p>
               <h3>Called by</h3>
               <Rows of={`callers of ${row.name}`} rows={row.callers} none="Nothing that was counted calls it." />
               <h3>Calls</h3>
@@ -146,7 +146,7 @@ function Rows({ of, rows, none }: { of: string; rows: TracedCalls[]; none: strin
           <button type="button" class="plain" title={row.name} onClick={() => change({ call: row.name }, false)}>
             {short(row.name)}
           </button>{" "}
-          {row.total_seconds !== null && <span class="soft"><Figure row={row} is="total_seconds" /></span>}
+          <span class="soft"><Figure row={row} is="total_seconds" title="With all that it calls, from there" /></span>
         </li>
       ))}
       {rows.length > MOST && <li class="soft" data-row="all">… <Figure row={rows} is="length" /> in all</li>}
@@ -166,6 +166,15 @@ function CountedWords({ row }: { row: TracedFunction }) {
   );
 }
 
+/** The file of a function: a link to its source, which counted functions have where it was sampled. */
+function FileOf({ file, line }: { file: string | null; line: number | null }) {
+  if (file === null) {
+    return null;
+  }
+  return line === null || !file.startsWith("/") ? <span title={file}>{placeOf(file, line)}</span> : <Where at={{ file, line }} />;
+}
+
+/** How often it was called; behind a slash, how often not by itself. */
 function CallsOf({ counted }: { counted: Counted }) {
   return (
     <>

@@ -7,6 +7,7 @@ import { useAnswer } from "../../ask";
 import { base } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { tell } from "../../parts/details";
+import { InEditor, useEditor } from "../../parts/editor";
 import { Figure, functionKey, Shown } from "../../parts/figure";
 import { highlighted } from "../../parts/highlight";
 import { ShareBar } from "../../parts/range";
@@ -67,7 +68,9 @@ export function LinesOf() {
           return <p class="soft memory-note">No line that was counted passes the filter. Lines can be chosen by process, file and function.</p>;
         }
         const wanted = search.toLowerCase();
-        const rows = functions.filter((row) => wanted === "" || `${row.function} ${row.file ?? ""}`.toLowerCase().includes(wanted));
+        const isMissed = place.values.missed === "1";
+        const isFound = (row: CountedFunction) => wanted === "" || `${row.function} ${row.file ?? ""}`.toLowerCase().includes(wanted);
+        const rows = functions.filter((row) => isFound(row) && (!isMissed || missed(row) > 0));
         const isOnce = functions.some(({ lines_with_code }) => lines_with_code !== undefined);
         const isTimed = functions.some(({ seconds }) => seconds !== null);
         const columns = [...(isTimed ? [TIME] : []), ...(isOnce ? [RAN] : []), NAME];
@@ -80,6 +83,11 @@ export function LinesOf() {
                 Search{" "}
                 <input type="search" data-search value={search} spellcheck={false} onInput={(event) => setSearch(event.currentTarget.value)} />
               </label>
+              {isOnce && (
+                <label>
+                  <input type="checkbox" checked={isMissed} onChange={(event) => change({ missed: event.currentTarget.checked ? "1" : "" }, false)} /> only with code that did not run
+                </label>
+              )}
               <span class="soft">
                 <Shown table="counted" shown={rows.length} all={functions.length + functions_left_out} /> functions{isOnce && "; those with most lines that did not run come first"}
               </span>
@@ -113,6 +121,7 @@ function Lines({ of }: { of: CountedFunction }) {
   const { filter, recording } = shared(usePlace());
   const answer = useAnswer<CountedLines>("report", { filter, recording, what: "counted_lines", file: of.file ?? "", line: of.line });
   const source = useAnswer<Source>(of.file === null ? undefined : "source", { file: of.file ?? "", recording });
+  const editor = useEditor();
   const functions = answer.value?.functions ?? [];
   const found = functions.find((row) => row.function === of.function) ?? functions[0];
   const rows = useMemo(() => rowsOf(found, source.value?.lines ?? []), [found, source.value]);
@@ -167,7 +176,10 @@ function Lines({ of }: { of: CountedFunction }) {
                         <td class="bars">{line !== undefined && <ShareBar share={isTimed ? (line.seconds ?? 0) : line.hits} of={isTimed ? most : mostHits} />}</td>
                       </>
                     )}
-                    <td class="number soft">{number}</td>
+                    <td class="number line-number">
+                      <InEditor to={editor} file={of.file ?? ""} line={number} isMark />
+                      {of.file === null ? <span class="soft">{number}</span> : <a class="soft" href={link("source", { file: of.file, line: String(number) })} aria-label={`Line ${number}: its source`}>{number}</a>}
+                    </td>
                     <td>
                       <pre>{(pieces[at] ?? []).map(({ text, is }, place) => (is === "" ? text : <span key={place} class={`is-${is}`}>{text}</span>))}</pre>
                     </td>

@@ -4,6 +4,7 @@ use profundo_analysis::{FileLines, Selection};
 use profundo_model::Profile;
 
 use super::Lines;
+use super::statements::Statements;
 use super::table::{Columns, SourceLine, table};
 use crate::command::{launched, lineless};
 use crate::json::{Json, share_members};
@@ -11,12 +12,14 @@ use crate::naming::source::Source;
 
 /// Writes the report.
 pub(super) fn members(view: &Lines, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
-    let shares = view.shares(profile, selection);
+    let (shares, statements) = view.shares(profile, selection);
     let all = selection.weight(profile);
     let files = view.hot_files(&shares);
     json.array("files", |json| {
         for file in &files {
-            json.object("", |json| view.file_members(json, profile, file, selection));
+            json.object("", |json| {
+                view.file_members(json, profile, file, &statements, selection)
+            });
         }
     });
     json.number("files_left_out", (shares.files.len() - files.len()) as u64);
@@ -36,6 +39,7 @@ impl Lines {
         json: &mut Json<'_>,
         profile: &Profile,
         file: &FileLines,
+        statements: &Statements,
         selection: &Selection,
     ) {
         let all = selection.weight(profile);
@@ -62,7 +66,13 @@ impl Lines {
                     share: self.share_of(row),
                     is_total: self.total,
                 };
-                json.row("", |json| table.members(json, &line));
+                json.row("", |json| {
+                    table.members(json, &line);
+                    if statements.is_asked() {
+                        let last = statements.last(file.file, row.line);
+                        json.number("last_line", last.unwrap_or(row.line).into());
+                    }
+                });
             }
         });
     }

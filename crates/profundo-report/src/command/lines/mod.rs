@@ -1,13 +1,14 @@
 //! The source with a share per line, the hottest files first.
 
 mod json;
+mod statements;
 mod table;
 mod text;
 
 use std::io;
 
 use profundo_analysis::{
-    FileLines, Libraries, LineShare, LinesOptions, Selection, SourceShares, lines,
+    FileLines, Libraries, LineShare, LinesOptions, Selection, SourceShares, lines, lines_joined,
 };
 use profundo_model::Profile;
 
@@ -18,6 +19,7 @@ use super::{View, ViewOptions};
 use crate::json::Json;
 use crate::naming::source::{Source, shown};
 use crate::page::Page;
+use statements::Statements;
 
 /// The source with a share per line.
 #[derive(Debug, Clone)]
@@ -30,6 +32,7 @@ pub struct Lines {
     min_share: f64,
     limit: usize,
     from_disk: bool,
+    statements: bool,
 }
 
 impl Default for Lines {
@@ -43,6 +46,7 @@ impl Default for Lines {
             min_share: 0.005,
             limit: 10,
             from_disk: true,
+            statements: false,
         }
     }
 }
@@ -98,7 +102,13 @@ impl Lines {
         self
     }
 
-    fn shares(&self, profile: &Profile, selection: &Selection) -> SourceShares {
+    /// Sets whether a statement that stands on several lines counts as one, at its first line.
+    pub fn statements(mut self, statements: bool) -> Self {
+        self.statements = statements;
+        self
+    }
+
+    fn shares(&self, profile: &Profile, selection: &Selection) -> (SourceShares, Statements) {
         let mut shown = self.options.choices.shown;
         if shown.libraries == Libraries::Shown && !self.libraries {
             shown.libraries = Libraries::Folded;
@@ -107,7 +117,14 @@ impl Lines {
             shown,
             files: self.options.choices.filter.files.clone(),
         };
-        lines(profile, selection, &options)
+        let mut statements = Statements::new(profile, self.statements, self.from_disk);
+        let shares = match self.statements {
+            true => lines_joined(profile, selection, &options, |file, line| {
+                statements.first(profile, file, line)
+            }),
+            false => lines(profile, selection, &options),
+        };
+        (shares, statements)
     }
 
     fn share_of(&self, line: &LineShare) -> f64 {

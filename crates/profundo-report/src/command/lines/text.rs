@@ -26,7 +26,7 @@ pub(super) fn write(view: &Lines, page: &mut Page<'_>, selection: &Selection) ->
         return crate::quality::write(page, selection, view.options.quality);
     }
     crate::quality::write_grave(page, view.options.quality, crate::quality::SAMPLED)?;
-    let shares = view.shares(profile, selection);
+    let (shares, _) = view.shares(profile, selection);
     let files = view.hot_files(&shares);
     let names = Names::new(profile, files.iter().map(|file| file.file));
     for file in &files {

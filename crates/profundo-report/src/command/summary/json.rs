@@ -4,7 +4,7 @@ use profundo_analysis::Selection;
 use profundo_model::Profile;
 
 use super::verdict::verdict;
-use super::{Others, Summary};
+use super::{Others, Summary, SummaryPart};
 use super::{hot, waiting};
 use crate::command::{allocs, launched, lineless, memory, totals, traffic};
 use crate::json::{Json, share_members};
@@ -18,11 +18,6 @@ pub(super) fn members(
 ) {
     let answers = view.answers(profile, selection);
     let all = selection.weight(profile);
-    let verdict = verdict(profile, selection, &answers, &answers.names(profile));
-    json.text("verdict", &verdict.join(" "));
-    json.array("lines", |json| {
-        hot::lines_members(json, profile, &answers, selection, view.from_disk);
-    });
     let whole = selection.mass(profile);
     let others_members = |json: &mut Json<'_>, name: &str, others: Others| {
         json.row(name, |json| {
@@ -30,30 +25,45 @@ pub(super) fn members(
             share_members(json, "", &others.amount.share(whole), &others.amount, all);
         });
     };
-    others_members(json, "other_lines", answers.other_lines);
-    lineless::members(json, profile, &answers.lineless, whole);
-    if answers.launched.amount.weight > 0 {
-        launched::members(json, profile, &answers.launched, whole);
+    if view.has(SummaryPart::Verdict) {
+        let verdict = verdict(profile, selection, &answers, &answers.names(profile));
+        json.text("verdict", &verdict.join(" "));
     }
-    json.array("functions", |json| {
-        hot::functions_members(json, profile, &answers, selection);
-    });
-    others_members(json, "other_functions", answers.other_functions);
-    if !answers.waits.is_empty() {
+    if view.has(SummaryPart::Lines) {
+        json.array("lines", |json| {
+            hot::lines_members(json, profile, &answers, selection, view.from_disk);
+        });
+        others_members(json, "other_lines", answers.other_lines);
+        lineless::members(json, profile, &answers.lineless, whole);
+        if answers.launched.amount.weight > 0 {
+            launched::members(json, profile, &answers.launched, whole);
+        }
+    }
+    if view.has(SummaryPart::Functions) {
+        json.array("functions", |json| {
+            hot::functions_members(json, profile, &answers, selection);
+        });
+        others_members(json, "other_functions", answers.other_functions);
+    }
+    if view.has(SummaryPart::Waits) && !answers.waits.is_empty() {
         json.array("waits", |json| {
             waiting::members(json, profile, &answers.waits)
         });
     }
-    if !profile.traffic.is_empty() {
+    if view.has(SummaryPart::Io) && !profile.traffic.is_empty() {
         json.object("io", |json| traffic::members(json, profile, &answers.io));
     }
-    if !profile.heap.gauges.is_empty() {
+    if view.has(SummaryPart::Memory) && !profile.heap.gauges.is_empty() {
         memory::members(json, profile, &answers.memory);
     }
-    if let Some(found) = &answers.allocations {
+    if let Some(found) = &answers.allocations
+        && view.has(SummaryPart::Allocations)
+    {
         json.object("allocations", |json| {
             allocs::memory_members(json, profile, found, usize::MAX)
         });
     }
-    totals::members(json, profile, &answers.totals, selection);
+    if view.has(SummaryPart::Totals) {
+        totals::members(json, profile, &answers.totals, selection);
+    }
 }

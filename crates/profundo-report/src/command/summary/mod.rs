@@ -6,6 +6,7 @@ mod calls;
 mod head;
 mod hot;
 mod json;
+mod part;
 mod text;
 mod verdict;
 mod waiting;
@@ -29,6 +30,7 @@ use crate::json::Json;
 use crate::naming::Names;
 use crate::naming::weighs::Weighs;
 use crate::page::Page;
+pub use part::SummaryPart;
 
 /// The summary of a recording.
 #[derive(Debug, Clone)]
@@ -42,6 +44,8 @@ pub struct Summary {
     from_disk: bool,
     by_command: bool,
     least: f64,
+    /// `None` is the whole.
+    parts: Option<Vec<SummaryPart>>,
 }
 
 impl Default for Summary {
@@ -56,6 +60,7 @@ impl Default for Summary {
             from_disk: true,
             by_command: false,
             least: 0.01,
+            parts: None,
         }
     }
 }
@@ -115,11 +120,37 @@ impl Summary {
         self
     }
 
+    /// Sets the parts that JSON has beside the head; `None` is all of them.
+    pub fn parts(mut self, parts: Option<Vec<SummaryPart>>) -> Self {
+        self.parts = parts;
+        self
+    }
+
+    /// True if JSON has a part.
+    fn has(&self, part: SummaryPart) -> bool {
+        self.parts
+            .as_ref()
+            .is_none_or(|parts| parts.contains(&part))
+    }
+
+    /// True if a part is written, or the verdict looks at it.
+    fn needs(&self, part: SummaryPart) -> bool {
+        self.has(part) || self.has(SummaryPart::Verdict)
+    }
+
     fn answers<'a>(&self, profile: &'a Profile, selection: &Selection) -> Answers<'a> {
-        let mut shown = self.options.choices.shown;
-        let mut functions = shares(profile, selection, shown);
+        let choices = &self.options.choices;
+        let mut shown = choices.shown;
+        let has_functions = self.needs(SummaryPart::Functions);
+        let mut functions = match has_functions {
+            true => shares(profile, selection, shown),
+            false => Vec::new(),
+        };
         sort(profile, &mut functions, SortBy::Overhead);
-        let waits = waits(profile, selection, shown);
+        let waits = match has_functions || self.needs(SummaryPart::Waits) {
+            true => waits(profile, selection, shown),
+            false => Vec::new(),
+        };
         // What is waited for has a table of its own.
         let waited_for: Vec<Place> = waits
             .iter()
@@ -144,6 +175,7 @@ impl Summary {
         let source = match Weighs::of(profile) {
             // All the time of a function stands at its first line.
             Weighs::Traced => None,
+            _ if !self.needs(SummaryPart::Lines) => None,
             _ => Some(lines(profile, selection, &options)),
         };
         let (files, launched, lineless) = match source {
@@ -197,12 +229,28 @@ impl Summary {
             lineless,
             functions,
             other_functions,
-            tree: short_tree(profile, selection, shown, is_folded_own, limits),
-            totals: totals(profile, selection),
+            // Names are as short as the files of all tables permit.
+            tree: match self.has(SummaryPart::Verdict) {
+                true => short_tree(profile, selection, shown, is_folded_own, limits),
+                false => ShortTree::default(),
+            },
+            totals: match self.has(SummaryPart::Totals) {
+                true => totals(profile, selection),
+                false => Totals::default(),
+            },
             waits,
-            io: traffic::of(profile, selection, &self.options.choices),
-            memory: memory::of(profile, selection, &self.options.choices),
-            allocations: allocs::of(profile, &self.options.choices),
+            io: match self.needs(SummaryPart::Io) {
+                true => traffic::of(profile, selection, choices),
+                false => Io::default(),
+            },
+            memory: match self.has(SummaryPart::Memory) {
+                true => memory::of(profile, selection, choices),
+                false => Vec::new(),
+            },
+            allocations: match self.needs(SummaryPart::Allocations) {
+                true => allocs::of(profile, choices),
+                false => None,
+            },
         }
     }
 }

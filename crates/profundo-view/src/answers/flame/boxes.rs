@@ -1,6 +1,6 @@
 //! The answer with a flame graph: boxes as columns, and the functions that they name.
 
-use profundo_analysis::{BoxOf, Forest, ForestBox, LibraryNames, Place, library, package};
+use profundo_analysis::{BoxOf, Forest, ForestBox, LibraryNames, Ownership, Place, library, package};
 use serde::Serialize;
 
 use super::super::unit;
@@ -32,6 +32,8 @@ pub(in crate::answers) struct Functions {
     pub package: Vec<String>,
     /// The library as transforms name it, or an empty text.
     pub library: Vec<String>,
+    /// Whether it is a library's, and not the reader's own.
+    pub is_library: Vec<bool>,
 }
 
 impl Functions {
@@ -51,9 +53,11 @@ impl Functions {
             functions.kind.push("root");
             functions.package.push(String::new());
             functions.library.push(String::new());
+            functions.is_library.push(false);
         }
         let mut rows = vec![-1_i64; forest.functions().len()];
         let libraries = LibraryNames::new(profile);
+        let ownership = Ownership::new(profile);
         for of in boxes {
             let BoxOf::Function(function) = of else {
                 continue;
@@ -68,6 +72,8 @@ impl Functions {
                 functions
                     .library
                     .push(libraries.of(known.location).to_owned());
+                let is_library = ownership.is_library(known.place, known.location);
+                functions.is_library.push(is_library);
                 let module = profile.locations.get(known.location).module;
                 functions.package.push(match known.place {
                     _ if is_kernel(profile, known.location) => "kernel".to_owned(),

@@ -1,0 +1,41 @@
+"""Statements over several lines, reads and writes, and a line that calls itself."""
+
+import os
+import tempfile
+
+
+def total(rows):
+    return sum(
+        number * number
+        for number in range(
+            rows
+        )
+    )
+
+
+def deep(level):
+    if level == 0:
+        return total(4000)
+    return (
+        deep(level - 1)
+        + total(400)
+    )
+
+
+def write(folder):
+    with open(os.path.join(folder, "out"), "wb") as out:
+        for _ in range(60):
+            out.write(os.urandom(200_000))
+            out.flush()
+            os.fsync(out.fileno())
+
+
+def main():
+    for _ in range(120):
+        total(4000)
+        deep(5)
+    with tempfile.TemporaryDirectory() as folder:
+        write(folder)
+
+
+main()

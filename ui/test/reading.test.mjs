@@ -1,0 +1,159 @@
+// What a reader does with the source, the tree and the counts: open a statement, follow a line to its
+// callers, open the editor, go through the tree by keyboard, fold libraries, change stacks and take
+// it back.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { report } from "./harness/command.mjs";
+import { compare, numbersIn } from "./harness/numbers.mjs";
+import { needsBrowser, open, start, withPage } from "./harness/page.mjs";
+import { recording } from "./harness/recordings.mjs";
+import { VIEWS } from "./views.mjs";
+
+const hash = (page) => page.page.evaluate(() => decodeURIComponent(location.hash.replaceAll("+", " ")));
+const tablesOf = (name) => VIEWS.find((view) => view.name === name && view.tables !== undefined).tables;
+/** The line of a text in the program of statements. */
+const PROGRAM = "statements.py";
+
+test("the first view asks for the parts of the summary, the head before all others", needsBrowser, () =>
+  withPage(recording("cpu"), { hash: "#functions" }, async (page) => {
+    const asked = [];
+    page.page.on("request", (request) => /api\/report\?.*what=summary/.test(request.url()) && asked.push(new URL(request.url()).searchParams.get("parts")));
+    await page.go("#overview");
+    assert.equal(asked[0], "head");
+    assert.deepEqual([...asked].sort(), ["functions,waits", "head", "lines", "totals", "verdict"]);
+    assert.match(await page.page.locator(".scale").innerText(), /^Shares are of .* of CPU time that was sampled: all threads/);
+  }));
+
+test("a statement over several lines counts as one, and opens", needsBrowser, () => {
+  const file = recording("statements");
+  return withPage(file, { hash: "#source" }, async (page) => {
+    const statements = report(file, "lines", "", ["--all-lines", "--limit", "500", "--min-share", "0", "--statements"]);
+    const source = statements.files.find((one) => one.file.endsWith(PROGRAM));
+    const statement = source.lines.filter((line) => line.last_line > line.line).sort((a, b) => b.self_share - a.self_share)[0];
+    assert.ok(statement.last_line - statement.line >= 3, JSON.stringify(statement));
+    const row = (line) => page.page.locator(`tr[data-row="${source.file}:${line}"]`);
+    const shares = (line) => row(line).locator('[data-is="self_share"]').evaluateAll((cells) => cells.map((cell) => Number(cell.dataset.number)));
+    assert.deepEqual(await shares(statement.line), [statement.self_share]);
+    assert.deepEqual(await shares(statement.line + 1), []);
+    await row(statement.line).getByRole("button", { name: /one statement/ }).click();
+    await page.page.locator('tr[data-table="parts"]').first().waitFor();
+    await page.settled();
+    const parts = (await numbersIn(page)).filter(({ table, is }) => table === "parts" && is === "self_seconds");
+    assert.ok(parts.length >= 2, `${parts.length} parts`);
+    compare(await numbersIn(page), tablesOf("source")({ file, filter: "", values: {} }), "an open statement");
+    const sum = parts.reduce((all, { number }) => all + number, 0);
+    assert.ok(Math.abs(sum - statement.self_seconds) < 1e-6, `${sum} and ${statement.self_seconds}`);
+    await row(statement.line).getByRole("button", { name: /one statement/ }).click();
+    assert.deepEqual(await shares(statement.line), [statement.self_share]);
+    // The address of a line inside opens its statement.
+    await page.go(`#source?${new URLSearchParams({ file: source.file, line: statement.line + 1 })}`);
+    await page.page.locator('tr[data-table="parts"].chosen').waitFor();
+  });
+});
+
+test("lines have the bytes that they wrote, and their waiting", needsBrowser, () => {
+  const file = recording("statements");
+  return withPage(file, { hash: "#source" }, async (page) => {
+    const { io } = report(file, "summary");
+    const known = io.lines.filter(({ at, written_bytes }) => at?.file?.endsWith(PROGRAM) && written_bytes > 0);
+    assert.ok(known.length > 0, "no line is known to write");
+    const shown = (await numbersIn(page)).filter(({ table, is }) => table === "io" && is === "written_bytes");
+    assert.deepEqual(shown.map(({ number }) => number).sort(), known.map(({ written_bytes }) => written_bytes).sort());
+    assert.ok((await numbersIn(page)).some(({ is }) => is === "self_waiting_share"));
+  });
+});
+
+test("names of files and lines open the editor that is named, and no other page does", needsBrowser, async () => {
+  const file = recording("cpu");
+  const { url, stop } = await start(["--editor", "code --wait", file]);
+  try {
+    const page = await open(url, { hash: "#source?line=11" });
+    const [{ file: source }] = report(file, "lines").files;
+    const links = await page.page.locator("a.edit").evaluateAll((all) => all.map((one) => one.getAttribute("href")));
+    assert.ok(links.includes(`vscode://file${source}:11`), links.slice(0, 3).join());
+    assert.equal(await page.page.locator("a.in-editor").getAttribute("href"), `vscode://file${source}:11`);
+    await page.close();
+  } finally {
+    stop();
+  }
+  const { url: plain, stop: end } = await start(["--editor", "nano", file]);
+  try {
+    const page = await open(plain, { hash: "#source?line=11" });
+    assert.equal(await page.page.locator("a.edit, a.in-editor").count(), 0);
+    await page.close();
+  } finally {
+    end();
+  }
+});
+
+test("the tree is gone through by keyboard, and what is done stands in the address", needsBrowser, () =>
+  withPage(recording("cpu"), { hash: "#tree" }, async (page) => {
+    const tree = page.page.getByRole("tree");
+    const current = () => tree.locator('[aria-selected="true"]');
+    await page.page.getByRole("button", { name: "Close all" }).click();
+    const closed = await tree.getByRole("treeitem").count();
+    await tree.focus();
+    await page.page.keyboard.press("Home");
+    await page.page.keyboard.press("ArrowRight");
+    assert.equal(await current().getAttribute("aria-level"), "2");
+    await page.page.keyboard.press("*");
+    const opened = await tree.getByRole("treeitem").count();
+    assert.ok(opened > closed, `${opened} rows after ${closed}`);
+    await page.page.keyboard.press("ArrowLeft");
+    assert.equal(await current().getAttribute("aria-expanded"), "false");
+    await page.page.keyboard.press("ArrowLeft");
+    assert.equal(await current().getAttribute("aria-level"), "1");
+    assert.equal(await tree.getAttribute("aria-activedescendant"), await current().getAttribute("id"));
+    // Drop a function by its menu, and take it back.
+    await page.page.keyboard.press("*");
+    await tree.getByRole("treeitem").filter({ hasText: "parse" }).first().click({ button: "right" });
+    await page.page.getByRole("menuitem", { name: "Drop the samples with this function" }).click();
+    await page.settled();
+    assert.match(await hash(page), /transform=drop-function:\^parse\$/);
+    assert.equal(await tree.getByRole("treeitem").filter({ hasText: "parse" }).count(), 0);
+    await page.page.goBack();
+    await page.settled();
+    assert.doesNotMatch(await hash(page), /transform/);
+    assert.ok((await tree.getByRole("treeitem").filter({ hasText: "parse" }).count()) > 0);
+  }));
+
+test("chains of library functions are one row, which opens", needsBrowser, () =>
+  withPage(recording("cpu"), { hash: "#tree?libraries=folded" }, async (page) => {
+    const folded = page.page.locator(".tree .folded");
+    assert.ok((await folded.count()) > 0, "the thread is started by a library");
+    assert.match(await folded.first().innerText(), /\d+ functions of libraries/);
+    const before = await page.page.getByRole("treeitem").count();
+    await folded.first().click();
+    assert.ok((await page.page.getByRole("treeitem").count()) > before);
+    assert.match(await page.page.locator(".tree").innerText(), /threading\.py/);
+  }));
+
+test("a function that was counted shows its callers and callees", needsBrowser, () => {
+  const file = recording("calls");
+  return withPage(file, { hash: "#exact" }, async (page) => {
+    await page.page.getByLabel("Search").fill("middle");
+    await page.page.locator("tbody tr[data-row]").first().click();
+    await page.page.locator('[data-table^="callees of"] [data-row]').first().waitFor();
+    await page.settled();
+    const numbers = await numbersIn(page);
+    compare(numbers, tablesOf("exact")({ file, filter: "" }), "callers and callees");
+    const leaf = numbers.find(({ table, row, is }) => table.startsWith("callees of") && /leaf/.test(row) && is === "calls");
+    assert.equal(leaf.number, 600);
+    await page.page.locator(".neighbours").getByRole("link", { name: /calls\.py/ }).click();
+    await page.settled();
+    assert.match(await hash(page), /^#source\?file=.*calls\.py&line=8/);
+    assert.match(await page.page.locator("tr.chosen").innerText(), /def middle/);
+  });
+});
+
+test("lines that were counted lead to their source, which has their hits", needsBrowser, () =>
+  withPage(recording("lines"), { hash: "#exact" }, async (page) => {
+    await page.page.getByRole("link", { name: /^Line \d+: its source/ }).first().click();
+    await page.settled();
+    assert.match(await hash(page), /^#source\?file=.*calls\.py/);
+    const hits = await page.page.locator(".code thead th").allInnerTexts();
+    assert.ok(hits.includes("Hits"), hits.join());
+    assert.ok((await page.page.locator(".code tr.chosen").count()) === 1);
+  }));
