@@ -56,7 +56,6 @@ async function compareView(page, view, { about, files, filter, shown, what }) {
   const { name, place, least, tables, picture, isSplit, rows, points, opens, chooses } = view;
   const [file] = files;
   await page.go(hashOf(name, place, filter));
-  const values = Object.fromEntries(new URLSearchParams((await page.page.evaluate(() => location.hash)).split("?")[1] ?? ""));
   const refusal = await page.page.evaluate(() => document.querySelector("main .refusal")?.textContent);
   assert.equal(refusal, undefined, what);
   if (opens !== undefined) {
@@ -66,6 +65,7 @@ async function compareView(page, view, { about, files, filter, shown, what }) {
     await page.page.locator(chooses).first().click();
     await page.settled();
   }
+  const values = Object.fromEntries(new URLSearchParams((await page.page.evaluate(() => location.hash)).split("?")[1] ?? ""));
   const numbers = await numbersIn(page);
   assert.ok(numbers.length >= least, `${what}: it shows ${numbers.length} numbers`);
   const recording = about.recordings[0] ?? { has: {} };

@@ -60,11 +60,14 @@ export const VIEWS = [
   { name: "heap", place: "heap=difference", isThere: areHeaps, least: 6, tables: heap, points: "tbody tr[data-row]", opens: "summary" },
 ];
 
+/** What a set of files has beyond its parts, which are looked at alone too. */
+const OF_SETS = { cpus: "compare", memories: "compare", counts: "compare", both: "heap", heaps: "heap" };
+
 /** The views of a recording, or of several. */
 export function viewsOf(name, about) {
-  return VIEWS.filter(({ isThere, only }) => {
+  return VIEWS.filter(({ name: view, isThere, only }) => {
     const [recording = { has: {} }] = about.recordings;
-    return isThere(recording, about) && (only === undefined || only.includes(name));
+    return isThere(recording, about) && (only === undefined || only.includes(name)) && (OF_SETS[name] ?? view) === view;
   });
 }
 

@@ -1,10 +1,18 @@
 // What the command says of heap snapshots: `profundo heap FILE --json`, with the question of a tab.
 
 import { json } from "../harness/command.mjs";
-import { counted, keyed } from "./sampled.mjs";
+import { counted, functionKey, keyed } from "./sampled.mjs";
 
 /** An object's id, as the page and the command write it. */
 const idOf = ({ id }) => (id <= 0xffffffff ? `@${id}` : `@0x${id.toString(16)}`);
+
+/** The lines that allocate a type, or what is made while an instance of it is: the answers of the page. */
+async function linesOf(page, type) {
+  const class_name = type.slice(type.lastIndexOf(".") + 1).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const asked = [{ type }, { filter: `focus=^${class_name}\\.__init__$` }];
+  const answers = await Promise.all(asked.map((values) => page.ask("report", { what: "allocs", limit: 30, ...values })));
+  return answers.flatMap(({ allocations }) => keyed(allocations?.lines ?? [], ({ at }) => functionKey(at)));
+}
 
 export async function heap({ files, values, page }) {
   const [file, later] = files.filter((path) => path.endsWith(".heapsnapshot"));
@@ -13,6 +21,9 @@ export async function heap({ files, values, page }) {
   const owners = types.flatMap((type) => keyed(type.owners, (row) => `${type.type} ${row.owner ?? ""}`));
   const tables = { snapshot: [["all", snapshot]], heap_types: [counted(types), ...keyed(types, (row) => row.type)], owners };
   const retained = new Map(ask("--dominators").dominators.map((row) => [idOf(row), { retained_bytes: row.retained_bytes, bytes: row.bytes, children: row.children }]));
+  if (values.of_type !== undefined && files.length > 0 && files[0].endsWith(".profundo")) {
+    tables.type_lines = await linesOf(page, values.of_type);
+  }
   switch (values.heap) {
     case "biggest":
       tables.objects = keyed(ask("--biggest").biggest, idOf);
