@@ -184,29 +184,38 @@ test("a zoom by keys shows the overview, and back takes it away; so does back wi
     assert.equal(await page.page.getByLabel("Search").inputValue(), "");
   }));
 
-test("small boxes open in every shape", needsBrowser, () =>
-  withPage(recording("cpu"), { hash: "#flame" }, async (page) => {
-    for (const shape of ["", "&shape=flame", "&shape=left", "&shape=inverted", "&by=thread"]) {
-      await page.go(`#flame?libraries=shown${shape}`);
-      // The picture of a narrow window: its boxes of narrow ones are clicked as a reader does.
-      const narrow = await page.page.evaluate(async (shape) => {
-        const question = { "": "", "&shape=flame": "", "&shape=left": "&order=widest", "&shape=inverted": "&shape=inverted", "&by=thread": "&by=thread" }[shape];
-        const answer = await fetch(`api/flame?libraries=shown&pixels=12${question}`).then((answer) => answer.json());
-        const at = answer.boxes.function.indexOf(-3);
-        if (at < 0) {
-          return undefined;
-        }
-        const opened = await fetch(`api/flame?libraries=shown${question}&path=${answer.boxes.path[at]}`).then((answer) => answer.json());
-        const count = opened.boxes.level.filter((level, box) => level === 1 && opened.boxes.function[box] !== -2).length;
-        return { hidden: answer.boxes.line[at], shown: count, level: answer.boxes.level[at] };
-      }, shape);
-      assert.ok(narrow !== undefined, `${shape}: nothing is narrow`);
-      assert.ok(narrow.level === 1 || narrow.shown >= Math.min(narrow.hidden, 1), `${shape}: ${JSON.stringify(narrow)}`);
-      const opens = await page.page.evaluate(() => {
-        const { picture } = document.querySelector("main canvas").drawing;
-        return picture.boxes.path.filter((path, at) => picture.boxes.function[at] >= 0 && path !== 0).length;
+test("what is too narrow opens in every shape, and back takes it back", needsBrowser, () =>
+  withPage(recording("cpu"), { hash: "#functions" }, async (page) => {
+    // As if the window had six pixels: then most boxes are too narrow.
+    await page.page.route(/api\/flame\b/, (route) => {
+      const url = new URL(route.request().url());
+      url.searchParams.set("pixels", "6");
+      return route.continue({ url: url.href });
+    });
+    const narrow = () =>
+      page.page.evaluate(() => {
+        const canvas = document.querySelector("main canvas");
+        const { drawing } = canvas;
+        const { boxes, start, extent, rows } = drawing.picture;
+        const at = boxes.function.indexOf(-3);
+        const { left, top } = canvas.getBoundingClientRect();
+        const scale = canvas.clientWidth / (drawing.to - drawing.from);
+        const row = drawing.isIcicle ? boxes.level[at] * 20 + 10 : canvas.clientHeight - boxes.level[at] * 20 - 10;
+        return { at, number: boxes.line[at], first: rows[1]?.length, x: left + (start[at] + extent[at] / 2 - drawing.from) * scale, y: top + row };
       });
-      assert.ok(opens > 3);
+    for (const shape of ["", "shape=flame", "shape=left", "shape=inverted", "by=thread"]) {
+      await page.go(`#flame?${shape}`);
+      const before = await narrow();
+      assert.ok(before.at > 0, `${shape}: nothing is narrow`);
+      await page.page.mouse.click(before.x, before.y);
+      await page.settled();
+      assert.match(await hash(page), /path=\d+\.\d+/, shape);
+      const after = await narrow();
+      assert.deepEqual([after.at, after.number, after.first], [0, before.number, before.number], shape);
+      assert.match(await page.page.getByRole("navigation", { name: "Callers of what is shown" }).innerText(), /that were too narrow$/);
+      await page.page.goBack();
+      await page.settled();
+      assert.equal((await narrow()).at, before.at, shape);
     }
   }));
 
