@@ -112,3 +112,31 @@ fn record_shows_its_page_as_run_does() {
     let both = folder.run(&["record", "--view", "--live", "--", "true"]);
     both.refused_with_usage("cannot be used with");
 }
+
+#[test]
+fn sets_of_recordings_have_a_mark_between_them() {
+    let folder = Folder::new();
+    let made = folder.run(&["record", "-o", "a.profundo", "--", "sh", "-c", ":"]);
+    made.succeeded();
+    for name in ["b", "c", "d"] {
+        fs::copy(
+            folder.join("a.profundo"),
+            folder.join(format!("{name}.profundo")),
+        )
+        .unwrap();
+    }
+    let names = ["a.profundo", "b.profundo", "c.profundo", "d.profundo"];
+    let view = |words: &[&str]| folder.run(&[&["view", "-o", "page.html"], words].concat());
+    view(&names).refused(
+        2,
+        "4 recordings are named: those before and those after have `--`",
+    );
+    view(&["a.profundo", "b.profundo", "--", "c.profundo", "d.profundo"]).succeeded();
+    let size = |name: &str| fs::metadata(folder.join(name)).unwrap().len();
+    let of_four = size("page.html");
+    view(&["--", "a.profundo"]).succeeded();
+    assert!(
+        of_four > size("page.html"),
+        "one recording is less than four"
+    );
+}
