@@ -132,8 +132,10 @@ impl Shown {
                 "{all} recordings are named: those before and those after have `--` between them"
             ));
         }
-        if all > 2 && (before == 0 || before == all) {
-            options::refuse("of recordings on one side of `--` alone, one is shown");
+        if !after.is_empty() && all > 1 && (before == 0 || before == all) {
+            options::refuse(
+                "all recordings stand on one side of `--`, so there is nothing to compare them with",
+            );
         }
         Ok(Self {
             paths,

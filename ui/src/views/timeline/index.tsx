@@ -182,7 +182,7 @@ function Unrecorded({ recording: { has } }: { recording: AboutRecording }) {
   const missing = rows.filter(([is]) => !is);
   return missing.length === 0 ? null : (
     <p class="soft">
-      Not recorded: {missing.map(([, what]) => what).join(", ")}. <code>profundo record {missing.map(([, , option]) => option).join(" ")}</code> does.
+      Not recorded: {missing.map(([, what]) => what).join(", ")}. <code>profundo record {missing.map(([, , option]) => option).join(" ")}</code> records {missing.length === 1 ? "it" : "them"}.
     </p>
   );
 }
