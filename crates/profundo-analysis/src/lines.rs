@@ -128,7 +128,6 @@ struct LineRule<'a> {
     finder: Finder<'a>,
     /// By frame, the number of its line.
     lines: Vec<u32>,
-    count: usize,
     /// By stack, what was found.
     found: Vec<Lines>,
 }
@@ -152,7 +151,6 @@ impl<'a> LineRule<'a> {
         Self {
             finder: Finder::new(profile, options),
             lines,
-            count: numbers.len(),
             found: vec![Lines::default(); stacks],
         }
     }
@@ -160,10 +158,6 @@ impl<'a> LineRule<'a> {
 
 impl Rule for LineRule<'_> {
     type State = Found;
-
-    fn slots(&self) -> usize {
-        self.count
-    }
 
     fn root(&self) -> Found {
         Found::default()
