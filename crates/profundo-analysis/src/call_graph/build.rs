@@ -187,7 +187,7 @@ pub(super) fn build(
     }
     let degrees = rule.degrees.renumbered(&row_of);
     let mut list: Vec<Unit> = (nodes.list.iter())
-        .map(|node| rule.units.list[node.slot as usize].clone())
+        .map(|node| rule.units.first_met(node.slot, node.place))
         .collect();
     let weights: Vec<(u64, u64)> = (nodes.list.iter())
         .map(|node| (node.own.weight, node.total.weight))
