@@ -3,7 +3,7 @@
 use profundo_model::{LocationId, Profile};
 
 use crate::shown::{Shown, Sieve};
-use crate::tally::{Keep, Places, place_slot, place_slots, tally};
+use crate::tally::{Keep, Places, place_slot, tally};
 use crate::{Place, Selection};
 
 /// The options of a flat profile.
@@ -41,9 +41,7 @@ pub struct FlatRow {
 pub fn flat(profile: &Profile, selection: &Selection, options: &FlatOptions) -> Vec<FlatRow> {
     let sieve = &Sieve::new(profile, options.shown);
     let tallies = if options.combine {
-        let mut lines = Places::new(profile, sieve, place_slots(profile), |place, _, _| {
-            place_slot(profile, place)
-        });
+        let mut lines = Places::new(profile, sieve, |place, _, _| place_slot(profile, place));
         tally(profile, selection, &mut lines, Keep::Sums)
     } else {
         // Each location has a run of numbers, one for each of its frames.
@@ -55,7 +53,7 @@ pub fn flat(profile: &Profile, selection: &Selection, options: &FlatOptions) -> 
                 u32::try_from(start).expect("fewer than 2^32 frames at all addresses")
             })
             .collect();
-        let mut addresses = Places::new(profile, sieve, slots, |_, location, depth| {
+        let mut addresses = Places::new(profile, sieve, |_, location, depth| {
             starts[location.index()] + depth
         });
         tally(profile, selection, &mut addresses, Keep::Sums)

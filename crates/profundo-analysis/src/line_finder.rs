@@ -34,7 +34,7 @@ pub(crate) struct Finder<'a> {
     looked_at: Vec<bool>,
     /// By frame, whether it belongs to Python's own importer.
     imports: Vec<bool>,
-    /// By location, the range of its lines in `known`, and its innermost place that is not plumbing.
+    /// By location, the range of its lines in `known`, and its innermost place that matters.
     ranges: Vec<Option<(u32, u32, Option<Place>)>>,
     /// Frames whose lines are looked at, each with its rank.
     known: Vec<(FrameId, u8)>,

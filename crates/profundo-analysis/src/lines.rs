@@ -173,11 +173,6 @@ impl<'a, F: FnMut(FileId, u32) -> u32> LineRule<'a, F> {
 impl<F: FnMut(FileId, u32) -> u32> Rule for LineRule<'_, F> {
     type State = Found;
 
-    fn slots(&self) -> usize {
-        // No frame is on two lines.
-        self.lines.len()
-    }
-
     fn root(&self) -> Found {
         Found::default()
     }

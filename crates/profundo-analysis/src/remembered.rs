@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The answers to the last questions, by the question.
 #[derive(Debug, Clone)]
-pub(crate) struct Remembered<K, V>(Arc<Mutex<Vec<(K, Arc<V>)>>>);
+pub(crate) struct Remembered<K, V>(Arc<Mutex<Known<K, V>>>);
+
+type Known<K, V> = Vec<(K, Arc<V>)>;
 
 /// The number of answers that are remembered. A page asks with two or three sets of options.
 const MOST: usize = 3;

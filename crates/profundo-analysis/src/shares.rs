@@ -91,16 +91,12 @@ pub(crate) fn functions_of<'a>(
     sieve: &'a Sieve<'a>,
     numbers: &'a FunctionNumbers,
 ) -> impl Rule + 'a {
-    Places::new(profile, sieve, numbers.slots, |place, _, _| {
-        numbers.of(profile, place)
-    })
+    Places::new(profile, sieve, |place, _, _| numbers.of(profile, place))
 }
 
 /// The functions of stacks at each of their lines.
 fn lines_of<'a>(profile: &'a Profile, sieve: &'a Sieve<'a>) -> impl Rule + 'a {
-    Places::new(profile, sieve, place_slots(profile), |place, _, _| {
-        place_slot(profile, place)
-    })
+    Places::new(profile, sieve, |place, _, _| place_slot(profile, place))
 }
 
 fn finish(profile: &Profile, selection: &Selection, tallies: &Tallies) -> Vec<FunctionShare> {

@@ -23,6 +23,17 @@ impl Degrees {
         *sum = sum.saturating_add(weight);
     }
 
+    /// The same with other numbers of nodes.
+    pub(super) fn renumbered(&self, numbers: &[u32]) -> Self {
+        let number = |node: u32| numbers[node as usize];
+        let edges = self.edges.iter();
+        Self {
+            edges: edges
+                .map(|(&(caller, callee), &weight)| ((number(caller), number(callee)), weight))
+                .collect(),
+        }
+    }
+
     /// The pairs of a caller and a callee.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
         self.edges.keys().copied()

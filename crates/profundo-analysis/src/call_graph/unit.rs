@@ -108,6 +108,14 @@ impl<'a> Units<'a> {
         unit
     }
 
+    /// A node, which was first met at this place: a function is named after its first line there.
+    pub(super) fn first_met(&self, unit: u32, place: Place) -> Unit {
+        match (place, self.by) {
+            (Place::Frame(frame), GraphBy::Function) => function(self.profile, frame),
+            _ => self.list[unit as usize].clone(),
+        }
+    }
+
     /// The node for stacks without any frame that is shown.
     pub(super) fn hidden(&mut self, is_only_mine: bool) -> u32 {
         self.add_group(Unit {

@@ -30,8 +30,9 @@ pub(crate) trait Rule {
     /// What is known at a level from itself and its callers.
     type State: Clone;
 
-    /// A number above all slots.
-    fn slots(&self) -> usize;
+    /// Whether things of one stack come in the order from the root. Otherwise the innermost is the
+    /// first.
+    const FROM_ROOT: bool = false;
 
     /// The state below the outermost level.
     fn root(&self) -> Self::State;
@@ -49,11 +50,15 @@ pub(crate) trait Rule {
 
     /// A stack of the selection, by its number, ends in this state.
     fn end(&mut self, _number: u32, _state: &Self::State) {}
+
+    /// The walk leaves a level, which has this weight with all that it called.
+    fn leave(&mut self, _state: &Self::State, _weight: u64) {}
 }
 
 /// The sums of one thing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Tally {
+    pub slot: u32,
     /// The first place of the thing.
     pub place: Place,
     pub location: LocationId,
@@ -63,7 +68,7 @@ pub(crate) struct Tally {
     pub own: Amount,
 }
 
-/// The sums of all things, in the order of first appearance: by stack, the innermost first.
+/// The sums of all things, in the order of first appearance: by stack, and there as the rule says.
 #[derive(Debug, Default)]
 pub(crate) struct Tallies {
     pub list: Vec<Tally>,
@@ -150,7 +155,11 @@ impl<R: Rule> Visitor for Adding<'_, R> {
         let state = (self.rule).enter(&caller.state, location, &mut self.things);
         let before = self.on_path.len();
         for thing in &self.things {
-            let row = &mut self.rows[thing.slot as usize];
+            let slot = thing.slot as usize;
+            if slot >= self.rows.len() {
+                self.rows.resize(slot + 1, 0);
+            }
+            let row = &mut self.rows[slot];
             if *row == 0 {
                 self.sums.push(Sum {
                     total: Amount::default(),
@@ -200,6 +209,7 @@ impl<R: Rule> Visitor for Adding<'_, R> {
             sum.first = sum.first.min(level.first);
             sum.is_on_path = false;
         }
+        self.rule.leave(&level.state, level.amount.weight);
         let caller = self.levels.last_mut().expect("the root is never left");
         caller.amount += level.amount;
         caller.first = caller.first.min(level.first);
@@ -219,7 +229,7 @@ impl<'a, R: Rule> Adding<'a, R> {
             profile,
             selection,
             stacks,
-            rows: vec![0; rule.slots()],
+            rows: Vec::new(),
             sums: Vec::new(),
             levels: vec![Level {
                 state: root,
@@ -251,11 +261,15 @@ impl<'a, R: Rule> Adding<'a, R> {
             for location in path.drain(..).rev() {
                 state = self.rule.enter(&state, location, &mut self.things);
             }
-            for thing in self.things.iter().rev() {
+            if !R::FROM_ROOT {
+                self.things.reverse();
+            }
+            for thing in &self.things {
                 let row = self.rows[thing.slot as usize] as usize - 1;
                 if numbers[row] == u32::MAX {
                     numbers[row] = list.len() as u32;
                     list.push(Tally {
+                        slot: thing.slot,
                         place: thing.place,
                         location: thing.location,
                         total: self.sums[row].total,

@@ -9,7 +9,6 @@ use crate::shown::Sieve;
 /// The shown places.
 pub(crate) struct Places<'a, F> {
     sieve: &'a Sieve<'a>,
-    slots: usize,
     slot: F,
     /// By location, the range of its things in `known`, where they do not depend on the callers.
     ranges: Vec<Option<(u32, u32)>>,
@@ -17,12 +16,11 @@ pub(crate) struct Places<'a, F> {
 }
 
 impl<'a, F: FnMut(Place, LocationId, u32) -> u32> Places<'a, F> {
-    /// `slot` identifies places by numbers below `slots`; it gets the place, its location, and its
-    /// depth of inlining there.
-    pub(crate) fn new(profile: &Profile, sieve: &'a Sieve<'a>, slots: usize, slot: F) -> Self {
+    /// `slot` identifies places by small numbers; it gets the place, its location, and its depth of
+    /// inlining there.
+    pub(crate) fn new(profile: &Profile, sieve: &'a Sieve<'a>, slot: F) -> Self {
         Self {
             sieve,
-            slots,
             slot,
             ranges: vec![None; profile.locations.len()],
             known: Vec::new(),
@@ -83,10 +81,6 @@ pub(crate) struct Reached {
 
 impl<F: FnMut(Place, LocationId, u32) -> u32> Rule for Places<'_, F> {
     type State = Reached;
-
-    fn slots(&self) -> usize {
-        self.slots
-    }
 
     fn root(&self) -> Reached {
         Reached {
