@@ -5,6 +5,8 @@ export interface About {
   profundo: string;
   version: number;
   recordings: AboutRecording[];
+  /** How many of the recordings are those before, where they are compared with the others. */
+  before: number | null;
   snapshots: AboutSnapshot[];
 }
 
@@ -33,4 +35,18 @@ export interface AboutRecording {
   threads: { number: number; name: string; pid: number | null }[];
   tasks: string[];
   spans: string[];
+}
+
+/** Whether there are two sides: recordings, or heap snapshots. */
+export function isCompared({ before, snapshots }: About): boolean {
+  return before !== null || snapshots.length === 2;
+}
+
+/** The names of what the page shows: those before, an arrow, and those after. */
+export function namesOf({ recordings, before, snapshots }: About): string {
+  const names = recordings.map(({ name }) => name);
+  if (names.length === 0) {
+    return snapshots.map(({ name }) => name).join(" → ");
+  }
+  return before === null ? names[0] : [names.slice(0, before), names.slice(before)].map((side) => side.join(", ")).join(" → ");
 }

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import type { About, AboutRecording } from "./about";
+import { namesOf, type About, type AboutRecording } from "./about";
 import { useAnswer } from "./ask";
 import { base } from "./numbers";
 import { Details } from "./parts/details";
@@ -14,7 +14,7 @@ import { Offline } from "./parts/offline";
 import { Sides } from "./parts/sides";
 import { Waiting } from "./parts/waiting";
 import { link, show, usePlace } from "./place";
-import { firstView, HEAP, VIEWS } from "./views";
+import { firstView, HEAP, VIEWS, viewsOfHeaps } from "./views";
 
 const THEMES = ["system", "light", "dark"] as const;
 
@@ -41,16 +41,17 @@ export function App() {
   }, [theme]);
   const recording = about.value?.recordings[Number(place.values.recording ?? 0)];
   const known = about.value;
-  const snapshots = known?.snapshots ?? [];
-  const views: { name: string; title: string }[] = VIEWS.filter(({ isThere }) => known !== undefined && recording !== undefined && isThere(recording, known));
-  if (snapshots.length > 0) {
+  // Without a recording, the views of heap snapshots are all there is.
+  const ofHeaps = known !== undefined && known.recordings.length === 0 ? viewsOfHeaps(known) : undefined;
+  const views: { name: string; title: string }[] = ofHeaps ?? VIEWS.filter(({ isThere }) => known !== undefined && recording !== undefined && isThere(recording, known));
+  if (ofHeaps === undefined && known !== undefined && known.snapshots.length > 0) {
     views.push(HEAP);
   }
-  const isHeap = place.view === HEAP.name || (snapshots.length > 0 && known?.recordings.length === 0);
+  const bare = place.view === HEAP.name ? HEAP : (ofHeaps?.find(({ name }) => name === place.view) ?? ofHeaps?.[0]);
+  const names = known === undefined ? "" : namesOf(known);
   useEffect(() => {
-    const names = (about.value?.recordings.length ?? 0) > 1 ? about.value?.recordings.map(({ name }) => name).join(" → ") : (recording ?? snapshots[0])?.name;
-    document.title = names === undefined ? "Profundo" : `${names} – Profundo`;
-  }, [recording, snapshots[0]?.name]);
+    document.title = names === "" ? "Profundo" : `${names} – Profundo`;
+  }, [names]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const isTyping = event.target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
@@ -73,7 +74,7 @@ export function App() {
   });
   const wanted = VIEWS.some(({ name }) => name === place.view) ? place.view : firstView(known);
   const view = VIEWS.find(({ name }) => name === wanted) ?? VIEWS[0];
-  const shownName = isHeap ? HEAP.name : view.name;
+  const shownName = bare?.name ?? view.name;
   return (
     <>
       <header class="head">
@@ -82,7 +83,7 @@ export function App() {
         </a>
         <span class="brand">profundo</span>
         <span class="command" title={recording?.command ?? ""}>
-          {known !== undefined && known.recordings.length > 1 ? known.recordings.map(({ name }) => name).join(" → ") : recording === undefined ? snapshots.map(({ name }) => name).join(" → ") : shortCommand(recording)}
+          {known?.recordings.length === 1 ? shortCommand(recording) : names}
         </span>
         {recording !== undefined && <Export recording={recording} />}
         <label class="theme">
@@ -107,17 +108,17 @@ export function App() {
           </a>
         ))}
       </nav>
-      {known !== undefined && known.recordings.length > 1 && shownName !== "compare" && !isHeap && <Sides about={known} />}
+      {known !== undefined && known.recordings.length > 1 && shownName !== "compare" && shownName !== HEAP.name && <Sides about={known} />}
       {recording?.is_growing === true && <Live recording={recording} />}
-      {!isHeap && <Filters recording={recording} />}
+      {bare === undefined && <Filters recording={recording} />}
       <Offline />
       {isHelp && <Keys />}
       <main id="main" tabIndex={-1} class={`view view-${shownName}`}>
         <Waiting answer={about}>
           {(about) => {
             const chosen = about.recordings[Number(place.values.recording ?? 0)];
-            return isHeap ? (
-              <HEAP.View recording={chosen} />
+            return bare !== undefined ? (
+              <bare.View recording={chosen} />
             ) : chosen === undefined ? (
               <p class="refusal">There is no such recording on this page.</p>
             ) : view.isThere(chosen, about) ? (

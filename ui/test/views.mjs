@@ -14,7 +14,7 @@ const isHeap = (_, { snapshots }) => snapshots.length > 0;
 const areHeaps = (_, { snapshots }) => snapshots.length > 1;
 
 /** The tabs of the memory view. */
-const MEMORY = ["functions", "types", "threads", "processes", "leaks", "copies", "unreachable", "held&at=0.1", "held&at=0.1&by=function"];
+const MEMORY = ["functions", "stacks", "types", "threads", "processes", "leaks", "copies", "unreachable", "held&at=0.1", "held&at=0.1&by=function"];
 
 /**
  * Each view: `name` and `place` are its own, `isThere` says which recordings have it (as in

@@ -3,7 +3,7 @@
 use profundo_model::{LocationId, Profile};
 
 use crate::shown::{Shown, Sieve};
-use crate::tally::{place_slot, place_slots, tally};
+use crate::tally::{Keep, Places, place_slot, tally};
 use crate::{Place, Selection};
 
 /// The options of a flat profile.
@@ -39,13 +39,10 @@ pub struct FlatRow {
 
 /// The flat profile of a selection, in the order of first appearance.
 pub fn flat(profile: &Profile, selection: &Selection, options: &FlatOptions) -> Vec<FlatRow> {
-    let stacks = selection.stacks(profile);
-    let sieve = Sieve::new(profile, options.shown);
+    let sieve = &Sieve::new(profile, options.shown);
     let tallies = if options.combine {
-        let slots = place_slots(profile);
-        tally(profile, stacks, &sieve, slots, |place, _, _| {
-            place_slot(profile, place)
-        })
+        let mut lines = Places::new(profile, sieve, |place, _, _| place_slot(profile, place));
+        tally(profile, selection, &mut lines, Keep::Sums)
     } else {
         // Each location has a run of numbers, one for each of its frames.
         let mut slots = 0;
@@ -56,9 +53,10 @@ pub fn flat(profile: &Profile, selection: &Selection, options: &FlatOptions) -> 
                 u32::try_from(start).expect("fewer than 2^32 frames at all addresses")
             })
             .collect();
-        tally(profile, stacks, &sieve, slots, |_, location, depth| {
+        let mut addresses = Places::new(profile, sieve, |_, location, depth| {
             starts[location.index()] + depth
-        })
+        });
+        tally(profile, selection, &mut addresses, Keep::Sums)
     };
     (tallies.list.into_iter())
         .map(|tally| FlatRow {

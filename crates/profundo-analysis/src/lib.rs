@@ -66,6 +66,7 @@ mod pattern;
 mod place;
 pub mod python;
 mod quality;
+mod remembered;
 mod run_spread;
 mod scatter;
 mod selection;
@@ -85,6 +86,7 @@ mod tree;
 pub mod usage;
 mod utilization;
 mod waits;
+mod walk;
 mod weights;
 
 #[cfg(test)]
@@ -96,7 +98,9 @@ pub use annotate::{
     Annotation, FunctionCode, InstructionShare, SampledAddress, SampledCode, annotate,
     is_interpreted, sampled_code,
 };
-pub use call_graph::{CallEdge, CallGraph, CallGraphOptions, CallNode, GraphBy, call_graph};
+pub use call_graph::{
+    Around, CallEdge, CallGraph, CallGraphOptions, CallNode, GraphBy, call_graph, call_graph_around,
+};
 pub use callers::{Caller, CallersError, callers};
 pub use calls::{Call, Calls, calls};
 pub use choice::{UnknownChoice, choose};
@@ -108,17 +112,18 @@ pub use filter::{
 };
 pub use flat::{FlatOptions, FlatRow, flat};
 pub use forest::{
-    BoxOf, BoxOrder, CallWeight, Forest, ForestBox, ForestCall, ForestFunction, ForestOptions,
-    Lane, LaneBox, LaneOptions, Limits, Start, Weights, below, beside, in_time, sets,
+    BoxOf, BoxOrder, BoxShares, CallWeight, Forest, ForestBox, ForestCall, ForestFunction,
+    ForestOptions, Lane, LaneBox, LaneOptions, Limits, Start, Weights, below, beside, box_shares,
+    find_beside, in_time, path_beside, sets, sets_at,
 };
 pub use garbage::garbage;
 pub use gathered::Worth;
 pub use group::{Group, GroupBy, groups};
 pub use heap::{
-    Allocations, CopyRow, Figure, FunctionMemory, HeapLine, HeapOptions, HeapRow, HeldAt, HeldRow,
-    Holding, Leak, LineMemory, Peak, Sum, Tracked, allocated_by_source, allocations,
-    has_allocations, heap_samples, held_at, is_recorded, keep_only, measured, measured_at,
-    memory_by_line, records_allocations, unattributed,
+    Allocations, CopyRow, Figure, FunctionMemory, HeapLine, HeapOptions, HeapRow, HeapStack,
+    HeldAt, HeldRow, Holding, Leak, LineMemory, Peak, Sum, Tracked, allocated_by_source,
+    allocations, by_shown_stack, has_allocations, heap_samples, held_at, is_recorded, keep_only,
+    measured, measured_at, memory_by_line, records_allocations, unattributed,
 };
 pub use heap::{Growth, ProcessMemory, Use, gauges, goes_on};
 pub use heatmap::{Cell, Grid, Heatmap, Idle, Pause, heatmap, heatmap_of};
@@ -157,7 +162,9 @@ pub use traced::{
     LinesOfFunction, RaisedExceptions, calls_by_sample, time_lines, traced, traced_exceptions,
     traced_lines,
 };
-pub use transform::{Operation, Transform, TransformError, Transforms, transform, transforms};
+pub use transform::{
+    LibraryNames, Operation, Transform, TransformError, Transforms, transform, transforms,
+};
 pub use tree::{Node, NodeId, Recur, Tree, TreeOptions, tree};
 pub use utilization::utilization;
 pub use waits::{WaitRow, waits};

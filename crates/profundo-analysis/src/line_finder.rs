@@ -3,7 +3,7 @@
 //! The innermost line of the reader's own comes first, one in Python before others; then lines of
 //! libraries, the line that only starts one, and that of an importer.
 
-use profundo_model::{FileId, FrameId, Language, Profile, StackId};
+use profundo_model::{FileId, FrameId, Language, LocationId, Profile, StackId};
 
 use crate::ownership::Ownership;
 use crate::shown::{Libraries, Shown};
@@ -34,12 +34,14 @@ pub(crate) struct Finder<'a> {
     looked_at: Vec<bool>,
     /// By frame, whether it belongs to Python's own importer.
     imports: Vec<bool>,
+    /// By location, the range of its lines in `known`, and its innermost place that matters.
+    ranges: Vec<Option<(u32, u32, Option<Place>)>>,
+    /// Frames whose lines are looked at, each with its rank.
+    known: Vec<(FrameId, u8)>,
     /// The frames of the last stack whose lines are looked at, innermost first.
     pub(crate) on_stack: Vec<FrameId>,
     /// The innermost place of the last stack that is not plumbing.
     pub(crate) leaf: Option<Place>,
-    /// The line that only started the last stack, where no other is the reader's own.
-    pub(crate) launcher: Option<FrameId>,
 }
 
 impl<'a> Finder<'a> {
@@ -74,9 +76,10 @@ impl<'a> Finder<'a> {
             imports: (profile.frames.iter())
                 .map(|frame| is_importer(profile.strings.get(profile.files.get(frame.file).path)))
                 .collect(),
+            ranges: vec![None; profile.locations.len()],
+            known: Vec::new(),
             on_stack: Vec::new(),
             leaf: None,
-            launcher: None,
         }
     }
 
@@ -89,43 +92,99 @@ impl<'a> Finder<'a> {
 
     /// The frame whose line owns the samples of a stack.
     pub(crate) fn find(&mut self, stack: StackId) -> Option<FrameId> {
-        self.on_stack.clear();
-        self.leaf = None;
-        self.launcher = None;
-        // The innermost own line in Python, the innermost own line in another language, the same
-        // for libraries, their launcher, and their importer.
-        let mut best: [Option<FrameId>; 6] = [None; 6];
-        for location in self.profile.stacks.locations(stack) {
-            for place in crate::place::places(self.profile, location).rev() {
-                let Place::Frame(frame) = place else {
-                    self.leaf = self.leaf.or(Some(place));
-                    continue;
-                };
-                let language = self.profile.frames.get(frame).language;
-                if language != Language::Runtime {
-                    self.leaf = self.leaf.or(Some(place));
-                }
-                if !self.looked_at[frame.index()] {
-                    continue;
-                }
-                let is_library =
-                    self.libraries != Libraries::Shown && self.owners.is_library(place, location);
-                if is_library && self.libraries == Libraries::Hidden {
-                    continue;
-                }
-                self.on_stack.push(frame);
-                let class = match () {
-                    () if is_library && self.owners.is_launcher(frame) => LAUNCHER,
-                    () if is_library && self.imports[frame.index()] => IMPORTER,
-                    () => 2 * usize::from(is_library) + usize::from(!self.is_like_python(frame)),
-                };
-                best[class] = best[class].or(Some(frame));
+        let mut on_stack = std::mem::take(&mut self.on_stack);
+        on_stack.clear();
+        let path: Vec<LocationId> = self.profile.stacks.locations(stack).collect();
+        let mut found = Found::default();
+        for location in path.into_iter().rev() {
+            found = self.level(&found, location, |frame| on_stack.push(frame));
+        }
+        on_stack.reverse();
+        self.on_stack = on_stack;
+        self.leaf = found.leaf;
+        found.own()
+    }
+
+    /// Goes one level up. `visit` gets the frames whose lines are looked at, the outermost first.
+    pub(crate) fn level(
+        &mut self,
+        callers: &Found,
+        location: LocationId,
+        mut visit: impl FnMut(FrameId),
+    ) -> Found {
+        let (start, end, leaf) = match self.ranges[location.index()] {
+            Some(known) => known,
+            None => {
+                let known = self.look_at(location);
+                self.ranges[location.index()] = Some(known);
+                known
             }
+        };
+        let mut found = *callers;
+        found.leaf = leaf.or(found.leaf);
+        for &(frame, class) in &self.known[start as usize..end as usize] {
+            visit(frame);
+            found.innermost[class as usize] = Some(frame);
         }
-        if best[0].or(best[1]).is_none() {
-            self.launcher = best[LAUNCHER];
+        found
+    }
+
+    /// Finds the lines of a location: their range in `known`, and the innermost place that is not
+    /// plumbing.
+    fn look_at(&mut self, location: LocationId) -> (u32, u32, Option<Place>) {
+        let start = self.known.len();
+        let mut leaf = None;
+        for place in crate::place::places(self.profile, location) {
+            let Place::Frame(frame) = place else {
+                leaf = Some(place);
+                continue;
+            };
+            let language = self.profile.frames.get(frame).language;
+            if language != Language::Runtime {
+                leaf = Some(place);
+            }
+            if !self.looked_at[frame.index()] {
+                continue;
+            }
+            let is_library =
+                self.libraries != Libraries::Shown && self.owners.is_library(place, location);
+            if is_library && self.libraries == Libraries::Hidden {
+                continue;
+            }
+            let class = match () {
+                () if is_library && self.owners.is_launcher(frame) => LAUNCHER,
+                () if is_library && self.imports[frame.index()] => IMPORTER,
+                () => 2 * usize::from(is_library) + usize::from(!self.is_like_python(frame)),
+            };
+            self.known.push((frame, class as u8));
         }
-        best.into_iter().flatten().next()
+        // There are fewer than 2^32 frames at all locations.
+        (start as u32, self.known.len() as u32, leaf)
+    }
+}
+
+/// The lines of a stack, up to one of its levels.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Found {
+    /// The innermost own line in Python, the innermost own line in another language, the same for
+    /// libraries, their launcher, and their importer.
+    innermost: [Option<FrameId>; 6],
+    /// The innermost place that is not plumbing.
+    pub leaf: Option<Place>,
+}
+
+impl Found {
+    /// The frame whose line owns the samples of a stack that ends here.
+    pub(crate) fn own(&self) -> Option<FrameId> {
+        self.innermost.into_iter().flatten().next()
+    }
+
+    /// The line that only started the stack, where no other is the reader's own.
+    pub(crate) fn launcher(&self) -> Option<FrameId> {
+        match self.innermost[0].or(self.innermost[1]) {
+            Some(_) => None,
+            None => self.innermost[LAUNCHER],
+        }
     }
 }
 

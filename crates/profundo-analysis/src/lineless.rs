@@ -13,7 +13,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::amount::Amount;
 use crate::kind::Split;
-use crate::line_finder::Finder;
 use crate::weights::{Squares, weight_of};
 use crate::{Place, Selection, StackWeight};
 
@@ -62,17 +61,18 @@ enum Stack {
     Without(usize),
 }
 
-/// The time of a selection without a line, by its owner, the largest part first.
+/// The time of a selection without a line, by its owner, the largest part first. `line_of` has the
+/// line of each of the selection's stacks.
 pub(crate) fn lineless(
     profile: &Profile,
     selection: &Selection,
-    finder: &mut Finder<'_>,
+    line_of: impl Fn(usize) -> Option<FrameId>,
 ) -> Vec<Lineless> {
     let mut rows: Vec<Lineless> = Vec::new();
     let mut numbers: FxHashMap<Who, usize> = FxHashMap::default();
-    let mut stacks: FxHashMap<StackId, Stack> = FxHashMap::default();
-    for stack in selection.stacks(profile) {
-        let found = match finder.find(stack.stack) {
+    let mut stacks: Vec<Stack> = Vec::with_capacity(selection.stacks(profile).len());
+    for (number, stack) in selection.stacks(profile).iter().enumerate() {
+        let found = match line_of(number) {
             Some(frame) => Stack::At(frame),
             None => {
                 let (who, module, place) = beginning(profile, stack.stack);
@@ -95,19 +95,31 @@ pub(crate) fn lineless(
                 Stack::Without(row)
             }
         };
-        stacks.insert(stack.stack, found);
+        stacks.push(found);
     }
     if rows.is_empty() {
         return rows;
     }
+    let numbers = selection.stack_numbers(profile);
+    let at = |sample: &Sample| stacks[numbers[sample.stack.index()] as usize - 1];
     let programs = profile.programs();
-    let mut tied = Tied::new(profile, selection, &stacks);
+    let is_pool = |module: &ModuleId| {
+        let role = profile.modules.get(*module).role;
+        !matches!(role, Role::Interpreter | Role::Profiler)
+    };
+    let has_pool = rows
+        .iter()
+        .any(|row| row.module.as_ref().is_some_and(is_pool));
+    let mut tied = match has_pool {
+        true => Tied::new(profile, selection, at),
+        false => Tied::none(profile),
+    };
     let kinds = selection.kinds(profile);
     let squares = Squares::new(profile);
     let mut threads: FxHashSet<(usize, ThreadId)> = FxHashSet::default();
     let mut lines: FxHashMap<(usize, FileId, u32), (FrameId, Amount)> = FxHashMap::default();
     for sample in selection.samples(profile) {
-        let Stack::Without(row) = stacks[&sample.stack] else {
+        let Stack::Without(row) = at(sample) else {
             continue;
         };
         let thread = programs.thread(sample.thread);
@@ -118,15 +130,13 @@ pub(crate) fn lineless(
     // By row, the samples that were looked at.
     let mut looked_at = vec![0_u64; rows.len()];
     selection.each_taken(profile, |sample| {
-        let Stack::Without(row) = stacks[&sample.stack] else {
+        let Stack::Without(row) = at(sample) else {
             return;
         };
         looked_at[row] = looked_at[row].saturating_add(weight_of(profile, sample));
-        let module = (rows[row].module).filter(|&module| {
-            let role = profile.modules.get(module).role;
-            !matches!(role, Role::Interpreter | Role::Profiler)
-        });
-        let Some(module) = module else { return };
+        let Some(module) = rows[row].module.filter(is_pool) else {
+            return;
+        };
         if let Some(frame) = tied.line_of(sample, module) {
             let key = profile.frames.get(frame);
             let entry = lines.entry((row, key.file, key.line));
@@ -241,15 +251,11 @@ struct Tied<'a> {
 }
 
 impl<'a> Tied<'a> {
-    fn new(
-        profile: &'a Profile,
-        selection: &Selection,
-        stacks: &FxHashMap<StackId, Stack>,
-    ) -> Self {
+    fn new(profile: &'a Profile, selection: &Selection, at: impl Fn(&Sample) -> Stack) -> Self {
         let mut threads: FxHashMap<ProcessId, Vec<ThreadId>> = FxHashMap::default();
         let mut on_lines: FxHashMap<ThreadId, Vec<_>> = FxHashMap::default();
         selection.each_taken(profile, |sample| {
-            let Stack::At(frame) = stacks[&sample.stack] else {
+            let Stack::At(frame) = at(sample) else {
                 return;
             };
             let times = on_lines.entry(sample.thread).or_insert_with(|| {
@@ -263,9 +269,18 @@ impl<'a> Tied<'a> {
             times.sort_by_key(|&(time, _, _)| time);
         }
         Self {
-            profile,
             threads,
             on_lines,
+            ..Self::none(profile)
+        }
+    }
+
+    /// No lines, where no pool could wait for them.
+    fn none(profile: &'a Profile) -> Self {
+        Self {
+            profile,
+            threads: FxHashMap::default(),
+            on_lines: FxHashMap::default(),
             holds: FxHashMap::default(),
         }
     }

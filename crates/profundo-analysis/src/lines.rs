@@ -6,7 +6,7 @@
 //! change that line. A line's total time is that of the samples which have it on their stack, each
 //! counted once, however often the line is there.
 
-use profundo_model::{FileId, FrameId, Language, Profile};
+use profundo_model::{FileId, FrameId, Language, LocationId, Profile};
 use rustc_hash::FxHashMap;
 
 use crate::interval::{Estimate, Mass};
@@ -14,7 +14,8 @@ use crate::lineless::{Lineless, lineless};
 use crate::scatter::Members;
 
 use crate::amount::Amount;
-use crate::line_finder::{Finder, LinesOptions};
+use crate::line_finder::{Finder, Found, LinesOptions};
+use crate::tally::{Keep, Rule, Tallies, Tally, Thing, tally};
 use crate::{Place, Selection, scatter};
 
 /// The time of one line.
@@ -78,48 +79,30 @@ pub struct Launched {
 
 /// The shares of the lines of a selection.
 pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -> SourceShares {
-    let mut finder = Finder::new(profile, options);
-    let mut rows: FxHashMap<(FileId, u32), usize> = FxHashMap::default();
-    let mut sums: Vec<LineSum> = Vec::new();
-    let mut members = LineMembers::default();
+    let find = || of_lines(profile, selection, options);
+    SourceShares::clone(&selection.lines().get(options.clone(), find))
+}
+
+fn of_lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -> SourceShares {
+    let stacks = selection.stacks(profile);
+    let mut rule = LineRule::new(profile, options, stacks.len());
+    let tallies = tally(profile, selection, &mut rule, Keep::Members);
     let mut elsewhere = Amount::default();
     let mut elsewhere_by: FxHashMap<Option<u32>, (Option<Place>, Amount)> = FxHashMap::default();
     let mut launched = Launched::default();
     let mut launched_by: FxHashMap<(FileId, u32), (FrameId, Amount)> = FxHashMap::default();
-    for (stamp, stack) in (1..).zip(selection.stacks(profile)) {
-        let own = finder.find(stack.stack);
-        for &frame in &finder.on_stack {
-            let row = profile.frames.get(frame);
-            let at = *rows.entry((row.file, row.line)).or_insert_with(|| {
-                sums.push(LineSum::new(frame));
-                sums.len() - 1
-            });
-            let sum = &mut sums[at];
-            if sum.stamp != stamp {
-                sum.stamp = stamp;
-                sum.total.add(stack);
-                members.total.add(at);
-            }
-            if own == Some(frame) && sum.own_stamp != stamp {
-                sum.own_stamp = stamp;
-                sum.own.add(stack);
-                members.own.add(at);
-                members.file.add(row.file.index());
-            }
-        }
-        members.end_stack();
-        if let Some(launcher) = finder.launcher {
+    for (stack, found) in stacks.iter().zip(&rule.found) {
+        if let Some(launcher) = found.launcher {
             launched.amount.add(stack);
             let row = profile.frames.get(launcher);
             let entry = launched_by.entry((row.file, row.line));
             let (_, sum) = entry.or_insert((launcher, Amount::default()));
             sum.add(stack);
         }
-        if own.is_none() {
+        if found.own.is_none() {
             elsewhere.add(stack);
-            let place = finder.leaf;
-            let entry = elsewhere_by.entry(place.map(Place::key));
-            let (_, sum) = entry.or_insert((place, Amount::default()));
+            let entry = elsewhere_by.entry(found.leaf.map(Place::key));
+            let (_, sum) = entry.or_insert((found.leaf, Amount::default()));
             sum.add(stack);
         }
     }
@@ -131,73 +114,103 @@ pub fn lines(profile: &Profile, selection: &Selection, options: &LinesOptions) -
         .by
         .sort_by_key(|&(frame, sum)| (std::cmp::Reverse(sum.weight), frame));
     SourceShares {
-        lineless: lineless(profile, selection, &mut finder),
+        lineless: lineless(profile, selection, |stack| rule.found[stack].own),
         launched,
-        files: files(profile, selection, &sums, &members),
+        files: files(profile, selection, &tallies),
         elsewhere,
         elsewhere_by,
         whole,
     }
 }
 
-/// The sums of a line.
-struct LineSum {
-    frame: FrameId,
-    own: Amount,
-    total: Amount,
-    stamp: u32,
-    own_stamp: u32,
+/// The lines as the contents of stacks.
+struct LineRule<'a> {
+    finder: Finder<'a>,
+    /// By frame, the number of its line.
+    lines: Vec<u32>,
+    /// By stack, what was found.
+    found: Vec<Lines>,
 }
 
-impl LineSum {
-    fn new(frame: FrameId) -> Self {
+/// The lines of one stack.
+#[derive(Clone, Copy, Default)]
+struct Lines {
+    own: Option<FrameId>,
+    launcher: Option<FrameId>,
+    leaf: Option<Place>,
+}
+
+impl<'a> LineRule<'a> {
+    fn new(profile: &'a Profile, options: &LinesOptions, stacks: usize) -> Self {
+        let mut numbers: FxHashMap<(FileId, u32), u32> = FxHashMap::default();
+        let lines = profile.frames.iter().map(|frame| {
+            let next = numbers.len() as u32;
+            *numbers.entry((frame.file, frame.line)).or_insert(next)
+        });
+        let lines = lines.collect();
         Self {
-            frame,
-            own: Amount::default(),
-            total: Amount::default(),
-            stamp: 0,
-            own_stamp: 0,
+            finder: Finder::new(profile, options),
+            lines,
+            found: vec![Lines::default(); stacks],
         }
     }
 }
 
-/// By stack, its lines, and the file of its own time.
-#[derive(Default)]
-struct LineMembers {
-    own: Members,
-    total: Members,
-    file: Members,
-}
+impl Rule for LineRule<'_> {
+    type State = Found;
 
-impl LineMembers {
-    fn end_stack(&mut self) {
-        for members in [&mut self.own, &mut self.total, &mut self.file] {
-            members.end_stack();
-        }
+    fn root(&self) -> Found {
+        Found::default()
+    }
+
+    fn enter(&mut self, state: &Found, location: LocationId, things: &mut Vec<Thing>) -> Found {
+        self.finder.level(state, location, |frame| {
+            things.push(Thing {
+                slot: self.lines[frame.index()],
+                place: Place::Frame(frame),
+                location,
+            });
+        })
+    }
+
+    fn own(&self, state: &Found) -> Option<u32> {
+        state.own().map(|frame| self.lines[frame.index()])
+    }
+
+    fn end(&mut self, number: u32, state: &Found) {
+        self.found[number as usize] = Lines {
+            own: state.own(),
+            launcher: state.launcher(),
+            leaf: state.leaf,
+        };
     }
 }
 
-fn files(
-    profile: &Profile,
-    selection: &Selection,
-    sums: &[LineSum],
-    members: &LineMembers,
-) -> Vec<FileLines> {
+fn files(profile: &Profile, selection: &Selection, tallies: &Tallies) -> Vec<FileLines> {
     let estimates = |members: &Members, amounts: &[Amount]| {
         scatter::estimates(profile, selection, members, amounts)
     };
-    let amounts = |amount: fn(&LineSum) -> Amount| sums.iter().map(amount).collect::<Vec<_>>();
-    let own = estimates(&members.own, &amounts(|sum| sum.own));
-    let total = estimates(&members.total, &amounts(|sum| sum.total));
+    // A line is a frame, since only frames are looked at.
+    let frames: Vec<FrameId> = (tallies.list.iter())
+        .filter_map(|tally| match tally.place {
+            Place::Frame(frame) => Some(frame),
+            Place::Reason(_) | Place::Unknown => None,
+        })
+        .collect();
+    let file_of = |row: u32| profile.frames.get(frames[row as usize]).file;
+    let amounts = |of: fn(&Tally) -> Amount| tallies.list.iter().map(of).collect::<Vec<_>>();
+    let own = estimates(&tallies.own, &amounts(|tally| tally.own));
+    let total = estimates(&tallies.total, &amounts(|tally| tally.total));
     let mut by_file = vec![Amount::default(); profile.files.len()];
-    for sum in sums {
-        by_file[profile.frames.get(sum.frame).file.index()] += sum.own;
+    for (row, tally) in (0..).zip(&tallies.list) {
+        by_file[file_of(row).index()] += tally.own;
     }
-    let of_files = estimates(&members.file, &by_file);
+    let in_files = tallies.own.map(|row| file_of(row).0);
+    let of_files = estimates(&in_files, &by_file);
     let mut numbers: FxHashMap<FileId, usize> = FxHashMap::default();
     let mut files: Vec<FileLines> = Vec::new();
-    for ((sum, own), total) in sums.iter().zip(own).zip(total) {
-        let row = profile.frames.get(sum.frame);
+    for (((tally, &frame), own), total) in tallies.list.iter().zip(&frames).zip(own).zip(total) {
+        let row = profile.frames.get(frame);
         let at = *numbers.entry(row.file).or_insert_with(|| {
             files.push(FileLines {
                 file: row.file,
@@ -208,14 +221,13 @@ fn files(
             });
             files.len() - 1
         });
-        let file = &mut files[at];
-        file.lines.push(LineShare {
+        files[at].lines.push(LineShare {
             line: row.line,
-            frame: sum.frame,
+            frame,
             own,
             total,
-            own_amount: sum.own,
-            total_amount: sum.total,
+            own_amount: tally.own,
+            total_amount: tally.total,
         });
     }
     for file in &mut files {

@@ -8,9 +8,9 @@
 use profundo_model::{OriginId, Profile};
 
 use crate::amount::Amount;
-use crate::shares::FunctionNumbers;
+use crate::shares::{FunctionNumbers, functions_of};
 use crate::shown::{Shown, Sieve};
-use crate::tally::tally;
+use crate::tally::{Keep, tally};
 use crate::{Place, Selection, stats};
 
 /// The part of rows that may be called uneven by chance.
@@ -135,9 +135,12 @@ pub fn origin_spread(
         let mut whole = Amount::default();
         stacks.iter().for_each(|stack| whole.add(stack));
         wholes.push(whole);
-        let tallies = tally(profile, stacks, &sieve, numbers.slots, |place, _, _| {
-            numbers.of(profile, place)
-        });
+        let tallies = tally(
+            profile,
+            &part,
+            &mut functions_of(profile, &sieve, &numbers),
+            Keep::Sums,
+        );
         let of_origin = tallies.list.iter().map(|tally| {
             let slot = numbers.of(profile, tally.place);
             let place = &mut places[slot as usize];

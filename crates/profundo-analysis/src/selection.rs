@@ -12,8 +12,11 @@ use profundo_model::{Kind, Kinds, Profile, Sample, SampleKind, StackId, State, T
 use crate::gathered::{last_of_row, merged_of_row};
 use crate::interval::{Few, Mass};
 use crate::kind::Split;
+use crate::remembered::Remembered;
+use crate::scatter::Reading;
+use crate::walk::{self, StackOrder, Stop};
 use crate::weights::{Squares, weight_of};
-use crate::{Filter, admit, traced};
+use crate::{Filter, FunctionShare, LinesOptions, Shown, SourceShares, admit, traced};
 
 /// Samples of a profile, in the order in which they were taken. It belongs to the profile that it
 /// was made from, and caches answers.
@@ -23,6 +26,10 @@ pub struct Selection {
     threads: Vec<ThreadId>,
     task: Option<TaskId>,
     sums: OnceLock<Sums>,
+    stops: OnceLock<Vec<Stop>>,
+    reading: OnceLock<Reading>,
+    functions: Remembered<Shown, Vec<FunctionShare>>,
+    lines: Remembered<LinesOptions, SourceShares>,
     shared: Arc<Shared>,
 }
 
@@ -33,6 +40,7 @@ struct Shared {
     /// By sample, where calls were counted.
     calls: OnceLock<Option<Vec<u64>>>,
     numbers: OnceLock<traced::Numbers>,
+    stack_order: OnceLock<StackOrder>,
     /// Everything, where the selection is a part.
     whole: OnceLock<Box<Selection>>,
 }
@@ -76,6 +84,8 @@ pub struct StackWeight {
 pub(crate) struct Sums {
     /// In the order of the stacks' first samples.
     pub stacks: Vec<StackWeight>,
+    /// By stack of the profile, its number plus one, or 0.
+    pub numbers: Vec<u32>,
     /// The number of samples taken.
     pub samples: u64,
     /// The sum of the samples' counts.
@@ -152,8 +162,8 @@ impl Selection {
             rows: Rows::from_list(samples),
             threads: threads.unwrap_or_else(|| self.threads.clone()),
             task,
-            sums: OnceLock::new(),
             shared: Arc::clone(&self.shared),
+            ..Self::default()
         }
     }
 
@@ -302,6 +312,41 @@ impl Selection {
         &self.sums(profile).stacks
     }
 
+    /// By stack of the profile, its number among the selection's stacks plus one, or 0.
+    pub(crate) fn stack_numbers(&self, profile: &Profile) -> &[u32] {
+        &self.sums(profile).numbers
+    }
+
+    /// The stacks in the order of a walk over all stacks.
+    pub(crate) fn stops(&self, profile: &Profile) -> &[Stop] {
+        self.stops.get_or_init(|| walk::stops(profile, self))
+    }
+
+    /// The order of all stacks in a walk.
+    pub(crate) fn stack_order(&self, profile: &Profile) -> &StackOrder {
+        (self.shared.stack_order).get_or_init(|| StackOrder::new(profile))
+    }
+
+    /// The samples that intervals are estimated from.
+    pub(crate) fn reading(&self, profile: &Profile) -> &Reading {
+        self.reading.get_or_init(|| Reading::new(profile, self))
+    }
+
+    /// Whether intervals are estimated from samples of a stack, which has this number.
+    pub(crate) fn is_read(&self, profile: &Profile, number: u32) -> bool {
+        self.reading(profile).is_read(number)
+    }
+
+    /// The shares of functions that were asked for.
+    pub(crate) fn functions(&self) -> &Remembered<Shown, Vec<FunctionShare>> {
+        &self.functions
+    }
+
+    /// The shares of lines that were asked for.
+    pub(crate) fn lines(&self) -> &Remembered<LinesOptions, SourceShares> {
+        &self.lines
+    }
+
     /// The kind of each stack.
     pub(crate) fn kinds(&self, profile: &Profile) -> &Kinds {
         self.shared.kinds.get_or_init(|| Kinds::of(profile))
@@ -417,6 +462,7 @@ impl Sums {
             sums.squares += stack.squares;
             sums.split += stack.split;
         }
+        sums.numbers = rows;
         sums
     }
 

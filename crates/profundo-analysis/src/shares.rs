@@ -11,7 +11,9 @@ use crate::amount::Amount;
 use crate::interval::Estimate;
 use crate::scatter::Members;
 use crate::shown::{Shown, Sieve};
-use crate::tally::{Tallies, Tally, place_slot, place_slots, tally};
+use crate::tally::{
+    Keep, Places, Rule, Tallies, Tally, place_slot, place_slots, tally, tally_both,
+};
 use crate::{Place, Selection, scatter};
 
 /// The time of one function.
@@ -39,24 +41,28 @@ pub fn shares(
     selection: &Selection,
     shown: impl Into<Shown>,
 ) -> Vec<FunctionShare> {
-    let sieve = Sieve::new(profile, shown.into());
+    let shown = shown.into();
+    let find = || of_functions(profile, selection, shown);
+    selection.functions().get(shown, find).to_vec()
+}
+
+fn of_functions(profile: &Profile, selection: &Selection, shown: Shown) -> Vec<FunctionShare> {
+    let sieve = Sieve::new(profile, shown);
     let numbers = FunctionNumbers::new(profile);
-    let tallies = tally(
+    // The line where a function works most is found beside it. Lines need no intervals.
+    let (tallies, lines) = tally_both(
         profile,
-        selection.stacks(profile),
-        &sieve,
-        numbers.slots,
-        |place, _, _| numbers.of(profile, place),
+        selection,
+        (&mut functions_of(profile, &sieve, &numbers), Keep::Members),
+        (&mut lines_of(profile, &sieve), Keep::Sums),
     );
     let mut functions = finish(profile, selection, &tallies);
-    // The line where a function works most: lines are few, so they are added up separately.
     let mut rows: FxHashMap<u32, usize> = FxHashMap::default();
     for (row, function) in functions.iter().enumerate() {
         rows.insert(numbers.of(profile, function.place), row);
     }
     let mut best: Vec<(u64, u64)> = vec![(0, 0); functions.len()];
-    // Their intervals are not needed.
-    for line in tally_lines(profile, selection, &sieve).list {
+    for line in lines.list {
         let row = rows[&numbers.of(profile, line.place)];
         let heat = (line.own.weight, line.total.weight);
         if heat > best[row] {
@@ -74,18 +80,23 @@ pub fn line_shares(
     shown: impl Into<Shown>,
 ) -> Vec<FunctionShare> {
     let sieve = Sieve::new(profile, shown.into());
-    let tallies = tally_lines(profile, selection, &sieve);
+    let mut lines = lines_of(profile, &sieve);
+    let tallies = tally(profile, selection, &mut lines, Keep::Members);
     finish(profile, selection, &tallies)
 }
 
-fn tally_lines(profile: &Profile, selection: &Selection, sieve: &Sieve<'_>) -> Tallies {
-    tally(
-        profile,
-        selection.stacks(profile),
-        sieve,
-        place_slots(profile),
-        |place, _, _| place_slot(profile, place),
-    )
+/// The functions of stacks.
+pub(crate) fn functions_of<'a>(
+    profile: &'a Profile,
+    sieve: &'a Sieve<'a>,
+    numbers: &'a FunctionNumbers,
+) -> impl Rule + 'a {
+    Places::new(profile, sieve, |place, _, _| numbers.of(profile, place))
+}
+
+/// The functions of stacks at each of their lines.
+fn lines_of<'a>(profile: &'a Profile, sieve: &'a Sieve<'a>) -> impl Rule + 'a {
+    Places::new(profile, sieve, |place, _, _| place_slot(profile, place))
 }
 
 fn finish(profile: &Profile, selection: &Selection, tallies: &Tallies) -> Vec<FunctionShare> {

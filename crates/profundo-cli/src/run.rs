@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use profundo_console::{output, stderr};
 
-use crate::options::{self, Record, Run, What};
+use crate::options::{self, OnPage, Record, Run, What};
 use crate::report::{Shape, Stream};
 use crate::{open, record, view};
 
@@ -24,19 +24,12 @@ pub fn run(options: &Run) -> Result<ExitCode> {
             "`{what}` shows counted calls, which `profundo trace CMD` records and `run` does not"
         ));
     }
-    let to_stdout = (options.recording.output.as_deref()).is_some_and(output::is_stdout);
-    if to_stdout && (options.shows_page || options.live) {
-        options::refuse("a page shows a recording in a file, and `-o -` sends it elsewhere");
-    }
+    refuse_pages(options.page, options.recording.output.as_deref());
     let shape = Shape::new(what, None, &options.view);
     let force = options.view.style.force;
     let recording = options.recording.clone().with_all_of(what);
     let mine = &options.view.filters.own_code.rules();
-    let began = |path: &Path| {
-        if options.live {
-            show(path);
-        }
-    };
+    let began = following(options.page);
     let recorded = record::with_options(&recording, force, mine, &options.command.words, &began)?;
     record::note_failure(&recorded);
     // The program's exit status stands, even if the report fails.
@@ -47,10 +40,26 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     {
         stderr::error(&error);
     }
-    if options.shows_page {
+    if options.page.at_end {
         show(&recorded.path);
     }
     recorded.arrive()
+}
+
+/// Refuses a page of a recording that is in no file.
+fn refuse_pages(page: OnPage, output: Option<&Path>) {
+    if output.is_some_and(output::is_stdout) && (page.at_end || page.live) {
+        options::refuse("a page shows a recording in a file, and `-o -` sends it elsewhere");
+    }
+}
+
+/// What is done once a recording has begun: its page is shown, if one is to follow it.
+fn following(page: OnPage) -> impl Fn(&Path) {
+    move |path| {
+        if page.live {
+            show(path);
+        }
+    }
 }
 
 /// Shows a recording on a page, as far as that is possible: the program comes first.
@@ -61,13 +70,15 @@ fn show(recording: &Path) {
 }
 
 pub fn record(options: &Record) -> Result<ExitCode> {
+    refuse_pages(options.page, options.recording.output.as_deref());
     let mine = options.own_code.rules();
+    let began = following(options.page);
     let recorded = record::with_options(
         &options.recording,
         options.force,
         &mine,
         &options.command.words,
-        &|_| {},
+        &began,
     )?;
     for note in &recorded.done.notes {
         stderr::note(note);
@@ -83,6 +94,9 @@ pub fn record(options: &Record) -> Result<ExitCode> {
             }
             false => format!("{samples} samples in {path}; `profundo report {path}` shows them"),
         });
+    }
+    if options.page.at_end {
+        show(&recorded.path);
     }
     recorded.arrive()
 }

@@ -28,22 +28,27 @@ pub fn note(profile: &mut Profile) {
 }
 
 fn sentence(profile: &Profile) -> Option<String> {
-    let mut by_stack: BTreeMap<StackId, u64> = BTreeMap::new();
-    for sample in profile.samples.iter() {
-        *by_stack.entry(sample.stack).or_default() += sample.weight.0;
+    let is_gone =
+        |path: &str| path.starts_with('/') && !is_generated_code(path) && !Path::new(path).exists();
+    let gone: Vec<bool> = (profile.modules.iter())
+        .map(|(_, module)| is_gone(profile.strings.get(module.path)))
+        .collect();
+    if !gone.contains(&true) {
+        return None;
     }
-    let all: u64 = by_stack.values().sum();
+    let mut by_stack = vec![0_u64; profile.stacks.len()];
+    for sample in profile.samples.iter() {
+        by_stack[sample.stack.index()] += sample.weight.0;
+    }
+    let all: u64 = by_stack.iter().sum();
     let mut found: BTreeMap<ModuleId, u64> = BTreeMap::new();
-    let stacks: Vec<StackId> = by_stack.keys().copied().collect();
+    let stacks = (0..by_stack.len()).filter(|&stack| by_stack[stack] > 0);
+    let stacks = stacks.map(StackId::from_index);
     each_innermost_place(profile, stacks, Shown::COMMAND, |stack, innermost| {
         let module = innermost.and_then(|(place, location)| nameless(profile, place, location));
-        if let Some(module) = module {
-            *found.entry(module).or_default() += by_stack.get(&stack).copied().unwrap_or(0);
+        if let Some(module) = module.filter(|module| gone[module.index()]) {
+            *found.entry(module).or_default() += by_stack[stack.index()];
         }
-    });
-    found.retain(|module, _| {
-        let path = profile.strings.get(profile.modules.get(*module).path);
-        path.starts_with('/') && !is_generated_code(path) && !Path::new(path).exists()
     });
     let (module, weight) = found.into_iter().max_by_key(|(_, weight)| *weight)?;
     let share = weight as f64 / all.max(1) as f64;

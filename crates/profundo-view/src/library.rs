@@ -7,16 +7,18 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use profundo_analysis::{
-    Filter, Forest, ForestOptions, Hidden, Libraries, Selection, Timeline, TracksBy, Weights,
-    is_recorded, measured, measured_at, transform, transforms,
+    Filter, Forest, ForestOptions, Hidden, Libraries, ProcessMemory, Selection, Timeline, TracksBy,
+    Weights, gauges, is_recorded, joules_per_nanosecond, measured, measured_at, transform,
+    transforms,
 };
-use profundo_model::{Measure, Nanos, Part as Of, Profile};
+use profundo_model::{Measure, Nanos, Part as Of, ProcessId, Profile};
 use profundo_report::Choices;
 
+use crate::answers::Given;
 use crate::pair::Pairs;
 use crate::snapshots::{self, Heap};
 use crate::{Error, Question, Snapshot, Source, Version};
@@ -24,7 +26,10 @@ use crate::{Error, Question, Snapshot, Source, Version};
 /// The recordings of a page, see the module.
 pub struct Library {
     pub(crate) recordings: Vec<Recording>,
+    /// The number of recordings before, where they are compared with those behind them.
+    before: Option<usize>,
     pub(crate) pairs: Pairs,
+    pub(crate) given: Given,
     snapshots: Vec<snapshots::Kept>,
 }
 
@@ -57,16 +62,19 @@ struct Kept {
     profiles: Recent<String, Arc<Loaded>>,
 }
 
-/// The number of profiles of one recording that are kept: time, memory, and some transforms.
+/// The most profiles of one recording that are kept: time, memory, and some transforms.
 const PROFILES: usize = 4;
-/// The number of filters that are kept for each.
+/// The most filters that are kept for each.
 const FILTERS: usize = 16;
+/// The stacks of all kept profiles, and of all kept filters, of a large recording.
+const STACKS: usize = 2 << 20;
 /// The number of timelines that are kept: each has as many rows as there are samples.
 const TIMELINES: usize = 3;
 
 impl Library {
     /// Recordings: the one to look at, and the one to compare it with.
     pub fn new(sources: Vec<Box<dyn Source>>) -> Self {
+        let before = (sources.len() == 2).then_some(1);
         let recording = |source| Recording {
             source,
             served: Mutex::default(),
@@ -74,9 +82,26 @@ impl Library {
         };
         Self {
             recordings: sources.into_iter().map(recording).collect(),
+            before,
             pairs: Pairs::default(),
+            given: Given::default(),
             snapshots: Vec::new(),
         }
+    }
+
+    /// Two sets of recordings: so many before, and those behind them after. A side without any is
+    /// not compared.
+    #[must_use]
+    pub fn compared(mut self, before: usize) -> Self {
+        self.before = (1..self.recordings.len())
+            .contains(&before)
+            .then_some(before);
+        self
+    }
+
+    /// The number of recordings before, where two sides are compared.
+    pub(crate) fn before(&self) -> Option<usize> {
+        self.before
     }
 
     /// Heap snapshots beside the recordings: the one to look at, and a later one.
@@ -278,8 +303,11 @@ impl Recording {
             selections: Mutex::default(),
             weights: Mutex::default(),
             timelines: Mutex::default(),
+            memories: Mutex::default(),
+            joules: OnceLock::new(),
         });
-        kept.profiles.put(key, Arc::clone(&loaded), PROFILES);
+        let most = room(&loaded.profile).clamp(2, PROFILES);
+        kept.profiles.put(key, Arc::clone(&loaded), most);
         Ok(loaded)
     }
 }
@@ -295,6 +323,18 @@ pub(crate) struct Loaded {
     selections: Mutex<Recent<String, Arc<Selection>>>,
     weights: Mutex<Recent<(ForestOptions, String), Arc<Weights>>>,
     timelines: Mutex<Recent<(TracksBy, String), Arc<Timeline>>>,
+    memories: Mutex<Recent<String, Arc<Vec<Readings>>>>,
+    /// The joules of a nanosecond on a CPU, where the machine's energy was counted.
+    joules: OnceLock<Option<f64>>,
+}
+
+/// The readings of a process's memory.
+pub(crate) struct Readings {
+    pub process: ProcessId,
+    /// The largest resident memory.
+    pub peak: u64,
+    /// The time, the resident bytes, and those in blocks of the allocators.
+    pub each: Vec<(u64, u64, Option<u64>)>,
 }
 
 /// The part of a recording that a question is about.
@@ -342,9 +382,14 @@ impl Part {
         let profile = &self.loaded.profile;
         let all = Filter::default();
         let whole = keep(&self.loaded.whole, &(), || Selection::new(profile, &all));
-        keep(&self.loaded.selections, &self.text, || {
+        keep_most(&self.loaded.selections, &self.text, self.filters(), || {
             whole.another(profile, &self.filter)
         })
+    }
+
+    /// The number of filters that are kept.
+    fn filters(&self) -> usize {
+        room(&self.loaded.profile).clamp(3, FILTERS)
     }
 
     /// The tree of calls.
@@ -364,14 +409,42 @@ impl Part {
         )
     }
 
+    /// The readings of the memory of its processes, the largest first.
+    pub(crate) fn memories(&self) -> Arc<Vec<Readings>> {
+        keep(&self.loaded.memories, &self.text, || {
+            let found = gauges(&self.loaded.profile, &self.selection(), &self.filter);
+            let of = |memory: &ProcessMemory<'_>| Readings {
+                process: memory.process,
+                peak: memory.peak,
+                each: (memory.readings.iter().zip(&memory.uses))
+                    .map(|(reading, uses)| {
+                        let in_use = uses.in_use.map(|figure| figure.value);
+                        (reading.time.0, reading.resident, in_use)
+                    })
+                    .collect(),
+            };
+            found.iter().map(of).collect()
+        })
+    }
+
+    /// The estimated joules of a nanosecond on a CPU.
+    pub(crate) fn joules_per_nanosecond(&self) -> Option<f64> {
+        *(self.loaded.joules).get_or_init(|| joules_per_nanosecond(&self.loaded.profile))
+    }
+
     /// The weights of the samples on that tree.
     pub(crate) fn weights(&self, options: &ForestOptions) -> Arc<Weights> {
         let key = (*options, self.text.clone());
-        keep(&self.loaded.weights, &key, || {
+        keep_most(&self.loaded.weights, &key, self.filters(), || {
             let forest = self.forest(options);
             Weights::new(&self.loaded.profile, &forest, &self.selection())
         })
     }
+}
+
+/// The number of profiles like this one, or of parts of it, that there is room for.
+fn room(profile: &Profile) -> usize {
+    STACKS / profile.stacks.len().max(1)
 }
 
 /// A kept value, or the one that `make` makes. Two questions at once may both make it.

@@ -102,6 +102,11 @@ pub const STAND_INS: &[StandIn] = &[
     none("profundo view before.heapsnapshot now.heapsnapshot", PAGE),
     none("profundo view memory.profundo now.heapsnapshot", PAGE),
     none("profundo run --live -- ./server --port 8080", PAGE),
+    none("profundo record --live -- ./server --port 8080", PAGE),
+    none(
+        "profundo view a1.profundo a2.profundo a3.profundo -- b1.profundo b2.profundo b3.profundo",
+        PAGE,
+    ),
     other("profundo top PID", "profundo top PID --once", TERMINAL),
     other(
         "profundo top --batch -i 5 --limit 10 PID",

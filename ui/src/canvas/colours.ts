@@ -1,6 +1,8 @@
 // The colours of boxes: by kind of code, package, file, or heat. They can be told apart with each of
 // the three colour blindnesses; the command's pictures have the same.
 
+import { NARROW, ROOT, SYSTEM, type Picture } from "./picture";
+
 /** A colour on a light ground and on a dark one. */
 type Tint = [light: string, dark: string];
 
@@ -14,6 +16,12 @@ export const KINDS: Record<string, Tint> = {
   runtime: ["#c2c8cf", "#4a525b"],
   root: ["#eef1f4", "#262c33"],
 };
+
+/** The kinds in words, in the order of legends. */
+export const KIND_WORDS: [kind: string, words: string][] = [
+  ["python", "Python"], ["native", "native"], ["system", "system"], ["garbage", "garbage collection"],
+  ["runtime", "the interpreter's own"], ["waiting", "waiting"], ["missing", "not readable"],
+];
 
 const GROUPS: Tint[] = [
   ["#8dc1ff", "#285388"],
@@ -42,8 +50,6 @@ const HEAT: Tint[] = [
   ["#ee6e61", "#b02728"],
 ];
 
-import { NARROW, ROOT, SYSTEM, type Picture } from "./picture";
-
 export type Look = "kind" | "package" | "file" | "heat";
 export const LOOKS: Look[] = ["kind", "package", "file", "heat"];
 
@@ -53,7 +59,8 @@ export interface Fills {
   legend: [name: string, colour: string][];
 }
 
-export function fills(picture: Picture, look: Look, isDark: boolean): Fills {
+/** The fills. Packages and files have the colours that they have in the whole, of which this is a part. */
+export function fills(picture: Picture, look: Look, isDark: boolean, whole = picture): Fills {
   const { boxes, flame } = picture;
   const tint = (pair: Tint) => pair[isDark ? 1 : 0];
   const length = boxes.level.length;
@@ -89,22 +96,10 @@ export function fills(picture: Picture, look: Look, isDark: boolean): Fills {
       used.add(row === SYSTEM ? "system" : kind);
       of[at] = special(at) ?? tint(KINDS[kind] ?? OTHERS);
     }
-    const words: [string, string][] = [
-      ["python", "Python"], ["native", "native"], ["system", "system"], ["garbage", "garbage collection"],
-      ["runtime", "the interpreter's own"], ["waiting", "waiting"], ["missing", "not readable"],
-    ];
-    return { of, legend: words.filter(([kind]) => used.has(kind)).map(([kind, name]) => [name, tint(KINDS[kind])]) };
+    return { of, legend: KIND_WORDS.filter(([kind]) => used.has(kind)).map(([kind, name]) => [name, tint(KINDS[kind])]) };
   }
-  const groupOf = look === "package" ? flame.functions.package : flame.functions.file;
-  const sums = new Map<string, number>();
-  for (let at = 0; at < length; at++) {
-    const row = boxes.function[at];
-    if (row >= 0) {
-      sums.set(groupOf[row], (sums.get(groupOf[row]) ?? 0) + boxes.own[at]);
-    }
-  }
-  sums.delete("");
-  const largest = [...sums.entries()].sort((a, b) => b[1] - a[1]).slice(0, GROUPS.length).map(([name]) => name);
+  const groupOf = flame.functions[look];
+  const largest = largestOf(whole, look);
   for (let at = 0; at < length; at++) {
     const row = boxes.function[at];
     const group = row >= 0 ? largest.indexOf(groupOf[row]) : -1;
@@ -112,4 +107,17 @@ export function fills(picture: Picture, look: Look, isDark: boolean): Fills {
   }
   const legend = largest.map((name, at): [string, string] => [name, tint(GROUPS[at])]);
   return { of, legend: [...legend, ["others", tint(OTHERS)]] };
+}
+
+/** The packages or files with most time of their own: as many as there are colours. */
+function largestOf({ boxes, flame }: Picture, look: "package" | "file"): string[] {
+  const groupOf = flame.functions[look];
+  const sums = new Map<string, number>();
+  boxes.function.forEach((row, at) => {
+    if (row >= 0) {
+      sums.set(groupOf[row], (sums.get(groupOf[row]) ?? 0) + boxes.own[at]);
+    }
+  });
+  sums.delete("");
+  return [...sums.entries()].sort((a, b) => b[1] - a[1]).slice(0, GROUPS.length).map(([name]) => name);
 }

@@ -1,25 +1,15 @@
-// Draws boxes in rows on a canvas, and knows which box is where.
-//
-// Only the rows and the boxes in the window are drawn: rows are sorted, so the first one is found by
-// halving. Boxes of less than half a pixel are drawn as one where they touch.
+// Boxes in rows on a canvas, with the window that is shown of them: which box is where, and how the
+// window moves.
 
+import { outline, paintBoxes, ROW, type Boxed } from "./boxes";
+import type { Pen } from "./pen";
 import type { Picture } from "./picture";
-import { nameOf, NARROW } from "./picture";
+import { Sheet } from "./sheet";
+import type { Theme } from "./theme";
 
-export const ROW = 20;
-const GAP = 1;
-/** Boxes with less width have no words. */
-const WORDS = 28;
+export { ROW };
 
-export interface Theme {
-  ground: string;
-  ink: string;
-  softInk: string;
-  line: string;
-  mark: string;
-}
-
-export class FlameCanvas {
+export class FlameCanvas extends Sheet {
   picture: Picture | undefined;
   fills: string[] = [];
   /** By box, whether the search finds it; empty for no search. */
@@ -32,13 +22,7 @@ export class FlameCanvas {
   to = 1;
   top = 0;
   theme: Theme = { ground: "#fff", ink: "#111", softInk: "#444", line: "#fff", mark: "#000" };
-  /** The time that the last frame took, in milliseconds. */
-  lastFrame = 0;
-  private isAsked = false;
-  private width = 0;
-  private height = 0;
-
-  constructor(readonly canvas: HTMLCanvasElement) {}
+  private carry = 0;
 
   show(picture: Picture): void {
     this.picture = picture;
@@ -50,28 +34,9 @@ export class FlameCanvas {
     this.draw();
   }
 
-  resize(width: number, height: number): void {
-    const scale = devicePixelRatio || 1;
-    this.width = width;
-    this.height = height;
-    this.canvas.width = Math.round(width * scale);
-    this.canvas.height = Math.round(height * scale);
-    this.canvas.style.width = `${width}px`;
-    this.canvas.style.height = `${height}px`;
-    this.draw();
-  }
-
-  /** Draws with the next frame of the screen. */
-  draw(): void {
-    if (!this.isAsked) {
-      this.isAsked = true;
-      requestAnimationFrame(() => {
-        this.isAsked = false;
-        const began = performance.now();
-        this.paint();
-        this.lastFrame = performance.now() - began;
-      });
-    }
+  /** The number of rows that there is room for. */
+  get room(): number {
+    return Math.floor(this.height / ROW);
   }
 
   private y(level: number): number {
@@ -79,136 +44,17 @@ export class FlameCanvas {
     return this.isIcicle ? row * ROW : this.height - (row + 1) * ROW;
   }
 
-  private paint(): void {
-    const context = this.canvas.getContext("2d");
-    const picture = this.picture;
-    if (context === null) {
+  protected paint(pen: Pen): void {
+    const { picture, fills, found, theme, from, to, top, width, height } = this;
+    if (picture === undefined) {
       return;
     }
-    const scale = devicePixelRatio || 1;
-    context.setTransform(scale, 0, 0, scale, 0, 0);
-    context.fillStyle = this.theme.ground;
-    context.fillRect(0, 0, this.width, this.height);
-    if (picture === undefined || picture.width === 0) {
-      return;
+    const boxed: Boxed = { picture, fills, found, theme, from, to, top, width, height, y: (level) => this.y(level) };
+    paintBoxes(pen, boxed);
+    if (picture.width > 0) {
+      outline(pen, boxed, this.hovered, 1);
+      outline(pen, boxed, this.selected, 2);
     }
-    context.font = "12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
-    context.textBaseline = "middle";
-    const letter = context.measureText("0").width;
-    const perPixel = (this.to - this.from) / this.width;
-    const isSearch = this.found.length > 0;
-    const { boxes, start, extent, rows } = picture;
-    const last = Math.min(rows.length, this.top + Math.ceil(this.height / ROW) + 1);
-    for (let level = Math.max(0, this.top); level < last; level++) {
-      const row = rows[level];
-      const y = this.y(level);
-      let at = this.first(level);
-      while (at < row.length) {
-        const box = row[at];
-        const left = (start[box] - this.from) / perPixel;
-        if (left >= this.width) {
-          break;
-        }
-        const right = (start[box] + extent[box] - this.from) / perPixel;
-        at += 1;
-        if (right <= 0) {
-          continue;
-        }
-        const isFaint = isSearch && this.found[box] === 0;
-        context.globalAlpha = isFaint ? 0.3 : 1;
-        const x = Math.max(0, left);
-        let width = Math.min(this.width, right) - x;
-        if (width < 0.5) {
-          // What touches this box and is as narrow becomes one with it.
-          let end = right;
-          while (at < row.length) {
-            const next = (start[row[at]] - this.from) / perPixel;
-            const nextEnd = (start[row[at]] + extent[row[at]] - this.from) / perPixel;
-            if (next - end > 0.5 || nextEnd - next >= 0.5) {
-              break;
-            }
-            end = nextEnd;
-            at += 1;
-          }
-          width = Math.max(0.5, end - x);
-        }
-        context.fillStyle = this.fills[box] ?? "#ccc";
-        const gap = width > 3 ? GAP : 0;
-        context.fillRect(x, y, width - gap, ROW - GAP);
-        if (boxes.function[box] === NARROW && width > 6) {
-          this.hatch(context, x, y, width - gap);
-        }
-        if (width > WORDS) {
-          this.write(context, picture, box, x, y, width, letter);
-        }
-        context.globalAlpha = 1;
-      }
-    }
-    this.outline(context, this.hovered, perPixel, 1);
-    this.outline(context, this.selected, perPixel, 2);
-  }
-
-  /** The first box of a level that ends right of the window's left edge. */
-  private first(level: number): number {
-    const picture = this.picture as Picture;
-    const row = picture.rows[level];
-    let [low, high] = [0, row.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const box = row[middle];
-      if (picture.start[box] + picture.extent[box] <= this.from) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
-  }
-
-  private write(context: CanvasRenderingContext2D, picture: Picture, box: number, x: number, y: number, width: number, letter: number): void {
-    const room = Math.floor((width - 8) / letter);
-    const name = nameOf(picture, box);
-    context.fillStyle = this.theme.ink;
-    const shown = name.length <= room ? name : room >= 3 ? `${name.slice(0, room - 1)}…` : "";
-    context.fillText(shown, x + 4, y + ROW / 2);
-    const row = picture.boxes.function[box];
-    if (row >= 0 && name.length + 6 < room) {
-      const file = picture.flame.functions.file[row];
-      const place = file.slice(file.lastIndexOf("/") + 1) + (picture.boxes.line[box] > 0 ? `:${picture.boxes.line[box]}` : "");
-      if (place !== "" && name.length + 2 + place.length <= room) {
-        context.fillStyle = this.theme.softInk;
-        context.fillText(place, x + 4 + (name.length + 2) * letter, y + ROW / 2);
-      }
-    }
-  }
-
-  private hatch(context: CanvasRenderingContext2D, x: number, y: number, width: number): void {
-    context.strokeStyle = this.theme.line;
-    context.lineWidth = 1;
-    context.save();
-    context.beginPath();
-    context.rect(x, y, width, ROW - GAP);
-    context.clip();
-    context.beginPath();
-    for (let left = x - ROW; left < x + width; left += 6) {
-      context.moveTo(left, y + ROW);
-      context.lineTo(left + ROW, y);
-    }
-    context.stroke();
-    context.restore();
-  }
-
-  private outline(context: CanvasRenderingContext2D, box: number, perPixel: number, width: number): void {
-    const picture = this.picture;
-    if (box < 0 || picture === undefined) {
-      return;
-    }
-    const left = Math.max(0, (picture.start[box] - this.from) / perPixel);
-    const right = Math.min(this.width, (picture.start[box] + picture.extent[box] - this.from) / perPixel);
-    const y = this.y(picture.boxes.level[box]);
-    context.strokeStyle = this.theme.mark;
-    context.lineWidth = width;
-    context.strokeRect(left + width / 2, y + width / 2, Math.max(1, right - left - width - GAP), ROW - GAP - width);
   }
 
   /** The box at a point of the canvas; -1 for none. */
@@ -262,8 +108,6 @@ export class FlameCanvas {
     }
     this.draw();
   }
-  private carry = 0;
-
   /** Widens or narrows the window around a point. */
   zoom(factor: number, x: number): void {
     const picture = this.picture;

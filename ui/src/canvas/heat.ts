@@ -1,5 +1,7 @@
 // Draws the squares of a heatmap: columns from left to right, and the start of each at the bottom.
 
+import type { Pen } from "./pen";
+import { Sheet } from "./sheet";
 import type { Span } from "./strip";
 
 /** The answer to `heatmap`: cells column by column. */
@@ -88,25 +90,19 @@ export interface HeatShown {
   ground: string;
 }
 
-export class HeatCanvas {
-  size: Size = { width: 1, height: 1 };
+export class HeatCanvas extends Sheet {
   private shown: HeatShown | undefined;
-  private isAsked = false;
   /** The squares, painted once: the cursor only draws a frame over them. */
   private readonly squares = document.createElement("canvas");
   private painted: HeatShown | undefined;
 
-  constructor(readonly canvas: HTMLCanvasElement) {}
+  get size(): Size {
+    return { width: this.width, height: this.height };
+  }
 
-  resize(width: number, height: number): void {
-    const scale = devicePixelRatio || 1;
-    this.size = { width, height };
-    this.canvas.width = Math.round(width * scale);
-    this.canvas.height = Math.round(height * scale);
-    this.canvas.style.width = `${width}px`;
-    this.canvas.style.height = `${height}px`;
+  override resize(width: number, height: number): void {
     this.painted = undefined;
-    this.draw();
+    super.resize(width, height);
   }
 
   show(shown: HeatShown): void {
@@ -114,37 +110,45 @@ export class HeatCanvas {
     this.draw();
   }
 
-  private draw(): void {
-    if (!this.isAsked) {
-      this.isAsked = true;
-      requestAnimationFrame(() => {
-        this.isAsked = false;
-        this.paint();
-      });
-    }
-  }
-
-  private paint(): void {
+  protected override paintNow(): void {
     const context = this.canvas.getContext("2d");
     const shown = this.shown;
     if (context === null || shown === undefined) {
       return;
     }
-    const { map } = shown;
-    const { column, row, height } = frame(map, this.size);
     const last = this.painted;
-    if (last === undefined || last.map !== map || last.values !== shown.values || last.isDark !== shown.isDark || last.ground !== shown.ground) {
-      this.paintSquares(shown);
+    const scale = devicePixelRatio || 1;
+    if (last === undefined || last.map !== shown.map || last.values !== shown.values || last.isDark !== shown.isDark || last.ground !== shown.ground) {
+      this.squares.width = this.canvas.width;
+      this.squares.height = this.canvas.height;
+      const below = this.squares.getContext("2d");
+      below?.setTransform(scale, 0, 0, scale, 0, 0);
+      if (below !== null) {
+        this.paintSquares(below, shown);
+      }
       this.painted = shown;
     }
-    const scale = devicePixelRatio || 1;
     context.setTransform(1, 0, 0, 1, 0, 0);
     // A window without any room has no squares.
     if (this.squares.width > 0 && this.squares.height > 0) {
       context.drawImage(this.squares, 0, 0);
     }
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    const frameOf = (cells: number[], line: number, dashes: number[]) => {
+    this.paintFrames(context, shown);
+  }
+
+  protected paint(pen: Pen): void {
+    if (this.shown !== undefined) {
+      this.paintSquares(pen, this.shown);
+      this.paintFrames(pen, { ...this.shown, cursor: -1 });
+    }
+  }
+
+  /** The frames of the cursor and of what is chosen. */
+  private paintFrames(pen: Pen, shown: HeatShown): void {
+    const { map } = shown;
+    const { column, row, height } = frame(map, this.size);
+    const frameOf = (cells: number[], line: number, dashes: number[], name = "") => {
       // The squares of each column are one frame.
       for (let first = 0; first < cells.length; ) {
         const at = Math.floor(cells[first] / map.rows);
@@ -153,28 +157,36 @@ export class HeatCanvas {
           last += 1;
         }
         const y = height - ((cells[last] % map.rows) + 1) * row;
-        this.outline(context, shown.ink, LEFT + at * column, y, column, (last - first + 1) * row, line, dashes);
+        this.outline(pen, shown.ink, LEFT + at * column, y, column, (last - first + 1) * row, line, dashes);
+        if (first === 0 && name !== "") {
+          this.label(pen, shown, name, LEFT + (at + 1) * column + 3, y + 6);
+        }
         first = last + 1;
       }
     };
-    shown.chosen.forEach((span, at) => frameOf(cellsOf(map, span), 2, at === 0 ? [] : [4, 2]));
+    const names = shown.chosen.length > 1 ? ["A", "B"] : [];
+    shown.chosen.forEach((span, at) => frameOf(cellsOf(map, span), 2, at === 0 ? [] : [4, 2], names[at]));
     if (shown.cursor >= 0) {
       const [low, high] = shown.anchor < 0 ? [shown.cursor, shown.cursor] : [Math.min(shown.anchor, shown.cursor), Math.max(shown.anchor, shown.cursor)];
       frameOf(Array.from({ length: high - low + 1 }, (_, at) => low + at), shown.anchor < 0 ? 1 : 2, []);
     }
   }
 
-  private paintSquares(shown: HeatShown): void {
-    this.squares.width = this.canvas.width;
-    this.squares.height = this.canvas.height;
-    const context = this.squares.getContext("2d");
-    if (context === null) {
-      return;
-    }
-    const scale = devicePixelRatio || 1;
-    context.setTransform(scale, 0, 0, scale, 0, 0);
-    context.fillStyle = shown.ground;
-    context.fillRect(0, 0, this.size.width, this.size.height);
+  /** A letter beside a frame, on the ground of the page. */
+  private label(pen: Pen, { ink, ground }: HeatShown, name: string, x: number, y: number): void {
+    pen.font = "600 12px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    pen.textAlign = "left";
+    const left = Math.min(x, this.width - 14);
+    pen.fillStyle = ground;
+    pen.fillRect(left - 2, y - 8, 14, 16);
+    pen.fillStyle = ink;
+    pen.fillText(name, left + 1, y);
+  }
+
+  private paintSquares(pen: Pen, shown: HeatShown): void {
+    pen.fillStyle = shown.ground;
+    pen.fillRect(0, 0, this.width, this.height);
     const { map, values, most, isDark } = shown;
     const { column, row, height } = frame(map, this.size);
     const [gapX, gapY] = [column > 4 ? 1 : 0, row > 4 ? 1 : 0];
@@ -185,41 +197,41 @@ export class HeatCanvas {
       }
       const x = LEFT + Math.floor(cell / map.rows) * column;
       const y = height - ((cell % map.rows) + 1) * row;
-      context.fillStyle = heat(values[cell] / (most || 1), isDark);
-      context.fillRect(x, y, column - gapX + (gapX === 0 ? 0.5 : 0), row - gapY + (gapY === 0 ? 0.5 : 0));
+      pen.fillStyle = heat(values[cell] / (most || 1), isDark);
+      pen.fillRect(x, y, column - gapX + (gapX === 0 ? 0.5 : 0), row - gapY + (gapY === 0 ? 0.5 : 0));
     }
-    this.axes(context, shown, column, row, height);
+    this.axes(pen, shown, column, row, height);
   }
 
-  private outline(context: CanvasRenderingContext2D, ink: string, x: number, y: number, width: number, height: number, line: number, dashes: number[]): void {
-    context.strokeStyle = ink;
-    context.lineWidth = line;
-    context.setLineDash(dashes);
-    context.strokeRect(x - 1, y - 1, Math.max(3, width) + 1, Math.max(3, height) + 1);
-    context.setLineDash([]);
+  private outline(pen: Pen, ink: string, x: number, y: number, width: number, height: number, line: number, dashes: number[]): void {
+    pen.strokeStyle = ink;
+    pen.lineWidth = line;
+    pen.setLineDash(dashes);
+    pen.strokeRect(x - 1, y - 1, Math.max(3, width) + 1, Math.max(3, height) + 1);
+    pen.setLineDash([]);
   }
 
-  private axes(context: CanvasRenderingContext2D, { map, ink }: HeatShown, column: number, row: number, height: number): void {
-    context.fillStyle = ink;
-    context.globalAlpha = 0.75;
-    context.font = "11px system-ui, sans-serif";
-    context.textBaseline = "middle";
-    context.textAlign = "right";
+  private axes(pen: Pen, { map, ink }: HeatShown, column: number, row: number, height: number): void {
+    pen.fillStyle = ink;
+    pen.globalAlpha = 0.75;
+    pen.font = "11px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    pen.textAlign = "right";
     const least = map.rows / Math.max(1, height / 36);
     const every = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((step) => step >= least) ?? map.rows;
     for (let at = 0; at < map.rows; at += every) {
       const y = height - (at + 0.5) * row;
       if (y > 7) {
-        context.fillText(short(at * map.row), LEFT - 6, y);
+        pen.fillText(short(at * map.row), LEFT - 6, y);
       }
     }
-    context.textAlign = "left";
+    pen.textAlign = "left";
     const widest = Math.ceil(64 / column);
     const apart = [1, 2, 5, 10, 15, 20, 30, 60, 100, 120, 300, 600].find((step) => step >= widest) ?? widest;
     for (let at = 0; at < map.columns; at += apart) {
-      context.fillText(short(map.start + at * map.column), LEFT + at * column, height + BELOW / 2);
+      pen.fillText(short(map.start + at * map.column), LEFT + at * column, height + BELOW / 2);
     }
-    context.globalAlpha = 1;
+    pen.globalAlpha = 1;
   }
 }
 

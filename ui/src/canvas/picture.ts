@@ -22,7 +22,7 @@ export interface Flame {
   total: number;
   total_count: number;
   callers: Boxes;
-  functions: { name: string[]; file: string[]; kind: string[]; package: string[]; key: number[] };
+  functions: { name: string[]; file: string[]; kind: string[]; package: string[]; library?: string[]; key?: number[] };
   boxes: Boxes;
   least: number;
 }
@@ -127,4 +127,41 @@ export function placeOf(picture: Picture, at: number): string {
 /** The box with this path. */
 export function find(picture: Picture, path: number): number {
   return picture.boxes.path.findIndex((known, at) => known === path && picture.boxes.function[at] >= ROOT);
+}
+
+/** By box, whether its function or its file has a text; empty for no text. */
+export function findAll(picture: Picture, text: string): Uint8Array {
+  if (text === "") {
+    return new Uint8Array(0);
+  }
+  const wanted = text.toLowerCase();
+  const { name, file } = picture.flame.functions;
+  const isFound = name.map((name, row) => name.toLowerCase().includes(wanted) || file[row].toLowerCase().includes(wanted));
+  return Uint8Array.from(picture.boxes.function, (row) => (row >= 0 && isFound[row] ? 1 : 0));
+}
+
+/** The widest callee of a box; -1 for none. */
+export function widestCallee(picture: Picture, at: number): number {
+  let [best, most] = [-1, -1];
+  for (let next = at + 1; next < picture.parent.length && picture.boxes.level[next] > picture.boxes.level[at]; next++) {
+    if (picture.parent[next] === at && picture.boxes.weight[next] > most) {
+      [best, most] = [next, picture.boxes.weight[next]];
+    }
+  }
+  return best;
+}
+
+/** The neighbour of a box in its row; -1 for none. */
+export function sibling(picture: Picture, at: number, step: number): number {
+  const row = picture.rows[picture.boxes.level[at]];
+  return row[row.indexOf(at) + step] ?? -1;
+}
+
+/** The functions from the root to a box, one a line. */
+export function stackText(picture: Picture, at: number): string {
+  const lines: string[] = [];
+  for (let next = at; next >= 0; next = picture.parent[next]) {
+    lines.push(`${nameOf(picture, next)}  ${placeOf(picture, next)}`.trim());
+  }
+  return lines.join("\n");
 }

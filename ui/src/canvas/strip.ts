@@ -82,6 +82,20 @@ export function drawEdge(brush: Brush, at: Columns, values: number[], colour: st
   });
 }
 
+/** A bar for each column. `most` is the value that reaches the top. */
+export function drawBars(brush: Brush, at: Columns, values: number[], most: number, colour: string): void {
+  const { context, width, height, window } = brush;
+  context.fillStyle = colour;
+  values.forEach((value, column) => {
+    if (value > 0) {
+      const left = Math.round(xOf(at.from + column * at.step, window, width));
+      const right = Math.max(left + 1, Math.round(xOf(at.from + (column + 1) * at.step, window, width)));
+      const tall = Math.max(1, (height - 2) * Math.min(1, value / most));
+      context.fillRect(left, height - tall, right - left, tall);
+    }
+  });
+}
+
 /** A curve: a filled one, or a line on it. */
 export function drawCurve(brush: Brush, at: Columns, values: (number | null)[], most: number, colour: string, isFilled: boolean): void {
   const { context, width, height, window } = brush;

@@ -1,16 +1,29 @@
-// A menu at a point. Arrow keys choose, Escape closes.
+// A menu at a point. Arrow keys choose, Escape closes. Choices with a group stand below its name. A
+// free menu is laid over the page, wherever there is room near its point.
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Choice {
   title: string;
+  /** What this and the next choices are about. */
+  group?: string;
   run: () => void;
 }
 
-export function Menu({ x, y, choices, onClose }: { x: number; y: number; choices: Choice[]; onClose: () => void }) {
+export function Menu({ x, y, isFree = false, choices, onClose }: { x: number; y: number; isFree?: boolean; choices: Choice[]; onClose: () => void }) {
   const list = useRef<HTMLUListElement>(null);
   // Before the next key: it is the menu's.
-  useLayoutEffect(() => list.current?.querySelector("button")?.focus(), []);
+  useLayoutEffect(() => {
+    const element = list.current;
+    if (element !== null && isFree) {
+      const around = element.parentElement?.getBoundingClientRect() ?? { left: 0, top: 0 };
+      const { width, height } = element.getBoundingClientRect();
+      const within = (at: number, size: number, room: number) => `${Math.max(4, Math.min(at, room - size - 4))}px`;
+      element.style.left = within(around.left + x, width, innerWidth);
+      element.style.top = within(around.top + y, height, innerHeight);
+    }
+    element?.querySelector("button")?.focus({ preventScroll: true });
+  }, []);
   useEffect(() => {
     const away = (event: Event) => {
       if (!list.current?.contains(event.target as Node)) {
@@ -36,9 +49,10 @@ export function Menu({ x, y, choices, onClose }: { x: number; y: number; choices
     return null;
   }
   return (
-    <ul class="menu" ref={list} role="menu" style={{ left: `${x}px`, top: `${y}px` }} onKeyDown={onKeyDown}>
-      {choices.map(({ title, run }) => (
-        <li key={title} role="none">
+    <ul class={isFree ? "menu free" : "menu"} ref={list} role="menu" style={{ left: `${x}px`, top: `${y}px` }} onKeyDown={onKeyDown}>
+      {choices.map(({ title, group, run }, at) => (
+        <li key={`${group ?? ""} ${title}`} role="none">
+          {group !== undefined && group !== choices[at - 1]?.group && <span class="group">{group}</span>}
           <button
             type="button"
             role="menuitem"

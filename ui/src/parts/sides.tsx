@@ -1,10 +1,8 @@
-// Which of two recordings a view shows: the one before, or the one after, in words.
+// Which recording a view shows, of those that are compared: one before, or one after, in words.
 
 import type { About } from "../about";
 import { moment } from "../numbers";
 import { change, usePlace } from "../place";
-
-const WORDS = ["before", "after"];
 
 export function Sides({ about }: { about: About }) {
   const place = usePlace();
@@ -19,7 +17,7 @@ export function Sides({ about }: { about: About }) {
           title={[command ?? "", moment(started_unix_seconds)].filter((word) => word !== "").join(" · ")}
           onClick={() => change({ recording: at === 0 ? "" : String(at), path: "" })}
         >
-          {WORDS[at] ?? at}: <b>{name}</b>
+          {about.before === null || at < about.before ? "before" : "after"}: <b>{name}</b>
         </button>
       ))}
     </div>

@@ -2,6 +2,8 @@
 
 import { useState } from "preact/hooks";
 
+import type { AboutRecording } from "../about";
+import { isFile, useAnswer, type Values } from "../ask";
 import { base } from "../numbers";
 import { tell } from "../parts/details";
 import { Ends, Figure, Shown } from "../parts/figure";
@@ -25,6 +27,19 @@ const TITLES: Record<string, string> = {
   calls: "counted calls",
   hits: "counted lines",
 };
+
+/** The rows that a reader can ask for beside those that come first, and which recordings have them. */
+const OTHERS: [by: string, isThere: (recording: AboutRecording) => boolean][] = [
+  ["stack", ({ has }) => has.samples || has.memory],
+  ["type", ({ has }) => has.memory],
+  ["thread", ({ threads }) => threads.length > 1],
+  ["process", ({ processes }) => processes.length > 1],
+  ["task", ({ tasks }) => tasks.length > 0],
+  ["kind", ({ has }) => has.samples],
+  ["wait", ({ has }) => has.waits],
+  ["io", ({ has }) => has.io],
+  ["span", ({ has }) => has.spans],
+];
 
 /** What has become of a row. */
 type State = "new" | "gone" | "grew" | "shrank" | "chance";
@@ -70,10 +85,25 @@ function words(row: DiffRow, state: State): string {
   return `${state === "chance" ? "may be chance" : state}${what}`;
 }
 
-export function Changes({ diff }: { diff: Diff }) {
+/** The table that is chosen: one of the first answer, or one that is asked for. */
+export function Changes({ diff, recording, question }: { diff: Diff; recording?: AboutRecording; question: Values }) {
+  const { by } = usePlace().values;
+  const known = diff.tables.find((table) => table.by === by);
+  const others = isFile || recording === undefined ? [] : OTHERS.filter(([by, isThere]) => isThere(recording) && diff.tables.every((table) => table.by !== by)).map(([by]) => by);
+  const wanted = known === undefined && by !== undefined && others.includes(by) ? by : undefined;
+  const asked = useAnswer<Diff>(wanted === undefined ? undefined : "diff", { ...question, by: wanted, all: true, limit: 2000 });
+  const other = wanted === undefined ? undefined : asked.value?.tables.find((table) => table.by === wanted);
+  return (
+    <>
+      <Rows table={other ?? known ?? diff.tables[0]} choices={[...diff.tables.map(({ by }) => by), ...others]} asked={wanted} />
+      {asked.error !== undefined && wanted !== undefined && <p class="refusal">{asked.error}</p>}
+    </>
+  );
+}
+
+function Rows({ table, choices, asked }: { table: DiffTable | undefined; choices: string[]; asked?: string }) {
   const place = usePlace();
   const [search, setSearch] = useState("");
-  const table = diff.tables.find(({ by }) => by === place.values.by) ?? diff.tables[0];
   const isTotal = place.values.total === "1";
   const wanted = place.values.state ?? "";
   if (table === undefined) {
@@ -91,8 +121,8 @@ export function Changes({ diff }: { diff: Diff }) {
         <h2>Changes</h2>
         <label>
           of{" "}
-          <select value={table.by} onChange={(event) => change({ by: event.currentTarget.value }, false)}>
-            {diff.tables.map(({ by }) => (
+          <select value={asked ?? table.by} onChange={(event) => change({ by: event.currentTarget.value }, false)}>
+            {choices.map((by) => (
               <option key={by} value={by}>
                 {TITLES[by] ?? by}
               </option>
@@ -126,9 +156,9 @@ export function Changes({ diff }: { diff: Diff }) {
           key={`${table.by} ${isTotal}`}
           rows={rows}
           columns={columns(table, isTotal)}
-          label={`Changes of ${TITLES[table.by] ?? table.by}`}
           name={table.by}
-          keyOf={changeKey}
+          keyOf={(row) => row.name}
+          label={`Changes of ${TITLES[table.by] ?? table.by}`}
           sortedBy={3}
           onPoint={(row) => tell(<RowDetails row={row} table={table} isTotal={isTotal} />)}
           onChoose={(row) =>
@@ -174,11 +204,6 @@ function columns(table: DiffTable, isTotal: boolean): Column<DiffRow>[] {
   ];
 }
 
-/** A row as its key. */
-function changeKey(row: DiffRow): string {
-  return `${row.name} ${fileOf(row)}`;
-}
-
 function fileOf(row: DiffRow): string {
   const place = row.place_after ?? row.place_before;
   if (place === null || place.file === null) {
@@ -195,7 +220,7 @@ function RowDetails({ row, table, isTotal }: { row: DiffRow; table: DiffTable; i
   const of = isTotal ? "total" : "self";
   const amount = (is: string) => <Figure row={row} is={`${of}_${is}`} unit={table.unit} isChange={is === "change"} />;
   return (
-    <span data-table={table.by} data-row={changeKey(row)}>
+    <span data-table={table.by} data-row={row.name}>
       <b>{row.name}</b> <bdi>{fileOf(row)}</bdi> · {isTotal ? "with callees" : "self"} {amount("before")} before, {amount("after")} after · change {amount("change")},{" "}
       <Ends row={row} is={`${of}_change`} unit={table.unit} isChange />: {words(row, stateOf(row, isTotal))}
     </span>

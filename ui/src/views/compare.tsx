@@ -1,50 +1,82 @@
-// Two recordings: what has changed from one to the other, by how much, and how sure that is.
+// Two recordings, two sets of them, or two heap snapshots: what has changed from one side to the
+// other, by how much, and how sure that is.
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
-import type { AboutRecording } from "../about";
+import type { About, AboutRecording } from "../about";
 import { isFile, useAnswer, type Values } from "../ask";
 import { asFlame, changeFills, TRENDS, type DiffFlame } from "../canvas/changes";
 import { nameOf, placeOf, type Picture } from "../canvas/picture";
-import { base, moment } from "../numbers";
+import { base, count, moment } from "../numbers";
 import { shared } from "../parts/asked";
 import { Ends, Figure } from "../parts/figure";
+import { Tabs, useTab, type Tab } from "../parts/tabs";
 import { Waiting } from "../parts/waiting";
 import { Words } from "../parts/words";
 import { change, usePlace, type Place } from "../place";
 import type { Diff, DiffRun } from "../reports";
 import { Changes } from "./changes";
 import { Drawing } from "./flame";
+import { DifferenceOf } from "./heap/difference";
 
 /** Both recordings are meant, whichever the other views show. */
 function asked(place: Place): Values {
   return { ...shared(place), recording: undefined };
 }
 
-export function CompareView(_: { recording: AboutRecording }) {
+const SIDES: Tab[] = [
+  { name: "recordings", title: "Recordings", about: "Time, or memory, of the recordings" },
+  { name: "heaps", title: "Heap snapshots", about: "Objects by type, in the earlier snapshot and in the later one" },
+];
+
+export function CompareView({ recording }: { recording?: AboutRecording }) {
+  const { value: about } = useAnswer<About>("about");
+  const tabs = SIDES.filter(({ name }) => (name === "heaps" ? about?.snapshots.length === 2 : about?.before !== null));
+  const tab = useTab(tabs, "compared");
+  if (about === undefined) {
+    return null;
+  }
+  return (
+    <>
+      {tabs.length > 1 && <Tabs tabs={tabs} chosen={tab} label="What is compared" name="compared" />}
+      {tab === "heaps" ? <Heaps about={about} /> : <Recordings recording={recording} />}
+    </>
+  );
+}
+
+/** Two heap snapshots. */
+function Heaps({ about }: { about: About }) {
+  const [before, now] = about.snapshots;
+  return (
+    <div class="memory heap">
+      <DifferenceOf before={before.name} now={now.name} />
+    </div>
+  );
+}
+
+function Recordings({ recording }: { recording?: AboutRecording }) {
   const place = usePlace();
   const diff = useAnswer<Diff>("diff", { ...asked(place), all: true, limit: 2000 });
   return (
     <div class="overview compare">
       <Waiting answer={diff}>{(diff) => <Head diff={diff} />}</Waiting>
       <DiffPicture />
-      <Waiting answer={diff}>{(diff) => <Changes diff={diff} />}</Waiting>
+      <Waiting answer={diff}>{(diff) => <Changes diff={diff} recording={recording} question={asked(place)} />}</Waiting>
     </div>
   );
 }
 
 function Head({ diff }: { diff: Diff }) {
   const { whole, unit } = diff;
-  const sides = { before: diff.before[0], after: diff.after[0] };
   return (
     <section class="card" aria-label="The difference">
       <p class="verdict first">
         <Words text={diff.verdict} />
       </p>
       <dl class="sides" data-table="difference" data-row="whole">
-        <Side title="Before" is="before" run={sides.before} diff={diff} />
-        <Side title="After" is="after" run={sides.after} diff={diff} />
+        <Side title="Before" is="before" runs={diff.before} diff={diff} />
+        <Side title="After" is="after" runs={diff.after} diff={diff} />
         <div>
           <dt>The whole</dt>
           <dd>
@@ -72,21 +104,42 @@ function Head({ diff }: { diff: Diff }) {
   );
 }
 
-function Side({ title, is, run, diff }: { title: string; is: "before" | "after"; run: DiffRun; diff: Diff }) {
-  const words = [run.command ?? "", moment(run.started_unix_seconds)].filter((word) => word !== "");
+function Side({ title, is, runs, diff }: { title: string; is: "before" | "after"; runs: DiffRun[]; diff: Diff }) {
+  const [run, ...others] = runs;
   return (
     <div>
       <dt>
         {title}: <b>{run.name}</b>
+        {others.length > 0 && ` and ${count(others.length)} more ${others.length === 1 ? "run" : "runs"}`}
       </dt>
       <dd>
         <b><Figure row={diff.whole} is={is} unit={diff.unit} /></b>{" "}
-        <span class="soft" data-row={is}>
-          <span class="command-words">{words.join(" · ")}</span>
-          {run.duration_seconds !== null && <> · ran for <Figure row={run} is="duration_seconds" /></>} · <Figure row={run} is="samples" /> samples
-        </span>
+        {others.length === 0 ? (
+          <RunWords run={run} />
+        ) : (
+          <details class="runs">
+            <summary>the mean of {count(runs.length)} runs</summary>
+            <ul>
+              {runs.map((run) => (
+                <li key={run.name}>
+                  <b>{run.name}</b> <RunWords run={run} />
+                </li>
+              ))}
+            </ul>
+          </details>
+        )}
       </dd>
     </div>
+  );
+}
+
+function RunWords({ run }: { run: DiffRun }) {
+  const words = [run.command ?? "", moment(run.started_unix_seconds)].filter((word) => word !== "");
+  return (
+    <span class="soft" data-table="runs" data-row={run.name}>
+      <span class="command-words">{words.join(" · ")}</span>
+      {run.duration_seconds !== null && <> · ran for <Figure row={run} is="duration_seconds" /></>} · <Figure row={run} is="samples" /> samples
+    </span>
   );
 }
 
@@ -97,6 +150,7 @@ function scaleOf(diff: Diff): ComponentChildren {
     <>
       {scale}
       {Math.abs(diff.common_factor - 1) > 0.001 && <> · all rows share the factor <Figure row={diff} is="common_factor" unit="factor" />, which is taken out of each change</>}
+      {diff.spread_is_measured && <> · runs of one side differ by <Figure row={diff} is="spread_share" /></>}
       {!diff.is_exact && <> · a change of a row is seen from <Figure row={diff} is="smallest_seen_share" /> of the whole on · intervals hold the change in 95 of 100 cases</>}.
     </>
   );

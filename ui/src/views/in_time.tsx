@@ -1,19 +1,20 @@
 // The flame graph in the order of time: a lane for each thread. It is cut to a window, which is the
 // timeline's too: `start` and `end` in the address of the page.
 
-import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo } from "preact/hooks";
 
 import { isFile, useAnswer } from "../ask";
 import { fills, type Look } from "../canvas/colours";
 import { FlameCanvas, ROW } from "../canvas/flame";
 import { placeLanes, step, type Lanes } from "../canvas/lanes";
-import { nameOf, NARROW, placeOf } from "../canvas/picture";
+import { findAll, nameOf, NARROW, placeOf } from "../canvas/picture";
 import { drawAxis, moment } from "../canvas/strip";
+import { useCanvas } from "../canvas/use_canvas";
 import { count } from "../numbers";
 import { shared } from "../parts/asked";
-import { useDark } from "../parts/dark";
 import { tell } from "../parts/details";
 import { Figure } from "../parts/figure";
+import { Legend } from "../parts/legend";
 import { Strip } from "../parts/strip";
 import { Waiting } from "../parts/waiting";
 import { change, usePlace } from "../place";
@@ -44,62 +45,59 @@ function filterWindow(place: ReturnType<typeof usePlace>) {
 
 function LaneDrawing({ answer, look, search }: { answer: Lanes; look: Look; search: string }) {
   const place = usePlace();
-  const box = useRef<HTMLDivElement>(null);
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const drawing = useRef<FlameCanvas | undefined>(undefined);
-  const isDark = useDark();
   const whole = { from: answer.span[0], to: answer.span[1] };
   const mover = useWindow(whole, { from: answer.from, to: answer.to });
   const picture = useMemo(() => placeLanes(answer), [answer]);
-  const colours = useMemo(() => fills(picture, look, isDark), [picture, look, isDark]);
   const wanted = mover.window;
-
-  // What is on the screen is what a press finds: all of this is done before the next frame.
+  const { box, sheet, isDark, theme, props } = useCanvas((canvas) => new FlameCanvas(canvas), {
+    point: (at) => at !== undefined && point(sheet.current?.at(at.x, at.y) ?? -1, false),
+    drag: (by) => {
+      mover.pan(-by.x / (box.current?.clientWidth || 1));
+      sheet.current?.scroll(-by.y / ROW);
+    },
+    release: (at, isClick) => {
+      if (isClick) {
+        const chosen = sheet.current?.at(at.x, at.y) ?? -1;
+        point(chosen, true);
+        zoom(chosen);
+      }
+    },
+    wheel: (event) => {
+      event.preventDefault();
+      const width = box.current?.clientWidth || 1;
+      if (event.ctrlKey || event.metaKey) {
+        mover.zoom(Math.exp(event.deltaY / 300), wanted.from + (event.offsetX / width) * (wanted.to - wanted.from));
+      } else if (event.shiftKey || event.deltaX !== 0) {
+        mover.pan((event.deltaX || event.deltaY) / width);
+      } else {
+        sheet.current?.scroll(event.deltaY / ROW);
+      }
+    },
+  });
+  const colours = useMemo(() => fills(picture, look, isDark), [picture, look, isDark]);
   useLayoutEffect(() => {
-    if (canvas.current === null || box.current === null) {
-      return;
-    }
-    const made = new FlameCanvas(canvas.current);
-    drawing.current = made;
-    const element = box.current;
-    const fit = () => made.resize(element.clientWidth, element.clientHeight);
-    fit();
-    const observer = new ResizeObserver(fit);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
-  useLayoutEffect(() => {
-    const top = drawing.current?.top ?? 0;
-    drawing.current?.show(picture);
-    if (drawing.current !== undefined) {
-      drawing.current.top = top;
+    const made = sheet.current;
+    if (made !== undefined) {
+      const { top } = made;
+      made.show(picture);
+      made.top = top;
     }
   }, [picture]);
   useLayoutEffect(() => {
-    const made = drawing.current;
+    const made = sheet.current;
     if (made === undefined) {
       return;
     }
     made.from = wanted.from - answer.from;
     made.to = wanted.to - answer.from;
     made.fills = colours.of;
-    const text = search.toLowerCase();
-    const { name, file } = picture.flame.functions;
-    const isFound = name.map((name, row) => name.toLowerCase().includes(text) || file[row].toLowerCase().includes(text));
-    made.found = text === "" ? new Uint8Array(0) : Uint8Array.from(picture.boxes.function, (row) => (row >= 0 && isFound[row] ? 1 : 0));
-    const style = getComputedStyle(document.body);
-    made.theme = {
-      ground: style.backgroundColor,
-      ink: isDark ? "#fff" : "#000",
-      softInk: isDark ? "rgba(255,255,255,0.72)" : "rgba(0,0,0,0.66)",
-      line: style.backgroundColor,
-      mark: style.color,
-    };
+    made.found = findAll(picture, search);
+    made.theme = theme();
     made.draw();
   }, [picture, colours, search, isDark, wanted.from, wanted.to]);
 
   const point = (at: number, isSelected: boolean) => {
-    const made = drawing.current;
+    const made = sheet.current;
     if (made === undefined || at < 0) {
       return;
     }
@@ -131,7 +129,7 @@ function LaneDrawing({ answer, look, search }: { answer: Lanes; look: Look; sear
   };
   const around = () => (wanted.from + wanted.to) / 2;
   const onKeyDown = (event: KeyboardEvent) => {
-    const made = drawing.current;
+    const made = sheet.current;
     if (made === undefined || event.ctrlKey || event.metaKey || event.altKey) {
       return;
     }
@@ -152,7 +150,6 @@ function LaneDrawing({ answer, look, search }: { answer: Lanes; look: Look; sear
       run();
     }
   };
-  const held = useRef<{ x: number; y: number; moved: boolean } | undefined>(undefined);
   return (
     <>
       <div class="time-axis" aria-hidden="true">
@@ -162,59 +159,16 @@ function LaneDrawing({ answer, look, search }: { answer: Lanes; look: Look; sear
       </div>
       <div class="picture" ref={box}>
         <canvas
-          ref={canvas}
+          {...props}
           tabIndex={0}
           role="application"
           aria-label={`Flame graph in the order of time, ${count(answer.lanes.length)} threads, ${count(picture.boxes.level.length)} boxes. Arrow keys go to callers, callees and neighbours, Enter zooms in, F filters by the time of a box. The view Functions has the numbers as a table.`}
           onKeyDown={onKeyDown}
-          onPointerDown={(event) => {
-            held.current = { x: event.clientX, y: event.clientY, moved: false };
-            event.currentTarget.setPointerCapture(event.pointerId);
-          }}
-          onPointerMove={(event) => {
-            const start = held.current;
-            if (start === undefined) {
-              point(drawing.current?.at(event.offsetX, event.offsetY) ?? -1, false);
-              return;
-            }
-            const [x, y] = [event.clientX - start.x, event.clientY - start.y];
-            if (start.moved || Math.abs(x) + Math.abs(y) > 4) {
-              mover.pan(-x / (box.current?.clientWidth || 1));
-              drawing.current?.scroll(-y / ROW);
-              held.current = { x: event.clientX, y: event.clientY, moved: true };
-            }
-          }}
-          onPointerUp={(event) => {
-            const start = held.current;
-            held.current = undefined;
-            if (start !== undefined && !start.moved && event.button === 0) {
-              const at = drawing.current?.at(event.offsetX, event.offsetY) ?? -1;
-              point(at, true);
-              zoom(at);
-            }
-          }}
-          onWheel={(event) => {
-            event.preventDefault();
-            const width = box.current?.clientWidth || 1;
-            if (event.ctrlKey || event.metaKey) {
-              mover.zoom(Math.exp(event.deltaY / 300), wanted.from + (event.offsetX / width) * (wanted.to - wanted.from));
-            } else if (event.shiftKey || event.deltaX !== 0) {
-              mover.pan((event.deltaX || event.deltaY) / width);
-            } else {
-              drawing.current?.scroll(event.deltaY / ROW);
-              drawing.current?.draw();
-            }
-          }}
         />
       </div>
-      <ul class="legend">
-        {colours.legend.map(([name, colour]) => (
-          <li key={name}>
-            <i class="dot" style={{ background: colour }} /> {name}
-          </li>
-        ))}
+      <Legend colours={colours.legend}>
         {answer.left_out > 0 && <li class="soft">{answer.left_out === 1 ? "1 more thread has" : `${count(answer.left_out)} more threads have`} no lane: a filter on thread shows more</li>}
-      </ul>
+      </Legend>
     </>
   );
 }

@@ -2,19 +2,20 @@
 
 import type { ComponentType } from "preact";
 
-import type { About, AboutRecording } from "../about";
+import { isCompared, type About, type AboutRecording } from "../about";
 import { isFile } from "../ask";
 import { AssemblyView } from "./assembly";
 import { CompareView } from "./compare";
 import { ExactView } from "./exact";
 import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
-import { GraphView, SquareView } from "./graph";
+import { GraphView } from "./graph";
 import { HeapView } from "./heap";
 import { HeatmapView } from "./heatmap";
 import { MemoryView } from "./memory";
 import { OverviewView } from "./overview";
 import { SourceView } from "./source";
+import { SquareView } from "./squares";
 import { TimelineView } from "./timeline";
 import { TreeView } from "./tree";
 
@@ -27,15 +28,27 @@ export interface View {
   View: ComponentType<{ recording: AboutRecording }>;
 }
 
-/** The view of heap snapshots, which needs no recording. */
-export const HEAP = { name: "heap", title: "Heap", View: HeapView };
+/** A view that needs no recording. */
+interface ViewOfHeaps {
+  name: string;
+  title: string;
+  View: ComponentType<{ recording?: AboutRecording }>;
+}
+
+/** The view of heap snapshots. */
+export const HEAP: ViewOfHeaps = { name: "heap", title: "Heap", View: HeapView };
+
+/** The views of a page without recordings: two heap snapshots are compared. */
+export function viewsOfHeaps(about: About): ViewOfHeaps[] {
+  return [...(isCompared(about) ? [{ name: "compare", title: "Compare", View: CompareView }] : []), HEAP];
+}
 
 export const VIEWS: View[] = [
   {
     name: "compare",
     title: "Compare",
-    isThere: (_, { recordings }) => recordings.length === 2,
-    missing: "Two recordings are compared: `profundo view BEFORE AFTER`.",
+    isThere: (_, about) => isCompared(about),
+    missing: "Two recordings are compared, or two heap snapshots: `profundo view BEFORE AFTER`.",
     View: CompareView,
   },
   { name: "overview", title: "Overview", isThere: () => true, missing: "", View: OverviewView },
@@ -112,13 +125,13 @@ export const VIEWS: View[] = [
   {
     name: "square",
     title: "Squares",
-    isThere: ({ has }) => !isFile && (has.samples || has.memory),
-    missing: "The square map needs the recording itself: `profundo view FILE` shows it.",
+    isThere: ({ has }) => has.samples || has.memory,
+    missing: "The recording has no samples of calls.",
     View: SquareView,
   },
 ];
 
 /** The view that a page begins with: of two recordings, what has changed. */
 export function firstView(about: About | undefined): string {
-  return about?.recordings.length === 2 ? "compare" : "overview";
+  return (about?.before ?? null) === null ? "overview" : "compare";
 }

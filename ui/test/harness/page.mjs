@@ -40,12 +40,13 @@ export async function serve(...files) {
   return servers.get(key);
 }
 
-/** A server of its own, which may be stopped. */
-export function start(files) {
+/** A server of its own, which may be stopped. What it records lies in a folder. */
+export function start(files, at = process.cwd()) {
   // Where it leaves its address: a second `view` of the same file would find this server.
   const folder = mkdtempSync(join(tmpdir(), "profundo-page-"));
   const child = spawn(COMMAND, ["view", "--no-open", ...files], {
     env: { ...ENVIRONMENT, XDG_RUNTIME_DIR: folder },
+    cwd: at,
     stdio: ["ignore", "pipe", "pipe"],
   });
   child.on("exit", () => rmSync(folder, { recursive: true, force: true }));

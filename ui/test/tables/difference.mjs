@@ -7,13 +7,6 @@ import { keyed, weighed } from "./sampled.mjs";
 
 const COLUMNS = ["before", "own_before", "after", "own_after", "change", "low", "high"];
 
-/** A row's key: its name, and where it is. */
-function keyOf({ name, place_before, place_after }) {
-  const place = place_after ?? place_before;
-  const file = place?.file == null ? "" : place.line === null ? place.file : `${place.file}:${place.line}`;
-  return `${name} ${file}`;
-}
-
 export async function difference({ files, filter, values, page }) {
   const { of, count, widths, state, total } = values;
   const found = json(["diff", ...files, "--limit", "2000", ...weighed(values), ...optionsOf(filter)]);
@@ -26,12 +19,13 @@ export async function difference({ files, filter, values, page }) {
       assert.ok(rows.some((known) => JSON.stringify(known) === JSON.stringify(row)), `the page's answer has another row ${by} ${row.name}`);
     }
     const shown = rows.filter((row) => state === "every" || row[side]);
-    return [by, [["all", { rows: rows.length + rows_left_out, rows_shown: shown.length }], ...keyed(rows, keyOf)]];
+    return [by, [["all", { rows: rows.length + rows_left_out, rows_shown: shown.length }], ...keyed(rows, (row) => row.name)]];
   });
   const { boxes } = await page.ask("diff_flame", { filter, of, count, widths });
   const box = (at) => Object.fromEntries(COLUMNS.map((is) => [is, boxes[is][at]]));
   return {
-    difference: [["all", found], ["whole", found.whole], ["before", found.before[0]], ["after", found.after[0]]],
+    difference: [["all", found], ["whole", found.whole]],
+    runs: keyed([...found.before, ...found.after], (row) => row.name),
     boxes: boxes.path.map((path, at) => [String(path), box(at)]),
     ...Object.fromEntries(tables),
   };

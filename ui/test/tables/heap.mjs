@@ -44,7 +44,7 @@ export async function heap({ files, values, page }) {
     case "difference": {
       const found = json(["heap", file, later, "--limit", "2000"]);
       tables.sizes = [["before", found.before], ["now", found.now]];
-      tables.changes = keyed(found.types, (row) => row.type);
+      tables.difference = keyed(found.types, (row) => row.type);
       tables.owner_changes = found.types.flatMap((type) => keyed(type.owners, (row) => `${type.type} ${row.owner ?? ""}`));
       tables.objects = keyed(found.largest_new, idOf);
     }

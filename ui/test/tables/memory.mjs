@@ -25,6 +25,10 @@ export async function memory({ file, filter, page, values, about }) {
       unreachable: keyed(unreachable.lines, placeKey),
     });
   }
+  if (values.table === "stacks") {
+    const found = await page.ask("memory_stacks", { filter, limit: 500 });
+    tables.memory_stacks = [["all", found], ...keyed(found.stacks, (row) => row.stack.join(" "))];
+  }
   if (values.at !== undefined) {
     const held = await page.ask("held", { filter, at: values.at, limit: 500 });
     Object.assign(tables, { held: [["all", held]], held_lines: keyed(held.lines, functionKey), held_functions: keyed(held.functions, functionKey) });

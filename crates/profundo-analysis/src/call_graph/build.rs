@@ -1,181 +1,398 @@
 //! Adding up: first by node, and once more by edge when it is known which nodes are kept.
 
-use profundo_model::{LocationId, Profile, StackId};
+use profundo_model::{LocationId, Profile};
 use rustc_hash::FxHashMap;
 
+use super::around::near;
 use super::choose::{Degrees, chosen, essential};
-use super::unit::Units;
-use super::{CallEdge, CallGraph, CallGraphOptions, CallNode, GraphBy};
+use super::unit::{Unit, Units};
+use super::{Around, CallEdge, CallGraph, CallGraphOptions, CallNode, GraphBy};
 use crate::amount::Amount;
-use crate::scatter::{self, Members};
+use crate::scatter;
 use crate::shown::Sieve;
-use crate::{Libraries, Place, Selection};
+use crate::tally::{Keep, Rule, Tallies, Tally, Thing, tally};
+use crate::{Libraries, Place, Selection, StackWeight};
 
-/// The sums of one node or edge.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    own: Amount,
-    total: Amount,
-    calls: u64,
-    /// The last stack that contained it.
-    stamp: u32,
-}
-
-/// The sums of one edge.
-#[derive(Debug, Clone, Copy, Default)]
-struct EdgeSums {
-    sums: Sums,
-    /// Whether any sample has the two next to each other.
-    is_direct: bool,
-}
-
-/// Finds the nodes of one stack after another. Stacks of deep recursion are too long to be kept.
-struct Walker<'a> {
-    profile: &'a Profile,
+/// A stack as nodes: neighbours in one group are one.
+struct NodeRule<'a> {
     sieve: Sieve<'a>,
-    options: &'a CallGraphOptions,
+    by: GraphBy,
     units: Units<'a>,
-    places: Vec<(Place, LocationId)>,
-    /// The nodes of the present stack, from its root. Neighbours in one group are one.
-    path: Vec<u32>,
+    degrees: Degrees,
+    /// The pairs of a caller and a callee on the path.
+    pairs: Vec<(u32, u32)>,
+    calls: Calls<'a>,
+    /// The stacks without a shown place.
+    hidden: Vec<u32>,
+    /// The places of the present location.
+    places: Vec<Place>,
+}
+
+/// The calls of each thing, where calls were counted.
+struct Calls<'a> {
+    stacks: &'a [StackWeight],
+    /// By slot.
+    counts: Vec<u64>,
+}
+
+impl Calls<'_> {
+    fn add(&mut self, slot: u32, number: u32) {
+        let slot = slot as usize;
+        if slot >= self.counts.len() {
+            self.counts.resize(slot + 1, 0);
+        }
+        let calls = self.stacks[number as usize].calls;
+        self.counts[slot] = self.counts[slot].saturating_add(calls);
+    }
+
+    fn of(&self, slot: u32) -> u64 {
+        self.counts.get(slot as usize).copied().unwrap_or(0)
+    }
+}
+
+/// What is known of the nodes up to a level.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reached {
+    /// The innermost node.
+    node: Option<u32>,
+    /// Whether the innermost place is in the node of its caller.
+    is_within: bool,
+    /// Whether a place of the level itself is shown.
+    is_shown: bool,
+    is_in_library: bool,
+    /// The number of pairs on the path of the callers.
+    pairs: usize,
+}
+
+impl Reached {
+    /// Whether a stack that ends here ends with a call of its innermost node.
+    fn is_call(&self) -> bool {
+        !self.is_within && self.is_shown
+    }
+}
+
+impl NodeRule<'_> {
+    /// Goes one level up. `visit` gets the nodes that are entered.
+    fn level(
+        &mut self,
+        callers: &Reached,
+        location: LocationId,
+        mut visit: impl FnMut(Option<u32>, u32, Place),
+    ) -> Reached {
+        let mut reached = Reached {
+            is_shown: false,
+            ..*callers
+        };
+        let mut places = std::mem::take(&mut self.places);
+        places.clear();
+        places.extend(self.sieve.places(location));
+        for &place in &places {
+            if self.sieve.folds() {
+                let was_in_library = reached.is_in_library;
+                reached.is_in_library = self.sieve.is_library(place, location);
+                if was_in_library && reached.is_in_library {
+                    continue;
+                }
+            }
+            let node = self.units.of(place, location);
+            reached.is_within = self.by != GraphBy::Function && reached.node == Some(node);
+            reached.is_shown = true;
+            if !reached.is_within {
+                visit(reached.node, node, place);
+                reached.node = Some(node);
+            }
+        }
+        self.places = places;
+        reached
+    }
+}
+
+impl Rule for NodeRule<'_> {
+    type State = Reached;
+
+    const FROM_ROOT: bool = true;
+
+    fn root(&self) -> Reached {
+        Reached::default()
+    }
+
+    fn enter(&mut self, state: &Reached, location: LocationId, things: &mut Vec<Thing>) -> Reached {
+        let mut pairs = std::mem::take(&mut self.pairs);
+        let before = pairs.len();
+        let reached = self.level(state, location, |caller, node, place| {
+            pairs.extend(caller.map(|caller| (caller, node)));
+            things.push(Thing {
+                slot: node,
+                place,
+                location,
+            });
+        });
+        self.pairs = pairs;
+        Reached {
+            pairs: before,
+            ..reached
+        }
+    }
+
+    fn own(&self, state: &Reached) -> Option<u32> {
+        state.node
+    }
+
+    fn end(&mut self, number: u32, state: &Reached) {
+        match state.node {
+            Some(node) if state.is_call() => self.calls.add(node, number),
+            Some(_) => {}
+            None => self.hidden.push(number),
+        }
+    }
+
+    fn leave(&mut self, state: &Reached, weight: u64) {
+        for (caller, callee) in self.pairs.drain(state.pairs..) {
+            self.degrees.add(caller, callee, weight);
+        }
+    }
 }
 
 pub(super) fn build(
     profile: &Profile,
     selection: &Selection,
     options: &CallGraphOptions,
+    around: Option<&Around>,
 ) -> CallGraph {
     let stacks = selection.stacks(profile);
-    let mut walker = Walker::new(profile, options);
-    let mut nodes: Vec<Sums> = Vec::new();
-    let (mut own, mut total) = (Members::default(), Members::default());
-    let mut degrees = Degrees::default();
-    for (stamp, stack) in (1..).zip(stacks) {
-        let is_call = walker.go_to(stack.stack);
-        nodes.resize(walker.units.list.len(), Sums::default());
-        for (&node, depth) in walker.path.iter().zip(0..) {
-            let sums = &mut nodes[node as usize];
-            if sums.stamp != stamp {
-                sums.stamp = stamp;
-                sums.total.add(stack);
-                total.add(node as usize);
-            }
-            if depth > 0 {
-                degrees.add(walker.path[depth - 1], node, stack.weight);
-            }
-        }
-        if let Some(&leaf) = walker.path.last() {
-            let sums = &mut nodes[leaf as usize];
-            sums.own.add(stack);
-            own.add(leaf as usize);
-            if is_call {
-                sums.calls = sums.calls.saturating_add(stack.calls);
-            }
-        }
-        own.end_stack();
-        total.end_stack();
-    }
-    let of = |part: fn(&Sums) -> Amount| nodes.iter().map(part).collect::<Vec<_>>();
-    let owns = scatter::estimates(profile, selection, &own, &of(|sums| sums.own));
-    let totals = scatter::estimates(profile, selection, &total, &of(|sums| sums.total));
+    let calls = || Calls {
+        stacks,
+        counts: Vec::new(),
+    };
+    let mut rule = NodeRule {
+        sieve: Sieve::new(profile, options.shown),
+        by: options.by,
+        units: Units::new(profile, options.by),
+        degrees: Degrees::default(),
+        pairs: Vec::new(),
+        calls: calls(),
+        hidden: Vec::new(),
+        places: Vec::new(),
+    };
+    let mut nodes = tally(profile, selection, &mut rule, Keep::Members);
+    add_hidden(profile, selection, options, &mut rule, &mut nodes);
+    let of = |part: fn(&Tally) -> Amount| nodes.list.iter().map(part).collect::<Vec<_>>();
+    let owns = scatter::estimates(profile, selection, &nodes.own, &of(|node| node.own));
+    let totals = scatter::estimates(profile, selection, &nodes.total, &of(|node| node.total));
 
-    let weights: Vec<(u64, u64)> = (nodes.iter())
-        .map(|sums| (sums.own.weight, sums.total.weight))
+    // From here on, a node is its row: its place in the order of first appearance.
+    let mut row_of = vec![0; rule.units.list.len()];
+    for (row, node) in (0..).zip(&nodes.list) {
+        row_of[node.slot as usize] = row;
+    }
+    let degrees = rule.degrees.renumbered(&row_of);
+    let mut list: Vec<Unit> = (nodes.list.iter())
+        .map(|node| rule.units.list[node.slot as usize].clone())
+        .collect();
+    let weights: Vec<(u64, u64)> = (nodes.list.iter())
+        .map(|node| (node.own.weight, node.total.weight))
         .collect();
     let whole = selection.weight(profile);
-    let kept = chosen(&weights, &degrees, whole, options);
-    // The new row of each node.
-    let mut rows: Vec<Option<u32>> = vec![None; nodes.len()];
-    for (row, &node) in (0..).zip(&kept) {
-        rows[node] = Some(row);
+    let near = around.map(|around| near(&list, &degrees, around));
+    let is_near = |node: usize| near.as_ref().is_none_or(|near| near.is_near[node]);
+    let mut kept = chosen(&weights, &degrees, whole, options, is_near);
+    let centre = near.and_then(|near| near.centre);
+    if let Some(centre) = centre
+        && !kept.contains(&centre)
+    {
+        kept.push(centre);
     }
-    let (edges, all_edges) = edges(&mut walker, selection, &rows, whole);
-    let mut list = std::mem::take(&mut walker.units.list);
+    // The number of each kept unit.
+    let mut rows: Vec<Option<u32>> = vec![None; row_of.len()];
+    for (row, &node) in (0..).zip(&kept) {
+        rows[nodes.list[node].slot as usize] = Some(row);
+    }
+    let counts = std::mem::replace(&mut rule.calls, calls());
+    let (edges, all_edges) = edges(rule, profile, selection, options, &rows);
     CallGraph {
-        kept: (kept.iter()).fold(0, |sum, &node| nodes[node].own.weight.saturating_add(sum)),
+        kept: (kept.iter()).fold(0, |sum, &node| weights[node].0.saturating_add(sum)),
         nodes: (kept.iter())
             .map(|&node| {
                 let unit = &mut list[node];
                 CallNode {
                     name: std::mem::take(&mut unit.name),
                     file: std::mem::take(&mut unit.file),
+                    path: std::mem::take(&mut unit.path),
                     line: unit.line,
                     hue: unit.hue,
-                    own: nodes[node].own,
-                    total: nodes[node].total,
+                    own: nodes.list[node].own,
+                    total: nodes.list[node].total,
                     own_share: owns[node],
                     total_share: totals[node],
-                    calls: nodes[node].calls,
+                    calls: counts.of(nodes.list[node].slot),
                 }
             })
             .collect(),
         edges,
-        all_nodes: nodes.len(),
+        all_nodes: nodes.list.len(),
         all_edges,
+        centre: centre.and_then(|centre| kept.iter().position(|&node| node == centre)),
         whole,
         split: selection.split(profile),
         is_counted: selection.calls(profile) > 0,
     }
 }
 
-/// The edges between kept nodes, and their number before pruning.
-fn edges(
-    walker: &mut Walker<'_>,
+/// Adds the node for stacks without a shown place.
+fn add_hidden(
+    profile: &Profile,
     selection: &Selection,
-    rows: &[Option<u32>],
-    whole: u64,
-) -> (Vec<CallEdge>, usize) {
-    let profile = walker.profile;
-    let stacks = selection.stacks(profile);
-    let mut numbers: FxHashMap<(u32, u32), usize> = FxHashMap::default();
-    let mut sums: Vec<((u32, u32), EdgeSums)> = Vec::new();
-    let mut members = Members::default();
-    for (stamp, stack) in (1..).zip(stacks) {
-        let is_call = walker.go_to(stack.stack);
-        let path = &walker.path;
-        let mut caller: Option<(u32, usize)> = None;
-        for (&node, depth) in path.iter().zip(0..) {
-            let Some(callee) = rows[node as usize] else {
+    options: &CallGraphOptions,
+    rule: &mut NodeRule<'_>,
+    nodes: &mut Tallies,
+) {
+    if rule.hidden.is_empty() {
+        return;
+    }
+    let slot = (rule.units).hidden(options.shown.libraries == Libraries::Hidden);
+    let mut amount = Amount::default();
+    let row = nodes.list.len() as u32;
+    for &number in &rule.hidden {
+        amount.add(&selection.stacks(profile)[number as usize]);
+        nodes.own.set(number, &[row]);
+        nodes.total.set(number, &[row]);
+    }
+    nodes.list.push(Tally {
+        slot,
+        place: Place::Unknown,
+        location: LocationId::from_index(0),
+        total: amount,
+        own: amount,
+    });
+}
+
+/// A stack as edges between kept nodes.
+struct EdgeRule<'a, 'b> {
+    nodes: NodeRule<'a>,
+    /// By node, its number if it is kept.
+    rows: &'b [Option<u32>],
+    numbers: FxHashMap<(u32, u32), u32>,
+    edges: Vec<Edge>,
+    calls: Calls<'a>,
+}
+
+/// An edge between kept nodes.
+#[derive(Debug, Clone, Copy)]
+struct Edge {
+    caller: u32,
+    callee: u32,
+    /// Whether any sample has the two next to each other.
+    is_direct: bool,
+}
+
+/// What is known of the edges up to a level.
+#[derive(Debug, Clone, Copy, Default)]
+struct Crossed {
+    reached: Reached,
+    /// The innermost kept node, and whether it is the innermost node.
+    kept: Option<(u32, bool)>,
+    /// The edge to the innermost node from its caller, where both are kept.
+    direct: Option<u32>,
+}
+
+impl EdgeRule<'_, '_> {
+    fn number(&mut self, caller: u32, callee: u32) -> u32 {
+        let next = self.edges.len() as u32;
+        *self.numbers.entry((caller, callee)).or_insert_with(|| {
+            self.edges.push(Edge {
+                caller,
+                callee,
+                is_direct: false,
+            });
+            next
+        })
+    }
+}
+
+impl Rule for EdgeRule<'_, '_> {
+    type State = Crossed;
+
+    fn root(&self) -> Crossed {
+        Crossed::default()
+    }
+
+    fn enter(&mut self, state: &Crossed, location: LocationId, things: &mut Vec<Thing>) -> Crossed {
+        let mut crossed = *state;
+        let mut entered = Vec::new();
+        crossed.reached = (self.nodes).level(&state.reached, location, |_, node, place| {
+            entered.push((node, place));
+        });
+        for (node, place) in entered {
+            crossed.direct = None;
+            let Some(callee) = self.rows[node as usize] else {
+                crossed.kept = crossed.kept.map(|(kept, _)| (kept, false));
                 continue;
             };
-            if let Some((caller, caller_depth)) = caller {
-                let is_direct = caller_depth + 1 == depth;
+            if let Some((caller, is_direct)) = crossed.kept {
                 // A function that is left out and calls back is no recursion of its caller.
                 if is_direct || caller != callee {
-                    let number = *numbers.entry((caller, callee)).or_insert_with(|| {
-                        sums.push(((caller, callee), EdgeSums::default()));
-                        sums.len() - 1
+                    let slot = self.number(caller, callee);
+                    self.edges[slot as usize].is_direct |= is_direct;
+                    crossed.direct = is_direct.then_some(slot);
+                    things.push(Thing {
+                        slot,
+                        place,
+                        location,
                     });
-                    let edge = &mut sums[number].1;
-                    edge.is_direct |= is_direct;
-                    if edge.sums.stamp != stamp {
-                        edge.sums.stamp = stamp;
-                        edge.sums.total.add(stack);
-                        members.add(number);
-                    }
-                    if is_direct && is_call && depth + 1 == path.len() {
-                        edge.sums.calls = edge.sums.calls.saturating_add(stack.calls);
-                    }
                 }
             }
-            caller = Some((callee, depth));
+            crossed.kept = Some((callee, true));
         }
-        members.end_stack();
+        crossed
     }
-    let amounts: Vec<Amount> = sums.iter().map(|(_, edge)| edge.sums.total).collect();
-    let shares = scatter::estimates(profile, selection, &members, &amounts);
-    let mut edges: Vec<CallEdge> = (sums.iter().zip(shares))
-        .map(|(&((caller, callee), edge), share)| CallEdge {
-            caller: caller as usize,
-            callee: callee as usize,
-            amount: edge.sums.total,
-            share,
-            calls: edge.sums.calls,
-            is_bridge: !edge.is_direct,
+
+    fn own(&self, _: &Crossed) -> Option<u32> {
+        None
+    }
+
+    fn end(&mut self, number: u32, state: &Crossed) {
+        if let Some(edge) = state.direct.filter(|_| state.reached.is_call()) {
+            self.calls.add(edge, number);
+        }
+    }
+}
+
+/// The edges between kept nodes, and their number before pruning.
+fn edges<'a>(
+    nodes: NodeRule<'a>,
+    profile: &Profile,
+    selection: &'a Selection,
+    options: &CallGraphOptions,
+    rows: &[Option<u32>],
+) -> (Vec<CallEdge>, usize) {
+    let mut rule = EdgeRule {
+        calls: Calls {
+            stacks: nodes.calls.stacks,
+            counts: Vec::new(),
+        },
+        nodes,
+        rows,
+        numbers: FxHashMap::default(),
+        edges: Vec::new(),
+    };
+    let tallies = tally(profile, selection, &mut rule, Keep::Members);
+    let amounts: Vec<Amount> = tallies.list.iter().map(|edge| edge.total).collect();
+    let shares = scatter::estimates(profile, selection, &tallies.total, &amounts);
+    let mut edges: Vec<CallEdge> = (tallies.list.iter().zip(shares))
+        .map(|(tally, share)| {
+            let edge = rule.edges[tally.slot as usize];
+            CallEdge {
+                caller: edge.caller as usize,
+                callee: edge.callee as usize,
+                amount: tally.total,
+                share,
+                calls: rule.calls.of(tally.slot),
+                is_bridge: !edge.is_direct,
+            }
         })
         .collect();
     let all = edges.len();
-    let least = (whole as f64 * walker.options.edge_share).ceil() as u64;
+    let least = (selection.weight(profile) as f64 * options.edge_share).ceil() as u64;
     edges.retain(|edge| edge.amount.weight >= least);
     edges.sort_by_key(|edge| {
         let weight = std::cmp::Reverse(edge.amount.weight);
@@ -183,37 +400,4 @@ fn edges(
     });
     let count = rows.iter().flatten().count();
     (essential(edges, count), all)
-}
-
-impl<'a> Walker<'a> {
-    fn new(profile: &'a Profile, options: &'a CallGraphOptions) -> Self {
-        Self {
-            profile,
-            sieve: Sieve::new(profile, options.shown),
-            options,
-            units: Units::new(profile, options.by),
-            places: Vec::new(),
-            path: Vec::new(),
-        }
-    }
-
-    /// Goes to a stack. Returns whether it ends with a call of its last node.
-    fn go_to(&mut self, stack: StackId) -> bool {
-        self.path.clear();
-        self.sieve.path(stack, &mut self.places);
-        let mut is_within = false;
-        for &(place, location) in &self.places {
-            let node = self.units.of(place, location);
-            is_within = self.options.by != GraphBy::Function && self.path.last() == Some(&node);
-            if !is_within {
-                self.path.push(node);
-            }
-        }
-        let Some(&(_, innermost)) = self.places.last() else {
-            let is_only_mine = self.options.shown.libraries == Libraries::Hidden;
-            self.path.push(self.units.hidden(is_only_mine));
-            return false;
-        };
-        !is_within && innermost == self.profile.stacks.get(stack).location
-    }
 }

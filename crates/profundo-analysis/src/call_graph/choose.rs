@@ -23,6 +23,22 @@ impl Degrees {
         *sum = sum.saturating_add(weight);
     }
 
+    /// The same with other numbers of nodes.
+    pub(super) fn renumbered(&self, numbers: &[u32]) -> Self {
+        let number = |node: u32| numbers[node as usize];
+        let edges = self.edges.iter();
+        Self {
+            edges: edges
+                .map(|(&(caller, callee), &weight)| ((number(caller), number(callee)), weight))
+                .collect(),
+        }
+    }
+
+    /// The pairs of a caller and a callee.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.edges.keys().copied()
+    }
+
     /// By node, the entropy of its callers, and of its callees and itself, in bits. An entry and a
     /// leaf count as one bit.
     fn entropies(&self, weights: &[(u64, u64)]) -> Vec<f64> {
@@ -62,16 +78,17 @@ impl Degrees {
 }
 
 /// The kept nodes, the one with the largest total first. `weights` has the own and the total weight
-/// of each node.
+/// of each node. Only those that are near may be kept.
 pub(super) fn chosen(
     weights: &[(u64, u64)],
     degrees: &Degrees,
     whole: u64,
     options: &CallGraphOptions,
+    is_near: impl Fn(usize) -> bool,
 ) -> Vec<usize> {
     let least = ((whole as f64 * options.min_share).ceil() as u64).max(1);
     let mut nodes: Vec<usize> = (0..weights.len()).collect();
-    nodes.retain(|&node| weights[node].1 >= least);
+    nodes.retain(|&node| weights[node].1 >= least && is_near(node));
     if nodes.len() > options.most_nodes {
         let entropies = degrees.entropies(weights);
         let score = |&node: &usize| {

@@ -6,6 +6,7 @@
 //!
 //! A function that recurses is in a sample once, and so is each of its calls.
 
+mod around;
 mod build;
 mod choose;
 mod unit;
@@ -105,6 +106,17 @@ impl Default for CallGraphOptions {
     }
 }
 
+/// A node that a graph is about: with its callers up to so many calls away, and its callees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Around {
+    /// The name of the node.
+    pub name: String,
+    /// The path of its file, where functions of one name are to be told apart.
+    pub file: Option<String>,
+    /// The most calls between it and another node; `None` for any number.
+    pub steps: Option<usize>,
+}
+
 /// A function, or what else the nodes are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallNode {
@@ -113,6 +125,8 @@ pub struct CallNode {
     /// The path of its file, in the short form of reports; empty where the name says it, or where
     /// it is unknown.
     pub file: String,
+    /// The whole path of a function's file, or empty.
+    pub path: String,
     /// The first line that was met, from 1; 0 where unknown.
     pub line: u32,
     /// The kind of code, where that is the same for all of the node.
@@ -157,6 +171,8 @@ pub struct CallGraph {
     pub all_nodes: usize,
     /// The number of edges between the kept nodes before pruning.
     pub all_edges: usize,
+    /// The row of the node that the graph is around.
+    pub centre: Option<usize>,
     /// The weight of the whole.
     pub whole: u64,
     /// The part of it that is the own weight of a kept node.
@@ -183,5 +199,16 @@ pub fn call_graph(
     selection: &Selection,
     options: &CallGraphOptions,
 ) -> CallGraph {
-    build::build(profile, selection, options)
+    build::build(profile, selection, options, None)
+}
+
+/// The pruned call graph around a node: of its callers and its callees. The node itself stays
+/// whatever its share. Without such a node nothing is left.
+pub fn call_graph_around(
+    profile: &Profile,
+    selection: &Selection,
+    options: &CallGraphOptions,
+    around: &Around,
+) -> CallGraph {
+    build::build(profile, selection, options, Some(around))
 }

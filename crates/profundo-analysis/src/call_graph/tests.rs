@@ -184,3 +184,47 @@ fn counted_methods_of_one_name_are_several_functions() {
     profile.meta.kind = SampleKind::Traced;
     assert_eq!(names(&profile), ["main:0", "wait:323", "wait:637"]);
 }
+
+#[test]
+fn a_graph_around_a_function_has_its_callers_and_callees() {
+    let folded = "main;a;work;leaf 30\nmain;b;work 20\nmain;b;other 49\nmain;rare 1";
+    let profile = Profile::from_folded(folded).unwrap();
+    let selection = Selection::new(&profile, &Filter::default());
+    let around = |name: &str, steps| {
+        let around = super::Around {
+            name: name.to_owned(),
+            file: None,
+            steps,
+        };
+        let graph = super::call_graph_around(&profile, &selection, &everything(), &around);
+        let mut names: Vec<String> = graph.nodes.iter().map(|node| node.name.clone()).collect();
+        names.sort();
+        let centre = graph.centre.map(|row| graph.nodes[row].name.clone());
+        (names.join(" "), centre, graph.whole, graph.all_nodes)
+    };
+    let whole = 100_000_000;
+    let centre = Some("work".to_owned());
+    // `other` is called by a caller of `work`, and is neither.
+    assert_eq!(
+        around("work", None),
+        ("a b leaf main work".into(), centre.clone(), whole, 7)
+    );
+    assert_eq!(
+        around("work", Some(1)),
+        ("a b leaf work".into(), centre, whole, 7)
+    );
+    assert_eq!(around("none", None), (String::new(), None, whole, 7));
+    // It stays although its share is too small.
+    let least = CallGraphOptions {
+        min_share: 0.1,
+        ..CallGraphOptions::default()
+    };
+    let rare = super::Around {
+        name: "rare".into(),
+        file: None,
+        steps: Some(1),
+    };
+    let graph = super::call_graph_around(&profile, &selection, &least, &rare);
+    assert_eq!(graph.nodes.len(), 2);
+    assert_eq!(graph.nodes[graph.centre.unwrap()].name, "rare");
+}

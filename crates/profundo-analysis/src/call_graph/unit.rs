@@ -16,6 +16,8 @@ pub(super) struct Unit {
     pub name: String,
     /// The file's path in its short form, or empty.
     pub file: String,
+    /// The whole path of the file, or empty.
+    pub path: String,
     pub line: u32,
     /// The kind of its code; `None` where it has code of several kinds.
     pub hue: Option<Hue>,
@@ -81,6 +83,7 @@ impl<'a> Units<'a> {
             (Place::Reason(reason), _) => self.add_group(Unit {
                 name: reason.name().into(),
                 file: String::new(),
+                path: String::new(),
                 line: 0,
                 hue: Some(hue_of_reason(reason.name())),
             }),
@@ -95,6 +98,7 @@ impl<'a> Units<'a> {
                 self.add_group(Unit {
                     name,
                     file: String::new(),
+                    path: String::new(),
                     line: 0,
                     hue: Some(Hue::Native),
                 })
@@ -114,6 +118,7 @@ impl<'a> Units<'a> {
             }
             .into(),
             file: String::new(),
+            path: String::new(),
             line: 0,
             hue: None,
         })
@@ -149,6 +154,7 @@ fn function(profile: &Profile, id: FrameId) -> Unit {
             name => one_line(name),
         },
         file: short_path(profile, frame.file),
+        path: profile.file_path(id).to_owned(),
         line: frame.line,
         hue: hue(name, frame),
     }
@@ -179,6 +185,7 @@ fn group(profile: &Profile, id: FrameId, module: Option<ModuleId>, by: GraphBy) 
     Unit {
         name: one_line(&name),
         file: String::new(),
+        path: String::new(),
         line: 0,
         hue: hue(function, frame),
     }

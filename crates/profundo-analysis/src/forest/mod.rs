@@ -9,7 +9,8 @@
 //! profile ─▶ Forest ─┐
 //! selection ─────────┴▶ Weights ─┬▶ below()  callers at the root: flame, icicle
 //!                                └▶ sets()   inverted; the callers and the callees of one
-//! selection ─────────▶ in_time()  a lane for each thread, in the order of time
+//! selection ─────────┬▶ in_time()  a lane for each thread, in the order of time
+//!                    └▶ box_shares()  the shares of one box, with their uncertainty
 //! ```
 //!
 //! Both pictures contain the boxes that are wide enough to be seen. The narrow ones below a caller
@@ -19,8 +20,11 @@ mod below;
 mod build;
 mod in_time;
 mod sets;
+mod shares;
 mod weights;
 
+#[cfg(test)]
+mod shares_tests;
 #[cfg(test)]
 mod tests;
 
@@ -30,7 +34,8 @@ use crate::Place;
 
 pub use below::{BoxOrder, below};
 pub use in_time::{Lane, LaneBox, LaneOptions, in_time};
-pub use sets::{Start, sets};
+pub use sets::{Start, sets, sets_at};
+pub use shares::{BoxShares, box_shares};
 pub use weights::{CallWeight, Weights};
 
 use crate::Shown;
@@ -229,18 +234,39 @@ pub fn beside(
         path: ROOT_PATH,
     }];
     for part in order {
-        let key = part as u64 + 1;
         boxes.extend(of_part(part).into_iter().map(|a_box| ForestBox {
             of: match a_box.of {
                 BoxOf::Root => BoxOf::Part(part as u32),
                 other => other,
             },
             level: a_box.level + 1,
-            path: path_with(key, a_box.path),
+            path: path_beside(part, a_box.path),
             ..a_box
         }));
     }
     boxes
+}
+
+/// The part and the call of the box with this path, in the pictures of so many parts beside each
+/// other.
+pub fn find_beside(forest: &Forest, parts: usize, path: u64) -> Option<(usize, u32)> {
+    let mut paths = Vec::with_capacity(forest.calls.len());
+    for (number, call) in forest.calls.iter().enumerate() {
+        let own = match number {
+            0 => ROOT_PATH,
+            _ => forest.path_with(paths[call.parent as usize], call.function),
+        };
+        if let Some(part) = (0..parts).find(|&part| path_with(part as u64 + 1, own) == path) {
+            return Some((part, u32::try_from(number).ok()?));
+        }
+        paths.push(own);
+    }
+    None
+}
+
+/// The path of a box within the picture of a part beside others.
+pub fn path_beside(part: usize, path: u64) -> u64 {
+    path_with(part as u64 + 1, path)
 }
 
 /// The number of a path that goes on with a function of this number.

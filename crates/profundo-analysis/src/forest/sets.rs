@@ -38,6 +38,11 @@ struct Open {
 /// The boxes, in the order of a walk, the widest first. Of calls of a function within a call of it,
 /// only the outermost counts.
 pub fn sets(forest: &Forest, weights: &Weights, start: Start, limits: Limits) -> Vec<ForestBox> {
+    let walk = Walk {
+        forest,
+        weights,
+        start,
+    };
     let first = start_set(forest, weights, start);
     let mut boxes = Vec::new();
     // The ends of stacks are several functions, which have a root below them.
@@ -46,33 +51,127 @@ pub fn sets(forest: &Forest, weights: &Weights, start: Start, limits: Limits) ->
         Start::CallersOf(_) | Start::CalleesOf(_) => 0,
     };
     if level > 0 {
-        let mut weight = CallWeight::default();
-        first.iter().for_each(|(_, part)| weight.add(*part));
-        boxes.push(ForestBox {
-            of: BoxOf::Root,
-            level: 0,
-            weight,
-            own: CallWeight::default(),
-            lines: (0, 0),
-            path: ROOT_PATH,
-        });
+        boxes.push(root_of(&first));
     }
     let mut open: Vec<Open> = Vec::new();
-    divide(
+    let from = (level, ROOT_PATH);
+    divide(forest, &mut boxes, &mut open, from, first, limits.least);
+    walk.go_on(&mut boxes, open, limits);
+    boxes
+}
+
+/// The part of the picture from the box with this path on, and the boxes that it stands on. The
+/// limits are made for its weight. `None` if no sample is in such a box.
+pub fn sets_at(
+    forest: &Forest,
+    weights: &Weights,
+    start: Start,
+    path: u64,
+    limits: impl FnOnce(u64) -> Limits,
+) -> Option<(Vec<ForestBox>, Vec<ForestBox>)> {
+    let walk = Walk {
         forest,
-        &mut boxes,
-        &mut open,
-        (level, ROOT_PATH),
-        first,
-        limits.least,
-    );
-    while let Some(Open {
-        function,
-        level,
+        weights,
+        start,
+    };
+    let first = start_set(forest, weights, start);
+    let trail = trail_to(forest, &first, start, path)?;
+    let (last, above) = trail.split_last()?;
+    let mut below = Vec::new();
+    let mut set = first;
+    let mut at = ROOT_PATH;
+    for (level, &function) in (0..).zip(above) {
+        at = forest.path_with(at, function);
+        set.retain(|(call, _)| forest.calls[*call as usize].function == function);
+        let (a_box, next) = walk.step(Open {
+            function,
+            level,
+            path: at,
+            set,
+        });
+        below.push(a_box);
+        set = next;
+    }
+    set.retain(|(call, _)| forest.calls[*call as usize].function == *last);
+    let weight = set
+        .iter()
+        .fold(0_u64, |sum, (_, part)| sum.saturating_add(part.weight));
+    let open = vec![Open {
+        function: *last,
+        level: 0,
         path,
         set,
-    }) = open.pop()
-    {
+    }];
+    let mut boxes = Vec::new();
+    walk.go_on(&mut boxes, open, limits(weight));
+    Some((below, boxes))
+}
+
+/// The functions of the boxes from the picture's root to the one with this path.
+fn trail_to(forest: &Forest, first: &Set, start: Start, path: u64) -> Option<Vec<u32>> {
+    let function = |call: u32| forest.calls[call as usize].function;
+    if let Start::CalleesOf(_) = start {
+        let mut open: Vec<(u32, u64)> = (first.iter())
+            .map(|&(call, _)| (call, forest.path_with(ROOT_PATH, function(call))))
+            .collect();
+        let starts: Vec<u32> = first.iter().map(|&(call, _)| call).collect();
+        while let Some((call, at)) = open.pop() {
+            if at == path {
+                let above = forest.callers(call);
+                let from = above.iter().rposition(|call| starts.contains(call))?;
+                return Some(above[from..].iter().map(|&call| function(call)).collect());
+            }
+            let callees = forest.callees(call).iter();
+            open.extend(callees.map(|&callee| (callee, forest.path_with(at, function(callee)))));
+        }
+        return None;
+    }
+    let mut trail = Vec::new();
+    for &(call, _) in first {
+        trail.clear();
+        let (mut at, mut call) = (ROOT_PATH, call);
+        while call != 0 {
+            at = forest.path_with(at, function(call));
+            trail.push(function(call));
+            if at == path {
+                return Some(trail);
+            }
+            call = forest.calls[call as usize].parent;
+        }
+    }
+    None
+}
+
+fn root_of(first: &Set) -> ForestBox {
+    let mut weight = CallWeight::default();
+    first.iter().for_each(|(_, part)| weight.add(*part));
+    ForestBox {
+        of: BoxOf::Root,
+        level: 0,
+        weight,
+        own: CallWeight::default(),
+        lines: (0, 0),
+        path: ROOT_PATH,
+    }
+}
+
+/// A walk over a picture.
+struct Walk<'a> {
+    forest: &'a Forest,
+    weights: &'a Weights,
+    start: Start,
+}
+
+impl Walk<'_> {
+    /// The box of a set, and the calls that stand on it.
+    fn step(&self, open: Open) -> (ForestBox, Set) {
+        let Open {
+            function,
+            level,
+            path,
+            set,
+        } = open;
+        let (forest, weights) = (self.forest, self.weights);
         let mut lines = (0, 0);
         let (mut weight, mut own) = (CallWeight::default(), CallWeight::default());
         let mut next = Set::with_capacity(set.len());
@@ -80,7 +179,7 @@ pub fn sets(forest: &Forest, weights: &Weights, start: Start, limits: Limits) ->
             let row = &forest.calls[call as usize];
             weight.add(part);
             lines = join(lines, row.lines);
-            if let Start::CalleesOf(_) = start {
+            if let Start::CalleesOf(_) = self.start {
                 own.add(weights.own[call as usize]);
                 let callees = forest.callees(call).iter();
                 let callees = callees.map(|&callee| (callee, weights.total[callee as usize]));
@@ -91,27 +190,29 @@ pub fn sets(forest: &Forest, weights: &Weights, start: Start, limits: Limits) ->
                 next.push((row.parent, part));
             }
         }
-        boxes.push(ForestBox {
+        let a_box = ForestBox {
             of: BoxOf::Function(function),
             level,
             weight,
             own,
             lines,
             path,
-        });
-        // A picture is cut where it has too many boxes: the rest of the walk is not divided.
-        if boxes.len() < limits.most {
-            divide(
-                forest,
-                &mut boxes,
-                &mut open,
-                (level + 1, path),
-                next,
-                limits.least,
-            );
+        };
+        (a_box, next)
+    }
+
+    /// Adds what waits, and all that stands on it.
+    fn go_on(&self, boxes: &mut Vec<ForestBox>, mut open: Vec<Open>, limits: Limits) {
+        while let Some(one) = open.pop() {
+            let (a_box, next) = self.step(one);
+            boxes.push(a_box);
+            // A picture is cut where it has too many boxes: the rest of the walk is not divided.
+            if boxes.len() < limits.most {
+                let from = (a_box.level + 1, a_box.path);
+                divide(self.forest, boxes, &mut open, from, next, limits.least);
+            }
         }
     }
-    boxes
 }
 
 fn start_set(forest: &Forest, weights: &Weights, start: Start) -> Set {

@@ -16,6 +16,7 @@ mod measured;
 mod moment;
 mod peak;
 mod runs;
+mod stacks;
 mod tracked;
 mod trend;
 mod uses;
@@ -35,6 +36,7 @@ pub use measured::{heap_samples, is_recorded, measured, measured_at};
 pub use moment::{HeldAt, HeldRow, held_at};
 pub use peak::Peak;
 pub use runs::goes_on;
+pub use stacks::{HeapStack, by_shown_stack};
 pub use tracked::{Tracked, allocated_by_source, unattributed};
 pub use uses::Use;
 

@@ -13,6 +13,23 @@ pub(super) struct Library {
     pub path: String,
 }
 
+/// The names of libraries, as the transforms of libraries match them.
+#[derive(Debug)]
+pub struct LibraryNames(Libraries);
+
+impl LibraryNames {
+    /// Those of a profile.
+    pub fn new(profile: &Profile) -> Self {
+        Self(Libraries::new(profile))
+    }
+
+    /// The name of a location's library; empty if it has none.
+    pub fn of(&self, location: LocationId) -> &str {
+        let library = self.0.of(location);
+        library.map_or("", |library| &self.0.get(library).name)
+    }
+}
+
 /// The libraries of a profile.
 #[derive(Debug, Default)]
 pub(super) struct Libraries {

@@ -24,6 +24,7 @@ use std::str::FromStr;
 
 use crate::expression::{Expression, ExpressionError};
 
+pub use library::LibraryNames;
 pub(crate) use names::{By, matching, matching_frames};
 pub use rewrite::{transform, transforms};
 

@@ -147,6 +147,7 @@ impl Graph {
                 },
                 nodes: self.nodes.map(|nodes| nodes as usize),
                 edge_share: self.edge_share,
+                around: None,
             },
             ..self.head.options()
         }

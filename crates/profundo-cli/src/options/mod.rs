@@ -169,17 +169,25 @@ pub struct Run {
     pub command: Command,
     #[command(flatten)]
     pub recording: Recording,
-    /// Show the recording on a page at the end, too: as `profundo view` does
-    #[arg(long = "view", help_heading = "The report")]
-    pub shows_page: bool,
-    /// Show the recording on a page that follows it while the program runs
-    #[arg(long, conflicts_with = "shows_page", help_heading = "The report")]
-    pub live: bool,
+    #[command(flatten)]
+    pub page: OnPage,
     /// What to print at the end
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "The report")]
     pub format: Option<What>,
     #[command(flatten)]
     pub view: ViewOptions,
+}
+
+// The page of a recording that is made.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[command(next_help_heading = "The page")]
+pub struct OnPage {
+    /// Show the recording on a page at the end, too: as `profundo view` does
+    #[arg(long = "view")]
+    pub at_end: bool,
+    /// Show the recording on a page that follows it while the program runs
+    #[arg(long, conflicts_with = "at_end")]
+    pub live: bool,
 }
 
 #[derive(Debug, Args)]
@@ -292,6 +300,8 @@ pub struct Record {
     /// Give the recording a label, as run=1; may be repeated
     #[arg(long, value_name = "KEY=VALUE", help_heading = "The recording")]
     pub label: Vec<Labels>,
+    #[command(flatten)]
+    pub page: OnPage,
     #[command(flatten)]
     pub own_code: OwnCode,
 }

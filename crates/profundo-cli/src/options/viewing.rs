@@ -14,6 +14,7 @@ Examples:
   profundo view                            the newest recording
   profundo view before.profundo after.profundo
                                            what has changed
+  profundo view a1 a2 a3 -- b1 b2 b3       the same of two sets of runs
   profundo view 4711                       a process that runs, until its page is closed
   profundo view app.profundo -o app.html   a file for others, without a server
 
@@ -23,14 +24,21 @@ Exit codes: 0; 2 for wrong usage; 1 for another failure.";
 #[command(after_help = EXAMPLES)]
 pub struct View {
     /// The recording; `@2` is the one before the newest [default: the newest]. With two, the first
-    /// is compared with the second. A number is a process that runs. A heap snapshot, or two, may
-    /// stand beside them or alone
+    /// is compared with the second; of two sets, the later one stands behind `--`. A number is a
+    /// process that runs. A heap snapshot, or two, may stand beside them or alone
     #[arg(
         add = ArgValueCompleter::new(completing::recordings),
-        value_name = "FILE",
-        num_args = 0..=4
+        value_name = "FILE"
     )]
     pub recordings: Vec<PathBuf>,
+    /// The runs after, where there are several
+    #[arg(
+        add = ArgValueCompleter::new(completing::recordings),
+        value_name = "AFTER",
+        last = true,
+        hide = true
+    )]
+    pub after: Vec<PathBuf>,
     /// Write the page as one file, which needs no server and no network
     #[arg(short, long, value_name = "OUT.html", help_heading = "The file")]
     pub output: Option<PathBuf>,
@@ -79,9 +87,17 @@ impl View {
             .unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
     }
 
+    /// The files before and behind `--`. Where all stand behind it, it has no meaning.
+    pub fn sides(&self) -> [&[PathBuf]; 2] {
+        match self.recordings.is_empty() {
+            true => [&self.after, &[]],
+            false => [&self.recordings, &self.after],
+        }
+    }
+
     /// The process that is meant, if it is one. A file of that name comes first.
     pub fn pid(&self) -> Option<u32> {
-        let [one] = &self.recordings[..] else {
+        let [[one], []] = self.sides() else {
             return None;
         };
         let number = one.to_str().filter(|_| !one.exists())?;
@@ -138,6 +154,18 @@ mod tests {
             assert_eq!(parse(words).unwrap().pid(), None, "{words:?}");
         }
         assert!(parse(&["4711", "-o", "a.html"]).unwrap().misfit().is_some());
+    }
+
+    #[test]
+    fn two_sets_have_a_mark_between_them() {
+        let sides = |words: &[&str]| {
+            let view = parse(words).unwrap();
+            view.sides().map(<[std::path::PathBuf]>::len)
+        };
+        assert_eq!(sides(&["a", "b"]), [2, 0]);
+        assert_eq!(sides(&["a", "b", "--", "c", "d", "e"]), [2, 3]);
+        // A name that begins like an option.
+        assert_eq!(sides(&["--", "-a"]), [1, 0]);
     }
 
     #[test]

@@ -56,8 +56,10 @@ pub(super) fn how_to_open(url: &str) -> String {
 /// its address to the standard error: the standard output is the program's.
 pub fn in_background(recording: &Path) -> Result<()> {
     let myself = std::env::current_exe().context("cannot find this command")?;
+    // An absolute path is no option, whatever the name begins with.
+    let recording = std::path::absolute(recording)?;
     let mut server = Command::new(myself)
-        .args(["--no-config", "view", "--"])
+        .args(["--no-config", "view"])
         .arg(recording)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -1,7 +1,7 @@
 //! A process that runs, on a page that follows it: `attach` records it, and the page reads what is
 //! there so far.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use profundo_console::stderr;
 use profundo_launch::process_program;
 
-use super::{PATIENCE, Warnings, library, listen, running, show};
+use super::{PATIENCE, Shown, Warnings, library, listen, show};
 use crate::options::View;
 use crate::recordings::Destination;
 
@@ -47,17 +47,25 @@ pub(super) fn view(options: &View, pid: u32) -> Result<ExitCode> {
 }
 
 fn serve(options: &View, path: &Path) -> Result<()> {
-    let paths = [path.to_owned()];
-    let (server, _entry) = listen(options, &running::files(&paths))?;
+    let shown = Shown {
+        paths: vec![path.to_owned()],
+        before: None,
+    };
+    let (server, _entry) = listen(options, &shown.files())?;
     show(options, &server.url())?;
-    server.serve(library(&paths, Warnings::Left)?, PATIENCE)?;
+    server.serve(library(&shown, Warnings::Left)?, PATIENCE)?;
     Ok(())
 }
 
-/// Starts `attach`. Ctrl-C is for us, who end it.
+/// Starts `attach`. Ctrl-C is for us, who end it. If we are killed, the kernel ends it in the same
+/// way, and it completes its recording.
 fn record(pid: u32, path: &Path) -> Result<Child> {
     let myself = std::env::current_exe().context("cannot find this command")?;
-    let recorder = Command::new(myself)
+    let us = std::process::id();
+    let mut command = Command::new(myself);
+    // SAFETY: only two system calls are made between fork and exec.
+    unsafe { command.pre_exec(move || end_with(us)) };
+    let recorder = command
         .args(["attach", &pid.to_string(), "-o"])
         .arg(path)
         .stdin(Stdio::null())
@@ -67,6 +75,20 @@ fn record(pid: u32, path: &Path) -> Result<Child> {
         .process_group(0)
         .spawn();
     recorder.context("cannot start the recorder")
+}
+
+/// Asks the kernel to send SIGINT to this process when its parent has ended.
+fn end_with(parent: u32) -> io::Result<()> {
+    // SAFETY: it takes numbers.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGINT) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // The parent may have ended before that.
+    // SAFETY: it takes nothing, and cannot fail.
+    match unsafe { libc::getppid() } as u32 == parent {
+        true => Ok(()),
+        false => Err(io::ErrorKind::Interrupted.into()),
+    }
 }
 
 /// Whether the recording can be read.

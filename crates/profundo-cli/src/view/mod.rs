@@ -97,31 +97,66 @@ pub fn view(options: &View) -> Result<ExitCode> {
     if let Some(pid) = options.pid() {
         return live::view(options, pid);
     }
-    let typed: Vec<Option<&Path>> = match options.recordings.is_empty() {
-        true => vec![None],
-        false => options
-            .recordings
-            .iter()
-            .map(|path| Some(&**path))
-            .collect(),
-    };
-    let paths: Vec<PathBuf> = typed.into_iter().map(meant).collect::<Result<_>>()?;
-    let snapshots = paths.iter().filter(|path| is_snapshot(path)).count();
-    if snapshots > 2 || paths.len() - snapshots > 2 {
-        options::refuse("a page has at most two recordings and two heap snapshots");
-    }
+    let shown = Shown::new(options.sides())?;
     match &options.output {
-        Some(path) => write(options, &paths, path),
-        None => serve(options, &paths),
+        Some(path) => write(options, &shown, path),
+        None => serve(options, &shown),
+    }
+}
+
+/// The files of a page.
+struct Shown {
+    paths: Vec<PathBuf>,
+    /// The number of recordings that stand before `--`, where some stand behind it.
+    before: Option<usize>,
+}
+
+impl Shown {
+    fn new([first, after]: [&[PathBuf]; 2]) -> Result<Self> {
+        let found = |side: &[PathBuf]| -> Result<Vec<PathBuf>> {
+            side.iter().map(|path| meant(Some(path))).collect()
+        };
+        let mut paths = match first.is_empty() {
+            true => vec![meant(None)?],
+            false => found(first)?,
+        };
+        let recordings = |paths: &[PathBuf]| paths.iter().filter(|path| !is_snapshot(path)).count();
+        let before = recordings(&paths);
+        paths.extend(found(after)?);
+        let all = recordings(&paths);
+        if paths.len() - all > 2 {
+            options::refuse("a page has at most two heap snapshots");
+        }
+        if after.is_empty() && all > 2 {
+            options::refuse(&format!(
+                "{all} recordings are named: those before and those after have `--` between them"
+            ));
+        }
+        if all > 2 && (before == 0 || before == all) {
+            options::refuse("of recordings on one side of `--` alone, one is shown");
+        }
+        Ok(Self {
+            paths,
+            before: (!after.is_empty()).then_some(before),
+        })
+    }
+
+    /// The names by which a second `view` of the same finds the first one's server.
+    fn files(&self) -> Vec<PathBuf> {
+        let mut files = running::files(&self.paths);
+        if let Some(before) = self.before.filter(|_| files.len() > 2) {
+            files.push(format!("{before} before").into());
+        }
+        files
     }
 }
 
 /// Writes the page as one file.
-fn write(options: &View, paths: &[PathBuf], path: &Path) -> Result<ExitCode> {
-    let inputs: Vec<&Path> = paths.iter().map(|path| &**path).collect();
+fn write(options: &View, shown: &Shown, path: &Path) -> Result<ExitCode> {
+    let inputs: Vec<&Path> = shown.paths.iter().map(|path| &**path).collect();
     // Whether that is permitted is known before anything is read.
     let file = output::Text::create(path, output::Kind::Page, &inputs, options.force)?;
-    let library = library(paths, Warnings::Printed)?;
+    let library = library(shown, Warnings::Printed)?;
     let how = offline::Options {
         most: match options.embed {
             true => offline::EMBEDDED,
@@ -147,15 +182,15 @@ fn write(options: &View, paths: &[PathBuf], path: &Path) -> Result<ExitCode> {
 }
 
 /// Serves the page until it is closed.
-fn serve(options: &View, paths: &[PathBuf]) -> Result<ExitCode> {
-    let files = running::files(paths);
+fn serve(options: &View, shown: &Shown) -> Result<ExitCode> {
+    let files = shown.files();
     if options.listen.is_none()
         && let Some(url) = running::find(&files)
     {
         // Somebody looks at the same recordings already.
         return show(options, &url).map(|()| ExitCode::SUCCESS);
     }
-    let library = library(paths, Warnings::Printed)?;
+    let library = library(shown, Warnings::Printed)?;
     let (server, _entry) = listen(options, &files)?;
     show(options, &server.url())?;
     server.serve(library, PATIENCE)?;
@@ -186,9 +221,9 @@ enum Warnings {
 
 /// The recordings and heap snapshots. They are read here, so that an error comes before there is a
 /// page.
-fn library(paths: &[PathBuf], warnings: Warnings) -> Result<Library> {
+fn library(shown: &Shown, warnings: Warnings) -> Result<Library> {
     let (snapshots, paths): (Vec<&PathBuf>, Vec<&PathBuf>) =
-        paths.iter().partition(|path| is_snapshot(path));
+        shown.paths.iter().partition(|path| is_snapshot(path));
     let sources = paths.into_iter().map(|path| -> Box<dyn Source> {
         Box::new(Recording {
             path: path.clone(),
@@ -198,7 +233,10 @@ fn library(paths: &[PathBuf], warnings: Warnings) -> Result<Library> {
     let snapshots = snapshots
         .into_iter()
         .map(|path| -> Box<dyn Snapshot> { Box::new(HeapFile(path.clone())) });
-    let library = Library::new(sources.collect()).snapshots(snapshots.collect());
+    let mut library = Library::new(sources.collect()).snapshots(snapshots.collect());
+    if let Some(before) = shown.before {
+        library = library.compared(before);
+    }
     library.read()?;
     Ok(library)
 }

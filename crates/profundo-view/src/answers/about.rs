@@ -15,6 +15,8 @@ struct About {
     profundo: &'static str,
     version: u64,
     recordings: Vec<Recording>,
+    /// The number of recordings before, where they are compared with those behind them.
+    before: Option<usize>,
     snapshots: Vec<Snapshot>,
 }
 
@@ -101,6 +103,7 @@ pub(super) fn about(library: &Library) -> Result<Answer, Error> {
         profundo: env!("CARGO_PKG_VERSION"),
         version: library.version(),
         recordings: all(library)?,
+        before: library.before(),
         snapshots: library.snapshot_paths().map(snapshot).collect(),
     })
 }

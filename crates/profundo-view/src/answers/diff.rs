@@ -1,4 +1,5 @@
-//! What has changed between two recordings, as `profundo diff BEFORE AFTER --json` prints it.
+//! What has changed between two recordings, or two sets of them, as `profundo diff --json` prints
+//! it.
 
 use profundo_analysis::diff::{By, Options, Per, compare};
 use profundo_analysis::{Hidden, Libraries, Shown};
@@ -12,22 +13,21 @@ pub(super) fn diff(library: &Library, question: &Question) -> Result<Answer, Err
     let options = Options {
         by: rows(question)?,
         shown: shown(question)?,
-        per: scale(question),
+        per: scale(question).unwrap_or_else(|| pair.per.clone()),
         ..Options::default()
     };
-    let [before, after] = &pair.profiles;
-    let comparison = compare(&[before], &[after], &options)
+    let sides = pair.sides();
+    let comparison = compare(&sides[0], &sides[1], &options)
         .map_err(|why| Error::Nothing(format!("cannot compare these recordings: {why}")))?;
-    let names = [0, 1].map(|number| name(library, number));
-    let side = |number: usize| {
-        [Compared {
-            name: &names[number],
+    let compared: Vec<Compared<'_>> = (pair.names.iter().zip(sides.concat()))
+        .map(|(name, profile)| Compared {
+            name,
             made: "",
-            profile: &pair.profiles[number],
-        }]
-    };
-    let (before, after) = (side(0), side(1));
-    let mut report = Diff::new(&comparison, &before, &after)
+            profile,
+        })
+        .collect();
+    let (before, after) = compared.split_at(sides[0].len());
+    let mut report = Diff::new(&comparison, before, after)
         .filter(Choices::command().filter(pair.filter.clone()).words())
         .by_chance(question.is("all"));
     if let Some(limit) = question.parsed("limit")? {
@@ -52,14 +52,13 @@ fn rows(question: &Question) -> Result<Vec<By>, Error> {
     names.filter(|name| !name.is_empty()).map(known).collect()
 }
 
-fn scale(question: &Question) -> Per {
-    match question.get("per") {
-        None => Per::Automatic,
-        Some("run") => Per::Run,
-        Some("seconds") => Per::Second,
-        Some("calls") => Per::Calls,
-        Some(function) => Per::Function(function.to_owned()),
-    }
+fn scale(question: &Question) -> Option<Per> {
+    Some(match question.get("per")? {
+        "run" => Per::Run,
+        "seconds" => Per::Second,
+        "calls" => Per::Calls,
+        function => Per::Function(function.to_owned()),
+    })
 }
 
 /// The shown part of stacks.
@@ -74,11 +73,4 @@ pub(super) fn shown(question: &Question) -> Result<Shown, Error> {
             given => given.unwrap_or(Libraries::Shown),
         },
     })
-}
-
-/// A recording's name: its file's, without folder and ending.
-fn name(library: &Library, number: usize) -> String {
-    let path = library.source(number).map(crate::Source::path);
-    let stem = path.and_then(|path| path.file_stem());
-    stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }

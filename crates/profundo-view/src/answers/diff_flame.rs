@@ -182,9 +182,9 @@ impl Boxes {
 /// The profile that a node is named by: the one after, where it is there.
 fn side_of<'a>(pair: &'a Pair, node: &StackNode) -> (&'a Profile, Place) {
     match (node.of.after, node.of.before) {
-        (Some((_, place)), _) => (&pair.profiles[1], place),
-        (None, Some((_, place))) => (&pair.profiles[0], place),
-        (None, None) => (&pair.profiles[1], Place::Unknown),
+        (Some((run, place)), _) => (pair.profile(1, run), place),
+        (None, Some((run, place))) => (pair.profile(0, run), place),
+        (None, None) => (pair.profile(1, 0), Place::Unknown),
     }
 }
 

@@ -1,9 +1,9 @@
 //! What is looked at as a file of another tool: what `profundo export` writes with the same filter.
 
-use profundo_analysis::{GraphBy, keep_only};
+use profundo_analysis::keep_only;
 use profundo_formats::export::{self, Format, Options};
 
-use super::Answer;
+use super::{Answer, graph};
 use crate::{Error, Library, Question};
 
 pub(super) fn export(library: &Library, question: &Question) -> Result<Answer, Error> {
@@ -19,22 +19,12 @@ pub(super) fn export(library: &Library, question: &Question) -> Result<Answer, E
     if !format.holds().any_in(&profile) {
         return Err(Error::Nothing("nothing passes the filter".to_owned()));
     }
-    let by = match question.get("by") {
-        None => GraphBy::default(),
-        Some(by) => {
-            (by.parse()).map_err(|why: profundo_analysis::UnknownChoice| Error::value("by", why))?
-        }
-    };
     let options = Options {
         include_runtime: question.is("runtime"),
         only_mine: question.is("mine"),
         filter: question.get("filter").unwrap_or_default().to_owned(),
         icicle: true,
-        graph: export::graph::GraphOptions {
-            by,
-            nodes: question.parsed("nodes")?,
-            edge_share: None,
-        },
+        graph: graph::options(question)?,
         ..Options::default()
     };
     let mut bytes = Vec::new();

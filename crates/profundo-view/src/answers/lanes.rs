@@ -1,14 +1,11 @@
 //! A flame graph in the order of time: a lane for each thread, cut to a window.
 
-use profundo_analysis::{
-    BoxOf, ForestOptions, Hidden, LaneOptions, Libraries, Shown, TrackOf, TracksBy, command_name,
-    in_time,
-};
+use profundo_analysis::{BoxOf, LaneOptions, TrackOf, TracksBy, command_name, in_time};
 use profundo_model::{Profile, ThreadId};
 use serde::Serialize;
 
 use super::flame::Functions;
-use super::{Answer, window};
+use super::{Answer, flame, window};
 use crate::{Error, Library, Question};
 
 /// The most boxes of an answer.
@@ -62,16 +59,7 @@ pub(super) fn lanes(library: &Library, question: &Question) -> Result<Answer, Er
         return Err(Error::Nothing(why.to_owned()));
     };
     let window = window::window(question, span)?;
-    let options = ForestOptions {
-        shown: Shown {
-            hidden: match question.is("runtime") {
-                true => Hidden::Nothing,
-                false => Hidden::Runtime,
-            },
-            libraries: question.parsed("libraries")?.unwrap_or(Libraries::Shown),
-        },
-        by_line: question.is("by_line"),
-    };
+    let options = flame::options(question)?;
     let forest = part.forest(&options);
     let lane_options = LaneOptions {
         from: window.from,

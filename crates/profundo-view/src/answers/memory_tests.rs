@@ -142,6 +142,31 @@ fn a_moment_has_its_lines_and_its_picture() {
 }
 
 #[test]
+fn stacks_have_the_figures_of_the_report() {
+    let found = asked(&Question::new("memory_stacks")).unwrap();
+    let report = asked(&Question::new("report").with("what", "allocs")).unwrap();
+    let all = report["allocations"]["total"].as_object().unwrap();
+    for (name, value) in found["total"].as_object().unwrap() {
+        assert_eq!(&all[name], value, "{name}");
+    }
+    let lines = found["stacks"].as_array().unwrap().iter();
+    let lines: Vec<(u64, u64, u64)> = lines
+        .map(|row| {
+            let place = row["stack"][0].as_u64().unwrap() as usize;
+            (
+                found["places"]["line"][place].as_u64().unwrap(),
+                row["allocated_bytes"].as_u64().unwrap(),
+                row["live_bytes"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(lines, [(2, 4000, 0), (1, 1000, 1000)]);
+    let one = asked(&Question::new("memory_stacks").with("limit", 1)).unwrap();
+    assert_eq!(one["left_out"], 1);
+    assert_eq!(one["total"], found["total"]);
+}
+
+#[test]
 fn a_heap_has_the_figures_of_the_report() {
     let graph = Heap(3).graph();
     for (what, question) in [

@@ -50,9 +50,9 @@ export function DifferenceOf({ before, now }: { before: string; now: string }) {
               key={String(isNarrow)}
               rows={found.types}
               {...forWidth(isNarrow, [...COLUMNS, { title: "Type", order: (row) => row.type, cell: (row) => <TypeName row={row} /> }], -1)}
-              label="Types, by how much they have grown"
-              name="changes"
+              name="difference"
               keyOf={(row) => row.type}
+              label="Types, by how much they have grown"
               onPoint={(row) => tell(<ChangeWords row={row} />)}
             />
           )}
@@ -94,7 +94,7 @@ function TypeName({ row }: { row: GraphChange }) {
 
 function ChangeWords({ row }: { row: GraphChange }) {
   return (
-    <span data-table="changes" data-row={row.type}>
+    <span data-table="difference" data-row={row.type}>
       <b>{row.type}</b> · from <Figure row={row} is="bytes_before" /> in <Figure row={row} is="objects_before" /> objects to <Figure row={row} is="bytes_now" /> in{" "}
       <Figure row={row} is="objects_now" />
       {row.owners.slice(0, 4).map((owner: GraphOwnerGrowth) => (

@@ -88,6 +88,7 @@ function OneProcess({ process, all, hasMemory }: { process: ProcessMemory; all: 
         </span>
         {hasMemory && !isFile && <span class="soft">Click a moment to see who held the memory then.</span>}
       </div>
+      {unknown(process, hasMemory) !== "" && <p class="memory-note soft">{unknown(process, hasMemory)}</p>}
       <Series times={times} curves={curves} at={at} onChoose={choose} label={`Memory of process ${process.pid} over time`} />
       <details class="as-table" onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>As a table</summary>
@@ -95,6 +96,21 @@ function OneProcess({ process, all, hasMemory }: { process: ProcessMemory; all: 
       </details>
     </section>
   );
+}
+
+/** Why a curve is not there, or which option records it. */
+function unknown({ looks }: ProcessMemory, hasMemory: boolean): string {
+  const isKnown = (of: (look: Look) => number | null) => looks.some((look) => of(look) !== null);
+  const words = [];
+  if (!isKnown((look) => look.proportional_bytes)) {
+    words.push("The kernel did not tell what part of shared memory is the process's own (PSS).");
+  }
+  if (!hasMemory) {
+    words.push("Bytes in blocks, slack and mapped memory are known where allocations are recorded: `profundo run --memory`.");
+  } else if (!isKnown((look) => look.slack_bytes)) {
+    words.push("Slack is not known: the process began as a copy of another one, or has blocks whose pages were never touched.");
+  }
+  return words.join(" ");
 }
 
 /** Growth in the second half, where its range leaves out zero. */

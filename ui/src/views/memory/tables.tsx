@@ -1,4 +1,4 @@
-// The tables of allocations: by line, function, type, thread and process; leaks, copies, and blocks
+// The tables of allocations: by line, function, stack, type, thread and process; leaks, copies, and blocks
 // that no pointer led to.
 
 import type { AboutRecording } from "../../about";
@@ -11,46 +11,11 @@ import { Table, type Column } from "../../parts/table";
 import { Tabs, useTab, type Tab } from "../../parts/tabs";
 import { placeWords, Where, type At } from "../../parts/where";
 import { change } from "../../place";
-import type { Allocations, Copy, Held, HeapLine, HeapProcess, HeapThread, HeapType, Leak, Lost } from "../../reports";
+import type { Allocations, Copy, HeapLine, HeapProcess, HeapThread, HeapType, Leak, Lost } from "../../reports";
+import { AmountWords, amounts, type Amounts } from "./amounts";
 import { HeldThen } from "./held";
+import { Stacks } from "./stacks";
 import { ROWS } from ".";
-
-/** A row that is an amount of memory. */
-type Amounts = Omit<Held, never>;
-
-const size = <T extends Amounts>(title: string, name: keyof Held & string, about: string): Column<T> => ({
-  title,
-  about,
-  order: (row) => row[name] as number,
-  cell: (row) => <Bytes row={row} name={name} />,
-  isNumber: true,
-  width: "7.4em",
-});
-
-const ALLOCATED: Column<Amounts>[] = [
-  size("Allocated", "allocated_bytes", "All that was allocated, freed or not"),
-  {
-    title: "Range",
-    about: "It holds the true value 95 times in 100; none where it is exact",
-    cell: (row) => <span class="soft"><Ends row={row} is="allocated_bytes" /></span>,
-    width: "11em",
-  },
-  { title: "Blocks", about: "How many blocks", order: (row) => row.allocated_blocks, cell: (row) => <Figure row={row} is="allocated_blocks" />, isNumber: true, width: "6.5em" },
-  size("Live", "live_bytes", "Not freed when the program began to end"),
-  size("At peak", "peak_bytes", "Live when the process had most"),
-  size("Temporary", "temporary_bytes", "Freed before its thread allocated anything else"),
-  {
-    title: "Lifetime",
-    about: "How long a block lived, on average",
-    order: (row) => row.lifetime_seconds ?? 0,
-    cell: (row) => <Figure row={row} is="lifetime_seconds" />,
-    isNumber: true,
-    width: "6em",
-  },
-];
-
-const amounts = <T extends Amounts>(isExact: boolean): Column<T>[] =>
-  (isExact ? ALLOCATED.filter(({ title }) => title !== "Range") : ALLOCATED) as unknown as Column<T>[];
 
 const at = <T extends { at: At | null }>(isFunction = false): Column<T> => ({
   title: isFunction ? "Function" : "Line",
@@ -87,25 +52,25 @@ export function Tables({ allocations, recording }: { allocations: Allocations; r
   const tabs: Tab[] = [
     { name: "lines", title: "Lines", rows: lines.length },
     { name: "functions", title: "Functions", rows: functions.length },
+    { name: "stacks", title: "Stacks", about: "Where each allocation was called from" },
     { name: "types", title: "Types", rows: types.length, about: "What the blocks hold, as far as the functions tell that allocate them" },
     { name: "held", title: "At a moment", about: "Who held memory at the moment that is chosen on the curves" },
     { name: "leaks", title: "Leaks", rows: leaks.length },
-    { name: "copies", title: "Copies", rows: copies.length },
+    { name: "copies", title: "Copies", rows: recording.has.copies ? copies.length : undefined, about: "Bytes that were copied from one place to another" },
     { name: "unreachable", title: "Unreachable", rows: unreachable.lines.length, about: "Blocks that no pointer led to when their process ended" },
     { name: "threads", title: "Threads", rows: threads.length },
     { name: "processes", title: "Processes", rows: processes.length },
   ];
-  const there = tabs.filter(({ name }) => name !== "copies" || recording.has.copies);
-  const tab = useTab(there);
+  const tab = useTab(tabs);
   return (
     <>
-      <Tabs tabs={there} chosen={tab} label="Tables of memory" />
-      <Chosen tab={tab} allocations={allocations} />
+      <Tabs tabs={tabs} chosen={tab} label="Tables of memory" />
+      <Chosen tab={tab} allocations={allocations} recording={recording} />
     </>
   );
 }
 
-function Chosen({ tab, allocations }: { tab: string; allocations: Allocations }) {
+function Chosen({ tab, allocations, recording }: { tab: string; allocations: Allocations; recording: AboutRecording }) {
   const { lines, functions, types, threads, processes, leaks, copies, unreachable, sampling } = allocations;
   const isExact = sampling === "all";
   switch (tab) {
@@ -132,12 +97,18 @@ function Chosen({ tab, allocations }: { tab: string; allocations: Allocations })
       return <Shown rows={threads} columns={[...amounts<HeapThread>(isExact), { title: "Thread", cell: threadWords }]} label="Threads" name="memory_threads" keyOf={(row) => String(row.thread)} words={threadWords} />;
     case "processes":
       return <Shown rows={processes} columns={[...amounts<HeapProcess>(isExact), { title: "Process", cell: (row) => String(row.pid ?? "") }]} label="Processes" name="memory_processes" keyOf={(row) => String(row.pid ?? "")} words={(row) => `process ${row.pid ?? ""}`} />;
+    case "stacks":
+      return <Stacks isExact={isExact} />;
     case "held":
       return <HeldThen />;
     case "leaks":
       return leaks.length === 0 ? <None>No leak was found: no line allocates again and again what is hardly ever freed.</None> : <Table<Leak> key="leaks" rows={leaks} columns={LEAKS} label="Lines that seem to leak" name="leaks" keyOf={placeKey} onPoint={(row) => tell(<span data-table="leaks" data-row={placeKey(row)}><b>{placeWords(row.at)}</b> leaks with a probability of <Figure row={row} is="probability" />: <Figure row={row} is="bytes" /> not freed, <Figure row={row} is="bytes_per_second" /></span>)} />;
     case "copies":
-      return copies.length === 0 ? <None>No copy was long enough to be recorded.</None> : <Table<Copy> key="copies" rows={copies} columns={[...sized<Copy>("Copied"), { title: "Copies", order: (row) => row.copies, cell: (row) => <Figure row={row} is="copies" />, isNumber: true, width: "6.5em" }, perSecond<Copy>("A second"), at<Copy>()]} label="Lines that copy" name="copies" keyOf={placeKey} onPoint={(row) => tell(<span data-table="copies" data-row={placeKey(row)}><b>{placeWords(row.at)}</b> copied <Figure row={row} is="bytes" /> in <Figure row={row} is="copies" /> copies</span>)} />;
+      return !recording.has.copies ? (
+        <None>
+          Copies were not recorded: <code>profundo run --memory</code> records those of 4 KiB and more.
+        </None>
+      ) : copies.length === 0 ? <None>No copy was long enough to be recorded: those of 4 KiB and more are.</None> : <Table<Copy> key="copies" rows={copies} columns={[...sized<Copy>("Copied"), { title: "Copies", order: (row) => row.copies, cell: (row) => <Figure row={row} is="copies" />, isNumber: true, width: "6.5em" }, perSecond<Copy>("A second"), at<Copy>()]} label="Lines that copy" name="copies" keyOf={placeKey} onPoint={(row) => tell(<span data-table="copies" data-row={placeKey(row)}><b>{placeWords(row.at)}</b> copied <Figure row={row} is="bytes" /> in <Figure row={row} is="copies" /> copies</span>)} />;
     case "unreachable":
       return unreachable.searched_processes === 0 ? (
         <None>
@@ -160,21 +131,6 @@ function Shown<T extends Amounts>({ rows, columns, label, name, keyOf, words, on
       <Table key={`${label}${isNarrow}`} rows={rows} {...forWidth(isNarrow, columns)} label={label} name={name} keyOf={keyOf} onPoint={(row) => tell(<span data-table={name} data-row={keyOf(row)}><AmountWords row={row} words={words(row)} /></span>)} onChoose={onChoose} />
       {rows.length === ROWS && <p class="soft memory-note" data-table={name} data-row="all">These are the <Figure row={rows} is="length" /> rows that allocated most. A filter shows others.</p>}
       {hint !== undefined && <p class="soft memory-note">{hint}</p>}
-    </>
-  );
-}
-
-function AmountWords({ row, words }: { row: Amounts; words: string }) {
-  const ranged = (is: keyof Held & `${string}_bytes`) => (
-    <>
-      <Figure row={row} is={is} />
-      {`${is}_low` in row && <> (<Ends row={row} is={is} />)</>}
-    </>
-  );
-  return (
-    <>
-      <b>{words}</b> · allocated {ranged("allocated_bytes")} in <Figure row={row} is="allocated_blocks" /> blocks · live {ranged("live_bytes")} · at the peak{" "}
-      {ranged("peak_bytes")} · temporary <Figure row={row} is="temporary_bytes" />
     </>
   );
 }

@@ -166,8 +166,24 @@ function Tracks({ answer, recording }: { answer: Timeline; recording: AboutRecor
       {answer.unplaced > 0 && (
         <p class="soft" data-table="tracks" data-row="all"><Figure row={answer} is="unplaced" unit="time" /> were counted and have no sample, so no place in time.</p>
       )}
+      <Unrecorded recording={recording} />
       <TimelineTable answer={answer} />
     </>
+  );
+}
+
+/** Which rows are not there, and which options record them. */
+function Unrecorded({ recording: { has } }: { recording: AboutRecording }) {
+  const rows: [boolean, string, string][] = [
+    [has.waits, "what threads wait for", "--wall"],
+    [has.gauges, "memory", "--memory"],
+    [has.energy, "power", "--energy"],
+  ];
+  const missing = rows.filter(([is]) => !is);
+  return missing.length === 0 ? null : (
+    <p class="soft">
+      Not recorded: {missing.map(([, what]) => what).join(", ")}. <code>profundo record {missing.map(([, , option]) => option).join(" ")}</code> does.
+    </p>
   );
 }
 
@@ -190,6 +206,11 @@ function Curves({ answer }: { answer: Timeline }) {
       {answer.memory.some(({ in_use }) => in_use.length > 0) && (
         <li title="bytes in live blocks of the allocators">
           <i class="dash" style={shade(LINES.used)} /> memory in use
+        </li>
+      )}
+      {answer.energy !== null && (
+        <li title="the machine's energy, divided as the CPU time is: an estimate">
+          <i class="dash" style={shade(LINES.power)} /> power <b>{answer.energy.window_joules.toPrecision(3)} J</b>
         </li>
       )}
     </>

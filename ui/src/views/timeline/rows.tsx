@@ -3,7 +3,7 @@
 import { Fragment, type ComponentChildren } from "preact";
 
 import { ACTIVITIES, BUSY, PAINTED } from "../../canvas/activities";
-import { drawActivities, drawCurve, drawEdge, xOf, type Brush } from "../../canvas/strip";
+import { drawActivities, drawBars, drawCurve, drawEdge, xOf, type Brush } from "../../canvas/strip";
 import { bytes, count, duration, percent } from "../../numbers";
 import { Figure } from "../../parts/figure";
 import { columnAt, columnsOf, type MemoryRow, type Row, type Timeline, type TrackRow } from "./answer";
@@ -165,6 +165,24 @@ function marksRow(answer: Timeline): TimeRow {
   };
 }
 
+/** The time in garbage collection, of all tracks. */
+function garbageRow(answer: Timeline): TimeRow {
+  const { collecting, garbage } = answer.all;
+  const most = Math.max(...collecting, 1);
+  return {
+    id: "garbage",
+    title: "Garbage collection",
+    note: duration(garbage / 1e9),
+    isSmall: true,
+    height: 24,
+    draw: (brush) => drawBars(brush, columnsOf(answer), collecting, most, shade(LINES.garbage, brush)),
+    words: (time) => {
+      const part = collecting[columnAt(answer, time)] ?? 0;
+      return part === 0 ? "none here" : `${percent(part / 1000)} of a thread's time`;
+    },
+  };
+}
+
 function powerRow(answer: Timeline, energy: NonNullable<Timeline["energy"]>): TimeRow {
   return {
     id: "power",
@@ -240,6 +258,9 @@ export function rowsOf(answer: Timeline): TimeRow[] {
   }
   for (const memory of answer.memory.filter(({ pid }) => !used.has(pid))) {
     rows.push(memoryRow(answer, memory, false));
+  }
+  if (answer.all.garbage > 0) {
+    rows.push(garbageRow(answer));
   }
   if (answer.energy !== null) {
     rows.push(powerRow(answer, answer.energy));

@@ -6,8 +6,8 @@ use profundo_model::{
 
 use super::{Program, SECOND, line_of};
 use crate::{
-    Filter, HeapOptions, LinesOptions, Selection, allocations, held_at, keep_only, measured,
-    measured_at,
+    Filter, HeapOptions, LinesOptions, Selection, Shown, allocations, by_shown_stack, held_at,
+    keep_only, measured, measured_at,
 };
 
 /// Line 1: 1000 B for all the time, and 500 B from second 2 to 6. Line 2: 4000 B from second 4
@@ -277,4 +277,35 @@ fn memory_can_be_asked_about_as_if_it_were_time() {
         assert_eq!(weight(Part::Peak, false), 5500);
         assert_eq!(weight(Part::Temporary, true), 300);
     }
+}
+
+#[test]
+fn stacks_that_look_the_same_are_one_row() {
+    let mut program = program();
+    // The same line of the same caller, entered from native code.
+    let profile = &mut program.profile;
+    let main = profile.hand_made_python("/home/me/app.py", "main", 100, true);
+    let at = profile.hand_made_python("/home/me/app.py", "work", 2, true);
+    let stack = profile.hand_made_stack(&[main, at]);
+    let mut block = profile.heap.blocks[0];
+    (block.stack, block.size) = (stack, 70);
+    profile.heap.blocks.push(block);
+    let profile = &program.profile;
+    let found = allocations(profile, &Filter::default(), &HeapOptions::default());
+    assert_eq!(found.stacks.len(), 4);
+    let rows = by_shown_stack(profile, &found.stacks, Shown::COMMAND);
+    let shown: Vec<(u32, usize, u64)> = rows
+        .iter()
+        .map(|row| {
+            let bytes = row.held.allocated.bytes().value;
+            (
+                line_of(profile, row.of.first().copied()),
+                row.of.len(),
+                bytes,
+            )
+        })
+        .collect();
+    assert_eq!(shown, [(2, 2, 4070), (3, 2, 3000), (1, 2, 1500)]);
+    let all: u64 = shown.iter().map(|(_, _, bytes)| bytes).sum();
+    assert_eq!(all, found.total.allocated.bytes().value);
 }

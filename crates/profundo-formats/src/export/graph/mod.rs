@@ -5,12 +5,14 @@
 //! share with callees. A dashed arrow leads over functions that were left out.
 
 mod dot;
+mod drawn;
 mod layout;
 mod source;
 mod svg;
 
 use std::io::Write;
 
+use profundo_analysis::Filter;
 use profundo_model::Profile;
 
 use super::format::{Holds, Row, has};
@@ -18,7 +20,8 @@ use super::{Format, Options};
 use crate::Error;
 use source::Source;
 
-pub use profundo_analysis::GraphBy;
+pub use drawn::{Arrow, Card, Drawn, drawn};
+pub use profundo_analysis::{Around, GraphBy};
 
 /// The first line of our texts for Graphviz.
 const DOT_START: &str = "// A call graph of profundo's, for Graphviz\n";
@@ -32,6 +35,8 @@ pub struct GraphOptions {
     pub nodes: Option<usize>,
     /// The least share of an arrow, from 0 to 1.
     pub edge_share: Option<f64>,
+    /// The function that it is around.
+    pub around: Option<Around>,
 }
 
 impl Format {
@@ -70,13 +75,13 @@ impl Format {
 
 /// Writes the picture.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
-    let source = Source::new(profile, options);
+    let source = Source::new(profile, &Filter::default(), options);
     svg::write(&source, out).map_err(Error::Write)
 }
 
 /// Writes the text for Graphviz.
 pub fn write_dot(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
-    let source = Source::new(profile, options);
+    let source = Source::new(profile, &Filter::default(), options);
     dot::write(&source, out).map_err(Error::Write)
 }
 

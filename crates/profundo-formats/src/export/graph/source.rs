@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use profundo_analysis::{
     CallEdge, CallGraph, CallGraphOptions, CallNode, Estimate, Filter, Hidden, Libraries, Quality,
-    Selection, Shown, call_graph, calls_by_sample, quality,
+    Selection, Shown, call_graph, call_graph_around, calls_by_sample, quality,
 };
 use profundo_model::{Clock, Kind, Measure, Nanos, Profile, SampleKind};
 
@@ -33,7 +33,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(profile: &Profile, options: &Options) -> Self {
+    /// The graph of what passes a filter.
+    pub(super) fn new(profile: &Profile, filter: &Filter, options: &Options) -> Self {
         let title = (options.title.clone()).unwrap_or_else(|| owner::title(profile));
         let is_untimed =
             profile.meta.kind == SampleKind::Traced && profile.traced.clock == Clock::None;
@@ -47,7 +48,7 @@ impl Source {
             weighed = Some(by_calls);
         }
         let profile = weighed.as_ref().unwrap_or(profile);
-        let selection = Selection::new(profile, &Filter::default());
+        let selection = Selection::new(profile, filter);
         let has_weights = profile.samples.iter().any(|sample| sample.weight.0 > 0);
         let unit = match (profile.meta.kind, measured::of(profile)) {
             (_, Some(measure)) => Unit::Memory(measure),
@@ -58,6 +59,7 @@ impl Source {
             _ => Unit::Time("CPU time"),
         };
         let passing = options.passing();
+        let around = options.graph.around.as_ref();
         let options = CallGraphOptions {
             shown: Shown {
                 hidden: match options.include_runtime {
@@ -75,13 +77,27 @@ impl Source {
             edge_share: (options.graph.edge_share).unwrap_or(CallGraphOptions::EDGE_SHARE),
         };
         Self {
-            graph: call_graph(profile, &selection, &options),
+            graph: match around {
+                None => call_graph(profile, &selection, &options),
+                Some(around) => call_graph_around(profile, &selection, &options, around),
+            },
             title,
             options,
             passing,
             unit,
             quality: quality(profile, &selection),
             taken: selection.taken(profile),
+        }
+    }
+
+    /// The name of the unit.
+    pub(super) fn unit_name(&self) -> &'static str {
+        match self.unit {
+            Unit::Time(_) => "time",
+            Unit::Memory(measure) if measure.counts => "blocks",
+            Unit::Memory(_) => "bytes",
+            Unit::Calls => "calls",
+            Unit::Samples => "samples",
         }
     }
 
@@ -128,7 +144,7 @@ impl Source {
     }
 
     /// The part that is drawn, and the part that is not.
-    fn coverage(&self, undrawn: usize) -> String {
+    pub(super) fn coverage(&self, undrawn: usize) -> String {
         let graph = &self.graph;
         let by = self.options.by;
         if graph.nodes.is_empty() {
@@ -160,6 +176,9 @@ impl Source {
         if some < all {
             let least = percent(self.options.min_share);
             let _ = match some == self.options.most_nodes {
+                _ if graph.centre.is_some() => {
+                    text.write_str("; the others neither call it nor are called by it, or say less")
+                }
                 true => write!(text, "; only the {some} that say most are drawn"),
                 false => write!(text, "; shares below {least} are left out"),
             };

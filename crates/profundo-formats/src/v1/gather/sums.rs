@@ -4,9 +4,11 @@
 //! in system calls and in waits are one only within a stretch of time, because the program's
 //! traffic is shared out to them by their times. The stretches become longer as rows become many.
 
+use std::collections::hash_map::Entry;
+
 use profundo_analysis::Worth;
 use profundo_model::{Gathered, Many, Meta, Nanos, Sample, State, Taken, TaskId, ThreadId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::code::{GILS, STATES, value_of};
 use super::super::read::Decoder;
@@ -126,7 +128,7 @@ impl Sums {
         let (stack, time) = (read.stack as u32, read.time);
         // The weight must not be 0.
         let weight = read.weight.max(1);
-        let first = || First {
+        let first = First {
             number,
             time,
             clock: read.clock,
@@ -158,7 +160,7 @@ impl Sums {
         } else {
             let row = self.timed.entry(key).or_insert_with(|| Row {
                 key,
-                first: first(),
+                first,
                 weight: 0,
                 many: Many::default(),
             });
@@ -166,7 +168,7 @@ impl Sums {
             worth.add_to(&mut row.many, Nanos(time), Nanos(weight));
             // With the longest stretches each row has its stack or its context to itself.
             while self.timed.len() > MOST && self.doublings < LONGEST {
-                self.lengthen();
+                self.lengthen(self.needed());
             }
         }
         self.samples += 1;
@@ -197,26 +199,48 @@ impl Sums {
         })
     }
 
-    /// Doubles the length of stretches.
-    fn lengthen(&mut self) {
-        self.doublings += 1;
+    /// The number of doublings that make room. Rows of different stacks never become one.
+    fn needed(&self) -> u32 {
+        let pairs: FxHashSet<(u32, u32)> = (self.timed.keys())
+            .map(|&(context, stack, _)| (context, stack))
+            .collect();
+        match pairs.len() > MOST / 4 * 3 {
+            true => LONGEST - self.doublings,
+            false => 1,
+        }
+    }
+
+    /// Doubles the length of stretches so many times.
+    fn lengthen(&mut self, times: u32) {
+        self.doublings += times;
         let longer = |(context, stack, when): Key| match when {
             ANY => (context, stack, ANY),
-            when => (context, stack, when / 2),
+            when => (context, stack, when >> times),
         };
         for (_, mut row) in std::mem::take(&mut self.timed) {
             row.key = longer(row.key);
-            merge(&mut self.timed, row);
+            match self.timed.entry(row.key) {
+                Entry::Occupied(mut sum) => sum.get_mut().merge(&row),
+                Entry::Vacant(place) => {
+                    place.insert(row);
+                }
+            }
         }
         for at in &mut self.taken {
             at.key = longer(at.key);
         }
     }
 
+    /// Ends the adding of samples. `None` if one of them cannot be counted.
+    pub(super) fn end(&mut self) -> Option<()> {
+        self.table.flush()
+    }
+
     /// Adds all rows, and the samples as they were taken, to those of other threads; contexts have
     /// these numbers.
-    fn give(self, numbers: &[u32], rows: &mut FxHashMap<Key, Row>, taken: &mut Vec<At>) {
+    fn give(self, numbers: &[u32], rows: &mut Rows, taken: &mut Vec<At>) {
         let Self { table, last, .. } = self;
+        rows.reserve(table.len() + self.timed.len());
         let untimed = table.rows().map(|row| Row {
             key: (row.context, row.stack, ANY),
             first: row.first,
@@ -232,7 +256,7 @@ impl Sums {
         let known = |(context, stack, when): Key| (numbers[context as usize], stack, when);
         for mut row in untimed.chain(self.timed.into_values()) {
             row.key = known(row.key);
-            merge(rows, row);
+            rows.add(row);
         }
         taken.extend(self.taken.into_iter().map(|at| At {
             key: known(at.key),
@@ -243,11 +267,12 @@ impl Sums {
     /// The rows of all threads together, in the order of first appearance, with the profile's ids.
     pub(super) fn rows(mut all: Vec<Self>, decoder: &Decoder) -> (Vec<Sample>, Gathered) {
         let longest = all.iter().map(|sums| sums.doublings).max();
-        let (mut rows, mut taken) = (FxHashMap::default(), Vec::new());
+        let (mut rows, mut taken) = (Rows::default(), Vec::new());
         let mut contexts = Self::new();
         for mut sums in all.drain(..) {
-            while Some(sums.doublings) < longest {
-                sums.lengthen();
+            let longest = longest.unwrap_or(sums.doublings);
+            if sums.doublings < longest {
+                sums.lengthen(longest - sums.doublings);
             }
             let numbers = sums
                 .contexts
@@ -257,8 +282,7 @@ impl Sums {
             sums.give(&numbers, &mut rows, &mut taken);
         }
         let contexts = contexts.contexts;
-        let mut rows: Vec<Row> = rows.into_values().collect();
-        rows.sort_unstable_by_key(|row| row.first.number);
+        let (rows, numbers) = rows.in_order();
         let sample = |row: &Row| {
             let (context, stack, _) = row.key;
             let context = contexts[context as usize];
@@ -278,34 +302,77 @@ impl Sums {
         let samples = rows.iter().map(sample).collect();
         let gathered = Gathered {
             rows: rows.iter().map(|row| row.many).collect(),
-            ..in_order(&rows, taken)
+            ..in_order(&numbers, taken)
         };
         (samples, gathered)
     }
 }
 
-/// Adds a row to the one of the same key.
-fn merge(rows: &mut FxHashMap<Key, Row>, row: Row) {
-    let sum = rows.entry(row.key).or_insert(Row {
-        weight: 0,
-        many: Many::default(),
-        ..row
-    });
-    if row.first.number < sum.first.number {
-        sum.first = row.first;
+impl Row {
+    /// Adds another row of the same key.
+    fn merge(&mut self, other: &Self) {
+        if other.first.number < self.first.number {
+            self.first = other.first;
+        }
+        self.weight = self.weight.saturating_add(other.weight);
+        let (sum, other) = (&mut self.many, &other.many);
+        sum.samples += other.samples;
+        sum.count = sum.count.saturating_add(other.count);
+        sum.squares += other.squares;
+        sum.merged = sum.merged.saturating_add(other.merged);
+        sum.last = sum.last.max(other.last);
     }
-    sum.weight = sum.weight.saturating_add(row.weight);
-    sum.many.samples += row.many.samples;
-    sum.many.count = sum.many.count.saturating_add(row.many.count);
-    sum.many.squares += row.many.squares;
-    sum.many.merged = sum.many.merged.saturating_add(row.many.merged);
-    sum.many.last = sum.many.last.max(row.many.last);
+}
+
+/// The rows of several threads.
+#[derive(Debug, Default)]
+struct Rows {
+    list: Vec<Row>,
+    /// The rows' places in the list.
+    places: FxHashMap<Key, u32>,
+}
+
+impl Rows {
+    /// Makes room for the rows of one more thread, most of which others have, too.
+    fn reserve(&mut self, rows: usize) {
+        let more = rows.saturating_sub(self.list.len());
+        self.list.reserve(more);
+        self.places.reserve(more);
+    }
+
+    /// Adds a row to the one of the same key.
+    fn add(&mut self, row: Row) {
+        match self.places.entry(row.key) {
+            Entry::Occupied(place) => self.list[*place.get() as usize].merge(&row),
+            Entry::Vacant(place) => {
+                place.insert(u32::try_from(self.list.len()).expect("fewer than 2^32 rows"));
+                self.list.push(row);
+            }
+        }
+    }
+
+    /// The rows in the order of first appearance, and the number of each.
+    fn in_order(self) -> (Vec<Row>, FxHashMap<Key, u32>) {
+        let Self { list, mut places } = self;
+        let firsts = (0_u32..).zip(&list);
+        let mut order: Vec<(u64, u32)> = firsts
+            .map(|(place, row)| (row.first.number, place))
+            .collect();
+        order.sort_unstable();
+        let mut numbers = vec![0_u32; list.len()];
+        for (number, &(_, place)) in (0..).zip(&order) {
+            numbers[place as usize] = number;
+        }
+        for place in places.values_mut() {
+            *place = numbers[*place as usize];
+        }
+        let rows = order.iter().map(|&(_, place)| list[place as usize]);
+        (rows.collect(), places)
+    }
 }
 
 /// The samples as they were taken, stretch by stretch.
-fn in_order(rows: &[Row], mut taken: Vec<At>) -> Gathered {
-    let numbered = (0..).zip(rows).map(|(number, row)| (row.key, number));
-    let numbers: FxHashMap<Key, u32> = numbered.collect();
+fn in_order(numbers: &FxHashMap<Key, u32>, mut taken: Vec<At>) -> Gathered {
     taken.sort_unstable_by_key(|at| at.number);
     let mut gathered = Gathered {
         taken: Vec::with_capacity(taken.len()),

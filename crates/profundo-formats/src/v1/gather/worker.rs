@@ -182,7 +182,10 @@ fn run(
     loop {
         // The lock is released before the batch is decoded.
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = job else { return Some(found) };
+        let Ok(job) = job else {
+            found.sums.end()?;
+            return Some(found);
+        };
         let chunk = job.head.with(job.offset, &job.head_bytes, &job.stored);
         let columns = Columns::parse(unpacker.open(&chunk).ok()?).ok()?;
         let batch = (job.offset, columns.first, columns.rows as u64);

@@ -1,10 +1,10 @@
 //! Memory and power by column.
 
-use profundo_analysis::{
-    Activity, InWindow, ProcessMemory, Window, command_name, energy, joules_per_nanosecond, levels,
-};
-use profundo_model::{Gauge, Profile};
+use profundo_analysis::{Activity, InWindow, Window, command_name, energy, levels};
+use profundo_model::Profile;
 use serde::Serialize;
+
+use crate::library::{Part, Readings};
 
 /// The most processes with a curve of their memory: the largest.
 const MEMORIES: usize = 12;
@@ -36,23 +36,12 @@ pub(super) struct Energy {
     most_watts: f64,
 }
 
-pub(super) fn memories(
-    profile: &Profile,
-    memory: &[ProcessMemory<'_>],
-    window: Window,
-) -> Vec<Memory> {
+pub(super) fn memories(profile: &Profile, memory: &[Readings], window: Window) -> Vec<Memory> {
     let rows = memory.iter().take(MEMORIES).map(|row| {
-        let curve = |value: &dyn Fn(&Gauge) -> Option<u64>| {
-            let readings = row.readings.iter();
-            levels(
-                window,
-                readings.map(|reading| (reading.time.0, value(reading))),
-            )
-        };
-        let resident = curve(&|reading| Some(reading.resident));
-        let in_use = (row.readings.iter().zip(&row.uses))
-            .map(|(reading, uses)| (reading.time.0, uses.in_use.map(|figure| figure.value)));
-        let in_use = levels(window, in_use);
+        let readings = || row.each.iter();
+        let resident = readings().map(|&(time, resident, _)| (time, Some(resident)));
+        let resident = levels(window, resident);
+        let in_use = levels(window, readings().map(|&(time, _, in_use)| (time, in_use)));
         let most = resident.iter().chain(&in_use).flatten().max();
         Memory {
             pid: (profile.processes.get(row.process.index())).map_or(0, |process| process.pid),
@@ -69,9 +58,9 @@ pub(super) fn memories(
     rows.collect()
 }
 
-pub(super) fn power(profile: &Profile, found: &InWindow, window: Window) -> Option<Energy> {
-    let used = energy(profile)?;
-    let each = joules_per_nanosecond(profile)?;
+pub(super) fn power(part: &Part, found: &InWindow, window: Window) -> Option<Energy> {
+    let used = energy(part.profile())?;
+    let each = part.joules_per_nanosecond()?;
     let busy = Activity::ALL.iter().filter(|activity| activity.is_busy());
     let mut watts = vec![0.0; window.columns];
     for activity in busy {

@@ -8,14 +8,13 @@ mod curves;
 mod row;
 
 use profundo_analysis::{
-    Activity, InWindow, ProcessMemory, Track, TrackOf, TracksBy, Window, command_name, gauges,
-    marks, span_boxes,
+    Activity, InWindow, Track, TrackOf, TracksBy, Window, command_name, marks, span_boxes,
 };
 use profundo_model::{Profile, SpanId};
 use serde::Serialize;
 
 use super::{Answer, lanes, window};
-use crate::library::Part;
+use crate::library::{Part, Readings};
 use crate::{Error, Library, Question};
 use curves::{Energy, Memory, memories, power};
 use row::Row;
@@ -105,7 +104,7 @@ pub(super) fn timeline(library: &Library, question: &Question) -> Result<Answer,
         Some(other) => return Err(Error::value("by", format!("there is no “{other}”"))),
     };
     let known = part.timeline(by);
-    let memory = gauges(profile, &part.selection(), part.filter());
+    let memory = part.memories();
     let Some(span) = span(&part, known.span(), &memory) else {
         let why = "nothing that passes the filter has a place in time";
         return Err(Error::Nothing(why.to_owned()));
@@ -128,7 +127,7 @@ pub(super) fn timeline(library: &Library, question: &Question) -> Result<Answer,
         tracks: found.count,
         processes_count: found.processes.len(),
         memory: memories(profile, &memory, window),
-        energy: power(profile, &found, window),
+        energy: power(&part, &found, window),
         processes: processes(profile, found, window),
         spans: Spans {
             lanes: spans.lanes,
@@ -154,14 +153,10 @@ pub(super) fn timeline(library: &Library, question: &Question) -> Result<Answer,
 }
 
 /// The times of samples, of readings of the memory, and of spans.
-fn span(
-    part: &Part,
-    samples: Option<(u64, u64)>,
-    memory: &[ProcessMemory<'_>],
-) -> Option<(u64, u64)> {
+fn span(part: &Part, samples: Option<(u64, u64)>, memory: &[Readings]) -> Option<(u64, u64)> {
     let readings = memory.iter().filter_map(|row| {
-        let (first, last) = (row.readings.first()?, row.readings.last()?);
-        Some((first.time.0, last.time.0))
+        let (first, last) = (row.each.first()?, row.each.last()?);
+        Some((first.0, last.0))
     });
     let spans = part.profile().spans.each.iter();
     let spans = spans.map(|span| (span.from.0, span.to.map_or(span.from, |to| to).0));
@@ -198,11 +193,13 @@ fn track_row(profile: &Profile, track: &Track, window: Window) -> TrackRow {
         TrackOf::Task(task) => {
             let task = profile.tasks.get(task);
             let name = match (task.is_root, profile.strings.get(task.name)) {
-                (true, _) => "outside of tasks",
-                (false, "") => profile.strings.get(task.spawned_at),
-                (false, name) => name,
+                (true, "") => "outside of tasks".to_owned(),
+                // A root task has its thread's name.
+                (true, thread) => format!("{thread}, outside of tasks"),
+                (false, "") => profile.strings.get(task.spawned_at).to_owned(),
+                (false, name) => name.to_owned(),
             };
-            ("task", task.number, name.to_owned())
+            ("task", task.number, name)
         }
     };
     TrackRow {
