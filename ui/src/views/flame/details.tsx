@@ -28,6 +28,8 @@ export function BoxDetails({ picture, at, question }: { picture: Picture; at: nu
   const own = boxes.own[at];
   const place = placeOf(picture, at);
   const isNarrow = boxes.function[at] === NARROW;
+  // With callers on top, what ends in a box is the root of a stack.
+  const hasSelf = question?.shape !== "inverted" && question?.shape !== "callers";
   const isAsked = !isNarrow && boxes.function[at] >= 0 && question !== undefined && !isFile;
   const range = useShare(isAsked ? question : undefined, boxes.path[at]);
   const part = (is: string, value: number, text: string) => (
@@ -37,9 +39,14 @@ export function BoxDetails({ picture, at, question }: { picture: Picture; at: nu
     <span data-table="boxes" data-row={String(boxes.path[at])}>
       <b>{nameOf(picture, at)}</b> · total {part("weight", boxes.weight[at], weight(boxes.weight[at], flame.unit))} (
       {part("share", boxes.weight[at] / all, percent(boxes.weight[at] / all))}
-      <Range row={range} is="total_share" />) · self {part("own", own, weight(own, flame.unit))} (
-      {part("own_share", own / all, percent(own / all))}
-      <Range row={range} is="self_share" />)
+      <Range row={range} is="total_share" />)
+      {hasSelf && (
+        <>
+          {" "}
+          · self {part("own", own, weight(own, flame.unit))} ({part("own_share", own / all, percent(own / all))}
+          <Range row={range} is="self_share" />)
+        </>
+      )}
       {boxes.count[at] > 0 && <> · {part("count", boxes.count[at], count(boxes.count[at]))} {boxes.count[at] === 1 ? "sample" : "samples"}</>}
       {isNarrow && " · too narrow to be seen: a click opens them"}
       {place !== "" && <> · <bdi>{place}</bdi></>}
