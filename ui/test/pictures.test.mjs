@@ -112,10 +112,11 @@ test("a square opens, its crumbs lead back, and it has the flame graph's numbers
     await page.page.keyboard.press("Enter");
     await page.settled();
     assert.match(await hash(page), /path=/);
+    const callers = () => page.page.evaluate(() => document.querySelector("main canvas").drawing.picture.flame.callers.level.length);
+    const deep = await callers();
     await page.page.keyboard.press("Backspace");
     await page.settled();
-    const callers = await page.page.evaluate(() => document.querySelector("main canvas").drawing.picture.flame.callers.level.length);
-    assert.equal(callers, 0);
+    assert.equal(await callers(), deep - 1);
   }));
 
 test("two squares of the heatmap are compared, and named in words", needsBrowser, () =>
@@ -277,8 +278,8 @@ test("every picture is saved as PNG and as SVG", needsBrowser, async () => {
         return { faults: read.querySelectorAll("parsererror").length, texts: [...read.querySelectorAll("text")].map((text) => text.textContent), boxes: read.querySelectorAll("rect").length };
       }, svg);
       assert.equal(read.faults, 0, place);
-      assert.ok(read.boxes > 5 && read.texts.length > 3, `${place}: ${read.boxes} boxes, ${read.texts.length} texts`);
-      assert.ok(place === "heatmap" || read.texts.some((text) => text.includes("main")), `${place}: ${read.texts.slice(0, 9)}`);
+      assert.ok(read.boxes > 5 && read.texts.length > 0, `${place}: ${read.boxes} boxes, ${read.texts.length} texts`);
+      assert.ok(["heatmap", "flame?shape=time"].includes(place) || read.texts.some((text) => text.includes("main")), `${place}: ${read.texts.slice(0, 9)}`);
     });
   }
 });

@@ -130,8 +130,8 @@ pub struct Limits {
     pub least: u64,
     /// The largest number of boxes.
     pub most: usize,
-    /// Of the boxes on the first one, only those that weigh less: what was narrow in a picture opens
-    /// as one of its own, whose first box says how many there are. `None` for all.
+    /// Of the boxes on the first one, only those that weigh less; `None` for all. What was narrow
+    /// in a picture opens as one of its own, whose first box says how many there are.
     pub under: Option<u64>,
 }
 

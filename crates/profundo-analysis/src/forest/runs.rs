@@ -1,9 +1,9 @@
 //! The samples of a thread as stretches of one call, in the order of time.
 //!
-//! A sample stands for the time before it, as far as that is not an earlier one's. Neighbours in one
-//! call are one stretch as long as nothing lies between them: where a thread did not run, there is a
-//! gap. A pause that cannot be seen is none, because a thread that shares its CPU has hundreds of
-//! them each second.
+//! A sample stands for the time before it, as far as that is not an earlier one's. Neighbours in
+//! one call are one stretch as long as nothing lies between them: where a thread did not run, there
+//! is a gap. A pause that cannot be seen is none, because a thread that shares its CPU has hundreds
+//! of them each second.
 
 use super::CallWeight;
 

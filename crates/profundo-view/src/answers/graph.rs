@@ -9,6 +9,7 @@ use profundo_formats::export::{Format, Options};
 use serde::Serialize;
 
 use super::Answer;
+use super::share::printed;
 use crate::{Error, Library, Question};
 
 /// The most boxes of an answer.
@@ -134,8 +135,8 @@ pub(super) fn options(question: &Question) -> Result<GraphOptions, Error> {
 
 fn answer(drawn: Drawn) -> Graph {
     let Drawn { graph, .. } = drawn;
-    let low = |share: &Estimate| share.known().map(|range| range.low);
-    let high = |share: &Estimate| share.known().map(|range| range.high);
+    let low = |share: &Estimate| share.known().map(|range| printed(range.low));
+    let high = |share: &Estimate| share.known().map(|range| printed(range.high));
     let nodes = graph
         .nodes
         .iter()
@@ -147,11 +148,11 @@ fn answer(drawn: Drawn) -> Graph {
             kind: kind(node.hue),
             samples: node.total.samples,
             self_weight: node.own.weight,
-            self_share: node.own_share.share,
+            self_share: printed(node.own_share.share),
             self_share_low: low(&node.own_share),
             self_share_high: high(&node.own_share),
             total_weight: node.total.weight,
-            total_share: node.total_share.share,
+            total_share: printed(node.total_share.share),
             total_share_low: low(&node.total_share),
             total_share_high: high(&node.total_share),
             calls: node.calls,
@@ -170,7 +171,7 @@ fn answer(drawn: Drawn) -> Graph {
             caller: edge.caller,
             callee: edge.callee,
             weight: edge.amount.weight,
-            share: edge.share.share,
+            share: printed(edge.share.share),
             share_low: low(&edge.share),
             share_high: high(&edge.share),
             calls: edge.calls,
@@ -190,7 +191,7 @@ fn answer(drawn: Drawn) -> Graph {
         edges: edges.collect(),
         nodes_left_out: graph.all_nodes - graph.nodes.len(),
         edges_left_out: graph.all_edges - graph.edges.len(),
-        shown_share: graph.kept_share(),
+        shown_share: printed(graph.kept_share()),
         coverage: drawn.coverage,
         centre: graph.centre,
     }

@@ -30,17 +30,22 @@ pub(super) fn share(library: &Library, question: &Question) -> Result<Answer, Er
     let found = box_shares(part.profile(), &part.selection(), &forest, start, path);
     let found =
         found.ok_or_else(|| Error::Nothing("the filter leaves nothing of this call".to_owned()))?;
-    let low = |share: &Estimate| share.known().map(|range| range.low);
-    let high = |share: &Estimate| share.known().map(|range| range.high);
+    let low = |share: &Estimate| share.known().map(|range| printed(range.low));
+    let high = |share: &Estimate| share.known().map(|range| printed(range.high));
     Answer::json(&Shares {
         self_weight: found.weights.0,
-        self_share: found.own.share,
+        self_share: printed(found.own.share),
         self_share_low: low(&found.own),
         self_share_high: high(&found.own),
         total_weight: found.weights.1,
-        total_share: found.total.share,
+        total_share: printed(found.total.share),
         total_share_low: low(&found.total),
         total_share_high: high(&found.total),
         is_exact: found.total.is_exact(),
     })
+}
+
+/// A share with the digits that reports print.
+pub(super) fn printed(share: f64) -> f64 {
+    (share * 1e6).round() / 1e6
 }

@@ -1,29 +1,34 @@
-// The callers above the box that was zoomed into: crumbs that lead back.
+// The callers above the box that was opened: crumbs that lead back.
 
-import { NARROW, ROOT, type Flame } from "../../canvas/picture";
+import { nameOf, NARROW, ROOT, type Flame, type Picture } from "../../canvas/picture";
 import { Figure } from "../../parts/figure";
 import { change } from "../../place";
+import { zoomNameOf } from "./zoom";
 
-export function Callers({ flame, pathName = "path" }: { flame: Flame; pathName?: string }) {
-  const { callers, functions } = flame;
-  const isZoomed = callers.level.length > 0 || (flame.boxes.function.length > 0 && flame.boxes.function[0] !== ROOT);
-  // A picture of the callers or the callees of one function begins with it.
-  const isNarrow = flame.boxes.function[0] === NARROW;
-  if (!isZoomed || (callers.level.length === 0 && !isNarrow && flame.boxes.weight[0] === flame.total)) {
+/** The crumbs. A box within the picture may be what is open: `root` is its place there. */
+export function Callers({ flame, isOpen, pathName = "path", picture, root = 0 }: { flame: Flame; isOpen: boolean; pathName?: string; picture?: Picture; root?: number }) {
+  const { callers, functions, boxes } = flame;
+  if (!isOpen || boxes.function[root] === ROOT) {
     return null;
   }
+  const crumbs = callers.function.map((row, at): [string, number] => [functions.name[row], callers.path[at]]);
+  const within: [string, number][] = [];
+  for (let at = picture?.parent[root] ?? -1; picture !== undefined && at > 0; at = picture.parent[at]) {
+    within.unshift([nameOf(picture, at), boxes.path[at]]);
+  }
+  const go = (path: string) => change({ [pathName]: path, [zoomNameOf(pathName)]: "" });
   return (
     <nav class="callers" aria-label="Callers of what is shown">
-      <button type="button" class="plain" onClick={() => change({ [pathName]: "" })}>
+      <button type="button" class="plain" onClick={() => go("")}>
         all
       </button>
-      {callers.function.map((row, at) => (
-        <button key={at} type="button" class="plain" onClick={() => change({ [pathName]: String(callers.path[at]) })}>
-          {functions.name[row]}
+      {[...crumbs, ...within].map(([name, path], at) => (
+        <button key={at} type="button" class="plain" onClick={() => go(String(path))}>
+          {name}
         </button>
       ))}
-      {flame.boxes.function[0] >= 0 && <span class="soft">{functions.name[flame.boxes.function[0]]}</span>}
-      {flame.boxes.function[0] === NARROW && <span class="soft" data-table="boxes" data-row={String(flame.boxes.path[0])}><Figure row={{ narrow: flame.boxes.line[0] }} is="narrow" /> that were too narrow</span>}
+      {boxes.function[root] >= 0 && <span class="soft">{functions.name[boxes.function[root]]}</span>}
+      {boxes.function[root] === NARROW && <span class="soft" data-table="boxes" data-row={String(boxes.path[root])}><Figure row={{ narrow: boxes.line[root] }} is="narrow" /> that were too narrow</span>}
     </nav>
   );
 }

@@ -33,13 +33,21 @@ export function BoxDetails({ picture, at, question }: { picture: Picture; at: nu
   const row = rowOf(flame, at);
   const place = placeOf(picture, at);
   const isNarrow = boxes.function[at] === NARROW;
+  // With callers on top, what ends in a box is the root of a stack.
+  const hasSelf = question?.shape !== "inverted" && question?.shape !== "callers";
   const isAsked = !isNarrow && boxes.function[at] >= 0 && question !== undefined && !isFile;
   const range = useShare(isAsked ? question : undefined, boxes.path[at]);
   return (
     <span data-table="boxes" data-row={String(boxes.path[at])}>
       <b>{nameOf(picture, at)}</b> · total <Figure row={row} is="weight" unit={flame.unit} /> (<Figure row={row} is="share" />
-      <Range row={range} is="total_share" />) · self <Figure row={row} is="own" unit={flame.unit} /> (<Figure row={row} is="own_share" />
-      <Range row={range} is="self_share" />)
+      <Range row={range} is="total_share" />)
+      {hasSelf && (
+        <>
+          {" "}
+          · self <Figure row={row} is="own" unit={flame.unit} /> (<Figure row={row} is="own_share" />
+          <Range row={range} is="self_share" />)
+        </>
+      )}
       {row.count > 0 && <> · <Figure row={row} is="count" /> {row.count === 1 ? "sample" : "samples"}</>}
       {isNarrow && " · too narrow to be seen: a click opens them"}
       {place !== "" && <> · <bdi>{place}</bdi></>}

@@ -189,7 +189,7 @@ export function Drawing({
   const rows = Math.min(picture.rows.length + 1, isSmall ? SMALL : 400);
   return (
     <>
-      <Callers flame={flame} pathName={pathName} />
+      <Callers flame={flame} isOpen={path !== undefined} pathName={pathName} />
       <div class="picture" ref={box} style={isSmall ? { height: `${Math.max(6, rows) * ROW}px` } : undefined}>
         <canvas
           {...props}

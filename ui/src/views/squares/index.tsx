@@ -179,7 +179,7 @@ function Squares({ flame, question, look, search }: { flame: Flame; question: Va
   };
   return (
     <>
-      <Callers flame={flame} />
+      <Callers flame={flame} isOpen={path !== undefined} picture={picture} root={root} />
       <div class="picture square" ref={box}>
         <canvas
           {...props}

@@ -37,7 +37,7 @@ pub(super) enum Fills {
 pub(super) const SHADES: u8 = 4;
 
 /// The colours of the largest groups on a light and on a dark ground, and that of the others.
-/// The first of them differ most. They differ in lightness too, for whoever sees fewer hues.
+/// The first of them differ most. They differ in lightness too, for readers who see fewer hues.
 pub(super) const GROUPS: [(&str, &str); 11] = [
     ("#95b7fb", "#616cce"),
     ("#dd7002", "#b35d14"),

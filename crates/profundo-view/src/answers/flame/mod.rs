@@ -218,7 +218,7 @@ fn pixels(question: &Question) -> Result<u64, Error> {
     Ok(question.parsed("pixels")?.unwrap_or(PIXELS).max(1))
 }
 
-/// What was opened: `path=PATH`, or `path=PATH.LEAST` for what is narrower than the least box on it.
+/// What was opened: `path=PATH`, or `path=PATH.LEAST` for what on it is narrower than that.
 pub(super) struct Opened {
     pub path: Option<u64>,
     pub under: Option<u64>,
