@@ -3,8 +3,8 @@
 //! A line that ends within a bracket, within a string, or with a backslash goes on in the next one.
 //! In Python that is what the language says (`python::statements`). In C, C++ and Rust, round and
 //! square brackets join lines, and braces do not: a block within a call has statements of its own.
-//! No more is read of these languages than their brackets, strings and comments, so a statement that
-//! goes on without any of these, as a chain of methods does, stays a statement for each line.
+//! No more is read of these languages than their brackets, strings and comments. So a statement
+//! that goes on without any of these, as a chain of methods does, is one for each line.
 
 use std::ops::RangeInclusive;
 
