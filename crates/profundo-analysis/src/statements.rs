@@ -1,10 +1,10 @@
 //! Statements that stand on several lines of a source text.
 //!
 //! A line that ends within a bracket, within a string, or with a backslash goes on in the next one.
-//! In Python that is what the language says (`python::statements`). In C, C++ and Rust, round and square brackets join
-//! lines, and braces do not: a block within a call has statements of its own. No more is read of a
-//! language than its brackets, strings and comments, so a statement that goes on without any of
-//! these, as a chain of methods does, stays a statement for each line.
+//! In Python that is what the language says (`python::statements`). In C, C++ and Rust, round and
+//! square brackets join lines, and braces do not: a block within a call has statements of its own.
+//! No more is read of these languages than their brackets, strings and comments. So a statement
+//! that goes on without any of these, as a chain of methods does, is one for each line.
 
 use std::ops::RangeInclusive;
 

@@ -33,6 +33,7 @@ mod refusals;
 mod schema;
 mod screens;
 mod spans;
+mod statements;
 mod syscalls;
 mod time;
 mod trace;

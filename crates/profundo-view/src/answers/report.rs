@@ -260,3 +260,21 @@ fn has_counted_lines(profile: &Profile) -> bool {
     let traced = &profile.traced;
     !traced.lines.is_empty() || profile.samples.is_empty() && traced.tracing.is_of_lines()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn functions_of_a_file_keep_their_order_and_the_rest_of_the_report() {
+        let row = |name: &str, file: Value| json!({"function": name, "file": file});
+        let [a, b, c] = ["a", "b", "c"].map(|name| row(name, json!("/x.py")));
+        let others = [row("d", json!("/y.py")), row("e", Value::Null)];
+        let report = json!({"functions": [b, others[0], a, others[1], c], "unseen_share": 0.5});
+        let found = of_file(&Answer::json(&report).unwrap(), "/x.py").unwrap();
+        let found: Value = serde_json::from_slice(&found.bytes).unwrap();
+        assert_eq!(found, json!({"functions": [b, a, c], "unseen_share": 0.5}));
+    }
+}

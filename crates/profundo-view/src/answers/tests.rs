@@ -99,24 +99,6 @@ fn parts_of_the_summary_are_those_of_the_whole() {
 }
 
 #[test]
-fn functions_of_a_file_are_those_of_all() {
-    let all = asked("report?what=functions");
-    let all = all["functions"].as_array().unwrap();
-    let file = all.iter().find_map(|row| row["file"].as_str()).unwrap();
-    let some = asked(&format!("report?what=functions&file={file}"));
-    let expected: Vec<_> = all.iter().filter(|row| row["file"] == file).collect();
-    assert!(!expected.is_empty());
-    assert_eq!(
-        some["functions"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .collect::<Vec<_>>(),
-        expected
-    );
-}
-
-#[test]
 fn the_timeline_has_the_times_of_the_report() {
     let timeline = asked("timeline");
     let report = asked("report?what=summary&limit=100");

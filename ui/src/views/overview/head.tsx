@@ -35,6 +35,7 @@ export function Head({ summary, children }: { summary: Part; children: Component
         ))}
       </dl>
       {selection.samples > 0 && <p class="soft scale" data-table="whole" data-row="selection">{scale(summary)}</p>}
+      {selection.samples === 0 && selection.filter !== null && <p class="verdict">Nothing passes the filter.</p>}
       <KindBar row={selection} />
       <div data-table="whole" data-row="selection">
         <KindLegend row={selection} />

@@ -43,7 +43,7 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
   const isOpen = (first: number) => opened.has(first) || (isInside && first === statement.line);
   const rows = useMemo(
     () => rowsOf(file, source.value, parts, isOpen, (line) => !isHot || (line !== undefined && share(line) >= HOT)),
-    [file, source.value, parts, opened, isInside, isHot, isTotal],
+    [file, source.value, parts, opened, isInside ? statement?.line : 0, isHot, isTotal],
   );
   const hottest = useMemo(() => [...file.lines].sort((a, b) => share(b) - share(a))[0]?.line ?? 0, [file, isTotal]);
   const wanted = chosen || hottest;

@@ -27,7 +27,7 @@ export function calleesOf(picture: Picture): number[][] {
 export function hottestPath(picture: Picture, callees: number[][], from: number): number[] {
   const path = [from];
   for (;;) {
-    const next = callees[path[path.length - 1]].find((at) => picture.boxes.function[at] !== NARROW);
+    const next = callees[path[path.length - 1]]?.find((at) => picture.boxes.function[at] !== NARROW);
     const caller = path[path.length - 1];
     if (next === undefined || (path.length > 1 && picture.boxes.weight[next] * 2 < picture.boxes.weight[caller])) {
       return path;
