@@ -38,6 +38,7 @@ for (const given of recordings) {
   const { url, stop } = await start(files.split(","));
   for (const theme of values.theme.split(",")) {
     const page = await open(url, { theme, ...size });
+    page.page.on("response", (response) => response.status() >= 400 && console.error(`${response.status()}: ${response.url().split("/api/").pop()}`));
     const names = wanted.length > 0 ? wanted : await page.page.locator("nav.views a").evaluateAll((links) => links.map((link) => link.hash.slice(1).split("?")[0]));
     for (const name of names) {
       await page.go(`#${name}`);

@@ -94,6 +94,7 @@ pub const STAND_INS: &[StandIn] = &[
     none("cargo profundo run --memory --example tour", CARGO),
     none("cargo profundo test --release -p parser", CARGO),
     none("cargo profundo bench", CARGO),
+    none("profundo view", PAGE),
     none("profundo view after.profundo", PAGE),
     none("profundo view before.profundo after.profundo", PAGE),
     none("profundo view before.profundo --editor code", PAGE),

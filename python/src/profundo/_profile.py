@@ -419,10 +419,10 @@ class Profile:
             for name, value in self._options.items()
             if name in _FILTERS and name not in _OF_VIEWS
         }
-        path, kept = self._file() if filters == self._options else self._whole(filters)._file()
+        path, kept = self._file() if filters == self._options else self._filtered(filters)._file()
         return View([path], kept, title, place)
 
-    def _whole(self, filters: Dict[str, Any]) -> Profile:
+    def _filtered(self, filters: Dict[str, Any]) -> Profile:
         """The profile with these filters and no other options."""
         return Profile(self.path, filters, self._kept)
 

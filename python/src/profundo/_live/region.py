@@ -392,8 +392,17 @@ class Region(Profile):
     ) -> Dict[str, str]:
         if self._nothing is not None:
             return {"text/plain": self._nothing}
-        page = self._whole_or(self._now)._view(self.name).framed()
-        return {"text/plain": self.report(width=120), "text/html": page}
+        from .. import _command
+
+        text = {"text/plain": self.report(width=120)}
+        try:
+            page = self._whole_or(self._now)._view(self.name).framed()
+        except Error as error:
+            # A region without anything in it has no page, and the text says so.
+            if error.exit_code != _command.NOTHING_PASSES:
+                raise
+            return text
+        return dict(text, **{"text/html": page})
 
     def report(self, what: Optional[str] = None, name: Optional[str] = None, **options: Any) -> str:
         """A report as text, as :meth:`Profile.report`.

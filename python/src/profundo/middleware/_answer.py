@@ -135,7 +135,9 @@ def _exported(profile: Any, ending: str) -> bytes:
 
 def _page(profile: Any, seen: Seen) -> str:
     """What a notebook shows of a profile, as a page of its own."""
-    inner = profile._repr_mimebundle_()["text/html"]
+    shown = profile._repr_mimebundle_()
+    # Without a sample there is no page.
+    inner = shown.get("text/html") or f"<pre>{escape(shown['text/plain'])}</pre>"
     return (
         '<!doctype html><html lang=en><head><meta charset="utf-8">'
         f"<title>{escape(seen.method)} {escape(seen.path)} – Profundo</title>"
