@@ -178,7 +178,9 @@ impl<F: FnMut(FileId, u32) -> u32> Rule for LineRule<'_, F> {
     }
 
     fn enter(&mut self, state: &Found, location: LocationId, things: &mut Vec<Thing>) -> Found {
-        let Self { finder, profile, .. } = self;
+        let Self {
+            finder, profile, ..
+        } = self;
         finder.level(state, location, |frame| {
             let slot = &mut self.lines[frame.index()];
             if *slot == UNSEEN {

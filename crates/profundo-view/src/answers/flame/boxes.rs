@@ -1,6 +1,8 @@
 //! The answer with a flame graph: boxes as columns, and the functions that they name.
 
-use profundo_analysis::{BoxOf, Forest, ForestBox, LibraryNames, Ownership, Place, library, package};
+use profundo_analysis::{
+    BoxOf, Forest, ForestBox, LibraryNames, Ownership, Place, library, package,
+};
 use serde::Serialize;
 
 use super::super::unit;
