@@ -30,7 +30,7 @@ test("the call graph tells of boxes and arrows, and its numbers are the report's
     };
     const box = page.page.locator(".graph .node").filter({ hasText: "parse" }).first();
     await box.hover();
-    assert.match(await bar(page), /^parse · total .*% to .*self .*busy\.py/);
+    assert.match(await bar(page), /^parse · total .*% – .*self .*busy\.py/);
     compare(await numbersIn(page, "footer"), known, "the bar");
     await page.page.getByText("The graph as a table").click();
     const rows = await numbersIn(page);
