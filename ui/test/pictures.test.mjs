@@ -33,6 +33,7 @@ test("the call graph tells of boxes and arrows, and its numbers are the report's
     assert.match(await bar(page), /^parse · total .*% – .*self .*busy\.py/);
     compare(await numbersIn(page, "footer"), known, "the bar");
     await page.page.getByText("The graph as a table").click();
+    await page.page.locator('table[data-table="functions"] tbody tr').first().waitFor();
     const rows = await numbersIn(page);
     assert.ok(rows.length > 10);
     compare(rows, known, "the table");
