@@ -5,7 +5,6 @@ import { useEffect, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../../about";
 import { useAnswer } from "../../ask";
-import { count } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { Figure } from "../../parts/figure";
 import { Legend } from "../../parts/legend";
@@ -95,8 +94,8 @@ function Drawn({ graph, isFunctions }: { graph: Graph; isFunctions: boolean }) {
   return (
     <>
       <GraphDrawing graph={graph} isFunctions={isFunctions} chosen={at} onChoose={setChosen} />
-      <p class="soft under" role="status">
-        {leftOut(graph)} {graph.coverage}.
+      <p class="soft under" role="status" data-table="graph" data-row="all">
+        {leftOut(graph)} <span class="report-words">{graph.coverage}.</span>
       </p>
       <Legend colours={kinds.map(([kind, words]) => [words, KINDS[kind][isDark ? 1 : 0]])}>
         <li class="soft">name: the larger, the more of its own · colour and width: share with callees · dashed: over functions left out</li>
@@ -107,13 +106,13 @@ function Drawn({ graph, isFunctions }: { graph: Graph; isFunctions: boolean }) {
 }
 
 /** What is not shown, in words. */
-function leftOut(graph: Graph): string {
+function leftOut(graph: Graph) {
   const [nodes, edges] = [graph.nodes_left_out, graph.edges_left_out];
-  if (nodes === 0 && edges === 0) {
-    return "";
-  }
-  const words = [nodes === 1 ? "1 box" : `${count(nodes)} boxes`, edges === 1 ? "1 arrow" : `${count(edges)} arrows`];
-  return `${words.join(" and ")} ${nodes + edges === 1 ? "is" : "are"} not shown.`;
+  return nodes === 0 && edges === 0 ? null : (
+    <>
+      <Figure row={graph} is="nodes_left_out" /> {nodes === 1 ? "box" : "boxes"} and <Figure row={graph} is="edges_left_out" /> {edges === 1 ? "arrow" : "arrows"} are not shown.
+    </>
+  );
 }
 
 const COLUMNS: Column<GraphNode>[] = [
@@ -134,8 +133,8 @@ function Numbers({ graph, chosen, onChoose }: { graph: Graph; chosen: number | u
   };
   const columns: Column<GraphNode>[] = [
     ...COLUMNS,
-    { title: "Called by", cell: (row) => <span title={callers(row, "caller")}>{callers(row, "caller")}</span>, isExtra: true },
-    { title: "Calls", cell: (row) => <span title={callers(row, "callee")}>{callers(row, "callee")}</span>, isExtra: true },
+    { title: "Called by", cell: (row) => <span class="report-words" title={callers(row, "caller")}>{callers(row, "caller")}</span>, isExtra: true },
+    { title: "Calls", cell: (row) => <span class="report-words" title={callers(row, "callee")}>{callers(row, "callee")}</span>, isExtra: true },
   ];
   return (
     <details class="as-table numbers" onToggle={(event) => setOpen(event.currentTarget.open)}>
