@@ -41,7 +41,9 @@ test("two sets of runs are compared as `diff` compares them, and each run is nam
   await page.page.locator("details.runs summary").first().click();
   assert.match(await page.page.locator("details.runs ul").first().innerText(), /before1[^]*before2/);
   const [functions] = said.tables;
-  sameAs(await numbersIn(page, `[data-table="function"]`), functions.rows, (row) => row.name, 3);
+  // On a busy machine no function may have changed beyond chance: then there is no table.
+  const shown = functions.rows.length === 0 ? [] : await numbersIn(page, `table[data-table="function"]`);
+  sameAs(shown, functions.rows, (row) => row.name, Math.min(3, functions.rows.length));
   assert.match(await page.page.locator(".head .command").innerText(), /before1.profundo, before2.profundo → after1.profundo, after2.profundo/);
   await page.close();
 });
@@ -51,10 +53,10 @@ test("rows by thread are asked for, and are those of the command", needsBrowser,
   const { url } = await serve(...files);
   const page = await open(url, { hash: "#compare" });
   await page.page.locator("section.changes select").first().selectOption("thread");
-  await page.page.locator('[data-table="thread"]').waitFor();
+  await page.page.locator('table[data-table="thread"]').waitFor();
   await page.settled();
   const said = JSON.parse(profundo(["diff", ...files, "--json", "--by", "thread", "--limit", "2000"]));
-  sameAs(await numbersIn(page, '[data-table="thread"]'), said.tables[0].rows, (row) => row.name, 3);
+  sameAs(await numbersIn(page, 'table[data-table="thread"]'), said.tables[0].rows, (row) => row.name, 3);
   await page.close();
 });
 
@@ -66,7 +68,7 @@ test("memory is compared in place of time", needsBrowser, async () => {
   const page = await open(url, { hash: "#compare?of=allocated" });
   const said = JSON.parse(profundo(["diff", ...files, "--json", "--of", "allocated", "--limit", "2000"]));
   assert.equal(said.unit, "bytes");
-  sameAs(await numbersIn(page, '[data-table="function"]'), said.tables[0].rows, (row) => row.name, 2);
+  sameAs(await numbersIn(page, 'table[data-table="function"]'), said.tables[0].rows, (row) => row.name, 2);
   await page.close();
 });
 
