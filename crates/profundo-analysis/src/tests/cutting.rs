@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use profundo_model::{
-    Block, Bytes, Engine, Gauge, Mark, Nanos, Process, ProcessEnd, ProcessId, Profile, Sampling, Span,
-    SpanPath, State, SyscallCount, Thread, ThreadId, Traffic,
+    Block, Bytes, Engine, Gauge, Mark, Nanos, Process, ProcessEnd, ProcessId, Profile, Sampling,
+    Span, SpanPath, State, SyscallCount, Thread, ThreadId, Traffic,
 };
 use proptest::prelude::*;
 
