@@ -54,7 +54,9 @@ test("two sets of runs are compared as `diff` compares them, and each run is nam
   await page.page.locator("details.runs summary").first().click();
   assert.match(await page.page.locator("details.runs ul").first().innerText(), /before1[^]*before2/);
   const [functions] = said.tables;
-  sameAs(await numbersIn(page, `table[data-table="function"]`), functions.rows, keyOf, 3);
+  // On a busy machine no function may have changed beyond chance: then there is no table.
+  const shown = functions.rows.length === 0 ? [] : await numbersIn(page, `table[data-table="function"]`);
+  sameAs(shown, functions.rows, keyOf, Math.min(3, functions.rows.length));
   assert.match(await page.page.locator(".head .command").innerText(), /before1.profundo, before2.profundo → after1.profundo, after2.profundo/);
   await page.close();
 });

@@ -20,7 +20,7 @@ const foreign = (page) =>
     if (window.hacked !== undefined) {
       found.push("a script ran");
     }
-    for (const element of document.querySelectorAll("iframe, object, embed, form[action], base, link, #page script, #page style, #page svg:not(.sparkline)")) {
+    for (const element of document.querySelectorAll("iframe, object, embed, form[action], base, link, #page script, #page style, #page svg:not(.sparkline, [role=application])")) {
       found.push(element.outerHTML.slice(0, 80));
     }
     for (const element of document.querySelectorAll("*")) {

@@ -143,7 +143,7 @@ test("a function that was counted shows its callers and callees", needsBrowser, 
     assert.equal(leaf.number, 600);
     await page.page.locator(".neighbours").getByRole("link", { name: /calls\.py/ }).click();
     await page.settled();
-    assert.match(await hash(page), /^#source\?file=.*calls\.py&line=8/);
+    assert.match(await hash(page), /^#source\?file=.*calls\.py&line=10/);
     assert.match(await page.page.locator("tr.chosen").innerText(), /def middle/);
   });
 });

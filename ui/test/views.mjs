@@ -5,7 +5,7 @@ import { difference } from "./tables/difference.mjs";
 import { calls, countedLines, exceptions } from "./tables/exact.mjs";
 import { heap } from "./tables/heap.mjs";
 import { memory } from "./tables/memory.mjs";
-import { functions, heatmap, instructions, lines, overview, timeline } from "./tables/sampled.mjs";
+import { functions, graph, heatmap, instructions, lines, overview, timeline } from "./tables/sampled.mjs";
 
 const isSampled = ({ has }) => has.samples || has.memory;
 const hasMemory = ({ has }) => has.memory;
@@ -15,6 +15,9 @@ const areHeaps = (_, { snapshots }) => snapshots.length > 1;
 
 /** The tabs of the memory view. */
 const MEMORY = ["functions", "types", "threads", "processes", "leaks", "copies", "unreachable", "stacks", "held&at=0.1", "held&at=0.1&by=function"];
+
+/** Rows of memory that the bar tells of: those of looks over time say all themselves. */
+const AMOUNTS = "[data-table^=memory_] tbody tr[data-row], [data-table^=held_] tbody tr[data-row], table:is([data-table^=memory_], [data-table^=held_]) tbody tr[data-row]";
 
 /**
  * Each view: `name` and `place` are its own, `isThere` says which recordings have it (as in
@@ -36,10 +39,10 @@ export const VIEWS = [
   { name: "tree", isThere: isSampled, least: 2, rows: true },
   { name: "tree", place: "libraries=folded", isThere: isSampled, least: 2, rows: true },
   { name: "source", place: "total=1&hot=1", isThere: isSampled, least: 1, tables: lines, isTab: true },
-  { name: "graph", isThere: isSampled, least: 0 },
+  { name: "graph", isThere: isSampled, least: 0, tables: graph, opens: ".numbers summary" },
   { name: "square", isThere: isSampled, least: 0 },
-  { name: "memory", isThere: ({ has }) => has.memory || has.gauges, least: 2, tables: memory, points: ".table tbody tr[data-row]", opens: ".over-time summary" },
-  ...MEMORY.map((table) => ({ name: "memory", place: `table=${table}`, isThere: hasMemory, least: 5, tables: memory, points: ".table tbody tr[data-row]", isTab: true })),
+  { name: "memory", isThere: ({ has }) => has.memory || has.gauges, least: 2, tables: memory, points: AMOUNTS, opens: ".over-time summary" },
+  ...MEMORY.map((table) => ({ name: "memory", place: `table=${table}`, isThere: hasMemory, least: 5, tables: memory, points: AMOUNTS, isTab: true })),
   ...["allocated", "live", "peak", "temporary", "copied"].flatMap((of) => [
     { name: "overview", place: `of=${of}`, isThere: hasMemory, only: ["memory"], least: 1, tables: overview, isTab: true },
     { name: "functions", place: `of=${of}${of === "peak" ? "" : "&count=1"}`, isThere: hasMemory, only: ["memory"], least: 0, tables: functions, isTab: true },
@@ -60,8 +63,8 @@ export const VIEWS = [
   { name: "heap", place: "heap=difference", isThere: areHeaps, least: 6, tables: heap, points: "tbody tr[data-row]", opens: "summary" },
 ];
 
-/** What a set of files has beyond its parts, which are looked at alone too. */
-const OF_SETS = { cpus: "compare", memories: "compare", counts: "compare", both: "heap", heaps: "heap" };
+/** What a set of files has beyond its parts, which are looked at alone too; exact memory beyond a sample of it. */
+const OF_SETS = { exact: "memory", cpus: "compare", memories: "compare", counts: "compare", both: "heap", heaps: "heap" };
 
 /** The views of a recording, or of several. */
 export function viewsOf(name, about) {

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 
 import type { AboutRecording } from "../about";
 import { isFile } from "../ask";
-import { change, usePlace } from "../place";
+import { change, framedBy, usePlace } from "../place";
 import { MeasureOf } from "./measure";
 import { terms, withTerm, without } from "../terms";
 
@@ -45,7 +45,15 @@ export function Filters({ recording }: { recording: AboutRecording | undefined }
     return (
       <div class="filters">
         <span class="soft">
-          This file shows the whole recording. To filter it: <code>profundo view {recording?.name ?? "FILE"}</code>
+          {framedBy("title") === "" ? (
+            <>
+              This file shows the whole recording. To filter it: <code>profundo view {recording?.name ?? "FILE"}</code>
+            </>
+          ) : (
+            <>
+              A filter needs the profile as a file: <code>p.save("part.profundo")</code>, then <code>profundo view part.profundo</code>
+            </>
+          )}
         </span>
       </div>
     );

@@ -34,7 +34,7 @@ export function loose(page, within = "main") {
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
       // A number alone, or with a unit: `95 of 100 cases` is a way of speaking.
-      const text = node.textContent.replace(/\b95 (times in|of) 100\b|\b95 % range\b/g, "");
+      const text = node.textContent.replace(/\b95 (times in|of) 100\b|\b95 % range\b|\b4 KiB\b/g, "");
       const isNumber = /(^|[\s(±+−])\d[\d.\u202f]*(\s?(%|ns|µs|ms|s|min|h|B|kB|MB|GB))?(?=$|[\s,.;:)×])/.test(text);
       if (isNumber && node.parentElement.closest(words) === null && !node.parentElement.matches("td:not(.number), td.soft, b.named, li > b:only-child")) {
         found.push(`${node.parentElement.tagName.toLowerCase()}.${node.parentElement.className}: ${node.textContent.trim().slice(0, 80)}`);

@@ -1,6 +1,8 @@
 // What the command says of samples: the tables of the views that weigh time or memory. Each function
 // gives rows by `data-table`, as pairs of a key and a row.
 
+import assert from "node:assert/strict";
+
 import { report } from "../harness/command.mjs";
 
 export const functionKey = (row) => `${row?.function ?? ""} ${row?.file ?? ""}:${row?.line ?? ""}`;
@@ -100,4 +102,18 @@ export async function heatmap({ filter, page, values }) {
   const map = await page.ask("heatmap", { filter, column: values.column });
   const squares = map.busy.map((busy, at) => [String(at), { busy, waiting: map.waiting[at], samples: map.samples[at], hottest_time: map.hottest_time[at] }]);
   return { heatmap: [["all", { ...map, most_waiting: Math.max(...map.waiting) }]], squares };
+}
+
+/** The boxes of the call graph as a table: their shares are those of `report functions`. */
+export async function graph({ file, filter, page }) {
+  const { functions } = report(file, "functions", filter, ["--limit", "20000"]);
+  const drawn = await page.ask("graph", { filter, nodes: 60 });
+  for (const node of drawn.nodes) {
+    const same = functions.filter((row) => (row.function ?? "[unknown]") === node.name && (row.file ?? "") === node.file);
+    const isNear = (row) => Math.abs(row.self_share - node.self_share) < 1e-5 && Math.abs(row.total_share - node.total_share) < 1e-5;
+    // A box in brackets stands for code without a row, and a drawing has the hostile `nul\\0bell…` without control characters.
+    const hasNoRow = same.length === 0 && /^\[|^(inner )?nul /.test(node.name);
+    assert.ok(hasNoRow || same.some(isNear), `the box ${node.name} has ${node.total_share}, the report ${same.map((row) => row.total_share)}`);
+  }
+  return { graph: [["all", drawn]], functions: keyed(drawn.nodes, (node) => `${node.name} ${node.file}`) };
 }

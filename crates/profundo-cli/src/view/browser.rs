@@ -1,6 +1,7 @@
 //! The reader's browser: whether there is one, and how a page is opened in it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
+use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -52,13 +53,30 @@ pub(super) fn how_to_open(url: &str) -> String {
     }
 }
 
+/// A recorder blocks the signals that it reads, and a server that it starts would never get them.
+fn unblock_signals() -> io::Result<()> {
+    let mut none = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the set is written before it is read.
+    let failed = unsafe {
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut())
+    };
+    match failed {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Shows a recording on a page whose server goes on by itself until the page was closed, and prints
 /// its address to the standard error: the standard output is the program's.
 pub fn in_background(recording: &Path) -> Result<()> {
     let myself = std::env::current_exe().context("cannot find this command")?;
     // An absolute path is no option, whatever the name begins with.
     let recording = std::path::absolute(recording)?;
-    let mut server = Command::new(myself)
+    let mut command = Command::new(myself);
+    // SAFETY: only system calls are made between fork and exec.
+    unsafe { command.pre_exec(unblock_signals) };
+    let mut server = command
         .args(["--no-config", "view"])
         .arg(recording)
         .stdin(Stdio::null())

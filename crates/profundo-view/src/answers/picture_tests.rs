@@ -105,13 +105,13 @@ fn each_box_opens_and_has_shares() {
 
 #[test]
 fn small_boxes_open_in_every_shape() {
-    let second = "filter=from%3D1%20to%3D3&after=from%3D6%20to%3D9";
+    let second = "filter=from%3D2.5%20to%3D6&after=from%3D6%20to%3D9";
     for question in [
         "flame?pixels=3".to_owned(),
         "flame?pixels=3&shape=inverted".to_owned(),
         "flame?pixels=3&by=thread".to_owned(),
         "flame?pixels=5&shape=callees&function=parse".to_owned(),
-        format!("diff_flame?pixels=2&{second}"),
+        format!("diff_flame?pixels=3&{second}"),
     ] {
         let whole = asked(&question);
         let boxes = &whole["boxes"];

@@ -133,8 +133,8 @@ function Numbers({ graph, chosen, onChoose }: { graph: Graph; chosen: number | u
   };
   const columns: Column<GraphNode>[] = [
     ...COLUMNS,
-    { title: "Called by", cell: (row) => <span title={callers(row, "caller")}>{callers(row, "caller")}</span>, isExtra: true },
-    { title: "Calls", cell: (row) => <span title={callers(row, "callee")}>{callers(row, "callee")}</span>, isExtra: true },
+    { title: "Called by", cell: (row) => <span class="report-words" title={callers(row, "caller")}>{callers(row, "caller")}</span>, isExtra: true },
+    { title: "Calls", cell: (row) => <span class="report-words" title={callers(row, "callee")}>{callers(row, "callee")}</span>, isExtra: true },
   ];
   return (
     <details class="as-table numbers" onToggle={(event) => setOpen(event.currentTarget.open)}>
