@@ -47,7 +47,7 @@ const STEPS = {
   cpu: [
     ["Timeline", ".plot", ["ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "Enter"], /filter=from=[\d.]+ to=[\d.]+/, /at [\d.]+/],
     ["Heatmap", ".heat canvas", ["ArrowUp", "ArrowDown", "Enter"], /squares=\d+-\d+/, /on a CPU/],
-    ["Tree", ".tree", ["ArrowDown", "ArrowDown", "Enter"], /^#flame\?.*path=/, /total .* self/],
+    ["Tree", ".tree", ["ArrowDown", "ArrowDown", "Home", "ArrowDown", "Enter"], /^#tree\?.*path=/, /total .* self/],
     ["Functions", ".table", ["End", "Home", "ArrowDown", "Enter"], /^#flame\?.*function=/, /self .* total/],
     ["Source", ".code a", ["Enter"], /^#source\?.*line=\d+/, undefined],
   ],

@@ -121,33 +121,33 @@ test("a square opens, its crumbs lead back, and it has the flame graph's numbers
   }));
 
 test("two squares of the heatmap are compared, and named in words", needsBrowser, () =>
-  withPage(recording("cpu"), { hash: "#heatmap?column=100000000" }, async (page) => {
+  withPage(recording("cpu"), { hash: "#heatmap?column=50000000" }, async (page) => {
     const { keyboard } = page.page;
     await page.page.getByRole("application").first().focus();
     await keyboard.press("ArrowRight");
     await keyboard.press("c");
     await page.settled();
-    assert.match(await hash(page), /squares=100000000-200000000$/);
-    assert.equal(await page.page.getByRole("region", { name: /^Flame graph: calls of 0\.1 to 0\.2 s/ }).count(), 1);
+    assert.match(await hash(page), /squares=50000000-100000000$/);
+    assert.equal(await page.page.getByRole("region", { name: /^Flame graph: calls of 0\.05 to 0\.1 s/ }).count(), 1);
     await page.page.getByRole("application").first().focus();
     await keyboard.press("ArrowRight");
     await keyboard.press("Shift+C");
     await page.settled();
-    assert.match(await hash(page), /squares=100000000-200000000,200000000-300000000$/);
-    const card = page.page.getByRole("region", { name: "Flame graph of the difference: 0.1 to 0.2 s against 0.2 to 0.3 s" });
+    assert.match(await hash(page), /squares=50000000-100000000,100000000-150000000$/);
+    const card = page.page.getByRole("region", { name: "Flame graph of the difference: 0.05 to 0.1 s against 0.1 to 0.15 s" });
     await card.waitFor();
-    const answer = await ask(page, "diff?filter=from%3D0.1%20to%3D0.2&after=from%3D0.2%20to%3D0.3&all=1&limit=500");
+    const answer = await ask(page, "diff?filter=from%3D0.05%20to%3D0.1&after=from%3D0.1%20to%3D0.15&all=1&limit=500");
     assert.equal(answer.common_factor, 1);
     assert.ok((await card.innerText()).includes(answer.verdict.split("`")[0].slice(0, 20)));
     const { width } = await page.page.locator(".squares canvas").first().evaluate((canvas) => canvas.drawing.picture);
     assert.ok(width > 0);
     await page.page.getByRole("button", { name: "Swap A and B" }).click();
     await page.settled();
-    assert.match(await hash(page), /squares=200000000-300000000,100000000-200000000$/);
+    assert.match(await hash(page), /squares=100000000-150000000,50000000-100000000$/);
     await page.page.goBack();
     await page.page.goBack();
     await page.settled();
-    assert.match(await hash(page), /squares=100000000-200000000$/);
+    assert.match(await hash(page), /squares=50000000-100000000$/);
   }));
 
 /** The window of the first picture. */

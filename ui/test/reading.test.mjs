@@ -55,13 +55,17 @@ test("a statement over several lines counts as one, and opens", needsBrowser, ()
 
 test("lines have the bytes that they wrote, and their waiting", needsBrowser, () => {
   const file = recording("statements");
-  return withPage(file, { hash: "#source" }, async (page) => {
+  // The hottest file may be one of Python's own.
+  const program = report(file, "lines", "", ["--all-lines"]).files.find((one) => one.file.endsWith(PROGRAM));
+  return withPage(file, { hash: `#source?${new URLSearchParams({ file: program.file })}` }, async (page) => {
     const { io } = report(file, "summary");
     const known = io.lines.filter(({ at, written_bytes }) => at?.file?.endsWith(PROGRAM) && written_bytes > 0);
     assert.ok(known.length > 0, "no line is known to write");
     const shown = (await numbersIn(page)).filter(({ table, is }) => table === "io" && is === "written_bytes");
     assert.deepEqual(shown.map(({ number }) => number).sort(), known.map(({ written_bytes }) => written_bytes).sort());
-    assert.ok((await numbersIn(page)).some(({ is }) => is === "self_waiting_share"));
+    // A fast disk lets its writers wait too shortly to be seen.
+    const waits = program.lines.some((line) => line.self_waiting_share > 0);
+    assert.equal((await numbersIn(page)).some(({ is }) => is === "self_waiting_share"), waits);
   });
 });
 

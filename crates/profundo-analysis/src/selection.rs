@@ -312,6 +312,12 @@ impl Selection {
         &self.sums(profile).stacks
     }
 
+    /// Works out what most reports begin with. A server does it before the first question comes.
+    pub fn prepare(&self, profile: &Profile) {
+        self.stops(profile);
+        self.reading(profile);
+    }
+
     /// By stack of the profile, its number among the selection's stacks plus one, or 0.
     pub(crate) fn stack_numbers(&self, profile: &Profile) -> &[u32] {
         &self.sums(profile).numbers

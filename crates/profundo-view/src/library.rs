@@ -150,8 +150,9 @@ impl Library {
 
     /// Reads all recordings and heap snapshots, so that the first question finds them.
     pub fn read(&self) -> Result<(), Error> {
-        let mut recordings = self.recordings.iter();
-        recordings.try_for_each(|recording| recording.whole().map(drop))?;
+        for recording in &self.recordings {
+            prepare(recording.whole()?);
+        }
         let mut snapshots = self.snapshots.iter();
         snapshots.try_for_each(|snapshot| snapshot.heap().map(drop))
     }
@@ -396,6 +397,9 @@ impl Part {
         let profile = &self.loaded.profile;
         let all = Filter::default();
         let whole = keep(&self.loaded.whole, &(), || Selection::new(profile, &all));
+        if self.filter == all {
+            return whole;
+        }
         keep_most(&self.loaded.selections, &self.text, self.filters(), || {
             whole.another(profile, &self.filter)
         })
@@ -456,6 +460,21 @@ impl Part {
     }
 }
 
+/// Prepares answers about a large recording while its page opens.
+fn prepare(loaded: Arc<Loaded>) {
+    const LARGE: usize = 100_000;
+    if loaded.profile.stacks.len() >= LARGE {
+        let work = move || {
+            let part = Part::new(loaded, Filter::default());
+            part.selection().prepare(part.profile());
+        };
+        // Without a thread, the first question does the work.
+        let _ = std::thread::Builder::new()
+            .name("profundo prepare".into())
+            .spawn(work);
+    }
+}
+
 /// The number of profiles like this one, or of parts of it, that there is room for.
 fn room(profile: &Profile) -> usize {
     STACKS / profile.stacks.len().max(1)
@@ -481,7 +500,12 @@ fn keep_most<K: Clone + PartialEq, V>(
         return Arc::clone(known);
     }
     let made = Arc::new(make());
-    lock(kept).put(key.clone(), Arc::clone(&made), most);
+    let mut kept = lock(kept);
+    // All questions go on with the first one's.
+    if let Some(known) = kept.get(key) {
+        return Arc::clone(known);
+    }
+    kept.put(key.clone(), Arc::clone(&made), most);
     made
 }
 
