@@ -61,6 +61,7 @@ test("lines have the bytes that they wrote, and their waiting", needsBrowser, ()
     const { io } = report(file, "summary");
     const known = io.lines.filter(({ at, written_bytes }) => at?.file?.endsWith(PROGRAM) && written_bytes > 0);
     assert.ok(known.length > 0, "no line is known to write");
+    await page.page.locator('[data-is="written_bytes"]').first().waitFor();
     const shown = (await numbersIn(page)).filter(({ table, is }) => table === "io" && is === "written_bytes");
     assert.deepEqual(shown.map(({ number }) => number).sort(), known.map(({ written_bytes }) => written_bytes).sort());
     // A fast disk lets its writers wait too shortly to be seen.
