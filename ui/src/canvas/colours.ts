@@ -25,16 +25,16 @@ export const KIND_WORDS: [kind: string, words: string][] = [
 
 /** Of packages and files, the largest first. The first of them differ most, in lightness too. */
 const GROUPS: Tint[] = [
-  ["#95b7fb", "#616cce"],
-  ["#dd7002", "#b35d14"],
-  ["#ffdd44", "#6d5005"],
-  ["#a98794", "#8e6a85"],
+  ["#95b7fb", "#5f5cc3"],
+  ["#dd7002", "#bc401b"],
+  ["#ffdd44", "#6a4407"],
+  ["#a98794", "#825084"],
   ["#8f7ef0", "#482971"],
-  ["#fab117", "#59320c"],
-  ["#9fab80", "#606b4f"],
+  ["#fab117", "#602903"],
+  ["#9fab80", "#626455"],
   ["#50e093", "#21453b"],
-  ["#5fa5cb", "#14598b"],
-  ["#96fa95", "#28842d"],
+  ["#5fa5cb", "#0d4ba4"],
+  ["#96fa95", "#0c7615"],
 ];
 const OTHERS: Tint = ["#c2c8cf", "#4a525b"];
 

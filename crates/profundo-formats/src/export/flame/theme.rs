@@ -39,16 +39,16 @@ pub(super) const SHADES: u8 = 4;
 /// The colours of the largest groups on a light and on a dark ground, and that of the others.
 /// The first of them differ most. They differ in lightness too, for readers who see fewer hues.
 pub(super) const GROUPS: [(&str, &str); 11] = [
-    ("#95b7fb", "#616cce"),
-    ("#dd7002", "#b35d14"),
-    ("#ffdd44", "#6d5005"),
-    ("#a98794", "#8e6a85"),
+    ("#95b7fb", "#5f5cc3"),
+    ("#dd7002", "#bc401b"),
+    ("#ffdd44", "#6a4407"),
+    ("#a98794", "#825084"),
     ("#8f7ef0", "#482971"),
-    ("#fab117", "#59320c"),
-    ("#9fab80", "#606b4f"),
+    ("#fab117", "#602903"),
+    ("#9fab80", "#626455"),
     ("#50e093", "#21453b"),
-    ("#5fa5cb", "#14598b"),
-    ("#96fa95", "#28842d"),
+    ("#5fa5cb", "#0d4ba4"),
+    ("#96fa95", "#0c7615"),
     OTHERS,
 ];
 const OTHERS: (&str, &str) = ("#c2c8cf", "#4a525b");

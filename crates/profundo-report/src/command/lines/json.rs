@@ -65,14 +65,12 @@ impl Lines {
                     row: Some(row),
                     share: self.share_of(row),
                     is_total: self.total,
-                };
-                json.row("", |json| {
-                    table.members(json, &line);
-                    if statements.is_asked() {
+                    last: statements.is_asked().then(|| {
                         let last = statements.last(file.file, row.line);
-                        json.number("last_line", last.unwrap_or(row.line).into());
-                    }
-                });
+                        last.unwrap_or(row.line)
+                    }),
+                };
+                json.row("", |json| table.members(json, &line));
             }
         });
     }

@@ -48,6 +48,8 @@ pub(super) struct SourceLine<'a> {
     pub share: f64,
     /// True if that is the share with all that the line called.
     pub is_total: bool,
+    /// The last line of the statement, where statements are rows.
+    pub last: Option<u32>,
 }
 
 impl<'a> SourceLine<'a> {
@@ -93,6 +95,11 @@ pub(super) fn table<'a>(
         })
         .member("line", "number", |json, key, row| {
             json.number(key, u64::from(row.number));
+        })
+        .group("last_line?: number", |json, row| {
+            if let Some(last) = row.last {
+                json.number("last_line", last.into());
+            }
         })
         .member("function", "text?", |json, key, row| {
             json.text_or_null(key, profile.function_name(row.json().frame));

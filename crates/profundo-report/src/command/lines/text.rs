@@ -97,6 +97,7 @@ impl Lines {
                 row,
                 share: row.map_or(0.0, |row| self.share_of(row)),
                 is_total: self.total,
+                last: None,
             };
             line.link = page.link(file.file, number);
             table.push_row(page, &mut line, &row);
