@@ -1,6 +1,5 @@
 // The listing of one file: its tools, its lines, and what stands beside them.
 
-import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../../about";
@@ -9,6 +8,7 @@ import { shared } from "../../parts/asked";
 import { InEditor, useEditor } from "../../parts/editor";
 import { useMemoryOf } from "../../parts/memory_columns";
 import { Neighbours } from "../../parts/neighbours";
+import { useSeen } from "../../parts/seen";
 import { change, link, usePlace } from "../../place";
 import type { File, Line, Lines } from "../../reports";
 import { useTrafficOf } from "./traffic";
@@ -49,7 +49,7 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
   const wanted = chosen || hottest;
   const box = useRef<HTMLDivElement>(null);
   const isReady = source.value !== undefined || source.error !== undefined;
-  const seen = useWindow(box, rows.length);
+  const seen = useSeen(box, rows.length, HEIGHT);
   const showLine = (number: number) => {
     const at = rows.findIndex((row) => row.number >= number);
     const element = box.current;
@@ -128,21 +128,6 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
 
 /** The height of a row. */
 const HEIGHT = 19;
-/** A shorter file is on the page as a whole, so that the browser finds all of its text. */
-const LONG = 2500;
-/** Rows beyond those that are seen. */
-const MORE = 60;
-
-/** The rows that are on the page: of a long file, those around what is seen. */
-function useWindow(box: RefObject<HTMLDivElement | null>, rows: number): { first: number; last: number; onScroll: () => void } {
-  const [top, setTop] = useState(0);
-  const onScroll = () => rows > LONG && setTop(Math.floor((box.current?.scrollTop ?? 0) / HEIGHT / MORE) * MORE);
-  if (rows <= LONG) {
-    return { first: 0, last: rows, onScroll };
-  }
-  const height = Math.ceil((box.current?.clientHeight ?? 800) / HEIGHT);
-  return { first: Math.max(0, Math.min(top, rows) - MORE), last: Math.min(rows, top + height + 2 * MORE), onScroll };
-}
 
 function Gap({ rows }: { rows: number }) {
   return rows <= 0 ? null : (
