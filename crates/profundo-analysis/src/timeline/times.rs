@@ -36,6 +36,11 @@ impl Slot {
         }
     }
 
+    /// The start of the time that it stands for. That is cut at the start of the recording.
+    pub(super) fn start(self) -> u64 {
+        self.end.saturating_sub(self.weight())
+    }
+
     pub(super) fn weight(self) -> u64 {
         self.packed >> 8
     }

@@ -4,16 +4,18 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../../about";
 import { isAnswered, isFile, useAnswer } from "../../ask";
+import { base, isNamed } from "../../numbers";
 import { shared } from "../../parts/asked";
+import { ColumnChoice, useColumns } from "../../parts/columns";
 import { InEditor, useEditor } from "../../parts/editor";
-import { useMemoryOf } from "../../parts/memory_columns";
+import { memoryColumns, useMemoryOf } from "../../parts/memory_columns";
 import { Neighbours } from "../../parts/neighbours";
 import { useSeen } from "../../parts/seen";
 import { change, link, usePlace } from "../../place";
 import type { File, Line, Lines } from "../../reports";
-import { useTrafficOf } from "./traffic";
-import { Heads, LineRow, type Shown } from "./lines";
+import { Heads, LineRow, sampleColumns, type Shown } from "./lines";
 import { rowsOf, statementAt, type Source } from "./rows";
+import { trafficColumns, useTrafficOf } from "./traffic";
 
 /** A line below this share is not hot. */
 const HOT = 0.001;
@@ -39,7 +41,12 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
   const isHot = place.values.hot === "1";
   const isTotal = place.values.total === "1";
   const share = (line: Line) => (isTotal ? line.total_share : line.self_share);
-  const most = Math.max(...file.lines.map(share), 1e-9);
+  const hasWaits = recording.has.waits && file.lines.some((line) => (line.total_waiting_share ?? 0) > 0);
+  const columns = useMemo(
+    () => [...sampleColumns(file, isTotal, hasWaits, memory?.hasMemory === true), ...trafficColumns(traffic), ...memoryColumns(memory)],
+    [file, isTotal, hasWaits, traffic, memory],
+  );
+  const shownColumns = useColumns(columns);
   const isOpen = (first: number) => opened.has(first) || (isInside && first === statement.line);
   const rows = useMemo(
     () => rowsOf(file, source.value, parts, isOpen, (line) => !isHot || (line !== undefined && share(line) >= HOT)),
@@ -81,17 +88,15 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
   const hottestInside = [...inside].sort((a, b) => b.total_share - a.total_share)[0];
   const own = inside.find(({ line }) => line === chosen);
   const asked = statement === undefined ? file.lines.find(({ line }) => line === chosen) : isInside ? (own ?? hottestInside) : hottestInside;
-  const shown: Shown = {
-    file, most, isTotal, memory, traffic, editor, canOpen, chosen, toggle,
-    hasShares: file.lines.length > 0,
-    hasWaits: recording.has.waits && file.lines.some((line) => (line.total_waiting_share ?? 0) > 0),
-  };
+  const shown: Shown = { file, columns: shownColumns, memory, editor, canOpen, chosen, toggle };
+  // Code of a notebook's cell is not in a file, and has no other text than what was kept.
+  const about = isNamed(file.file) ? undefined : ABOUT_SOURCE[source.value?.state ?? "found"];
   return (
     <section class="listing" aria-label={file.file}>
       <div class="tools">
         <code title={file.file}>
           <InEditor to={editor} file={file.file} line={chosen || undefined}>
-            {file.file}
+            {isNamed(file.file) ? base(file.file) : file.file}
           </InEditor>
         </code>
         <label>
@@ -103,7 +108,8 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
         {asked?.function != null && file.language === "native" && !isFile && (
           <a href={link("assembly", { name: asked.function })}>instructions of {asked.function}</a>
         )}
-        {ABOUT_SOURCE[source.value?.state ?? "found"] !== undefined && <span class="soft">{ABOUT_SOURCE[source.value?.state ?? "found"]}</span>}
+        <ColumnChoice columns={columns} shown={shownColumns} />
+        {about !== undefined && <span class="soft">{about}</span>}
       </div>
       <div class={memory?.hasMemory ? "beside stacked" : "beside"}>
         <div class="code" ref={box} tabIndex={0} role="region" aria-label="Lines" onScroll={seen.onScroll}>
