@@ -101,6 +101,23 @@ fn a_column_has_at_most_the_time_of_its_thread() {
 }
 
 #[test]
+fn waits_that_overlap_fill_the_time_between_samples() {
+    // Three waits are read at the end; the times on a CPU between them stay where they are.
+    let mut profile = profile(&[(10, 4), (20, 4), (40, 9), (40, 9), (40, 8)]);
+    for row in 2..5 {
+        wait(&mut profile, row, Wait::Sleep);
+    }
+    let found = timeline(&profile, &Filter::default()).window(Window::new(0, 40 * MS, 20), 9);
+    let (native, sleep) = (Activity::Native, Activity::Sleep);
+    let native = columns(&found.times, native);
+    assert_eq!(native[..10], [0, 0, 0, 2, 2, 0, 0, 0, 2, 2]);
+    let sleep = columns(&found.times, sleep);
+    assert_eq!(sleep[..10], [0, 0, 0, 0, 0, 2, 2, 2, 0, 0]);
+    assert_eq!(sleep[10..], [2; 10]);
+    assert_eq!(found.times.total(), 34 * MS);
+}
+
+#[test]
 fn a_window_has_its_part_of_the_samples() {
     let profile = profile(&[(10, 10), (35, 20), (90, 5)]);
     let timeline = timeline(&profile, &Filter::default());

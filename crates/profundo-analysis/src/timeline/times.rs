@@ -45,6 +45,19 @@ impl Slot {
         self.packed >> 8
     }
 
+    /// A part of its weight, with an end of its own.
+    pub(super) fn part(self, end: u64, weight: u64) -> Self {
+        let rest = self.packed & ((1 << 8) - 1);
+        Self {
+            end,
+            packed: (weight << 8) | rest,
+        }
+    }
+
+    pub(super) fn is_busy(self) -> bool {
+        Activity::ALL[self.activity()].is_busy()
+    }
+
     fn collects(self) -> bool {
         self.packed & COLLECTS != 0
     }

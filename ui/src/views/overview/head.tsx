@@ -84,7 +84,7 @@ function unitOf(selection: Part["selection"], measures: string): string {
   if (selection.seconds === undefined) {
     return selection.bytes !== undefined ? " of memory" : selection.blocks !== undefined ? " blocks" : " copies";
   }
-  return measures === "wall" ? " of the threads' time, waiting included" : measures === "traced" ? " in function calls" : " of CPU time that was sampled";
+  return measures === "wall" ? " of the threads' time, waiting included" : measures === "traced" ? " in function calls" : " of CPU time";
 }
 
 /** How far the recording can be trusted, in a sentence. */
