@@ -30,9 +30,10 @@ test("the call graph tells of boxes and arrows, and its numbers are the report's
     };
     const box = page.page.locator(".graph .node").filter({ hasText: "parse" }).first();
     await box.hover();
-    assert.match(await bar(page), /^parse · total .*% to .*self .*busy\.py/);
+    assert.match(await bar(page), /^parse · total .*% – .*self .*busy\.py/);
     compare(await numbersIn(page, "footer"), known, "the bar");
     await page.page.getByText("The graph as a table").click();
+    await page.page.locator('table[data-table="functions"] tbody tr').first().waitFor();
     const rows = await numbersIn(page);
     assert.ok(rows.length > 10);
     compare(rows, known, "the table");

@@ -29,7 +29,7 @@ const AMOUNTS = "[data-table^=memory_] tbody tr[data-row], [data-table^=held_] t
  * view that has a row already, which is looked at for its numbers only.
  */
 export const VIEWS = [
-  { name: "overview", isThere: (_, { recordings }) => recordings.length > 0, least: 2, tables: overview, points: ".hot li[data-row]" },
+  { name: "overview", isThere: (_, { recordings }) => recordings.length > 0, least: 2, tables: overview, points: ".pair:not([hidden]) .hot li[data-row]" },
   { name: "functions", isThere: isSampled, least: 4, tables: functions, points: "tbody tr[data-row]" },
   { name: "source", isThere: isSampled, least: 2, tables: lines, points: "tbody tr:has([data-is$=share])" },
   { name: "flame", isThere: isSampled, least: 0, picture: true },

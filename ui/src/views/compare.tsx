@@ -118,7 +118,7 @@ function Side({ title, is, runs, diff }: { title: string; is: "before" | "after"
       <dd>
         <b><Figure row={diff.whole} is={is} unit={diff.unit} /></b>{" "}
         {others.length === 0 ? (
-          <RunWords run={run} />
+          <RunWords run={run} row={is} />
         ) : (
           <details class="runs">
             <summary>
@@ -126,8 +126,8 @@ function Side({ title, is, runs, diff }: { title: string; is: "before" | "after"
             </summary>
             <ul>
               {runs.map((run, at) => (
-                <li key={run.name} data-row={`${is} ${at}`}>
-                  <b>{run.name}</b> <RunWords run={run} />
+                <li key={run.name}>
+                  <b>{run.name}</b> <RunWords run={run} row={`${is} ${at}`} />
                 </li>
               ))}
             </ul>
@@ -139,10 +139,10 @@ function Side({ title, is, runs, diff }: { title: string; is: "before" | "after"
 }
 
 /** What is known of a run. */
-function RunWords({ run }: { run: DiffRun }) {
+function RunWords({ run, row }: { run: DiffRun; row: string }) {
   const words = [run.command ?? "", moment(run.started_unix_seconds)].filter((word) => word !== "");
   return (
-    <span class="soft">
+    <span class="soft" data-row={row}>
       <span class="command-words">{words.join(" · ")}</span>
       {run.duration_seconds !== null && <> · ran for <Figure row={run} is="duration_seconds" /></>} · <Figure row={run} is="samples" /> samples
     </span>

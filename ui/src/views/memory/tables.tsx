@@ -106,9 +106,9 @@ function Chosen({ tab, allocations, recording }: { tab: string; allocations: All
     case "copies":
       return !recording.has.copies ? (
         <None>
-          Copies were not recorded: <code>profundo run --memory</code> records those of 4 KiB and more.
+          Copies were not recorded: <code>profundo run --memory</code> records those of <bdi>4 KiB</bdi> and more.
         </None>
-      ) : copies.length === 0 ? <None>No copy was long enough to be recorded: those of 4 KiB and more are.</None> : <Table<Copy> key="copies" rows={copies} columns={[...sized<Copy>("Copied"), { title: "Copies", order: (row) => row.copies, cell: (row) => <Figure row={row} is="copies" />, isNumber: true, width: "6.5em" }, perSecond<Copy>("A second"), at<Copy>()]} label="Lines that copy" name="copies" keyOf={placeKey} onPoint={(row) => tell(<span data-table="copies" data-row={placeKey(row)}><b>{placeWords(row.at)}</b> copied <Figure row={row} is="bytes" /> in <Figure row={row} is="copies" /> copies</span>)} />;
+      ) : copies.length === 0 ? <None>No copy was long enough to be recorded: those of <bdi>4 KiB</bdi> and more are.</None> : <Table<Copy> key="copies" rows={copies} columns={[...sized<Copy>("Copied"), { title: "Copies", order: (row) => row.copies, cell: (row) => <Figure row={row} is="copies" />, isNumber: true, width: "6.5em" }, perSecond<Copy>("A second"), at<Copy>()]} label="Lines that copy" name="copies" keyOf={placeKey} onPoint={(row) => tell(<span data-table="copies" data-row={placeKey(row)}><b>{placeWords(row.at)}</b> copied <Figure row={row} is="bytes" /> in <Figure row={row} is="copies" /> copies</span>)} />;
     case "unreachable":
       return unreachable.searched_processes === 0 ? (
         <None>
