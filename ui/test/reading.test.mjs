@@ -3,12 +3,13 @@
 // it back.
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { report } from "./harness/command.mjs";
 import { compare, numbersIn } from "./harness/numbers.mjs";
 import { needsBrowser, open, start, withPage } from "./harness/page.mjs";
-import { recording } from "./harness/recordings.mjs";
+import { PROGRAMS, recording } from "./harness/recordings.mjs";
 import { VIEWS } from "./views.mjs";
 
 const hash = (page) => page.page.evaluate(() => decodeURIComponent(location.hash.replaceAll("+", " ")));
@@ -159,7 +160,8 @@ test("lines that were counted lead to their source, which has their hits", needs
 
 test("the columns of a listing are chosen, and stand in the address", needsBrowser, () => {
   const file = recording("memory");
-  return withPage(file, { hash: "#source" }, async (page) => {
+  const source = join(PROGRAMS, "memory.py");
+  return withPage(file, { hash: `#source?${new URLSearchParams({ file: source })}` }, async (page) => {
     const heads = () => page.page.locator(".code thead th").allInnerTexts();
     const code = () => page.page.locator(".code").evaluate((box) => box.getBoundingClientRect().right - box.querySelector("td pre").getBoundingClientRect().left);
     const first = await heads();
@@ -174,10 +176,10 @@ test("the columns of a listing are chosen, and stand in the address", needsBrows
     assert.ok(then.includes("Peak") && !then.includes("Kinds"), then.join());
     const numbers = await numbersIn(page);
     assert.ok(numbers.some(({ table, is }) => table === "heap" && is === "peak_bytes"), "no peak");
-    compare(numbers, tablesOf("source")({ file, filter: "", values: {} }), "the columns");
+    compare(numbers, tablesOf("source")({ file, filter: "", values: { hasMemory: true } }), "the columns");
     await page.page.keyboard.press("Escape");
     assert.equal(await page.page.getByRole("checkbox", { name: "Peak" }).isVisible(), false);
-    await page.go("#source?columns=none");
+    await page.go(`#source?${new URLSearchParams({ file: source, columns: "none" })}`);
     assert.deepEqual(await heads(), ["Line", ""]);
   });
 });

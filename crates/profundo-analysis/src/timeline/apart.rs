@@ -1,12 +1,12 @@
 //! The samples of a thread stand beside each other in time.
 //!
 //! A sample stands for the time before it. Its weight may reach back beyond the sample before: it
-//! is scaled to the kernel's count, timers fire late, and the parts of a wait may all be read at its
-//! end. But a thread does one thing at a time, so a column would have more than its time.
+//! is scaled to the kernel's count, timers fire late, and several waits may be read at the end of
+//! the last one. But a thread does one thing at a time, and a column must not have more than that.
 //!
-//! Times on a CPU are known best. From the last one back, each is moved before the start of the next
-//! one. Waits then fill the time between them that is free before their end. Weights stay, and so
-//! do all sums.
+//! Times on a CPU are known best. From the last one back, each is moved before the start of the
+//! next one. Waits then fill the time between them that is free before their end. Weights stay, and
+//! so do all sums.
 
 use super::times::Slot;
 

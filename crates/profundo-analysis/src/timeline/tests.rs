@@ -73,7 +73,7 @@ fn a_sample_stands_for_the_time_before_it() {
 
 #[test]
 fn a_column_has_at_most_the_time_of_its_thread() {
-    // Twice as much as the time since the sample before; and a wait whose parts are read at its end.
+    // Samples that reach back beyond the one before, and several at the same time.
     for samples in [
         &[(10, 4), (12, 4), (14, 4), (30, 1)][..],
         &[(20, 5), (90, 20), (90, 20), (90, 20), (91, 2)],
@@ -86,9 +86,13 @@ fn a_column_has_at_most_the_time_of_its_thread() {
         let times = timeline.window(window, 9).times;
         let columns = &times.columns[Activity::Native as usize];
         let most = columns.iter().max().copied();
-        // The last sample has more time than there is: 31 ms in 30.
+        // In the last list there is more time than there was: 31 ms in 30.
         let is_more = samples[0] == (7, 7);
-        assert_eq!(most.unwrap() > window.step, is_more, "{samples:?}: {most:?}");
+        assert_eq!(
+            most.unwrap() > window.step,
+            is_more,
+            "{samples:?}: {most:?}"
+        );
         let sum = samples.iter().map(|(_, weight)| weight * MS).sum::<u64>();
         assert_eq!((times.total(), columns.iter().sum()), (sum, sum));
     }
