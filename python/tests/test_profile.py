@@ -303,6 +303,8 @@ class TestDiff(unittest.TestCase):
         diff = profundo.diff([before] * 3, [after] * 3, fail_above="5%")
         self.assertTrue(diff.failed)
         self.assertTrue(diff.json()["spread_is_measured"])
+        # Its page has both sets.
+        self.assertIn("srcdoc", diff._repr_mimebundle_()["text/html"])
 
     def test_what_cannot_be_compared(self):
         with self.assertRaises(profundo.Error):

@@ -1,5 +1,6 @@
 """The page of the command: as a cell of a notebook, as a file, and in the browser."""
 
+import json
 import os
 import signal
 import time
@@ -99,6 +100,25 @@ class TestView(unittest.TestCase):
         with mock.patch.dict("sys.modules", ipykernel=mock.Mock()):
             shown = text.view()._repr_mimebundle_()["text/html"]
         self.assertIn("srcdoc", shown)
+
+    def test_two_sets_of_runs_are_compared(self):
+        other = support.recording("after", heavy=1500000)
+        runtime = os.path.join(support.folder(), "runtime")
+        os.makedirs(runtime, mode=0o700, exist_ok=True)
+        diff = profundo.diff([self.path, self.path], [other])
+        with mock.patch.dict(os.environ, {"XDG_RUNTIME_DIR": runtime}):
+            for name in "DISPLAY", "WAYLAND_DISPLAY", "BROWSER":
+                os.environ.pop(name, None)
+            view = diff.view()
+            pid = server_of(view.url)
+            try:
+                with urllib.request.urlopen(view.url + "api/about") as answer:
+                    about = json.load(answer)
+            finally:
+                os.kill(pid, signal.SIGINT)
+        paths = [os.path.basename(recording["path"]) for recording in about["recordings"]]
+        self.assertEqual(about["before"], 2)
+        self.assertEqual(paths, [os.path.basename(path) for path in (self.path, self.path, other)])
 
 
 if __name__ == "__main__":

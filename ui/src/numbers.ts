@@ -83,6 +83,11 @@ export function nameFile(path: string, name: string): void {
   named.set(path, name);
 }
 
+/** Whether a file has another name than its path. */
+export function isNamed(path: string): boolean {
+  return named.has(path);
+}
+
 /** The last part of a path; of a notebook's cell, its name. */
 export function base(path: string): string {
   return named.get(path) ?? path.slice(path.lastIndexOf("/") + 1);

@@ -84,12 +84,14 @@ test("a recording that is being written is followed, held still and looked back 
     server = await start([file]);
     const page = await open(server.url);
     const status = page.page.locator(".live [role=status]");
+    // With its first samples it has a time, and can be held still.
+    await until(async () => (await page.ask("about")).recordings[0].has.samples, "it has no sample");
+    assert.ok((await page.ask("about")).recordings[0].duration_seconds > 0);
     for (const view of ["timeline", "heatmap", "memory"]) {
       await page.go(`#${view}`);
       const before = await text(page);
       await until(async () => (await text(page)) !== before, `${view} does not follow`);
     }
-    // The recorder writes every few seconds how long it has been.
     await until(async () => /Recording · .* so far/.test(await status.innerText()), "it does not say how long it is");
     // A pause is a filter: what is shown stays, and is what the command says of that time.
     await page.go("#memory");

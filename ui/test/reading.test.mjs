@@ -3,12 +3,13 @@
 // it back.
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { report } from "./harness/command.mjs";
 import { compare, numbersIn } from "./harness/numbers.mjs";
 import { needsBrowser, open, start, withPage } from "./harness/page.mjs";
-import { recording } from "./harness/recordings.mjs";
+import { PROGRAMS, recording } from "./harness/recordings.mjs";
 import { VIEWS } from "./views.mjs";
 
 const hash = (page) => page.page.evaluate(() => decodeURIComponent(location.hash.replaceAll("+", " ")));
@@ -23,7 +24,7 @@ test("the first view asks for the parts of the summary, the head before all othe
     await page.go("#overview");
     assert.equal(asked[0], "head");
     assert.deepEqual([...asked].sort(), ["functions,waits", "head", "lines", "totals", "verdict"]);
-    assert.match(await page.page.locator(".scale").innerText(), /^Shares are of .* of CPU time that was sampled: all threads/);
+    assert.match(await page.page.locator(".scale").innerText(), /^Shares are of .* of CPU time: all threads/);
   }));
 
 test("a statement over several lines counts as one, and opens", needsBrowser, () => {
@@ -161,3 +162,61 @@ test("lines that were counted lead to their source, which has their hits", needs
     await page.page.locator(".code thead th", { hasText: "Hits" }).waitFor();
     assert.ok((await page.page.locator(".code tr.chosen").count()) === 1);
   }));
+
+test("the columns of a listing are chosen, and stand in the address", needsBrowser, () => {
+  const file = recording("memory");
+  const source = join(PROGRAMS, "memory.py");
+  return withPage(file, { hash: `#source?${new URLSearchParams({ file: source })}` }, async (page) => {
+    const heads = () => page.page.locator(".code thead th").allInnerTexts();
+    const code = () => page.page.locator(".code").evaluate((box) => box.getBoundingClientRect().right - box.querySelector("td pre").getBoundingClientRect().left);
+    const first = await heads();
+    assert.ok(first.includes("Allocated") && !first.includes("Peak") && !first.includes("Amount"), first.join());
+    assert.ok((await code()) > 400, `${await code()} pixels for the text`);
+    await page.page.locator(".column-choice summary").click();
+    await page.page.getByRole("checkbox", { name: "Peak" }).check();
+    await page.page.getByRole("checkbox", { name: "Live" }).uncheck();
+    await page.settled();
+    assert.match(await hash(page), /columns=.*allocated,peak,trend/);
+    const then = await heads();
+    assert.ok(then.includes("Peak") && !then.includes("Live"), then.join());
+    const numbers = await numbersIn(page);
+    assert.ok(numbers.some(({ table, is }) => table === "heap" && is === "peak_bytes"), "no peak");
+    compare(numbers, tablesOf("source")({ file, filter: "", values: { hasMemory: true } }), "the columns");
+    await page.page.keyboard.press("Escape");
+    assert.equal(await page.page.getByRole("checkbox", { name: "Peak" }).isVisible(), false);
+    await page.go(`#source?${new URLSearchParams({ file: source, columns: "none" })}`);
+    assert.deepEqual(await heads(), ["Line", ""]);
+  });
+});
+
+test("code of a notebook's cell has the cell's name everywhere, and is not missed", needsBrowser, () =>
+  withPage(recording("cells"), { hash: "#source" }, async (page) => {
+    const files = await page.page.getByRole("navigation", { name: "Files" }).locator("a").allInnerTexts();
+    assert.ok(files.some((text) => text.endsWith("In [2]")) && files.some((text) => text.endsWith("In [3]")), files.join());
+    await page.go("#source?file=/tmp/ipykernel_7/22.py&line=5");
+    const tools = await page.page.locator(".listing > .tools").innerText();
+    assert.match(tools, /^In \[2\]/);
+    assert.doesNotMatch(tools, /ipykernel|not on this machine/);
+    assert.match(await page.page.locator("tr.chosen").innerText(), /total \+= i \* i/);
+    await page.go("#overview");
+    assert.match(await page.page.getByRole("region", { name: "Hottest lines" }).innerText(), /In \[2\]:5/);
+  }));
+
+test("what was counted is not said to be sampled", needsBrowser, () =>
+  withPage(recording("calls"), { hash: "#overview" }, async (page) => {
+    const whole = await page.page.getByRole("region", { name: "The whole" }).innerText();
+    assert.match(whole, /no samples were taken\.$/m);
+    assert.doesNotMatch(whole, /none|lost/);
+  }));
+
+test("the track over time says what has no place in time", needsBrowser, async () => {
+  for (const name of ["cpu", "processes"]) {
+    await withPage(recording(name), { hash: "#overview" }, async (page) => {
+      const { unplaced, all } = await page.ask("timeline", { tracks: 0 });
+      const said = page.page.locator('.time-track [data-is="unplaced"]');
+      assert.deepEqual(await said.evaluateAll((all) => all.map((one) => Number(one.dataset.number))), unplaced > 0 ? [unplaced] : []);
+      const { selection } = report(recording(name), "summary");
+      assert.ok(Math.abs(all.total + unplaced - selection.seconds * 1e9) < 1e3, `${all.total} and ${unplaced} of ${selection.seconds}`);
+    });
+  }
+});

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _command, _export
-from ._error import Error
 from ._picture import Picture
 from ._profile import file_of
 
@@ -154,11 +153,9 @@ class Diff:
         return Picture(_command.text(words, (0, _FAILED)))
 
     def view(self) -> View:
-        """The page of ``profundo view BEFORE AFTER``: of one recording on each side."""
+        """The page of ``profundo view BEFORE AFTER``, or of two sets of runs."""
         from ._view import View, shown
 
-        if len(self._words) != 2:
-            raise Error("a page compares one recording with another, and not sets of them")
         return shown(View(self._words, self))
 
     def save(self, path: Path, **options: Any) -> None:
@@ -170,9 +167,6 @@ class Diff:
     def _repr_mimebundle_(
         self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
     ) -> Dict[str, str]:
-        if len(self._words) != 2:
-            # A page compares one recording with another, and not sets of them.
-            return dict(self.flame()._repr_mimebundle_(), **{"text/plain": self.report()})
         from ._view import View
 
         return {"text/plain": self.report(), "text/html": View(self._words, self).framed()}

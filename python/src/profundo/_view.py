@@ -19,7 +19,7 @@ class View:
     """A page that shows recordings. A notebook shows it in its cell.
 
     Args:
-        paths: The recordings.
+        paths: The recordings. Where two sets are compared, `--` stands between them.
         kept: What goes with their files, if they are made for this alone.
         title: What the page is called, in place of the command.
         place: Where it begins: the name of a view, perhaps with values, as in its address.
@@ -47,7 +47,7 @@ class View:
         import subprocess
         import tempfile
 
-        words = [_binary.find(), "view", "--", *self._paths]
+        words = [_binary.find(), "view", *self._words()]
         # What it says later has nobody to read it, and must not block it.
         with tempfile.TemporaryFile() as said:
             server = subprocess.Popen(
@@ -76,12 +76,12 @@ class View:
             path: The file.
             options: Those of ``profundo view -o``: ``max_page_size="1M"``, ``confidential="*.cfg"``.
         """
-        words: List[object] = ["view", *self._paths, "-o", os.fspath(path)]
-        _command.run(words + list(_command.spelled(options)))
+        words: List[object] = ["view", "-o", os.fspath(path), *_command.spelled(options)]
+        _command.run(words + list(self._words()))
 
     def html(self) -> str:
         """The page as text, at most 900 kB."""
-        page = _command.text(["view", *self._paths, "-o", "-", "--embed"], (0,))
+        page = _command.text(["view", "-o", "-", "--embed", *self._words()], (0,))
         told = "".join(
             f'<meta name="profundo-{name}" content="{escape(value)}">'
             for name, value in (("title", self._title), ("place", self._place))
@@ -92,6 +92,10 @@ class View:
     def framed(self, height: int = HEIGHT) -> str:
         """The page as HTML for a cell of a notebook."""
         return framed(self.html(), height)
+
+    def _words(self) -> List[str]:
+        """The paths as words, behind all options."""
+        return self._paths if "--" in self._paths else ["--", *self._paths]
 
     def __repr__(self) -> str:
         where = self._url or " ".join(self._paths)

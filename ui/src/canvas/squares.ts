@@ -133,14 +133,23 @@ export class SquareCanvas extends Sheet {
     this.fill(picture, inner, this.root, { x: 0, y: 0, width, height });
   }
 
+  /** Gives areas to a box and to what is in it. */
   private fill(picture: Picture, inner: Map<number, number[]>, box: number, area: Area): void {
-    this.areas.set(box, area);
+    const waiting: [number, Area][] = [[box, area]];
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const [at, area] = next;
+      this.areas.set(at, area);
+      this.inside(picture, inner.get(at), at, area).reverse().forEach((box) => waiting.push(box));
+    }
+  }
+
+  /** The boxes in a box, as far as they can be seen. */
+  private inside(picture: Picture, callees: number[] | undefined, box: number, area: Area): [number, Area][] {
     const hasTitle = area.width >= LEAST_TITLED && area.height >= TITLE + 2 * LEAST;
     const top = hasTitle ? TITLE : FRAME;
     const inside = { x: area.x + FRAME, y: area.y + top, width: area.width - 2 * FRAME, height: area.height - top - FRAME };
-    const callees = inner.get(box);
     if (callees === undefined || inside.width < LEAST || inside.height < LEAST) {
-      return;
+      return [];
     }
     const { weight } = picture.boxes;
     const own = weight[box] - callees.reduce((sum, at) => sum + weight[at], 0);
@@ -148,11 +157,8 @@ export class SquareCanvas extends Sheet {
     const items = [...callees.map((at): [number, number] => [weight[at], at]), [Math.max(0, own), -1] as [number, number]];
     items.sort((a, b) => b[0] - a[0]);
     const areas = squarified(inside, items.map(([weight]) => weight));
-    items.forEach(([, at], place) => {
-      if (at >= 0 && areas[place].width > 0.7 && areas[place].height > 0.7) {
-        this.fill(picture, inner, at, areas[place]);
-      }
-    });
+    const found = items.map(([, at], place): [number, Area] => [at, areas[place]]);
+    return found.filter(([at, { width, height }]) => at >= 0 && width > 0.7 && height > 0.7);
   }
 
   protected paint(pen: Pen): void {

@@ -1,9 +1,8 @@
 // Columns of a source listing for memory and for counted lines: what each line allocated, had at the
 // peak, kept and copied, whether it seems to leak, and how often it ran.
 //
-//   const memory = useMemoryOf(recording, file.file);   // in the listing; undefined without memory
-//   <MemoryHeads memory={memory} />                     // in the row of titles
-//   <MemoryCells memory={memory} line={number} />       // in each row
+//   const memory = useMemoryOf(recording, file.file);   // undefined without memory
+//   memoryColumns(memory)                               // the columns, for `useColumns`
 
 import { useMemo } from "preact/hooks";
 
@@ -13,6 +12,7 @@ import { bytes } from "../numbers";
 import { usePlace } from "../place";
 import type { Allocations, Allocs, Copy, CountedLine, CountedLines, HeapLine, Leak } from "../reports";
 import { shared } from "./asked";
+import type { LineColumn } from "./columns";
 import { Figure } from "./figure";
 import { Bytes } from "./range";
 import { Sparkline } from "./sparkline";
@@ -90,51 +90,68 @@ export function useMemoryOf(recording: AboutRecording, file: string): MemoryOf |
   return useMemo(() => memoryOf(file, allocations, counted.value), [file, allocations, counted.value]);
 }
 
-export function MemoryHeads({ memory }: { memory: MemoryOf | undefined }) {
+/** Its columns. All of them would leave no room for the text: some are shown on demand. */
+export function memoryColumns(memory: MemoryOf | undefined): LineColumn[] {
   if (memory === undefined) {
-    return null;
+    return [];
   }
-  return (
-    <>
-      {memory.hasHits && <th class="number" title="How often the line ran, exactly">Hits</th>}
-      {memory.hasTimes && <th class="number" title="The time of the counted line">Time</th>}
-      {memory.hasMemory && (
-        <>
-          <th class="number" title="Bytes that the line allocated, freed or not">Allocated</th>
-          <th class="number" title="Bytes of the line that were live when its process had most">Peak</th>
-          <th class="number" title="Bytes of the line that were not freed when the program began to end">Live</th>
-          <th title="The live bytes of the line over time">Over time</th>
-        </>
-      )}
-      {memory.hasCopies && <th class="number" title="Bytes that the line copied">Copied</th>}
-      {memory.hasLeaks && <th title="Lines that seem to leak">Leak</th>}
-    </>
-  );
-}
-
-export function MemoryCells({ memory, line }: { memory: MemoryOf | undefined; line: number }) {
-  if (memory === undefined) {
-    return null;
-  }
-  const { heap, copy, leak, counted } = memory.lines.get(line) ?? {};
-  return (
-    <>
-      {memory.hasHits && <td class="number" data-table="counted">{counted !== undefined && <Figure row={counted} is="hits" />}</td>}
-      {memory.hasTimes && <td class="number" data-table="counted">{counted !== undefined && counted.seconds !== 0 && <Figure row={counted} is="seconds" />}</td>}
-      {memory.hasMemory && (
-        <>
-          <td class="number" data-table="heap">{heap !== undefined && <Bytes row={heap} name="allocated_bytes" />}</td>
-          <td class="number" data-table="heap">{heap !== undefined && <Bytes row={heap} name="peak_bytes" />}</td>
-          <td class="number" data-table="heap">{heap !== undefined && <Bytes row={heap} name="live_bytes" />}</td>
-          <td>{heap !== undefined && <Sparkline points={heap.trend.live_bytes} />}</td>
-        </>
-      )}
-      {memory.hasCopies && <td class="number" data-table="copies">{copy !== undefined && <Bytes row={copy} name="bytes" />}</td>}
-      {memory.hasLeaks && (
-        <td class="leak" data-table="leaks" title={leak === undefined ? "" : `It seems to leak ${bytes(leak.bytes_per_second)} a second`}>
-          {leak !== undefined && <Figure row={leak} is="probability" />}
-        </td>
-      )}
-    </>
-  );
+  const of = (line: number) => memory.lines.get(line) ?? {};
+  const ofHeap = (name: "allocated_bytes" | "peak_bytes" | "live_bytes") => (line: number) => {
+    const { heap } = of(line);
+    return heap !== undefined && <Bytes row={heap} name={name} />;
+  };
+  const columns: [isThere: boolean, column: LineColumn][] = [
+    [memory.hasHits, {
+      name: "hits", title: "Hits", about: "How often the line ran, exactly", class: "number", table: "counted",
+      cell: (line) => {
+        const { counted } = of(line);
+        return counted !== undefined && <Figure row={counted} is="hits" />;
+      },
+    }],
+    [memory.hasTimes, {
+      name: "time", title: "Time", about: "The time of the counted line", class: "number", table: "counted",
+      cell: (line) => {
+        const { counted } = of(line);
+        return counted !== undefined && counted.seconds !== 0 && <Figure row={counted} is="seconds" />;
+      },
+    }],
+    [memory.hasMemory, {
+      name: "allocated", title: "Allocated", about: "Bytes that the line allocated, freed or not", class: "number", table: "heap",
+      cell: ofHeap("allocated_bytes"),
+    }],
+    [memory.hasMemory, {
+      name: "peak", title: "Peak", about: "Bytes of the line that were live when its process had most", class: "number", table: "heap",
+      isMore: true, cell: ofHeap("peak_bytes"),
+    }],
+    [memory.hasMemory, {
+      name: "live", title: "Live", about: "Bytes of the line that were not freed when the program began to end", class: "number extra", table: "heap",
+      cell: ofHeap("live_bytes"),
+    }],
+    [memory.hasMemory, {
+      name: "trend", title: "Over time", about: "The live bytes of the line over time", class: "extra",
+      cell: (line) => {
+        const { heap } = of(line);
+        return heap !== undefined && <Sparkline points={heap.trend.live_bytes} />;
+      },
+    }],
+    [memory.hasCopies, {
+      name: "copied", title: "Copied", about: "Bytes that the line copied", class: "number", table: "copies",
+      cell: (line) => {
+        const { copy } = of(line);
+        return copy !== undefined && <Bytes row={copy} name="bytes" />;
+      },
+    }],
+    [memory.hasLeaks, {
+      name: "leak", title: "Leak", about: "Lines that seem to leak", class: "leak", table: "leaks",
+      cell: (line) => {
+        const { leak } = of(line);
+        return leak !== undefined && <Figure row={leak} is="probability" />;
+      },
+      titleOf: (line) => {
+        const { leak } = of(line);
+        return leak === undefined ? "" : `It seems to leak ${bytes(leak.bytes_per_second)} a second`;
+      },
+    }],
+  ];
+  return columns.filter(([isThere]) => isThere).map(([, column]) => column);
 }

@@ -89,6 +89,7 @@ export const RECORDINGS = {
     },
   },
   exceptions: pythonProgram("raises.py", ["trace", "--exceptions"]),
+  cells: { ...pythonProgram("cells.py", ["record"]), isPart: true },
   cpu2: { ...pythonProgram("busy.py", ["record"], "more"), isPart: true },
   memory2: { ...pythonProgram("memory.py", ["record", "--memory"], "more"), isPart: true },
   calls2: { ...pythonProgram("calls.py", ["trace"], "more"), isPart: true },

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 
 
 def total(rows):
@@ -28,6 +29,8 @@ def write(folder):
             out.write(os.urandom(200_000))
             out.flush()
             os.fsync(out.fileno())
+    # A fast disk does not wait long enough for a sample.
+    time.sleep(0.2)
 
 
 def main():

@@ -1,7 +1,8 @@
 //! The activity of threads or tasks over time, cut to the columns of a screen.
 //!
 //! A sample stands for the time before it, so its weight is spread over the columns of that time.
-//! The samples are brought into order once for a selection ([`Timeline::new`]). A window of time
+//! The samples are brought into order once for a selection ([`Timeline::new`]), and those of a
+//! thread are set apart where their times overlap (`apart`). A window of time
 //! then costs one pass over the samples in it ([`Timeline::window`]).
 //!
 //! ```text
@@ -11,6 +12,7 @@
 //! Memory, spans and marks have the same columns: [`levels`], [`span_boxes`], [`marks`].
 
 mod activity;
+mod apart;
 mod level;
 mod marks;
 mod span_boxes;
@@ -153,13 +155,17 @@ impl Timeline {
                 track.busy = track.busy.saturating_add(weight);
             }
             timeline.placed = timeline.placed.saturating_add(weight);
-            let start = sample.time.0.saturating_sub(weight);
-            let (from, to) = timeline.span.unwrap_or((start, sample.time.0));
-            timeline.span = Some((from.min(start), to.max(sample.time.0)));
         });
         for track in &mut timeline.tracks {
             if !track.slots.is_sorted_by_key(|slot| slot.end) {
                 track.slots.sort_by_key(|slot| slot.end);
+            }
+            if matches!(track.of, TrackOf::Thread(_)) {
+                apart::set(&mut track.slots);
+            }
+            for slot in &track.slots {
+                let (from, to) = timeline.span.unwrap_or((slot.start(), slot.end));
+                timeline.span = Some((from.min(slot.start()), to.max(slot.end)));
             }
         }
         (timeline.tracks)

@@ -72,6 +72,56 @@ fn a_sample_stands_for_the_time_before_it() {
 }
 
 #[test]
+fn a_column_has_at_most_the_time_of_its_thread() {
+    // Samples that reach back beyond the one before, and several at the same time.
+    for samples in [
+        &[(10, 4), (12, 4), (14, 4), (30, 1)][..],
+        &[(20, 5), (90, 20), (90, 20), (90, 20), (91, 2)],
+        &[(7, 7), (14, 7), (20, 7), (30, 10)],
+    ] {
+        let profile = profile(samples);
+        let timeline = timeline(&profile, &Filter::default());
+        let (from, to) = timeline.span().unwrap();
+        let window = Window::new(from, to, 1000);
+        let times = timeline.window(window, 9).times;
+        let columns = &times.columns[Activity::Native as usize];
+        let most = columns.iter().max().copied();
+        // In the last list there is more time than there was: 31 ms in 30.
+        let is_more = samples[0] == (7, 7);
+        assert_eq!(
+            most.unwrap() > window.step,
+            is_more,
+            "{samples:?}: {most:?}"
+        );
+        let sum = samples.iter().map(|(_, weight)| weight * MS).sum::<u64>();
+        assert_eq!((times.total(), columns.iter().sum()), (sum, sum));
+    }
+    // Those that stand apart stay where they are.
+    let profile = profile(&[(10, 4), (12, 4), (30, 2)]);
+    let timeline = timeline(&profile, &Filter::default());
+    let found = timeline.window(Window::new(0, 30 * MS, 15), 9);
+    let native = columns(&found.times, Activity::Native);
+    assert_eq!(native, [0, 0, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+}
+
+#[test]
+fn waits_that_overlap_fill_the_time_between_samples() {
+    // Three waits are read at the end; the times on a CPU between them stay where they are.
+    let mut profile = profile(&[(10, 4), (20, 4), (40, 9), (40, 9), (40, 8)]);
+    for row in 2..5 {
+        wait(&mut profile, row, Wait::Sleep);
+    }
+    let found = timeline(&profile, &Filter::default()).window(Window::new(0, 40 * MS, 20), 9);
+    let (native, sleep) = (Activity::Native, Activity::Sleep);
+    let native = columns(&found.times, native);
+    assert_eq!(native[..10], [0, 0, 0, 2, 2, 0, 0, 0, 2, 2]);
+    let sleep = columns(&found.times, sleep);
+    assert_eq!(sleep[..10], [0, 0, 0, 0, 0, 2, 2, 2, 0, 0]);
+    assert_eq!(sleep[10..], [2; 10]);
+    assert_eq!(found.times.total(), 34 * MS);
+}
+
+#[test]
 fn a_window_has_its_part_of_the_samples() {
     let profile = profile(&[(10, 10), (35, 20), (90, 5)]);
     let timeline = timeline(&profile, &Filter::default());

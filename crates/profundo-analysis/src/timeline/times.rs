@@ -36,8 +36,26 @@ impl Slot {
         }
     }
 
+    /// The start of the time that it stands for. That is cut at the start of the recording.
+    pub(super) fn start(self) -> u64 {
+        self.end.saturating_sub(self.weight())
+    }
+
     pub(super) fn weight(self) -> u64 {
         self.packed >> 8
+    }
+
+    /// A part of its weight, with an end of its own.
+    pub(super) fn part(self, end: u64, weight: u64) -> Self {
+        let rest = self.packed & ((1 << 8) - 1);
+        Self {
+            end,
+            packed: (weight << 8) | rest,
+        }
+    }
+
+    pub(super) fn is_busy(self) -> bool {
+        Activity::ALL[self.activity()].is_busy()
     }
 
     fn collects(self) -> bool {

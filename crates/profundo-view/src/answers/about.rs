@@ -192,7 +192,8 @@ fn recording(profile: &Profile, path: String, is_growing: bool) -> Recording {
             .first()
             .map(|process| text(process.command)),
         started_unix_seconds: seconds(profile.meta.started_at_unix),
-        duration_seconds: seconds(profile.meta.duration.0),
+        duration_seconds: seconds(profile.meta.duration.0)
+            .or_else(|| is_growing.then(|| seconds(last_time(profile)))?),
         is_growing,
         measures: match kinds {
             SampleKind::Cpu => "cpu",
@@ -246,9 +247,37 @@ fn recording(profile: &Profile, path: String, is_growing: bool) -> Recording {
     }
 }
 
+/// The time of the last sample. A recording says how long it is only some seconds after its start.
+fn last_time(profile: &Profile) -> u64 {
+    let times = profile.samples.iter().map(|sample| sample.time.0);
+    times.max().unwrap_or(0)
+}
+
 fn pid_of(profile: &Profile, process: ProcessId) -> Option<u32> {
     profile
         .processes
         .get(process.index())
         .map(|process| process.pid)
+}
+
+#[cfg(test)]
+mod tests {
+    use profundo_model::Nanos;
+
+    use super::*;
+
+    #[test]
+    fn a_recording_that_begins_has_the_time_of_its_last_sample() {
+        let mut profile = Profile::from_folded("main;work 3\nmain;idle 1").unwrap();
+        for (sample, seconds) in profile.samples.iter_mut().zip([3, 2]) {
+            sample.time = Nanos(seconds * 1_000_000_000);
+        }
+        let duration =
+            |profile: &Profile, grows| recording(profile, String::new(), grows).duration_seconds;
+        assert_eq!(duration(&profile, true), Some(3.0));
+        assert_eq!(duration(&profile, false), None);
+        profile.meta.duration = Nanos(4_000_000_000);
+        assert_eq!(duration(&profile, true), Some(4.0));
+        assert_eq!(duration(&Profile::default(), true), None);
+    }
 }

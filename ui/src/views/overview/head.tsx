@@ -16,7 +16,8 @@ export function Head({ summary, children }: { summary: Part; children: Component
     fact("ran for", "duration_seconds");
   }
   if (recording.cpu_seconds !== null) {
-    fact("CPU time", "cpu_seconds", "of all threads and processes, by the kernel's count");
+    // Samples of threads that also wait have a time on a CPU of their own.
+    fact(recording.measures === "wall" ? "CPU time, counted" : "CPU time", "cpu_seconds", "of all threads and processes, by the kernel's count");
   }
   fact(recording.processes === 1 ? "process" : "processes", "processes");
   fact(recording.threads === 1 ? "thread" : "threads", "threads");
@@ -83,12 +84,15 @@ function unitOf(selection: Part["selection"], measures: string): string {
   if (selection.seconds === undefined) {
     return selection.bytes !== undefined ? " of memory" : selection.blocks !== undefined ? " blocks" : " copies";
   }
-  return measures === "wall" ? " of the threads' time, waiting included" : measures === "traced" ? " in function calls" : " of CPU time that was sampled";
+  return measures === "wall" ? " of the threads' time, waiting included" : measures === "traced" ? " in function calls" : " of CPU time";
 }
 
 /** How far the recording can be trusted, in a sentence. */
 function quality({ recording }: Part): ComponentChildren {
   const figure = (is: string) => <Figure row={recording} is={is} />;
+  if (recording.engine === "none") {
+    return <>What ran was counted and timed as it ran: no samples were taken.</>;
+  }
   return (
     <>
       Measures {recording.measures} time by {recording.engine}

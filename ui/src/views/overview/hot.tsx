@@ -1,6 +1,6 @@
 // The hottest lines and functions, what threads waited for, and the processes and threads.
 
-import { base } from "../../numbers";
+import { base, placeOf } from "../../numbers";
 import { tell } from "../../parts/details";
 import { Amount, Figure, functionKey } from "../../parts/figure";
 import { KindBar } from "../../parts/kinds";
@@ -63,7 +63,7 @@ export function Waits({ waits }: { waits: Wait[] }) {
             </span>
             {wait.at?.file != null && wait.at.line != null ? (
               <a href={link("source", { file: wait.at.file, line: String(wait.at.line) })}>
-                {base(wait.at.file)}:{wait.at.line} {wait.at.function}
+                {placeOf(wait.at.file, wait.at.line)} {wait.at.function}
               </a>
             ) : (
               <span class="soft">{wait.at?.function ?? ""}</span>
@@ -135,7 +135,7 @@ function HotLine({ line, most }: { line: SummaryLine; most: number }) {
       </b>
       <KindBar row={line} prefix="self_" most={most} />
       <a href={link("source", { file: line.file, line: String(line.line) })}>
-        {base(line.file)}:{line.line}
+        {placeOf(line.file, line.line)}
       </a>
       <code>{line.text ?? line.function}</code>
     </li>
@@ -161,7 +161,7 @@ function HotFunction({ row, most }: { row: FunctionRow; most: number }) {
       </b>
       <KindBar row={row} prefix="self_" most={most} />
       <a href={link("flame", { function: name, file: row.file ?? "" })}>{name}</a>
-      <code class="soft">{row.file === null ? "" : `${base(row.file)}:${row.line ?? ""}`}</code>
+      <code class="soft">{placeOf(row.file, row.line)}</code>
     </li>
   );
 }

@@ -1,28 +1,25 @@
 // A line of a listing: its share, its kinds, what else the recording has of it, and its text.
 
-import { base } from "../../numbers";
+import type { ComponentChildren } from "preact";
+
+import { placeOf } from "../../numbers";
+import type { LineColumn } from "../../parts/columns";
 import { tell } from "../../parts/details";
 import { InEditor, type LinkTo } from "../../parts/editor";
 import { Amount, Figure } from "../../parts/figure";
 import { KindBar } from "../../parts/kinds";
-import { MemoryCells, MemoryHeads, type MemoryOf } from "../../parts/memory_columns";
+import type { MemoryOf } from "../../parts/memory_columns";
 import { change, link } from "../../place";
 import type { File, Line } from "../../reports";
 import { Interval, interval } from "../overview/interval";
 import { lastOf, type Row } from "./rows";
-import { TrafficCells, TrafficHeads, type TrafficOf } from "./traffic";
 
 /** What all lines of a listing share. */
 export interface Shown {
   file: File;
-  /** The largest share: its bar is as wide as the column. */
-  most: number;
-  isTotal: boolean;
-  hasWaits: boolean;
-  /** False for a file of which no line has a sample. */
-  hasShares: boolean;
+  /** The columns before the text. */
+  columns: LineColumn[];
   memory: MemoryOf | undefined;
-  traffic: TrafficOf | undefined;
   editor: LinkTo;
   /** Whether statements can be opened. */
   canOpen: boolean;
@@ -30,19 +27,43 @@ export interface Shown {
   toggle: (first: number) => void;
 }
 
+/** The columns of a file's samples: of lines alone, or with what they call. Where memory has columns
+    too, the amount is shown on demand. */
+export function sampleColumns(file: File, isTotal: boolean, hasWaits: boolean, hasMemory: boolean): LineColumn[] {
+  if (file.lines.length === 0) {
+    return [];
+  }
+  const prefix = isTotal ? "total_" : "self_";
+  const shareOf = (line: Line) => line[`${prefix}share`];
+  // The bar of the largest share is as wide as the column.
+  const most = Math.max(...file.lines.map(shareOf), 1e-9);
+  const having = (cell: (figures: Line) => ComponentChildren) => (_: number, figures: Line | undefined) => figures !== undefined && shareOf(figures) > 0 && cell(figures);
+  const columns: LineColumn[] = [
+    {
+      name: "share", title: isTotal ? "Total" : "Self", class: "number",
+      cell: having((figures) => <Figure row={figures} is={`${prefix}share`} />),
+      titleOf: (_, figures) => (figures !== undefined && shareOf(figures) > 0 ? interval(figures) : undefined),
+    },
+    { name: "amount", title: "Amount", about: "The amount of the share", class: "number extra", isMore: hasMemory, cell: having((figures) => <Amount row={figures} prefix={prefix} />) },
+    { name: "kinds", title: "Kinds", class: "bars extra", cell: having((figures) => <KindBar row={figures} prefix={prefix} most={most} />) },
+  ];
+  if (hasWaits) {
+    columns.push({
+      name: "waiting", title: "Waiting", about: "The part of it that threads waited", class: "number extra",
+      cell: having((figures) => waits(figures, prefix) > 0 && <Figure row={figures} is={`${prefix}waiting_share`} />),
+    });
+  }
+  return columns;
+}
+
 export function Heads({ of }: { of: Shown }) {
   return (
     <tr>
-      {of.hasShares && (
-        <>
-          <th class="number">{of.isTotal ? "Total" : "Self"}</th>
-          <th class="number extra" />
-          <th class="extra">Kinds</th>
-        </>
-      )}
-      {of.hasWaits && <th class="number extra" title="The part of it that threads waited">Waiting</th>}
-      <TrafficHeads traffic={of.traffic} />
-      <MemoryHeads memory={of.memory} />
+      {of.columns.map(({ name, title, about, class: of }) => (
+        <th key={name} class={of?.replace(/bars|leak/, "")} title={about}>
+          {title}
+        </th>
+      ))}
       <th class="number">Line</th>
       <th />
     </tr>
@@ -51,9 +72,7 @@ export function Heads({ of }: { of: Shown }) {
 
 export function LineRow({ of, row }: { of: Shown; row: Row }) {
   const { number, pieces, figures, statement } = row;
-  const { file, isTotal } = of;
-  const prefix = isTotal ? "total_" : "self_";
-  const share = figures === undefined ? 0 : isTotal ? figures.total_share : figures.self_share;
+  const { file } = of;
   const isPart = statement?.isOpen === true;
   const isNotRun = of.memory?.lines.get(number)?.counted?.hits === 0;
   const choose = () => change({ file: file.file, line: String(number) }, false);
@@ -65,29 +84,11 @@ export function LineRow({ of, row }: { of: Shown; row: Row }) {
       onMouseEnter={() => figures !== undefined && tell(<LineDetails file={file} line={figures} isPart={isPart} />)}
       onClick={() => (figures !== undefined || statement !== undefined) && choose()}
     >
-      {!of.hasShares ? null : figures !== undefined && share > 0 ? (
-        <>
-          <td class="number" title={interval(figures)}>
-            <Figure row={figures} is={`${prefix}share`} />
-          </td>
-          <td class="number extra">
-            <Amount row={figures} prefix={prefix} />
-          </td>
-          <td class="bars extra">
-            <KindBar row={figures} prefix={prefix} most={of.most} />
-          </td>
-          {of.hasWaits && <td class="number extra">{waits(figures, prefix) > 0 && <Figure row={figures} is={`${prefix}waiting_share`} />}</td>}
-        </>
-      ) : (
-        <>
-          <td />
-          <td class="extra" />
-          <td class="bars extra" />
-          {of.hasWaits && <td class="extra" />}
-        </>
-      )}
-      <TrafficCells traffic={of.traffic} line={number} />
-      <MemoryCells memory={of.memory} line={number} />
+      {of.columns.map(({ name, class: of, table, cell, titleOf }) => (
+        <td key={name} class={of} data-table={table} title={titleOf?.(number, figures)}>
+          {cell(number, figures)}
+        </td>
+      ))}
       <td class="number line-number">
         {statement?.first === number && of.canOpen && (
           <button
@@ -124,7 +125,7 @@ function LineDetails({ file, line, isPart }: { file: File; line: Line; isPart: b
   const last = lastOf(line);
   return (
     <span data-table={isPart ? "parts" : "lines"} data-row={`${file.file}:${line.line}`}>
-      <b>{`${base(file.file)}:${line.line}${last > line.line ? `–${last}` : ""}`}</b>{" "}
+      <b>{`${placeOf(file.file, line.line)}${last > line.line ? `–${last}` : ""}`}</b>{" "}
       <bdi>{line.function ?? ""}</bdi> · self <Amount row={line} prefix="self_" /> (<Figure row={line} is="self_share" />
       <Interval row={line} />)
       · total <Amount row={line} prefix="total_" /> (<Figure row={line} is="total_share" />)

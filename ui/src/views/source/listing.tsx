@@ -1,19 +1,21 @@
 // The listing of one file: its tools, its lines, and what stands beside them.
 
-import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../../about";
 import { isAnswered, isFile, useAnswer } from "../../ask";
+import { base, isNamed } from "../../numbers";
 import { shared } from "../../parts/asked";
+import { ColumnChoice, useColumns } from "../../parts/columns";
 import { InEditor, useEditor } from "../../parts/editor";
-import { useMemoryOf } from "../../parts/memory_columns";
+import { memoryColumns, useMemoryOf } from "../../parts/memory_columns";
 import { Neighbours } from "../../parts/neighbours";
+import { useSeen } from "../../parts/seen";
 import { change, link, usePlace } from "../../place";
 import type { File, Line, Lines } from "../../reports";
-import { useTrafficOf } from "./traffic";
-import { Heads, LineRow, type Shown } from "./lines";
+import { Heads, LineRow, sampleColumns, type Shown } from "./lines";
 import { rowsOf, statementAt, type Source } from "./rows";
+import { trafficColumns, useTrafficOf } from "./traffic";
 
 /** A line below this share is not hot. */
 const HOT = 0.001;
@@ -39,7 +41,12 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
   const isHot = place.values.hot === "1";
   const isTotal = place.values.total === "1";
   const share = (line: Line) => (isTotal ? line.total_share : line.self_share);
-  const most = Math.max(...file.lines.map(share), 1e-9);
+  const hasWaits = recording.has.waits && file.lines.some((line) => (line.total_waiting_share ?? 0) > 0);
+  const columns = useMemo(
+    () => [...sampleColumns(file, isTotal, hasWaits, memory?.hasMemory === true), ...trafficColumns(traffic), ...memoryColumns(memory)],
+    [file, isTotal, hasWaits, traffic, memory],
+  );
+  const shownColumns = useColumns(columns);
   const isOpen = (first: number) => opened.has(first) || (isInside && first === statement.line);
   const rows = useMemo(
     () => rowsOf(file, source.value, parts, isOpen, (line) => !isHot || (line !== undefined && share(line) >= HOT)),
@@ -49,7 +56,7 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
   const wanted = chosen || hottest;
   const box = useRef<HTMLDivElement>(null);
   const isReady = source.value !== undefined || source.error !== undefined;
-  const seen = useWindow(box, rows.length);
+  const seen = useSeen(box, rows.length, HEIGHT);
   const showLine = (number: number) => {
     const at = rows.findIndex((row) => row.number >= number);
     const element = box.current;
@@ -81,17 +88,15 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
   const hottestInside = [...inside].sort((a, b) => b.total_share - a.total_share)[0];
   const own = inside.find(({ line }) => line === chosen);
   const asked = statement === undefined ? file.lines.find(({ line }) => line === chosen) : isInside ? (own ?? hottestInside) : hottestInside;
-  const shown: Shown = {
-    file, most, isTotal, memory, traffic, editor, canOpen, chosen, toggle,
-    hasShares: file.lines.length > 0,
-    hasWaits: recording.has.waits && file.lines.some((line) => (line.total_waiting_share ?? 0) > 0),
-  };
+  const shown: Shown = { file, columns: shownColumns, memory, editor, canOpen, chosen, toggle };
+  // Code of a notebook's cell is not in a file, and has no other text than what was kept.
+  const about = isNamed(file.file) ? undefined : ABOUT_SOURCE[source.value?.state ?? "found"];
   return (
     <section class="listing" aria-label={file.file}>
       <div class="tools">
         <code title={file.file}>
           <InEditor to={editor} file={file.file} line={chosen || undefined}>
-            {file.file}
+            {isNamed(file.file) ? base(file.file) : file.file}
           </InEditor>
         </code>
         <label>
@@ -103,7 +108,8 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
         {asked?.function != null && file.language === "native" && !isFile && (
           <a href={link("assembly", { name: asked.function })}>instructions of {asked.function}</a>
         )}
-        {ABOUT_SOURCE[source.value?.state ?? "found"] !== undefined && <span class="soft">{ABOUT_SOURCE[source.value?.state ?? "found"]}</span>}
+        <ColumnChoice columns={columns} shown={shownColumns} />
+        {about !== undefined && <span class="soft">{about}</span>}
       </div>
       <div class={memory?.hasMemory ? "beside stacked" : "beside"}>
         <div class="code" ref={box} tabIndex={0} role="region" aria-label="Lines" onScroll={seen.onScroll}>
@@ -128,21 +134,6 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
 
 /** The height of a row. */
 const HEIGHT = 19;
-/** A shorter file is on the page as a whole, so that the browser finds all of its text. */
-const LONG = 2500;
-/** Rows beyond those that are seen. */
-const MORE = 60;
-
-/** The rows that are on the page: of a long file, those around what is seen. */
-function useWindow(box: RefObject<HTMLDivElement | null>, rows: number): { first: number; last: number; onScroll: () => void } {
-  const [top, setTop] = useState(0);
-  const onScroll = () => rows > LONG && setTop(Math.floor((box.current?.scrollTop ?? 0) / HEIGHT / MORE) * MORE);
-  if (rows <= LONG) {
-    return { first: 0, last: rows, onScroll };
-  }
-  const height = Math.ceil((box.current?.clientHeight ?? 800) / HEIGHT);
-  return { first: Math.max(0, Math.min(top, rows) - MORE), last: Math.min(rows, top + height + 2 * MORE), onScroll };
-}
 
 function Gap({ rows }: { rows: number }) {
   return rows <= 0 ? null : (

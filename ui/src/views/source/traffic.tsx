@@ -6,6 +6,7 @@ import { useMemo } from "preact/hooks";
 import type { AboutRecording } from "../../about";
 import { isAnswered, useAnswer } from "../../ask";
 import { shared } from "../../parts/asked";
+import type { LineColumn } from "../../parts/columns";
 import { Figure } from "../../parts/figure";
 import { usePlace } from "../../place";
 import type { Io, IoLine } from "../../reports";
@@ -30,24 +31,17 @@ export function useTrafficOf(recording: AboutRecording, file: string): TrafficOf
   }, [answer.value, file]);
 }
 
-export function TrafficHeads({ traffic }: { traffic: TrafficOf | undefined }) {
-  return traffic === undefined ? null : (
-    <>
-      <th class="number extra" title="Bytes that the line read">Read</th>
-      <th class="number extra" title="Bytes that the line wrote">Written</th>
-    </>
-  );
-}
-
-export function TrafficCells({ traffic, line }: { traffic: TrafficOf | undefined; line: number }) {
+/** Its columns. */
+export function trafficColumns(traffic: TrafficOf | undefined): LineColumn[] {
   if (traffic === undefined) {
-    return null;
+    return [];
   }
-  const row = traffic.get(line);
-  return (
-    <>
-      <td class="number extra" data-table="io">{row !== undefined && row.read_bytes > 0 && <Figure row={row} is="read_bytes" />}</td>
-      <td class="number extra" data-table="io">{row !== undefined && row.written_bytes > 0 && <Figure row={row} is="written_bytes" />}</td>
-    </>
-  );
+  const of = (is: "read_bytes" | "written_bytes") => (line: number) => {
+    const row = traffic.get(line);
+    return row !== undefined && row[is] > 0 && <Figure row={row} is={is} />;
+  };
+  return [
+    { name: "read", title: "Read", about: "Bytes that the line read", class: "number extra", table: "io", cell: of("read_bytes") },
+    { name: "written", title: "Written", about: "Bytes that the line wrote", class: "number extra", table: "io", cell: of("written_bytes") },
+  ];
 }

@@ -19,6 +19,7 @@ import { change, show, usePlace } from "../../place";
 import { withTerm } from "../../terms";
 import type { Timeline } from "./answer";
 import { Plot } from "./plot";
+import { Unplaced } from "./unplaced";
 import { LINES, rowsOf, type TimeRow } from "./rows";
 import { SpanForm } from "./span_form";
 import { TimelineTable } from "./table";
@@ -163,9 +164,7 @@ function Tracks({ answer, recording }: { answer: Timeline; recording: AboutRecor
           )}
         </p>
       )}
-      {answer.unplaced > 0 && (
-        <p class="soft" data-table="tracks" data-row="all"><Figure row={answer} is="unplaced" unit="time" /> were counted and have no sample, so no place in time.</p>
-      )}
+      <Unplaced answer={answer} />
       <Unrecorded recording={recording} />
       <TimelineTable answer={answer} />
     </>

@@ -235,7 +235,7 @@ export function rowsOf(answer: Timeline): TimeRow[] {
     const memory = answer.memory.find((memory) => memory.pid === pid);
     if (!isAlone) {
       const what = tracks[0]?.is ?? "thread";
-      const more = all > tracks.length ? `, ${count(tracks.length)} shown` : "";
+      const more = tracks.length > 0 && all > tracks.length ? `, ${count(tracks.length)} shown` : "";
       rows.push({
         ...activityRow(answer, `p${pid}`, command || "process", `${pid}, ${count(all)} ${what}${all === 1 ? "" : "s"}${more}`, row, true, 34),
         key: `process ${pid}`,

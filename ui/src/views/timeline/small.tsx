@@ -15,6 +15,7 @@ import { link, usePlace } from "../../place";
 import type { Timeline } from "./answer";
 import { Plot } from "./plot";
 import { cpuRow, largestMemory } from "./rows";
+import { Unplaced } from "./unplaced";
 import { useWindow } from "./window";
 
 export function TimeTrack({ recording }: { recording: AboutRecording }) {
@@ -80,6 +81,7 @@ function Small({ answer }: { answer: Timeline }) {
         </Plot>
       </div>
       <ActivityLegend times={busy} />
+      <Unplaced answer={answer} />
     </>
   );
 }

@@ -7,6 +7,7 @@ import type { Flame } from "../../canvas/picture";
 import { shared } from "../../parts/asked";
 import { Waiting } from "../../parts/waiting";
 import { change, usePlace } from "../../place";
+import { Callers } from "../flame/callers";
 import { Tree } from "./tree";
 
 export function TreeView(_: { recording: AboutRecording }) {
@@ -23,7 +24,7 @@ export function TreeView(_: { recording: AboutRecording }) {
     <section class="flame" aria-label="Tree of calls">
       <Waiting answer={answer}>
         {(flame) => (
-          <Tree key={`${isInverted} ${path ?? ""}`} flame={flame} isInverted={isInverted} isFolded={isFolded} above={<Callers flame={flame} />}>
+          <Tree key={`${isInverted} ${path ?? ""}`} flame={flame} isInverted={isInverted} isFolded={isFolded} above={<Callers flame={flame} isOpen={path !== undefined} />}>
             <label>
               <input
                 type="checkbox"
@@ -49,25 +50,5 @@ export function TreeView(_: { recording: AboutRecording }) {
         )}
       </Waiting>
     </section>
-  );
-}
-
-/** The callers above the call that the tree begins with. */
-function Callers({ flame }: { flame: Flame }) {
-  const { callers, functions } = flame;
-  if (callers.level.length === 0) {
-    return null;
-  }
-  return (
-    <nav class="callers" aria-label="Callers of what is shown">
-      <button type="button" class="plain" onClick={() => change({ path: "" })}>
-        all
-      </button>
-      {callers.function.map((row, at) => (
-        <button key={at} type="button" class="plain" onClick={() => change({ path: String(callers.path[at]) })}>
-          {functions.name[row]}
-        </button>
-      ))}
-    </nav>
   );
 }

@@ -14,6 +14,14 @@ export interface TreeRow {
   folded?: number;
 }
 
+/** A box whose row is still to be made. */
+interface Waiting {
+  box: number;
+  level: number;
+  /** Whether it is in a chain that is open. */
+  isInChain: boolean;
+}
+
 /** By box, its callees; the widest first. */
 export function calleesOf(picture: Picture): number[][] {
   const callees: number[][] = picture.boxes.level.map(() => []);
@@ -80,49 +88,57 @@ export class TreeModel {
 
   /** What is open in a chain that is opened: all of its functions. */
   keysOfChain(box: number): string[] {
-    const inside = this.callees[box].filter((callee) => this.isLibrary(callee));
-    return [keyOf(this.picture, box), ...inside.flatMap((callee) => this.keysOfChain(callee))];
+    const keys: string[] = [];
+    const waiting = [box];
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      keys.push(keyOf(this.picture, next));
+      for (const callee of this.callees[next]) {
+        if (this.isLibrary(callee)) {
+          waiting.push(callee);
+        }
+      }
+    }
+    return keys;
   }
 
-  /** The rows that are seen, with these open. */
+  /** The rows that are seen, with these open. The boxes that are still to be looked at wait in a
+      list: calls may be far deeper than the stack of the browser. */
   rows(open: Set<string>): TreeRow[] {
     const rows: TreeRow[] = [];
-    if (this.picture.boxes.level.length > 0) {
-      this.walk(0, 0, false, open, rows);
+    const waiting: Waiting[] = this.picture.boxes.level.length > 0 ? [{ box: 0, level: 0, isInChain: false }] : [];
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const [row, inside] = this.step(next, open);
+      rows.push(row);
+      // The last to come in is the next to go out.
+      for (let at = inside.length - 1; at >= 0; at--) {
+        waiting.push(inside[at]);
+      }
     }
     return rows;
   }
 
-  private walk(box: number, level: number, isInChain: boolean, open: Set<string>, rows: TreeRow[]): void {
+  /** The row of a box, and the boxes that stand below it. */
+  private step({ box, level, isInChain }: Waiting, open: Set<string>): [TreeRow, Waiting[]] {
     const { picture } = this;
+    const below = (box: number, isInChain: boolean): Waiting => ({ box, level: level + 1, isInChain });
+    if (picture.boxes.function[box] < 0 && level > 0) {
+      return [{ box, level, key: `${keyOf(picture, box)} ${nameOf(picture, box)}`, hasMore: false, isOpen: false }, []];
+    }
     const isLibrary = this.isLibrary(box);
     if (this.isFolded && isLibrary && !isInChain) {
       const { length, exits } = this.chain(box);
       if (length > 1) {
         const key = chainKey(picture, box);
         const isOpen = open.has(key);
-        rows.push({ box, level, key, hasMore: true, isOpen, folded: length });
-        if (isOpen) {
-          this.walk(box, level + 1, true, open, rows);
-        } else {
-          exits.forEach((exit) => this.walk(exit, level + 1, false, open, rows));
-        }
-        return;
+        const inside = isOpen ? [below(box, true)] : exits.map((exit) => below(exit, false));
+        return [{ box, level, key, hasMore: true, isOpen, folded: length }, inside];
       }
     }
     const key = keyOf(picture, box);
     const hasMore = this.callees[box].length > 0;
     const isOpen = hasMore && open.has(key);
-    rows.push({ box, level, key, hasMore, isOpen });
-    if (isOpen) {
-      for (const callee of this.callees[box]) {
-        if (picture.boxes.function[callee] >= 0) {
-          this.walk(callee, level + 1, isInChain && isLibrary, open, rows);
-        } else {
-          rows.push({ box: callee, level: level + 1, key: `${keyOf(picture, callee)} ${nameOf(picture, callee)}`, hasMore: false, isOpen: false });
-        }
-      }
-    }
+    const inside = isOpen ? this.callees[box].map((callee) => below(callee, isInChain && isLibrary)) : [];
+    return [{ box, level, key, hasMore, isOpen }, inside];
   }
 
   /** The name of a row. */

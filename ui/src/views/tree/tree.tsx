@@ -5,18 +5,21 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 
 import { isFile } from "../../ask";
-import { NARROW, place as placed, type Flame, type Picture } from "../../canvas/picture";
+import { NARROW, place as placed, type Flame } from "../../canvas/picture";
 import { base, count, percent, weight } from "../../numbers";
 import { Figure } from "../../parts/figure";
 import { tell } from "../../parts/details";
 import { Menu, type Choice } from "../../parts/menu";
+import { useSeen } from "../../parts/seen";
 import { change, show, usePlace } from "../../place";
 import { rowOf } from "../flame/details";
-import { choicesFor } from "../flame/menu";
+import { choicesOf as ofBox } from "../flame/menu";
 import { chainKey, hottestPath, keyOf, TreeModel, type TreeRow } from "./model";
 
 /** Deeper rows stand no further right. */
 const DEEPEST = 60;
+/** The height of a row of a long tree. */
+const HEIGHT = 24;
 
 export function Tree({ flame, isInverted, isFolded, above, children }: {
   flame: Flame;
@@ -39,6 +42,9 @@ export function Tree({ flame, isInverted, isFolded, above, children }: {
   const [atKey, setAtKey] = useState("");
   const [menu, setMenu] = useState<{ x: number; y: number; row: TreeRow } | undefined>(undefined);
   const list = useRef<HTMLDivElement>(null);
+  // After a key the rows move below a pointer that rests: it points at none until it moves.
+  const isByKeys = useRef(false);
+  const seen = useSeen(list, rows.length, HEIGHT);
   const at = Math.max(0, rows.findIndex(({ key }) => key === atKey));
   const current = rows[at];
   const toggle = ({ key, folded, box }: TreeRow, isOpen = !open.has(key)) => {
@@ -57,15 +63,19 @@ export function Tree({ flame, isInverted, isFolded, above, children }: {
     tell(<RowDetails model={model} row={row} />);
   };
   const go = (to: number) => {
-    const row = rows[Math.max(0, Math.min(rows.length - 1, to))];
-    if (row !== undefined) {
-      point(row);
-      list.current?.querySelectorAll('[role="treeitem"]')[rows.indexOf(row)]?.scrollIntoView({ block: "nearest" });
+    const place = Math.max(0, Math.min(rows.length - 1, to));
+    if (rows[place] !== undefined) {
+      point(rows[place]);
+      if (seen.isLong) {
+        seen.show(place);
+      } else {
+        list.current?.querySelectorAll('[role="treeitem"]')[place]?.scrollIntoView({ block: "nearest" });
+      }
     }
   };
-  const parentOf = (row: TreeRow) => {
-    for (let above = rows.indexOf(row) - 1; above >= 0; above--) {
-      if (rows[above].level < row.level) {
+  const parentOf = (place: number) => {
+    for (let above = place - 1; above >= 0; above--) {
+      if (rows[above].level < rows[place].level) {
         return above;
       }
     }
@@ -92,7 +102,7 @@ export function Tree({ flame, isInverted, isFolded, above, children }: {
       Home: () => go(0),
       End: () => go(rows.length - 1),
       ArrowRight: () => (current.isOpen || !current.hasMore ? go(at + 1) : toggle(current, true)),
-      ArrowLeft: () => (current.isOpen ? toggle(current, false) : go(parentOf(current))),
+      ArrowLeft: () => (current.isOpen ? toggle(current, false) : go(parentOf(at))),
       " ": () => current.hasMore && toggle(current),
       "*": () => openHottest(),
       Enter: () => enlarge(current),
@@ -104,6 +114,7 @@ export function Tree({ flame, isInverted, isFolded, above, children }: {
     const step = steps[event.key];
     if (step !== undefined) {
       event.preventDefault();
+      isByKeys.current = true;
       step();
     }
   };
@@ -129,21 +140,22 @@ export function Tree({ flame, isInverted, isFolded, above, children }: {
       </div>
       {above}
       <div class="tree-place">
-        <div class="tree calls" role="tree" data-table="boxes" tabIndex={0} aria-label={isInverted ? "Callers of the functions that run" : "Calls"} ref={list} onKeyDown={onKeyDown} aria-activedescendant={current === undefined ? undefined : `row-${at}`}>
+        <div class={seen.isLong ? "tree calls long" : "tree calls"} onScroll={seen.onScroll} onMouseMove={({ movementX, movementY }) => { isByKeys.current &&= movementX === 0 && movementY === 0; }} role="tree" data-table="boxes" tabIndex={0} aria-label={isInverted ? "Callers of the functions that run" : "Calls"} ref={list} onKeyDown={onKeyDown} aria-activedescendant={current === undefined ? undefined : `row-${at}`}>
           <div class="tree-head" aria-hidden="true">
             <span>Total</span>
             <span class="extra" />
             <span>Self</span>
             <span>Function</span>
           </div>
-          {rows.map((row, place) => (
+          <Gap rows={seen.first} />
+          {rows.slice(seen.first, seen.last).map((row, place) => (
             <RowOf
               key={row.key}
               model={model}
               row={row}
-              id={`row-${place}`}
-              isAt={place === at}
-              onPoint={() => point(row)}
+              id={`row-${seen.first + place}`}
+              isAt={seen.first + place === at}
+              onPoint={() => !isByKeys.current && point(row)}
               onChoose={() => {
                 point(row);
                 if (picture.boxes.function[row.box] === NARROW) {
@@ -158,6 +170,7 @@ export function Tree({ flame, isInverted, isFolded, above, children }: {
               }}
             />
           ))}
+          <Gap rows={rows.length - seen.last} />
         </div>
         {menu !== undefined && (
           <Menu x={menu.x} y={Math.max(0, menu.y - (list.current?.scrollTop ?? 0))} isFree choices={choicesOf(model, menu.row, filter)} onClose={() => { setMenu(undefined); list.current?.focus(); }} />
@@ -165,6 +178,10 @@ export function Tree({ flame, isInverted, isFolded, above, children }: {
       </div>
     </>
   );
+}
+
+function Gap({ rows }: { rows: number }) {
+  return rows <= 0 ? null : <div class="gap" aria-hidden="true" style={{ height: `${rows * HEIGHT}px` }} />;
 }
 
 function RowOf({ model, row, id, isAt, onPoint, onChoose, onMenu }: {
@@ -231,25 +248,9 @@ function RowDetails({ model, row }: { model: TreeModel; row: TreeRow }) {
   );
 }
 
+/** A folded chain is no function, and has none. */
 function choicesOf(model: TreeModel, row: TreeRow, filter: string): Choice[] {
-  const { boxes, flame } = model.picture;
-  const of = boxes.function[row.box];
-  if (of < 0 || row.folded !== undefined) {
-    return [];
-  }
-  const { name, file, library } = flame.functions;
-  const copied: Choice = { title: "Copy the stack as text", run: () => void navigator.clipboard?.writeText(stackText(model.picture, model, row)) };
-  return [...choicesFor({ name: name[of], file: file[of], line: boxes.line[row.box], library: library?.[of] ?? "" }, filter), { group: "See", ...copied }];
-}
-
-/** The calls from a row to the root. */
-function stackText(picture: Picture, model: TreeModel, row: TreeRow): string {
-  const lines: string[] = [];
-  for (let box = row.box; box >= 0; box = picture.parent[box]) {
-    const of = { ...row, box, folded: undefined };
-    lines.push(`${model.name(of)}  ${model.place(of)}`.trim());
-  }
-  return lines.join("\n");
+  return row.folded === undefined ? ofBox(model.picture, row.box, filter) : [];
 }
 
 /** The rows that are seen, as text. */
@@ -258,7 +259,7 @@ function asText(model: TreeModel, rows: TreeRow[]): string {
   const share = (value: number) => percent(value / (flame.total || 1)).padStart(8);
   const lines = rows.map((row) => {
     const own = row.folded === undefined && boxes.own[row.box] > 0 ? share(boxes.own[row.box]) : " ".repeat(8);
-    return `${share(boxes.weight[row.box])} ${own}  ${"  ".repeat(row.level)}${model.name(row)}  ${model.place(row)}`.trimEnd();
+    return `${share(boxes.weight[row.box])} ${own}  ${"  ".repeat(Math.min(DEEPEST, row.level))}${model.name(row)}  ${model.place(row)}`.trimEnd();
   });
   return [`${"total".padStart(8)} ${"self".padStart(8)}`, ...lines].join("\n");
 }

@@ -43,6 +43,12 @@ pub(super) fn verdict(
 ) -> Vec<String> {
     let split = selection.split(profile);
     let work = split.sum().saturating_sub(split.waiting);
+    let counted = cpu_used(profile)
+        .filter(|_| selection.is_whole(profile))
+        .map(|(cpu, _)| cpu.0)
+        .filter(|&cpu| cpu > 0);
+    // Where much was not sampled, the share is one of what was.
+    let cpu = counted.filter(|&cpu| (work as f64 / cpu as f64 - 1.0).abs() < 0.05);
     let findings = Findings {
         profile,
         names,
@@ -52,11 +58,8 @@ pub(super) fn verdict(
             true => "At least ",
             false => "",
         },
-        cpu: cpu_used(profile)
-            .filter(|_| selection.is_whole(profile))
-            .map(|(cpu, _)| cpu.0)
-            // Where much was not sampled, the share is one of what was.
-            .filter(|&cpu| cpu > 0 && (work as f64 / cpu as f64 - 1.0).abs() < 0.05),
+        cpu,
+        is_other: cpu.is_none() && counted.is_some(),
     };
     let mut sentences = Vec::new();
     let waits = findings.waits(selection, &answers.waits);
@@ -107,6 +110,8 @@ struct Findings<'a> {
     at_least: &'static str,
     /// The CPU time that the kernel counted, where that is known and all samples are selected.
     cpu: Option<u64>,
+    /// Whether the kernel counted much more or less than was sampled.
+    is_other: bool,
 }
 
 impl Findings<'_> {
@@ -119,6 +124,7 @@ impl Findings<'_> {
     fn percent_of_work(&self, share: f64) -> String {
         let (of, all) = match Weighs::of(self.profile) {
             Weighs::Traced => ("in function calls", self.work),
+            _ if self.is_other => ("sampled CPU time", self.work),
             _ => ("CPU time", self.cpu.unwrap_or(self.work)),
         };
         format!("{:.0} % of {} {of}", share * 100.0, duration(all))
