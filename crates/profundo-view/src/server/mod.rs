@@ -22,7 +22,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream::{self, Stream};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::answers::{self, Answer};
 use crate::page::{page, policy, random_word};
@@ -45,6 +45,8 @@ pub struct Server {
     address: SocketAddr,
     token: String,
     runtime: tokio::runtime::Runtime,
+    /// What ends it: it is asked for before its address is known to anybody.
+    signals: [Signal; 3],
 }
 
 /// What all requests share.
@@ -68,11 +70,20 @@ impl Server {
         let listener = runtime
             .block_on(TcpListener::bind(address))
             .map_err(failed)?;
+        let signals = {
+            let _entered = runtime.enter();
+            [
+                signal(SignalKind::interrupt()).map_err(failed)?,
+                signal(SignalKind::terminate()).map_err(failed)?,
+                signal(SignalKind::hangup()).map_err(failed)?,
+            ]
+        };
         Ok(Self {
             address: listener.local_addr().map_err(failed)?,
             token: random_word()?,
             listener,
             runtime,
+            signals,
         })
     }
 
@@ -103,11 +114,7 @@ impl Server {
             .runtime
             .block_on(async move {
                 let end = async move { shared.presence.ended(patience).await };
-                let [mut interrupt, mut terminate, mut hang_up] = [
-                    signal(SignalKind::interrupt())?,
-                    signal(SignalKind::terminate())?,
-                    signal(SignalKind::hangup())?,
-                ];
+                let [mut interrupt, mut terminate, mut hang_up] = self.signals;
                 // Streams of events never end, so the server does not wait for them.
                 tokio::select! {
                     served = axum::serve(self.listener, router).into_future() => served,
