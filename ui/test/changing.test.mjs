@@ -16,6 +16,9 @@ import { memory } from "./tables/memory.mjs";
 /** Views of two recordings of memory: each of them asks another question. */
 const VIEWS = ["overview", "timeline", "heatmap", "memory", "compare", "flame"];
 
+/** Longer than the server waits before it reads a file that has changed again. */
+const REST = 1500;
+
 const text = (page) => page.page.locator("main").innerText();
 
 /** Waits until a page comes to say something else, or until something holds. */
@@ -64,6 +67,9 @@ test("a recording that is replaced is shown anew in the views of time, memory an
       await fresh.page.reload();
       await fresh.settled();
       await until(async () => (await text(page)) === (await text(fresh)), `${view} shows neither file`);
+      // A file that was half written when it was looked at is looked at once more.
+      await new Promise((resolve) => setTimeout(resolve, REST));
+      await page.settled();
     }
     await page.close();
     await fresh.close();

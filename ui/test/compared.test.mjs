@@ -79,6 +79,7 @@ test("memory is compared in place of time", needsBrowser, async () => {
   const page = await open(url, { hash: "#compare?of=allocated" });
   const said = JSON.parse(profundo(["diff", ...files, "--json", "--of", "allocated", "--limit", "2000"]));
   assert.equal(said.unit, "bytes");
+  await page.page.locator('table[data-table="function"]').waitFor();
   sameAs(await numbersIn(page, 'table[data-table="function"]'), said.tables[0].rows, keyOf, 2);
   await page.close();
 });
@@ -126,6 +127,7 @@ test("two heap snapshots are compared beside recordings and alone", needsBrowser
     const page = await open(server.url, { hash });
     try {
       assert.equal(await page.page.locator('nav.views [aria-current="page"]').innerText(), "Compare");
+      await page.page.locator('table[data-table="changes"]').waitFor();
       assert.match(await page.page.locator("main").innerText(), /Before: before\.heapsnapshot.*Now: now\.heapsnapshot/s);
       sameAs(await numbersIn(page, 'table[data-table="changes"]'), said.types, (row) => row.type, 6);
       await page.close();

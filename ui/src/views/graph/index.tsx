@@ -42,7 +42,7 @@ const STEPS: [steps: string, words: string][] = [
 
 export function GraphView(_: { recording: AboutRecording }) {
   const place = usePlace();
-  const { by = "", nodes = "40", arrows, steps, function: centre, file } = place.values;
+  const { by = "", nodes = "60", arrows, steps, function: centre, file } = place.values;
   const isFunctions = by === "";
   const around = isFunctions ? { function: centre, file, steps } : {};
   const answer = useAnswer<Graph>("graph", { ...shared(place), by, nodes, arrows, ...around });
