@@ -37,7 +37,7 @@ made shop record --memory -- examples/start/app.py 60
 made queue record --wall -- bench/programs/queue_of_ten.py 3000
 made calls trace -- bench/programs/calls.py 2
 made before record -- bench/programs/steps.py 1500
-made after record -- bench/programs/steps.py 1500 40
+made after record -- bench/programs/steps.py 1500 300
 
 shown overview,flame,source,functions,heatmap,tree,assembly,graph,square "$folder/documents.profundo"
 shown memory "$folder/shop.profundo"

@@ -25,7 +25,7 @@ const COLUMNS: Column<Amounts>[] = [
     cell: (row) => <span class="soft"><Ends row={row} is="allocated_bytes" /></span>,
     width: "11em",
   },
-  { title: "Blocks", about: "How many blocks", order: (row) => row.allocated_blocks, cell: (row) => <Figure row={row} is="allocated_blocks" />, isNumber: true, width: "6.5em" },
+  { title: "Blocks", about: "How many blocks", order: (row) => row.allocated_blocks, cell: (row) => <Figure row={row} is="allocated_blocks" />, isNumber: true, width: "7.4em" },
   size("Live", "live_bytes", "Not freed when the program began to end"),
   size("At peak", "peak_bytes", "Live when the process had most"),
   size("Temporary", "temporary_bytes", "Freed before its thread allocated anything else"),
