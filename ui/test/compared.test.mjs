@@ -47,6 +47,7 @@ test("two sets of runs are compared as `diff` compares them, and each run is nam
   const { url } = await serve(...files);
   const page = await open(url, { hash: "#compare?of=allocated" });
   const said = JSON.parse(profundo(["diff", "--json", "--of", "allocated", "--limit", "2000", ...files]));
+  await page.page.locator("details.runs summary").first().waitFor();
   const text = await page.page.locator("main").innerText();
   for (const words of ["Before: before1, before2", "After: after1, after2", said.verdict.replaceAll("`", "")]) {
     assert.ok(text.includes(words), `“${words}” is not in ${text.slice(0, 800)}`);

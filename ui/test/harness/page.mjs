@@ -34,11 +34,14 @@ function browser() {
 export async function serve(...files) {
   const key = files.join(" ");
   const known = await servers.get(key)?.catch(() => undefined);
-  if (known === undefined || known.child.exitCode !== null) {
+  if (known === undefined || known.child.exitCode !== null || known.child.signalCode !== null || !(await answers(known.url))) {
     servers.set(key, start(files));
   }
   return servers.get(key);
 }
+
+/** Whether a server listens. */
+const answers = (url) => fetch(url).then(() => true, () => false);
 
 /** A server of its own, which may be stopped. What it records lies in a folder. */
 export function start(files, at = process.cwd()) {
