@@ -22,7 +22,7 @@ export function hashOf(place: Place): string {
   return `#${place.view}${query === "" ? "" : `?${query}`}`;
 }
 
-/** What whoever frames this page says of it: where it begins, and what it is called. */
+/** What the frame around this page gives it: the place where it begins, and its title. */
 export function framedBy(name: "place" | "title"): string {
   return document.querySelector<HTMLMetaElement>(`meta[name="profundo-${name}"]`)?.content ?? "";
 }

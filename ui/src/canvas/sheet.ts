@@ -9,7 +9,7 @@ export abstract class Sheet {
   height = 0;
   /** The time that the last frame took, in milliseconds. */
   lastFrame = 0;
-  /** Is told after each frame. */
+  /** The callback that runs after each frame. */
   drawn: (() => void) | undefined;
   private isAsked = false;
 
@@ -60,5 +60,5 @@ export abstract class Sheet {
   }
 }
 
-/** A canvas that knows its picture: for whoever saves it, and for tests. */
+/** A canvas that knows its picture. Saving a picture needs it, and so do tests. */
 export type SheetElement = HTMLCanvasElement & { drawing?: Sheet };

@@ -1,4 +1,4 @@
-"""Works, waits and allocates until it is told to end by its input."""
+"""Works, waits and allocates until its input ends it."""
 
 import select
 import sys
