@@ -28,7 +28,7 @@ fn waiting_has_a_column_and_a_table() {
               100 % is 1.90 s: the time of 2 threads, with their waits
 
             One thread waited 800 ms in confidence.py:12: sleeps.
-            100 % of 200 ms CPU time is spent in line 12 of confidence.py, nearly all in Python.
+            100 % of 200 ms sampled CPU time is spent in line 12 of confidence.py, nearly all in Python.
 
             Time %      Waited Threads  Where threads wait
               42.1      800 ms       1  confidence.py:12  pause  [sleeps]
