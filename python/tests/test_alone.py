@@ -4,12 +4,15 @@ import os
 import re
 import shutil
 import sys
+import tempfile
+import time
 import unittest
 
 import profundo
 import support
 
-#: A program that may start no process, in one of two ways. What it imports later is imported first,
+#: A program that may start no process, in one of two ways. On a machine that has other work, the
+#: kernel's timers give it one or two samples for each 0.1 s of CPU time. What it imports later is imported first,
 #: because it becomes a user who may not read the interpreter's folder.
 PROGRAM = """\
 import _socket, _posixsubprocess, ctypes, errno, json, os, re, resource, shutil, struct, subprocess
@@ -106,8 +109,7 @@ def share(p, name):
 class TestAlone(unittest.TestCase):
     def run_alone(self, how, code):
         """What a program prints that may start no process, and the folder of its files."""
-        folder = os.path.join(support.folder(), f"{self.id()}-{how}")
-        os.mkdir(folder)
+        folder = tempfile.mkdtemp(prefix=f"{self.id()}-{how}-", dir=support.folder())
         os.chmod(folder, 0o777)
         os.chmod(support.folder(), 0o755)
         # `fork` has a warning where there are threads.
@@ -116,11 +118,21 @@ class TestAlone(unittest.TestCase):
         self.assertEqual((done.stderr, done.returncode), ("", 0), done.stdout + done.stderr)
         return done.stdout, lambda name: os.path.join(folder, name + ".profundo")
 
+    def try_thrice(self, act):
+        """The kernel's timers give few samples on a machine that has other work, so shares may be
+        off by chance. What is wrong each time fails."""
+        for _ in range(2):
+            try:
+                return act()
+            except AssertionError:
+                time.sleep(1)
+        return act()
+
     def in_both_ways(self, code, check):
         """Check what a program prints and leaves, in each way of having no processes."""
         for how in ("limit", "filter"):
             with self.subTest(how):
-                check(*self.run_alone(how, code))
+                self.try_thrice(lambda: check(*self.run_alone(how, code)))
 
     def test_shares_of_functions(self):
         code = """
@@ -209,7 +221,7 @@ p.save(path("load"))
         code = """
 def work(name, function):
     with profundo.profile(name) as p:
-        function(0.4)
+        function(1.2)
     p.save(path(name))
 restrict()
 threads = [
@@ -219,18 +231,21 @@ threads = [
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 """
-        _, path = self.run_alone("filter", code)
-        a, b = profundo.load(path("a")), profundo.load(path("b"))
-        self.assertGreater(share(a, "slow"), 0.95)
-        self.assertEqual(share(a, "other"), 0)
-        self.assertGreater(share(b, "other"), 0.95)
-        self.assertEqual(share(b, "slow"), 0)
+
+        def check(_, path):
+            a, b = profundo.load(path("a")), profundo.load(path("b"))
+            self.assertGreater(share(a, "slow"), 0.95)
+            self.assertEqual(share(a, "other"), 0)
+            self.assertGreater(share(b, "other"), 0.95)
+            self.assertEqual(share(b, "slow"), 0)
+
+        self.try_thrice(lambda: check(*self.run_alone("filter", code)))
 
     def test_what_needs_the_command_says_what_to_do(self):
         code = """
 restrict()
 with profundo.profile("load") as p:
-    slow(0.1)
+    slow(0.6)
     # A fork that is refused meanwhile does no harm.
     for start in (os.fork, lambda: subprocess.call(["true"])):
         try: start()

@@ -104,28 +104,41 @@ fn snapshot(folder: &Folder, asked: &Asked, words: &[&str]) -> Outcome {
     folder.run(&all)
 }
 
-/// A target that does this, for so many seconds, is not disturbed by snapshots.
+/// A target that does this, for so many seconds, is not disturbed by snapshots. A machine with other
+/// work may not answer in that time, so it has a second try with more.
 #[track_caller]
-fn notices_nothing(kind: &str, seconds: &str) {
+fn notices_nothing(kind: &str, seconds: u32) {
     for python in pythons_for(kind) {
-        let folder = Folder::new();
-        let mut asked = Asked::begin(&python, "asked.py", &[kind, seconds]);
-        let answered = ask_again_and_again(&folder, &mut asked, 50);
-        let (outcome, code) = asked.end();
-        let who = format!("{kind} of {}", python.display());
-        assert_eq!(
-            (outcome.as_str(), code),
-            ("nothing was noticed\n", Some(0)),
-            "{who}"
-        );
-        assert!(answered > 0, "{who} was never asked");
+        if !is_undisturbed(&python, kind, seconds) {
+            assert!(
+                is_undisturbed(&python, kind, 5 * seconds),
+                "{kind} of {} was never asked",
+                python.display()
+            );
+        }
     }
+}
+
+/// Whether the program was asked. It fails if the program noticed it.
+#[track_caller]
+fn is_undisturbed(python: &Path, kind: &str, seconds: u32) -> bool {
+    let folder = Folder::new();
+    let mut asked = Asked::begin(python, "asked.py", &[kind, &seconds.to_string()]);
+    let answered = ask_again_and_again(&folder, &mut asked, 50);
+    let (outcome, code) = asked.end();
+    assert_eq!(
+        (outcome.as_str(), code),
+        ("nothing was noticed\n", Some(0)),
+        "{kind} of {}",
+        python.display()
+    );
+    answered > 0
 }
 
 #[test]
 fn sleepers_sleep_as_long_as_they_wanted() {
     for kind in ["sleep", "nanosleep", "select", "poll", "epoll", "locks"] {
-        notices_nothing(kind, "2");
+        notices_nothing(kind, 2);
     }
 }
 
@@ -138,7 +151,7 @@ fn calls_that_wait_are_not_interrupted() {
         "waits_for_child",
         "children",
     ] {
-        notices_nothing(kind, "2");
+        notices_nothing(kind, 2);
     }
 }
 
@@ -151,25 +164,25 @@ fn no_signal_is_lost() {
         "signals",
         "fault_handler",
     ] {
-        notices_nothing(kind, "3");
+        notices_nothing(kind, 3);
     }
 }
 
 #[test]
 fn registers_are_left_alone() {
-    notices_nothing("floats", "3");
+    notices_nothing("floats", 3);
 }
 
 #[test]
 fn a_program_in_the_allocator_or_the_loader_is_asked_elsewhere() {
     for kind in ["allocates", "loads", "collects"] {
-        notices_nothing(kind, "4");
+        notices_nothing(kind, 4);
     }
 }
 
 #[test]
 fn processes_and_threads_come_and_go() {
     for kind in ["forks", "forks_that_live", "spawns", "threads"] {
-        notices_nothing(kind, "3");
+        notices_nothing(kind, 3);
     }
 }
