@@ -53,9 +53,11 @@ pub fn flat(profile: &Profile, selection: &Selection, options: &FlatOptions) -> 
                 u32::try_from(start).expect("fewer than 2^32 frames at all addresses")
             })
             .collect();
-        let mut addresses = Places::new(profile, sieve, |_, location, depth| {
-            starts[location.index()] + depth
-        });
+        let mut addresses = Places::new(
+            profile,
+            sieve,
+            |_: Place, location: LocationId, depth: u32| starts[location.index()] + depth,
+        );
         tally(profile, selection, &mut addresses, Keep::Sums)
     };
     (tallies.list.into_iter())

@@ -217,11 +217,16 @@ pub fn missing(profile: &Profile) -> Option<Missing> {
 
 /// The missing CPU time of the whole that a selection is a part of.
 fn missing_cpu(profile: &Profile, selection: &Selection) -> Option<Missing> {
-    let meta = &profile.meta;
-    if meta.kind != SampleKind::Cpu {
+    if profile.meta.kind != SampleKind::Cpu {
         return None;
     }
     let all = selection.whole(profile);
+    let find = || find_missing_cpu(profile, all);
+    Some(all.missing().get_or_init(find).clone())
+}
+
+fn find_missing_cpu(profile: &Profile, all: &Selection) -> Missing {
+    let meta = &profile.meta;
     let quality = quality(profile, all);
     let weight = all.weight(profile);
     let used = quality.used.unwrap_or(0).max(weight);
@@ -244,11 +249,11 @@ fn missing_cpu(profile: &Profile, selection: &Selection) -> Option<Missing> {
         .saturating_sub(counted)
         .min(used.saturating_sub(unread));
     add_unsampled(&mut causes, meta, unsampled);
-    Some(Missing {
+    Missing {
         of: Whole::Cpu,
         used,
         causes,
-    })
+    }
 }
 
 /// The missing part of a whole. `None` where the profile has no data about that whole.

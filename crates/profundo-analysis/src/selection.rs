@@ -16,7 +16,7 @@ use crate::remembered::Remembered;
 use crate::scatter::Reading;
 use crate::walk::{self, StackOrder, Stop};
 use crate::weights::{Squares, weight_of};
-use crate::{Filter, FunctionShare, LinesOptions, Shown, SourceShares, admit, traced};
+use crate::{Filter, FunctionShare, LinesOptions, Missing, Shown, SourceShares, admit, traced};
 
 /// Samples of a profile, in the order in which they were taken. It belongs to the profile that it
 /// was made from, and caches answers.
@@ -30,6 +30,9 @@ pub struct Selection {
     reading: OnceLock<Reading>,
     functions: Remembered<Shown, Vec<FunctionShare>>,
     lines: Remembered<LinesOptions, SourceShares>,
+    missing: OnceLock<Missing>,
+    /// The selection that this is a part of, if it is kept.
+    base: Option<Arc<Selection>>,
     shared: Arc<Shared>,
 }
 
@@ -41,7 +44,7 @@ struct Shared {
     calls: OnceLock<Option<Vec<u64>>>,
     numbers: OnceLock<traced::Numbers>,
     stack_order: OnceLock<StackOrder>,
-    /// Everything, where the selection is a part.
+    /// Everything, where it is kept by none.
     whole: OnceLock<Box<Selection>>,
 }
 
@@ -142,9 +145,12 @@ impl Selection {
         }
     }
 
-    /// The samples that pass another filter. What was found out about the profile is shared.
-    pub fn another(&self, profile: &Profile, filter: &Filter) -> Self {
+    /// The samples that pass another filter. What was found out about the profile, and about this
+    /// selection if it is everything, is shared.
+    pub fn another(self: &Arc<Self>, profile: &Profile, filter: &Filter) -> Self {
+        let base = self.base.as_ref().unwrap_or(self);
         Self {
+            base: Some(Arc::clone(base)),
             shared: Arc::clone(&self.shared),
             ..Self::new(profile, filter)
         }
@@ -162,6 +168,7 @@ impl Selection {
             rows: Rows::from_list(samples),
             threads: threads.unwrap_or_else(|| self.threads.clone()),
             task,
+            base: self.base.clone(),
             shared: Arc::clone(&self.shared),
             ..Self::default()
         }
@@ -186,10 +193,12 @@ impl Selection {
 
     /// The selection of everything. It is found once for all parts of a selection.
     pub fn whole(&self, profile: &Profile) -> &Self {
-        let is_whole = self.len() == profile.samples.len();
-        match is_whole && self.task.is_none() && self.threads.len() == profile.threads.len() {
-            true => self,
-            false => {
+        if self.is_whole(profile) {
+            return self;
+        }
+        match self.base.as_deref().filter(|base| base.is_whole(profile)) {
+            Some(base) => base,
+            None => {
                 (self.shared.whole).get_or_init(|| Box::new(Self::new(profile, &Filter::default())))
             }
         }
@@ -351,6 +360,11 @@ impl Selection {
     /// The shares of lines that were asked for.
     pub(crate) fn lines(&self) -> &Remembered<LinesOptions, SourceShares> {
         &self.lines
+    }
+
+    /// What is missing of the CPU time, if it was asked for.
+    pub(crate) fn missing(&self) -> &OnceLock<Missing> {
+        &self.missing
     }
 
     /// The kind of each stack.

@@ -8,43 +8,68 @@ use profundo_model::{LocationId, Profile, StackId};
 
 use crate::Selection;
 
-/// The order of all stacks in a walk: a caller comes right before what it called.
+/// All stacks in the order of a walk: a caller comes right before what it called, so a walk reads
+/// this table from its beginning to its end.
 #[derive(Debug, Default)]
 pub(crate) struct StackOrder {
     /// By stack, its position.
     positions: Vec<u32>,
-    /// By stack, the position after the last stack that it calls.
-    ends: Vec<u32>,
+    /// By position.
+    levels: Vec<Level>,
 }
+
+/// A stack in that order.
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    /// The innermost location.
+    location: LocationId,
+    /// The position of the caller's stack; [`NONE`]: there is no caller.
+    caller: u32,
+    /// The position after the last stack that it calls.
+    end: u32,
+}
+
+/// No position.
+const NONE: u32 = u32::MAX;
 
 impl StackOrder {
     pub(crate) fn new(profile: &Profile) -> Self {
-        let parents: Vec<Option<StackId>> =
-            (profile.stacks.iter()).map(|stack| stack.parent).collect();
-        // A parent is stored before its children, so one pass from the end sees all children first.
-        let mut sizes = vec![1_u32; parents.len()];
-        for (index, parent) in parents.iter().enumerate().rev() {
-            if let Some(parent) = parent {
-                sizes[parent.index()] += sizes[index];
+        let stacks = profile.stacks.len();
+        // A caller is stored before its callees, so one pass from the end sees all callees first.
+        let mut sizes = vec![1_u32; stacks];
+        for index in (0..stacks).rev() {
+            if let Some(caller) = profile.stacks.get(StackId::from_index(index)).parent {
+                sizes[caller.index()] += sizes[index];
             }
         }
-        let mut positions = vec![0; parents.len()];
-        let mut ends = sizes;
-        // By stack, the position of its next child.
-        let mut next = vec![0; parents.len()];
+        let mut positions = vec![0; stacks];
+        let mut levels = vec![
+            Level {
+                location: LocationId::from_index(0),
+                caller: NONE,
+                end: 0,
+            };
+            stacks
+        ];
+        // By stack, the position of its next callee.
+        let mut next = vec![0; stacks];
         let mut next_root = 0;
-        for (index, parent) in parents.iter().enumerate() {
-            let free = match parent {
-                Some(parent) => &mut next[parent.index()],
-                None => &mut next_root,
+        for (index, stack) in profile.stacks.iter().enumerate() {
+            let (free, caller) = match stack.parent {
+                Some(parent) => (&mut next[parent.index()], positions[parent.index()]),
+                None => (&mut next_root, NONE),
             };
             let position = *free;
-            *free += ends[index];
+            *free += sizes[index];
             positions[index] = position;
             next[index] = position + 1;
-            ends[index] += position;
+            levels[position as usize] = Level {
+                location: stack.location,
+                caller,
+                end: position + sizes[index],
+            };
         }
-        Self { positions, ends }
+        Self { positions, levels }
     }
 }
 
@@ -52,7 +77,6 @@ impl StackOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stop {
     position: u32,
-    stack: StackId,
     /// Its number in the selection.
     number: u32,
 }
@@ -64,7 +88,6 @@ pub(crate) fn stops(profile: &Profile, selection: &Selection) -> Vec<Stop> {
     let mut stops: Vec<Stop> = stacks
         .map(|(number, row)| Stop {
             position: order.positions[row.stack.index()],
-            stack: row.stack,
             number,
         })
         .collect();
@@ -104,29 +127,24 @@ impl<A: Visitor, B: Visitor> Visitor for (A, B) {
 
 /// Walks over the stacks of a selection.
 pub(crate) fn walk(profile: &Profile, selection: &Selection, visitor: &mut impl Visitor) {
-    let order = selection.stack_order(profile);
-    // The stacks from the root to the present level, each with its end.
-    let mut open: Vec<(StackId, u32)> = Vec::new();
-    let mut path: Vec<(StackId, LocationId)> = Vec::new();
-    for &Stop {
-        position,
-        stack,
-        number,
-    } in selection.stops(profile)
-    {
+    let levels = &selection.stack_order(profile).levels;
+    // The positions from the root to the present level, each with its end.
+    let mut open: Vec<(u32, u32)> = Vec::new();
+    let mut path: Vec<(u32, Level)> = Vec::new();
+    for &Stop { position, number } in selection.stops(profile) {
         while open.pop_if(|(_, end)| *end <= position).is_some() {
             visitor.leave();
         }
-        let last = open.last().map(|&(caller, _)| caller);
-        let mut next = Some(stack);
-        while let Some(level) = next.filter(|_| next != last) {
-            let row = profile.stacks.get(level);
-            path.push((level, row.location));
-            next = row.parent;
+        let last = open.last().map_or(NONE, |&(caller, _)| caller);
+        let mut next = position;
+        while next != last {
+            let level = levels[next as usize];
+            path.push((next, level));
+            next = level.caller;
         }
-        for (level, location) in path.drain(..).rev() {
-            visitor.enter(location);
-            open.push((level, order.ends[level.index()]));
+        for (position, level) in path.drain(..).rev() {
+            visitor.enter(level.location);
+            open.push((position, level.end));
         }
         visitor.stack(number);
     }

@@ -10,22 +10,21 @@ use super::{Around, CallEdge, CallGraph, CallGraphOptions, CallNode, GraphBy};
 use crate::amount::Amount;
 use crate::scatter;
 use crate::shown::Sieve;
-use crate::tally::{Keep, Rule, Tallies, Tally, Thing, tally};
+use crate::tally::{self, Keep, Places, Rule, Tallies, Tally, Thing, tally};
 use crate::{Libraries, Place, Selection, StackWeight};
 
 /// A stack as nodes: neighbours in one group are one.
 struct NodeRule<'a> {
-    sieve: Sieve<'a>,
+    places: Places<'a, Units<'a>>,
     by: GraphBy,
-    units: Units<'a>,
     degrees: Degrees,
     /// The pairs of a caller and a callee on the path.
     pairs: Vec<(u32, u32)>,
     calls: Calls<'a>,
     /// The stacks without a shown place.
     hidden: Vec<u32>,
-    /// The places of the present location.
-    places: Vec<Place>,
+    /// The places of the present location, each with its node.
+    present: Vec<Thing>,
 }
 
 /// The calls of each thing, where calls were counted.
@@ -51,15 +50,15 @@ impl Calls<'_> {
 }
 
 /// What is known of the nodes up to a level.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Reached {
+    places: tally::Reached,
     /// The innermost node.
     node: Option<u32>,
     /// Whether the innermost place is in the node of its caller.
     is_within: bool,
     /// Whether a place of the level itself is shown.
     is_shown: bool,
-    is_in_library: bool,
     /// The number of pairs on the path of the callers.
     pairs: usize,
 }
@@ -72,37 +71,39 @@ impl Reached {
 }
 
 impl NodeRule<'_> {
-    /// Goes one level up. `visit` gets the nodes that are entered.
+    /// Below the outermost level.
+    fn outside(&self) -> Reached {
+        Reached {
+            places: self.places.root(),
+            node: None,
+            is_within: false,
+            is_shown: false,
+            pairs: 0,
+        }
+    }
+
+    /// Goes one level up. `visit` gets the nodes that are entered, each with its caller.
     fn level(
         &mut self,
         callers: &Reached,
         location: LocationId,
-        mut visit: impl FnMut(Option<u32>, u32, Place),
+        mut visit: impl FnMut(Option<u32>, Thing),
     ) -> Reached {
+        self.present.clear();
+        let places = (self.places).enter(&callers.places, location, &mut self.present);
         let mut reached = Reached {
-            is_shown: false,
+            places,
+            is_shown: !self.present.is_empty(),
             ..*callers
         };
-        let mut places = std::mem::take(&mut self.places);
-        places.clear();
-        places.extend(self.sieve.places(location));
-        for &place in &places {
-            if self.sieve.folds() {
-                let was_in_library = reached.is_in_library;
-                reached.is_in_library = self.sieve.is_library(place, location);
-                if was_in_library && reached.is_in_library {
-                    continue;
-                }
-            }
-            let node = self.units.of(place, location);
+        for &thing in &self.present {
+            let node = thing.slot;
             reached.is_within = self.by != GraphBy::Function && reached.node == Some(node);
-            reached.is_shown = true;
             if !reached.is_within {
-                visit(reached.node, node, place);
+                visit(reached.node, thing);
                 reached.node = Some(node);
             }
         }
-        self.places = places;
         reached
     }
 }
@@ -113,19 +114,15 @@ impl Rule for NodeRule<'_> {
     const FROM_ROOT: bool = true;
 
     fn root(&self) -> Reached {
-        Reached::default()
+        self.outside()
     }
 
     fn enter(&mut self, state: &Reached, location: LocationId, things: &mut Vec<Thing>) -> Reached {
         let mut pairs = std::mem::take(&mut self.pairs);
         let before = pairs.len();
-        let reached = self.level(state, location, |caller, node, place| {
-            pairs.extend(caller.map(|caller| (caller, node)));
-            things.push(Thing {
-                slot: node,
-                place,
-                location,
-            });
+        let reached = self.level(state, location, |caller, thing| {
+            pairs.extend(caller.map(|caller| (caller, thing.slot)));
+            things.push(thing);
         });
         self.pairs = pairs;
         Reached {
@@ -164,15 +161,15 @@ pub(super) fn build(
         stacks,
         counts: Vec::new(),
     };
+    let sieve = Sieve::new(profile, options.shown);
     let mut rule = NodeRule {
-        sieve: Sieve::new(profile, options.shown),
+        places: Places::new(profile, &sieve, Units::new(profile, options.by)),
         by: options.by,
-        units: Units::new(profile, options.by),
         degrees: Degrees::default(),
         pairs: Vec::new(),
         calls: calls(),
         hidden: Vec::new(),
-        places: Vec::new(),
+        present: Vec::new(),
     };
     let mut nodes = tally(profile, selection, &mut rule, Keep::Members);
     add_hidden(profile, selection, options, &mut rule, &mut nodes);
@@ -181,13 +178,13 @@ pub(super) fn build(
     let totals = scatter::estimates(profile, selection, &nodes.total, &of(|node| node.total));
 
     // From here on, a node is its row: its place in the order of first appearance.
-    let mut row_of = vec![0; rule.units.list.len()];
+    let mut row_of = vec![0; rule.places.slots.list.len()];
     for (row, node) in (0..).zip(&nodes.list) {
         row_of[node.slot as usize] = row;
     }
     let degrees = rule.degrees.renumbered(&row_of);
     let mut list: Vec<Unit> = (nodes.list.iter())
-        .map(|node| rule.units.first_met(node.slot, node.place))
+        .map(|node| rule.places.slots.first_met(node.slot, node.place))
         .collect();
     let weights: Vec<(u64, u64)> = (nodes.list.iter())
         .map(|node| (node.own.weight, node.total.weight))
@@ -249,7 +246,7 @@ fn add_hidden(
     if rule.hidden.is_empty() {
         return;
     }
-    let slot = (rule.units).hidden(options.shown.libraries == Libraries::Hidden);
+    let slot = (rule.places.slots).hidden(options.shown.libraries == Libraries::Hidden);
     let mut amount = Amount::default();
     let row = nodes.list.len() as u32;
     for &number in &rule.hidden {
@@ -274,6 +271,8 @@ struct EdgeRule<'a, 'b> {
     numbers: FxHashMap<(u32, u32), u32>,
     edges: Vec<Edge>,
     calls: Calls<'a>,
+    /// The nodes that the present level enters.
+    entered: Vec<Thing>,
 }
 
 /// An edge between kept nodes.
@@ -286,7 +285,7 @@ struct Edge {
 }
 
 /// What is known of the edges up to a level.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Crossed {
     reached: Reached,
     /// The innermost kept node, and whether it is the innermost node.
@@ -313,18 +312,22 @@ impl Rule for EdgeRule<'_, '_> {
     type State = Crossed;
 
     fn root(&self) -> Crossed {
-        Crossed::default()
+        Crossed {
+            reached: self.nodes.outside(),
+            kept: None,
+            direct: None,
+        }
     }
 
     fn enter(&mut self, state: &Crossed, location: LocationId, things: &mut Vec<Thing>) -> Crossed {
         let mut crossed = *state;
-        let mut entered = Vec::new();
-        crossed.reached = (self.nodes).level(&state.reached, location, |_, node, place| {
-            entered.push((node, place));
+        let mut entered = std::mem::take(&mut self.entered);
+        crossed.reached = (self.nodes).level(&state.reached, location, |_, thing| {
+            entered.push(thing);
         });
-        for (node, place) in entered {
+        for thing in entered.drain(..) {
             crossed.direct = None;
-            let Some(callee) = self.rows[node as usize] else {
+            let Some(callee) = self.rows[thing.slot as usize] else {
                 crossed.kept = crossed.kept.map(|(kept, _)| (kept, false));
                 continue;
             };
@@ -334,15 +337,12 @@ impl Rule for EdgeRule<'_, '_> {
                     let slot = self.number(caller, callee);
                     self.edges[slot as usize].is_direct |= is_direct;
                     crossed.direct = is_direct.then_some(slot);
-                    things.push(Thing {
-                        slot,
-                        place,
-                        location,
-                    });
+                    things.push(Thing { slot, ..thing });
                 }
             }
             crossed.kept = Some((callee, true));
         }
+        self.entered = entered;
         crossed
     }
 
@@ -374,6 +374,7 @@ fn edges<'a>(
         rows,
         numbers: FxHashMap::default(),
         edges: Vec::new(),
+        entered: Vec::new(),
     };
     let tallies = tally(profile, selection, &mut rule, Keep::Members);
     let amounts: Vec<Amount> = tallies.list.iter().map(|edge| edge.total).collect();

@@ -9,6 +9,7 @@ use super::GraphBy;
 use crate::Place;
 use crate::package::{library, module_file, package, python_module, rust_module};
 use crate::palette::Hue;
+use crate::tally::Slots;
 
 /// A node before anything is added up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +46,12 @@ pub(super) struct Units<'a> {
     by_name: FxHashMap<String, u32>,
 }
 
+impl Slots for Units<'_> {
+    fn slot(&mut self, place: Place, location: LocationId, _: u32) -> u32 {
+        self.of(place, location)
+    }
+}
+
 impl<'a> Units<'a> {
     pub(super) fn new(profile: &'a Profile, by: GraphBy) -> Self {
         Self {
@@ -58,7 +65,7 @@ impl<'a> Units<'a> {
     }
 
     /// The node of a place in a location.
-    pub(super) fn of(&mut self, place: Place, location: LocationId) -> u32 {
+    fn of(&mut self, place: Place, location: LocationId) -> u32 {
         let module = self.profile.locations.get(location).module;
         let key = match place {
             Place::Frame(frame) => {

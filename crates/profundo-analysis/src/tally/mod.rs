@@ -14,7 +14,7 @@ use crate::scatter::Members;
 use crate::walk::{Visitor, walk};
 use crate::{Place, Selection, StackWeight};
 
-pub(crate) use places::{Places, place_slot, place_slots};
+pub(crate) use places::{Places, Reached, Slots, place_slot, place_slots};
 
 /// A thing at a level of a stack.
 #[derive(Debug, Clone, Copy)]

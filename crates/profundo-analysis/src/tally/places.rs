@@ -6,22 +6,32 @@ use super::{Rule, Thing};
 use crate::Place;
 use crate::shown::Sieve;
 
+/// Numbers for places, small ones.
+pub(crate) trait Slots {
+    /// The number of a place, by its location and its depth of inlining there.
+    fn slot(&mut self, place: Place, location: LocationId, depth: u32) -> u32;
+}
+
+impl<F: FnMut(Place, LocationId, u32) -> u32> Slots for F {
+    fn slot(&mut self, place: Place, location: LocationId, depth: u32) -> u32 {
+        self(place, location, depth)
+    }
+}
+
 /// The shown places.
-pub(crate) struct Places<'a, F> {
+pub(crate) struct Places<'a, S> {
     sieve: &'a Sieve<'a>,
-    slot: F,
+    pub slots: S,
     /// By location, the range of its things in `known`, where they do not depend on the callers.
     ranges: Vec<Option<(u32, u32)>>,
     known: Vec<Thing>,
 }
 
-impl<'a, F: FnMut(Place, LocationId, u32) -> u32> Places<'a, F> {
-    /// `slot` identifies places by small numbers; it gets the place, its location, and its depth of
-    /// inlining there.
-    pub(crate) fn new(profile: &Profile, sieve: &'a Sieve<'a>, slot: F) -> Self {
+impl<'a, S: Slots> Places<'a, S> {
+    pub(crate) fn new(profile: &Profile, sieve: &'a Sieve<'a>, slots: S) -> Self {
         Self {
             sieve,
-            slot,
+            slots,
             ranges: vec![None; profile.locations.len()],
             known: Vec::new(),
         }
@@ -40,7 +50,7 @@ impl<'a, F: FnMut(Place, LocationId, u32) -> u32> Places<'a, F> {
                 };
                 self.known.extend(self.sieve.places(location).map(thing));
                 for (depth, thing) in (0..).zip(self.known[start..].iter_mut().rev()) {
-                    thing.slot = (self.slot)(thing.place, location, depth);
+                    thing.slot = self.slots.slot(thing.place, location, depth);
                 }
                 // There are fewer than 2^32 frames at all locations.
                 let range = (start as u32, self.known.len() as u32);
@@ -60,7 +70,7 @@ impl<'a, F: FnMut(Place, LocationId, u32) -> u32> Places<'a, F> {
             is_in_library = self.sieve.is_library(place, location);
             if !(was_in_library && is_in_library) {
                 things.push(Thing {
-                    slot: (self.slot)(place, location, 0),
+                    slot: self.slots.slot(place, location, 0),
                     place,
                     location,
                 });
@@ -79,7 +89,7 @@ pub(crate) struct Reached {
     is_in_library: bool,
 }
 
-impl<F: FnMut(Place, LocationId, u32) -> u32> Rule for Places<'_, F> {
+impl<S: Slots> Rule for Places<'_, S> {
     type State = Reached;
 
     fn root(&self) -> Reached {
