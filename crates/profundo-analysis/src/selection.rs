@@ -156,6 +156,17 @@ impl Selection {
         }
     }
 
+    /// The same samples of a profile that has other weights.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self {
+            rows: self.rows.clone(),
+            threads: self.threads.clone(),
+            task: self.task,
+            ..Self::default()
+        }
+    }
+
     /// A part of this selection: these of its samples, on one thread if given, in one task if
     /// given.
     pub(crate) fn part(

@@ -78,7 +78,7 @@ impl StackOrder {
 pub(crate) struct Stop {
     position: u32,
     /// Its number in the selection.
-    number: u32,
+    pub number: u32,
 }
 
 /// The stacks of a selection in the order of a walk.
@@ -97,6 +97,9 @@ pub(crate) fn stops(profile: &Profile, selection: &Selection) -> Vec<Stop> {
 
 /// A visitor of a walk.
 pub(crate) trait Visitor {
+    /// These stacks come next.
+    fn ahead(&mut self, _stops: &[Stop]) {}
+
     /// Goes from a caller to what it called.
     fn enter(&mut self, location: LocationId);
 
@@ -109,6 +112,11 @@ pub(crate) trait Visitor {
 
 /// Two visitors of one walk.
 impl<A: Visitor, B: Visitor> Visitor for (A, B) {
+    fn ahead(&mut self, stops: &[Stop]) {
+        self.0.ahead(stops);
+        self.1.ahead(stops);
+    }
+
     fn enter(&mut self, location: LocationId) {
         self.0.enter(location);
         self.1.enter(location);
@@ -125,13 +133,20 @@ impl<A: Visitor, B: Visitor> Visitor for (A, B) {
     }
 }
 
+/// The number of stacks that a visitor hears of at the same time.
+const BATCH: usize = 64;
+
 /// Walks over the stacks of a selection.
 pub(crate) fn walk(profile: &Profile, selection: &Selection, visitor: &mut impl Visitor) {
     let levels = &selection.stack_order(profile).levels;
+    let stops = selection.stops(profile);
     // The positions from the root to the present level, each with its end.
     let mut open: Vec<(u32, u32)> = Vec::new();
     let mut path: Vec<(u32, Level)> = Vec::new();
-    for &Stop { position, number } in selection.stops(profile) {
+    for (at, &Stop { position, number }) in stops.iter().enumerate() {
+        if at % BATCH == 0 {
+            visitor.ahead(&stops[at..stops.len().min(at + BATCH)]);
+        }
         while open.pop_if(|(_, end)| *end <= position).is_some() {
             visitor.leave();
         }

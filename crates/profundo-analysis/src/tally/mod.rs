@@ -11,7 +11,7 @@ use profundo_model::{LocationId, Profile};
 
 use crate::amount::Amount;
 use crate::scatter::Members;
-use crate::walk::{Visitor, walk};
+use crate::walk::{Stop, Visitor, walk};
 use crate::{Place, Selection, StackWeight};
 
 pub(crate) use places::{Places, Reached, Slots, place_slot, place_slots};
@@ -124,6 +124,8 @@ struct Adding<'a, R: Rule> {
     /// The rows on the path, each once.
     on_path: Vec<u32>,
     things: Vec<Thing>,
+    /// The sums of the stacks that come next, the last one first.
+    ahead: Vec<StackWeight>,
     tallies: Tallies,
     keep: Keep,
 }
@@ -149,6 +151,13 @@ struct Level<S> {
 }
 
 impl<R: Rule> Visitor for Adding<'_, R> {
+    /// Fetches the sums of several stacks: none of these waits for another one.
+    fn ahead(&mut self, stops: &[Stop]) {
+        let sums = |stop: &Stop| self.stacks[stop.number as usize];
+        self.ahead.clear();
+        self.ahead.extend(stops.iter().rev().map(sums));
+    }
+
     fn enter(&mut self, location: LocationId) {
         let caller = self.levels.last().expect("the root is never left");
         self.things.clear();
@@ -185,7 +194,7 @@ impl<R: Rule> Visitor for Adding<'_, R> {
 
     fn stack(&mut self, number: u32) {
         let level = self.levels.last_mut().expect("the root is never left");
-        let weight = &self.stacks[number as usize];
+        let weight = &self.ahead.pop().expect("a stack comes after its batch");
         level.amount.add(weight);
         level.first = level.first.min(number);
         self.rule.end(number, &level.state);
@@ -239,6 +248,7 @@ impl<'a, R: Rule> Adding<'a, R> {
             }],
             on_path: Vec::new(),
             things: Vec::new(),
+            ahead: Vec::new(),
             tallies,
             keep,
             rule,

@@ -8,6 +8,7 @@
 //! Damage is reported by the reader that holds all samples: any irregularity within a batch is left
 //! to it.
 
+mod join;
 mod sums;
 mod table;
 #[cfg(test)]
@@ -28,7 +29,8 @@ use super::meta;
 use super::read::Decoder;
 use crate::{Damage, Error, Warning};
 
-use sums::{STRETCH, Sums};
+use join::join;
+use sums::STRETCH;
 use worker::{Job, Limits, Workers};
 
 /// More threads would wait for the reading one.
@@ -218,7 +220,7 @@ impl<'a, 'scope, S: Read> Reading<'a, 'scope, S> {
             return None;
         }
         let samples: u64 = sums.iter().map(|sums| sums.samples).sum();
-        let (rows, gathered) = Sums::rows(sums, &decoder);
+        let (rows, gathered) = join(sums, &decoder);
         (decoder.profile.samples, decoder.profile.gathered) = (rows, gathered);
         let samples = usize::try_from(samples).ok()?;
         let warning = match ending {

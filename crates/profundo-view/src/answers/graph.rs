@@ -93,7 +93,7 @@ pub(super) fn graph(library: &Library, question: &Question) -> Result<Answer, Er
         graph: self::options(question)?,
         ..Options::default()
     };
-    let drawn = drawn(part.profile(), part.filter(), &options);
+    let drawn = drawn(part.profile(), &part.selection(), &options);
     if drawn.graph.nodes.is_empty() {
         let why = match &options.graph.around {
             Some(around) => format!("“{}” has no time in what passes the filter", around.name),

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use profundo_analysis::{CallGraph, CallNode, Filter};
+use profundo_analysis::{CallGraph, CallNode, Selection};
 use profundo_model::Profile;
 
 use super::super::Options;
@@ -70,9 +70,9 @@ pub struct Arrow {
     pub label_area: Option<[f64; 4]>,
 }
 
-/// The graph of what passes a filter, with places.
-pub fn drawn(profile: &Profile, filter: &Filter, options: &Options) -> Drawn {
-    let mut source = Source::new(profile, filter, options);
+/// The graph of a selection, with places.
+pub fn drawn(profile: &Profile, selection: &Selection, options: &Options) -> Drawn {
+    let mut source = Source::new(profile, selection, options);
     let (cards, arrows, size) = places(&source);
     let undrawn = arrows.iter().filter(|arrow| arrow.is_none()).count();
     Drawn {

@@ -12,7 +12,7 @@ mod svg;
 
 use std::io::Write;
 
-use profundo_analysis::Filter;
+use profundo_analysis::{Filter, Selection};
 use profundo_model::Profile;
 
 use super::format::{Holds, Row, has};
@@ -75,14 +75,20 @@ impl Format {
 
 /// Writes the picture.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
-    let source = Source::new(profile, &Filter::default(), options);
+    let source = whole(profile, options);
     svg::write(&source, out).map_err(Error::Write)
 }
 
 /// Writes the text for Graphviz.
 pub fn write_dot(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
-    let source = Source::new(profile, &Filter::default(), options);
+    let source = whole(profile, options);
     dot::write(&source, out).map_err(Error::Write)
+}
+
+/// The graph of a whole profile.
+fn whole(profile: &Profile, options: &Options) -> Source {
+    let selection = Selection::new(profile, &Filter::default());
+    Source::new(profile, &selection, options)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use profundo_analysis::{
-    CallEdge, CallGraph, CallGraphOptions, CallNode, Estimate, Filter, Hidden, Libraries, Quality,
+    CallEdge, CallGraph, CallGraphOptions, CallNode, Estimate, Hidden, Libraries, Quality,
     Selection, Shown, call_graph, call_graph_around, calls_by_sample, quality,
 };
 use profundo_model::{Clock, Kind, Measure, Nanos, Profile, SampleKind};
@@ -33,8 +33,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// The graph of what passes a filter.
-    pub(super) fn new(profile: &Profile, filter: &Filter, options: &Options) -> Self {
+    /// The graph of a selection.
+    pub(super) fn new(profile: &Profile, selection: &Selection, options: &Options) -> Self {
         let title = (options.title.clone()).unwrap_or_else(|| owner::title(profile));
         let is_untimed =
             profile.meta.kind == SampleKind::Traced && profile.traced.clock == Clock::None;
@@ -45,10 +45,12 @@ impl Source {
             for (sample, calls) in by_calls.samples.iter_mut().zip(calls) {
                 sample.weight = Nanos(calls);
             }
-            weighed = Some(by_calls);
+            weighed = Some((by_calls, selection.anew()));
         }
-        let profile = weighed.as_ref().unwrap_or(profile);
-        let selection = Selection::new(profile, filter);
+        let (profile, selection) = match &weighed {
+            Some((profile, selection)) => (profile, selection),
+            None => (profile, selection),
+        };
         let has_weights = profile.samples.iter().any(|sample| sample.weight.0 > 0);
         let unit = match (profile.meta.kind, measured::of(profile)) {
             (_, Some(measure)) => Unit::Memory(measure),
@@ -78,14 +80,14 @@ impl Source {
         };
         Self {
             graph: match around {
-                None => call_graph(profile, &selection, &options),
-                Some(around) => call_graph_around(profile, &selection, &options, around),
+                None => call_graph(profile, selection, &options),
+                Some(around) => call_graph_around(profile, selection, &options, around),
             },
             title,
             options,
             passing,
             unit,
-            quality: quality(profile, &selection),
+            quality: quality(profile, selection),
             taken: selection.taken(profile),
         }
     }

@@ -7,11 +7,10 @@
 use std::collections::hash_map::Entry;
 
 use profundo_analysis::Worth;
-use profundo_model::{Gathered, Many, Meta, Nanos, Sample, State, Taken, TaskId, ThreadId};
+use profundo_model::{Gil, Many, Meta, Nanos, State};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::code::{GILS, STATES, value_of};
-use super::super::read::Decoder;
 use super::super::sample::Row as Read;
 use super::table::{self, First, Table};
 
@@ -32,45 +31,49 @@ const ANY: u64 = u64::MAX;
 
 /// The common properties of samples besides their stack, in the file's ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Context {
-    thread: u32,
-    task: u32,
-    file: u32,
-    span: u32,
+pub(super) struct Context {
+    pub thread: u32,
+    pub task: u32,
+    pub file: u32,
+    pub span: u32,
     /// The part of the recording, the state and the state of the lock.
     how: u32,
 }
 
 impl Context {
-    fn state(self) -> State {
+    pub(super) fn state(self) -> State {
         STATES[(self.how >> 2 & 7) as usize]
+    }
+
+    pub(super) fn gil(self) -> Gil {
+        GILS[(self.how & 3) as usize]
     }
 }
 
 /// The key of a row: the context, by number, the stack, and the stretch of time.
-type Key = (u32, u32, u64);
+pub(super) type Key = (u32, u32, u64);
 
 #[derive(Debug, Clone, Copy)]
-struct Row {
-    key: Key,
-    first: First,
-    weight: u64,
-    many: Many,
+pub(super) struct Row {
+    pub key: Key,
+    pub first: First,
+    pub weight: u64,
+    pub many: Many,
 }
 
 /// A sample as it was taken, by its number in the file.
 #[derive(Debug, Clone, Copy)]
-struct At {
-    number: u64,
-    key: Key,
-    time: u64,
-    weight: u64,
+pub(super) struct At {
+    pub number: u64,
+    pub key: Key,
+    pub time: u64,
+    pub weight: u64,
 }
 
 /// Sums of samples.
 #[derive(Debug)]
 pub(super) struct Sums {
-    contexts: Vec<Context>,
+    pub contexts: Vec<Context>,
     numbers: FxHashMap<Context, u32>,
     /// By thread, the number of its last context. Threads take turns, and seldom change theirs.
     recent: Vec<Option<(Context, u32)>>,
@@ -80,8 +83,8 @@ pub(super) struct Sums {
     table: Table,
     timed: FxHashMap<Key, Row>,
     /// The length of stretches, as a power of two of seconds.
-    doublings: u32,
-    taken: Vec<At>,
+    pub doublings: u32,
+    pub taken: Vec<At>,
     pub(super) samples: u64,
 }
 
@@ -190,7 +193,8 @@ impl Sums {
         }
     }
 
-    fn number(&mut self, context: Context) -> u32 {
+    /// The number of a context.
+    pub(super) fn number(&mut self, context: Context) -> u32 {
         *self.numbers.entry(context).or_insert_with(|| {
             self.contexts.push(context);
             self.last.push(0);
@@ -236,12 +240,9 @@ impl Sums {
         self.table.flush()
     }
 
-    /// Adds all rows, and the samples as they were taken, to those of other threads; contexts have
-    /// these numbers.
-    fn give(self, numbers: &[u32], rows: &mut Rows, taken: &mut Vec<At>) {
-        let Self { table, last, .. } = self;
-        rows.reserve(table.len() + self.timed.len());
-        let untimed = table.rows().map(|row| Row {
+    /// The rows of the stacks that pass, in no order.
+    pub(super) fn rows(&self, passes: impl Fn(u32) -> bool + Copy) -> impl Iterator<Item = Row> {
+        let untimed = self.table.rows(passes).map(|row| Row {
             key: (row.context, row.stack, ANY),
             first: row.first,
             weight: row.weight,
@@ -250,67 +251,29 @@ impl Sums {
                 count: row.count,
                 squares: row.squares,
                 merged: row.merged,
-                last: Nanos(last[row.context as usize]),
+                last: Nanos(self.last[row.context as usize]),
             },
         });
-        let known = |(context, stack, when): Key| (numbers[context as usize], stack, when);
-        for mut row in untimed.chain(self.timed.into_values()) {
-            row.key = known(row.key);
-            rows.add(row);
-        }
-        taken.extend(self.taken.into_iter().map(|at| At {
-            key: known(at.key),
-            ..at
-        }));
+        let timed = self.timed.values().filter(move |row| passes(row.key.1));
+        untimed.chain(timed.copied())
     }
 
-    /// The rows of all threads together, in the order of first appearance, with the profile's ids.
-    pub(super) fn rows(mut all: Vec<Self>, decoder: &Decoder) -> (Vec<Sample>, Gathered) {
-        let longest = all.iter().map(|sums| sums.doublings).max();
-        let (mut rows, mut taken) = (Rows::default(), Vec::new());
-        let mut contexts = Self::new();
-        for mut sums in all.drain(..) {
-            let longest = longest.unwrap_or(sums.doublings);
-            if sums.doublings < longest {
-                sums.lengthen(longest - sums.doublings);
-            }
-            let numbers = sums
-                .contexts
-                .iter()
-                .map(|&context| contexts.number(context));
-            let numbers: Vec<u32> = numbers.collect();
-            sums.give(&numbers, &mut rows, &mut taken);
+    /// The number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.table.len() + self.timed.len()
+    }
+
+    /// Makes stretches of time as long as those of other threads.
+    pub(super) fn lengthen_to(&mut self, doublings: u32) {
+        if self.doublings < doublings {
+            self.lengthen(doublings - self.doublings);
         }
-        let contexts = contexts.contexts;
-        let (rows, numbers) = rows.in_order();
-        let sample = |row: &Row| {
-            let (context, stack, _) = row.key;
-            let context = contexts[context as usize];
-            Sample {
-                time: Nanos(row.first.time),
-                weight: Nanos(row.weight),
-                clock: row.first.clock,
-                thread: ThreadId::from_index(context.thread as usize),
-                task: TaskId::from_index(context.task as usize),
-                stack: decoder.stacks[stack as usize],
-                state: context.state(),
-                gil: GILS[(context.how & 3) as usize],
-                file: decoder.strings[context.file as usize],
-                span: decoder.spans[context.span as usize],
-            }
-        };
-        let samples = rows.iter().map(sample).collect();
-        let gathered = Gathered {
-            rows: rows.iter().map(|row| row.many).collect(),
-            ..in_order(&numbers, taken)
-        };
-        (samples, gathered)
     }
 }
 
 impl Row {
     /// Adds another row of the same key.
-    fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         if other.first.number < self.first.number {
             self.first = other.first;
         }
@@ -322,77 +285,4 @@ impl Row {
         sum.merged = sum.merged.saturating_add(other.merged);
         sum.last = sum.last.max(other.last);
     }
-}
-
-/// The rows of several threads.
-#[derive(Debug, Default)]
-struct Rows {
-    list: Vec<Row>,
-    /// The rows' places in the list.
-    places: FxHashMap<Key, u32>,
-}
-
-impl Rows {
-    /// Makes room for the rows of one more thread, most of which others have, too.
-    fn reserve(&mut self, rows: usize) {
-        let more = rows.saturating_sub(self.list.len());
-        self.list.reserve(more);
-        self.places.reserve(more);
-    }
-
-    /// Adds a row to the one of the same key.
-    fn add(&mut self, row: Row) {
-        match self.places.entry(row.key) {
-            Entry::Occupied(place) => self.list[*place.get() as usize].merge(&row),
-            Entry::Vacant(place) => {
-                place.insert(u32::try_from(self.list.len()).expect("fewer than 2^32 rows"));
-                self.list.push(row);
-            }
-        }
-    }
-
-    /// The rows in the order of first appearance, and the number of each.
-    fn in_order(self) -> (Vec<Row>, FxHashMap<Key, u32>) {
-        let Self { list, mut places } = self;
-        let firsts = (0_u32..).zip(&list);
-        let mut order: Vec<(u64, u32)> = firsts
-            .map(|(place, row)| (row.first.number, place))
-            .collect();
-        order.sort_unstable();
-        let mut numbers = vec![0_u32; list.len()];
-        for (number, &(_, place)) in (0..).zip(&order) {
-            numbers[place as usize] = number;
-        }
-        for place in places.values_mut() {
-            *place = numbers[*place as usize];
-        }
-        let rows = order.iter().map(|&(_, place)| list[place as usize]);
-        (rows.collect(), places)
-    }
-}
-
-/// The samples as they were taken, stretch by stretch.
-fn in_order(numbers: &FxHashMap<Key, u32>, mut taken: Vec<At>) -> Gathered {
-    taken.sort_unstable_by_key(|at| at.number);
-    let mut gathered = Gathered {
-        taken: Vec::with_capacity(taken.len()),
-        ..Gathered::default()
-    };
-    let mut last = None;
-    for at in taken {
-        let Some(&row) = numbers.get(&at.key) else {
-            continue;
-        };
-        let stretch = at.number / STRETCH;
-        if last.replace(stretch).is_some_and(|last| last != stretch) {
-            gathered.ends.push(gathered.taken.len());
-        }
-        gathered.taken.push(Taken {
-            row,
-            time: Nanos(at.time),
-            weight: Nanos(at.weight),
-        });
-    }
-    gathered.ends.push(gathered.taken.len());
-    gathered
 }
