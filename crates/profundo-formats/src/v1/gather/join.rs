@@ -1,17 +1,18 @@
 //! The sums of several threads, joined into the rows of a profile.
 //!
-//! The stacks are shared out to as many threads as there were for reading. Each joins the rows of
-//! its stacks, and puts them in the order of first appearance. What they found is merged in that
-//! order.
+//! Rows are in shares by their stacks. For each share, a thread joins the rows of all threads, and
+//! puts them in the order of first appearance. Then the shares are merged in that order.
 
 use std::collections::hash_map::Entry;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, scope};
 
 use profundo_model::{Gathered, Nanos, Sample, Taken, TaskId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::super::read::Decoder;
-use super::sums::{At, Context, Key, Row, STRETCH, Sums};
+use super::sums::{At, Context, Contexts, Key, Row, STRETCH, Sums, share_of};
+use super::table::Table;
 
 /// The number of rows below which one thread joins them all.
 const FEW: usize = if cfg!(test) { 1 << 6 } else { 1 << 16 };
@@ -23,7 +24,14 @@ pub(super) fn join(mut all: Vec<Sums>, decoder: &Decoder) -> (Vec<Sample>, Gathe
     for sums in &mut all {
         sums.lengthen_to(longest);
     }
-    let (contexts, numbers) = contexts(&all);
+    let mut contexts = Contexts::default();
+    // By thread, the numbers of its contexts.
+    let numbers: Vec<Vec<u32>> = (all.iter())
+        .map(|sums| {
+            let own = sums.contexts.list.iter();
+            own.map(|&context| contexts.number(context)).collect()
+        })
+        .collect();
     let mut taken: Vec<At> = Vec::new();
     for (sums, numbers) in all.iter_mut().zip(&numbers) {
         let known = sums.taken.drain(..).map(|at| At {
@@ -32,7 +40,7 @@ pub(super) fn join(mut all: Vec<Sums>, decoder: &Decoder) -> (Vec<Sample>, Gathe
         });
         taken.extend(known);
     }
-    let shares = shares(&all, &numbers);
+    let shares = shares(&mut all, &numbers);
     drop(all);
 
     let rows = shares.iter().map(|share| share.rows.len()).sum();
@@ -42,27 +50,16 @@ pub(super) fn join(mut all: Vec<Sums>, decoder: &Decoder) -> (Vec<Sample>, Gathe
         ..Gathered::default()
     };
     let order = merge(&shares, |row| {
-        samples.push(sample(row, &contexts, decoder));
+        samples.push(sample(row, &contexts.list, decoder));
         gathered.rows.push(row.many);
     });
     taken.sort_unstable_by_key(|at| at.number);
     keep(&mut gathered, &taken, |key| {
-        let share = key.1 as usize % shares.len();
+        let share = share_of(key.1, shares.len());
         let place = shares[share].places.get(&key)?;
         Some(order[share][*place as usize])
     });
     (samples, gathered)
-}
-
-/// The contexts of all threads, and for each thread the numbers of its own.
-fn contexts(all: &[Sums]) -> (Vec<Context>, Vec<Vec<u32>>) {
-    let mut known = Sums::new();
-    let mut numbers = Vec::new();
-    for sums in all {
-        let contexts = sums.contexts.iter();
-        numbers.push(contexts.map(|&context| known.number(context)).collect());
-    }
-    (known.contexts, numbers)
 }
 
 fn renumbered((context, stack, when): Key, numbers: &[u32]) -> Key {
@@ -77,43 +74,55 @@ struct Share {
     places: FxHashMap<Key, u32>,
 }
 
-/// The rows of all stacks, in shares by the stacks' ids.
-fn shares(all: &[Sums], numbers: &[Vec<u32>]) -> Vec<Share> {
-    let rows: usize = all.iter().map(Sums::len).sum();
-    let count = match rows < FEW {
-        true => 1,
-        false => all.len().max(1),
-    };
-    let share = |number: usize| {
-        let mut share = Share::default();
-        for (sums, numbers) in all.iter().zip(numbers) {
-            // Most rows of a thread are those of other threads, too.
-            share.reserve(sums.len() / count);
-            for row in sums.rows(|stack| stack as usize % count == number) {
-                let key = renumbered(row.key, numbers);
-                share.add(Row { key, ..row });
-            }
+/// The rows of all stacks, in shares.
+fn shares(all: &mut [Sums], numbers: &[Vec<u32>]) -> Vec<Share> {
+    // By share, the tables of all threads.
+    let mut tables: Vec<Vec<Table>> = Vec::new();
+    for sums in all.iter_mut() {
+        let own = sums.take_tables();
+        tables.resize_with(own.len(), Vec::new);
+        for (share, table) in tables.iter_mut().zip(own) {
+            share.push(table);
         }
-        share.in_order()
+    }
+    let rows: usize = tables.iter().flatten().map(Table::len).sum();
+    let count = tables.len();
+    let waiting = Mutex::new(tables.into_iter().enumerate());
+    let ready: Mutex<Vec<(usize, Share)>> = Mutex::default();
+    let all = &*all;
+    let work = || {
+        while let Some((number, tables)) = lock(&waiting).next() {
+            let mut share = Share::default();
+            for ((table, sums), numbers) in tables.into_iter().zip(all).zip(numbers) {
+                // Most rows of a thread are those of other threads, too.
+                share.reserve(table.len());
+                for row in table.rows() {
+                    share.add(sums.untimed(&row), numbers);
+                }
+                let is_own = |row: &&Row| share_of(row.key.1, count) == number;
+                for row in sums.timed().filter(is_own) {
+                    share.add(*row, numbers);
+                }
+            }
+            lock(&ready).push((number, share.in_order()));
+        }
     };
     scope(|scope| {
-        let others: Vec<_> = (1..count)
-            .map(|number| {
-                let thread = Builder::new().name("profundo gather".into());
-                (number, thread.spawn_scoped(scope, move || share(number)))
-            })
-            .collect();
-        let mut shares = vec![share(0)];
-        // Where there is no thread, this one does the work.
-        shares.extend(others.into_iter().map(|(number, thread)| match thread {
-            Ok(thread) => match thread.join() {
-                Ok(share) => share,
-                Err(panic) => std::panic::resume_unwind(panic),
-            },
-            Err(_) => share(number),
-        }));
-        shares
-    })
+        let others = if rows < FEW { 0 } else { count - 1 };
+        for _ in 0..others {
+            let thread = Builder::new().name("profundo gather".into());
+            // Without it, the others do its work.
+            let _ = thread.spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let mut ready = ready.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ready.sort_by_key(|(number, _)| *number);
+    ready.into_iter().map(|(_, share)| share).collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Share {
@@ -124,8 +133,9 @@ impl Share {
         self.places.reserve(more);
     }
 
-    /// Adds a row to the one of the same key.
-    fn add(&mut self, row: Row) {
+    /// Adds a row of a thread, whose contexts have these numbers, to the one of the same key.
+    fn add(&mut self, mut row: Row, numbers: &[u32]) {
+        row.key = renumbered(row.key, numbers);
         match self.places.entry(row.key) {
             Entry::Occupied(place) => self.rows[*place.get() as usize].merge(&row),
             Entry::Vacant(place) => {

@@ -50,6 +50,24 @@ impl Context {
     }
 }
 
+/// Contexts, which have numbers.
+#[derive(Debug, Default)]
+pub(super) struct Contexts {
+    pub list: Vec<Context>,
+    numbers: FxHashMap<Context, u32>,
+}
+
+impl Contexts {
+    /// The number of a context.
+    pub(super) fn number(&mut self, context: Context) -> u32 {
+        *self.numbers.entry(context).or_insert_with(|| {
+            self.list.push(context);
+            // There are no more than fit into the memory.
+            (self.list.len() - 1) as u32
+        })
+    }
+}
+
 /// The key of a row: the context, by number, the stack, and the stretch of time.
 pub(super) type Key = (u32, u32, u64);
 
@@ -73,19 +91,23 @@ pub(super) struct At {
 /// Sums of samples.
 #[derive(Debug)]
 pub(super) struct Sums {
-    pub contexts: Vec<Context>,
-    numbers: FxHashMap<Context, u32>,
+    pub contexts: Contexts,
     /// By thread, the number of its last context. Threads take turns, and seldom change theirs.
     recent: Vec<Option<(Context, u32)>>,
     /// By context, the time of its last sample.
     last: Vec<u64>,
-    /// The rows without a stretch of time.
-    table: Table,
+    /// The rows without a stretch of time, in shares by their stacks.
+    tables: Vec<Table>,
     timed: FxHashMap<Key, Row>,
     /// The length of stretches, as a power of two of seconds.
     pub doublings: u32,
     pub taken: Vec<At>,
     pub(super) samples: u64,
+}
+
+/// The share of a stack, of so many shares.
+pub(super) fn share_of(stack: u32, shares: usize) -> usize {
+    stack as usize % shares
 }
 
 /// True if a sample in this state may have been taken in a call that reads or writes.
@@ -94,13 +116,13 @@ fn is_timed(state: State) -> bool {
 }
 
 impl Sums {
-    pub(super) fn new() -> Self {
+    /// Sums whose rows are in so many shares.
+    pub(super) fn new(shares: usize) -> Self {
         Self {
-            contexts: Vec::new(),
-            numbers: FxHashMap::default(),
+            contexts: Contexts::default(),
             recent: Vec::new(),
             last: Vec::new(),
-            table: Table::new(),
+            tables: (0..shares.max(1)).map(|_| Table::new()).collect(),
             timed: FxHashMap::default(),
             doublings: 0,
             taken: Vec::new(),
@@ -159,7 +181,8 @@ impl Sums {
                 count: worth.count,
                 is_merged: worth.is_merged,
             };
-            self.table.add(context, stack, worth, first)?;
+            let share = share_of(stack, self.tables.len());
+            self.tables[share].add(context, stack, worth, first)?;
         } else {
             let row = self.timed.entry(key).or_insert_with(|| Row {
                 key,
@@ -184,23 +207,14 @@ impl Sums {
         match self.recent.get(thread) {
             Some(&Some((recent, number))) if recent == context => number,
             _ => {
-                let number = self.number(context);
+                let number = self.contexts.number(context);
+                self.last.resize(self.contexts.list.len(), 0);
                 let length = self.recent.len().max(thread + 1);
                 self.recent.resize(length, None);
                 self.recent[thread] = Some((context, number));
                 number
             }
         }
-    }
-
-    /// The number of a context.
-    pub(super) fn number(&mut self, context: Context) -> u32 {
-        *self.numbers.entry(context).or_insert_with(|| {
-            self.contexts.push(context);
-            self.last.push(0);
-            // There are no more than fit into the memory.
-            (self.contexts.len() - 1) as u32
-        })
     }
 
     /// The number of doublings that make room. Rows of different stacks never become one.
@@ -237,12 +251,17 @@ impl Sums {
 
     /// Ends the adding of samples. `None` if one of them cannot be counted.
     pub(super) fn end(&mut self) -> Option<()> {
-        self.table.flush()
+        self.tables.iter_mut().try_for_each(Table::flush)
     }
 
-    /// The rows of the stacks that pass, in no order.
-    pub(super) fn rows(&self, passes: impl Fn(u32) -> bool + Copy) -> impl Iterator<Item = Row> {
-        let untimed = self.table.rows(passes).map(|row| Row {
+    /// The rows without a stretch of time, in shares by their stacks.
+    pub(super) fn take_tables(&mut self) -> Vec<Table> {
+        std::mem::take(&mut self.tables)
+    }
+
+    /// A row of such a table.
+    pub(super) fn untimed(&self, row: &table::Whole) -> Row {
+        Row {
             key: (row.context, row.stack, ANY),
             first: row.first,
             weight: row.weight,
@@ -253,14 +272,12 @@ impl Sums {
                 merged: row.merged,
                 last: Nanos(self.last[row.context as usize]),
             },
-        });
-        let timed = self.timed.values().filter(move |row| passes(row.key.1));
-        untimed.chain(timed.copied())
+        }
     }
 
-    /// The number of rows.
-    pub(super) fn len(&self) -> usize {
-        self.table.len() + self.timed.len()
+    /// The rows of a stretch of time, in no order.
+    pub(super) fn timed(&self) -> impl Iterator<Item = &Row> {
+        self.timed.values()
     }
 
     /// Makes stretches of time as long as those of other threads.

@@ -101,7 +101,7 @@ impl<'scope> Workers<'scope> {
             let (receiver, give_back) = (Arc::clone(&receiver), give_back.clone());
             let (is_odd, within) = (Arc::clone(&is_odd), within.clone());
             let work = move || {
-                let found = run(&receiver, &give_back, within, apart);
+                let found = run(&receiver, &give_back, within, apart, count);
                 if found.is_none() {
                     // Only a hint for the reading thread, which checks the findings in the end.
                     is_odd.store(true, Ordering::Relaxed);
@@ -173,10 +173,11 @@ fn run(
     give_back: &Sender<Vec<u8>>,
     within: Range<Nanos>,
     apart: u64,
+    shares: usize,
 ) -> Option<Found> {
     let (mut unpacker, mut last_seen) = (Unpacker::new(), LastSeen::new());
     let mut found = Found {
-        sums: Sums::new(),
+        sums: Sums::new(shares),
         batches: Vec::new(),
     };
     loop {
