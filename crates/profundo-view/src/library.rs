@@ -16,7 +16,7 @@ use profundo_analysis::{
     transforms,
 };
 use profundo_model::{Measure, Nanos, Part as Of, ProcessId, Profile};
-use profundo_report::{Choices, EditorLinks};
+use profundo_report::{Choices, EditorLinks, Summary, View};
 
 use crate::answers::Given;
 use crate::pair::Pairs;
@@ -332,13 +332,13 @@ pub(crate) struct Loaded {
     pub profile: Profile,
     /// The filter that is left of a question's, where its transforms were applied.
     filter: Option<Filter>,
-    forests: Mutex<Recent<ForestOptions, Arc<Forest>>>,
+    forests: Made<ForestOptions, Forest>,
     /// The selection of everything, which others share with.
-    whole: Mutex<Recent<(), Arc<Selection>>>,
-    selections: Mutex<Recent<String, Arc<Selection>>>,
-    weights: Mutex<Recent<(ForestOptions, String), Arc<Weights>>>,
-    timelines: Mutex<Recent<(TracksBy, String), Arc<Timeline>>>,
-    memories: Mutex<Recent<String, Arc<Vec<Readings>>>>,
+    whole: Made<(), Selection>,
+    selections: Made<String, Selection>,
+    weights: Made<(ForestOptions, String), Weights>,
+    timelines: Made<(TracksBy, String), Timeline>,
+    memories: Made<String, Vec<Readings>>,
     /// The joules of a nanosecond on a CPU, where the machine's energy was counted.
     joules: OnceLock<Option<f64>>,
 }
@@ -466,7 +466,10 @@ fn prepare(loaded: Arc<Loaded>) {
     if loaded.profile.stacks.len() >= LARGE {
         let work = move || {
             let part = Part::new(loaded, Filter::default());
-            part.selection().prepare(part.profile());
+            let selection = part.selection();
+            selection.prepare(part.profile());
+            let summary = Summary::new().choices(Choices::command());
+            summary.prepare(part.profile(), &selection);
         };
         // Without a thread, the first question does the work.
         let _ = std::thread::Builder::new()
@@ -480,33 +483,33 @@ fn room(profile: &Profile) -> usize {
     STACKS / profile.stacks.len().max(1)
 }
 
-/// A kept value, or the one that `make` makes. Two questions at once may both make it.
-fn keep<K: Clone + PartialEq, V>(
-    kept: &Mutex<Recent<K, Arc<V>>>,
-    key: &K,
-    make: impl FnOnce() -> V,
-) -> Arc<V> {
+/// Values that are made once. Who asks meanwhile waits for the value.
+type Made<K, V> = Mutex<Recent<K, Arc<OnceLock<Arc<V>>>>>;
+
+/// A kept value, or the one that `make` makes.
+fn keep<K: Clone + PartialEq, V>(kept: &Made<K, V>, key: &K, make: impl FnOnce() -> V) -> Arc<V> {
     keep_most(kept, key, FILTERS, make)
 }
 
 /// The same, of so many values.
 fn keep_most<K: Clone + PartialEq, V>(
-    kept: &Mutex<Recent<K, Arc<V>>>,
+    kept: &Made<K, V>,
     key: &K,
     most: usize,
     make: impl FnOnce() -> V,
 ) -> Arc<V> {
-    if let Some(known) = lock(kept).get(key) {
-        return Arc::clone(known);
-    }
-    let made = Arc::new(make());
-    let mut kept = lock(kept);
-    // All questions go on with the first one's.
-    if let Some(known) = kept.get(key) {
-        return Arc::clone(known);
-    }
-    kept.put(key.clone(), Arc::clone(&made), most);
-    made
+    let made = {
+        let mut kept = lock(kept);
+        match kept.get(key).map(Arc::clone) {
+            Some(known) => known,
+            None => {
+                let new = Arc::default();
+                kept.put(key.clone(), Arc::clone(&new), most);
+                new
+            }
+        }
+    };
+    Arc::clone(made.get_or_init(|| Arc::new(make())))
 }
 
 /// A lock. What is kept stays right if a question panicked: it is put there as a whole.

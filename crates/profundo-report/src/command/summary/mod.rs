@@ -138,9 +138,37 @@ impl Summary {
         self.has(part) || self.has(SummaryPart::Verdict)
     }
 
-    fn answers<'a>(&self, profile: &'a Profile, selection: &Selection) -> Answers<'a> {
+    /// Works out what its tables begin with. The selection keeps it, so that a server can do this
+    /// before the first question comes.
+    pub fn prepare(&self, profile: &Profile, selection: &Selection) {
+        let shown = self.options.choices.shown;
+        let lines = || drop(lines(profile, selection, &self.lines_options()));
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("profundo prepare".into());
+            let other = thread.spawn_scoped(scope, lines);
+            drop(shares(profile, selection, shown));
+            if other.is_err() {
+                lines();
+            }
+        });
+    }
+
+    /// The user cannot change a library's line: its time is that of the line that called it.
+    fn lines_options(&self) -> LinesOptions {
         let choices = &self.options.choices;
         let mut shown = choices.shown;
+        if shown.libraries == Libraries::Shown {
+            shown.libraries = Libraries::Folded;
+        }
+        LinesOptions {
+            shown,
+            files: choices.filter.files.clone(),
+        }
+    }
+
+    fn answers<'a>(&self, profile: &'a Profile, selection: &Selection) -> Answers<'a> {
+        let choices = &self.options.choices;
+        let shown = choices.shown;
         let has_functions = self.needs(SummaryPart::Functions);
         let mut functions = match has_functions {
             true => shares(profile, selection, shown),
@@ -164,19 +192,11 @@ impl Summary {
                 .iter()
                 .map(|row| row.own_amount),
         );
-        // The user cannot change a library's line: its time is that of the line that called it.
-        if shown.libraries == Libraries::Shown {
-            shown.libraries = Libraries::Folded;
-        }
-        let options = LinesOptions {
-            shown,
-            files: self.options.choices.filter.files.clone(),
-        };
         let source = match Weighs::of(profile) {
             // All the time of a function stands at its first line.
             Weighs::Traced => None,
             _ if !self.needs(SummaryPart::Lines) => None,
-            _ => Some(lines(profile, selection, &options)),
+            _ => Some(lines(profile, selection, &self.lines_options())),
         };
         let (files, launched, lineless) = match source {
             Some(source) => (source.files, source.launched, source.lineless),
