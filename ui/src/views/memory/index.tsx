@@ -104,12 +104,12 @@ function Facts({ allocations }: { allocations: Allocations }) {
 }
 
 /** What counts as live: a process may have less memory than that, and may free it before it is gone. */
-const LIVE = "Live is what was left when the program began to end, also memory that was never written to and so takes no room.";
+const LIVE = "Live is what was left when its process began to end, also memory that was never written to and so takes no room.";
 
 /** How the allocations were recorded, in a sentence. */
 function howRecorded(allocations: Allocations): ComponentChildren {
   const { sampling, bytes_between_samples, total } = allocations;
-  const python = <span data-row="total"><Figure row={total} is="python_share" /> of the bytes are from Python's allocator.</span>;
+  const python = total.python_share > 0 && <span data-row="total"><Figure row={total} is="python_share" /> of the bytes are from Python's allocator.</span>;
   if (sampling === "all") {
     return <>Every allocation was counted: these figures are exact. {python} {LIVE}</>;
   }
