@@ -7,8 +7,8 @@ import { createRequire } from "node:module";
 import { test } from "node:test";
 
 import { needsBrowser, openAll, withPage } from "./harness/page.mjs";
-import { filesOf, recording } from "./harness/recordings.mjs";
-import { widerThanScreen } from "./harness/layout.mjs";
+import { filesOf, GIVEN, recording } from "./harness/recordings.mjs";
+import { tallerThanScreen, widerThanScreen } from "./harness/layout.mjs";
 import { hashOf, viewsOf } from "./views.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -89,4 +89,24 @@ for (const [theme, width] of [["light", 1280], ["dark", 390]]) {
     }
     assert.deepEqual(found, []);
   });
+}
+
+// Recordings of others: each view and tab, in both themes and widths.
+for (const file of GIVEN) {
+  for (const [theme, width] of [["light", 1280], ["dark", 1280], ["light", 390], ["dark", 390]]) {
+    test(`axe of ${file}, ${theme}, ${width} px`, needsBrowser, () =>
+      withPage([file], { theme, width, height: 844 }, async (page) => {
+        const found = [];
+        for (const { name, place, opens } of viewsOf(file, await page.ask("about"))) {
+          const hash = hashOf(name, place);
+          await page.go(hash);
+          if (opens !== undefined) {
+            await openAll(page, opens);
+          }
+          const seen = [...(await faults(page)), ...(await widerThanScreen(page)), ...(await tallerThanScreen(page))];
+          found.push(...seen.map((what) => `${hash}: ${what}`));
+        }
+        assert.deepEqual(found, []);
+      }));
+  }
 }

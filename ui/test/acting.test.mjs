@@ -207,6 +207,13 @@ test("the pointer's bar has the numbers of the report", needsBrowser, () =>
     assert.ok(numbers.length >= 5);
     const { functions } = report(recording("cpu"), "functions", "", ["--limit", "20000"]);
     compare(numbers, { functions: functions.map((row) => [`${row.function ?? ""} ${row.file ?? ""}:${row.line ?? ""}`, row]) }, "the bar");
+    // What it says of one view or filter is not true of another.
+    await page.page.mouse.move(600, 5);
+    assert.ok((await numbersIn(page, "footer")).length >= 5);
+    for (const other of ["#tree", "#tree?filter=focus%3Dwalk"]) {
+      await page.go(other);
+      assert.deepEqual(await numbersIn(page, "footer"), [], other);
+    }
   }));
 
 test("the menu of a box changes the stacks as the command's option does", needsBrowser, () =>

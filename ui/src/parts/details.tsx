@@ -3,11 +3,16 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 
+import { usePlace } from "../place";
+
 let shown: ComponentChildren = null;
 let watch: ((n: number) => void) | undefined;
 let times = 0;
 
-/** Shows something in the bar; nothing clears it. */
+/** What the views show: what was told of something else is no more true. */
+let about = "";
+
+/** Shows something in the bar. It stays until the view or the filter is another one. */
 export function tell(what: ComponentChildren): void {
   shown = what;
   times += 1;
@@ -16,6 +21,11 @@ export function tell(what: ComponentChildren): void {
 
 export function Details() {
   const [, redraw] = useState(0);
+  const { view, values } = usePlace();
+  const now = [view, values.filter, values.of, values.count, values.recording].join("\n");
+  if (now !== about) {
+    [about, shown] = [now, null];
+  }
   useEffect(() => {
     watch = redraw;
     return () => {

@@ -132,6 +132,21 @@ export function recording(name) {
   return path;
 }
 
+/** Recordings that are not ours, to be looked at too: `PROFUNDO_RECORDINGS=PATH,PATH`. */
+export const GIVEN = (process.env.PROFUNDO_RECORDINGS ?? "").split(",").filter((path) => path !== "");
+
+/** A filter for the largest part of a recording: a thread of several, or else the hottest function. */
+export function largestPart(file) {
+  const quoted = (text) => `"${text.replace(/["\\]/g, "\\$&")}"`;
+  const names = report(file, "summary").threads.map(({ name }) => name);
+  const name = names.find((name) => name !== null);
+  if (name !== undefined && new Set(names).size > 1) {
+    return `thread=${quoted(name)}`;
+  }
+  const hottest = report(file, "functions").functions.find((row) => row.function !== null && !row.function.startsWith("["));
+  return `focus=${quoted(hottest === undefined ? "." : `^${hottest.function.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`)}`;
+}
+
 /** A copy of a recording at a place of its own, for tests that replace it. */
 export function copyOf(name, as) {
   const path = join(FOLDER, as);

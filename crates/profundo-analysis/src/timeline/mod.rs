@@ -108,6 +108,8 @@ struct Slots {
     slots: Vec<Slot>,
     busy: u64,
     total: u64,
+    /// The start of its process, where that is known.
+    first: u64,
     /// The longest time that a sample stands for.
     longest: u64,
 }
@@ -128,19 +130,25 @@ impl Timeline {
                 TracksBy::Thread => TrackOf::Thread(programs.thread(sample.thread)),
                 TracksBy::Task => TrackOf::Task(sample.task),
             };
+            let process = profile.threads.get(sample.thread).process;
             let row = *rows.entry(of).or_insert_with(|| {
-                let process = profile.threads.get(sample.thread).process;
                 timeline.tracks.push(Slots {
                     of,
                     process: programs.last(process),
                     slots: Vec::new(),
                     busy: 0,
                     total: 0,
+                    first: u64::MAX,
                     longest: 0,
                 });
                 timeline.tracks.len() - 1
             });
             let track = &mut timeline.tracks[row];
+            let started = profile
+                .processes
+                .get(process.index())
+                .and_then(|row| row.started);
+            track.first = track.first.min(started.map_or(0, |time| time.0));
             let activity = activities.of(sample);
             let slot = Slot::new(
                 sample.time.0,
@@ -161,7 +169,7 @@ impl Timeline {
                 track.slots.sort_by_key(|slot| slot.end);
             }
             if matches!(track.of, TrackOf::Thread(_)) {
-                apart::set(&mut track.slots);
+                apart::set(&mut track.slots, track.first);
             }
             for slot in &track.slots {
                 let (from, to) = timeline.span.unwrap_or((slot.start(), slot.end));

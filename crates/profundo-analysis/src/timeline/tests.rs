@@ -105,6 +105,39 @@ fn a_column_has_at_most_the_time_of_its_thread() {
 }
 
 #[test]
+fn more_time_than_there_was_is_pressed_together() {
+    // A hundred samples of 10 ms weigh 10.2 each; then a pause, and ten more.
+    let mut samples: Vec<(u64, u64)> = (1..=100).map(|n| (10 * n, 10)).collect();
+    samples.extend((1..=10).map(|n| (2000 + 10 * n, 10)));
+    let mut profile = profile(&samples);
+    for sample in profile.samples.iter_mut().take(100) {
+        sample.weight = Nanos(10_200_000);
+    }
+    for (started, first) in [(0, 0), (50, 50)] {
+        profile.processes[0].started = Some(Nanos(started * MS));
+        let timeline = timeline(&profile, &Filter::default());
+        let times = timeline.window(Window::new(0, 2100 * MS, 42), 9).times;
+        let columns = &times.columns[Activity::Native as usize];
+        // 1020 ms in the time up to the last sample.
+        let dense = 50.0 * 1020.0 / (1000.0 - first as f64);
+        for (at, &time) in columns.iter().enumerate() {
+            let time = time as f64 / MS as f64;
+            let wanted = match at {
+                0 if first == 50 => 0.0,
+                0..20 => dense,
+                40.. => 50.0,
+                _ => 0.0,
+            };
+            assert!(
+                (time - wanted).abs() < 0.6,
+                "{started}, {at}: {time}, not {wanted}"
+            );
+        }
+        assert_eq!(times.total(), 1120 * MS);
+    }
+}
+
+#[test]
 fn waits_that_overlap_fill_the_time_between_samples() {
     // Three waits are read at the end; the times on a CPU between them stay where they are.
     let mut profile = profile(&[(10, 4), (20, 4), (40, 9), (40, 9), (40, 8)]);

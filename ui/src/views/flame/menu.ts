@@ -24,8 +24,11 @@ export function choicesFor(target: Target, filter: string, isGraph = false): Cho
   const transform = (operation: string, text: string) => step("transform", `${operation}:${exactly(text)}`);
   const choices: Choice[] = [];
   if (!isFile) {
+    choices.push({ title: "Callers and callees of this function", run: () => show("flame", { function: name, file }) });
+  }
+  // Terms look for a name: code without one is chosen by its file.
+  if (!isFile && name !== "[unknown]") {
     choices.push(
-      { title: "Callers and callees of this function", run: () => show("flame", { function: name, file }) },
       { title: "Only stacks with this function", run: step("focus", exactly(name)) },
       { title: "Make this function the root", run: transform("focus-function", name) },
       { title: "Leave this function out: its time is its callers'", run: transform("merge-function", name) },
@@ -33,6 +36,8 @@ export function choicesFor(target: Target, filter: string, isGraph = false): Cho
       { title: "Fold what it calls into it", run: transform("collapse-function-subtree", name) },
       { title: "Fold recursion of this function", run: transform("collapse-recursion", name) },
     );
+  }
+  if (!isFile) {
     if (!isGraph) {
       choices.push({ title: "The call graph around it", run: () => show("graph", { function: name, file }) });
     }

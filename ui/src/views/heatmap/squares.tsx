@@ -111,7 +111,7 @@ export function Squares({ map }: { map: Heatmap }) {
         />
       </div>
       <p class="soft" data-table="heatmap" data-row="all">
-        Columns of <Figure row={map} is="column" unit="time" /> from left to right; the start of each is at the bottom. A square is <Figure row={map} is="row" unit="time" />, the darkest has{" "}
+        Columns of <Figure row={map} is="column" unit="time" /> from left to right; the start of each is at the bottom. A square is <Figure row={map} is="row" unit="time" />, the hottest has{" "}
         <Figure row={{ most_busy: most, most_waiting: most }} is={place.values.shown === "waiting" ? "most_waiting" : "most_busy"} unit="time" />.
         {map.uncovered > 0 && <> <Figure row={map} is="uncovered" unit="time" /> have no place in time.</>}
         {map.idle_threads > 0 && <> The waits of <Figure row={map} is="idle_threads" /> idle threads (<Figure row={map} is="idle_waiting" unit="time" />) are left out.</>}

@@ -69,7 +69,7 @@ function Facts({ allocations }: { allocations: Allocations }) {
   const facts: { name: ComponentChildren; row: [key: string, row: object]; is: string; of?: string }[] = [
     { name: "allocated", row: ["total", total], is: "allocated_bytes", of: "allocated" },
     { name: "blocks", row: ["total", total], is: "allocated_blocks" },
-    { name: "live at the end", row: ["total", total], is: "live_bytes", of: "live" },
+    { name: <span title={LIVE}>live at the end</span>, row: ["total", total], is: "live_bytes", of: "live" },
   ];
   const [peak, ...others] = peaks;
   if (peak !== undefined && others.length === 0) {
@@ -103,18 +103,21 @@ function Facts({ allocations }: { allocations: Allocations }) {
   );
 }
 
+/** What counts as live: a process may have less memory than that, and may free it before it is gone. */
+const LIVE = "Live is what was left when its process began to end, also memory that was never written to and so takes no room.";
+
 /** How the allocations were recorded, in a sentence. */
 function howRecorded(allocations: Allocations): ComponentChildren {
   const { sampling, bytes_between_samples, total } = allocations;
-  const python = <span data-row="total"><Figure row={total} is="python_share" /> of the bytes are from Python's allocator.</span>;
+  const python = total.python_share > 0 && <span data-row="total"><Figure row={total} is="python_share" /> of the bytes are from Python's allocator.</span>;
   if (sampling === "all") {
-    return <>Every allocation was counted: these figures are exact. {python}</>;
+    return <>Every allocation was counted: these figures are exact. {python} {LIVE}</>;
   }
   return (
     <>
       <Figure row={allocations} is="samples" /> allocations were sampled
       {bytes_between_samples !== null && <>, about one each <Figure row={allocations} is="bytes_between_samples" unit="bytes" /></>}. Ranges in brackets hold the
-      true value 95 times in 100. {python}
+      true value 95 times in 100. {python} {LIVE}
     </>
   );
 }

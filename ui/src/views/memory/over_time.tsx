@@ -104,6 +104,8 @@ function unknown({ looks }: ProcessMemory, hasMemory: boolean): string {
   const words = [];
   if (!isKnown((look) => look.proportional_bytes)) {
     words.push("The kernel did not tell what part of shared memory is the process's own (PSS).");
+  } else if ((looks[looks.length - 1]?.proportional_bytes ?? null) === null) {
+    words.push("PSS is looked at seldom, because the kernel goes through all pages for it: its curve ends at the last such look.");
   }
   if (!hasMemory) {
     words.push("Bytes in blocks, slack and mapped memory are known where allocations are recorded: `profundo run --memory`.");

@@ -95,12 +95,12 @@ function quality({ recording }: Part): ComponentChildren {
   }
   return (
     <>
-      Measures {recording.measures} time by {recording.engine}
+      Measures {recording.measures === "cpu" ? "CPU" : recording.measures} time by {recording.engine}
       {recording.period_seconds !== null && <> · a sample every {figure("period_seconds")} of a thread</>}
       {recording.cpu_sampled_share !== null && <> · {figure("cpu_sampled_share")} of the CPU time was sampled</>}
       {" · "}{figure("samples_lost")} samples lost
-      {recording.stacks_truncated > 0 && <> · {figure("stacks_truncated")} stacks are cut short</>}
-      {recording.stacks_broken > 0 && <> · {figure("stacks_broken")} stacks are not whole</>}
+      {recording.stacks_truncated > 0 && <> · {figure("stacks_truncated")} {recording.stacks_truncated === 1 ? "stack is" : "stacks are"} cut short</>}
+      {recording.stacks_broken > 0 && <> · {figure("stacks_broken")} {recording.stacks_broken === 1 ? "stack is" : "stacks are"} not whole</>}
       {recording.own_cost_share !== null && <> · Profundo itself took {figure("own_cost_share")}</>}.
     </>
   );

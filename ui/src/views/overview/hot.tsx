@@ -58,7 +58,7 @@ export function Waits({ waits }: { waits: Wait[] }) {
               <i class="kind-waiting" style={{ width: `${(100 * wait.seconds) / most}%` }} />
             </span>
             <span>
-              {wait.kind ?? "unknown"} {wait.what?.function ?? ""}
+              {wait.kind ?? "unknown"} <bdi>{wait.what?.function ?? ""}</bdi>
               {wait.threads > 1 && <span class="soft"> in <Figure row={wait} is="threads" /> threads</span>}
             </span>
             {wait.at?.file != null && wait.at.line != null ? (
@@ -66,7 +66,7 @@ export function Waits({ waits }: { waits: Wait[] }) {
                 {placeOf(wait.at.file, wait.at.line)} {wait.at.function}
               </a>
             ) : (
-              <span class="soft">{wait.at?.function ?? ""}</span>
+              <bdi class="soft">{wait.at?.function ?? ""}</bdi>
             )}
           </li>
         ))}

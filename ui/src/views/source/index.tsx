@@ -84,7 +84,7 @@ export function SourceView({ recording }: { recording: AboutRecording }) {
               </nav>
               {file !== undefined && <FunctionsOf file={file.file} />}
             </div>
-            {file === undefined ? <p class="soft">No line of source has any time here.</p> : <Listing key={file.file} file={file} recording={recording} />}
+            {file === undefined ? <p class="soft">No line of source has any time here: native programs name their lines where they are built with debug information (<code>-g</code>). “Functions” has where their time is.</p> : <Listing key={file.file} file={file} recording={recording} />}
           </div>
         );
       }}

@@ -156,10 +156,10 @@ function Tracks({ answer, recording }: { answer: Timeline; recording: AboutRecor
       </div>
       {answer.shown < answer.tracks && (
         <p class="soft" data-table="tracks" data-row="all">
-          <Figure row={answer} is="shown" /> of <Figure row={answer} is="tracks" /> {place.values.by === "task" ? "tasks" : "threads"} have a row: those with most time on a CPU.{" "}
+          <Figure row={answer} is="shown" /> of <Figure row={answer} is="tracks" /> {place.values.by === "task" ? "tasks" : "threads"} with samples have a row: those with most time on a CPU.{" "}
           {!isFile && (
             <button type="button" class="plain" onClick={() => change({ tracks: String(answer.shown + 32) })}>
-              32 more
+              {Math.min(32, answer.tracks - answer.shown)} more
             </button>
           )}
         </p>

@@ -237,7 +237,7 @@ export function rowsOf(answer: Timeline): TimeRow[] {
       const what = tracks[0]?.is ?? "thread";
       const more = tracks.length > 0 && all > tracks.length ? `, ${count(tracks.length)} shown` : "";
       rows.push({
-        ...activityRow(answer, `p${pid}`, command || "process", `${pid}, ${count(all)} ${what}${all === 1 ? "" : "s"}${more}`, row, true, 34),
+        ...activityRow(answer, `p${pid}`, command || "process", `${pid}, ${count(all)} ${what}${all === 1 ? "" : "s"}${more}`, row, true, all === 1 ? 24 : 34),
         key: `process ${pid}`,
         term: ["process", String(pid)],
       });

@@ -52,13 +52,32 @@ pub(crate) struct Spans {
     state: State,
     tick: u64,
     /// The time of short waits, read or not, and of others that were not read.
-    pot: u64,
-    /// The places of short waits that were read since the last settlement.
-    short: Vec<Place>,
+    pot: Sum,
+    /// The places and the ends of short waits that were read since the last settlement.
+    short: Vec<(Place, u64)>,
     /// The place of the last wait that was read.
     last: Option<Place>,
-    /// The time that it waited for a CPU.
-    for_cpu: u64,
+    /// The time of short waits for a CPU.
+    for_cpu: Sum,
+}
+
+/// The sum of several waits, and the end of the last one.
+#[derive(Debug, Default)]
+struct Sum {
+    weight: u64,
+    until: u64,
+}
+
+impl Sum {
+    fn add(&mut self, weight: u64, until: u64) {
+        self.weight += weight;
+        self.until = until;
+    }
+
+    /// The sum, which begins anew.
+    fn take(&mut self) -> (u64, u64) {
+        (std::mem::take(&mut self.weight), self.until)
+    }
 }
 
 impl Spans {
@@ -66,10 +85,10 @@ impl Spans {
         Self {
             state: State::On,
             tick,
-            pot: 0,
+            pot: Sum::default(),
             short: Vec::new(),
             last: None,
-            for_cpu: 0,
+            for_cpu: Sum::default(),
         }
     }
 
@@ -168,33 +187,34 @@ impl Spans {
             self.end(now, out);
             self.state = State::On;
         }
-        if self.for_cpu > 0 {
-            out.push(Emission::Cpu {
-                weight: std::mem::take(&mut self.for_cpu),
-                until: now,
-            });
+        let (weight, until) = self.for_cpu.take();
+        if weight > 0 {
+            out.push(Emission::Cpu { weight, until });
         }
         if self.short.is_empty() && is_last {
-            self.short.extend(self.last.take());
+            let until = self.pot.until;
+            self.short
+                .extend(self.last.take().map(|last| (last, until)));
         }
-        if self.pot == 0 || self.short.is_empty() {
-            if self.pot > 0 && is_last {
-                out.push(Emission::Unread {
-                    weight: std::mem::take(&mut self.pot),
-                    until: now,
-                });
-            }
+        if self.pot.weight == 0 || (self.short.is_empty() && !is_last) {
+            return;
+        }
+        let (mut left, until) = self.pot.take();
+        if self.short.is_empty() {
+            out.push(Emission::Unread {
+                weight: left,
+                until,
+            });
             return;
         }
         let count = self.short.len() as u64;
-        let mut left = std::mem::take(&mut self.pot);
-        for (at, place) in self.short.drain(..).enumerate() {
+        for (at, (place, until)) in self.short.drain(..).enumerate() {
             let weight = left / (count - at as u64);
             left -= weight;
             out.push(Emission::At {
                 place,
                 weight,
-                until: now,
+                until,
             });
         }
     }
@@ -202,7 +222,15 @@ impl Spans {
     fn end(&mut self, time: u64, out: &mut Vec<Emission>) {
         match std::mem::replace(&mut self.state, State::On) {
             State::On => {}
-            State::Preempted { since } => self.for_cpu += time.saturating_sub(since),
+            State::Preempted { since } => {
+                let weight = time.saturating_sub(since);
+                if weight >= self.tick {
+                    let until = time;
+                    out.push(Emission::Cpu { weight, until });
+                } else {
+                    self.for_cpu.add(weight, time);
+                }
+            }
             State::Off {
                 since,
                 emitted,
@@ -216,8 +244,8 @@ impl Spans {
                 });
             }
             State::Off { since, place, .. } => {
-                self.pot += time.saturating_sub(since);
-                self.short.extend(place);
+                self.pot.add(time.saturating_sub(since), time);
+                self.short.extend(place.map(|place| (place, time)));
             }
         }
     }
@@ -239,6 +267,17 @@ mod tests {
                 Emission::At { place, weight, .. } => (place[0], *weight),
                 Emission::Unread { weight, .. } => (0, *weight),
                 Emission::Cpu { weight, .. } => (99, *weight),
+            })
+            .collect()
+    }
+
+    /// The places, and where they end, in milliseconds.
+    fn ends(out: &[Emission]) -> Vec<(u64, u64)> {
+        out.iter()
+            .map(|emission| match emission {
+                Emission::At { place, until, .. } => (place[0], until / MS),
+                Emission::Unread { until, .. } => (0, until / MS),
+                Emission::Cpu { until, .. } => (99, until / MS),
             })
             .collect()
     }
@@ -290,6 +329,42 @@ mod tests {
         out.clear();
         spans.settle(300 * MS, true, &mut out);
         assert!(out.is_empty());
+    }
+
+    #[test]
+    fn short_waits_end_where_they_ended() {
+        let mut spans = Spans::new(10 * MS);
+        let mut out = Vec::new();
+        for start in [100, 200, 300] {
+            spans.change(Change::Out, start * MS, &mut out);
+            spans.read(place(start));
+            spans.change(Change::In, (start + 4) * MS, &mut out);
+            spans.change(Change::Preempted, (start + 5) * MS, &mut out);
+            spans.change(Change::In, (start + 7) * MS, &mut out);
+        }
+        // A long wait for a CPU stands alone, at its own end.
+        spans.change(Change::Preempted, 400 * MS, &mut out);
+        spans.change(Change::In, 430 * MS, &mut out);
+        // The thread has ended long before its process has.
+        spans.settle(900 * MS, true, &mut out);
+        assert_eq!(
+            ends(&out),
+            [(99, 430), (99, 307), (100, 104), (200, 204), (300, 304)]
+        );
+        assert_eq!(weights(&out)[..2], [(99, 30 * MS), (99, 6 * MS)]);
+    }
+
+    #[test]
+    fn what_was_not_read_ends_with_the_last_of_it() {
+        let mut spans = Spans::new(10 * MS);
+        let mut out = Vec::new();
+        spans.change(Change::Out, 20 * MS, &mut out);
+        spans.change(Change::In, 50 * MS, &mut out);
+        spans.settle(900 * MS, true, &mut out);
+        assert_eq!(
+            (weights(&out), ends(&out)),
+            (vec![(0, 30 * MS)], vec![(0, 50)])
+        );
     }
 
     #[test]

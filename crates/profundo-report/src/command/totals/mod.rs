@@ -50,7 +50,7 @@ pub(super) fn write_processes(
     let known = Known::new(page.profile, totals, kinds, rows.all);
     let (shown, others) = rows.split(&totals.processes, |total| total.amount);
     let shown = shown.iter().map(|total| known.process(total));
-    let others = others.iter().map(|total| total.amount);
+    let others = others.iter().map(|total| known.process(total));
     write(
         page,
         &tables::processes(&known),
@@ -69,7 +69,7 @@ pub(super) fn write_commands(
     let known = Known::new(page.profile, totals, kinds, rows.all);
     let (shown, others) = rows.split(&totals.commands, |total| total.amount);
     let shown = shown.iter().map(|total| known.command(total));
-    let others = others.iter().map(|total| total.amount);
+    let others = others.iter().map(|total| known.command(total));
     write(
         page,
         &tables::commands(&known),
@@ -88,7 +88,7 @@ pub(super) fn write_threads(
     let known = Known::new(page.profile, totals, kinds, rows.all);
     let (shown, others) = rows.split(&totals.threads, |total| total.amount);
     let shown = shown.iter().map(|total| known.thread(total));
-    let others = others.iter().map(|total| total.amount);
+    let others = others.iter().map(|total| known.thread(total));
     write(
         page,
         &tables::threads(&known),

@@ -41,18 +41,17 @@ impl<'a, T> Part<'a, T> {
 
     /// The sum of these rows, if there are any.
     pub(super) fn rest(
-        others: impl ExactSizeIterator<Item = Amount>,
+        others: impl ExactSizeIterator<Item = Self>,
         noun: &'static str,
     ) -> Option<Self> {
         let of = Of::Rest(others.len() as u64, noun);
-        let mut sum = Amount::default();
+        let (mut amount, mut cpu) = (Amount::default(), 0);
         let is_some = others.len() > 0;
-        others.for_each(|amount| sum += amount);
-        is_some.then_some(Self {
-            amount: sum,
-            cpu: sum.weight,
-            of,
-        })
+        for other in others {
+            amount += other.amount;
+            cpu += other.cpu;
+        }
+        is_some.then_some(Self { amount, cpu, of })
     }
 
     /// The subject of the row, unless it is the rest.

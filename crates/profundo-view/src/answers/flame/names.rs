@@ -73,12 +73,14 @@ pub(super) fn ranks(profile: &Profile, forest: &Forest) -> Vec<u32> {
     rank
 }
 
+/// The name of a place. Code that a program made while it ran may have a file and no function.
 pub(in crate::answers) fn name(profile: &Profile, place: Place) -> String {
-    match place {
-        Place::Frame(frame) => profile.function_name(frame).to_owned(),
-        Place::Reason(reason) => reason.name().to_owned(),
-        Place::Unknown => "[unknown]".to_owned(),
-    }
+    let name = match place {
+        Place::Frame(frame) => profile.function_name(frame),
+        Place::Reason(reason) => reason.name(),
+        Place::Unknown => "",
+    };
+    if name.is_empty() { "[unknown]" } else { name }.to_owned()
 }
 
 pub(in crate::answers) fn file(profile: &Profile, place: Place) -> &str {
@@ -127,5 +129,23 @@ pub(super) fn is_kernel(profile: &Profile, location: LocationId) -> bool {
         LocationKind::Code(address) => address.address().0 >= 1 << 63,
         LocationKind::Part { of, .. } => is_kernel(profile, of),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use profundo_model::FrameKey;
+
+    #[test]
+    fn code_without_a_name_is_not_a_box_without_one() {
+        let mut profile = Profile::default();
+        let frame = profile.frame(FrameKey {
+            file: "[JIT]",
+            language: Language::Native,
+            ..FrameKey::default()
+        });
+        assert_eq!(name(&profile, Place::Frame(frame)), "[unknown]");
+        assert_eq!(file(&profile, Place::Frame(frame)), "[JIT]");
     }
 }
