@@ -62,7 +62,7 @@ export function Filters({ recording }: { recording: AboutRecording | undefined }
     event.preventDefault();
     const plain = value.split("\u2003")[0].trim();
     if (plain !== "") {
-      change({ filter: withTerm(text, name, plain), path: "" });
+      change({ filter: withTerm(text, name, plain), path: "", zoom: "" });
       setValue("");
     }
   };
@@ -102,14 +102,14 @@ export function Filters({ recording }: { recording: AboutRecording | undefined }
           <button
             type="button"
             aria-label={`Remove the filter ${name} ${value}`}
-            onClick={() => change({ filter: without(text, at), path: "" })}
+            onClick={() => change({ filter: without(text, at), path: "", zoom: "" })}
           >
             ×
           </button>
         </span>
       ))}
       {list.length > 1 && (
-        <button type="button" class="plain" onClick={() => change({ filter: "", path: "" })}>
+        <button type="button" class="plain" onClick={() => change({ filter: "", path: "", zoom: "" })}>
           Remove all
         </button>
       )}
