@@ -242,6 +242,33 @@ test("a zoom by keys shows the overview, and back takes it away; so does back wi
     assert.equal(await page.page.getByLabel("Search").inputValue(), "");
   }));
 
+test("in the order of time, dragging over the seconds chooses a span, as in the timeline", needsBrowser, () =>
+  withPage(recording("cpu"), { hash: "#flame?shape=time" }, async (page) => {
+    const shown = () => page.page.evaluate(() => document.querySelector("main .picture canvas").drawing).then(({ from, to }) => to - from);
+    const whole = await shown();
+    const plot = page.page.locator(".time-axis .plot");
+    const { x, y, width, height } = await plot.boundingBox();
+    await page.page.mouse.move(x + width * 0.25, y + height / 2);
+    await page.page.mouse.down();
+    await page.page.mouse.move(x + width * 0.5, y + height / 2, { steps: 5 });
+    await page.page.mouse.up();
+    await page.settled();
+    const [, from, to] = /filter=from=([\d.]+) to=([\d.]+)/.exec(await hash(page));
+    assert.ok(Math.abs((Number(to) - Number(from)) * 1e9 - whole / 4) < 0.01 * whole, `${from} to ${to} of ${whole}`);
+    assert.deepEqual(await page.page.locator(".filters .chip b").allInnerTexts(), ["from", "to"]);
+    assert.ok(Math.abs((await shown()) - whole / 4) < 0.01 * whole, "the picture has the span");
+    await page.page.goBack();
+    await page.settled();
+    assert.equal(await hash(page), "#flame?shape=time");
+    // With the keyboard alone.
+    await plot.focus();
+    for (const key of ["Home", "ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "Enter"]) {
+      await page.page.keyboard.press(key);
+    }
+    await page.settled();
+    assert.match(await hash(page), /filter=from=[\d.]+ to=[\d.]+/);
+  }));
+
 test("what is too narrow opens in every shape, and back takes it back", needsBrowser, () =>
   withPage(recording("cpu"), { hash: "#functions" }, async (page) => {
     // As if the window had six pixels: then most boxes are too narrow.
