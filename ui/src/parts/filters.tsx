@@ -27,6 +27,9 @@ const NAMES: [string, string][] = [
   ["transform", "transform"],
 ];
 
+/** What else a file does not have. */
+const MORE = "the call graph, the flame graph in time and instructions";
+
 export function Filters({ recording }: { recording: AboutRecording | undefined }) {
   const place = usePlace();
   const text = place.values.filter ?? "";
@@ -47,11 +50,11 @@ export function Filters({ recording }: { recording: AboutRecording | undefined }
         <span class="soft">
           {framedBy("title") === "" ? (
             <>
-              This file shows the whole recording. To filter it: <code>profundo view {recording?.name ?? "FILE"}</code>
+              This file shows the whole recording. To filter it, and for {MORE}: <code>profundo view {recording?.name ?? "FILE"}</code>
             </>
           ) : (
             <>
-              A filter needs the profile as a file: <code>p.save("part.profundo")</code>, then <code>profundo view part.profundo</code>
+              A filter, {MORE} need the profile as a file: <code>p.save("part.profundo")</code>, then <code>profundo view part.profundo</code>
             </>
           )}
         </span>

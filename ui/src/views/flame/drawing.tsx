@@ -12,6 +12,7 @@ import { count } from "../../numbers";
 import { tell } from "../../parts/details";
 import { Legend } from "../../parts/legend";
 import { usePictureMenu } from "../../parts/picture_menu";
+import { Words } from "../../parts/words";
 import { change, usePlace } from "../../place";
 import { Callers } from "./callers";
 import { BoxDetails } from "./details";
@@ -145,7 +146,7 @@ export function Drawing({
       return;
     }
     if (isNarrow && isFile) {
-      tell("This file has these calls as one box. `profundo view FILE` opens it.");
+      tell(<Words text="This file has these calls as one box. `profundo view FILE` opens it." />);
       return;
     }
     made.zoomTo(at);

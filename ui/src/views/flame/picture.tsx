@@ -105,7 +105,7 @@ function Tools({ by }: { by: string }) {
       <label>
         Shape{" "}
         <select value={place.values.shape ?? "icicle"} onChange={(event) => change({ shape: event.currentTarget.value, ...ALL })}>
-          {Object.entries(SHAPES).map(([name, { title, about }]) => (
+          {Object.entries(SHAPES).filter(([name]) => !isFile || name !== "time").map(([name, { title, about }]) => (
             <option key={name} value={name} title={about}>
               {title}
             </option>

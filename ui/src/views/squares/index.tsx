@@ -20,6 +20,7 @@ import { usePictureMenu } from "../../parts/picture_menu";
 import { useSearch } from "../../parts/search";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
+import { Words } from "../../parts/words";
 import { change, usePlace } from "../../place";
 import { Callers } from "../flame/callers";
 import { BoxDetails, rowOf } from "../flame/details";
@@ -116,7 +117,7 @@ function Squares({ flame, question, look, search }: { flame: Flame; question: Va
     }
     const isNarrow = picture.boxes.function[at] === NARROW;
     if (isNarrow && isFile) {
-      tell("This file has these calls as one box. `profundo view FILE` opens it.");
+      tell(<Words text="This file has these calls as one box. `profundo view FILE` opens it." />);
     } else if (!isNarrow || at !== 0) {
       change({ path: pathOf(picture, at) });
     }
