@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
 import { test } from "node:test";
 
 import { profundo, report } from "./harness/command.mjs";
@@ -397,5 +398,27 @@ test("a file for people without a server shows what it carries, and asks for not
   }
   await page.go("#functions");
   compare(await numbersIn(page), functions({ file: recording("cpu"), filter: "", values: {} }), "the file");
+  await page.close();
+});
+
+test("what a file does not carry is said in a sentence, with the command that opens the whole", needsBrowser, async () => {
+  const file = recording("statements");
+  const page = await open(offline(file, `${FOLDER}/part.html`));
+  const command = `profundo view ${basename(file)}`;
+  const filters = await page.page.locator(".filters").innerText();
+  assert.ok(/the call graph.*in time.*instructions/.test(filters) && filters.endsWith(command), filters);
+  const [{ file: source, lines: [{ line }] }] = report(file, "lines").files;
+  const absent = ["graph", "assembly", "flame?shape=time", "flame?by=thread", "square?libraries=folded", "source?libraries=shown", "heatmap?squares=50000000-100000000", "heatmap?squares=50000000-100000000,100000000-150000000", `source?${new URLSearchParams({ file: source, line })}`];
+  for (const place of absent) {
+    await page.go(`#${place}`);
+    const said = await page.page.locator("main code", { hasText: command }).allInnerTexts();
+    assert.deepEqual(said, [command], place);
+    assert.doesNotMatch(await page.page.locator("main").innerText(), /`/, place);
+  }
+  // What is offered is there, or says so: nothing is an error.
+  await page.go("#flame");
+  assert.deepEqual(await page.page.getByLabel("Shape").locator("option").allInnerTexts(), ["icicle", "flame", "left-heavy", "inverted"]);
+  await page.go("#source");
+  assert.equal(await page.page.getByLabel("libraries too").count(), 0);
   await page.close();
 });

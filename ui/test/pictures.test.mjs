@@ -83,6 +83,62 @@ test("the call graph is pruned where it is answered, and says what is not shown"
     assert.ok((await width()) < before);
   }));
 
+test("a zoom of the call graph stands in the address, opens the same picture, and back takes it away", needsBrowser, () =>
+  withPage(recording("cpu"), { hash: "#graph" }, async (page) => {
+    const view = () => page.page.locator(".graph svg").evaluate(({ viewBox: { baseVal: box } }) => ({ x: box.x + box.width / 2, y: box.y + box.height / 2, width: box.width }));
+    const isNear = (a, b) => assert.ok(["x", "y", "width"].every((name) => Math.abs(a[name] - b[name]) < 0.001 * b.width), `${JSON.stringify(a)} and ${JSON.stringify(b)}`);
+    const steps = () => page.page.evaluate(() => history.length);
+    const [begun, before] = [await view(), await steps()];
+    await page.page.getByRole("application").focus();
+    for (let times = 0; times < 4; times++) {
+      await page.page.keyboard.press("+");
+    }
+    await page.page.waitForFunction(() => location.hash.includes("zoom="));
+    assert.equal(await steps(), before + 1);
+    const zoomed = await view();
+    assert.ok(zoomed.width < 0.5 * begun.width);
+    const { x, y, width, height } = await page.page.locator(".graph svg").boundingBox();
+    const first = await hash(page);
+    await page.page.mouse.move(x + width / 2, y + height - 3);
+    await page.page.mouse.down();
+    await page.page.mouse.move(x + width / 2 + 60, y + height - 43, { steps: 4 });
+    await page.page.mouse.up();
+    await page.page.waitForFunction((first) => location.hash !== first, first);
+    const moved = await view();
+    assert.ok(moved.x < zoomed.x && moved.y > zoomed.y && moved.width === zoomed.width, JSON.stringify(moved));
+    // Another reader sees the same, in a window of another size too.
+    const shared = await hash(page);
+    await page.go("#overview");
+    await page.page.setViewportSize({ width: 900, height: 700 });
+    await page.go(shared);
+    isNear(await view(), moved);
+    await page.page.setViewportSize({ width: 1280, height: 800 });
+    await page.page.goBack();
+    await page.page.goBack();
+    await page.settled();
+    isNear(await view(), moved);
+    await page.page.goBack();
+    await page.settled();
+    isNear(await view(), zoomed);
+    await page.page.goBack();
+    await page.settled();
+    assert.equal(await hash(page), "#graph");
+    isNear(await view(), begun);
+    // A step forward, and all of it: a large graph begins with a part.
+    await page.page.goForward();
+    await page.settled();
+    await page.page.getByRole("button", { name: "Fit" }).click();
+    await page.settled();
+    assert.equal(await page.page.getByRole("button", { name: "Fit" }).isDisabled(), true);
+    assert.ok((await view()).width >= begun.width);
+    // Another graph begins by itself.
+    await page.page.goBack();
+    await page.settled();
+    await page.page.getByLabel("at most").selectOption("20");
+    await page.settled();
+    assert.equal(await hash(page), "#graph?nodes=20");
+  }));
+
 test("a square opens, its crumbs lead back, and it has the flame graph's numbers", needsBrowser, () =>
   withPage(recording("cpu"), { hash: "#square" }, async (page) => {
     const areaOf = (name) =>
@@ -184,6 +240,33 @@ test("a zoom by keys shows the overview, and back takes it away; so does back wi
     await page.settled();
     assert.equal(await hash(page), "#flame");
     assert.equal(await page.page.getByLabel("Search").inputValue(), "");
+  }));
+
+test("in the order of time, dragging over the seconds chooses a span, as in the timeline", needsBrowser, () =>
+  withPage(recording("cpu"), { hash: "#flame?shape=time" }, async (page) => {
+    const shown = () => page.page.evaluate(() => document.querySelector("main .picture canvas").drawing).then(({ from, to }) => to - from);
+    const whole = await shown();
+    const plot = page.page.locator(".time-axis .plot");
+    const { x, y, width, height } = await plot.boundingBox();
+    await page.page.mouse.move(x + width * 0.25, y + height / 2);
+    await page.page.mouse.down();
+    await page.page.mouse.move(x + width * 0.5, y + height / 2, { steps: 5 });
+    await page.page.mouse.up();
+    await page.settled();
+    const [, from, to] = /filter=from=([\d.]+) to=([\d.]+)/.exec(await hash(page));
+    assert.ok(Math.abs((Number(to) - Number(from)) * 1e9 - whole / 4) < 0.01 * whole, `${from} to ${to} of ${whole}`);
+    assert.deepEqual(await page.page.locator(".filters .chip b").allInnerTexts(), ["from", "to"]);
+    assert.ok(Math.abs((await shown()) - whole / 4) < 0.01 * whole, "the picture has the span");
+    await page.page.goBack();
+    await page.settled();
+    assert.equal(await hash(page), "#flame?shape=time");
+    // With the keyboard alone.
+    await plot.focus();
+    for (const key of ["Home", "ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "Enter"]) {
+      await page.page.keyboard.press(key);
+    }
+    await page.settled();
+    assert.match(await hash(page), /filter=from=[\d.]+ to=[\d.]+/);
   }));
 
 test("what is too narrow opens in every shape, and back takes it back", needsBrowser, () =>

@@ -3,6 +3,7 @@
 // it back.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -59,8 +60,8 @@ test("lines have the bytes that they wrote, and their waiting", needsBrowser, ()
   // The hottest file may be one of Python's own.
   const program = report(file, "lines", "", ["--all-lines"]).files.find((one) => one.file.endsWith(PROGRAM));
   return withPage(file, { hash: `#source?${new URLSearchParams({ file: program.file })}` }, async (page) => {
-    const { io } = report(file, "summary");
-    const known = io.lines.filter(({ at, written_bytes }) => at?.file?.endsWith(PROGRAM) && written_bytes > 0);
+    const { lines } = report(file, "io", "", ["--statements"]);
+    const known = lines.filter(({ at, written_bytes }) => at?.file?.endsWith(PROGRAM) && written_bytes > 0);
     assert.ok(known.length > 0, "no line is known to write");
     await page.page.locator('[data-is="written_bytes"]').first().waitFor();
     const shown = (await numbersIn(page)).filter(({ table, is }) => table === "io" && is === "written_bytes");
@@ -68,6 +69,32 @@ test("lines have the bytes that they wrote, and their waiting", needsBrowser, ()
     // A fast disk lets its writers wait too shortly to be seen.
     const waits = program.lines.some((line) => line.self_waiting_share > 0);
     assert.equal((await numbersIn(page)).some(({ is }) => is === "self_waiting_share"), waits);
+  });
+});
+
+test("memory of a statement over several lines is summed, and each line has its own when it opens", needsBrowser, () => {
+  const file = recording("kept");
+  const source = join(PROGRAMS, PROGRAM);
+  const rowsOf = (options) => report(file, "allocs", "", options).allocations.lines.filter(({ at }) => at?.file === source);
+  const text = readFileSync(source, "utf8").split("\n");
+  const first = text.findIndex((line) => line.includes("def keep")) + 2;
+  const apart = rowsOf([]).filter(({ at }) => first <= at.line && at.line < first + 4);
+  assert.ok(apart.length >= 2, JSON.stringify(apart));
+  const [sum, ...others] = rowsOf(["--statements"]).filter(({ at }) => first <= at.line && at.line < first + 4);
+  assert.deepEqual(others, []);
+  assert.equal(sum.at.line, first);
+  assert.equal(sum.allocated_bytes, apart.reduce((all, { allocated_bytes }) => all + allocated_bytes, 0));
+  assert.ok(sum.allocated_bytes >= 3_000_000, `${sum.allocated_bytes}`);
+  return withPage(file, { hash: `#source?${new URLSearchParams({ file: source, line: first })}` }, async (page) => {
+    const shown = async (table) => (await numbersIn(page)).filter((one) => one.table === table && one.is === "allocated_bytes");
+    assert.equal((await shown("heap")).find(({ row }) => row === `${source}:${first}`).number, sum.allocated_bytes);
+    assert.deepEqual(await shown("heap_parts"), []);
+    await page.page.locator(`tr[data-row="${source}:${first}"]`).getByRole("button", { name: /one statement/ }).click();
+    await page.page.locator('td[data-table="heap_parts"] [data-number]').first().waitFor();
+    await page.settled();
+    const expected = apart.filter(({ allocated_bytes }) => allocated_bytes > 0).map(({ at, allocated_bytes }) => [`${source}:${at.line}`, allocated_bytes]);
+    assert.deepEqual((await shown("heap_parts")).map(({ row, number }) => [row, number]).sort(), expected.sort());
+    compare(await numbersIn(page), tablesOf("source")({ file, filter: "", values: { hasMemory: true } }), "an open statement");
   });
 });
 

@@ -10,7 +10,8 @@ mod calls;
 mod shares;
 
 use profundo_model::{
-    Bytes, LocationKind, Nanos, Profile, Sample, StackId, State, StringId, ThreadId, Traffic,
+    Bytes, FileId, LocationKind, Nanos, Profile, Sample, StackId, State, StringId, ThreadId,
+    Traffic,
 };
 use rustc_hash::FxHashMap;
 
@@ -81,6 +82,26 @@ pub struct Io {
 /// The input and output of a selection, which `filter` made: most first. Empty, where it was not
 /// counted.
 pub fn io(profile: &Profile, selection: &Selection, filter: &Filter, shown: Shown) -> Io {
+    of_lines(profile, selection, filter, Lines::new(profile, shown))
+}
+
+/// The same with some lines joined to one, as [`lines_joined`](crate::lines_joined) joins them. A
+/// row of several lines is named after one of them: `first` has the line that it counts for.
+pub fn io_joined(
+    profile: &Profile,
+    selection: &Selection,
+    filter: &Filter,
+    shown: Shown,
+    mut first: impl FnMut(FileId, u32) -> u32,
+) -> Io {
+    let lines = Lines {
+        first: Some(&mut first),
+        ..Lines::new(profile, shown)
+    };
+    of_lines(profile, selection, filter, lines)
+}
+
+fn of_lines(profile: &Profile, selection: &Selection, filter: &Filter, mut lines: Lines<'_>) -> Io {
     if profile.traffic.is_empty() {
         return Io::default();
     }
@@ -96,7 +117,7 @@ pub fn io(profile: &Profile, selection: &Selection, filter: &Filter, shown: Show
     }
     (io.storage.read, io.storage.written) = (0, 0);
     io.total += io.unseen;
-    add_up(profile, selection, shown, seen, &mut io);
+    add_up(profile, selection, &mut lines, seen, &mut io);
     io
 }
 
@@ -198,14 +219,12 @@ fn shared(profile: &Profile) -> (Seen, Vec<(u64, u64)>) {
 fn add_up(
     profile: &Profile,
     selection: &Selection,
-    shown: Shown,
-    seen: Vec<(usize, IoAmount)>,
+    line_of: &mut Lines<'_>,
+    seen: Seen,
     io: &mut Io,
 ) {
     let mut files: FxHashMap<Option<&str>, IoAmount> = FxHashMap::default();
     let mut lines: FxHashMap<Option<Place>, IoAmount> = FxHashMap::default();
-    let mut places: FxHashMap<StackId, Option<Place>> = FxHashMap::default();
-    let own = OwnLines::new(profile, shown);
     let mut seen = seen.into_iter().peekable();
     selection.each(profile, |row, sample| {
         while seen.next_if(|(at, _)| *at < row as usize).is_some() {}
@@ -220,9 +239,7 @@ fn add_up(
         io.total += amount;
         let file = file_of(profile, sample);
         *files.entry(file).or_default() += amount;
-        let place = places.entry(sample.stack);
-        let place = *place.or_insert_with(|| own.of(sample.stack));
-        *lines.entry(place).or_default() += amount;
+        *lines.entry(line_of.of(sample.stack)).or_default() += amount;
     });
     let files = files.into_iter().map(|(of, amount)| IoRow {
         of: of.map(str::to_owned),
@@ -235,6 +252,49 @@ fn add_up(
             .map(|(of, amount)| IoRow { of, amount })
             .collect(),
     );
+}
+
+/// The line of each stack. Where lines are joined, one place stands for all that count as one.
+struct Lines<'a> {
+    profile: &'a Profile,
+    own: OwnLines<'a>,
+    /// The line that a line of a file counts for, where lines are joined.
+    first: Option<&'a mut dyn FnMut(FileId, u32) -> u32>,
+    known: FxHashMap<StackId, Option<Place>>,
+    by_line: FxHashMap<(FileId, u32), Place>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(profile: &'a Profile, shown: Shown) -> Self {
+        Self {
+            profile,
+            own: OwnLines::new(profile, shown),
+            first: None,
+            known: FxHashMap::default(),
+            by_line: FxHashMap::default(),
+        }
+    }
+
+    fn of(&mut self, stack: StackId) -> Option<Place> {
+        if let Some(&known) = self.known.get(&stack) {
+            return known;
+        }
+        let place = self.own.of(stack).map(|place| self.joined(place));
+        self.known.insert(stack, place);
+        place
+    }
+
+    fn joined(&mut self, place: Place) -> Place {
+        let (Some(first), Place::Frame(frame)) = (&mut self.first, place) else {
+            return place;
+        };
+        let row = self.profile.frames.get(frame);
+        if row.line == 0 {
+            return place;
+        }
+        let line = first(row.file, row.line);
+        *self.by_line.entry((row.file, line)).or_insert(place)
+    }
 }
 
 fn sorted<K: Ord>(mut rows: Vec<IoRow<K>>) -> Vec<IoRow<K>> {

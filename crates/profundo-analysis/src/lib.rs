@@ -125,14 +125,15 @@ pub use group::{Group, GroupBy, groups};
 pub use heap::{
     Allocations, CopyRow, Figure, FunctionMemory, HeapLine, HeapOptions, HeapRow, HeapStack,
     HeldAt, HeldRow, Holding, Leak, LineMemory, Peak, Sum, Tracked, allocated_by_source,
-    allocations, by_shown_stack, has_allocations, heap_samples, held_at, is_recorded, keep_only,
-    measured, measured_at, memory_by_line, records_allocations, unattributed,
+    allocations, allocations_joined, by_shown_stack, has_allocations, heap_samples, held_at,
+    is_recorded, keep_only, measured, measured_at, memory_by_line, records_allocations,
+    unattributed,
 };
 pub use heap::{Growth, ProcessMemory, Use, gauges, goes_on};
 pub use heatmap::{Cell, Grid, Heatmap, Idle, Pause, heatmap, heatmap_of};
 pub use held::{Held, Named, held, holds_text, needs_debug_info};
 pub use interval::{Estimate, Few, Interval, Mass, effective_samples};
-pub use io::{Io, IoAmount, IoRow, io};
+pub use io::{Io, IoAmount, IoRow, io, io_joined};
 pub use kind::{KindShares, Split};
 pub use line_finder::LinesOptions;
 pub use lineless::{Lineless, Phase};

@@ -27,6 +27,9 @@ const NAMES: [string, string][] = [
   ["transform", "transform"],
 ];
 
+/** What else a file does not have. */
+const MORE = "the call graph, the flame graph in time and instructions";
+
 export function Filters({ recording }: { recording: AboutRecording | undefined }) {
   const place = usePlace();
   const text = place.values.filter ?? "";
@@ -47,11 +50,11 @@ export function Filters({ recording }: { recording: AboutRecording | undefined }
         <span class="soft">
           {framedBy("title") === "" ? (
             <>
-              This file shows the whole recording. To filter it: <code>profundo view {recording?.name ?? "FILE"}</code>
+              This file shows the whole recording. To filter it, and for {MORE}: <code>profundo view {recording?.name ?? "FILE"}</code>
             </>
           ) : (
             <>
-              A filter needs the profile as a file: <code>p.save("part.profundo")</code>, then <code>profundo view part.profundo</code>
+              A filter, {MORE} need the profile as a file: <code>p.save("part.profundo")</code>, then <code>profundo view part.profundo</code>
             </>
           )}
         </span>
@@ -62,7 +65,7 @@ export function Filters({ recording }: { recording: AboutRecording | undefined }
     event.preventDefault();
     const plain = value.split("\u2003")[0].trim();
     if (plain !== "") {
-      change({ filter: withTerm(text, name, plain), path: "" });
+      change({ filter: withTerm(text, name, plain), path: "", zoom: "" });
       setValue("");
     }
   };
@@ -102,14 +105,14 @@ export function Filters({ recording }: { recording: AboutRecording | undefined }
           <button
             type="button"
             aria-label={`Remove the filter ${name} ${value}`}
-            onClick={() => change({ filter: without(text, at), path: "" })}
+            onClick={() => change({ filter: without(text, at), path: "", zoom: "" })}
           >
             ×
           </button>
         </span>
       ))}
       {list.length > 1 && (
-        <button type="button" class="plain" onClick={() => change({ filter: "", path: "" })}>
+        <button type="button" class="plain" onClick={() => change({ filter: "", path: "", zoom: "" })}>
           Remove all
         </button>
       )}

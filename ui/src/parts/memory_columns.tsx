@@ -3,6 +3,9 @@
 //
 //   const memory = useMemoryOf(recording, file.file);   // undefined without memory
 //   memoryColumns(memory)                               // the columns, for `useColumns`
+//
+// A statement that stands on several lines has the sum of them on its first one, as its time is; the
+// lines by themselves are asked for when a statement is opened.
 
 import { useMemo } from "preact/hooks";
 
@@ -80,13 +83,15 @@ export function memoryOf(file: string, allocations: Allocations | undefined, cou
   };
 }
 
-/** Asks for the figures of a file's lines, where the recording has memory or counted lines. */
-export function useMemoryOf(recording: AboutRecording, file: string): MemoryOf | undefined {
+/** Asks for the figures of a file's lines, where the recording has memory or counted lines: of
+    statements as one, or of each line by itself. */
+export function useMemoryOf(recording: AboutRecording, file: string, statements = true, isWanted = true): MemoryOf | undefined {
   const { filter, recording: number, mine, runtime } = shared(usePlace());
   const { memory, counted_lines } = recording.has;
-  const allocs = useAnswer<Allocs>(memory ? "report" : undefined, { filter, recording: number, mine, runtime, what: "allocs", limit: LINES });
+  const question = { filter, recording: number, mine, runtime, what: "allocs", limit: LINES, statements };
+  const allocs = useAnswer<Allocs>(memory && isWanted ? "report" : undefined, question);
   const counted = useAnswer<CountedLines>(counted_lines ? "report" : undefined, { filter, recording: number, what: "counted_lines", file });
-  const allocations = allocs.value?.allocations ?? undefined;
+  const allocations = isWanted ? (allocs.value?.allocations ?? undefined) : undefined;
   return useMemo(() => memoryOf(file, allocations, counted.value), [file, allocations, counted.value]);
 }
 

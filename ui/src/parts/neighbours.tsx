@@ -1,12 +1,13 @@
 // Who calls a line, and what it calls: each a link to the next line, up and down the stack.
 
-import { useAnswer } from "../ask";
+import { isAnswered, useAnswer } from "../ask";
 import { NARROW, type Flame } from "../canvas/picture";
 import { base, percent } from "../numbers";
 import { link, usePlace } from "../place";
 import { shared } from "./asked";
 import { Figure } from "./figure";
 import { Waiting } from "./waiting";
+import { Words } from "./words";
 
 /** Rows of neighbours that are shown. */
 const MOST = 30;
@@ -14,8 +15,9 @@ const MOST = 30;
 export function Neighbours({ name, file, line, onClose }: { name: string; file: string; line: number; onClose: () => void }) {
   const place = usePlace();
   const question = { ...shared(place), function: name, file, line, by_line: true, pixels: 500 };
-  const callers = useAnswer<Flame>("flame", { ...question, shape: "callers" });
-  const callees = useAnswer<Flame>("flame", { ...question, shape: "callees" });
+  const isThere = isAnswered("flame", { ...question, shape: "callers" });
+  const callers = useAnswer<Flame>(isThere ? "flame" : undefined, { ...question, shape: "callers" });
+  const callees = useAnswer<Flame>(isThere ? "flame" : undefined, { ...question, shape: "callees" });
   return (
     <aside class="neighbours" aria-label={`Callers and callees of line ${line}`}>
       <h2>
@@ -24,10 +26,16 @@ export function Neighbours({ name, file, line, onClose }: { name: string; file: 
           ×
         </button>
       </h2>
-      <h3>Called from</h3>
-      <Waiting answer={callers}>{(flame) => <Rows flame={flame} none="Nothing calls it: it is at the root." />}</Waiting>
-      <h3>Calls</h3>
-      <Waiting answer={callees}>{(flame) => <Rows flame={flame} none="It calls nothing that was sampled." />}</Waiting>
+      {isThere ? (
+        <>
+          <h3>Called from</h3>
+          <Waiting answer={callers}>{(flame) => <Rows flame={flame} none="Nothing calls it: it is at the root." />}</Waiting>
+          <h3>Calls</h3>
+          <Waiting answer={callees}>{(flame) => <Rows flame={flame} none="It calls nothing that was sampled." />}</Waiting>
+        </>
+      ) : (
+        <p class="soft sentence"><Words text="Callers and callees of a line are in the recording itself: `profundo view FILE` shows them." /></p>
+      )}
     </aside>
   );
 }

@@ -1,10 +1,24 @@
-// A sentence of a report. What stands between backticks there is code. Where it ends with code, its
-// full stop is left out: it could stand on a line of its own.
+// A sentence of a report or of the page. What stands between backticks there is code. Where it ends
+// with code, its full stop is left out: it could stand on a line of its own. In a file, the command
+// that opens the recording itself has the recording's name.
+
+import type { About } from "../about";
+import { isFile, useAnswer } from "../ask";
+import { framedBy } from "../place";
+
+const WHOLE = "profundo view FILE";
 
 export function Words({ text }: { text: string }) {
+  const { value: about } = useAnswer<About>(isFile ? "about" : undefined);
+  // A profile that a notebook shows may be in no file.
+  const isNamed = about !== undefined && about.recordings.length > 0 && framedBy("title") === "";
+  const command = isNamed ? `profundo view ${about.recordings.map(({ name }) => name).join(" ")}` : WHOLE;
   return (
     <>
-      {text.replace(/`\.$/, "`").split("`").map((part, at) => (at % 2 === 1 ? <code key={at}>{part}</code> : part))}
+      {text
+        .replace(/`\.$/, "`")
+        .split("`")
+        .map((part, at) => (at % 2 === 1 ? <code key={at}>{part === WHOLE ? command : part}</code> : part))}
     </>
   );
 }

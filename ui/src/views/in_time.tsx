@@ -1,5 +1,6 @@
 // The flame graph in the order of time: a lane for each thread. It is cut to a window, which is the
-// timeline's too: `start` and `end` in the address of the page.
+// timeline's too: `start` and `end` in the address of the page. Dragging over the seconds chooses a span
+// of time, as in the timeline.
 
 import { useLayoutEffect, useMemo } from "preact/hooks";
 
@@ -18,6 +19,7 @@ import { Legend } from "../parts/legend";
 import { Strip } from "../parts/strip";
 import { Waiting } from "../parts/waiting";
 import { change, usePlace } from "../place";
+import { Plot } from "./timeline/plot";
 import { choose, chosenOf, useSettled, useWindow, windowOf } from "./timeline/window";
 
 export function InTime({ look, search }: { look: Look; search: string }) {
@@ -152,10 +154,10 @@ function LaneDrawing({ answer, look, search }: { answer: Lanes; look: Look; sear
   };
   return (
     <>
-      <div class="time-axis" aria-hidden="true">
-        <div>
+      <div class="time-axis">
+        <Plot whole={whole} mover={mover} label="Seconds. Arrow keys move the cursor, with Shift they choose a span of time and Enter filters by it. Plus and minus zoom.">
           <Strip height={20} window={wanted} label="Seconds" draw={drawAxis} />
-        </div>
+        </Plot>
       </div>
       <div class="picture" ref={box}>
         <canvas

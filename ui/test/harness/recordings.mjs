@@ -74,6 +74,7 @@ export const RECORDINGS = {
   memory: pythonProgram("memory.py", ["record", "--memory"]),
   exact: pythonProgram("memory.py", ["record", "--memory=exact"]),
   statements: pythonProgram("statements.py", ["record", "--wall"]),
+  kept: { ...pythonProgram("statements.py", ["record", "--memory=exact"]), isPart: true },
   calls: pythonProgram("calls.py", ["trace"]),
   lines: pythonProgram("calls.py", ["trace", "--lines"]),
   spans: pythonProgram("spans.py", ["record"], join(ROOT, "python", "src")),

@@ -26,19 +26,31 @@ def deep(level):
 def write(folder):
     with open(os.path.join(folder, "out"), "wb") as out:
         for _ in range(60):
-            out.write(os.urandom(200_000))
+            _ = (
+                out.write(os.urandom(100_000)),
+                out.write(os.urandom(100_000)),
+            )
             out.flush()
             os.fsync(out.fileno())
     # A fast disk does not wait long enough for a sample.
     time.sleep(0.2)
 
 
+def keep():
+    return (
+        [bytes(100_000) for _ in range(20)]
+        + [bytes(50_000) for _ in range(20)]
+    )
+
+
 def main():
+    kept = keep()
     for _ in range(120):
         total(4000)
         deep(5)
     with tempfile.TemporaryDirectory() as folder:
         write(folder)
+    assert len(kept) == 40
 
 
 main()

@@ -57,17 +57,23 @@ export function lines({ file, filter, values }) {
   const statements = report(file, "lines", filter, [...all, "--statements"]);
   const rowsOf = ({ files }) => files.flatMap((file) => keyed(file.lines.map((row) => ({ ...row, file: file.file })), lineKey));
   const rows = (list, key) => keyed((list ?? []).filter(({ at }) => at?.file), ({ at }) => lineKey(at)).map(([at, row]) => [key ?? at, row]);
-  const allocations = values.hasMemory ? report(file, "allocs", filter, ["--limit", "2000"]).allocations : undefined;
+  const [allocations, apart] = [["--statements"], []].map((how) => (values.hasMemory ? report(file, "allocs", filter, ["--limit", "2000", ...how]).allocations : undefined));
+  // What was read and written is counted in bytes, whatever the samples weigh.
+  const hasTraffic = values.of === undefined && report(file, "summary", filter).io != null;
+  const traffic = (how) => (hasTraffic ? report(file, "io", filter, how).lines : []);
   return {
     ...functions({ file, filter, values }),
     files: [["all", { files_left_out: statements.files_left_out }], ...keyed(statements.files, (row) => row.file)],
     lines: rowsOf(statements),
     parts: rowsOf(report(file, "lines", filter, all)),
-    // What was read and written is counted in bytes, whatever the samples weigh.
-    io: rows(values.of === undefined ? report(file, "summary", filter).io?.lines : []),
+    io: rows(traffic(["--statements"])),
+    io_parts: rows(traffic([])),
     heap: rows(allocations?.lines),
+    heap_parts: rows(apart?.lines),
     copies: rows(allocations?.copies),
+    copies_parts: rows(apart?.copies),
     leaks: rows(allocations?.leaks),
+    leaks_parts: rows(apart?.leaks),
   };
 }
 

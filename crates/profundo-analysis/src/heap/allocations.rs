@@ -113,6 +113,35 @@ pub struct Allocations {
 
 /// The allocations of a profile that pass a filter.
 pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) -> Allocations {
+    of_owners(
+        profile,
+        filter,
+        options,
+        Owners::new(profile, &options.lines),
+    )
+}
+
+/// The same with some lines joined to one, as [`lines_joined`](crate::lines_joined) joins them. A
+/// row of several lines is named after one of them: `first` has the line that it counts for.
+pub fn allocations_joined(
+    profile: &Profile,
+    filter: &Filter,
+    options: &HeapOptions,
+    mut first: impl FnMut(FileId, u32) -> u32,
+) -> Allocations {
+    let owners = Owners {
+        first: Some(&mut first),
+        ..Owners::new(profile, &options.lines)
+    };
+    of_owners(profile, filter, options, owners)
+}
+
+fn of_owners(
+    profile: &Profile,
+    filter: &Filter,
+    options: &HeapOptions,
+    mut owners: Owners<'_>,
+) -> Allocations {
     let admitted = Admitted::new(profile, filter);
     let heap = &profile.heap;
     let peaks = peaks(profile);
@@ -125,7 +154,6 @@ pub fn allocations(profile: &Profile, filter: &Filter, options: &HeapOptions) ->
         searched: heap.searched.len(),
         ..Allocations::default()
     };
-    let mut owners = Owners::new(profile, &options.lines);
     let mut lines = Table::default();
     let (mut functions, mut stacks) = (Table::default(), Table::default());
     let (mut threads, mut processes) = (Table::default(), Table::default());
@@ -291,6 +319,8 @@ pub(super) enum FunctionKey {
 pub(super) struct Owners<'a> {
     profile: &'a Profile,
     finder: Finder<'a>,
+    /// The line that a line of a file counts for, where lines are joined.
+    first: Option<&'a mut dyn FnMut(FileId, u32) -> u32>,
     known: FxHashMap<StackId, Owner>,
 }
 
@@ -299,6 +329,7 @@ impl<'a> Owners<'a> {
         Self {
             profile,
             finder: Finder::new(profile, options),
+            first: None,
             known: FxHashMap::default(),
         }
     }
@@ -307,7 +338,7 @@ impl<'a> Owners<'a> {
         if let Some(owner) = self.known.get(&stack) {
             return *owner;
         }
-        let owner = match self.finder.find(stack) {
+        let mut owner = match self.finder.find(stack) {
             Some(frame) => self.of_frame(frame),
             None => match self.finder.leaf {
                 Some(Place::Frame(frame)) => Owner {
@@ -321,8 +352,23 @@ impl<'a> Owners<'a> {
                 },
             },
         };
+        owner.line = self.joined(owner);
         self.known.insert(stack, owner);
         owner
+    }
+
+    /// The key of the line that an owner's line counts for.
+    fn joined(&mut self, owner: Owner) -> LineKey {
+        match (&mut self.first, owner.place) {
+            (Some(first), Some(Place::Frame(frame))) => {
+                let row = self.profile.frames.get(frame);
+                match row.line {
+                    0 => owner.line,
+                    line => LineKey::Line(row.file, first(row.file, line)),
+                }
+            }
+            _ => owner.line,
+        }
     }
 
     fn of_frame(&self, frame: FrameId) -> Owner {

@@ -21,7 +21,9 @@ mod tracked;
 mod trend;
 mod uses;
 
-pub use allocations::{Allocations, CopyRow, HeapLine, HeapOptions, HeapRow, allocations};
+pub use allocations::{
+    Allocations, CopyRow, HeapLine, HeapOptions, HeapRow, allocations, allocations_joined,
+};
 pub use by_line::{FunctionMemory, LineMemory, memory_by_line};
 pub(crate) use entries::allocated_at;
 pub use entries::{has_allocations, records_allocations};

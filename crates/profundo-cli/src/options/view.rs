@@ -255,11 +255,12 @@ pub struct ShapeOptions {
     /// Give lines of libraries time of their own, even if a line of yours called them (lines)
     #[arg(long, conflicts_with = "only_mine")]
     pub libraries: bool,
-    /// Count a statement that stands on several lines as one, at its first line (lines)
+    /// Count a statement that stands on several lines as one, at its first line (lines, allocs,
+    /// io)
     #[arg(long)]
     pub statements: bool,
     /// Show only the source that the recording carries, and none from the disk (lines, summary,
-    /// allocs, memory-lines, annotate)
+    /// allocs, io, memory-lines, annotate)
     #[arg(long)]
     pub no_disk: bool,
     /// Write instructions in Intel's syntax, with the target first (annotate)
@@ -440,11 +441,11 @@ const FITS: [Fit; 20] = {
         ("intel", |shape| shape.intel, &[Annotate]),
         ("total", |shape| shape.total, &[Lines, Spread]),
         ("libraries", |shape| shape.libraries, &[Lines]),
-        ("statements", |shape| shape.statements, &[Lines]),
+        ("statements", |shape| shape.statements, &[Lines, Allocs, Io]),
         (
             "no-disk",
             |shape| shape.no_disk,
-            &[Lines, Summary, Allocs, MemoryLines, Annotate],
+            &[Lines, Summary, Allocs, Io, MemoryLines, Annotate],
         ),
         (
             "sort",

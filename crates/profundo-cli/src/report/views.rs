@@ -129,9 +129,13 @@ impl Shape<'_> {
     }
 
     pub(super) fn io(&self) -> Io {
-        match self.view.shape.limit {
-            Some(limit) => Io::new().limit(limit),
-            None => Io::new(),
+        let shape = &self.view.shape;
+        let io = Io::new()
+            .statements(shape.statements)
+            .from_disk(!shape.no_disk);
+        match shape.limit {
+            Some(limit) => io.limit(limit),
+            None => io,
         }
     }
 
@@ -151,7 +155,9 @@ impl Shape<'_> {
 
     pub(super) fn allocs(&self) -> Allocs {
         let shape = &self.view.shape;
-        let allocs = Allocs::new().from_disk(!shape.no_disk);
+        let allocs = Allocs::new()
+            .statements(shape.statements)
+            .from_disk(!shape.no_disk);
         match shape.limit {
             Some(limit) => allocs.limit(limit).small_rows(true),
             None => allocs,

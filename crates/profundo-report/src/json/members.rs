@@ -279,6 +279,11 @@ fn energy_members(json: &mut Json<'_>, profile: &Profile, recorded: &Energy) {
 
 /// The members of a place.
 pub(crate) fn place(json: &mut Json<'_>, profile: &Profile, place: Place) {
+    place_at(json, profile, place, None);
+}
+
+/// The same of a place that counts for a line, if there is one, in place of its own.
+pub(crate) fn place_at(json: &mut Json<'_>, profile: &Profile, place: Place, of: Option<u32>) {
     let (function, file, line, language) = match Label::of(profile, place) {
         Label::Frame(frame) => (
             profile.strings.get(frame.function),
@@ -291,6 +296,7 @@ pub(crate) fn place(json: &mut Json<'_>, profile: &Profile, place: Place) {
     };
     json.text_or_null("function", function);
     json.text_or_null("file", profile.strings.get(profile.files.get(file).path));
+    let line = of.unwrap_or(line);
     json.number_or_null("line", (line > 0).then_some(u64::from(line)));
     json.text("language", language);
 }

@@ -6,6 +6,7 @@ mod names;
 pub(crate) mod origins;
 pub(crate) mod signals;
 pub(crate) mod source;
+pub(crate) mod statements;
 pub(crate) mod weighs;
 
 pub use names::Names;

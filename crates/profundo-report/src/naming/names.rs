@@ -110,8 +110,17 @@ impl<'a> Names<'a> {
     /// `file:line` of a place; empty where the file is not known. Without a line, the file is the
     /// module that the code is in, whose name is enough.
     pub fn at(&self, place: Place) -> String {
+        let line = match Label::of(self.profile, place) {
+            Label::Frame(frame) => frame.line,
+            Label::Reason(_) | Label::Unknown => 0,
+        };
+        self.at_line(place, line)
+    }
+
+    /// The same of a place that counts for a line of its file.
+    pub(crate) fn at_line(&self, place: Place, line: u32) -> String {
         match Label::of(self.profile, place) {
-            Label::Frame(frame) if frame.file != FileId(0) => match frame.line {
+            Label::Frame(frame) if frame.file != FileId(0) => match line {
                 0 => {
                     let file = self.file(frame.file);
                     let file = file.rsplit('/').next().unwrap_or(&file);

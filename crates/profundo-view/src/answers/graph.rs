@@ -2,14 +2,14 @@
 //! on. The graph is pruned here, so that a page of a large program has as few of them as of a small
 //! one.
 
+use profundo_analysis::GraphBy;
 use profundo_analysis::palette::Hue;
-use profundo_analysis::{Estimate, GraphBy};
 use profundo_formats::export::graph::{Around, Arrow, Drawn, GraphOptions, drawn};
 use profundo_formats::export::{Format, Options};
 use serde::Serialize;
 
 use super::Answer;
-use super::share::printed;
+use super::share::{Shares, ends, printed};
 use crate::{Error, Library, Question};
 
 /// The most boxes of an answer.
@@ -44,14 +44,8 @@ struct Node {
     line: u32,
     kind: &'static str,
     samples: u64,
-    self_weight: u64,
-    self_share: f64,
-    self_share_low: Option<f64>,
-    self_share_high: Option<f64>,
-    total_weight: u64,
-    total_share: f64,
-    total_share_low: Option<f64>,
-    total_share_high: Option<f64>,
+    #[serde(flatten)]
+    shares: Shares,
     /// The number of calls, where they were counted.
     calls: u64,
     /// The text of the box, and the size of its first line.
@@ -135,8 +129,6 @@ pub(super) fn options(question: &Question) -> Result<GraphOptions, Error> {
 
 fn answer(drawn: Drawn) -> Graph {
     let Drawn { graph, .. } = drawn;
-    let low = |share: &Estimate| share.known().map(|range| printed(range.low));
-    let high = |share: &Estimate| share.known().map(|range| printed(range.high));
     let nodes = graph
         .nodes
         .iter()
@@ -147,14 +139,11 @@ fn answer(drawn: Drawn) -> Graph {
             line: node.line,
             kind: kind(node.hue),
             samples: node.total.samples,
-            self_weight: node.own.weight,
-            self_share: printed(node.own_share.share),
-            self_share_low: low(&node.own_share),
-            self_share_high: high(&node.own_share),
-            total_weight: node.total.weight,
-            total_share: printed(node.total_share.share),
-            total_share_low: low(&node.total_share),
-            total_share_high: high(&node.total_share),
+            shares: Shares::new(
+                (node.own.weight, node.total.weight),
+                &node.own_share,
+                &node.total_share,
+            ),
             calls: node.calls,
             title: card.name,
             place: card.place,
@@ -167,20 +156,23 @@ fn answer(drawn: Drawn) -> Graph {
         .edges
         .iter()
         .zip(arrows)
-        .map(|(edge, arrow): (_, Arrow)| Edge {
-            caller: edge.caller,
-            callee: edge.callee,
-            weight: edge.amount.weight,
-            share: printed(edge.share.share),
-            share_low: low(&edge.share),
-            share_high: high(&edge.share),
-            calls: edge.calls,
-            is_bridge: edge.is_bridge,
-            line: arrow.line,
-            width: arrow.width,
-            tip: arrow.tip,
-            label: arrow.label,
-            label_area: arrow.label_area,
+        .map(|(edge, arrow): (_, Arrow)| {
+            let (share_low, share_high) = ends(&edge.share);
+            Edge {
+                caller: edge.caller,
+                callee: edge.callee,
+                weight: edge.amount.weight,
+                share: printed(edge.share.share),
+                share_low,
+                share_high,
+                calls: edge.calls,
+                is_bridge: edge.is_bridge,
+                line: arrow.line,
+                width: arrow.width,
+                tip: arrow.tip,
+                label: arrow.label,
+                label_area: arrow.label_area,
+            }
         });
     Graph {
         unit: drawn.unit,

@@ -122,7 +122,7 @@ impl Asked<'_> {
             "callees" => self.json(Callers::callees_of(name)),
             "calls" => self.json(Callers::both(name)),
             "io" => {
-                let io = limited!(self, Io::new());
+                let io = limited!(self, Io::new()).statements(question.is("statements"));
                 self.json(io)
             }
             "syscalls" => {
@@ -138,6 +138,7 @@ impl Asked<'_> {
                 let allocs = limited!(self, Allocs::new()).small_rows(true);
                 let allocs = allocs
                     .of_type(of_type)
+                    .statements(question.is("statements"))
                     .rows(self.limit.unwrap_or(usize::MAX));
                 self.json(allocs)
             }

@@ -7,8 +7,9 @@ use serde::Serialize;
 use super::{Answer, flame};
 use crate::{Error, Library, Question};
 
+/// The shares of a box, as members of its answer.
 #[derive(Debug, Serialize)]
-struct Shares {
+pub(super) struct Shares {
     self_weight: u64,
     self_share: f64,
     /// The range that holds the true share in 95 of 100 cases. Too few samples have none.
@@ -18,6 +19,39 @@ struct Shares {
     total_share: f64,
     total_share_low: Option<f64>,
     total_share_high: Option<f64>,
+}
+
+impl Shares {
+    /// Of a box with these weights: its own, and with what it calls.
+    pub(super) fn new(weights: (u64, u64), own: &Estimate, total: &Estimate) -> Self {
+        let ((self_share_low, self_share_high), (total_share_low, total_share_high)) =
+            (ends(own), ends(total));
+        Self {
+            self_weight: weights.0,
+            self_share: printed(own.share),
+            self_share_low,
+            self_share_high,
+            total_weight: weights.1,
+            total_share: printed(total.share),
+            total_share_low,
+            total_share_high,
+        }
+    }
+}
+
+/// The ends of the range of a share.
+pub(super) fn ends(share: &Estimate) -> (Option<f64>, Option<f64>) {
+    let range = share.known();
+    (
+        range.map(|range| printed(range.low)),
+        range.map(|range| printed(range.high)),
+    )
+}
+
+#[derive(Debug, Serialize)]
+struct Share {
+    #[serde(flatten)]
+    shares: Shares,
     /// Whether everything was counted, so that a share is no estimate.
     is_exact: bool,
 }
@@ -30,17 +64,8 @@ pub(super) fn share(library: &Library, question: &Question) -> Result<Answer, Er
     let found = box_shares(part.profile(), &part.selection(), &forest, start, path);
     let found =
         found.ok_or_else(|| Error::Nothing("the filter leaves nothing of this call".to_owned()))?;
-    let low = |share: &Estimate| share.known().map(|range| printed(range.low));
-    let high = |share: &Estimate| share.known().map(|range| printed(range.high));
-    Answer::json(&Shares {
-        self_weight: found.weights.0,
-        self_share: printed(found.own.share),
-        self_share_low: low(&found.own),
-        self_share_high: high(&found.own),
-        total_weight: found.weights.1,
-        total_share: printed(found.total.share),
-        total_share_low: low(&found.total),
-        total_share_high: high(&found.total),
+    Answer::json(&Share {
+        shares: Shares::new(found.weights, &found.own, &found.total),
         is_exact: found.total.is_exact(),
     })
 }

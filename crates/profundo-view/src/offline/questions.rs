@@ -32,7 +32,7 @@ fn flame() -> Question {
     Question::new("flame")
 }
 
-const VIEWS: [View; 12] = [
+const VIEWS: [View; 14] = [
     View {
         name: "overview",
         is_there: |_| true,
@@ -57,6 +57,17 @@ const VIEWS: [View; 12] = [
         name: "source",
         is_there: |has| (has.samples || has.memory) && has.cells,
         questions: || vec![lines().with("total", 1)],
+    },
+    // What statements hold and copy, beside their time.
+    View {
+        name: "source",
+        is_there: |has| has.memory,
+        questions: || vec![report("allocs").with("limit", 2000).with("statements", 1)],
+    },
+    View {
+        name: "source",
+        is_there: |has| has.io,
+        questions: || vec![report("io").with("statements", 1)],
     },
     View {
         name: "functions",

@@ -4,18 +4,11 @@ import { useEffect, useState } from "preact/hooks";
 
 import { isFile, useAnswer, type Values } from "../../ask";
 import { nameOf, NARROW, placeOf, type Flame, type Picture } from "../../canvas/picture";
-import { Ends, Figure } from "../../parts/figure";
+import { Figure } from "../../parts/figure";
+import { ShareRange, type Shares } from "../../parts/shares";
 
 /** The answer to `share`. */
-export interface Share {
-  self_weight: number;
-  self_share: number;
-  self_share_low: number | null;
-  self_share_high: number | null;
-  total_weight: number;
-  total_share: number;
-  total_share_low: number | null;
-  total_share_high: number | null;
+interface Share extends Shares {
   is_exact: boolean;
 }
 
@@ -40,12 +33,12 @@ export function BoxDetails({ picture, at, question }: { picture: Picture; at: nu
   return (
     <span data-table="boxes" data-row={String(boxes.path[at])}>
       <b>{nameOf(picture, at)}</b> · total <Figure row={row} is="weight" unit={flame.unit} /> (<Figure row={row} is="share" />
-      <Range row={range} is="total_share" />)
+      <ShareRange row={range} is="total_share" />)
       {hasSelf && (
         <>
           {" "}
           · self <Figure row={row} is="own" unit={flame.unit} /> (<Figure row={row} is="own_share" />
-          <Range row={range} is="self_share" />)
+          <ShareRange row={range} is="self_share" />)
         </>
       )}
       {row.count > 0 && <> · <Figure row={row} is="count" /> {row.count === 1 ? "sample" : "samples"}</>}
@@ -55,7 +48,7 @@ export function BoxDetails({ picture, at, question }: { picture: Picture; at: nu
   );
 }
 
-/** The shares of a box with their ranges, once the reader rests on it. */
+/** The shares of a box with their ranges, once the reader rests on it. What was counted has no range. */
 function useShare(question: Values | undefined, path: number): Share | undefined {
   const [rested, setRested] = useState(-1);
   useEffect(() => {
@@ -63,18 +56,5 @@ function useShare(question: Values | undefined, path: number): Share | undefined
     return () => clearTimeout(timer);
   }, [path]);
   const { value, isOld } = useAnswer<Share>(question !== undefined && rested === path ? "share" : undefined, { ...question, path });
-  return question === undefined || rested !== path || isOld ? undefined : value;
-}
-
-/** The range of a share, behind it: 95 of 100 such ranges hold the true one. */
-function Range({ row, is }: { row: Share | undefined; is: "total_share" | "self_share" }) {
-  if (row === undefined || row[`${is}_low`] === null || row.is_exact) {
-    return null;
-  }
-  return (
-    <span class="soft" title="95 of 100 such ranges hold the true share">
-      {": "}
-      <Ends row={row} is={is} />
-    </span>
-  );
+  return question === undefined || rested !== path || isOld || value?.is_exact === true ? undefined : value;
 }

@@ -1,7 +1,7 @@
 // A flame graph that is drawn: with its keys, its menu, its details, its overview and its legend.
 
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo } from "preact/hooks";
 
 import { isFile, type Values } from "../../ask";
 import { fills, type Fills, type Look } from "../../canvas/colours";
@@ -11,11 +11,11 @@ import { useCanvas } from "../../canvas/use_canvas";
 import { count } from "../../numbers";
 import { tell } from "../../parts/details";
 import { Legend } from "../../parts/legend";
-import { Menu } from "../../parts/menu";
+import { usePictureMenu } from "../../parts/picture_menu";
+import { Words } from "../../parts/words";
 import { change, usePlace } from "../../place";
 import { Callers } from "./callers";
 import { BoxDetails } from "./details";
-import { choicesOf } from "./menu";
 import { Minimap } from "./minimap";
 import { useZoom } from "./zoom";
 
@@ -51,7 +51,6 @@ export function Drawing({
 }) {
   const place = usePlace();
   const path = place.values[pathName];
-  const [menu, setMenu] = useState<{ x: number; y: number; at: number } | undefined>(undefined);
   const picture = useMemo(() => placed(flame), [flame]);
   const overview = useMemo(() => (whole === undefined ? picture : placed(whole)), [whole, picture]);
   const { box, canvas, sheet, isMade, isDark, theme, props } = useCanvas((canvas) => new FlameCanvas(canvas), {
@@ -71,7 +70,7 @@ export function Drawing({
       const chosen = sheet.current?.at(at.x, at.y) ?? -1;
       if (chosen >= 0) {
         select(chosen);
-        openMenu(chosen, at.x, at.y);
+        menu.open(chosen, at.x, at.y);
       }
     },
     wheel: (event) => {
@@ -93,6 +92,7 @@ export function Drawing({
       }
     },
   });
+  const menu = usePictureMenu(picture, canvas);
   const zoomed = useZoom(sheet, picture, path, pathName);
   const colours = useMemo(() => fillsOf(picture, isDark, overview), [picture, overview, look, isDark]);
   const allColours = useMemo(() => (overview === picture ? colours : fillsOf(overview, isDark, overview)), [colours]);
@@ -146,16 +146,11 @@ export function Drawing({
       return;
     }
     if (isNarrow && isFile) {
-      tell("This file has these calls as one box. `profundo view FILE` opens it.");
+      tell(<Words text="This file has these calls as one box. `profundo view FILE` opens it." />);
       return;
     }
     made.zoomTo(at);
     change({ [pathName]: pathOf(picture, at), [zoomed.name]: "" });
-  };
-  const openMenu = (at: number, x: number, y: number) => {
-    if (picture.boxes.function[at] >= 0) {
-      setMenu({ x, y, at });
-    }
   };
   const out = () => change({ [pathName]: "", [zoomed.name]: "" });
   const onKeyDown = (event: KeyboardEvent) => {
@@ -178,7 +173,7 @@ export function Drawing({
       Backspace: out,
       "+": () => width(0.7),
       "-": () => width(1.4),
-      m: () => openMenu(at, 40, 40),
+      m: () => menu.open(at, 40, 40),
     };
     const step = steps[event.key];
     if (step !== undefined) {
@@ -198,18 +193,7 @@ export function Drawing({
           aria-label={`Flame graph of ${count(picture.boxes.level.length)} boxes. Arrow keys go to callers, callees and neighbours, Enter zooms in, M opens a menu. The views Functions and Source have the same numbers as tables.`}
           onKeyDown={onKeyDown}
         />
-        {menu !== undefined && (
-          <Menu
-            x={menu.x}
-            y={menu.y}
-            isFree
-            choices={choicesOf(picture, menu.at, place.values.filter ?? "")}
-            onClose={() => {
-              setMenu(undefined);
-              canvas.current?.focus();
-            }}
-          />
-        )}
+        {menu.shown}
       </div>
       <Minimap sheet={sheet} isMade={isMade} picture={picture} whole={overview} colours={allColours} isDark={isDark} onMoved={zoomed.moved} onWhole={zoomed.wholly} />
       <Legend colours={colours.legend} />

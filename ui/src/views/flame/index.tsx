@@ -2,9 +2,9 @@
 
 import type { AboutRecording } from "../../about";
 import { isFile, useAnswer } from "../../ask";
-import { LOOKS } from "../../canvas/colours";
 import type { Flame } from "../../canvas/picture";
 import { shared } from "../../parts/asked";
+import { useLook } from "../../parts/look";
 import { useSearch } from "../../parts/search";
 import { Waiting } from "../../parts/waiting";
 import { change, usePlace } from "../../place";
@@ -28,7 +28,7 @@ function Sandwich() {
   const [callersPath, path] = isFile ? [undefined, undefined] : [place.values.above, place.values.path];
   const callers = useAnswer<Flame>("flame", { ...above, path: callersPath });
   const callees = useAnswer<Flame>("flame", { ...below, path });
-  const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
+  const look = useLook();
   return (
     <section class="flame" aria-label="Callers and callees of a function">
       <div class="tools">

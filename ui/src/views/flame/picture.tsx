@@ -1,10 +1,11 @@
 // The flame graph with its tools. A small one has fewer.
 
 import { isFile, useAnswer, type Values } from "../../ask";
-import { LOOKS } from "../../canvas/colours";
 import type { Flame } from "../../canvas/picture";
 import { shared } from "../../parts/asked";
 import { Figure } from "../../parts/figure";
+import { FoldChoice } from "../../parts/fold";
+import { LookChoice, useLook } from "../../parts/look";
 import { useSearch } from "../../parts/search";
 import { Waiting } from "../../parts/waiting";
 import { change, show, usePlace } from "../../place";
@@ -29,8 +30,6 @@ const BY: [string, string][] = [
   ["span", "span"],
 ];
 
-const LOOK_WORDS = { kind: "kind of code", package: "package", file: "file", heat: "own time" };
-
 /** Another look at the same samples shows them all. */
 const ALL = { path: "", zoom: "" };
 
@@ -46,7 +45,7 @@ export function FlamePicture({ isSmall = false, filter, title = "Calls", pathNam
   const answer = useAnswer<Flame>(isInTime ? undefined : "flame", { ...whole, path });
   // The overview of what was zoomed into is that of everything, which was asked for before.
   const everything = useAnswer<Flame>(isInTime || isSmall || path === undefined ? undefined : "flame", whole);
-  const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
+  const look = useLook();
   const zoomName = zoomNameOf(pathName);
   const isPart = zoomed !== undefined || place.values[zoomName] !== undefined;
   const { order: _, ...question } = whole as Values;
@@ -101,29 +100,19 @@ export function FlamePicture({ isSmall = false, filter, title = "Calls", pathNam
 /** What is chosen of the picture: its shape, its colours, its parts. */
 function Tools({ by }: { by: string }) {
   const place = usePlace();
-  const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
   return (
     <>
       <label>
         Shape{" "}
         <select value={place.values.shape ?? "icicle"} onChange={(event) => change({ shape: event.currentTarget.value, ...ALL })}>
-          {Object.entries(SHAPES).map(([name, { title, about }]) => (
+          {Object.entries(SHAPES).filter(([name]) => !isFile || name !== "time").map(([name, { title, about }]) => (
             <option key={name} value={name} title={about}>
               {title}
             </option>
           ))}
         </select>
       </label>
-      <label>
-        Colours{" "}
-        <select value={look} onChange={(event) => change({ look: event.currentTarget.value }, false)}>
-          {LOOKS.map((look) => (
-            <option key={look} value={look}>
-              {LOOK_WORDS[look]}
-            </option>
-          ))}
-        </select>
-      </label>
+      <LookChoice />
       {!isFile && (
         <label>
           By{" "}
@@ -136,16 +125,7 @@ function Tools({ by }: { by: string }) {
           </select>
         </label>
       )}
-      {!isFile && (
-        <label>
-          <input
-            type="checkbox"
-            checked={place.values.libraries === "folded"}
-            onChange={(event) => change({ libraries: event.currentTarget.checked ? "folded" : "", ...ALL })}
-          />{" "}
-          fold libraries
-        </label>
-      )}
+      <FoldChoice />
       {!isFile && (
         <label>
           <input

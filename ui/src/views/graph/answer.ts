@@ -1,19 +1,13 @@
 // The call graph as it is answered: boxes and arrows with their numbers and their places.
 
-export interface GraphNode {
+import type { Shares } from "../../parts/shares";
+
+export interface GraphNode extends Shares {
   name: string;
   file: string;
   line: number;
   kind: string;
   samples: number;
-  self_weight: number;
-  self_share: number;
-  self_share_low: number | null;
-  self_share_high: number | null;
-  total_weight: number;
-  total_share: number;
-  total_share_low: number | null;
-  total_share_high: number | null;
   calls: number;
   title: string;
   place: string;

@@ -1,18 +1,8 @@
 // What the bar says of a box and of an arrow of the call graph.
 
-import { Ends, Figure } from "../../parts/figure";
+import { Figure } from "../../parts/figure";
+import { ShareRange } from "../../parts/shares";
 import type { Graph } from "./answer";
-
-function Range({ row, is }: { row: object; is: string }) {
-  const members = row as Record<string, number | null>;
-  const [low, high] = [members[`${is}_low`], members[`${is}_high`]];
-  return low === null || high === null || low === high ? null : (
-    <span class="soft" title="95 of 100 such ranges hold the true share">
-      {": "}
-      <Ends row={row} is={is} />
-    </span>
-  );
-}
 
 function Amount({ graph, row, is }: { graph: Graph; row: object; is: string }) {
   const { unit } = graph;
@@ -30,8 +20,8 @@ export function NodeDetails({ graph, node }: { graph: Graph; node: number }) {
     <span data-table="functions">
       <span data-row={`${row.name} ${row.file}`}>
         <b>{row.name}</b> · total <Amount graph={graph} row={row} is="total_weight" /> (<Figure row={row} is="total_share" />
-        <Range row={row} is="total_share" />) · self <Amount graph={graph} row={row} is="self_weight" /> (<Figure row={row} is="self_share" />
-        <Range row={row} is="self_share" />)
+        <ShareRange row={row} is="total_share" />) · self <Amount graph={graph} row={row} is="self_weight" /> (<Figure row={row} is="self_share" />
+        <ShareRange row={row} is="self_share" />)
         {row.calls > 0 && <> · <Figure row={row} is="calls" /> calls</>}
         {row.file !== "" && <> · <bdi>{`${row.file}:${row.line}`}</bdi></>}
       </span>
@@ -46,7 +36,7 @@ export function EdgeDetails({ graph, edge }: { graph: Graph; edge: number }) {
     <span data-table="arrows" data-row={`${caller} ${callee}`}>
       <b>{caller}</b> calls <b>{callee}</b>
       {row.is_bridge && " through functions that are left out"} · <Amount graph={graph} row={row} is="weight" /> (<Figure row={row} is="share" />
-      <Range row={row} is="share" />)
+      <ShareRange row={row} is="share" />)
       {row.calls > 0 && <> · <Figure row={row} is="calls" /> calls</>}
     </span>
   );

@@ -10,7 +10,7 @@ import { useDark } from "../../parts/dark";
 import { tell } from "../../parts/details";
 import { Menu } from "../../parts/menu";
 import { change, usePlace } from "../../place";
-import { choicesFor } from "../flame/menu";
+import { choicesFor } from "../../parts/box_menu";
 import { neighboursOf, stepFrom, type Chosen, type Graph } from "./answer";
 import { EdgeDetails, NodeDetails } from "./details";
 import { useCamera, type Camera } from "./view_box";
@@ -18,7 +18,7 @@ import { useCamera, type Camera } from "./view_box";
 /** What a box's menu offers, and what a double click does: the graph around its function. */
 export function centreOn(graph: Graph, node: number): void {
   const { name, file } = graph.nodes[node];
-  change({ function: name, file });
+  change({ function: name, file, zoom: "" });
 }
 
 export function GraphDrawing({ graph, isFunctions, chosen, onChoose }: { graph: Graph; isFunctions: boolean; chosen: number | undefined; onChoose: (node: number | undefined) => void }) {
@@ -71,7 +71,7 @@ export function GraphDrawing({ graph, isFunctions, chosen, onChoose }: { graph: 
       "+": () => camera.zoom(0.8),
       "-": () => camera.zoom(1.25),
       "0": () => camera.fit(),
-      Escape: () => (chosen === undefined ? change({ function: "", file: "", steps: "" }) : onChoose(undefined)),
+      Escape: () => (chosen === undefined ? change({ function: "", file: "", steps: "", zoom: "" }) : onChoose(undefined)),
       Home: () => choose(0),
     };
     const run = event.key.startsWith("Arrow") ? () => choose(chosen === undefined ? at : stepFrom(graph, at, event.key)) : steps[event.key];

@@ -49,18 +49,18 @@ export function GraphView(_: { recording: AboutRecording }) {
   return (
     <section class="flame" aria-label="Call graph">
       <div class="tools">
-        <Choice title="Boxes are" value={by} choices={BY} onChange={(by) => change({ by })} />
-        <Choice title="at most" value={nodes} choices={NODES.map((nodes) => [nodes, nodes])} onChange={(nodes) => change({ nodes })} />
-        <Choice title="Arrows" value={arrows ?? ""} choices={ARROWS} onChange={(arrows) => change({ arrows })} />
+        <Choice title="Boxes are" value={by} choices={BY} onChange={(by) => change({ by, zoom: "" })} />
+        <Choice title="at most" value={nodes} choices={NODES.map((nodes) => [nodes, nodes])} onChange={(nodes) => change({ nodes, zoom: "" })} />
+        <Choice title="Arrows" value={arrows ?? ""} choices={ARROWS} onChange={(arrows) => change({ arrows, zoom: "" })} />
         {isFunctions && centre !== undefined && (
           <>
             <span class="chip">
               <b>around</b> {centre}
-              <button type="button" aria-label={`The graph of everything, not around ${centre}`} onClick={() => change({ function: "", file: "", steps: "" })}>
+              <button type="button" aria-label={`The graph of everything, not around ${centre}`} onClick={() => change({ function: "", file: "", steps: "", zoom: "" })}>
                 ×
               </button>
             </span>
-            <Choice title="up to" value={steps ?? ""} choices={STEPS} onChange={(steps) => change({ steps })} />
+            <Choice title="up to" value={steps ?? ""} choices={STEPS} onChange={(steps) => change({ steps, zoom: "" })} />
           </>
         )}
       </div>

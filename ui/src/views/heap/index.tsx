@@ -56,7 +56,7 @@ export function HeapView({ recording }: { recording?: AboutRecording }) {
           <h2 title={snapshots[number]?.path}>{tab === "difference" ? `${snapshots[0]?.name} and ${snapshots[1]?.name}` : snapshots[number]?.name}</h2>
         )}
         {answer.value !== undefined && tab !== "difference" && <Size snapshot={answer.value.snapshot} />}
-        {isFile && <span class="soft">This file shows types and the biggest objects. To look further: `profundo view FILE.heapsnapshot`.</span>}
+        {isFile && <span class="soft">This file shows types and the biggest objects. To look further: <code>profundo view FILE.heapsnapshot</code>.</span>}
       </div>
       <Tabs tabs={tabs} chosen={tab} label="Questions about the heap" name="heap" />
       {tab === "types" && <Waiting answer={answer}>{(heap) => <Types types={heap.types} recording={recording} />}</Waiting>}

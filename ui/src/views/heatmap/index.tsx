@@ -11,6 +11,7 @@ import type { Span } from "../../canvas/strip";
 import { shared } from "../../parts/asked";
 import { Figure } from "../../parts/figure";
 import { Waiting } from "../../parts/waiting";
+import { Words } from "../../parts/words";
 import { change, usePlace } from "../../place";
 import { secondsOf, withTimes } from "../../terms";
 import { FlamePicture } from "../flame";
@@ -94,7 +95,7 @@ function Chosen({ map, chosen }: { map: Heatmap; chosen: Span[] }) {
     return null;
   }
   if (isFile) {
-    return <p class="soft">This file has the flame graph of the whole recording only. `profundo view FILE` shows that of a square, and the difference of two.</p>;
+    return <p class="soft"><Words text="This file has the flame graph of the whole recording only. `profundo view FILE` shows that of a square, and the difference of two." /></p>;
   }
   const filter = (span: Span) => withTimes(place.values.filter ?? "", span);
   const hasSamples = (span: Span) => cellsOf(map, span).some((cell) => map.samples[cell] > 0);

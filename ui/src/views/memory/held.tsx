@@ -8,6 +8,7 @@ import { forWidth, useNarrow } from "../../parts/narrow";
 import { ShareBar } from "../../parts/range";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
+import { Words } from "../../parts/words";
 import { placeWords, Where } from "../../parts/where";
 import { change, show, usePlace } from "../../place";
 import { memoryQuestion } from ".";
@@ -48,7 +49,7 @@ export function HeldThen() {
   const isFunction = place.values.by === "function";
   const answer = useAnswer<Held>(at === undefined || isFile ? undefined : "held", { ...memoryQuestion(shared(place)), at, limit: 500 });
   if (isFile) {
-    return <p class="soft memory-note">Any moment can be looked at in the recording itself: `profundo view FILE` opens it.</p>;
+    return <p class="soft memory-note"><Words text="Any moment can be looked at in the recording itself: `profundo view FILE` opens it." /></p>;
   }
   if (at === undefined) {
     return (

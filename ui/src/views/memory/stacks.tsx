@@ -10,6 +10,7 @@ import { Ends, Figure } from "../../parts/figure";
 import { forWidth, useNarrow } from "../../parts/narrow";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
+import { Words } from "../../parts/words";
 import { placeWords, Where, type At } from "../../parts/where";
 import { usePlace } from "../../place";
 import { AmountWords, amounts, type Amounts } from "./amounts";
@@ -39,7 +40,7 @@ export function Stacks() {
   const { type } = place.values;
   const answer = useAnswer<MemoryStacks>(isFile ? undefined : "memory_stacks", { ...memoryQuestion(shared(place)), type, limit: ROWS });
   return isFile ? (
-    <p class="soft memory-note">Stacks are in the recording itself: `profundo view FILE` shows them, and the flame graph of this file has those of time.</p>
+    <p class="soft memory-note"><Words text="Stacks are in the recording itself: `profundo view FILE` shows them, and the flame graph of this file has those of time." /></p>
   ) : (
     <Waiting answer={answer}>{(found) => <StackTable found={found} />}</Waiting>
   );

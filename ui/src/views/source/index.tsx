@@ -20,7 +20,7 @@ const MOST_COUNTED = 300;
 export function SourceView({ recording }: { recording: AboutRecording }) {
   const place = usePlace();
   const counted = useCountedFiles(recording);
-  const answer = useAnswer<Lines>("report", {
+  const question = {
     ...shared(place),
     what: "lines",
     all_lines: true,
@@ -30,7 +30,10 @@ export function SourceView({ recording }: { recording: AboutRecording }) {
     sampled: true,
     total: recording.has.cells,
     libraries: place.values.libraries,
-  });
+  };
+  const answer = useAnswer<Lines>("report", question);
+  // A file has its own lines alone.
+  const hasLibraries = isAnswered("report", { ...question, libraries: "shown" });
   return (
     <Waiting answer={answer}>
       {(lines) => {
@@ -43,14 +46,16 @@ export function SourceView({ recording }: { recording: AboutRecording }) {
           <div class="source">
             <div class="side">
               <nav class="files" aria-label="Files" data-table="files">
-                <label>
-                  <input
-                    type="checkbox"
-                    checked={place.values.libraries === "shown"}
-                    onChange={(event) => change({ libraries: event.currentTarget.checked ? "shown" : "" })}
-                  />{" "}
-                  libraries too
-                </label>
+                {hasLibraries && (
+                  <label>
+                    <input
+                      type="checkbox"
+                      checked={place.values.libraries === "shown"}
+                      onChange={(event) => change({ libraries: event.currentTarget.checked ? "shown" : "" })}
+                    />{" "}
+                    libraries too
+                  </label>
+                )}
                 {lines.files.map((row) => (
                   <a
                     key={row.file}

@@ -85,7 +85,7 @@ export function LineRow({ of, row }: { of: Shown; row: Row }) {
       onClick={() => (figures !== undefined || statement !== undefined) && choose()}
     >
       {of.columns.map(({ name, class: of, table, cell, titleOf }) => (
-        <td key={name} class={of} data-table={table} title={titleOf?.(number, figures)}>
+        <td key={name} class={of} data-table={isPart && table !== undefined ? `${table}_parts` : table} title={titleOf?.(number, figures)}>
           {cell(number, figures)}
         </td>
       ))}

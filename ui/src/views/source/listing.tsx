@@ -14,7 +14,7 @@ import { useSeen } from "../../parts/seen";
 import { change, link, usePlace } from "../../place";
 import type { File, Line, Lines } from "../../reports";
 import { Heads, LineRow, sampleColumns, type Shown } from "./lines";
-import { rowsOf, statementAt, type Source } from "./rows";
+import { rowsOf, statementAt, withOpened, type Source } from "./rows";
 import { trafficColumns, useTrafficOf } from "./traffic";
 
 /** A line below this share is not hot. */
@@ -30,14 +30,24 @@ const ABOUT_SOURCE: Record<string, string> = {
 export function Listing({ file, recording }: { file: File; recording: AboutRecording }) {
   const place = usePlace();
   const source = useAnswer<Source>("source", { file: file.file, recording: place.values.recording });
-  const memory = useMemoryOf(recording, file.file);
-  const traffic = useTrafficOf(recording, file.file);
   const editor = useEditor();
   const [opened, setOpened] = useState<Set<number>>(new Set());
   const chosen = Number(place.values.line ?? 0);
   const statement = statementAt(file, chosen);
   const isInside = statement !== undefined && chosen > statement.line;
   const { parts, canOpen } = useParts(file, opened.size > 0 || statement !== undefined, place.values.libraries, recording.has.cells);
+  const isOpen = (first: number) => opened.has(first) || (isInside && first === statement.line);
+  const isAnyOpen = opened.size > 0 || isInside;
+  const [memorySums, memoryApart] = [useMemoryOf(recording, file.file), useMemoryOf(recording, file.file, false, isAnyOpen)];
+  const [trafficSums, trafficApart] = [useTrafficOf(recording, file.file), useTrafficOf(recording, file.file, false, isAnyOpen)];
+  const memory = useMemo(
+    () => memorySums && { ...memorySums, lines: withOpened(memorySums.lines, memoryApart?.lines, file, isOpen) },
+    [memorySums, memoryApart, file, opened, isInside ? statement?.line : 0],
+  );
+  const traffic = useMemo(
+    () => trafficSums && withOpened(trafficSums, trafficApart, file, isOpen),
+    [trafficSums, trafficApart, file, opened, isInside ? statement?.line : 0],
+  );
   const isHot = place.values.hot === "1";
   const isTotal = place.values.total === "1";
   const share = (line: Line) => (isTotal ? line.total_share : line.self_share);
@@ -47,7 +57,6 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
     [file, isTotal, hasWaits, traffic, memory],
   );
   const shownColumns = useColumns(columns);
-  const isOpen = (first: number) => opened.has(first) || (isInside && first === statement.line);
   const rows = useMemo(
     () => rowsOf(file, source.value, parts, isOpen, (line) => !isHot || (line !== undefined && share(line) >= HOT)),
     [file, source.value, parts, opened, isInside ? statement?.line : 0, isHot, isTotal],
@@ -87,7 +96,8 @@ export function Listing({ file, recording }: { file: File; recording: AboutRecor
   const inside = statement === undefined ? [] : (parts?.lines ?? []).filter(({ line }) => statement.line <= line && line <= (statement.last_line ?? 0));
   const hottestInside = [...inside].sort((a, b) => b.total_share - a.total_share)[0];
   const own = inside.find(({ line }) => line === chosen);
-  const asked = statement === undefined ? file.lines.find(({ line }) => line === chosen) : isInside ? (own ?? hottestInside) : hottestInside;
+  const ofStatement = canOpen ? (isInside ? (own ?? hottestInside) : hottestInside) : statement;
+  const asked = statement === undefined ? file.lines.find(({ line }) => line === chosen) : ofStatement;
   const shown: Shown = { file, columns: shownColumns, memory, editor, canOpen, chosen, toggle };
   // Code of a notebook's cell is not in a file, and has no other text than what was kept.
   const about = isNamed(file.file) ? undefined : ABOUT_SOURCE[source.value?.state ?? "found"];

@@ -37,6 +37,26 @@ export function statementAt(file: File, number: number): Line | undefined {
   return file.lines.find((line) => line.line <= number && number <= lastOf(line) && lastOf(line) > line.line);
 }
 
+/** Figures by line: the sums of statements, and of those that are open what each line has by itself. */
+export function withOpened<T>(sums: Map<number, T>, apart: Map<number, T> | undefined, file: File, isOpen: (first: number) => boolean): Map<number, T> {
+  const opened = file.lines.filter((line) => lastOf(line) > line.line && isOpen(line.line));
+  if (opened.length === 0) {
+    return sums;
+  }
+  const all = new Map(sums);
+  for (const line of opened) {
+    for (let number = line.line; number <= lastOf(line); number++) {
+      const own = apart?.get(number);
+      if (own === undefined) {
+        all.delete(number);
+      } else {
+        all.set(number, own);
+      }
+    }
+  }
+  return all;
+}
+
 /** The rows. `parts` are the lines by themselves, for statements that are open. */
 export function rowsOf(
   file: File,

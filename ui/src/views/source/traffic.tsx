@@ -1,5 +1,5 @@
 // Columns of a listing for bytes that a line read and wrote, and for its time in that, where waiting
-// was recorded.
+// was recorded. A statement that stands on several lines has the sum of them.
 
 import { useMemo } from "preact/hooks";
 
@@ -14,21 +14,22 @@ import type { Io, IoLine } from "../../reports";
 /** By line, what it read and wrote. */
 export type TrafficOf = Map<number, IoLine>;
 
-/** Asks for the bytes of a file's lines. Files without any have no columns. */
-export function useTrafficOf(recording: AboutRecording, file: string): TrafficOf | undefined {
+/** Asks for the bytes of a file's statements, or of each line by itself. Files without any have no columns. */
+export function useTrafficOf(recording: AboutRecording, file: string, statements = true, isWanted = true): TrafficOf | undefined {
   const { filter, recording: number, mine, runtime } = shared(usePlace());
-  const question = { filter, recording: number, mine, runtime, what: "io" };
-  const answer = useAnswer<Io>(recording.has.io && isAnswered("report", question) ? "report" : undefined, question);
+  const question = { filter, recording: number, mine, runtime, what: "io", statements };
+  const answer = useAnswer<Io>(recording.has.io && isWanted && isAnswered("report", question) ? "report" : undefined, question);
+  const rows = isWanted ? answer.value?.lines : undefined;
   return useMemo(() => {
     const lines: TrafficOf = new Map();
-    for (const row of answer.value?.lines ?? []) {
+    for (const row of rows ?? []) {
       const line = row.at?.file === file ? row.at.line : null;
       if (line !== null && !lines.has(line)) {
         lines.set(line, row);
       }
     }
     return lines.size === 0 ? undefined : lines;
-  }, [answer.value, file]);
+  }, [rows, file]);
 }
 
 /** Its columns. */

@@ -5,7 +5,7 @@ import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 import type { AboutRecording } from "../../about";
 import { isFile, useAnswer, type Values } from "../../ask";
-import { fills, LOOKS, type Look } from "../../canvas/colours";
+import { fills, type Look } from "../../canvas/colours";
 import { find, findAll, findOpened, nameOf, NARROW, pathOf, place as placed, type Flame } from "../../canvas/picture";
 import { SquareCanvas } from "../../canvas/squares";
 import { useCanvas } from "../../canvas/use_canvas";
@@ -13,17 +13,17 @@ import { count } from "../../numbers";
 import { shared } from "../../parts/asked";
 import { tell } from "../../parts/details";
 import { Figure } from "../../parts/figure";
+import { FoldChoice } from "../../parts/fold";
 import { Legend } from "../../parts/legend";
-import { Menu } from "../../parts/menu";
+import { LookChoice, useLook } from "../../parts/look";
+import { usePictureMenu } from "../../parts/picture_menu";
 import { useSearch } from "../../parts/search";
 import { Table, type Column } from "../../parts/table";
 import { Waiting } from "../../parts/waiting";
+import { Words } from "../../parts/words";
 import { change, usePlace } from "../../place";
 import { Callers } from "../flame/callers";
 import { BoxDetails, rowOf } from "../flame/details";
-import { choicesOf } from "../flame/menu";
-
-const LOOK_WORDS = { kind: "kind of code", package: "package", file: "file", heat: "own time" };
 
 export function SquareView(_: { recording: AboutRecording }) {
   const place = usePlace();
@@ -31,30 +31,12 @@ export function SquareView(_: { recording: AboutRecording }) {
   const question = { ...shared(place), order: "widest", libraries: place.values.libraries };
   const path = isFile ? undefined : place.values.path;
   const answer = useAnswer<Flame>("flame", { ...question, path });
-  const look = LOOKS.find((look) => look === place.values.look) ?? "kind";
+  const look = useLook();
   return (
     <section class="flame" aria-label="Square map">
       <div class="tools">
-        <label>
-          Colours{" "}
-          <select value={look} onChange={(event) => change({ look: event.currentTarget.value }, false)}>
-            {LOOKS.map((look) => (
-              <option key={look} value={look}>
-                {LOOK_WORDS[look]}
-              </option>
-            ))}
-          </select>
-        </label>
-        {!isFile && (
-          <label>
-            <input
-              type="checkbox"
-              checked={place.values.libraries === "folded"}
-              onChange={(event) => change({ libraries: event.currentTarget.checked ? "folded" : "", path: "" })}
-            />{" "}
-            fold libraries
-          </label>
-        )}
+        <LookChoice />
+        <FoldChoice />
         {field}
         {place.values.path !== undefined && (
           <button type="button" onClick={() => change({ path: "" })}>
@@ -71,7 +53,6 @@ export function SquareView(_: { recording: AboutRecording }) {
 function Squares({ flame, question, look, search }: { flame: Flame; question: Values; look: Look; search: string }) {
   const place = usePlace();
   const { path } = place.values;
-  const [menu, setMenu] = useState<{ x: number; y: number; at: number } | undefined>(undefined);
   const picture = useMemo(() => placed(flame), [flame]);
   // An offline file has the whole alone: it is opened here.
   const root = path === undefined ? 0 : Math.max(0, findOpened(picture, path));
@@ -88,9 +69,10 @@ function Squares({ flame, question, look, search }: { flame: Flame; question: Va
     menu: (at) => {
       const chosen = boxAt(at);
       select(chosen);
-      openMenu(chosen, at.x, at.y);
+      menu.open(chosen, at.x, at.y);
     },
   });
+  const menu = usePictureMenu(picture, canvas);
   const colours = useMemo(() => fills(picture, look, isDark), [picture, look, isDark]);
   useLayoutEffect(() => {
     const made = sheet.current;
@@ -135,7 +117,7 @@ function Squares({ flame, question, look, search }: { flame: Flame; question: Va
     }
     const isNarrow = picture.boxes.function[at] === NARROW;
     if (isNarrow && isFile) {
-      tell("This file has these calls as one box. `profundo view FILE` opens it.");
+      tell(<Words text="This file has these calls as one box. `profundo view FILE` opens it." />);
     } else if (!isNarrow || at !== 0) {
       change({ path: pathOf(picture, at) });
     }
@@ -145,7 +127,6 @@ function Squares({ flame, question, look, search }: { flame: Flame; question: Va
     const above = root > 0 ? picture.boxes.path[picture.parent[root]] : callers.path[callers.path.length - 1];
     change({ path: above === undefined || above === 0 ? "" : String(above) });
   };
-  const openMenu = (at: number, x: number, y: number) => at >= 0 && picture.boxes.function[at] >= 0 && setMenu({ x, y, at });
   /** The boxes beside a box, and inside it, the largest first, as far as they are drawn. */
   const beside = (parent: number) =>
     [...picture.parent.keys()].filter((at) => picture.parent[at] === parent && sheet.current?.areaOf(at) !== undefined).sort((a, b) => picture.boxes.weight[b] - picture.boxes.weight[a]);
@@ -168,7 +149,7 @@ function Squares({ flame, question, look, search }: { flame: Flame; question: Va
       Backspace: out,
       m: () => {
         const area = sheet.current?.areaOf(at);
-        openMenu(at, (area?.x ?? 0) + 20, (area?.y ?? 0) + 20);
+        menu.open(at, (area?.x ?? 0) + 20, (area?.y ?? 0) + 20);
       },
     };
     const step = steps[event.key];
@@ -188,18 +169,7 @@ function Squares({ flame, question, look, search }: { flame: Flame; question: Va
           aria-label={`Square map of ${count(picture.boxes.level.length)} boxes. The down arrow goes into a box, up to the box around it, left and right to its neighbours; Enter opens, Backspace goes back, M opens a menu. The table below has the same numbers.`}
           onKeyDown={onKeyDown}
         />
-        {menu !== undefined && (
-          <Menu
-            x={menu.x}
-            y={menu.y}
-            isFree
-            choices={choicesOf(picture, menu.at, place.values.filter ?? "")}
-            onClose={() => {
-              setMenu(undefined);
-              canvas.current?.focus();
-            }}
-          />
-        )}
+        {menu.shown}
       </div>
       <Legend colours={colours.legend} />
       <Inside flame={flame} root={root} onOpen={open} picture={picture} />

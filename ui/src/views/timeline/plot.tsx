@@ -14,7 +14,7 @@ interface Props {
   mover: Mover;
   label: string;
   /** The moment and the height of the pointer or of the cursor. */
-  onPoint: (time: number, y: number) => void;
+  onPoint?: (time: number, y: number) => void;
   children: ComponentChildren;
 }
 
@@ -23,7 +23,7 @@ const WAY = 4;
 /** How far an arrow key goes, in parts of the window. */
 const STEP = 1 / 100;
 
-export function Plot({ whole, mover, label, onPoint, children }: Props) {
+export function Plot({ whole, mover, label, onPoint = () => {}, children }: Props) {
   const place = usePlace();
   const box = useRef<HTMLDivElement>(null);
   const [draft, setDraft] = useState<Span | undefined>(undefined);

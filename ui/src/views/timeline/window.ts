@@ -32,7 +32,7 @@ export function choose(place: Place, span: Span | undefined): void {
     tell("This file shows the whole recording. `profundo view FILE` filters by a span of time.");
     return;
   }
-  change({ filter: withTimes(place.values.filter ?? "", span), path: "" });
+  change({ filter: withTimes(place.values.filter ?? "", span), path: "", zoom: "" });
 }
 
 /** A span whose ends are no more exact than a pixel. */

@@ -13,7 +13,7 @@ import { Menu, type Choice } from "../../parts/menu";
 import { useSeen } from "../../parts/seen";
 import { change, show, usePlace } from "../../place";
 import { rowOf } from "../flame/details";
-import { choicesOf as ofBox } from "../flame/menu";
+import { choicesOf as ofBox } from "../../parts/box_menu";
 import { chainKey, hottestPath, keyOf, TreeModel, type TreeRow } from "./model";
 
 /** Deeper rows stand no further right. */

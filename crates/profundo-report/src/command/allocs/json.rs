@@ -6,18 +6,15 @@ use profundo_model::{Profile, Sampling};
 use super::Allocs;
 use super::table::{self, Known, Row};
 use crate::json::{Json, figure_members};
+use crate::naming::statements::Statements;
 use crate::table::undrawn;
 
 /// Writes the report.
-pub(super) fn members(
-    view: &Allocs,
-    profile: &Profile,
-    selection: &Selection,
-    json: &mut Json<'_>,
-) {
-    match view.found(profile, selection) {
+pub(super) fn members(view: &Allocs, profile: &Profile, _: &Selection, json: &mut Json<'_>) {
+    let statements = view.statements_of(profile);
+    match view.found(profile, &statements) {
         Some(found) => json.object("allocations", |json| {
-            memory_members(json, profile, &found, view.rows)
+            memory_members(json, &statements, &found, view.rows)
         }),
         None => json.null("allocations"),
     }
@@ -26,10 +23,11 @@ pub(super) fn members(
 /// All members on memory, each table with at most so many rows.
 pub(in crate::command) fn memory_members(
     json: &mut Json<'_>,
-    profile: &Profile,
+    statements: &Statements<'_>,
     found: &Allocations,
     rows: usize,
 ) {
+    let profile = statements.profile();
     let mean = |sampling| match sampling {
         Sampling::Bytes(mean) => Some(mean),
         _ => None,
@@ -59,13 +57,13 @@ pub(in crate::command) fn memory_members(
             });
         }
     });
-    let lines = table::lines(known, profile, 0, undrawn);
+    let lines = table::lines(known, statements, 0, undrawn);
     json.array("lines", |json| {
         for row in found.lines.iter().take(rows) {
             json.object("", |json| lines.members(json, &Row::new(row, row.held)));
         }
     });
-    let functions = table::functions(known, profile, undrawn);
+    let functions = table::functions(known, statements, undrawn);
     json.array("functions", |json| {
         for row in found.functions.iter().take(rows) {
             json.object("", |json| functions.members(json, &Row::new(row, row.held)));
@@ -94,16 +92,16 @@ pub(in crate::command) fn memory_members(
     });
     let copied = table::copied(found.seconds);
     json.row("copied", |json| copied.members(json, &found.copied));
-    let copies = table::copies(found, profile, undrawn);
+    let copies = table::copies(found, statements, undrawn);
     json.array("copies", |json| {
         for row in found.copies.iter().take(rows) {
             json.object("", |json| copies.members(json, row));
         }
     });
     json.object("unreachable", |json| {
-        unreachable_members(json, profile, found)
+        unreachable_members(json, statements, found)
     });
-    let leaks = table::leaks(profile, undrawn);
+    let leaks = table::leaks(statements, undrawn);
     json.array("leaks", |json| {
         for leak in &found.leaks {
             json.object("", |json| leaks.members(json, leak));
@@ -112,14 +110,14 @@ pub(in crate::command) fn memory_members(
 }
 
 /// Writes the blocks that no pointer led to when their process ended.
-fn unreachable_members(json: &mut Json<'_>, profile: &Profile, found: &Allocations) {
+fn unreachable_members(json: &mut Json<'_>, statements: &Statements<'_>, found: &Allocations) {
     json.number("searched_processes", found.searched as u64);
     // Where all blocks are known, also what only lost ones point to.
     json.is("with_chains", found.sampling == Sampling::All);
     let total = &found.total.unreachable;
     figure_members(json, "bytes", total.bytes());
     figure_members(json, "blocks", total.count());
-    let table = table::unreachable(found, profile, undrawn);
+    let table = table::unreachable(found, statements, undrawn);
     json.array("lines", |json| {
         for row in super::text::unreachable(found) {
             json.object("", |json| table.members(json, row));

@@ -8,7 +8,7 @@ use std::io;
 
 use profundo_analysis::{
     Allocations, HeapOptions, Libraries, LinesOptions, Place, Selection, allocations,
-    has_allocations, records_allocations,
+    allocations_joined, has_allocations, records_allocations,
 };
 use profundo_model::Profile;
 
@@ -16,6 +16,7 @@ use super::{View, ViewOptions};
 use crate::Choices;
 use crate::json::Json;
 use crate::naming::Names;
+use crate::naming::statements::Statements;
 use crate::page::Page;
 
 pub(super) use json::memory_members;
@@ -28,6 +29,7 @@ pub struct Allocs {
     limit: usize,
     small_rows: bool,
     from_disk: bool,
+    statements: bool,
     of_type: Option<String>,
     rows: usize,
 }
@@ -39,6 +41,7 @@ impl Default for Allocs {
             limit: 20,
             small_rows: false,
             from_disk: true,
+            statements: false,
             of_type: None,
             rows: usize::MAX,
         }
@@ -73,6 +76,12 @@ impl Allocs {
     /// Keeps only blocks of one type, by the name that the table of types has for it.
     pub fn of_type(mut self, name: impl Into<Option<String>>) -> Self {
         self.of_type = name.into();
+        self
+    }
+
+    /// Sets whether a statement that stands on several lines counts as one, at its first line.
+    pub fn statements(mut self, statements: bool) -> Self {
+        self.statements = statements;
         self
     }
 
@@ -115,18 +124,15 @@ pub(super) fn why_none(profile: &Profile) -> &'static str {
 
 /// The allocations that pass the filter; `None` where allocations were not recorded.
 pub(super) fn of(profile: &Profile, choices: &Choices) -> Option<Allocations> {
-    of_type(profile, choices, None)
+    has_allocations(profile).then(|| allocations(profile, &choices.filter, &options(choices, None)))
 }
 
-fn of_type(profile: &Profile, choices: &Choices, of_type: Option<String>) -> Option<Allocations> {
-    has_allocations(profile).then(|| {
-        let options = HeapOptions {
-            lines: lines_that_allocate(choices),
-            of_type,
-            ..HeapOptions::default()
-        };
-        allocations(profile, &choices.filter, &options)
-    })
+fn options(choices: &Choices, of_type: Option<String>) -> HeapOptions {
+    HeapOptions {
+        lines: lines_that_allocate(choices),
+        of_type,
+        ..HeapOptions::default()
+    }
 }
 
 /// The lines that are charged with allocations.
@@ -156,8 +162,19 @@ fn names<'a>(profile: &'a Profile, found: &Allocations) -> Names<'a> {
 }
 
 impl Allocs {
-    fn found(&self, profile: &Profile, _: &Selection) -> Option<Allocations> {
-        of_type(profile, &self.options.choices, self.of_type.clone())
+    fn statements_of<'a>(&self, profile: &'a Profile) -> Statements<'a> {
+        Statements::new(profile, self.statements, self.from_disk)
+    }
+
+    fn found(&self, profile: &Profile, statements: &Statements<'_>) -> Option<Allocations> {
+        let choices = &self.options.choices;
+        let options = options(choices, self.of_type.clone());
+        has_allocations(profile).then(|| match statements.is_asked() {
+            true => allocations_joined(profile, &choices.filter, &options, |file, line| {
+                statements.first(file, line)
+            }),
+            false => allocations(profile, &choices.filter, &options),
+        })
     }
 }
 
@@ -165,17 +182,18 @@ impl Allocs {
 pub(super) fn schemas() -> Vec<(&'static str, Vec<String>)> {
     use crate::table::undrawn;
     let (profile, found) = (Profile::default(), Allocations::default());
+    let statements = Statements::none(&profile);
     let known = table::Known::new(&found, 0);
     vec![
         table::held(known).schema(),
-        table::lines(known, &profile, 0, undrawn).schema(),
-        table::functions(known, &profile, undrawn).schema(),
+        table::lines(known, &statements, 0, undrawn).schema(),
+        table::functions(known, &statements, undrawn).schema(),
         table::types(known, undrawn).schema(),
         table::threads(known, &profile).schema(),
         table::processes(known, &profile).schema(),
-        table::leaks(&profile, undrawn).schema(),
-        table::unreachable(&found, &profile, undrawn).schema(),
+        table::leaks(&statements, undrawn).schema(),
+        table::unreachable(&found, &statements, undrawn).schema(),
         table::copied(0.0).schema(),
-        table::copies(&found, &profile, undrawn).schema(),
+        table::copies(&found, &statements, undrawn).schema(),
     ]
 }

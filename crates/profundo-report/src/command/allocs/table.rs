@@ -8,7 +8,8 @@ use profundo_model::{Domain, ProcessId, Profile, Sampling, ThreadId};
 
 use super::text::{plus_minus, short_count};
 use crate::command::shares::{GRAY, WIDE, heat};
-use crate::json::{Json, place};
+use crate::json::{Json, place_at};
+use crate::naming::statements::Statements;
 use crate::page::Page;
 use crate::page::line::{Line, Style};
 use crate::page::palette::Color;
@@ -173,12 +174,12 @@ pub(super) fn held<'a>(known: Known) -> Table<'a, Holding> {
 /// The table of lines, with a picture of `trend` columns.
 pub(super) fn lines<'a>(
     known: Known,
-    profile: &'a Profile,
+    statements: &'a Statements<'a>,
     trend: usize,
     draw: impl Fn(&mut Page<'_>, &mut Line, &Row<'a, HeapLine>) + 'a,
 ) -> Table<'a, Row<'a, HeapLine>> {
     let line = Column::titled("Lines that allocate").draw(draw);
-    let line = at(line, profile, |row: &Row<'a, HeapLine>| row.json().of);
+    let line = at(line, statements, |row: &Row<'a, HeapLine>| row.json().of);
     let growth = Column::json_only().member(
         "growth_bytes_per_second",
         "number",
@@ -210,11 +211,13 @@ type Function = HeapRow<Option<Place>>;
 /// The table of functions.
 pub(super) fn functions<'a>(
     known: Known,
-    profile: &'a Profile,
+    statements: &'a Statements<'a>,
     draw: impl Fn(&mut Page<'_>, &mut Line, &Row<'a, Function>) + 'a,
 ) -> Table<'a, Row<'a, Function>> {
     let function = Column::titled("Functions that allocate").draw(draw);
-    let function = at(function, profile, |row: &Row<'a, Function>| row.json().of);
+    let function = at(function, statements, |row: &Row<'a, Function>| {
+        row.json().of
+    });
     known.table("heap_function", function, Vec::new())
 }
 
@@ -268,12 +271,12 @@ pub(super) fn processes<'a>(
 
 /// The table of lines that seem to leak.
 pub(super) fn leaks<'a>(
-    profile: &'a Profile,
+    statements: &'a Statements<'a>,
     draw: impl Fn(&mut Page<'_>, &mut Line, &Leak) + 'a,
 ) -> Table<'a, Leak> {
     let line = Column::titled("Lines that seem to leak").last().draw(draw);
-    let line = at(line, profile, |leak: &Leak| leak.of);
-    let line = pid(line, profile, |leak| leak.process);
+    let line = at(line, statements, |leak: &Leak| leak.of);
+    let line = pid(line, statements.profile(), |leak| leak.process);
     let sure = Column::right("Sure %", 6)
         .text(|leak: &Leak| {
             let sure = format!("{:.0}", (leak.probability * 100.0).min(99.0));
@@ -307,12 +310,12 @@ pub(super) fn leaks<'a>(
 /// The table of lines whose blocks no pointer leads to.
 pub(super) fn unreachable<'a>(
     found: &Allocations,
-    profile: &'a Profile,
+    statements: &'a Statements<'a>,
     draw: impl Fn(&mut Page<'_>, &mut Line, &HeapLine) + 'a,
 ) -> Table<'a, HeapLine> {
     let all = found.total.unreachable.bytes().value;
     let line = Column::titled("Unreachable at exit: no pointer leads to it");
-    let line = at(line.last().draw(draw), profile, |row: &HeapLine| row.of);
+    let line = at(line.last().draw(draw), statements, |row: &HeapLine| row.of);
     let share = Column::right("Lost %", 6).text(move |row: &HeapLine| {
         let size = row.held.unreachable.bytes().value;
         let share = size as f64 / all.max(1) as f64;
@@ -370,12 +373,12 @@ pub(super) fn copied<'a>(seconds: f64) -> Table<'a, Sum> {
 /// The table of lines that copy.
 pub(super) fn copies<'a>(
     found: &Allocations,
-    profile: &'a Profile,
+    statements: &'a Statements<'a>,
     draw: impl Fn(&mut Page<'_>, &mut Line, &CopyRow) + 'a,
 ) -> Table<'a, CopyRow> {
     let all = found.copied.bytes().value.max(1) as f64;
     let line = Column::titled("Lines that copy").last().draw(draw);
-    let line = at(line, profile, |row: &CopyRow| row.of);
+    let line = at(line, statements, |row: &CopyRow| row.of);
     let share = Column::right("Copy %", 6).text(move |row: &CopyRow| {
         let share = row.copied.bytes().value as f64 / all;
         (percent(share), heat(share))
@@ -388,11 +391,13 @@ pub(super) fn copies<'a>(
 /// Adds the member with the line to a column.
 fn at<'a, R: 'a>(
     column: Column<'a, R>,
-    profile: &'a Profile,
+    statements: &'a Statements<'a>,
     of: impl Fn(&R) -> Option<Place> + 'a,
 ) -> Column<'a, R> {
     column.member("at", "heap_place?", move |json, key, row| match of(row) {
-        Some(at) => json.row(key, |json: &mut Json<'_>| place(json, profile, at)),
+        Some(at) => json.row(key, |json: &mut Json<'_>| {
+            place_at(json, statements.profile(), at, Some(statements.line(at)));
+        }),
         None => json.null(key),
     })
 }

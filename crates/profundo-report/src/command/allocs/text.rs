@@ -16,6 +16,7 @@ use super::{Allocs, names};
 use crate::command::{BOLD, GRAY, heat};
 use crate::naming::Names;
 use crate::naming::source::{Source, shown};
+use crate::naming::statements::Statements;
 use crate::page::Page;
 use crate::page::line::{Line, Style};
 use crate::page::palette::Color;
@@ -31,15 +32,15 @@ const LONG_ENOUGH: f64 = 1.0;
 const SUPPORT: u64 = 3;
 
 /// Writes the report.
-pub(super) fn write(view: &Allocs, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
-    let Some(found) = view.found(page.profile, selection) else {
+pub(super) fn write(view: &Allocs, page: &mut Page<'_>, _: &Selection) -> io::Result<()> {
+    let statements = view.statements_of(page.profile);
+    let Some(found) = view.found(page.profile, &statements) else {
         let text = super::why_none(page.profile);
         return page.marked("Warning:", Color::Yellow, text);
     };
     let names = names(page.profile, &found);
-    let profile = page.profile;
     let known = Known::new(&found, page.columns);
-    let places = Places::new(&names, view.from_disk);
+    let places = Places::new(&names, &statements, view.from_disk);
     let is_shown = Shown {
         is_exact: known.is_exact,
         small_rows: view.small_rows,
@@ -49,13 +50,13 @@ pub(super) fn write(view: &Allocs, page: &mut Page<'_>, selection: &Selection) -
     write_total(page, &found)?;
     page.plain("")?;
     let trend = if known.is_wide { 12 } else { 8 };
-    let table = table::lines(known, profile, trend, |page, line, row| match row.of {
+    let table = table::lines(known, &statements, trend, |page, line, row| match row.of {
         Of::One(of) => places.push(page, line, of.of),
         Of::Rest(count) => push_rest(line, count),
     });
     is_shown.write(page, &table, &found.lines, |row| row.held)?;
     page.plain("")?;
-    let table = table::functions(known, profile, |page, line, row| match row.of {
+    let table = table::functions(known, &statements, |page, line, row| match row.of {
         Of::One(of) => push_function(page, line, &names, of.of),
         Of::Rest(count) => push_rest(line, count),
     });
@@ -115,7 +116,8 @@ pub(in crate::command) fn write_memory(
         return page.marked("Memory:", Color::Cyan, SUMS_DO_NOT_PASS);
     }
     let known = Known::new(found, page.columns);
-    let places = Places::new(names, from_disk);
+    let statements = Statements::none(profile);
+    let places = Places::new(names, &statements, from_disk);
     let limit = limit.min(5);
     let is_shown = Shown {
         is_exact: known.is_exact,
@@ -123,7 +125,7 @@ pub(in crate::command) fn write_memory(
         limit,
     };
     let trend = if known.is_wide { 12 } else { 8 };
-    let table = table::lines(known, profile, trend, |page, line, row| {
+    let table = table::lines(known, &statements, trend, |page, line, row| {
         places.push(page, line, row.one().and_then(|line| line.of));
     });
     let shown = is_shown.count(found.lines.iter().map(|row| row.held));
@@ -307,7 +309,7 @@ fn write_leaks(
         return Ok(());
     }
     page.plain("")?;
-    let table = table::leaks(page.profile, |page, line, leak| {
+    let table = table::leaks(places.statements, |page, line, leak| {
         places.push(page, line, leak.of);
     });
     write_rows(page, &table, leaks.iter().take(limit))
@@ -325,7 +327,7 @@ fn write_unreachable(
         return Ok(());
     }
     page.plain("")?;
-    let table = table::unreachable(found, page.profile, |page, line, row| {
+    let table = table::unreachable(found, places.statements, |page, line, row| {
         places.push(page, line, row.of);
     });
     write_rows(page, &table, rows.into_iter().take(limit))
@@ -350,7 +352,7 @@ fn write_copies(
         return Ok(());
     }
     page.plain("")?;
-    let table = table::copies(found, page.profile, |page, line, row| {
+    let table = table::copies(found, places.statements, |page, line, row| {
         places.push(page, line, row.of);
     });
     write_rows(page, &table, found.copies.iter().take(limit))
@@ -433,14 +435,16 @@ fn push_rest(line: &mut Line, rows: u64) {
 /// The names of files and functions, and the text of lines.
 struct Places<'a> {
     names: &'a Names<'a>,
+    statements: &'a Statements<'a>,
     from_disk: bool,
     sources: RefCell<FxHashMap<FileId, Source>>,
 }
 
 impl<'a> Places<'a> {
-    fn new(names: &'a Names<'a>, from_disk: bool) -> Self {
+    fn new(names: &'a Names<'a>, statements: &'a Statements<'a>, from_disk: bool) -> Self {
         Self {
             names,
+            statements,
             from_disk,
             sources: RefCell::default(),
         }
@@ -451,13 +455,11 @@ impl<'a> Places<'a> {
         let Some(place) = of else {
             return line.push("[the runtime itself]", GRAY);
         };
-        let at = self.names.at(place);
-        let (file, number) = match place {
-            Place::Frame(frame) => {
-                let frame = page.profile.frames.get(frame);
-                (frame.file, frame.line)
-            }
-            _ => (FileId(0), 0),
+        let number = self.statements.line(place);
+        let at = self.names.at_line(place, number);
+        let file = match place {
+            Place::Frame(frame) => page.profile.frames.get(frame).file,
+            _ => FileId(0),
         };
         let room = page.columns.saturating_sub(line.width());
         let text = self.source(page.profile, file, number);

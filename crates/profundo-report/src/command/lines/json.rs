@@ -4,11 +4,11 @@ use profundo_analysis::{FileLines, Selection};
 use profundo_model::Profile;
 
 use super::Lines;
-use super::statements::Statements;
 use super::table::{Columns, SourceLine, table};
 use crate::command::{launched, lineless};
 use crate::json::{Json, share_members};
 use crate::naming::source::Source;
+use crate::naming::statements::Statements;
 
 /// Writes the report.
 pub(super) fn members(view: &Lines, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
@@ -39,7 +39,7 @@ impl Lines {
         json: &mut Json<'_>,
         profile: &Profile,
         file: &FileLines,
-        statements: &Statements,
+        statements: &Statements<'_>,
         selection: &Selection,
     ) {
         let all = selection.weight(profile);
@@ -65,10 +65,7 @@ impl Lines {
                     row: Some(row),
                     share: self.share_of(row),
                     is_total: self.total,
-                    last: statements.is_asked().then(|| {
-                        let last = statements.last(file.file, row.line);
-                        last.unwrap_or(row.line)
-                    }),
+                    last: (statements.is_asked()).then(|| statements.last(file.file, row.line)),
                 };
                 json.row("", |json| table.members(json, &line));
             }

@@ -1,7 +1,6 @@
 //! The source with a share per line, the hottest files first.
 
 mod json;
-mod statements;
 mod table;
 mod text;
 
@@ -18,8 +17,8 @@ pub(super) use table::schema;
 use super::{View, ViewOptions};
 use crate::json::Json;
 use crate::naming::source::{Source, shown};
+use crate::naming::statements::Statements;
 use crate::page::Page;
-use statements::Statements;
 
 /// The source with a share per line.
 #[derive(Debug, Clone)]
@@ -108,7 +107,11 @@ impl Lines {
         self
     }
 
-    fn shares(&self, profile: &Profile, selection: &Selection) -> (SourceShares, Statements) {
+    fn shares<'a>(
+        &self,
+        profile: &'a Profile,
+        selection: &Selection,
+    ) -> (SourceShares, Statements<'a>) {
         let mut shown = self.options.choices.shown;
         if shown.libraries == Libraries::Shown && !self.libraries {
             shown.libraries = Libraries::Folded;
@@ -117,10 +120,10 @@ impl Lines {
             shown,
             files: self.options.choices.filter.files.clone(),
         };
-        let mut statements = Statements::new(profile, self.statements, self.from_disk);
+        let statements = Statements::new(profile, self.statements, self.from_disk);
         let shares = match self.statements {
             true => lines_joined(profile, selection, &options, |file, line| {
-                statements.first(profile, file, line)
+                statements.first(file, line)
             }),
             false => lines(profile, selection, &options),
         };

@@ -8,6 +8,7 @@ use super::{Others, Summary, SummaryPart};
 use super::{hot, waiting};
 use crate::command::{allocs, launched, lineless, memory, totals, traffic};
 use crate::json::{Json, share_members};
+use crate::naming::statements::Statements;
 
 /// Writes the report.
 pub(super) fn members(
@@ -51,7 +52,9 @@ pub(super) fn members(
         });
     }
     if view.has(SummaryPart::Io) && !profile.traffic.is_empty() {
-        json.object("io", |json| traffic::members(json, profile, &answers.io));
+        json.object("io", |json| {
+            traffic::members(json, &Statements::none(profile), &answers.io)
+        });
     }
     if view.has(SummaryPart::Memory) && !profile.heap.gauges.is_empty() {
         memory::members(json, profile, &answers.memory);
@@ -60,7 +63,7 @@ pub(super) fn members(
         && view.has(SummaryPart::Allocations)
     {
         json.object("allocations", |json| {
-            allocs::memory_members(json, profile, found, usize::MAX)
+            allocs::memory_members(json, &Statements::none(profile), found, usize::MAX)
         });
     }
     if view.has(SummaryPart::Totals) {

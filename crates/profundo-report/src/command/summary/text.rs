@@ -16,6 +16,7 @@ use crate::command::totals::{Rows, write_commands, write_processes, write_thread
 use crate::command::{GRAY, KindColumns, write_empty, write_next, write_warnings};
 use crate::command::{allocs, launched, memory, traffic};
 use crate::naming::Names;
+use crate::naming::statements::Statements;
 use crate::page::Page;
 use crate::page::line::Line;
 use crate::page::palette::Color;
@@ -89,7 +90,13 @@ pub(super) fn write(view: &Summary, page: &mut Page<'_>, selection: &Selection) 
         page.plain("")?;
     }
     if shows_traffic {
-        traffic::write(page, &answers.io, &names, view.table)?;
+        traffic::write(
+            page,
+            &answers.io,
+            &names,
+            &Statements::none(profile),
+            view.table,
+        )?;
         page.plain("")?;
     }
     let branches = &answers.tree.branches;

@@ -4,13 +4,14 @@ mod table;
 
 use std::io;
 
-use profundo_analysis::{Io as Answer, IoAmount, IoRow, Selection, Whole, io as answer};
+use profundo_analysis::{Io as Answer, IoAmount, IoRow, Selection, Whole, io as answer, io_joined};
 use profundo_model::Profile;
 
 use super::{BOLD, GRAY, View, ViewOptions, write_empty, write_end};
 use crate::Choices;
 use crate::json::Json;
 use crate::naming::Names;
+use crate::naming::statements::Statements;
 use crate::page::Page;
 use crate::page::line::{Line, Style};
 use crate::page::palette::Color;
@@ -31,6 +32,8 @@ const UNSEEN: &str = "[without a sample]";
 pub struct Io {
     options: ViewOptions,
     limit: usize,
+    from_disk: bool,
+    statements: bool,
 }
 
 impl Default for Io {
@@ -38,6 +41,8 @@ impl Default for Io {
         Self {
             options: ViewOptions::default(),
             limit: 40,
+            from_disk: true,
+            statements: false,
         }
     }
 }
@@ -52,6 +57,32 @@ impl Io {
     pub fn limit(mut self, rows: usize) -> Self {
         self.limit = rows;
         self
+    }
+
+    /// Sets whether a statement that stands on several lines counts as one, at its first line.
+    pub fn statements(mut self, statements: bool) -> Self {
+        self.statements = statements;
+        self
+    }
+
+    /// Sets whether the text of statements that the profile does not carry is looked for on the
+    /// disk.
+    pub fn from_disk(mut self, from_disk: bool) -> Self {
+        self.from_disk = from_disk;
+        self
+    }
+
+    fn found<'a>(&self, profile: &'a Profile, selection: &Selection) -> (Answer, Statements<'a>) {
+        let choices = &self.options.choices;
+        let statements = Statements::new(profile, self.statements, self.from_disk);
+        let found = match statements.is_asked() {
+            true => {
+                let first = |file, line| statements.first(file, line);
+                io_joined(profile, selection, &choices.filter, choices.shown, first)
+            }
+            false => of(profile, selection, choices),
+        };
+        (found, statements)
     }
 }
 
@@ -70,7 +101,7 @@ impl View for Io {
 
     fn text(&self, page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
         let profile = page.profile;
-        let found = of(profile, selection, &self.options.choices);
+        let (found, statements) = self.found(profile, selection);
         if profile.traffic.is_empty() {
             let text = " what is read and written was not recorded: that wants `--wall`, and a kernel \
                         that counts it (see `profundo doctor`).";
@@ -81,7 +112,7 @@ impl View for Io {
         }
         let names = Names::of_places(profile, found.lines.iter().filter_map(|row| row.of));
         crate::quality::write_grave(page, self.options.quality, &[Whole::Traffic])?;
-        write(page, &found, &names, self.limit)?;
+        write(page, &found, &names, &statements, self.limit)?;
         page.plain("")?;
         let mut total = Line::default();
         table::total().push_row(page, &mut total, &found.total);
@@ -102,8 +133,8 @@ impl View for Io {
     }
 
     fn members(&self, profile: &Profile, selection: &Selection, json: &mut Json<'_>) {
-        let found = of(profile, selection, &self.options.choices);
-        members(json, profile, &found);
+        let (found, statements) = self.found(profile, selection);
+        members(json, &statements, &found);
     }
 }
 
@@ -117,6 +148,7 @@ pub(super) fn write(
     page: &mut Page<'_>,
     found: &Answer,
     names: &Names<'_>,
+    statements: &Statements<'_>,
     limit: usize,
 ) -> io::Result<()> {
     if !is_known(found) && found.unseen.read + found.unseen.written > 0 {
@@ -138,13 +170,13 @@ pub(super) fn write(
     });
     write_table(page, &files, &found.files, found, limit)?;
     page.plain("")?;
-    let lines = table::lines(page.profile, |_, line, row| {
+    let lines = table::lines(statements, |_, line, row| {
         let at = match row.of {
             Of::One(Some(at)) => *at,
             Of::One(None) => return line.push(NO_LINE, GRAY),
             ref other => return push_others(line, other),
         };
-        let place = names.at(at);
+        let place = names.at_line(at, statements.line(at));
         if !place.is_empty() {
             line.push(&place, Style::color(Color::Blue));
             line.push_spaces(2);
@@ -205,7 +237,7 @@ fn bytes_or_none(number: u64) -> String {
 }
 
 /// Writes the traffic as JSON.
-pub(super) fn members(json: &mut Json<'_>, profile: &Profile, found: &Answer) {
+pub(super) fn members(json: &mut Json<'_>, statements: &Statements<'_>, found: &Answer) {
     table::total().members(json, &found.total);
     json.number("unseen_read_bytes", found.unseen.read);
     json.number("unseen_written_bytes", found.unseen.written);
@@ -217,7 +249,7 @@ pub(super) fn members(json: &mut Json<'_>, profile: &Profile, found: &Answer) {
             json.row("", |json| files.members(json, &Row::one(row)));
         }
     });
-    let lines = table::lines(profile, undrawn);
+    let lines = table::lines(statements, undrawn);
     json.array("lines", |json| {
         for row in &found.lines {
             json.object("", |json| lines.members(json, &Row::one(row)));
@@ -237,9 +269,10 @@ pub(super) fn matters(found: &Answer, all: u64) -> bool {
 
 #[cfg(test)]
 pub(super) fn schemas() -> Vec<(&'static str, Vec<String>)> {
+    let profile = Profile::default();
     vec![
         table::total().schema(),
         table::files(undrawn).schema(),
-        table::lines(&Profile::default(), undrawn).schema(),
+        table::lines(&Statements::none(&profile), undrawn).schema(),
     ]
 }

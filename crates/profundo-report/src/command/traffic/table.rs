@@ -2,12 +2,12 @@
 
 use profundo_analysis::{IoAmount, IoRow, Place};
 
-use crate::json::place;
+use crate::json::place_at;
+use crate::naming::statements::Statements;
 use crate::page::Page;
 use crate::page::line::{Line, Style};
 use crate::page::units::{bytes, duration};
 use crate::table::{Column, Table};
-use profundo_model::Profile;
 
 /// The width of a number.
 const NUMBER: usize = 9;
@@ -107,12 +107,14 @@ pub(super) fn files<'a>(
 
 /// The table of lines.
 pub(super) fn lines<'a>(
-    profile: &'a Profile,
+    statements: &'a Statements<'a>,
     draw: impl Fn(&mut Page<'_>, &mut Line, &Row<'a, Place>) + 'a,
 ) -> Table<'a, Row<'a, Place>> {
     let line = Column::titled("Lines that read and write").last();
     let line = (line.draw(draw)).member("at", "io_place?", |json, key, row| match row.known() {
-        Some(at) => json.row(key, |json| place(json, profile, *at)),
+        Some(at) => json.row(key, |json| {
+            place_at(json, statements.profile(), *at, Some(statements.line(*at)));
+        }),
         None => json.null(key),
     });
     let mut columns = vec![line];

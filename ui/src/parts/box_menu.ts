@@ -1,12 +1,12 @@
 // What can be done with a box: with its function, its file, its library, and its stack. Other
 // pictures of functions offer the same.
 
-import { isFile } from "../../ask";
-import { stackText, type Picture } from "../../canvas/picture";
-import { base } from "../../numbers";
-import type { Choice } from "../../parts/menu";
-import { change, show } from "../../place";
-import { exactly, withTerm } from "../../terms";
+import { isFile } from "../ask";
+import { stackText, type Picture } from "../canvas/picture";
+import { base } from "../numbers";
+import type { Choice } from "./menu";
+import { change, show } from "../place";
+import { exactly, withTerm } from "../terms";
 
 /** A function that a menu is about. */
 export interface Target {
