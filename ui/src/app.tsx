@@ -13,6 +13,7 @@ import { Live } from "./parts/live";
 import { Offline } from "./parts/offline";
 import { Sides } from "./parts/sides";
 import { Waiting } from "./parts/waiting";
+import { Words } from "./parts/words";
 import { framedBy, link, show, usePlace } from "./place";
 import { firstView, HEAP, VIEWS, viewsOfHeaps } from "./views";
 
@@ -129,7 +130,7 @@ export function App() {
             ) : view.isThere(chosen, about) ? (
               <view.View recording={chosen} />
             ) : (
-              <p class="refusal">{view.missing}</p>
+              <p class="refusal"><Words text={view.missing} /></p>
             );
           }}
         </Waiting>

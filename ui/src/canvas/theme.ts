@@ -11,10 +11,10 @@ export interface Theme {
   mark: string;
 }
 
-/** The ink of words on boxes, and of words that say less. Dark fills leave less room between both. */
+/** The ink of words on boxes, and of words that say less. Dark fills leave no room between both. */
 export const INKS: Record<"light" | "dark", Pick<Theme, "ink" | "softInk">> = {
   light: { ink: "#000", softInk: "rgba(0,0,0,0.74)" },
-  dark: { ink: "#fff", softInk: "rgba(255,255,255,0.96)" },
+  dark: { ink: "#fff", softInk: "#fff" },
 };
 
 /** A box that a search does not find: its fill, and its words, are so much of what they are. */

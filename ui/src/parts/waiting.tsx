@@ -3,13 +3,14 @@
 import type { ComponentChildren } from "preact";
 
 import type { Answer } from "../ask";
+import { Words } from "./words";
 
 /** Shows an answer once it is there. The old one stays, greyed, while a new one is awaited. */
 export function Waiting<T>({ answer, children }: { answer: Answer<T>; children: (value: T) => ComponentChildren }) {
   if (answer.error !== undefined) {
     return (
       <p class="refusal" role="alert">
-        {answer.error}
+        <Words text={answer.error} />
       </p>
     );
   }
