@@ -37,7 +37,7 @@ function chunk(name, data) {
 }
 
 /** The bytes of a PNG's pixels, row by row. */
-function decoded(png) {
+export function decoded(png) {
   let at = 8;
   let head;
   const data = [];

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import html
 import re
 import unittest
 from html.parser import HTMLParser
@@ -32,7 +33,8 @@ class Frame(HTMLParser):
 
 def page(bundle):
     frame = Frame(bundle["text/html"])
-    assert not frame.others, frame.others
+    # Beside the frame there is what a notebook shows that is not trusted, and the style that hides it.
+    assert frame.others == ["style", "div", "p", "pre"], frame.others
     return frame.found
 
 
@@ -59,6 +61,23 @@ class TestNotebook(unittest.TestCase):
         self.assertEqual(sorted(bundle), ["text/html", "text/plain"])
         self.assertEqual(bundle["text/plain"], self.profile.report(width=120))
         self.assertLess(len(bundle["text/html"].encode()), _framed.LIMIT)
+
+    def test_the_text_stands_beside_the_page_for_notebooks_that_are_not_trusted(self):
+        bundle = self.profile._repr_mimebundle_()
+        # As sanitizers do: no frame, no style.
+        kept = re.sub(r"<(iframe|style)\b.*?</\1>", "", bundle["text/html"], flags=re.DOTALL)
+        self.assertEqual(
+            html.unescape(re.search(r"<pre>(.*)</pre>", kept, re.DOTALL).group(1)),
+            bundle["text/plain"],
+        )
+        self.assertIn("Trust Notebook", kept)
+        hidden = re.search(r"<style>(.*?)</style>", bundle["text/html"]).group(1)
+        self.assertIn(".profundo-text{display:none}", hidden)
+
+    def test_names_in_the_text_are_no_html(self):
+        kept = _framed.framed("", 100, "<script>alert(1)</script> & </pre>")
+        self.assertNotIn("<script", kept)
+        self.assertEqual(kept.count("</pre>"), 1)
 
     def test_the_frame_loads_nothing(self):
         for bundle in (self.profile._repr_mimebundle_(), self.profile.flame()._repr_mimebundle_()):

@@ -48,7 +48,8 @@ class TestView(unittest.TestCase):
     def test_a_cell_has_a_page_that_loads_nothing(self):
         text = View([self.path])._repr_mimebundle_()["text/html"]
         self.assertLessEqual(len(text.encode()), _framed.LIMIT)
-        ((tag, frame),) = Frame(text).tags
+        (tag, frame), *others = Frame(text).tags
+        self.assertEqual([name for name, _ in others], ["style", "div", "p", "pre"])
         self.assertEqual(tag, "iframe")
         self.assertEqual(frame["sandbox"], "allow-scripts")
         self.assertTrue(frame["srcdoc"].startswith("<!doctype html>"))

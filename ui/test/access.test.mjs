@@ -1,12 +1,15 @@
 // axe finds no serious and no critical fault in any view, in light and dark, on a desk's screen and
-// on a phone's; and nothing but what scrolls by itself is wider than the screen.
+// on a phone's; and nothing but what scrolls by itself is wider than the screen. Words on pictures,
+// which axe does not see, have the contrast of other words, and the focus is seen wherever Tab leads.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 
+import { contrast, fillsOf, over, rgb } from "./harness/colours.mjs";
 import { needsBrowser, openAll, withPage } from "./harness/page.mjs";
+import { ring } from "./harness/ring.mjs";
 import { filesOf, GIVEN, recording } from "./harness/recordings.mjs";
 import { tallerThanScreen, widerThanScreen } from "./harness/layout.mjs";
 import { hashOf, viewsOf } from "./views.mjs";
@@ -109,4 +112,54 @@ for (const file of GIVEN) {
         assert.deepEqual(found, []);
       }));
   }
+}
+
+test("words on boxes have a contrast of 4.5 with every fill, also where a search leaves boxes pale", async () => {
+  const { fills, inks, pale, paleWords } = await fillsOf();
+  assert.ok(fills.length > 30, `${fills.length} fills`);
+  const grounds = { light: [255, 255, 255], dark: [0x16, 0x19, 0x1d] };
+  const low = [];
+  ["light", "dark"].forEach((theme, at) => {
+    const check = (what, ink, ground) => {
+      const found = contrast(over(ink, ground), ground);
+      if (found < 4.5) {
+        low.push(`${theme}: ${what} ${found.toFixed(2)}`);
+      }
+    };
+    for (const fill of fills) {
+      check(`words on ${fill[at]}`, rgb(inks[theme].ink), rgb(fill[at]));
+      check(`soft words on ${fill[at]}`, rgb(inks[theme].softInk), rgb(fill[at]));
+      const faded = over([...rgb(fill[at]).slice(0, 3), pale], grounds[theme]);
+      check(`words on ${fill[at]} that is pale`, [...rgb(inks[theme].ink).slice(0, 3), paleWords], faded);
+    }
+  });
+  assert.deepEqual(low, []);
+});
+
+/** What Tab is followed through: one of each kind of element in a view is enough. */
+const MOST_STEPS = 45;
+
+for (const theme of ["light", "dark"]) {
+  test(`the focus has a ring with a contrast of 3 in every view, ${theme}`, needsBrowser, () =>
+    withPage(recording("cpu"), { theme, width: 1280, height: 844 }, async (page) => {
+      const seen = new Set();
+      const faint = [];
+      const views = viewsOf("cpu", await page.ask("about")).filter(({ isTab }) => !isTab);
+      for (const { name, place } of views) {
+        await page.go(hashOf(name, place));
+        await page.page.locator("nav.views a[aria-current]").focus();
+        for (let steps = 0; steps < MOST_STEPS; steps++) {
+          await page.page.keyboard.press("Tab");
+          const found = await ring(page.page, seen);
+          if (found === undefined) {
+            break;
+          }
+          if (found.isNew && found.pixels < found.outline) {
+            faint.push(`${name}: ${found.what} ${found.pixels} of ${found.outline} px`);
+          }
+        }
+      }
+      assert.ok(seen.size > 20, `${seen.size} kinds of elements`);
+      assert.deepEqual(faint, []);
+    }));
 }

@@ -1,6 +1,7 @@
 //! Reads a recording for a report or an export.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
@@ -101,6 +102,9 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
             "{shown} is what a program has recorded of itself; `profundo export {shown} --to profundo -o FILE` \
              makes a whole recording of it"
         ),
+        Error::NotAProfile if is_program(path) => anyhow!(
+            "{shown} is a program and no recording; `profundo run {shown}` records it, and `run --view` opens its page"
+        ),
         Error::NotAProfile => anyhow!(
             "{shown} is not a recording of profundo's; `profundo record -o FILE -- CMD` makes one"
         ),
@@ -109,6 +113,14 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
         ),
         other => anyhow::Error::new(other).context(format!("cannot read {shown}")),
     }
+}
+
+/// Whether a file is something to run: a Python program, a script, an executable.
+fn is_program(path: &Path) -> bool {
+    let mut head = [0; 4];
+    let read = File::open(path).and_then(|file| file.take(4).read(&mut head));
+    let is_marked = read.is_ok() && (head.starts_with(b"#!") || head == *b"\x7fELF");
+    is_marked || path.extension().is_some_and(|ending| ending == "py")
 }
 
 fn print_warning(path: &Path, warning: &Warning) {

@@ -169,7 +169,8 @@ class Diff:
     ) -> Dict[str, str]:
         from ._view import View
 
-        return {"text/plain": self.report(), "text/html": View(self._words, self).framed()}
+        text = self.report()
+        return {"text/plain": text, "text/html": View(self._words, self).framed(text=text)}
 
     def _line(
         self, options: Optional[Dict[str, Any]] = None, more: Sequence[str] = ()

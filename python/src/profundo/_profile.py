@@ -404,7 +404,8 @@ class Profile:
     def _repr_mimebundle_(
         self, include: Optional[Sequence[str]] = None, exclude: Optional[Sequence[str]] = None
     ) -> Dict[str, str]:
-        return {"text/plain": self.report(width=120), "text/html": self._view().framed()}
+        text = self.report(width=120)
+        return {"text/plain": text, "text/html": self._view().framed(text=text)}
 
     # Inner parts.
 

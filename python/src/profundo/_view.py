@@ -89,9 +89,9 @@ class View:
         )
         return page.replace("<title>", told + "<title>", 1)
 
-    def framed(self, height: int = HEIGHT) -> str:
-        """The page as HTML for a cell of a notebook."""
-        return framed(self.html(), height)
+    def framed(self, height: int = HEIGHT, text: str = "") -> str:
+        """The page as HTML for a cell of a notebook, and a text for one that is not trusted."""
+        return framed(self.html(), height, text or repr(self))
 
     def _words(self) -> List[str]:
         """The paths as words, behind all options."""

@@ -6,7 +6,7 @@
 import type { Pen } from "./pen";
 import type { Picture } from "./picture";
 import { nameOf, NARROW } from "./picture";
-import type { Theme } from "./theme";
+import { PALE, PALE_WORDS, type Theme } from "./theme";
 
 export const ROW = 20;
 const GAP = 1;
@@ -99,7 +99,7 @@ export function paintBoxes(pen: Pen, boxed: Boxed): void {
         width = Math.max(0.5, end - x);
       }
       if (!isFound) {
-        pen.globalAlpha = 0.3;
+        pen.globalAlpha = PALE;
       }
       const wanted = fills[box] ?? "#ccc";
       // To set a colour costs more than to draw a box in it.
@@ -114,6 +114,7 @@ export function paintBoxes(pen: Pen, boxed: Boxed): void {
           hatch(pen, theme.line, x, y, width - gap);
         }
         if (width > WORDS) {
+          pen.globalAlpha = isFound ? 1 : PALE_WORDS;
           write(pen, theme, picture, box, x, y, width, letter);
           fill = "";
         }

@@ -52,6 +52,9 @@ const GONE: Tint = ["#3bcfcf", "#006666"];
 const CHANCE: Tint = ["#d5d9de", "#3b424a"];
 const WHOLE: Tint = ["#eef1f4", "#262c33"];
 
+/** Every fill of a box with words on it. */
+export const EVERY_CHANGE: Tint[] = [...GREW, ...SHRANK, NEW, GONE, CHANCE, WHOLE];
+
 /** The same boxes as those of a flame graph, so that they are drawn alike. */
 export function asFlame(flame: DiffFlame): Flame {
   const columns = (boxes: DiffBoxes): Boxes => ({

@@ -51,6 +51,9 @@ const HEAT: Tint[] = [
   ["#ee6e61", "#b02728"],
 ];
 
+/** Every fill of a box with words on it. */
+export const EVERY_FILL: Tint[] = [...Object.values(KINDS), ...GROUPS, OTHERS, ...HEAT];
+
 export type Look = "kind" | "package" | "file" | "heat";
 export const LOOKS: Look[] = ["kind", "package", "file", "heat"];
 

@@ -164,7 +164,10 @@ export class HeatCanvas extends Sheet {
           last += 1;
         }
         const y = height - ((cells[last] % map.rows) + 1) * row;
-        this.outline(pen, shown.ink, LEFT + at * column, y, column, (last - first + 1) * row, line, dashes);
+        const area = [LEFT + at * column, y, column, (last - first + 1) * row] as const;
+        // Squares are light and dark: the ground beside the line makes it seen on both.
+        this.outline(pen, shown.ground, ...area, line + 2, []);
+        this.outline(pen, shown.ink, ...area, line, dashes);
         if (first === 0 && name !== "") {
           this.label(pen, shown, name, LEFT + (at + 1) * column + 3, y + 6);
         }

@@ -5,7 +5,7 @@
 import type { Pen } from "./pen";
 import { nameOf, NARROW, type Picture } from "./picture";
 import { Sheet } from "./sheet";
-import type { Theme } from "./theme";
+import { PALE, PALE_WORDS, type Theme } from "./theme";
 
 /** The height of a box's title, and the frame around its callees. */
 const TITLE = 17;
@@ -175,7 +175,13 @@ export class SquareCanvas extends Sheet {
     const letter = pen.measureText("0").width;
     const isSearch = this.found.length > 0;
     for (const [box, area] of this.areas) {
-      pen.globalAlpha = isSearch && this.found[box] === 0 ? 0.35 : 1;
+      const isFound = !isSearch || this.found[box] !== 0;
+      if (!isFound) {
+        // The box around it may be one that is found.
+        pen.fillStyle = theme.ground;
+        pen.fillRect(area.x, area.y, area.width, area.height);
+        pen.globalAlpha = PALE;
+      }
       pen.fillStyle = this.fills[box] ?? "#ccc";
       pen.fillRect(area.x, area.y, area.width, area.height);
       // A box differs from the one around it.
@@ -184,13 +190,14 @@ export class SquareCanvas extends Sheet {
         pen.globalAlpha = shade;
         pen.fillStyle = theme.ground;
         pen.fillRect(area.x, area.y, area.width, area.height);
-        pen.globalAlpha = isSearch && this.found[box] === 0 ? 0.35 : 1;
       }
+      pen.globalAlpha = isFound ? 1 : PALE;
       if (area.width > 3 && area.height > 3) {
         pen.strokeStyle = theme.ground;
         pen.lineWidth = 1;
         pen.strokeRect(area.x + 0.5, area.y + 0.5, area.width - 1, area.height - 1);
       }
+      pen.globalAlpha = isFound ? 1 : PALE_WORDS;
       this.name(pen, picture, box, area, letter);
     }
     pen.globalAlpha = 1;

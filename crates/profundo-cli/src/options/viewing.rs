@@ -76,11 +76,22 @@ pub struct View {
     pub no_open: bool,
     /// Serve the page at this address [default: 127.0.0.1, any free port]. With any but loopback,
     /// others can look at it
-    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "The server")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, help_heading = "The server")]
     pub listen: Option<SocketAddr>,
     /// The editor that files and lines are opened in [default: $PROFUNDO_EDITOR, $VISUAL, $EDITOR]
     #[arg(long, value_name = "EDITOR", help_heading = "The server")]
     pub editor: Option<String>,
+}
+
+/// An address with a port. A port alone, and `localhost`, are of the loopback address.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix("localhost:").unwrap_or(text);
+    match port.parse() {
+        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        Err(_) => text
+            .parse()
+            .map_err(|_| "an address and a port are wanted, such as 127.0.0.1:8500".to_owned()),
+    }
 }
 
 impl View {
@@ -177,6 +188,11 @@ mod tests {
         assert!(parse(&["--confidential", "*.py"]).is_err());
         let sized = parse(&["a", "-o", "a.html", "--max-page-size", "1M"]).unwrap();
         assert_eq!(sized.max_page_size.0, 1 << 20);
+        let at = |text: &str| parse(&["--listen", text]).map(|view| view.address().to_string());
+        assert_eq!(at("8500").unwrap(), "127.0.0.1:8500");
+        assert_eq!(at("localhost:8500").unwrap(), "127.0.0.1:8500");
+        assert_eq!(at("[::1]:8500").unwrap(), "[::1]:8500");
+        assert!(at("127.0.0.1").is_err() && at("70000").is_err() && at("here:1").is_err());
         assert!(
             parse(&["--listen", "0.0.0.0:80"])
                 .unwrap()

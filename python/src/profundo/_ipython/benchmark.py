@@ -69,7 +69,7 @@ class Benchmark:
         height = 80 + 24 * rows + 22 * lines
         return {
             "text/plain": self._text,
-            "text/html": framed(document("bench", _STYLE, below, _POLICY), height),
+            "text/html": framed(document("bench", _STYLE, below, _POLICY), height, self._text),
         }
 
 

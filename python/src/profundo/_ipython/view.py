@@ -201,7 +201,7 @@ class View:
         if self.samples or self._traced:
             title = " · ".join([self._title()] + self._notes())
             page = self._inner._view(title, self._place())
-            shown["text/html"] = page.framed(self._options.height or HEIGHT)
+            shown["text/html"] = page.framed(self._options.height or HEIGHT, str(self))
         return shown
 
     def _place(self) -> str:

@@ -394,15 +394,15 @@ class Region(Profile):
             return {"text/plain": self._nothing}
         from .. import _command
 
-        text = {"text/plain": self.report(width=120)}
+        text = self.report(width=120)
         try:
-            page = self._whole_or(self._now)._view(self.name).framed()
+            page = self._whole_or(self._now)._view(self.name).framed(text=text)
         except Error as error:
             # A region without anything in it has no page, and the text says so.
             if error.exit_code != _command.NOTHING_PASSES:
                 raise
-            return text
-        return dict(text, **{"text/html": page})
+            return {"text/plain": text}
+        return {"text/plain": text, "text/html": page}
 
     def report(self, what: Optional[str] = None, name: Optional[str] = None, **options: Any) -> str:
         """A report as text, as :meth:`Profile.report`.

@@ -8,6 +8,7 @@ import { isAnswered, useAnswer } from "../../ask";
 import { Figure } from "../../parts/figure";
 import { shared } from "../../parts/asked";
 import { placeWords } from "../../parts/where";
+import { Words } from "../../parts/words";
 import { link, usePlace } from "../../place";
 import type { Allocs, Leak, Memory, ProcessMemory, Thread, Wait } from "../../reports";
 import type { Part } from "./parts";
@@ -43,7 +44,7 @@ export function Findings({
     ...locks(waits ?? [], least),
     ...interpreterLock(threads ?? [], least),
     ...leaks(allocs.value?.allocations?.leaks ?? []),
-    ...growing(memory.value?.memory ?? []),
+    ...growing(memory.value?.memory ?? [], recording.has.memory),
     ...missing(summary),
   ];
   if (found.length === 0) {
@@ -85,19 +86,20 @@ function interpreterLock(threads: Thread[], least: number): ComponentChildren[] 
 function leaks(rows: Leak[]): ComponentChildren[] {
   return rows.slice(0, MOST).map((leak, at) => (
     <span data-table="leaks" data-row={at}>
-      <b>Leak suspect:</b> <Place at={leak.at} /> keeps <Figure row={leak} is="bytes" />, <Figure row={leak} is="bytes_per_second" />
-      {" more; it leaks with a probability of "}<Figure row={leak} is="probability" />. <a href={link("memory")}>Memory</a>
+      <b>Leak suspect:</b> <Figure row={leak} is="bytes" /> of old blocks <Place at={leak.at} />, and <Figure row={leak} is="bytes_per_second" />
+      {" more. That this is a leak is sure to "}<Figure row={leak} is="probability" />. <a href={link("memory", { table: "leaks" })}>Leaks</a>
     </span>
   ));
 }
 
 /** Processes whose memory grows for certain. */
-function growing(rows: ProcessMemory[]): ComponentChildren[] {
+function growing(rows: ProcessMemory[], hasLines: boolean): ComponentChildren[] {
   const sure = rows.filter(({ growth }) => growth !== null && growth.bytes_per_second_low > 0);
   return sure.slice(0, MOST).map(({ pid, growth }) =>
     growth === null ? null : (
       <span data-table="growth" data-row={pid}>
         <b>Growth:</b> the memory of process {pid} grew by <Figure row={growth} is="bytes_per_second" />, for the last <Figure row={growth} is="seconds" />.{" "}
+        {hasLines ? "" : <Words text="`--memory` records which lines allocate it. " />}
         <a href={link("memory")}>Memory</a>
       </span>
     ),
