@@ -192,11 +192,24 @@ fn serve(options: &View, shown: &Shown) -> Result<ExitCode> {
         // Somebody looks at the same recordings already.
         return show(options, &url).map(|()| ExitCode::SUCCESS);
     }
+    give_back_freed_memory();
     let library = library(shown, Warnings::Printed)?.editor(editor(options));
     let (server, _entry) = listen(options, &files)?;
     show(options, &server.url())?;
     server.serve(library, PATIENCE)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has the allocator give memory back to the system as soon as it is free. By itself it keeps the
+/// more, the larger the blocks that were freed before. An answer about a large recording frees
+/// blocks of many megabytes.
+fn give_back_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    {
+        const KEPT: libc::c_int = 4 << 20;
+        // SAFETY: sets a number of the allocator.
+        unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT) };
+    }
 }
 
 /// The links that open the reader's editor.
