@@ -104,8 +104,8 @@ fn snapshot(folder: &Folder, asked: &Asked, words: &[&str]) -> Outcome {
     folder.run(&all)
 }
 
-/// A target that does this, for so many seconds, is not disturbed by snapshots. A machine with other
-/// work may not answer in that time, so it has a second try with more.
+/// A target that does this, for so many seconds, is not disturbed by snapshots. A machine with
+/// other work may not answer in that time, so it has a second try with more.
 #[track_caller]
 fn notices_nothing(kind: &str, seconds: u32) {
     for python in pythons_for(kind) {
