@@ -245,23 +245,40 @@ impl Timeline {
 }
 
 impl Slots {
+    /// The start of a sample's time. Of samples that were pressed together, it is the end of the
+    /// one before.
+    fn start(&self, at: usize) -> u64 {
+        let slot = self.slots[at];
+        let before = match at.checked_sub(1) {
+            Some(before) => self.slots[before].end,
+            None => self.first.min(slot.end),
+        };
+        let is_pressed = matches!(self.of, TrackOf::Thread(_))
+            && slot.is_busy()
+            && slot.end.saturating_sub(before) >= slot.weight() / 2;
+        match is_pressed {
+            true => slot.start().max(before),
+            false => slot.start(),
+        }
+    }
+
     fn window(&self, window: Window) -> Times {
         let mut times = Times::default();
         let (from, to) = (window.from, window.to());
         let first = self.slots.partition_point(|slot| slot.end <= from);
         let behind = to.saturating_add(self.longest);
-        for &slot in &self.slots[first..] {
+        for (at, &slot) in self.slots.iter().enumerate().skip(first) {
             if slot.end >= behind && slot.end > to {
                 break;
             }
-            let (end, weight) = (slot.end, slot.weight());
-            let start = end.saturating_sub(weight);
+            let (start, end, weight) = (self.start(at), slot.end, slot.weight());
             let (cut_start, cut_end) = (start.max(from), end.min(to));
             if cut_start >= cut_end {
                 continue;
             }
             let part = cut_end - cut_start;
-            // Only a sample that stands for time before the recording weighs more than its length.
+            // A sample weighs more than its length where it stands for time before the recording, or
+            // was pressed together with others.
             let part = match end - start {
                 length if length == weight => part,
                 length => (u128::from(weight) * u128::from(part) / u128::from(length)) as u64,

@@ -116,20 +116,20 @@ fn more_time_than_there_was_is_pressed_together() {
     for (started, first) in [(0, 0), (50, 50)] {
         profile.processes[0].started = Some(Nanos(started * MS));
         let timeline = timeline(&profile, &Filter::default());
-        let times = timeline.window(Window::new(0, 2100 * MS, 42), 9).times;
+        let times = timeline.window(Window::new(0, 2100 * MS, 420), 9).times;
         let columns = &times.columns[Activity::Native as usize];
         // 1020 ms in the time up to the last sample.
-        let dense = 50.0 * 1020.0 / (1000.0 - first as f64);
+        let dense = 5.0 * 1020.0 / (1000.0 - first as f64);
         for (at, &time) in columns.iter().enumerate() {
             let time = time as f64 / MS as f64;
             let wanted = match at {
-                0 if first == 50 => 0.0,
-                0..20 => dense,
-                40.. => 50.0,
+                0..10 if first == 50 => 0.0,
+                0..200 => dense,
+                400.. => 5.0,
                 _ => 0.0,
             };
             assert!(
-                (time - wanted).abs() < 0.6,
+                (time - wanted).abs() < 0.05,
                 "{started}, {at}: {time}, not {wanted}"
             );
         }
