@@ -56,7 +56,9 @@ export function HeatmapView({ recording }: { recording: AboutRecording }) {
             </select>
           </label>
         )}
-        <span class="soft hint">Choose a square, several by dragging, or a column by its time below. With Ctrl a second choice is compared with the first.</span>
+        <span class="soft hint">
+          {isFile ? "Point at a square for its time." : "Choose a square, several by dragging, or a column by its time below. With Ctrl a second choice is compared with the first."}
+        </span>
       </div>
       <Waiting answer={answer}>{(map) => (
           <>
@@ -75,14 +77,21 @@ function Pauses({ map }: { map: Heatmap }) {
   return (
     <p class="pauses" data-table="heatmap" data-row="all">
       <b><Figure row={map} is="pauses_count" /></b> {map.pauses_count === 1 ? "stretch" : "stretches"} without time on a CPU, the longest at{" "}
-      {map.pauses.map(([from, time], at) => (
-        <Fragment key={from}>
-          {at > 0 && ", "}
-          <button type="button" class="plain" disabled={isFile} onClick={() => change({ filter: withTimes(place.values.filter ?? "", { from, to: from + time }) })}>
-            {secondsOf(from)} s for <Figure row={map} is={`pauses.${at}.1`} unit="time" />
-          </button>
-        </Fragment>
-      ))}
+      {map.pauses.map(([from, time], at) => {
+        const words = <>{secondsOf(from)} s for <Figure row={map} is={`pauses.${at}.1`} unit="time" /></>;
+        return (
+          <Fragment key={from}>
+            {at > 0 && ", "}
+            {isFile ? (
+              <span>{words}</span>
+            ) : (
+              <button type="button" class="plain" onClick={() => change({ filter: withTimes(place.values.filter ?? "", { from, to: from + time }) })}>
+                {words}
+              </button>
+            )}
+          </Fragment>
+        );
+      })}
       .
     </p>
   );
