@@ -247,3 +247,10 @@ test("the track over time says what has no place in time", needsBrowser, async (
     });
   }
 });
+
+test("memory that grows is said in words, with what shows the lines", needsBrowser, () =>
+  withPage(recording("growing"), {}, async (page) => {
+    const finding = page.page.locator(".findings li", { hasText: "Growth" });
+    await finding.waitFor();
+    assert.match(await finding.innerText(), /^Growth: the memory of process \d+ grew by [\d.]+ MB\/s, for the last [\d.]+ s\. --memory records which lines allocate it\. Memory$/);
+  }));

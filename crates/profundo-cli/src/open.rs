@@ -117,6 +117,10 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
 
 /// Whether a file is something to run: a Python program, a script, an executable.
 fn is_program(path: &Path) -> bool {
+    // A pipe is not read a second time.
+    if !path.is_file() {
+        return false;
+    }
     let mut head = [0; 4];
     let read = File::open(path).and_then(|file| file.take(4).read(&mut head));
     let is_marked = read.is_ok() && (head.starts_with(b"#!") || head == *b"\x7fELF");

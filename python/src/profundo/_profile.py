@@ -385,7 +385,8 @@ class Profile:
         """The page of ``profundo view``: opened in the browser, or shown by a notebook."""
         from ._view import shown
 
-        return shown(self._view())
+        # With a title, the page says how to keep a profile that is no file of the reader's.
+        return shown(self._view("profile" if self._options else ""))
 
     def heatmap(self, **options: Any) -> Picture:
         """Time against the offset within each second: pauses, and what recurs."""

@@ -56,6 +56,20 @@ const snapshot = (how) => ({
   },
 });
 
+/** The memory of a process that runs, looked at from outside. */
+const lookedAt = (program) => ({
+  program,
+  words: ["--memory=outside"],
+  make: (out) => {
+    const running = spawn(python(), [join(PROGRAMS, program)], { stdio: "ignore" });
+    try {
+      profundo(["attach", String(running.pid), "--memory=outside", "-d", "6", "--force", "-o", out]);
+    } finally {
+      running.kill("SIGKILL");
+    }
+  },
+});
+
 /**
  * By name, the program and how it is recorded. Those with `isPart` are looked at in sets only, or in
  * tests of their own.
@@ -90,6 +104,7 @@ export const RECORDINGS = {
     },
   },
   exceptions: pythonProgram("raises.py", ["trace", "--exceptions"]),
+  growing: lookedAt("grows.py"),
   cells: { ...pythonProgram("cells.py", ["record"]), isPart: true },
   cpu2: { ...pythonProgram("busy.py", ["record"], "more"), isPart: true },
   memory2: { ...pythonProgram("memory.py", ["record", "--memory"], "more"), isPart: true },
