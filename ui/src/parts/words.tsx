@@ -1,6 +1,6 @@
-// A sentence of a report or of the page. What stands between backticks there is code. Where it ends
-// with code, its full stop is left out: it could stand on a line of its own. In a file, the command
-// that opens the recording itself has the recording's name.
+// A sentence of a report or of the page. What stands between backticks there is code. In a file, the
+// command that opens the recording itself has the recording's name. Where a sentence ends with code, its
+// full stop is left out: it could stand on a line of its own.
 
 import type { About } from "../about";
 import { isFile, useAnswer } from "../ask";
@@ -15,10 +15,7 @@ export function Words({ text }: { text: string }) {
   const command = isNamed ? `profundo view ${about.recordings.map(({ name }) => name).join(" ")}` : WHOLE;
   return (
     <>
-      {text
-        .replace(/`\.$/, "`")
-        .split("`")
-        .map((part, at) => (at % 2 === 1 ? <code key={at}>{part === WHOLE ? command : part}</code> : part))}
+      {text.replace(/`\.$/, "`").split("`").map((part, at) => (at % 2 === 1 ? <code key={at}>{part === WHOLE ? command : part}</code> : part))}
     </>
   );
 }
