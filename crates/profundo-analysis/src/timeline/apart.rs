@@ -5,13 +5,13 @@
 //! the last one. But a thread does one thing at a time, and a column must not have more than that.
 //!
 //! Times on a CPU are known best. From the last one back, each is moved before the start of the
-//! next one. Where that leaves no room for the first ones, because samples have more time than there
-//! was, all that stand back to back are pressed together alike. Waits then fill the time between
-//! them that is free before their end. Weights stay, and so do all sums.
+//! next one. Where that leaves no room for the first ones, because samples have more time than
+//! there was, all that stand back to back are pressed together alike. Waits then fill the time
+//! between them that is free before their end. Weights stay, and so do all sums.
 
 use super::times::Slot;
 
-/// Sets the samples of a thread apart, which are in order, and stay so. None of it is before `first`,
+/// Sets the samples of a thread apart, which are in order, and stay so. None is before `first`,
 /// unless waits have more time than is free since then: those stay where they are.
 pub(super) fn set(slots: &mut Vec<Slot>, first: u64) {
     let overlap = |pair: &[Slot]| pair[1].start() < pair[0].end;
@@ -42,7 +42,8 @@ fn back_to_back(slots: &mut [Slot], first: u64) {
     slots.sort_by_key(|slot| slot.end);
 }
 
-/// Presses those up to `at`, and all that stand back to back behind it, into the time since `first`.
+/// Presses those up to `at`, and all that stand back to back behind it, into the time since
+/// `first`.
 fn press(slots: &mut [Slot], at: usize, first: u64) {
     let gap = |pair: &[Slot]| pair[0].end < pair[1].start();
     let behind = slots[at..].windows(2).position(gap);

@@ -277,8 +277,8 @@ impl Slots {
                 continue;
             }
             let part = cut_end - cut_start;
-            // A sample weighs more than its length where it stands for time before the recording, or
-            // was pressed together with others.
+            // A sample weighs more than its length where it stands for time before the recording,
+            // or was pressed together with others.
             let part = match end - start {
                 length if length == weight => part,
                 length => (u128::from(weight) * u128::from(part) / u128::from(length)) as u64,
