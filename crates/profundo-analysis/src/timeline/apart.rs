@@ -5,14 +5,14 @@
 //! the last one. But a thread does one thing at a time, and a column must not have more than that.
 //!
 //! Times on a CPU are known best. From the last one back, each is moved before the start of the
-//! next one. Samples may have more time than there was. Then there is no room for the first ones,
-//! and all that stand back to back are pressed together alike. Waits fill the time between them
-//! that is free before their end. Weights stay, and so do all sums.
+//! next one. Where that leaves no room for the first ones, because samples have more time than
+//! there was, all that stand back to back are pressed together alike. Waits then fill the time
+//! between them that is free before their end. Weights stay, and so do all sums.
 
 use super::times::Slot;
 
-/// Sets the samples of a thread apart, which are in order, and stay so. None of it is before
-/// `first`, unless waits have more time than is free since then: those stay where they are.
+/// Sets the samples of a thread apart, which are in order, and stay so. None is before `first`,
+/// unless waits have more time than is free since then: those stay where they are.
 pub(super) fn set(slots: &mut Vec<Slot>, first: u64) {
     let overlap = |pair: &[Slot]| pair[1].start() < pair[0].end;
     if !slots.windows(2).any(overlap) {
