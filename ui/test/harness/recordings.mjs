@@ -104,7 +104,7 @@ export const RECORDINGS = {
     },
   },
   exceptions: pythonProgram("raises.py", ["trace", "--exceptions"]),
-  growing: lookedAt("grows.py"),
+  growing: { ...lookedAt("grows.py"), isPart: true },
   cells: { ...pythonProgram("cells.py", ["record"]), isPart: true },
   cpu2: { ...pythonProgram("busy.py", ["record"], "more"), isPart: true },
   memory2: { ...pythonProgram("memory.py", ["record", "--memory"], "more"), isPart: true },
