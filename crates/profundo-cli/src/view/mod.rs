@@ -192,8 +192,8 @@ fn serve(options: &View, shown: &Shown) -> Result<ExitCode> {
         // Somebody looks at the same recordings already.
         return show(options, &url).map(|()| ExitCode::SUCCESS);
     }
-    give_back_freed_memory();
     let library = library(shown, Warnings::Printed)?.editor(editor(options));
+    give_back_freed_memory();
     let (server, _entry) = listen(options, &files)?;
     show(options, &server.url())?;
     server.serve(library, PATIENCE)?;
