@@ -407,7 +407,7 @@ impl Part {
 
     /// The number of filters that are kept.
     fn filters(&self) -> usize {
-        room(&self.loaded.profile).clamp(3, FILTERS)
+        room(&self.loaded.profile).clamp(2, FILTERS)
     }
 
     /// The tree of calls.

@@ -64,8 +64,9 @@ function locks(waits: Wait[], least: number): ComponentChildren[] {
   const rows = waits.map((wait, at) => ({ wait, at })).filter(({ wait }) => wait.kind === "lock" && wait.seconds >= least && wait.threads > 0);
   return rows.slice(0, MOST).map(({ wait, at }) => (
     <span data-table="waits" data-row={at}>
-      <b>Lock contention:</b> <Figure row={wait} is="threads" /> {wait.threads === 1 ? "thread" : "threads"} waited <Figure row={wait} is="seconds" /> for{" "}
-      {wait.locks === undefined || wait.locks < 2 ? "a lock" : <><Figure row={wait} is="locks" /> locks</>} <Place at={wait.at} />
+      <b>Locks:</b> <Figure row={wait} is="threads" /> {wait.threads === 1 ? "thread" : "threads"} waited <Figure row={wait} is="seconds" /> for{" "}
+      {wait.locks === undefined || wait.locks < 2 ? "a lock" : <><Figure row={wait} is="locks" /> locks</>} <Place at={wait.at} />. Idle
+      workers wait for a lock, too. <a href={link("timeline")}>Timeline</a>
     </span>
   ));
 }

@@ -1,5 +1,8 @@
 // The hottest lines and functions, what threads waited for, and the processes and threads.
 
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+
 import { base, placeOf } from "../../numbers";
 import { tell } from "../../parts/details";
 import { Amount, Figure, functionKey } from "../../parts/figure";
@@ -7,6 +10,28 @@ import { KindBar } from "../../parts/kinds";
 import { link, show } from "../../place";
 import type { Function as FunctionRow, Process, SummaryLine, Thread, Wait } from "../../reports";
 import { Interval, interval } from "./interval";
+
+/** More rows of processes or threads are shown when the reader asks for them. */
+const FIRST = 10;
+
+/** A list of rows, of which the first ones are shown until the reader asks for all. */
+function Rows<Row>({ table, rows, children }: { table: string; rows: Row[]; children: (row: Row) => ComponentChildren }) {
+  const [isWhole, setWhole] = useState(false);
+  // One row more takes no more room than what asks for it.
+  const isCut = !isWhole && rows.length > FIRST + 1;
+  return (
+    <>
+      <ol class="hot" data-table={table}>
+        {(isCut ? rows.slice(0, FIRST) : rows).map(children)}
+      </ol>
+      {isCut && (
+        <button type="button" class="plain" onClick={() => setWhole(true)}>
+          … show all {table}
+        </button>
+      )}
+    </>
+  );
+}
 
 /** Of the largest share a bar is as wide as its column. */
 const largest = (rows: { self_share: number }[]) => Math.max(...rows.map((row) => row.self_share), 1e-9);
@@ -79,8 +104,8 @@ export function Processes({ processes }: { processes: Process[] }) {
   return (
     <section class="card" aria-label="Processes">
       <h2>Processes</h2>
-      <ol class="hot" data-table="processes">
-        {processes.map((process) => (
+      <Rows table="processes" rows={processes}>
+        {(process) => (
           <li key={process.process} data-row={process.process}>
             <b><Figure row={process} is="share" /></b>
             <KindBar row={process} />
@@ -88,8 +113,8 @@ export function Processes({ processes }: { processes: Process[] }) {
               {process.pid} {base(process.command.split(" ")[0])}
             </button>
           </li>
-        ))}
-      </ol>
+        )}
+      </Rows>
     </section>
   );
 }
@@ -98,8 +123,8 @@ export function Threads({ threads }: { threads: Thread[] }) {
   return (
     <section class="card" aria-label="Threads">
       <h2>Threads</h2>
-      <ol class="hot" data-table="threads">
-        {threads.map((thread) => (
+      <Rows table="threads" rows={threads}>
+        {(thread) => (
           <li key={thread.thread} data-row={thread.thread}>
             <b><Figure row={thread} is="share" /></b>
             <KindBar row={thread} />
@@ -110,8 +135,8 @@ export function Threads({ threads }: { threads: Thread[] }) {
               <span class="soft">waited <Figure row={thread} is="gil_wait_seconds" /> for the interpreter's lock</span>
             )}
           </li>
-        ))}
-      </ol>
+        )}
+      </Rows>
     </section>
   );
 }
