@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use profundo_console::stderr;
 
+use super::Served;
+
 /// Whether a browser can be shown.
 pub(super) fn is_there() -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"]
@@ -40,17 +42,21 @@ pub(super) fn open(url: &str) -> bool {
 }
 
 /// A sentence for who opens the page by hand.
-pub(super) fn how_to_open(url: &str) -> String {
+pub(super) fn how_to_open(url: &str, served: Served) -> String {
     let port = url
         .strip_prefix("http://")
         .and_then(|rest| rest.split('/').next()?.rsplit(':').next());
-    match port.filter(|_| is_set("SSH_CONNECTION")) {
-        Some(port) => format!(
-            "open this address in a browser; from your own machine, `ssh -L {port}:127.0.0.1:{port} HOST` \
-             leads to it; Ctrl-C ends the page"
-        ),
-        None => "open this address in a browser; Ctrl-C ends the page".to_owned(),
-    }
+    let tunnel = match port.filter(|_| is_set("SSH_CONNECTION")) {
+        Some(port) => {
+            format!("; from your own machine, `ssh -L {port}:127.0.0.1:{port} HOST` leads to it")
+        }
+        None => String::new(),
+    };
+    let end = match served {
+        Served::Here => "Ctrl-C ends the page",
+        Served::Elsewhere => "another `profundo view` serves the page",
+    };
+    format!("open this address in a browser{tunnel}; {end}")
 }
 
 /// A recorder blocks the signals that it reads, and a server that it starts would never get them.

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use profundo_console::stderr;
 use profundo_launch::process_program;
 
-use super::{PATIENCE, Shown, Warnings, editor, library, listen, show};
+use super::{PATIENCE, Served, Shown, Warnings, editor, library, listen, show};
 use crate::options::View;
 use crate::recordings::Destination;
 
@@ -52,7 +52,7 @@ fn serve(options: &View, path: &Path) -> Result<()> {
         before: None,
     };
     let (server, _entry) = listen(options, &shown.files())?;
-    show(options, &server.url())?;
+    show(options, &server.url(), Served::Here)?;
     let library = library(&shown, Warnings::Left)?.editor(editor(options));
     server.serve(library, PATIENCE)?;
     Ok(())

@@ -190,12 +190,12 @@ fn serve(options: &View, shown: &Shown) -> Result<ExitCode> {
         && let Some(url) = running::find(&files)
     {
         // Somebody looks at the same recordings already.
-        return show(options, &url).map(|()| ExitCode::SUCCESS);
+        return show(options, &url, Served::Elsewhere).map(|()| ExitCode::SUCCESS);
     }
     let library = library(shown, Warnings::Printed)?.editor(editor(options));
     give_back_freed_memory();
     let (server, _entry) = listen(options, &files)?;
-    show(options, &server.url())?;
+    show(options, &server.url(), Served::Here)?;
     server.serve(library, PATIENCE)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -261,15 +261,23 @@ fn library(shown: &Shown, warnings: Warnings) -> Result<Library> {
     Ok(library)
 }
 
+/// The command that serves a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Served {
+    Here,
+    /// Another one, which was started before.
+    Elsewhere,
+}
+
 /// Prints the address of the page, and opens it where that is possible.
-fn show(options: &View, url: &str) -> Result<()> {
+fn show(options: &View, url: &str, served: Served) -> Result<()> {
     let mut stdout = std::io::stdout();
     writeln!(stdout, "{url}")
         .and_then(|()| stdout.flush())
         .context("cannot print the address")?;
     let is_opened = !options.no_open && browser::is_there() && browser::open(url);
     if !is_opened {
-        stderr::note(&browser::how_to_open(url));
+        stderr::note(&browser::how_to_open(url, served));
     }
     Ok(())
 }
