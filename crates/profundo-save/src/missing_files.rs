@@ -12,8 +12,8 @@ const SHARE: f64 = 0.05;
 
 const OPENING: &str = "functions of ";
 
-/// Notes it in the recording, if there is much of it.
-pub fn note(profile: &mut Profile) {
+/// Notes it in the recording, if there is much of it. `times` are those of the stacks.
+pub fn note(profile: &mut Profile, times: &[u64]) {
     if profile
         .meta
         .notes
@@ -22,12 +22,12 @@ pub fn note(profile: &mut Profile) {
     {
         return;
     }
-    if let Some(note) = sentence(profile) {
+    if let Some(note) = sentence(profile, times) {
         profile.meta.notes.push(note);
     }
 }
 
-fn sentence(profile: &Profile) -> Option<String> {
+fn sentence(profile: &Profile, times: &[u64]) -> Option<String> {
     let is_gone =
         |path: &str| path.starts_with('/') && !is_generated_code(path) && !Path::new(path).exists();
     let gone: Vec<bool> = (profile.modules.iter())
@@ -36,18 +36,14 @@ fn sentence(profile: &Profile) -> Option<String> {
     if !gone.contains(&true) {
         return None;
     }
-    let mut by_stack = vec![0_u64; profile.stacks.len()];
-    for sample in profile.samples.iter() {
-        by_stack[sample.stack.index()] += sample.weight.0;
-    }
-    let all: u64 = by_stack.iter().sum();
+    let all: u64 = times.iter().sum();
     let mut found: BTreeMap<ModuleId, u64> = BTreeMap::new();
-    let stacks = (0..by_stack.len()).filter(|&stack| by_stack[stack] > 0);
+    let stacks = (0..times.len()).filter(|&stack| times[stack] > 0);
     let stacks = stacks.map(StackId::from_index);
     each_innermost_place(profile, stacks, Shown::COMMAND, |stack, innermost| {
         let module = innermost.and_then(|(place, location)| nameless(profile, place, location));
         if let Some(module) = module.filter(|module| gone[module.index()]) {
-            *found.entry(module).or_default() += by_stack[stack.index()];
+            *found.entry(module).or_default() += times[stack.index()];
         }
     });
     let (module, weight) = found.into_iter().max_by_key(|(_, weight)| *weight)?;

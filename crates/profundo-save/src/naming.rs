@@ -6,13 +6,21 @@ use profundo_console::progress::Progress;
 use profundo_model::{LocationKind, Profile, Role};
 use profundo_symbols::Symbolizer;
 
-use crate::{missing_files, process_roots, unnamed_jit_code};
+use crate::{missing_files, process_roots, stack_weights, unnamed_jit_code};
 
 /// With fewer samples, threads cost more than they save.
 const FEW: usize = 300;
 
-/// Names all unnamed addresses, in a recording of this many samples.
+/// Names all unnamed addresses of a whole recording, of this many samples.
 pub fn complete(profile: &mut Profile, samples: usize) {
+    let mut times = Vec::new();
+    stack_weights::add_times(&mut times, profile);
+    complete_last(profile, &times, samples);
+}
+
+/// The same of a recording that has only its last samples in memory. `times` are those of the
+/// stacks, from all samples.
+pub fn complete_last(profile: &mut Profile, times: &[u64], samples: usize) {
     let is_unnamed = profile.locations.iter().any(|(_, location)| {
         matches!(location.kind, LocationKind::Code(_)) && location.frames.is_empty()
     });
@@ -32,8 +40,8 @@ pub fn complete(profile: &mut Profile, samples: usize) {
     }
     profile.name_reasons();
     profile.mark_runtime();
-    unnamed_jit_code::note(profile);
-    missing_files::note(profile);
+    unnamed_jit_code::note(profile, times, samples);
+    missing_files::note(profile, times);
 }
 
 /// The modules whose lines are of no interest.

@@ -45,6 +45,8 @@ pub struct RecordingWriter {
     max_size: u64,
     /// The weight of each stack: the samples themselves leave the memory.
     weights: Vec<u64>,
+    /// The time of each stack.
+    times: Vec<u64>,
     flushed: Instant,
     updated: Instant,
     /// The request for a trace, if there was one.
@@ -109,6 +111,7 @@ impl RecordingWriter {
             place: None,
             max_size,
             weights: Vec::new(),
+            times: Vec::new(),
             flushed: now,
             updated: now,
             request: None,
@@ -217,6 +220,7 @@ impl RecordingWriter {
         growing.mappings.append(&mut profile.growing.mappings);
         profile.growing = growing;
         self.weights.clear();
+        self.times.clear();
         self.busy = busy();
         match begin(&self.path, profile, self.max_size) {
             Ok(stream) => self.stream = Some(stream),
@@ -368,6 +372,7 @@ impl RecordingWriter {
         };
         let profile = self.ingest.profile_mut();
         stack_weights::add_samples(&mut self.weights, profile);
+        stack_weights::add_times(&mut self.times, profile);
         let written = stream.flush(profile).and_then(|()| match updates {
             true => stream.update(profile),
             false => Ok(()),
@@ -392,6 +397,7 @@ impl RecordingWriter {
         }
         add_others(&mut profile, self.busy);
         stack_weights::add_samples(&mut self.weights, &profile);
+        stack_weights::add_times(&mut self.times, &profile);
         stack_weights::add_sums(&mut self.weights, &profile);
         let Some(stream) = self.stream else {
             return Saved {
@@ -401,7 +407,7 @@ impl RecordingWriter {
             };
         };
         let samples = stream.samples() + profile.samples.len();
-        naming::complete(&mut profile, samples);
+        naming::complete_last(&mut profile, &self.times, samples);
         if keeps_source {
             sources::keep(&mut profile, &self.weights, &self.in_memory);
         }

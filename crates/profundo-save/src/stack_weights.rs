@@ -1,6 +1,16 @@
-//! The weight of each stack: the lines of the heaviest ones are kept.
+//! The weight of each stack: the lines of the heaviest ones are kept. Samples leave the memory while
+//! a recording grows, and these sums stay.
 
 use profundo_model::Profile;
+
+/// Adds the samples' times to their stacks.
+pub fn add_times(times: &mut Vec<u64>, profile: &Profile) {
+    times.resize(profile.stacks.len(), 0);
+    for sample in &profile.samples {
+        let time = &mut times[sample.stack.index()];
+        *time = time.saturating_add(sample.weight.0);
+    }
+}
 
 /// Adds the samples' weights to their stacks. A byte counts as a nanosecond: a gigabyte allocated
 /// matters about as much as a second.

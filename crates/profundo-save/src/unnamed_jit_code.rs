@@ -9,7 +9,7 @@ use profundo_model::{
 
 /// A smaller share of the time, or fewer samples, is not reported.
 const SHARE: f64 = 0.05;
-const SAMPLES: u64 = 20;
+const SAMPLES: f64 = 20.0;
 
 /// A JIT compiler, and the setting that has it publish names.
 struct Maker {
@@ -53,44 +53,42 @@ const MAKERS: [Maker; 6] = [
     },
 ];
 
-/// Notes it in the recording, if there is much of it.
-pub fn note(profile: &mut Profile) {
+/// Notes it in a recording of this many samples, if there is much of it. `times` are those of the
+/// stacks.
+pub fn note(profile: &mut Profile, times: &[u64], samples: usize) {
     let is_said = |note: &String| note.ends_with(CLOSING);
     if profile.meta.notes.iter().any(is_said) {
         return;
     }
-    if let Some(note) = sentence(profile) {
+    if let Some(note) = sentence(profile, times, samples) {
         profile.meta.notes.push(note);
     }
 }
 
 const CLOSING: &str = "(docs/jit.md)";
 
-fn sentence(profile: &Profile) -> Option<String> {
-    let unnamed = unnamed(profile);
-    let mut all = 0;
-    let mut found: BTreeMap<ProcessId, (u64, u64)> = BTreeMap::new();
-    for (row, sample) in profile.samples.iter().enumerate() {
-        all += sample.weight.0;
+fn sentence(profile: &Profile, times: &[u64], samples: usize) -> Option<String> {
+    let unnamed = unnamed(profile, times);
+    // The table's row has the code of all processes.
+    let all: u64 = times.iter().sum();
+    let time: u64 = unnamed.iter().map(|stack| times[stack.index()]).sum();
+    let share = time as f64 / all.max(1) as f64;
+    if share < SHARE || share * (samples as f64) < SAMPLES {
+        return None;
+    }
+    // The process is that with most of it among the samples that are in memory.
+    let mut found: BTreeMap<ProcessId, u64> = BTreeMap::new();
+    for sample in profile.samples.iter() {
         if unnamed.contains(&sample.stack) {
             let thread = profile.threads.get(sample.thread);
-            let (weight, samples) = found.entry(thread.process).or_default();
-            *weight += sample.weight.0;
-            *samples += profile.samples_of_row(row);
+            *found.entry(thread.process).or_default() += sample.weight.0;
         }
     }
-    // The table's row has the code of all processes.
-    let weight = found.values().map(|(weight, _)| weight).sum::<u64>();
-    let samples = found.values().map(|(_, samples)| samples).sum::<u64>();
-    let (process, _) = found.into_iter().max_by_key(|(_, (weight, _))| *weight)?;
+    let (process, _) = found.into_iter().max_by_key(|(_, weight)| *weight)?;
     let process = profile.processes.get(process.index())?;
     let command = profile.strings.get(process.command);
     let file = command.split(' ').next().unwrap_or_default();
     let name = file.rsplit('/').next().unwrap_or_default();
-    let share = weight as f64 / all.max(1) as f64;
-    if share < SHARE || samples < SAMPLES {
-        return None;
-    }
     let maker = MAKERS.iter().find(|maker| name.starts_with(maker.name));
     let variable = maker.and_then(|maker| maker.variable).filter(|variable| {
         let mut names = process.environment.iter();
@@ -114,8 +112,9 @@ fn sentence(profile: &Profile) -> Option<String> {
 }
 
 /// The stacks whose time the tables count as functions without names in code that lies in no file.
-fn unnamed(profile: &Profile) -> BTreeSet<StackId> {
-    let stacks: BTreeSet<StackId> = profile.samples.iter().map(|sample| sample.stack).collect();
+fn unnamed(profile: &Profile, times: &[u64]) -> BTreeSet<StackId> {
+    let stacks = (0..times.len()).filter(|&stack| times[stack] > 0);
+    let stacks = stacks.map(StackId::from_index);
     let mut found = BTreeSet::new();
     each_innermost_place(profile, stacks, Shown::COMMAND, |stack, innermost| {
         if innermost.is_some_and(|(place, location)| is_unnamed(profile, place, location)) {
@@ -185,9 +184,24 @@ mod tests {
     }
 
     fn noted(mut profile: Profile) -> Vec<String> {
-        note(&mut profile);
-        note(&mut profile);
+        let samples = profile.samples.len();
+        let mut times = Vec::new();
+        crate::stack_weights::add_times(&mut times, &profile);
+        note(&mut profile, &times, samples);
+        note(&mut profile, &times, samples);
         profile.meta.notes
+    }
+
+    #[test]
+    fn the_share_is_that_of_all_samples_where_only_the_last_are_in_memory() {
+        let mut profile = made("node a.js", "", &[]);
+        let samples = profile.samples.len();
+        let mut times = Vec::new();
+        crate::stack_weights::add_times(&mut times, &profile);
+        profile.samples.truncate(10);
+        note(&mut profile, &times, samples);
+        let notes = profile.meta.notes;
+        assert!(notes[0].starts_with("50.0 % of the CPU time"), "{notes:?}");
     }
 
     #[test]
