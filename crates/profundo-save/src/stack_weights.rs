@@ -1,5 +1,5 @@
-//! The weight of each stack: the lines of the heaviest ones are kept. Samples leave the memory while
-//! a recording grows, and these sums stay.
+//! The weight of each stack: the lines of the heaviest ones are kept. Samples leave the memory
+//! while a recording grows, and these sums stay.
 
 use profundo_model::Profile;
 
