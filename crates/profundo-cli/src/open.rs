@@ -103,7 +103,7 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
              makes a whole recording of it"
         ),
         Error::NotAProfile if is_program(path) => anyhow!(
-            "{shown} is a program and no recording; `profundo run {shown}` records it, and `run --view` opens its page"
+            "{shown} is not a recording but a program; `profundo run {shown}` records it, and `run --view` opens its page"
         ),
         Error::NotAProfile => anyhow!(
             "{shown} is not a recording of profundo's; `profundo record -o FILE -- CMD` makes one"
