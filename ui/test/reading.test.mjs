@@ -94,7 +94,9 @@ test("memory of a statement over several lines is summed, and each line has its 
     await page.settled();
     const expected = apart.filter(({ allocated_bytes }) => allocated_bytes > 0).map(({ at, allocated_bytes }) => [`${source}:${at.line}`, allocated_bytes]);
     assert.deepEqual((await shown("heap_parts")).map(({ row, number }) => [row, number]).sort(), expected.sort());
-    compare(await numbersIn(page), tablesOf("source")({ file, filter: "", values: { hasMemory: true } }), "an open statement");
+    // The callers and callees of the chosen line are looked at in the test of numbers.
+    const numbers = (await numbersIn(page)).filter(({ table }) => table !== "neighbours");
+    compare(numbers, tablesOf("source")({ file, filter: "", values: { hasMemory: true } }), "an open statement");
   });
 });
 

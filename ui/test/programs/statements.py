@@ -36,10 +36,16 @@ def write(folder):
     time.sleep(0.2)
 
 
+def busy(size):
+    """The size, after some time that allocates little."""
+    pow(7, 10**900, 10**900 + 1)
+    return size
+
+
 def keep():
     return (
-        [bytes(100_000) for _ in range(20)]
-        + [bytes(50_000) for _ in range(20)]
+        [bytes(busy(100_000)) for _ in range(20)]
+        + [bytes(busy(50_000)) for _ in range(20)]
     )
 
 
