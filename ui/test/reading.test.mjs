@@ -87,6 +87,7 @@ test("memory of a statement over several lines is summed, and each line has its 
   assert.ok(sum.allocated_bytes >= 3_000_000, `${sum.allocated_bytes}`);
   return withPage(file, { hash: `#source?${new URLSearchParams({ file: source, line: first })}` }, async (page) => {
     const shown = async (table) => (await numbersIn(page)).filter((one) => one.table === table && one.is === "allocated_bytes");
+    await page.page.locator('td[data-table="heap"] [data-number]').first().waitFor();
     assert.equal((await shown("heap")).find(({ row }) => row === `${source}:${first}`).number, sum.allocated_bytes);
     assert.deepEqual(await shown("heap_parts"), []);
     await page.page.locator(`tr[data-row="${source}:${first}"]`).getByRole("button", { name: /one statement/ }).click();
@@ -104,11 +105,12 @@ test("names of files and lines open the editor that is named, and no other page 
   const file = recording("cpu");
   const { url, stop } = await start(["--editor", "code --wait", file]);
   try {
-    const page = await open(url, { hash: "#source?line=11" });
-    const [{ file: source }] = report(file, "lines").files;
+    const [{ file: source, lines }] = report(file, "lines").files;
+    const [{ line }] = lines;
+    const page = await open(url, { hash: `#source?line=${line}` });
     const links = await page.page.locator("a.edit").evaluateAll((all) => all.map((one) => one.getAttribute("href")));
-    assert.ok(links.includes(`vscode://file${source}:11`), links.slice(0, 3).join());
-    assert.equal(await page.page.locator("a.in-editor").getAttribute("href"), `vscode://file${source}:11`);
+    assert.ok(links.includes(`vscode://file${source}:${line}`), links.slice(0, 3).join());
+    assert.equal(await page.page.locator("a.in-editor").getAttribute("href"), `vscode://file${source}:${line}`);
     await page.close();
   } finally {
     stop();
