@@ -18,10 +18,19 @@ impl Again {
     /// Reads a line of a test runner.
     pub fn runner_line(&mut self, line: &str) {
         match test_outcome(line) {
-            Some((name, "ok")) => self.passed.insert(name.to_owned()),
-            Some((name, "FAILED")) => self.failed.insert(name.to_owned()),
-            _ => false,
+            Some((name, "ok")) => self.note(name, true),
+            Some((name, "FAILED")) => self.note(name, false),
+            _ => {}
+        }
+    }
+
+    /// Notes the result of a test.
+    pub fn note(&mut self, name: &str, passed: bool) {
+        let names = match passed {
+            true => &mut self.passed,
+            false => &mut self.failed,
         };
+        names.insert(name.to_owned());
     }
 
     /// Corrects what the first run gave: tests that pass now did not fail. Several tests may have

@@ -3,11 +3,15 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result};
 
+use super::again::Again;
 use super::tally::Tally;
+
+/// What the names of these tests begin with in the report.
+const OURS: &str = "the page: ";
 
 /// Runs them with the command that the other tests have built.
 pub fn run(root: &Path, target: &Path) -> Result<Tally> {
@@ -25,12 +29,49 @@ pub fn run(root: &Path, target: &Path) -> Result<Tally> {
             return Ok(tally);
         }
     }
+    let whole = tests(&page, target, &[], |line| tap_line(&mut tally, line))?;
+    if tally.failed == 0 && (!whole.success() || tally.passed + tally.skipped == 0) {
+        tally.check(&format!("the page ({whole})"), false);
+    }
+    try_again(&page, target, &mut tally)?;
+    Ok(tally)
+}
+
+/// Reruns the failed tests alone, if they are few.
+fn try_again(page: &Path, target: &Path, tally: &mut Tally) -> Result<()> {
+    const FEW: usize = 4;
+    let names = tally.failures.iter();
+    let names: Vec<String> = names
+        .filter_map(|name| Some(name.strip_prefix(OURS)?.to_owned()))
+        .collect();
+    if names.is_empty() || names.len() > FEW {
+        return Ok(());
+    }
+    println!("== tried again, alone: {}", names.join(", "));
+    let mut again = Again::default();
+    tests(page, target, &names, |line| match outcome(line) {
+        Some((_, Outcome::Skipped(_))) | None => {}
+        Some((name, found)) => again.note(&format!("{OURS}{name}"), found == Outcome::Passed),
+    })?;
+    again.correct(tally);
+    Ok(())
+}
+
+/// Runs the tests of these names, or all if there is none. `look` gets each line of TAP.
+fn tests(
+    page: &Path,
+    target: &Path,
+    names: &[String],
+    mut look: impl FnMut(&str),
+) -> Result<ExitStatus> {
     let mut child = Command::new("node")
-        .args(["--test-reporter=tap", "test/all.mjs"])
+        .arg("--test-reporter=tap")
+        .args(names.iter().map(|name| pattern(name)))
+        .arg("test/all.mjs")
         .env("PROFUNDO_COMMAND", target.join("debug/profundo"))
         .env("CARGO_TARGET_DIR", target)
         .env("FORCE_COLOR", "0")
-        .current_dir(&page)
+        .current_dir(page)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -39,13 +80,21 @@ pub fn run(root: &Path, target: &Path) -> Result<Tally> {
     for line in BufReader::new(output).lines() {
         let line = line?;
         println!("{line}");
-        tap_line(&mut tally, &line);
+        look(&line);
     }
-    let status = child.wait()?;
-    if tally.failed == 0 && (!status.success() || tally.passed + tally.skipped == 0) {
-        tally.check(&format!("the page ({status})"), false);
+    Ok(child.wait()?)
+}
+
+/// The option that chooses one test. Its value is a regular expression of JavaScript's.
+fn pattern(name: &str) -> String {
+    let mut text = String::from("--test-name-pattern=^");
+    for letter in name.chars() {
+        if letter.is_ascii_punctuation() && letter != '-' && letter != '_' {
+            text.push('\\');
+        }
+        text.push(letter);
     }
-    Ok(tally)
+    text + "$"
 }
 
 fn works(command: &mut Command) -> bool {
@@ -60,17 +109,37 @@ fn has_packages(page: &Path) -> bool {
     installed.is_ok_and(|installed| age("package-lock.json").is_ok_and(|list| list <= installed))
 }
 
-/// Counts a line of TAP: `ok 1 - name`, `not ok 2 - name`, `ok 3 - name # SKIP why`. Lines of tests
-/// within a test are indented.
+/// The result of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome<'a> {
+    Passed,
+    Failed,
+    /// And why.
+    Skipped(&'a str),
+}
+
+/// The name and the result in a line of TAP: `ok 1 - name`, `not ok 2 - name`, `ok 3 - name # SKIP
+/// why`. Lines of tests within a test are indented.
+fn outcome(line: &str) -> Option<(&str, Outcome<'_>)> {
+    let named = |rest: &'_ str| -> Option<usize> { rest.find(" - ").map(|at| at + 3) };
+    if let Some(rest) = line.strip_prefix("not ok ") {
+        return Some((&rest[named(rest)?..], Outcome::Failed));
+    }
+    let rest = line.strip_prefix("ok ")?;
+    let name = &rest[named(rest)?..];
+    Some(match name.split_once(" # SKIP") {
+        Some((name, why)) => (name, Outcome::Skipped(why.trim())),
+        None => (name, Outcome::Passed),
+    })
+}
+
+/// Counts a line of TAP.
 fn tap_line(tally: &mut Tally, line: &str) {
-    let named = |rest: &str| rest.split_once(" - ").map(|(_, name)| name.to_owned());
-    if let Some(name) = line.strip_prefix("not ok ").and_then(named) {
-        tally.check(&format!("the page: {name}"), false);
-    } else if let Some(name) = line.strip_prefix("ok ").and_then(named) {
-        match name.split_once(" # SKIP") {
-            Some((_, why)) => tally.skip(why.trim()),
-            None => tally.check(&name, true),
-        }
+    match outcome(line) {
+        Some((name, Outcome::Passed)) => tally.check(name, true),
+        Some((name, Outcome::Failed)) => tally.check(&format!("{OURS}{name}"), false),
+        Some((_, Outcome::Skipped(why))) => tally.skip(why),
+        None => {}
     }
 }
 
@@ -87,5 +156,13 @@ mod tests {
         assert_eq!((tally.passed, tally.failed, tally.skipped), (1, 1, 1));
         assert_eq!(tally.failures, ["the page: c"]);
         assert!(tally.reasons.contains_key("chromium is not installed"));
+    }
+
+    #[test]
+    fn one_test_is_chosen_by_its_whole_name() {
+        assert_eq!(
+            pattern("a “b”, (c) the browser's"),
+            r"--test-name-pattern=^a “b”\, \(c\) the browser\'s$"
+        );
     }
 }
