@@ -114,7 +114,7 @@ fn has_packages(page: &Path) -> bool {
 enum Outcome<'a> {
     Passed,
     Failed,
-    /// And why.
+    /// The test did not run, for this reason.
     Skipped(&'a str),
 }
 
