@@ -91,7 +91,10 @@ fn shares(all: &mut [Sums], numbers: &[Vec<u32>]) -> Vec<Share> {
     let ready: Mutex<Vec<(usize, Share)>> = Mutex::default();
     let all = &*all;
     let work = || {
-        while let Some((number, tables)) = lock(&waiting).next() {
+        loop {
+            // In a statement of its own, so that the lock is free while the share is joined.
+            let next = lock(&waiting).next();
+            let Some((number, tables)) = next else { break };
             let mut share = Share::default();
             for ((table, sums), numbers) in tables.into_iter().zip(all).zip(numbers) {
                 // Most rows of a thread are those of other threads, too.
