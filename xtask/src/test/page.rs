@@ -13,6 +13,9 @@ use super::tally::Tally;
 /// What the names of these tests begin with in the report.
 const OURS: &str = "the page: ";
 
+/// Seconds after which tests that hang are ended. They take about 6 minutes.
+const LONGEST: &str = "1800";
+
 /// Runs them with the command that the other tests have built.
 pub fn run(root: &Path, target: &Path) -> Result<Tally> {
     let mut tally = Tally::default();
@@ -64,8 +67,8 @@ fn tests(
     names: &[String],
     mut look: impl FnMut(&str),
 ) -> Result<ExitStatus> {
-    let mut child = Command::new("node")
-        .arg("--test-reporter=tap")
+    let mut child = Command::new("timeout")
+        .args(["--kill-after=10", LONGEST, "node", "--test-reporter=tap"])
         .args(names.iter().map(|name| pattern(name)))
         .arg("test/all.mjs")
         .env("PROFUNDO_COMMAND", target.join("debug/profundo"))
@@ -75,7 +78,7 @@ fn tests(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
-        .context("cannot run node")?;
+        .context("cannot run node under timeout")?;
     let output = child.stdout.take().context("node has no output")?;
     for line in BufReader::new(output).lines() {
         let line = line?;
