@@ -63,12 +63,13 @@ export function count(number: number): string {
     .replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 }
 
-/** A weight of a flame graph: nanoseconds, bytes or blocks. */
+/** A weight of a flame graph: nanoseconds, events, bytes or blocks. */
 export function weight(value: number, unit: string): string {
   switch (unit) {
     case "bytes":
       return bytes(value);
     case "blocks":
+    case "events":
       return count(value);
     default:
       return duration(value / 1e9);
@@ -124,10 +125,10 @@ export function formatted(value: number, is: string): string {
   return isShare ? percent(value) : of.endsWith("seconds") ? duration(value) : of.endsWith("bytes") ? bytes(value) : count(value);
 }
 
-/** The member that a report weighs samples in: seconds, bytes, blocks or copies. */
+/** The member that a report weighs samples in: seconds, events, bytes, blocks or copies. */
 export function memberOf(row: object, prefix = ""): string | undefined {
   const members = row as Record<string, unknown>;
-  return ["seconds", "bytes", "blocks", "copies"].map((unit) => prefix + unit).find((name) => typeof members[name] === "number");
+  return ["seconds", "events", "bytes", "blocks", "copies"].map((unit) => prefix + unit).find((name) => typeof members[name] === "number");
 }
 
 /** What a report weighs samples in, as text. */

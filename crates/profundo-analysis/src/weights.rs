@@ -39,6 +39,10 @@ impl Squares {
             SampleKind::Heap(_) => return weight as f64 * weight.min(self.unit) as f64,
             // It was measured.
             SampleKind::Traced => return 0.0,
+            // The period is in events here.
+            SampleKind::Events => {
+                return weight as f64 * weight.min(profile.meta.period.0.max(1)) as f64;
+            }
             SampleKind::Cpu | SampleKind::Wall => {}
         }
         if profile.is_counted(sample.stack) {

@@ -82,7 +82,7 @@ impl<'a> Input<'a> {
 
     /// Reads the whole recording at `path`, for a report that applies the filter itself.
     pub fn read(&self, path: &Path, samples: Samples) -> Result<Profile> {
-        let mut profile = open::open(path, samples)?;
+        let mut profile = open::open_value(path, samples, self.measuring.value.as_deref())?;
         own_code::add_said(&mut profile, &self.filters.own_code);
         Ok(profile)
     }

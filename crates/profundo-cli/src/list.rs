@@ -102,6 +102,7 @@ fn kinds(overview: &Overview) -> Vec<&'static str> {
     } = overview.holds;
     let time = match overview.meta.kind {
         SampleKind::Wall => "wall clock",
+        SampleKind::Events => "events",
         _ => "CPU",
     };
     let is_traced = calls || lines;

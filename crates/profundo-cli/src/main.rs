@@ -16,6 +16,7 @@ mod diff;
 mod doctor;
 mod export;
 mod file_owner;
+mod foreign;
 mod gc_log;
 mod graph;
 mod heap;

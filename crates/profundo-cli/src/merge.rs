@@ -13,6 +13,7 @@ use profundo_formats::{StreamWriter, overview_file};
 use profundo_model::{Alignment, Meta};
 use profundo_save::raw;
 
+use crate::foreign;
 use crate::open;
 use crate::options::{self, Merge};
 use crate::recordings::meant;
@@ -80,9 +81,10 @@ fn named_twice(inputs: &[Input]) -> Option<&Path> {
 fn first_start(paths: &[&Path]) -> Result<u64> {
     let mut first = u64::MAX;
     for path in paths {
-        let meta = match raw::is_raw(path) {
-            true => raw::read_file(path)?.meta,
-            false => {
+        let meta = match (raw::is_raw(path), foreign::reader(path)) {
+            (true, _) => raw::read_file(path)?.meta,
+            (_, Some(reader)) => foreign::read(path, reader, None)?.0.meta,
+            _ => {
                 let overview = overview_file(path);
                 overview.map_err(|error| open::why(path, error))?.meta
             }

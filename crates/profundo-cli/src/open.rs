@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use profundo_analysis::Filter;
 use profundo_console::progress::Progress;
 use profundo_console::stderr;
@@ -13,6 +13,7 @@ use profundo_formats::{Error, Warning};
 use profundo_model::{Nanos, Profile};
 use profundo_save::{naming, raw};
 
+use crate::foreign;
 use crate::snapshot_files::is_snapshot;
 
 /// The error for a report on memory that was not recorded.
@@ -39,36 +40,51 @@ impl Samples {
 /// Reads a recording, and prints warnings of what it lacks. Missing names are looked up on this
 /// machine.
 pub fn open(path: &Path, samples: Samples) -> Result<Profile> {
-    let (profile, warnings) = read(path, samples)?;
-    for warning in &warnings {
-        print_warning(path, warning);
-    }
+    open_value(path, samples, None)
+}
+
+/// Like [`open`], with the value of this name for the weights, of another tool's file that has
+/// several.
+pub fn open_value(path: &Path, samples: Samples, value: Option<&str>) -> Result<Profile> {
+    let (profile, warnings) = read(path, samples, value)?;
+    warnings.iter().for_each(|warning| stderr::note(warning));
     Ok(profile)
 }
 
 /// Like [`open`], for a recording whose warnings have been printed already.
 pub fn open_without_warnings(path: &Path, samples: Samples) -> Result<Profile> {
-    read(path, samples).map(|(profile, _)| profile)
+    read(path, samples, None).map(|(profile, _)| profile)
 }
 
 /// Reads a recording with each sample and its weight as recorded, to merge it with others.
 pub fn open_unsettled(path: &Path) -> Result<Profile> {
-    let (profile, warnings) = read_named(path, Samples::Each)?;
-    for warning in &warnings {
-        print_warning(path, warning);
-    }
+    let (profile, warnings) = read_named(path, Samples::Each, None)?;
+    warnings.iter().for_each(|warning| stderr::note(warning));
     Ok(profile)
 }
 
-fn read(path: &Path, samples: Samples) -> Result<(Profile, Vec<Warning>)> {
-    let (mut profile, warnings) = read_named(path, samples)?;
+fn read(path: &Path, samples: Samples, value: Option<&str>) -> Result<(Profile, Vec<String>)> {
+    let (mut profile, warnings) = read_named(path, samples, value)?;
     profundo_analysis::time_lines(&mut profile);
     profundo_analysis::settle(&mut profile);
     Ok((profile, warnings))
 }
 
 /// Reads a recording, and looks up missing names.
-fn read_named(path: &Path, samples: Samples) -> Result<(Profile, Vec<Warning>)> {
+fn read_named(
+    path: &Path,
+    samples: Samples,
+    value: Option<&str>,
+) -> Result<(Profile, Vec<String>)> {
+    if let Some(reader) = foreign::reader(path) {
+        return foreign::read(path, reader, value);
+    }
+    if value.is_some() {
+        bail!(
+            "{} is a recording, whose samples have one value: `--of` looks at its memory",
+            path.display()
+        );
+    }
     if raw::is_raw(path) {
         return Ok((raw::read_file(path)?, Vec::new()));
     }
@@ -81,7 +97,8 @@ fn read_named(path: &Path, samples: Samples) -> Result<(Profile, Vec<Warning>)> 
     let (mut profile, warnings) = read.map_err(|error| why(path, error))?;
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
-    Ok((profile, warnings))
+    let warnings = warnings.iter().map(|warning| words(path, warning));
+    Ok((profile, warnings.collect()))
 }
 
 /// The error for a file that cannot be read, in the words of a user.
@@ -105,8 +122,12 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
         Error::NotAProfile if is_program(path) => anyhow!(
             "{shown} is not a recording but a program; `profundo run {shown}` records it, and `run --view` opens its page"
         ),
+        Error::NotAProfile if let Some(refusal) = foreign::refusal(path) => {
+            anyhow!("cannot read {shown}: {refusal}")
+        }
         Error::NotAProfile => anyhow!(
-            "{shown} is not a recording of profundo's; `profundo record -o FILE -- CMD` makes one"
+            "{shown} is neither a recording of profundo's nor a profile in a format that it knows; \
+             `profundo record -o FILE -- CMD` makes one"
         ),
         Error::UnknownVersion { version, newest } => anyhow!(
             "{shown} is of format version {version} and this profundo reads up to {newest}; a newer profundo reads it"
@@ -127,16 +148,17 @@ fn is_program(path: &Path) -> bool {
     is_marked || path.extension().is_some_and(|ending| ending == "py")
 }
 
-fn print_warning(path: &Path, warning: &Warning) {
+/// A warning in a sentence.
+fn words(path: &Path, warning: &Warning) -> String {
     let shown = path.display();
     match warning {
-        Warning::Cut { samples, .. } if profundo_formats::is_being_written(path) => stderr::note(
-            &format!("{shown} is still being recorded: this is what it has now, {samples} samples"),
-        ),
-        Warning::Cut { samples, .. } => stderr::note(&format!(
+        Warning::Cut { samples, .. } if profundo_formats::is_being_written(path) => {
+            format!("{shown} is still being recorded: this is what it has now, {samples} samples")
+        }
+        Warning::Cut { samples, .. } => format!(
             "{shown} has no end: its writer was stopped, or it was cut; {samples} samples were read \
              (`profundo recover {shown}` may find more)"
-        )),
-        other => stderr::note(&format!("{shown}: {other}")),
+        ),
+        other => format!("{shown}: {other}"),
     }
 }

@@ -46,6 +46,9 @@ pub enum SampleKind {
     /// Every call was measured: a sample is the own time of a function in one place of the call
     /// tree, over all its calls.
     Traced,
+    /// Events, such as samples of an unknown length, cycles or cache misses: a weight is a number
+    /// of them. [`Meta::event`] names them.
+    Events,
     /// Allocations turned into samples: a weight is bytes or blocks instead of time.
     Heap(Measure),
 }
@@ -82,8 +85,14 @@ pub struct Meta {
     pub engine: Engine,
     /// The quantity that they measure.
     pub kind: SampleKind,
-    /// The nominal time between two samples of a busy thread; 0 where unknown.
+    /// The name of the events that were counted, such as `cycles`; empty for samples. Only with
+    /// [`SampleKind::Events`].
+    pub event: String,
+    /// The nominal time between two samples of a busy thread; 0 where unknown. The number of events
+    /// between two samples, with [`SampleKind::Events`].
     pub period: Nanos,
+    /// Whether samples have no place in time: another tool's file had only their sums.
+    pub lacks_times: bool,
     /// The start of the recording, in nanoseconds since 1970.
     pub started_at_unix: u64,
     /// Its length; several sessions in one buffer add up.
@@ -154,6 +163,14 @@ impl Settled {
 }
 
 impl Profile {
+    /// Whether each sample has its place in time.
+    pub fn has_times(&self) -> bool {
+        match self.meta.kind {
+            SampleKind::Cpu | SampleKind::Wall | SampleKind::Events => !self.meta.lacks_times,
+            SampleKind::Traced | SampleKind::Heap(_) => false,
+        }
+    }
+
     /// The number of samples taken.
     pub fn samples_taken(&self) -> u64 {
         match self.meta.settled {

@@ -59,12 +59,12 @@ pub struct Profile {
 impl Profile {
     /// The count of a sample in reports: its weight in periods, rounded, at least 1. A sample that
     /// stands for several missed timer ticks counts as so many. A traced profile has no samples:
-    /// there the count is the nanoseconds, which may be 0.
+    /// there the count is the nanoseconds, which may be 0. Events are counts already.
     pub fn count_of(&self, sample: &Sample) -> u64 {
-        if self.meta.kind == SampleKind::Traced {
-            return sample.weight.0;
+        match self.meta.kind {
+            SampleKind::Traced | SampleKind::Events => sample.weight.0,
+            _ => self.meta.count_of(sample.weight),
         }
-        self.meta.count_of(sample.weight)
     }
 
     /// The id of a frame given in plain text.

@@ -28,13 +28,13 @@ function words(value: number, unit: string, isChange: boolean): string {
   if (unit === "thousandths") {
     return percent(value / 1000);
   }
-  if (unit === "time" || unit === "blocks") {
+  if (unit === "time" || unit === "blocks" || unit === "events") {
     return isChange && value > 0 ? `+${weight(value, unit)}` : weight(value, unit);
   }
   return isChange ? changeIn(value, unit) : inUnit(value, unit);
 }
 
-/** What the samples of a row weigh: seconds, bytes, blocks or copies. */
+/** What the samples of a row weigh: seconds, events, bytes, blocks or copies. */
 export function Amount({ row, prefix = "" }: { row: object; prefix?: string }) {
   const is = memberOf(row, prefix);
   return is === undefined ? null : <Figure row={row} is={is} />;

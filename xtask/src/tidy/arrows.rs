@@ -192,6 +192,11 @@ const ARROWS: &[Row] = &[
         may_use: &["profundo-model", "profundo-analysis"],
     },
     Row {
+        name: "profundo-import",
+        idea: "the profiles of other tools, read into a profile",
+        may_use: &["profundo-model"],
+    },
+    Row {
         name: "profundo",
         idea: "the library's face: macros, settings, data, tasks, peek, the recording allocator",
         may_use: &[
@@ -292,6 +297,7 @@ const ARROWS: &[Row] = &[
             "profundo-analysis",
             "profundo-report",
             "profundo-formats",
+            "profundo-import",
             "profundo-console",
             "profundo-launch",
             "profundo-save",

@@ -43,7 +43,7 @@ impl Assumed {
         let (quiet, [row, whole]) = match kind {
             // Allocations are the same however busy the machine is.
             SampleKind::Heap(_) => (Self::USUAL, [0.0, 0.0]),
-            SampleKind::Cpu => (Self::USUAL, [0.12, 0.1]),
+            SampleKind::Cpu | SampleKind::Events => (Self::USUAL, [0.12, 0.1]),
             SampleKind::Wall => (Self::ELAPSED, [0.3, 0.3]),
             SampleKind::Traced => (Self::TRACED, [0.5, 0.3]),
         };

@@ -43,6 +43,7 @@ pub(super) fn kind_name(profile: &Profile) -> &'static str {
         SampleKind::Cpu => "CPU time",
         SampleKind::Wall => "elapsed time",
         SampleKind::Traced => "every call",
+        SampleKind::Events => "events",
         SampleKind::Heap(measure) if measure.counts => "blocks of memory",
         SampleKind::Heap(_) => "bytes of memory",
     }
@@ -50,6 +51,7 @@ pub(super) fn kind_name(profile: &Profile) -> &'static str {
 
 pub(super) fn unit(profile: &Profile) -> Unit {
     match profile.meta.kind {
+        SampleKind::Events => Unit::Count,
         SampleKind::Heap(measure) if measure.counts => Unit::Count,
         SampleKind::Heap(_) => Unit::Bytes,
         _ => Unit::Time,
@@ -61,7 +63,7 @@ pub(super) fn is_exact(profile: &Profile) -> bool {
     match profile.meta.kind {
         SampleKind::Heap(measure) => crate::heap::unit(&profile.heap, measure) <= 1,
         SampleKind::Traced => true,
-        SampleKind::Cpu | SampleKind::Wall => false,
+        SampleKind::Cpu | SampleKind::Wall | SampleKind::Events => false,
     }
 }
 

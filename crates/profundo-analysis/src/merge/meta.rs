@@ -303,6 +303,7 @@ fn listed(names: &[&str]) -> String {
 fn kind_words(meta: &Meta, tracing: Tracing, clock: Clock) -> &'static str {
     match (meta.kind, tracing, clock) {
         (SampleKind::Wall, ..) => "samples of elapsed time",
+        (SampleKind::Events, ..) => "numbers of events",
         (SampleKind::Heap(_), ..) => "samples of memory",
         (_, Tracing::Lines, _) => "lines that were counted and timed",
         (_, Tracing::SampledLines, _) => "lines that were counted and sampled",

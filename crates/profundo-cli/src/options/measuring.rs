@@ -38,6 +38,9 @@ pub struct Measuring {
     /// Count blocks or copies instead of bytes; wants --of as well
     #[arg(long)]
     pub count: bool,
+    /// Of another tool's file with several values, weigh samples by the one of this name
+    #[arg(long, value_name = "NAME")]
+    pub value: Option<String>,
 }
 
 impl Measuring {

@@ -58,7 +58,7 @@ use std::io::Write;
 use std::str::FromStr;
 
 use profundo_analysis::calls_by_sample;
-use profundo_model::{Measure, Profile, Sample};
+use profundo_model::{Measure, Profile, Sample, SampleKind};
 
 use crate::Error;
 
@@ -274,7 +274,9 @@ impl Weights {
     /// The requested weights, or time; counts where no sample stands for a known time.
     fn or_time(asked: Option<Weights>, profile: &Profile) -> Weights {
         asked.unwrap_or_else(|| {
-            if profile.samples.iter().any(|sample| sample.weight.0 > 0) {
+            if profile.meta.kind == SampleKind::Events {
+                Weights::Samples
+            } else if profile.samples.iter().any(|sample| sample.weight.0 > 0) {
                 Weights::Time
             } else {
                 Weights::Samples

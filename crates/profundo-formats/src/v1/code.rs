@@ -14,7 +14,12 @@ pub(super) const ENGINES: &[Engine] = &[
     Engine::ProcPoll,
 ];
 
-pub(super) const KINDS: &[SampleKind] = &[SampleKind::Cpu, SampleKind::Wall, SampleKind::Traced];
+pub(super) const KINDS: &[SampleKind] = &[
+    SampleKind::Cpu,
+    SampleKind::Wall,
+    SampleKind::Traced,
+    SampleKind::Events,
+];
 
 pub(super) const CLOCKS: &[Clock] = &[Clock::Wall, Clock::Cpu, Clock::None];
 

@@ -27,6 +27,8 @@ const MINE: u8 = 17;
 const MACHINE: u8 = 18;
 const OTHERS: u8 = 19;
 const WEIGHED: u8 = 20;
+const EVENT: u8 = 21;
+const LACKS_TIMES: u8 = 22;
 
 /// The flag of a zone that is no part of another one.
 const COUNTED: u64 = 1;
@@ -84,6 +86,12 @@ pub(super) fn encode(meta: &Meta) -> Result<Payload, Error> {
         let sums = [weighed.sampled, weighed.sampled_in_kernel];
         payload.plain(WEIGHED, sums.into_iter().map(|sum| sum.0));
     }
+    if !meta.event.is_empty() {
+        payload.column(EVENT, |out| put_text(out, &meta.event));
+    }
+    if meta.lacks_times {
+        payload.plain(LACKS_TIMES, [1].into_iter());
+    }
     Ok(payload)
 }
 
@@ -127,6 +135,12 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
     let mut mine = columns.get(MINE);
     while !mine.is_empty() {
         meta.mine.push(take_text(&mut mine)?);
+    }
+    if columns.has(EVENT) {
+        meta.event = take_text(&mut columns.get(EVENT))?;
+    }
+    if columns.has(LACKS_TIMES) {
+        meta.lacks_times = number(LACKS_TIMES)? != 0;
     }
     if columns.has(ENERGY_DURATION) {
         meta.energy = Some(decode_energy(columns)?);

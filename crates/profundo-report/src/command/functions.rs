@@ -219,7 +219,7 @@ fn table<'a>(
         share_members(json, "total_", &row.total, &row.total_amount, all);
     });
     let records = match Weighs::of(profile) {
-        Weighs::Time => "Samples",
+        Weighs::Time | Weighs::Events { .. } => "Samples",
         Weighs::Traced => "Calls",
         Weighs::Heap(_) => "Records",
     };

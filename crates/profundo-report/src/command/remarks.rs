@@ -88,7 +88,7 @@ pub(super) fn write_empty(
         _ if Weighs::of(page.profile) == Weighs::Traced => {
             " no calls were counted in this recording.".to_owned()
         }
-        _ if Weighs::of(page.profile) != Weighs::Time => {
+        _ if Weighs::of(page.profile).heap().is_some() => {
             format!(
                 " nothing is known that was {}.",
                 Weighs::of(page.profile).which()

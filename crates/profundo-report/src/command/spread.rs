@@ -203,6 +203,7 @@ impl View for Spread {
 fn amount(profile: &Profile, weight: f64) -> String {
     let whole = weight.round() as u64;
     match profile.meta.kind {
+        SampleKind::Events => whole.to_string(),
         SampleKind::Heap(measure) if measure.counts => whole.to_string(),
         SampleKind::Heap(_) => bytes(whole),
         _ => duration(whole),

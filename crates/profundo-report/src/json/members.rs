@@ -68,6 +68,7 @@ fn recording_members(json: &mut Json<'_>, profile: &Profile, selection: &Selecti
             SampleKind::Cpu => "cpu",
             SampleKind::Wall => "wall",
             SampleKind::Traced => "traced",
+            SampleKind::Events => "events",
             SampleKind::Heap(measure) => measured(measure),
         },
     );

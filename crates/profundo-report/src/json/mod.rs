@@ -136,7 +136,7 @@ impl<'a> Json<'a> {
         let key = format!("{name}{}", self.weighs.member());
         match self.weighs {
             Weighs::Time | Weighs::Traced => self.seconds(&key, Some(weight)),
-            Weighs::Heap(_) => self.number(&key, weight),
+            Weighs::Events { .. } | Weighs::Heap(_) => self.number(&key, weight),
         }
     }
 

@@ -142,7 +142,7 @@ fn write_footer(printer: &mut Printer<'_>, all: &Selection) -> io::Result<()> {
     }
     if weighs != Weighs::Time {
         let what = match weighs.whole() {
-            "copies" => format!("Total copies: {total}"),
+            whole @ ("copies" | "samples" | "events") => format!("Total {whole}: {total}"),
             whole => format!("Total {whole} {}: {total}", weighs.which()),
         };
         return printer.plain(&what);

@@ -12,6 +12,11 @@ pub(crate) enum Weighs {
     Time,
     /// Nanoseconds that were measured call by call, and not sampled.
     Traced,
+    /// A number of events.
+    Events {
+        /// Whether they are samples, whose length is not known.
+        are_samples: bool,
+    },
     /// Bytes or blocks of a heap.
     Heap(Measure),
 }
@@ -21,6 +26,9 @@ impl Weighs {
         match profile.meta.kind {
             SampleKind::Heap(measure) => Self::Heap(measure),
             SampleKind::Traced => Self::Traced,
+            SampleKind::Events => Self::Events {
+                are_samples: profile.meta.event.is_empty(),
+            },
             SampleKind::Cpu | SampleKind::Wall => Self::Time,
         }
     }
@@ -28,7 +36,7 @@ impl Weighs {
     /// The measure, where it is no time.
     pub(crate) fn heap(self) -> Option<Measure> {
         match self {
-            Self::Time | Self::Traced => None,
+            Self::Time | Self::Traced | Self::Events { .. } => None,
             Self::Heap(measure) => Some(measure),
         }
     }
@@ -41,6 +49,8 @@ impl Weighs {
     pub(crate) fn whole(self) -> &'static str {
         match self {
             Self::Time | Self::Traced => "time",
+            Self::Events { are_samples: true } => "samples",
+            Self::Events { .. } => "events",
             Self::Heap(measure) if measure.part == Part::Copied && measure.counts => "copies",
             Self::Heap(_) if self.counts() => "blocks",
             Self::Heap(_) => "bytes",
@@ -51,6 +61,8 @@ impl Weighs {
     pub(crate) fn share_title(self) -> &'static str {
         match self {
             Self::Time | Self::Traced => "Time %",
+            Self::Events { are_samples: true } => "Samples %",
+            Self::Events { .. } => "Events %",
             Self::Heap(_) if self.counts() => "Blocks %",
             Self::Heap(_) => "Size %",
         }
@@ -60,6 +72,8 @@ impl Weighs {
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Time | Self::Traced => "Time",
+            Self::Events { are_samples: true } => "Samples",
+            Self::Events { .. } => "Events",
             Self::Heap(_) if self.counts() => "Blocks",
             Self::Heap(_) => "Size",
         }
@@ -69,6 +83,7 @@ impl Weighs {
     pub(crate) fn member(self) -> &'static str {
         match self {
             Self::Time | Self::Traced => "seconds",
+            Self::Events { .. } => "events",
             _ => self.whole(),
         }
     }
@@ -77,6 +92,7 @@ impl Weighs {
     pub(crate) fn text(self, weight: u64) -> String {
         match self {
             Self::Time | Self::Traced => duration(weight),
+            Self::Events { .. } => weight.to_string(),
             Self::Heap(_) if self.counts() => weight.to_string(),
             Self::Heap(_) => bytes(weight),
         }
@@ -85,7 +101,7 @@ impl Weighs {
     /// A number of samples and what they are.
     pub(crate) fn samples(self, number: u64) -> String {
         match self {
-            Self::Time => counted(number, "sample"),
+            Self::Time | Self::Events { .. } => counted(number, "sample"),
             Self::Traced => counted(number, "call"),
             Self::Heap(_) => counted(number, "record"),
         }

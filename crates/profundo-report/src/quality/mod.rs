@@ -29,6 +29,10 @@ pub(crate) fn write(
         if wanted != Some(false) {
             write_traced(page, selection)?;
         }
+    } else if matches!(weighs, Weighs::Events { .. }) {
+        if wanted != Some(false) {
+            write_events(page, selection)?;
+        }
     } else if weighs != Weighs::Time {
         if wanted != Some(false) {
             let all = match (weighs.whole(), selection.weight(page.profile)) {
@@ -55,6 +59,20 @@ pub(crate) fn write(
         page.sentence(&format!("Quality: {text}."))?;
     }
     write_notes(page, wanted)
+}
+
+/// Writes the events that weights are numbers of.
+fn write_events(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
+    let weight = selection.weight(page.profile);
+    let event = &page.profile.meta.event;
+    let text = match &event[..] {
+        "" => format!(
+            "Weights: {}; the time that one stands for is not known.",
+            counted(weight, "sample")
+        ),
+        event => format!("Weights: {weight} {event}."),
+    };
+    page.sentence(&text)
 }
 
 /// Writes how good the recording is in a sentence or two that need no knowledge of profilers, then
@@ -90,6 +108,7 @@ pub(crate) fn write_few(
     let remedy = match (weighs, is_command) {
         (Weighs::Time, true) => "a longer run or a higher rate (--rate) gives more",
         (Weighs::Time, false) => "a longer run or a shorter `delay` gives more",
+        (Weighs::Events { .. }, _) => "a longer run gives more",
         (_, true) => "a longer run gives more, and --memory=exact records all",
         (_, false) => "a longer run or a higher sample rate gives more",
     };

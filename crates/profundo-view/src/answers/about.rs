@@ -199,11 +199,12 @@ fn recording(profile: &Profile, path: String, is_growing: bool) -> Recording {
             SampleKind::Cpu => "cpu",
             SampleKind::Wall => "wall",
             SampleKind::Traced => "traced",
+            SampleKind::Events => "events",
             _ => "heap",
         },
         has: Has {
             samples: has_samples,
-            times: has_samples && matches!(kinds, SampleKind::Cpu | SampleKind::Wall),
+            times: has_samples && profile.has_times(),
             waits: kinds == SampleKind::Wall,
             memory: records_allocations(profile),
             copies: is_recorded(profile, copied),

@@ -92,6 +92,7 @@ fn find(library: &Library, question: &Question) -> Result<Answer, Error> {
 /// What samples weigh.
 fn unit(profile: &Profile) -> &'static str {
     match profile.meta.kind {
+        SampleKind::Events => "events",
         SampleKind::Heap(measure) if measure.counts => "blocks",
         SampleKind::Heap(_) => "bytes",
         _ => "time",

@@ -77,6 +77,7 @@ fn summary(profile: &Profile, amounts: &Amounts, weights: Weights, kinds: &Kinds
         SampleKind::Cpu => "CPU time",
         SampleKind::Traced => "traced time",
         SampleKind::Wall => "elapsed time of threads and tasks",
+        SampleKind::Events => "events",
         // Its weights are shown instead.
         SampleKind::Heap(_) => "memory",
     };

@@ -26,7 +26,7 @@ pub(super) mod words;
 
 use std::io::Write;
 
-use profundo_model::{Profile, SampleKind};
+use profundo_model::Profile;
 
 use super::format::{Holds, Row, has};
 use super::view::View;
@@ -78,7 +78,7 @@ fn misfit(options: &Options) -> Option<&'static str> {
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
     let view = View::new(profile, options);
     let weights = Weights::or_time(options.weights, profile);
-    let has_times = matches!(profile.meta.kind, SampleKind::Cpu | SampleKind::Wall);
+    let has_times = profile.has_times();
     let picture = match options.order {
         Order::Time if !has_times => return Err(Error::NoOrder),
         Order::Time => timeline::picture(&view, options, weights),

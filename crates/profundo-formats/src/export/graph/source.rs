@@ -55,6 +55,7 @@ impl Source {
         let unit = match (profile.meta.kind, measured::of(profile)) {
             (_, Some(measure)) => Unit::Memory(measure),
             _ if is_untimed => Unit::Calls,
+            (SampleKind::Events, _) => Unit::Samples,
             _ if !has_weights => Unit::Samples,
             (SampleKind::Wall, _) => Unit::Time("elapsed time of threads and tasks"),
             (SampleKind::Traced, _) => Unit::Time("traced time"),

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use profundo_analysis::{Cell, Grid, Heatmap, Place, Shown, heatmap};
-use profundo_model::{Profile, SampleKind};
+use profundo_model::Profile;
 
 use super::flame::about;
 use super::flame::theme::PAGE;
@@ -62,7 +62,7 @@ impl Format {
 
 /// Writes the picture.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
-    if !matches!(profile.meta.kind, SampleKind::Cpu | SampleKind::Wall) {
+    if !profile.has_times() {
         return Err(Error::NoOrder);
     }
     let grid = Grid {

@@ -163,6 +163,7 @@ impl<W: Write> Writer<'_, W> {
             SampleKind::Cpu => "cpu",
             SampleKind::Wall => "wall",
             SampleKind::Traced => "traced",
+            SampleKind::Events => "events",
             // The only type, which names the measure.
             SampleKind::Heap(_) => "memory",
         };

@@ -60,10 +60,12 @@ pub(super) fn write_head(
     let is_counted = profile.cpu_used().is_some();
     let cpu = cpu_used(profile).map(|(all, _)| all.0);
     let cpu = cpu.filter(|&cpu| cpu > 0 || is_counted);
-    let is_traced = Weighs::of(profile) == Weighs::Traced;
+    let weighs = Weighs::of(profile);
+    let is_traced = weighs == Weighs::Traced;
+    let is_events = matches!(weighs, Weighs::Events { .. });
     let cpu = cpu.or_else(|| {
         let split = selection.split(profile);
-        (!is_traced).then(|| split.sum().saturating_sub(split.waiting))
+        (!is_traced && !is_events).then(|| split.sum().saturating_sub(split.waiting))
     });
     if let Some(cpu) = cpu {
         let mut used = format!("{} CPU", duration(cpu));
@@ -76,6 +78,13 @@ pub(super) fn write_head(
             used += &format!(" ({:.0} %)", cpu as f64 / wall as f64 * 100.0);
         }
         parts.push(used);
+    }
+    if is_events {
+        let name = match &profile.meta.event[..] {
+            "" => weighs.whole(),
+            event => event,
+        };
+        parts.push(format!("{} {name}", selection.weight(profile)));
     }
     if is_traced {
         let (calls, time) = (selection.calls(profile), selection.weight(profile));

@@ -124,6 +124,10 @@ impl Findings<'_> {
     fn percent_of_work(&self, share: f64) -> String {
         let (of, all) = match Weighs::of(self.profile) {
             Weighs::Traced => ("in function calls", self.work),
+            weighs @ Weighs::Events { .. } => {
+                let (all, whole) = (weighs.text(self.work), weighs.whole());
+                return format!("{:.0} % of {all} {whole}", share * 100.0);
+            }
             _ if self.is_other => ("sampled CPU time", self.work),
             _ => ("CPU time", self.cpu.unwrap_or(self.work)),
         };

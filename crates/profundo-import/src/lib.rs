@@ -1,0 +1,126 @@
+//! The profiles of other tools, read into a [`Profile`].
+//!
+//! A file is known by its content, never by its name: [`read()`] tries the rows of [`Reader::ALL`] on
+//! its first bytes. Each format has a file or a folder of its own with its row, and fills a
+//! [`Builder`], which makes the profile. A profile has what the file has; a note says what the
+//! format lacks.
+//!
+//! It is **not** for our own files (`profundo-formats`), and looks up no names: addresses without
+//! names stay addresses in modules, for `profundo-symbols`.
+//!
+//! Constraints:
+//! - No input makes a reader panic, loop for ever, or take memory out of proportion to the file: a
+//!   count in a file is compared with the bytes that are left before it is used.
+//! - A damaged file gives what stands before the damage, with a [`Warning`].
+//! - Nothing in a file is ever executed.
+//!
+//! ```
+//! let text = b"main;work 3\nmain;idle 1\n";
+//! let imported = profundo_import::read(text, &profundo_import::Options::default())?;
+//! assert_eq!(imported.reader.name(), "collapsed");
+//! assert_eq!(imported.profile.samples.len(), 2);
+//! # Ok::<(), profundo_import::Error>(())
+//! ```
+
+#![deny(unsafe_code)]
+
+mod builder;
+mod collapsed;
+mod error;
+mod language;
+mod reader;
+mod source;
+mod unpack;
+mod value;
+
+use std::path::Path;
+
+use profundo_model::Profile;
+
+pub use builder::{Builder, Named, Row};
+pub use error::{Error, Warning};
+pub use language::language_of;
+pub use reader::Reader;
+pub use source::Source;
+pub use value::{Unit, Value};
+
+/// The reader's choices.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The value to read, by its name in the file, where a file has several: `alloc_space`.
+    pub value: Option<String>,
+}
+
+/// A profile from a foreign file.
+#[derive(Debug)]
+pub struct Imported {
+    /// The profile.
+    pub profile: Profile,
+    /// The reader of its format.
+    pub reader: Reader,
+    /// The gaps of the file.
+    pub warnings: Vec<Warning>,
+}
+
+/// Reads a file of any format, packed or not.
+pub fn read(bytes: &[u8], options: &Options) -> Result<Imported, Error> {
+    read_named(bytes, None, options)
+}
+
+/// Reads the file at `path`. Formats that are complete only with a second file look for it beside
+/// this one.
+pub fn read_file(path: &Path, options: &Options) -> Result<Imported, Error> {
+    let bytes = source::load(path)?;
+    read_named(&bytes, Some(path), options)
+}
+
+/// The reader of a file that begins with these bytes, packed or not.
+pub fn reader_of(start: &[u8]) -> Option<Reader> {
+    match unpack::start(start) {
+        Some(unpacked) => Reader::of(&unpacked),
+        None => Reader::of(start),
+    }
+}
+
+/// What a file is that begins with these bytes, and the way around it, where its format is known and
+/// not read.
+pub fn refusal(start: &[u8]) -> Option<String> {
+    let (what, instead) = reader::refused(start)?;
+    Some(format!("{what} is not read; {instead}"))
+}
+
+fn read_named(bytes: &[u8], path: Option<&Path>, options: &Options) -> Result<Imported, Error> {
+    let unpacked = unpack::all(bytes)?;
+    let (bytes, is_cut) = match &unpacked {
+        Some(unpacked) => (&unpacked.bytes[..], unpacked.is_cut),
+        None => (bytes, false),
+    };
+    let reader = Reader::of(bytes).ok_or_else(|| Error::unknown(bytes))?;
+    let source = Source {
+        bytes,
+        path,
+        options,
+    };
+    let mut builder = Builder::default();
+    if is_cut {
+        builder.warn(Warning::PackedCut);
+    }
+    reader.fill(&source, &mut builder)?;
+    let (profile, warnings) = builder.finish();
+    if warnings.iter().any(Warning::is_damage) && is_empty(&profile) {
+        return Err(Error::NothingBeforeDamage {
+            format: reader.name(),
+        });
+    }
+    Ok(Imported {
+        profile,
+        reader,
+        warnings,
+    })
+}
+
+fn is_empty(profile: &Profile) -> bool {
+    let heap = &profile.heap;
+    let has_memory = !(heap.sites.is_empty() && heap.blocks.is_empty() && heap.gauges.is_empty());
+    profile.samples.is_empty() && profile.traced.is_empty() && !has_memory
+}

@@ -1,0 +1,75 @@
+//! A format that is read, in one row: its names, the start of its files, its reader.
+
+use std::fmt;
+
+use crate::{Builder, Error, Source, collapsed};
+
+/// A format that is read: one row of [`Reader::ALL`].
+#[derive(Clone, Copy)]
+pub struct Reader(pub(crate) &'static Table);
+
+/// The row of a format.
+pub(crate) struct Table {
+    /// Its name in sentences and options.
+    pub name: &'static str,
+    /// The tools that write it, in a few words.
+    pub writers: &'static str,
+    /// Whether a file that begins with these unpacked bytes is of this format. It may have less than
+    /// the whole file.
+    pub is_start: fn(&[u8]) -> bool,
+    pub fill: fn(&Source<'_>, &mut Builder) -> Result<(), Error>,
+}
+
+impl Reader {
+    /// Every format. Those with a mark of their own come first; plain texts, which are known by the
+    /// shape of their lines, come last.
+    pub const ALL: &'static [Reader] = &[collapsed::READER];
+
+    /// The reader of a file that begins with these unpacked bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Option<Reader> {
+        /// Enough to know any format by.
+        const START: usize = 64 << 10;
+        let start = &bytes[..bytes.len().min(START)];
+        (Self::ALL.iter().copied()).find(|reader| (reader.0.is_start)(start))
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// The tools that write it.
+    pub fn writers(self) -> &'static str {
+        self.0.writers
+    }
+
+    pub(crate) fn fill(self, source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
+        (self.0.fill)(source, builder)
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reader").field(&self.name()).finish()
+    }
+}
+
+impl PartialEq for Reader {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Reader {}
+
+/// A format that is known and not read: the file in words, and the way around it.
+pub(crate) fn refused(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    /// The starts of such files.
+    const REFUSED: &[(&[u8], &str, &str)] = &[(
+        b"NVTXNSYS",
+        "a report of Nsight Systems",
+        "`nsys export --type sqlite FILE` makes a file that is",
+    )];
+    let row = REFUSED.iter().find(|(start, ..)| bytes.starts_with(start));
+    row.map(|&(_, what, instead)| (what, instead))
+}
