@@ -50,3 +50,28 @@ fn lines_that_are_no_stack_are_counted() {
     assert_eq!(imported.warnings.len(), 1);
     assert!(imported.warnings[0].to_string().contains("line 20001"));
 }
+
+#[test]
+fn lines_that_share_beginnings_have_their_own_stacks() {
+    // Lines in any order, each beginning like some other one.
+    let mut expected = std::collections::BTreeMap::new();
+    let mut text = String::new();
+    let mut random = 7_u64;
+    for _ in 0..3000 {
+        let mut frames = vec!["main".to_owned()];
+        loop {
+            random = random
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            let number = random >> 33;
+            if number % 5 == 0 {
+                break;
+            }
+            frames.push(format!("function_{}", number % 3));
+        }
+        let stack = frames.join(";");
+        text += &format!("{stack} 2\n");
+        *expected.entry(stack).or_default() += 2;
+    }
+    assert_eq!(stacks(&read_text(&text).profile), expected);
+}
