@@ -111,7 +111,7 @@ export const VIEWS: View[] = [
   {
     name: "assembly",
     title: "Assembly",
-    isThere: ({ has }) => !isFile && has.samples,
+    isThere: ({ has }) => !isFile && has.samples && has.code,
     missing: "Instructions are read from the programs on this machine: `profundo view FILE` shows them.",
     View: AssemblyView,
   },
