@@ -36,7 +36,7 @@ export interface AboutRecording {
   measures: "cpu" | "wall" | "traced" | "events" | "heap";
   has: Record<
     | "samples" | "times" | "waits" | "memory" | "copies" | "gauges" | "calls" | "counted_lines"
-    | "exceptions" | "io" | "syscalls" | "spans" | "energy" | "cells" | "python" | "code",
+    | "exceptions" | "io" | "syscalls" | "spans" | "energy" | "cells" | "python" | "code" | "lines",
     boolean
   >;
   processes: { pid: number; command: string }[];

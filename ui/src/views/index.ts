@@ -62,8 +62,8 @@ export const VIEWS: View[] = [
   {
     name: "source",
     title: "Source",
-    isThere: ({ has }) => has.samples || has.memory || has.calls || has.counted_lines,
-    missing: "The recording has no lines of source.",
+    isThere: ({ has }) => has.lines && (has.samples || has.memory || has.calls || has.counted_lines),
+    missing: "No function of the recording has a line of a file.",
     View: SourceView,
   },
   {
