@@ -14,8 +14,8 @@ pub(crate) struct Table {
     pub name: &'static str,
     /// The tools that write it, in a few words.
     pub writers: &'static str,
-    /// Whether a file that begins with these unpacked bytes is of this format. It may have less than
-    /// the whole file.
+    /// Whether a file that begins with these unpacked bytes is of this format. It may have less
+    /// than the whole file.
     pub is_start: fn(&[u8]) -> bool,
     pub fill: fn(&Source<'_>, &mut Builder) -> Result<(), Error>,
 }

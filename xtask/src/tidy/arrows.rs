@@ -339,6 +339,7 @@ const ARROWS: &[Row] = &[
             "profundo-scan",
             "profundo-symbols",
             "profundo-analysis",
+            "profundo-import",
             "profundo-formats",
         ],
     },

@@ -9,7 +9,7 @@ use profundo_model::{Profile, StackId};
 /// A file of `testdata`.
 pub fn testdata(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("testdata")
+        .join("../../testdata/import")
         .join(name)
 }
 
