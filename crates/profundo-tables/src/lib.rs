@@ -1,8 +1,8 @@
 //! The tables of a report for spreadsheets and data frames: CSV, JSON lines and Parquet.
 //!
 //! A report as JSON (`docs/json.md`) is a document with arrays of rows. Each array is a [`Table`]
-//! of its name: `functions`, `lines`. Rows within rows are a table of their own, whose rows have the
-//! plain members of the rows around them too: a line has its file. So every report has tables,
+//! of its name: `functions`, `lines`. Rows within rows are a table of their own, whose rows have
+//! the plain members of the rows around them too: a line has its file. So every report has tables,
 //! without a line of code for each.
 //!
 //! It knows neither profiles nor reports, only their JSON.

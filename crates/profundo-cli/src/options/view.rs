@@ -215,6 +215,10 @@ pub struct Style {
     /// Write a table of the report as Parquet, for data frames; wants a file
     #[arg(long, conflicts_with = "json")]
     pub parquet: bool,
+    /// Write pages of HTML into this folder: functions, and each file with links up and down the
+    /// stacks
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["json", "csv", "jsonl", "parquet"])]
+    pub html: Option<PathBuf>,
     /// The table of --csv, --jsonl or --parquet, by its name in the JSON: lines, functions, threads
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,

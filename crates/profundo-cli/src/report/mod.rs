@@ -1,5 +1,6 @@
 //! `report`, and the report that follows a run: its shape, its output and its look there.
 
+mod html;
 mod next_steps;
 mod rows;
 mod views;
@@ -261,6 +262,9 @@ impl<'a> Shape<'a> {
                 &of_memory
             }
         };
+        if let Some(folder) = style.html.as_deref() {
+            return html::write(profile, &self.choices(), folder, style.force);
+        }
         if let Some(path) = style.report_to.as_deref()
             && !output::is_stdout(path)
         {
