@@ -148,16 +148,13 @@ fn arguments(profile: &Profile, span: &Span, out: &mut impl Write) -> io::Result
     out.write_all(b"}}")
 }
 
-/// The numbers of a process and a thread. Processes of merged recordings may share a kernel's id,
-/// so their rows are their numbers there.
+/// The numbers of a process and a thread.
 fn place(profile: &Profile, thread: ThreadId, out: &mut impl Write) -> io::Result<()> {
-    let row = profile.threads.get(thread);
-    let process = row.process;
-    let pid = match profile.processes.get(process.index()) {
-        Some(process) if !profile.is_merged() => u64::from(process.pid),
-        _ => process.index() as u64 + 1,
-    };
-    write!(out, "\"pid\":{pid},\"tid\":{}", row.number)
+    let (pid, tid) = (
+        owner::pid(profile, thread),
+        profile.threads.get(thread).number,
+    );
+    write!(out, "\"pid\":{pid},\"tid\":{tid}")
 }
 
 /// Nanoseconds as microseconds.

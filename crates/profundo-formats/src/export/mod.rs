@@ -5,6 +5,7 @@
 //! | [`pprof`] | `go tool pprof`, Pyroscope, Parca, … | stacks with lines and inlined calls, labels |
 //! | [`collapsed`] | `flamegraph.pl`, inferno, grep | stacks of names, one a line |
 //! | [`speedscope`] | <https://www.speedscope.app> | each thread's stacks in the order of time |
+//! | [`firefox`] | <https://profiler.firefox.com> | threads in the order of time, markers, memory |
 //! | [`flame`] | any browser | a picture that answers to the mouse |
 //! | [`graph`] | any browser, Graphviz | the functions and who calls whom |
 //! | [`square`] | any browser | the call tree as boxes in boxes |
@@ -34,6 +35,7 @@ pub mod callgrind;
 mod calls;
 pub mod chrome;
 pub mod collapsed;
+pub mod firefox;
 pub mod flame;
 mod format;
 pub mod graph;
@@ -79,6 +81,7 @@ impl Format {
         Format::CALLGRIND,
         Format::LPROF,
         Format::CHROME,
+        Format::FIREFOX,
     ];
 }
 

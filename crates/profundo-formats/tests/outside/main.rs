@@ -4,6 +4,7 @@
 //! format are checked by readers of our own in any case.
 
 mod collapsed;
+mod firefox;
 mod flame;
 mod graph;
 mod heapsnapshot;
