@@ -53,7 +53,6 @@ pub(crate) fn millionths(out: &mut impl Write, number: u64) -> io::Result<()> {
 }
 
 /// Writes nanoseconds as microseconds, without zeros at the end.
-#[expect(dead_code, reason = "for the next format")]
 pub(crate) fn thousandths(out: &mut impl Write, number: u64) -> io::Result<()> {
     parts(out, number, 1_000)
 }

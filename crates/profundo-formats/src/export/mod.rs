@@ -3,9 +3,13 @@
 //! | format | for | what it holds |
 //! |---|---|---|
 //! | [`pprof`] | `go tool pprof`, Pyroscope, Parca, … | stacks with lines and inlined calls, labels |
+//! | [`chrome`] | <https://ui.perfetto.dev>, `chrome://tracing` | calls, spans and memory in the order of time |
 //! | [`collapsed`] | `flamegraph.pl`, inferno, grep | stacks of names, one a line |
 //! | [`speedscope`] | <https://www.speedscope.app> | each thread's stacks in the order of time |
+//! | [`cpuprofile`] | Chrome's DevTools, VS Code | a thread in the order of time, ticks by line |
 //! | [`firefox`] | <https://profiler.firefox.com> | threads in the order of time, markers, memory |
+//! | [`heapprofile`] | Chrome's DevTools, VS Code | memory by stack |
+//! | [`perf_script`] | `stackcollapse-perf.pl`, inferno, speedscope | each sample with its time, as text |
 //! | [`flame`] | any browser | a picture that answers to the mouse |
 //! | [`graph`] | any browser, Graphviz | the functions and who calls whom |
 //! | [`square`] | any browser | the call tree as boxes in boxes |
@@ -35,11 +39,13 @@ pub mod callgrind;
 mod calls;
 pub mod chrome;
 pub mod collapsed;
+pub mod cpuprofile;
 pub mod firefox;
 pub mod flame;
 mod format;
 pub mod graph;
 mod head;
+pub mod heapprofile;
 pub mod heatmap;
 mod json;
 pub mod lprof;
@@ -47,12 +53,14 @@ mod marshal;
 mod measured;
 mod owner;
 mod path;
+pub mod perf_script;
 mod pickle;
 pub mod pprof;
 pub mod pstats;
 pub mod recording;
 pub mod speedscope;
 pub mod square;
+mod stretches;
 mod text;
 mod view;
 
@@ -82,6 +90,9 @@ impl Format {
         Format::LPROF,
         Format::CHROME,
         Format::FIREFOX,
+        Format::CPUPROFILE,
+        Format::HEAPPROFILE,
+        Format::PERF_SCRIPT,
     ];
 }
 

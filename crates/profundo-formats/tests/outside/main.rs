@@ -8,6 +8,7 @@ mod firefox;
 mod flame;
 mod graph;
 mod heapsnapshot;
+mod in_time;
 mod made;
 mod path;
 mod pprof;
