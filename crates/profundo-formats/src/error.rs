@@ -151,7 +151,7 @@ pub enum Error {
     TooManyCells,
     /// The name of a file does not decide its format.
     #[error(
-        "the name {} does not tell the format (.pb.gz, .folded, .speedscope.json, .svg, .pstats, .callgrind or .lprof would)", path.display()
+        "the name {} does not tell the format (.pb.gz, .folded, .speedscope.json, .firefox.json, .cpuprofile, .svg, .pstats, .callgrind or .lprof would)", path.display()
     )]
     NoFormat {
         /// The file.

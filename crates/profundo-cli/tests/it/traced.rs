@@ -35,7 +35,6 @@ fn what_was_not_counted_is_not_written() {
     profundo_formats::write_file(folder.path().join("app.profundo"), &plain).unwrap();
     for (format, what) in [
         ("pstats", "calls"),
-        ("callgrind", "calls"),
         ("lprof", "lines"),
     ] {
         let outcome = folder.run(&["export", "app.profundo", "--to", format]);

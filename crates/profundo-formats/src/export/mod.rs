@@ -14,12 +14,15 @@
 //! | [`graph`] | any browser, Graphviz | the functions and who calls whom |
 //! | [`square`] | any browser | the call tree as boxes in boxes |
 //! | [`heatmap`] | any browser | time against the offset within each second |
+//! | [`vega_lite`] | notebooks, the Vega editor | a flame graph as a chart |
+//! | [`massif`] | `ms_print`, massif-visualizer | memory over time, and what held it at the peak |
+//! | [`dhat`] | Valgrind's `dh_view.html` | allocations by stack, with their lifetimes |
 //! | [`pstats`] | Python's `pstats`, SnakeViz, gprof2dot, … | how often each function was called, and by whom |
-//! | [`callgrind`] | KCachegrind, `callgrind_annotate` | the same |
+//! | [`callgrind`] | KCachegrind, `callgrind_annotate` | the same, or samples by line and call |
 //! | [`lprof`] | `python -m line_profiler` | how often each line was run |
 //!
-//! The last three are of profiles whose calls or lines were counted, and hold all of these. The
-//! others look at a profile through one `View`, which decides what is shown, so that a function has
+//! The last three take profiles whose calls or lines were counted, and hold all of these; callgrind
+//! takes others, too. The others look at a profile through one `View`, which decides what is shown, so that a function has
 //! the same time of its own in each of them and in our reports. Nothing is left out in silence: a
 //! sample of which every frame is hidden stands under `[runtime]`, or `[libraries]` where those are
 //! hidden too.
@@ -40,6 +43,7 @@ mod calls;
 pub mod chrome;
 pub mod collapsed;
 pub mod cpuprofile;
+pub mod dhat;
 pub mod firefox;
 pub mod flame;
 mod format;
@@ -50,6 +54,7 @@ pub mod heatmap;
 mod json;
 pub mod lprof;
 mod marshal;
+pub mod massif;
 mod measured;
 mod owner;
 mod path;
@@ -62,6 +67,7 @@ pub mod speedscope;
 pub mod square;
 mod stretches;
 mod text;
+pub mod vega_lite;
 mod view;
 
 use std::io::Write;
@@ -93,6 +99,9 @@ impl Format {
         Format::CPUPROFILE,
         Format::HEAPPROFILE,
         Format::PERF_SCRIPT,
+        Format::MASSIF,
+        Format::DHAT,
+        Format::VEGA_LITE,
     ];
 }
 
