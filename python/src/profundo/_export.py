@@ -68,8 +68,8 @@ ENDINGS: Dict[str, str] = {
     "profundo": "profundo",
 }
 
-#: Formats that have no samples: what was counted.
-COUNTED = ("pstats", "lprof")
+#: Formats that have something where there are no samples: what was counted, spans, and memory.
+COUNTED = ("pstats", "callgrind", "lprof", "chrome", "firefox", "heapprofile", "massif", "dhat")
 #: The format of recordings themselves.
 RECORDING = "profundo"
 #: The page of `profundo view`.

@@ -15,6 +15,7 @@ mod memory;
 mod path;
 mod perf_script;
 mod pprof;
+mod property;
 mod speedscope;
 mod tables;
 mod tools;
