@@ -1,5 +1,5 @@
-//! Chrome's CPU profile, for DevTools, VS Code, speedscope and the Firefox Profiler: a tree of calls,
-//! and the node that runs at each instant.
+//! Chrome's CPU profile, for DevTools, VS Code, speedscope and the Firefox Profiler: a tree of
+//! calls, and the node that runs at each instant.
 //!
 //! ```text
 //! { "nodes": [{ "id", "callFrame": { "functionName", "scriptId", "url", "lineNumber",

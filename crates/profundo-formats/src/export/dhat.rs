@@ -9,8 +9,8 @@
 //!   "ftbl": ["[root]", "0xaddress: function (file:line)"…] }
 //! ```
 //!
-//! Times are microseconds. Of sampled blocks, each stands for many. All processes are one here, each
-//! at its own peak. Accesses are not recorded.
+//! Times are microseconds. Of sampled blocks, each stands for many. All processes are one here,
+//! each at its own peak. Accesses are not recorded.
 
 use std::io::{self, Write};
 

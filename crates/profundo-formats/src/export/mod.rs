@@ -21,11 +21,11 @@
 //! | [`callgrind`] | KCachegrind, `callgrind_annotate` | the same, or samples by line and call |
 //! | [`lprof`] | `python -m line_profiler` | how often each line was run |
 //!
-//! The last three take profiles whose calls or lines were counted, and hold all of these; callgrind
-//! takes others, too. The others look at a profile through one `View`, which decides what is shown, so that a function has
-//! the same time of its own in each of them and in our reports. Nothing is left out in silence: a
-//! sample of which every frame is hidden stands under `[runtime]`, or `[libraries]` where those are
-//! hidden too.
+//! The last three take profiles whose calls or lines were counted, and hold all of these;
+//! callgrind takes others, too. The others look at a profile through one `View`, which decides
+//! what is shown, so that a function has the same time of its own in each of them and in our
+//! reports. Nothing is left out in silence: a sample of which every frame is hidden stands under
+//! `[runtime]`, or `[libraries]` where those are hidden too.
 //!
 //! ```
 //! use profundo_formats::export::{Format, Options, write};

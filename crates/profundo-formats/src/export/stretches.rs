@@ -1,8 +1,8 @@
 //! The samples of each thread as stretches of time, one behind the other.
 //!
-//! A sample stands for the time before it. So its stretch ends with it and is as long as its weight,
-//! unless the one before reaches into it: then it begins later and stays as long. The time that no
-//! sample stands for is a gap. Samples without times stand side by side.
+//! A sample stands for the time before it. So its stretch ends with it and is as long as its
+//! weight, unless the one before reaches into it: then it begins later and stays as long. The time
+//! that no sample stands for is a gap. Samples without times stand side by side.
 
 use profundo_model::{Kinds, ThreadId};
 use rustc_hash::FxHashMap;

@@ -1,9 +1,9 @@
-//! Samples in callgrind's format: by line what it cost itself, and by line and callee what the calls
-//! from there cost.
+//! Samples in callgrind's format: by line what it cost itself, and by line and callee what the
+//! calls from there cost.
 //!
-//! In a recursion only the outermost call of a function has a cost, as for counted calls. How often a
-//! function was called is not known: each call is written as one, because `callgrind_annotate` takes
-//! the cost of no calls for the caller's own.
+//! In a recursion only the outermost call of a function has a cost, as for counted calls. How
+//! often a function was called is not known: each call is written as one, because
+//! `callgrind_annotate` takes the cost of no calls for the caller's own.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

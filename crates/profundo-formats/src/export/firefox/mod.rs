@@ -1,5 +1,5 @@
-//! The processed format of the Firefox Profiler, for <https://profiler.firefox.com>: a track for each
-//! thread, with its samples in the order of time.
+//! The processed format of the Firefox Profiler, for <https://profiler.firefox.com>: a track for
+//! each thread, with its samples in the order of time.
 //!
 //! ```text
 //! { "meta": { "categories", "markerSchema", "interval", … }, "libs": [module…],
@@ -11,8 +11,9 @@
 //!                 "stackTable", "frameTable", "funcTable", "resourceTable", "stringArray" }…] }
 //! ```
 //!
-//! Tables are columns, and rows are known by their numbers. The layout is that of version 48, which
-//! every later version of the page reads: it has tables by thread, where a newer layout shares them.
+//! Tables are columns, and rows are known by their numbers. The layout is that of version 48,
+//! which every later version of the page reads: it has tables by thread, where a newer layout
+//! shares them.
 //!
 //! A row of samples has the time that it stands for, so a function's running time is that of our
 //! reports. Where a thread was not sampled for a while, rows without a stack say so, because the

@@ -1,5 +1,5 @@
-//! The tables of a thread: its stacks as a tree of frames, the frames as functions at lines, and the
-//! texts.
+//! The tables of a thread: its stacks as a tree of frames, the frames as functions at lines, and
+//! the texts.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
