@@ -1,16 +1,24 @@
-//! Chrome's Trace Event JSON, for <https://ui.perfetto.dev> and `chrome://tracing`: the spans of each
-//! thread as slices, and marks as instants. Samples are not in it.
+//! Chrome's Trace Event JSON, for <https://ui.perfetto.dev>, `chrome://tracing` and VizTracer: the
+//! calls and the spans of each thread as slices, marks as instants, and memory as counters.
 //!
 //! ```text
 //! { "traceEvents": [
 //!     { "ph": "M", "name": "thread_name", "pid", "tid", "args": { "name" } }…,
+//!     { "ph": "X", "name", "cat": "sample", "pid", "tid", "ts", "dur", "args": { "file", "line" } }…,
 //!     { "ph": "X", "name", "cat": "span", "pid", "tid", "ts", "dur", "args": { key: value… } }…,
-//!     { "ph": "i", "s": "t", "name", "cat": "mark", "pid", "tid", "ts" }… ] }
+//!     { "ph": "i", "s": "t", "name", "cat": "mark", "pid", "tid", "ts" }…,
+//!     { "ph": "C", "name": "memory", "pid", "ts", "args": { "resident" } }… ] }
 //! ```
 //!
 //! Slices of a thread have to lie in one another. The spans of futures need not: one that overlaps
 //! the slice around it is a pair of events `b` and `e`, which has a track of its own. Spans that
-//! are known as sums have no times, and are not in it.
+//! are known as sums have no times, and are not in it. The bounds of sampled calls are not those of
+//! spans, so a thread that has both has two tracks.
+//!
+//! A call goes on as long as samples show it, and ends where one does not or where there is none
+//! for longer than two. How often a function was called is not known.
+
+mod samples;
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -18,7 +26,7 @@ use std::io::{self, Write};
 use profundo_model::{Profile, Span, ThreadId};
 
 use super::format::{Holds, Row, has};
-use super::{Format, json, owner};
+use super::{Format, Options, Weights, json, owner};
 use crate::Error;
 
 impl Format {
@@ -27,27 +35,45 @@ impl Format {
         name: "chrome",
         aliases: &["perfetto", "trace-events"],
         extensions: &["trace.json"],
-        about: "Spans and marks, for Perfetto and chrome://tracing",
+        about: "Calls, spans and memory over time, for Perfetto and chrome://tracing",
         file: "trace file",
-        holds: Holds::Spans,
+        holds: Holds::SamplesOrSpans,
         has_title: false,
-        is_in_order: false,
+        is_in_order: true,
         has_memory_too: false,
-        misfit: |_| None,
+        misfit: |options| {
+            if options.measure.is_some() {
+                Some(
+                    "a trace has times and readings of memory; pprof and the Firefox Profiler's format have allocations",
+                )
+            } else if options.weights == Some(Weights::Samples) {
+                Some("a trace has times; pprof, collapsed and speedscope take --weights samples")
+            } else if options.processes || options.threads {
+                Some("a trace has a track for each thread; it needs no --threads or --processes")
+            } else if options.kinds {
+                Some("a trace has no kinds; the Firefox Profiler's format has")
+            } else {
+                None
+            }
+        },
         is_start: |start| start.starts_with(b"{") && has(start, b"\"traceEvents\""),
-        write: |profile, _, mut out| write(profile, &mut out),
+        write: |profile, options, mut out| write(profile, options, &mut out),
     });
 }
 
-/// Writes spans and marks.
-pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
-    if profile.spans.each.is_empty() && profile.spans.marks.is_empty() {
+/// Writes calls, spans, marks and readings of memory.
+pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
+    if profile.samples.is_empty()
+        && profile.spans.each.is_empty()
+        && profile.spans.marks.is_empty()
+        && !profile.spans.sums.is_empty()
+    {
         return Err(Error::NoSpans);
     }
-    events(profile, out).map_err(Error::Write)
+    events(profile, options, out).map_err(Error::Write)
 }
 
-fn events(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+fn events(profile: &Profile, options: &Options, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     let mut first = true;
     let mut begin = |out: &mut dyn Write| match std::mem::take(&mut first) {
@@ -59,6 +85,8 @@ fn events(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     let mut threads: Vec<ThreadId> = owners.chain(marks).collect();
     threads.sort_unstable();
     threads.dedup();
+    samples::write(profile, options, &threads, &mut begin, out)?;
+    memory(profile, &mut begin, out)?;
     for &thread in &threads {
         for (what, name) in [
             ("process_name", owner::process(profile, thread)),
@@ -113,6 +141,34 @@ fn events(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\n]}\n")
 }
 
+/// The memory of processes over time.
+fn memory<W: Write>(
+    profile: &Profile,
+    begin: &mut impl FnMut(&mut dyn Write) -> io::Result<()>,
+    out: &mut W,
+) -> io::Result<()> {
+    for gauge in &profile.heap.gauges {
+        let mut threads = profile.threads.iter();
+        let Some((thread, _)) = threads.find(|(_, row)| row.process == gauge.process) else {
+            continue;
+        };
+        begin(out)?;
+        out.write_all(b"{\"ph\":\"C\",\"name\":\"memory\",")?;
+        place(profile, thread, out)?;
+        write!(
+            out,
+            ",\"ts\":{},\"args\":{{\"resident\":{}",
+            Micros(gauge.time.0),
+            gauge.resident
+        )?;
+        if let Some(in_use) = gauge.in_use {
+            write!(out, ",\"in use\":{in_use}")?;
+        }
+        out.write_all(b"}}")?;
+    }
+    Ok(())
+}
+
 /// Begins the event of a span.
 fn slice(
     profile: &Profile,
@@ -148,16 +204,13 @@ fn arguments(profile: &Profile, span: &Span, out: &mut impl Write) -> io::Result
     out.write_all(b"}}")
 }
 
-/// The numbers of a process and a thread. Processes of merged recordings may share a kernel's id,
-/// so their rows are their numbers there.
+/// The numbers of a process and a thread.
 fn place(profile: &Profile, thread: ThreadId, out: &mut impl Write) -> io::Result<()> {
-    let row = profile.threads.get(thread);
-    let process = row.process;
-    let pid = match profile.processes.get(process.index()) {
-        Some(process) if !profile.is_merged() => u64::from(process.pid),
-        _ => process.index() as u64 + 1,
-    };
-    write!(out, "\"pid\":{pid},\"tid\":{}", row.number)
+    let (pid, tid) = (
+        owner::pid(profile, thread),
+        profile.threads.get(thread).number,
+    );
+    write!(out, "\"pid\":{pid},\"tid\":{tid}")
 }
 
 /// Nanoseconds as microseconds.
@@ -207,7 +260,8 @@ mod tests {
             ..Mark::default()
         });
         let mut out = Vec::new();
-        write(&profile, &mut out).unwrap();
+        profile.samples.clear();
+        write(&profile, &Options::default(), &mut out).unwrap();
         assert!(Format::CHROME.is_start_of(&out));
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().filter(|line| line.contains("cat")).collect();
@@ -219,7 +273,5 @@ mod tests {
         assert!(lines[3].contains("\"ts\":4.001,\"id\":3"), "{text}");
         assert!(lines[4].contains("\"dur\":4.000") && lines[4].contains("open"));
         assert!(lines[5].contains("\"ts\":0.007}"), "{text}");
-        let nothing = Profile::from_folded("main 1").unwrap();
-        write(&nothing, &mut Vec::new()).unwrap_err();
     }
 }

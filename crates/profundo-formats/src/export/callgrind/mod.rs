@@ -4,7 +4,10 @@
 //! A reader adds up the cost of a function's calls over its callers. So in a recursion only the
 //! outermost calls have a cost, the inner ones have none, and the sum is right at any depth. If a
 //! called function is also a root, the roots get a common caller, `<program>`, which has their
-//! cost. Without measured times, the cost is the number of calls.
+//! cost. Without measured times, the cost is the number of calls. Samples are written in the same
+//! way, see `sampled`.
+
+mod sampled;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -13,8 +16,8 @@ use profundo_analysis::{CallLabel, CallTable, Counted, Filter, Selection, traced
 use profundo_model::{Clock, Profile};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Format;
 use super::format::{Holds, Row};
+use super::{Format, Options};
 use crate::Error;
 
 impl Format {
@@ -23,22 +26,39 @@ impl Format {
         name: "callgrind",
         aliases: &[],
         extensions: &["callgrind"],
-        about: "The same for KCachegrind and callgrind_annotate",
+        about: "Functions, lines and calls, for KCachegrind and callgrind_annotate",
         file: "callgrind file",
-        holds: Holds::Calls,
+        holds: Holds::Samples,
         has_title: false,
         is_in_order: false,
         has_memory_too: false,
-        misfit: |_| None,
+        misfit: |options| {
+            if options.merge.is_some() {
+                Some("callgrind has functions and lines; it needs no --frames")
+            } else if options.processes || options.threads || options.tasks {
+                Some(
+                    "callgrind has functions alone; collapsed and pprof have processes, threads and tasks",
+                )
+            } else if options.kinds {
+                Some("callgrind has no kinds; pprof and collapsed have")
+            } else {
+                None
+            }
+        },
         is_start: |start| start.starts_with(b"# callgrind format\n"),
-        write: |profile, _, mut out| write(profile, &mut out),
+        write: |profile, options, mut out| write(profile, options, &mut out),
     });
 }
 
-/// Writes the table of calls.
-pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
+/// Writes the table of calls, or samples where calls were not counted.
+pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
     if profile.traced.calls.is_empty() {
-        return Err(Error::NotCounted { what: "calls" });
+        return sampled::write(profile, options, out).map_err(Error::Write);
+    }
+    if options.weights.is_some() || options.include_runtime || options.only_mine {
+        return Err(Error::CountedWhole {
+            format: Format::CALLGRIND.name(),
+        });
     }
     let table = traced(profile, &Selection::new(profile, &Filter::default()));
     let command = profile.processes.first();
@@ -52,6 +72,16 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     writer.write(command).map_err(Error::Write)
 }
 
+/// Writes the lines that begin a file.
+fn head(command: &str, event: &str, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "# callgrind format")?;
+    writeln!(out, "version: 1")?;
+    writeln!(out, "creator: profundo-{}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "cmd: {}", clean(command))?;
+    writeln!(out, "positions: line")?;
+    writeln!(out, "events: {event}")
+}
+
 struct Writer<'a, W> {
     table: &'a CallTable,
     names: Names<'a>,
@@ -61,17 +91,12 @@ struct Writer<'a, W> {
 
 impl<W: Write> Writer<'_, W> {
     fn write(&mut self, command: &str) -> io::Result<()> {
-        writeln!(self.out, "# callgrind format")?;
-        writeln!(self.out, "version: 1")?;
-        writeln!(self.out, "creator: profundo-{}", env!("CARGO_PKG_VERSION"))?;
-        writeln!(self.out, "cmd: {}", clean(command))?;
-        writeln!(self.out, "positions: line")?;
         let event = if self.is_timed {
             "Nanoseconds"
         } else {
             "Calls"
         };
-        writeln!(self.out, "events: {event}")?;
+        head(command, event, self.out)?;
         writeln!(self.out, "summary: {}", self.own(&self.table.sum()))?;
         let functions = &self.table.functions;
         // Without times, only calls have a cost.
