@@ -26,9 +26,18 @@
 
 mod builder;
 mod collapsed;
+mod elf;
 mod error;
+mod gperftools;
+mod jemalloc;
 mod language;
+mod mappings;
+mod native_stacks;
+mod parameters;
+mod pprof;
+mod protobuf;
 mod reader;
+mod sampled_memory;
 mod source;
 mod unpack;
 mod value;

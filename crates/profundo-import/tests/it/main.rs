@@ -2,4 +2,8 @@
 
 mod collapsed;
 mod damage;
+mod gperftools;
+mod jemalloc;
+mod oracle;
+mod pprof;
 mod support;
