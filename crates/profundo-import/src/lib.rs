@@ -27,9 +27,11 @@
 mod builder;
 mod collapsed;
 mod error;
+mod json;
 mod language;
 mod reader;
 mod source;
+mod speedscope;
 mod unpack;
 mod value;
 
