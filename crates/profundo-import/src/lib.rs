@@ -25,14 +25,18 @@
 #![deny(unsafe_code)]
 
 mod builder;
+mod chrome_trace;
 mod collapsed;
+mod cpuprofile;
 mod error;
+mod heapprofile;
 mod json;
 mod language;
 mod reader;
 mod source;
 mod speedscope;
 mod unpack;
+mod v8;
 mod value;
 
 use std::path::Path;

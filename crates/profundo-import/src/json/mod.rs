@@ -24,6 +24,9 @@ pub(crate) struct Damage {
     pub what: &'static str,
 }
 
+/// The damage of a text that was cut.
+pub(crate) const ENDS_EARLY: &str = "it ends early";
+
 pub(crate) type Read<T> = Result<T, Damage>;
 
 impl Damage {
@@ -68,7 +71,7 @@ impl<'a> Json<'a> {
             }
             self.at += 1;
         }
-        Err(self.damage("it ends early"))
+        Err(self.damage(ENDS_EARLY))
     }
 
     /// Enters an array (`[`) or an object (`{`). Another value is passed over.
@@ -188,15 +191,6 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// `true` or `false`; `None` for another value.
-    pub(crate) fn flag(&mut self) -> Read<Option<bool>> {
-        Ok(match self.raw()? {
-            b"true" => Some(true),
-            b"false" => Some(false),
-            _ => None,
-        })
-    }
-
     /// The text of the next value.
     pub(crate) fn raw(&mut self) -> Read<&'a [u8]> {
         self.peek()?;
@@ -237,7 +231,7 @@ impl<'a> Json<'a> {
                 Some(next) => at += next + 2,
                 None => {
                     self.at = self.bytes.len();
-                    return Err(self.damage("it ends early"));
+                    return Err(self.damage(ENDS_EARLY));
                 }
             }
         }
@@ -260,7 +254,7 @@ impl<'a> Json<'a> {
                 return Ok(());
             }
         }
-        Err(self.damage("it ends early"))
+        Err(self.damage(ENDS_EARLY))
     }
 
     /// The string that begins here.
@@ -379,7 +373,6 @@ mod tests {
                     seen.push(format!("{:?}", json.number()?));
                     Ok(())
                 })?,
-                "e" => seen.push(format!("{:?}", json.flag()?)),
                 "f" => seen.push(format!("{:?}", json.number()?)),
                 _ => json.skip()?,
             }
@@ -392,7 +385,6 @@ mod tests {
             "Some(-25.0)",
             "None",
             "None",
-            "Some(true)",
             "None",
         ];
         assert_eq!(seen, expected);

@@ -1,6 +1,8 @@
 //! Files of other tools, made by these tools, against what the tools themselves print of them.
 
+mod chrome_trace;
 mod collapsed;
 mod damage;
 mod speedscope;
 mod support;
+mod v8;
