@@ -29,6 +29,7 @@ mod chrome_trace;
 mod collapsed;
 mod cpuprofile;
 mod error;
+mod firefox;
 mod heapprofile;
 mod json;
 mod language;

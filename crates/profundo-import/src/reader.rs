@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::{
-    Builder, Error, Source, chrome_trace, collapsed, cpuprofile, heapprofile, speedscope,
+    Builder, Error, Source, chrome_trace, collapsed, cpuprofile, firefox, heapprofile,
+    speedscope,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -29,6 +30,7 @@ impl Reader {
         speedscope::READER,
         cpuprofile::READER,
         heapprofile::READER,
+        firefox::READER,
         chrome_trace::READER,
         collapsed::READER,
     ];

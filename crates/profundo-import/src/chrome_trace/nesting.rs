@@ -20,6 +20,8 @@ struct Slice {
     start: i64,
     end: i64,
     name: Name,
+    /// The place of its start in the file.
+    order: u32,
 }
 
 /// The start or the end of a stretch.
@@ -28,6 +30,7 @@ struct Edge {
     time: i64,
     is_start: bool,
     name: Name,
+    order: u32,
 }
 
 /// The stretches of a thread.
@@ -35,24 +38,29 @@ struct Edge {
 pub(super) struct Track {
     slices: Vec<Slice>,
     edges: Vec<Edge>,
+    count: u32,
 }
 
 impl Track {
     /// Adds a whole stretch.
     pub(super) fn whole(&mut self, start: i64, duration: i64, name: Name) {
+        self.count = self.count.saturating_add(1);
         self.slices.push(Slice {
             start,
             end: start.saturating_add(duration.max(0)),
             name,
+            order: self.count,
         });
     }
 
     /// Adds a start or an end.
     pub(super) fn edge(&mut self, time: i64, is_start: bool, name: Name) {
+        self.count = self.count.saturating_add(1);
         self.edges.push(Edge {
             time,
             is_start,
             name,
+            order: self.count,
         });
     }
 
@@ -72,6 +80,7 @@ impl Track {
                     start: start.time,
                     end: edge.time,
                     name: start.name,
+                    order: start.order,
                 }),
                 None => builder.leave_out("ends of events", || {
                     format!("at {} µs", edge.time / 1_000)
@@ -82,6 +91,7 @@ impl Track {
             start: start.time,
             end: last,
             name: start.name,
+            order: start.order,
         }));
     }
 
@@ -93,7 +103,7 @@ impl Track {
         builder: &mut Builder,
     ) -> Option<(i64, i64)> {
         self.join(builder);
-        let order = |slice: &Slice| (slice.start, Reverse(slice.end));
+        let order = |slice: &Slice| (slice.start, Reverse(slice.end), slice.order);
         if !self.slices.is_sorted_by_key(order) {
             self.slices.sort_by_key(order);
         }

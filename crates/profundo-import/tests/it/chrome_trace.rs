@@ -43,7 +43,7 @@ fn blocks_around_an_await_end_with_their_call() {
     assert_eq!(profile.spans.marks.len(), 3);
     // `builtins.exec` of the first process.
     let (_, total) = functions_of_samples(&profile)["<module>"];
-    assert_eq!(total, 37_587_230);
+    assert_eq!(total, 37_591_937);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod chrome_trace;
 mod collapsed;
 mod damage;
+mod firefox;
 mod speedscope;
 mod support;
 mod v8;
