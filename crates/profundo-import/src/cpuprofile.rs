@@ -40,7 +40,12 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     let mut file = File::default();
     let result = file.read(&mut Json::new(source.bytes), builder);
     let thread = builder.only_thread();
-    let has_spread_lines = file.profile.nodes.rows.iter().any(|node| node.ticks.len() > 1);
+    let has_spread_lines = file
+        .profile
+        .nodes
+        .rows
+        .iter()
+        .any(|node| node.ticks.len() > 1);
     let has_times = !file.profile.samples.is_empty();
     file.finish().give(thread, builder);
     if let Err(damage) = result {
@@ -85,7 +90,9 @@ impl File {
                     read_tree(&mut profile.nodes, json, builder)?;
                 }
                 "samples" => json.array(|json| {
-                    profile.samples.push(json.whole()?.map_or(0, |id| id as u64));
+                    profile
+                        .samples
+                        .push(json.whole()?.map_or(0, |id| id as u64));
                     Ok(())
                 })?,
                 "timeDeltas" => json.array(|json| {
@@ -107,7 +114,9 @@ impl File {
     /// The profile with times since its start.
     fn finish(mut self) -> CpuProfile {
         let scale = if self.is_tree { 1e9 } else { 1e3 };
-        self.profile.end = self.end.map(|end| ((end - self.start) * scale).round() as i64);
+        self.profile.end = self
+            .end
+            .map(|end| ((end - self.start) * scale).round() as i64);
         if let Some(&first) = self.timestamps.first() {
             let start = (self.start * scale).round() as i64;
             // Some files have other clocks for these.

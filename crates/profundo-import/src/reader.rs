@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::{
-    Builder, Error, Source, chrome_trace, collapsed, cpuprofile, firefox, heapprofile,
-    speedscope,
+    Builder, Error, Source, chrome_trace, collapsed, cpuprofile, firefox, heapprofile, speedscope,
+    v8,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -30,6 +30,7 @@ impl Reader {
         speedscope::READER,
         cpuprofile::READER,
         heapprofile::READER,
+        v8::log::READER,
         firefox::READER,
         chrome_trace::READER,
         collapsed::READER,

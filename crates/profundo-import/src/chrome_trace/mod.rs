@@ -53,7 +53,10 @@ fn is_start(start: &[u8]) -> bool {
             .is_some_and(|source| source.trim_ascii_start().starts_with(b"\"DevTools\""))
     };
     match member(&members, "traceEvents") {
-        Some(events) => events.trim_ascii_start().first().is_none_or(|&byte| byte == b'['),
+        Some(events) => events
+            .trim_ascii_start()
+            .first()
+            .is_none_or(|&byte| byte == b'['),
         None => is_tools(),
     }
 }
@@ -153,7 +156,9 @@ impl File {
         for (thread, track) in tracks {
             let (start, end) = ends.unwrap_or((i64::MAX, i64::MIN));
             let of_track = track.give(thread, &self.names, builder);
-            ends = of_track.map(|(first, last)| (first.min(start), last.max(end))).or(ends);
+            ends = of_track
+                .map(|(first, last)| (first.min(start), last.max(end)))
+                .or(ends);
         }
         if let Some((start, end)) = ends {
             builder.profile.meta.duration.0 = end.abs_diff(start);
@@ -195,7 +200,13 @@ impl Threads {
         let pid = u32::try_from(number).unwrap_or((number >> 8) as u32 | 1 << 31);
         let process = builder.process(pid, "");
         let is_named = |row: &profundo_model::Process| row.command.index() > 0;
-        if is_text && !builder.profile.processes.get(process.index()).is_some_and(is_named) {
+        if is_text
+            && !builder
+                .profile
+                .processes
+                .get(process.index())
+                .is_some_and(is_named)
+        {
             builder.process(pid, &plain(event.pid));
         }
         pid
@@ -218,12 +229,7 @@ impl Threads {
     }
 
     /// Takes the name of a thread or a process.
-    fn name(
-        &mut self,
-        event: &Event<'_>,
-        thread: ThreadId,
-        builder: &mut Builder,
-    ) -> Read<()> {
+    fn name(&mut self, event: &Event<'_>, thread: ThreadId, builder: &mut Builder) -> Read<()> {
         let Some(text) = event.argument(&["name", "labels"])? else {
             return Ok(());
         };
@@ -254,6 +260,8 @@ impl Threads {
 
 /// A text without its quotes.
 fn plain(raw: &[u8]) -> String {
-    let text = raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\""));
+    let text = raw
+        .strip_prefix(b"\"")
+        .and_then(|raw| raw.strip_suffix(b"\""));
     String::from_utf8_lossy(text.unwrap_or(raw)).into_owned()
 }

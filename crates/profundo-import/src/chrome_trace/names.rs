@@ -74,8 +74,10 @@ impl Names {
             if !file.is_empty() {
                 return None;
             }
-            let process = (event.name.strip_prefix("process ")).and_then(|rest| rest.split_once(':'));
-            let thread = (event.name.strip_prefix("thread (")).and_then(|rest| rest.split_once("): "));
+            let process =
+                (event.name.strip_prefix("process ")).and_then(|rest| rest.split_once(':'));
+            let thread =
+                (event.name.strip_prefix("thread (")).and_then(|rest| rest.split_once("): "));
             Some((process, thread)).filter(|parts| parts.0.is_some() || parts.1.is_some())
         };
         let location = match owner() {

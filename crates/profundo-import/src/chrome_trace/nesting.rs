@@ -68,7 +68,11 @@ impl Track {
     fn join(&mut self, builder: &mut Builder) {
         self.edges.sort_by_key(|edge| edge.time);
         let last = self.edges.last().map_or(0, |edge| edge.time);
-        let last = self.slices.iter().map(|slice| slice.end).fold(last, i64::max);
+        let last = self
+            .slices
+            .iter()
+            .map(|slice| slice.end)
+            .fold(last, i64::max);
         let mut open: Vec<Edge> = Vec::new();
         for edge in std::mem::take(&mut self.edges) {
             if edge.is_start {
@@ -82,9 +86,9 @@ impl Track {
                     name: start.name,
                     order: start.order,
                 }),
-                None => builder.leave_out("ends of events", || {
-                    format!("at {} µs", edge.time / 1_000)
-                }),
+                None => {
+                    builder.leave_out("ends of events", || format!("at {} µs", edge.time / 1_000))
+                }
             }
         }
         self.slices.extend(open.iter().map(|start| Slice {

@@ -17,7 +17,9 @@ pub(super) struct Profiles {
 
 impl Profiles {
     pub(super) fn is_any(&self) -> bool {
-        self.rows.values().any(|(_, profile)| !profile.samples.is_empty())
+        self.rows
+            .values()
+            .any(|(_, profile)| !profile.samples.is_empty())
     }
 
     /// Takes an event of a profile.
@@ -70,7 +72,9 @@ fn field(
     match key {
         "nodes" => json.array(|json| profile.nodes.read(json, builder)),
         "samples" => json.array(|json| {
-            profile.samples.push(json.whole()?.map_or(0, |id| id as u64));
+            profile
+                .samples
+                .push(json.whole()?.map_or(0, |id| id as u64));
             Ok(())
         }),
         "lines" => json.array(|json| {

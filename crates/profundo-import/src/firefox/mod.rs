@@ -34,7 +34,9 @@ fn is_start(start: &[u8]) -> bool {
             || has("interval") && (has("version") || has("startTime"));
     }
     let lib = member(&members, "libs").and_then(first).map(self::members);
-    lib.is_some_and(|lib| member(&lib, "breakpadId").is_some() || member(&lib, "debugName").is_some())
+    lib.is_some_and(|lib| {
+        member(&lib, "breakpadId").is_some() || member(&lib, "debugName").is_some()
+    })
 }
 
 fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
@@ -186,7 +188,10 @@ fn lib(json: &mut Json<'_>, builder: &mut Builder) -> Read<Lib> {
         }
         Ok(())
     })?;
-    let path = path.filter(|path| !path.is_empty()).or(name).unwrap_or_default();
+    let path = path
+        .filter(|path| !path.is_empty())
+        .or(name)
+        .unwrap_or_default();
     let is_kernel = path.starts_with("[kernel") || path.ends_with("/vmlinux");
     let module: ModuleId = builder.module(if is_kernel { "[kernel]" } else { &path });
     let row = builder.profile.modules.get_mut(module);
@@ -263,9 +268,12 @@ impl File {
             libs: match thread.libs.is_empty() {
                 true => &head.libs,
                 false => {
-                    libs.extend(thread.libs.iter().filter_map(|text| {
-                        lib(&mut Json::new(text), builder).ok()
-                    }));
+                    libs.extend(
+                        thread
+                            .libs
+                            .iter()
+                            .filter_map(|text| lib(&mut Json::new(text), builder).ok()),
+                    );
                     &libs
                 }
             },

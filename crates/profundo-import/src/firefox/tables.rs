@@ -35,10 +35,9 @@ impl<'a> Tables<'a> {
     /// Reads one of the tables; `false` for another key.
     pub(super) fn read(&mut self, key: &str, json: &mut Json<'a>) -> Read<bool> {
         match key {
-            "stackTable" => self.stacks.read(
-                json,
-                &["frame", "prefix", "prefixOffset", "category"],
-            )?,
+            "stackTable" => self
+                .stacks
+                .read(json, &["frame", "prefix", "prefixOffset", "category"])?,
             "frameTable" => self.frames.read(
                 json,
                 &[
@@ -53,7 +52,14 @@ impl<'a> Tables<'a> {
             )?,
             "funcTable" => self.functions.read(
                 json,
-                &["name", "isJS", "fileName", "source", "lineNumber", "resource"],
+                &[
+                    "name",
+                    "isJS",
+                    "fileName",
+                    "source",
+                    "lineNumber",
+                    "resource",
+                ],
             )?,
             "resourceTable" => self.resources.read(json, &["lib"])?,
             "sources" => self.sources.read(json, &["filename"])?,
@@ -75,7 +81,9 @@ impl<'a> Tables<'a> {
     }
 
     fn text(&self, index: Option<usize>) -> &str {
-        index.and_then(|index| self.strings.get(index)).map_or("", |text| text)
+        index
+            .and_then(|index| self.strings.get(index))
+            .map_or("", |text| text)
     }
 }
 
@@ -90,7 +98,11 @@ pub(super) struct View<'t, 'a> {
 impl<'t, 'a> View<'t, 'a> {
     pub(super) fn pick(&self, table: for<'b> fn(&'b Tables<'a>) -> &'b Table) -> &'t Table {
         let own = table(self.own);
-        if own.is_any() { own } else { table(self.shared) }
+        if own.is_any() {
+            own
+        } else {
+            table(self.shared)
+        }
     }
 
     fn text(&self, index: Option<usize>) -> &str {
@@ -224,7 +236,10 @@ fn is_address(name: &str) -> bool {
 /// `f (file.js:12:3)` or `f (file.js:12)`, and the same without a function for a script itself.
 /// The number of a source in brackets may follow. Native names may end with `(in LIBRARY)`.
 fn place(text: &str) -> Option<(&str, &str, u32)> {
-    let text = match text.strip_suffix(']').and_then(|text| text.rsplit_once('[')) {
+    let text = match text
+        .strip_suffix(']')
+        .and_then(|text| text.rsplit_once('['))
+    {
         Some((text, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => text,
         _ => text,
     };

@@ -188,9 +188,17 @@ struct Idle<'t> {
 
 impl<'t> Idle<'t> {
     fn of(view: View<'t, '_>, idle: Option<usize>) -> Self {
-        let stacks = if view.own.has_stacks() { &view.own.stacks } else { &view.shared.stacks };
+        let stacks = if view.own.has_stacks() {
+            &view.own.stacks
+        } else {
+            &view.shared.stacks
+        };
         let own_frames = view.own.frames.is_any();
-        let frames = if own_frames { &view.own.frames } else { &view.shared.frames };
+        let frames = if own_frames {
+            &view.own.frames
+        } else {
+            &view.shared.frames
+        };
         Self {
             stacks: stacks.column("category"),
             frames: stacks.column("frame"),
@@ -249,15 +257,17 @@ impl Memory {
         let process = builder.process(pid, "");
         let mut sites: Vec<(StackId, (Amount, Amount))> = self.sites.into_iter().collect();
         sites.sort_unstable_by_key(|&(stack, _)| stack);
-        let sites = (0..).zip(sites).map(|(number, (stack, (allocated, freed)))| Site {
-            process,
-            stack,
-            domain: Domain::Native,
-            allocated,
-            freed,
-            number,
-            ..Site::default()
-        });
+        let sites = (0..)
+            .zip(sites)
+            .map(|(number, (stack, (allocated, freed)))| Site {
+                process,
+                stack,
+                domain: Domain::Native,
+                allocated,
+                freed,
+                number,
+                ..Site::default()
+            });
         builder.profile.heap.sites.extend(sites);
         builder.profile.heap.sampling = Sampling::All;
         builder.note("Firefox samples allocations: the file has those bytes, and not all");

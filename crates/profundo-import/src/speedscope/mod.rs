@@ -31,8 +31,10 @@ fn is_start(start: &[u8]) -> bool {
     };
     let profile = member(&members, "profiles").and_then(first);
     let is_profile = has(profile, b"\"sampled\"") || has(profile, b"\"evented\"");
-    has(member(&members, "$schema"), b"speedscope.app/file-format-schema")
-        || is_profile
+    has(
+        member(&members, "$schema"),
+        b"speedscope.app/file-format-schema",
+    ) || is_profile
         || member(&members, "shared").is_some_and(|shared| {
             let shared = self::members(shared);
             has(member(&shared, "frames").and_then(first), b"\"name\"")

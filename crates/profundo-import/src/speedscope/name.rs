@@ -85,7 +85,11 @@ fn ours(name: &str) -> Option<Owner<'_>> {
         _ => with_number(process, " ("),
     };
     Some(Owner {
-        process: if process == "unknown process" { "" } else { process },
+        process: if process == "unknown process" {
+            ""
+        } else {
+            process
+        },
         pid: pid.and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0),
         number: Some(number.parse().ok()?),
         tid,
@@ -95,7 +99,9 @@ fn ours(name: &str) -> Option<Owner<'_>> {
 
 /// A text that ends with a number in brackets.
 fn with_number<'a>(text: &'a str, open: &str) -> (&'a str, Option<u64>) {
-    let parts = text.strip_suffix(')').and_then(|text| text.rsplit_once(open));
+    let parts = text
+        .strip_suffix(')')
+        .and_then(|text| text.rsplit_once(open));
     match parts {
         Some((before, number)) if let Ok(number) = number.parse() => (before, Some(number)),
         _ => (text, None),

@@ -79,8 +79,8 @@ impl One {
     /// Gives what was read to the profile.
     pub(super) fn give(self, file: &mut File, builder: &mut Builder) {
         let measure = Measure::of(&self.unit);
-        let is_memory = measure == Measure::Bytes
-            || measure == Measure::Count && file.tool == Tool::Memray;
+        let is_memory =
+            measure == Measure::Bytes || measure == Measure::Count && file.tool == Tool::Memray;
         if !is_memory && measure != file.wanted {
             return;
         }
@@ -88,13 +88,21 @@ impl One {
             for (stack, weight) in self.rows(file, builder).into_iter().map(Spent::untimed) {
                 let amount = file.memory.entry(stack).or_default();
                 *amount += match measure {
-                    Measure::Count => Amount { count: weight, bytes: 0 },
-                    _ => Amount { count: 0, bytes: weight },
+                    Measure::Count => Amount {
+                        count: weight,
+                        bytes: 0,
+                    },
+                    _ => Amount {
+                        count: 0,
+                        bytes: weight,
+                    },
                 };
             }
             return;
         }
-        let thread = file.owners.thread(&self.name, file.tool, self.index, builder);
+        let thread = file
+            .owners
+            .thread(&self.name, file.tool, self.index, builder);
         let is_time = measure == Measure::Time;
         let state = match builder.profile.meta.kind {
             SampleKind::Wall => State::WallRunning,

@@ -133,7 +133,10 @@ impl CpuProfile {
 fn spread(ticks: &[(u32, u64)], given: &mut Vec<u64>) -> u32 {
     /// A function of more lines has none in its samples.
     const MOST_LINES: usize = 4096;
-    let all: u64 = ticks.iter().map(|&(_, ticks)| ticks).fold(0, u64::saturating_add);
+    let all: u64 = ticks
+        .iter()
+        .map(|&(_, ticks)| ticks)
+        .fold(0, u64::saturating_add);
     if all == 0 || ticks.len() > MOST_LINES {
         return 0;
     }

@@ -2,6 +2,7 @@
 //! counted from 0 and names in brackets for what is no function.
 
 pub(crate) mod cpu;
+pub(crate) mod log;
 mod tree;
 
 use std::borrow::Cow;

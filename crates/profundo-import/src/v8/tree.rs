@@ -13,11 +13,7 @@ enum Next {
 }
 
 /// Reads the tree that begins here.
-pub(crate) fn read_tree(
-    nodes: &mut Nodes,
-    json: &mut Json<'_>,
-    builder: &mut Builder,
-) -> Read<()> {
+pub(crate) fn read_tree(nodes: &mut Nodes, json: &mut Json<'_>, builder: &mut Builder) -> Read<()> {
     if !json.enter(b'{')? {
         return Ok(());
     }

@@ -37,7 +37,10 @@ fn blocks_around_an_await_end_with_their_call() {
     let [warning] = &imported.warnings[..] else {
         panic!("{:?}", imported.warnings);
     };
-    assert!(warning.to_string().starts_with("3 ends of events"), "{warning}");
+    assert!(
+        warning.to_string().starts_with("3 ends of events"),
+        "{warning}"
+    );
     let profile = imported.profile;
     assert_eq!(profile.processes.len(), 2);
     assert_eq!(profile.spans.marks.len(), 3);
@@ -52,7 +55,10 @@ fn places_and_names_of_threads_are_known() {
     let names: Vec<&str> = (profile.threads.iter())
         .map(|(_, thread)| profile.strings.get(thread.name))
         .collect();
-    assert!(names.contains(&"MainThread") && names.contains(&"helper"), "{names:?}");
+    assert!(
+        names.contains(&"MainThread") && names.contains(&"helper"),
+        "{names:?}"
+    );
     let fib = (0..profile.frames.len())
         .map(profundo_model::FrameId::from_index)
         .find(|&frame| profile.function_name(frame) == "fib");
@@ -77,7 +83,9 @@ fn the_profile_in_a_trace_of_chrome_is_the_usual_value() {
     if let Some(last) = profile.samples.last_mut() {
         last.weight.0 = 0;
     }
-    profile.samples.retain(|sample| sample.state != State::WallWaiting);
+    profile
+        .samples
+        .retain(|sample| sample.state != State::WallWaiting);
     let mut found = functions_of_samples(&profile);
     found.retain(|_, &mut (own, total)| own + total > 0);
     assert_eq!(found, oracle("chrome-trace/devtools.functions.txt"));
@@ -98,7 +106,10 @@ fn our_own_spans_are_stretches() {
         {"ph":"i","s":"t","name":"here","cat":"mark","pid":7,"tid":7,"ts":3}
         ]}"#;
     let profile = read_text(text).profile;
-    let expected = [("outer".to_owned(), 6_000), ("outer;inner".to_owned(), 4_000)];
+    let expected = [
+        ("outer".to_owned(), 6_000),
+        ("outer;inner".to_owned(), 4_000),
+    ];
     assert_eq!(stacks(&profile), expected.into());
     let [span] = &profile.spans.each[..] else {
         panic!("{:?}", profile.spans.each);

@@ -45,8 +45,9 @@ fn check(profile: &Profile, each: u64, expected: &BTreeMap<String, (u64, u64)>) 
         None if name.starts_with("(root scope) ") => "(root scope)".to_owned(),
         None => name.to_owned(),
     };
-    let expected: BTreeMap<String, (u64, u64)> =
-        (expected.iter()).map(|(name, &counts)| (short(name), counts)).collect();
+    let expected: BTreeMap<String, (u64, u64)> = (expected.iter())
+        .map(|(name, &counts)| (short(name), counts))
+        .collect();
     let found = counts(profile, each);
     for (name, &(own, total)) in &expected {
         let &(found_own, found_total) = found.get(name).unwrap_or(&(0, 0));
@@ -73,7 +74,11 @@ fn firefox_has_the_functions_of_its_own_reader() {
         40_000_000,
         &oracle("firefox/gecko-js.functions.txt"),
     );
-    let pids: Vec<u32> = profile.processes.iter().map(|process| process.pid).collect();
+    let pids: Vec<u32> = profile
+        .processes
+        .iter()
+        .map(|process| process.pid)
+        .collect();
     assert_eq!(pids, [5308, 5598]);
     let thread = profile.threads.iter().next().unwrap().1;
     assert_eq!(profile.strings.get(thread.name), "GeckoMain");
@@ -174,7 +179,10 @@ fn tables_may_be_shared_and_prefixes_may_be_offsets() {
         let imported = read_text(&text);
         assert_eq!(imported.warnings, []);
         let profile = imported.profile;
-        let expected = [("js".to_owned(), 2_000_000), ("js;native".to_owned(), 4_000_000)];
+        let expected = [
+            ("js".to_owned(), 2_000_000),
+            ("js;native".to_owned(), 4_000_000),
+        ];
         assert_eq!(stacks(&profile), expected.into());
         let states: Vec<State> = profile.samples.iter().map(|sample| sample.state).collect();
         assert_eq!(
@@ -182,7 +190,12 @@ fn tables_may_be_shared_and_prefixes_may_be_offsets() {
             [State::WallWaiting, State::WallRunning, State::WallRunning]
         );
         let frames: Vec<_> = (profile.frames.iter())
-            .map(|frame| (frame.line, profile.strings.get(profile.files.get(frame.file).path)))
+            .map(|frame| {
+                (
+                    frame.line,
+                    profile.strings.get(profile.files.get(frame.file).path),
+                )
+            })
             .collect();
         assert_eq!(frames, [(1, "/a.js"), (4, "/b.c"), (7, "/b.c")]);
         let (_, module) = profile.modules.iter().next().unwrap();
@@ -193,7 +206,9 @@ fn tables_may_be_shared_and_prefixes_may_be_offsets() {
         let options = profundo_import::Options {
             value: Some("cpu".into()),
         };
-        let cpu = profundo_import::read(text.as_bytes(), &options).unwrap().profile;
+        let cpu = profundo_import::read(text.as_bytes(), &options)
+            .unwrap()
+            .profile;
         let weights: Vec<u64> = cpu.samples.iter().map(|sample| sample.weight.0).collect();
         assert_eq!(weights, [11_000, 7_000]);
     }
@@ -209,7 +224,13 @@ fn allocations_are_memory() {
         "funcTable":{"name":[0,1]},"stringArray":["a","b"]}]}"#;
     let profile = read_text(text).profile;
     let sites: Vec<_> = (profile.heap.sites.iter())
-        .map(|site| (names(&profile, site.stack), site.allocated.bytes, site.live().bytes))
+        .map(|site| {
+            (
+                names(&profile, site.stack),
+                site.allocated.bytes,
+                site.live().bytes,
+            )
+        })
         .collect();
     let name = |text: &str| text.to_owned();
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use profundo_model::{SampleKind, State};
 
-use crate::support::{functions, functions_of_samples, oracle, read, read_text, stacks};
+use crate::support::{functions, functions_of_samples, oracle, read, read_text, stacks, testdata};
 
 #[test]
 fn cpu_profiles_have_the_functions_of_speedscope() {
@@ -63,6 +63,48 @@ fn heap_profiles_have_the_functions_of_speedscope() {
     }
 }
 
+/// A file of node 20, without the codes that no tick is in.
+#[test]
+fn logs_have_the_ticks_of_node_itself() {
+    let imported = read("v8-log/node20.v8log.json.gz");
+    assert_eq!(imported.reader.name(), "v8-log");
+    let profile = imported.profile;
+    assert_eq!(profile.meta.kind, SampleKind::Events);
+    assert!(profile.has_times());
+    let found = functions_of_samples(&profile);
+    let text = std::fs::read_to_string(testdata("v8-log/node20.prof.txt")).unwrap();
+    let mut expected = std::collections::BTreeMap::<String, u64>::new();
+    for line in text.lines().take_while(|line| !line.contains("[Summary]")) {
+        let mut words = line.split_whitespace();
+        let Some(Ok(ticks)) = words.next().map(str::parse::<u64>) else {
+            continue;
+        };
+        // Shares of all ticks, and of those outside of libraries.
+        let name = line.rsplit("%  ").next().unwrap().trim();
+        let name = match name.strip_prefix("JS: ") {
+            Some(name) => name
+                .trim_start_matches(['*', '~', '^', '+'])
+                .split(' ')
+                .next()
+                .unwrap(),
+            None => name.rsplit('/').next().unwrap(),
+        };
+        *expected.entry(name.to_owned()).or_default() += ticks;
+    }
+    // `Unaccounted`.
+    expected.insert("(unknown)".into(), 33);
+    for (name, &(own, _)) in &found {
+        assert_eq!(own, expected.remove(name).unwrap_or(0), "{name}");
+    }
+    assert_eq!(expected, [].into());
+    assert_eq!(profile.samples.len(), 116);
+    // Callers have their lines.
+    let run = (profile.frames.iter()).filter(|frame| profile.strings.get(frame.function) == "run");
+    let mut lines: Vec<u32> = run.map(|frame| frame.line).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [23, 24]);
+}
+
 /// Not a file of the tool itself: the layout of Chrome before 2017.
 #[test]
 fn an_old_profile_is_a_tree() {
@@ -72,7 +114,10 @@ fn an_old_profile_is_a_tree() {
         "hitCount":1,"id":3,"children":[]}],"id":1},"startTime":100.5,"endTime":100.504,
         "samples":[2,3,2],"timestamps":[100501000,100502000,100503000]}"#;
     let profile = read_text(text).profile;
-    let expected = [("(idle)".to_owned(), 1_000_000), ("f".to_owned(), 2_000_000)];
+    let expected = [
+        ("(idle)".to_owned(), 1_000_000),
+        ("f".to_owned(), 2_000_000),
+    ];
     assert_eq!(stacks(&profile), expected.into());
     assert_eq!(profile.meta.duration.0, 4_000_000);
     let lines: Vec<u32> = profile.frames.iter().map(|frame| frame.line).collect();
