@@ -18,6 +18,8 @@ pub(super) struct Event<'a> {
     pub arguments: &'a [u8],
     /// What joins the parts of an asynchronous stretch.
     pub id: &'a [u8],
+    /// The frame of a sample.
+    pub frame: &'a [u8],
 }
 
 impl<'a> Event<'a> {
@@ -40,6 +42,7 @@ impl<'a> Event<'a> {
                 "dur" => event.duration = json.decimal(3)?,
                 "args" => event.arguments = json.raw()?,
                 "id" | "id2" => event.id = json.raw()?,
+                "sf" => event.frame = json.raw()?,
                 _ => json.skip()?,
             }
         }

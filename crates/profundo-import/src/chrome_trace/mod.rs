@@ -9,6 +9,7 @@ mod event;
 mod names;
 mod nesting;
 mod profiles;
+mod sampled;
 mod spans;
 
 use profundo_model::{SampleKind, ThreadId};
@@ -22,6 +23,7 @@ use event::Event;
 use names::Names;
 use nesting::Track;
 use profiles::Profiles;
+use sampled::Sampled;
 use spans::Open;
 
 pub(crate) const READER: Reader = Reader(&Table {
@@ -79,6 +81,7 @@ struct File {
     /// The stretches of each thread, by its row.
     tracks: FxHashMap<ThreadId, Track>,
     profiles: Profiles,
+    sampled: Sampled,
     open: Open,
 }
 
@@ -87,6 +90,15 @@ impl File {
         if json.peek()? != b'[' {
             return json.object(|json, key| match key {
                 "traceEvents" => json.array(|json| self.event(json, builder)),
+                "samples" => json.array(|json| {
+                    let event = Event::read(json)?;
+                    let thread = self.threads.of(&event, builder);
+                    if let Some(time) = event.time.filter(|_| !event.frame.is_empty()) {
+                        self.sampled.sample(thread, time, event.frame);
+                    }
+                    Ok(())
+                }),
+                "stackFrames" => self.sampled.frames(json, builder),
                 _ => json.skip(),
             });
         }
@@ -136,7 +148,7 @@ impl File {
             unit: Unit::Time(1.0),
         };
         let values = [value("samples"), value("events")];
-        let (values, has_samples) = match self.profiles.is_any() {
+        let (values, has_samples) = match self.profiles.is_any() || self.sampled.is_any() {
             true => (&values[..], true),
             false => (&values[1..], false),
         };
@@ -144,9 +156,10 @@ impl File {
         self.open.finish(builder);
         if has_samples && chosen == 0 {
             self.profiles.give(builder);
+            self.sampled.give(builder);
             builder.note(
-                "the samples of V8's profiler were read; --value events reads the stretches of \
-                 all threads",
+                "the samples in the trace were read; --value events reads the stretches of all \
+                 threads",
             );
             return Ok(());
         }
@@ -217,7 +230,10 @@ impl Threads {
         if raw.is_empty() {
             return (0, false);
         }
-        match crate::json::scaled(raw, 0) {
+        let digits = raw
+            .strip_prefix(b"\"")
+            .and_then(|raw| raw.strip_suffix(b"\""));
+        match crate::json::scaled(digits.unwrap_or(raw), 0) {
             Some(number) => (number as u64, false),
             None => {
                 let next = self.texts.len() as u32;

@@ -54,7 +54,9 @@ impl Profiles {
     }
 
     pub(super) fn give(self, builder: &mut Builder) {
-        let mut rows: Vec<(ThreadId, CpuProfile)> = self.rows.into_values().collect();
+        let mut rows: Vec<(ThreadId, CpuProfile)> = (self.rows.into_values())
+            .filter(|(_, profile)| !profile.samples.is_empty())
+            .collect();
         rows.sort_by_key(|(thread, profile)| (*thread, profile.start));
         for (thread, mut profile) in rows {
             profile.end = profile.end.filter(|&end| end > profile.start);

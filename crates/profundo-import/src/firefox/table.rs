@@ -32,6 +32,8 @@ impl Table {
     pub(super) fn read(&mut self, json: &mut Json<'_>, wanted: &[&'static str]) -> Read<()> {
         // The place of each wanted column in a row.
         let mut places: Vec<(usize, usize)> = Vec::new();
+        // Rows before their schema are read when it is known.
+        let mut early = None;
         json.object(|json, key| match key {
             "weightType" => {
                 self.weight_type = json.text()?.unwrap_or_default().into_owned();
@@ -47,6 +49,10 @@ impl Table {
                 }
                 Ok(())
             }),
+            "data" if places.is_empty() => {
+                early = Some(json.clone());
+                json.skip()
+            }
             "data" => json.array(|json| self.row(json, &places)),
             key => match wanted.iter().find(|name| **name == key) {
                 Some(name) => {
@@ -62,7 +68,11 @@ impl Table {
                 }
                 None => json.skip(),
             },
-        })
+        })?;
+        match early {
+            Some(mut json) => json.array(|json| self.row(json, &places)),
+            None => Ok(()),
+        }
     }
 
     /// Reads a row after the schema. It may be short.
@@ -120,5 +130,6 @@ mod tests {
         };
         check(r#"{"frame":[7,8],"prefix":[null,0],"length":2}"#);
         check(r#"{"schema":{"prefix":1,"frame":0,"x":2},"data":[[7],[8,0,[1]]]}"#);
+        check(r#"{"data":[[7],[8,0,[1]]],"schema":{"prefix":1,"frame":0,"x":2}}"#);
     }
 }

@@ -152,3 +152,38 @@ fn overlaps_end_with_what_is_around_them() {
     let expected = [("a".to_owned(), 5_000), ("a;b".to_owned(), 5_000)];
     assert_eq!(stacks(&imported.profile), expected.into());
 }
+
+/// Not a file of the tool itself: the layout of Hermes.
+#[test]
+fn samples_beside_the_events_have_frames_with_callers() {
+    let text = r#"{"traceEvents":[{"name":"thread_name","ph":"M","pid":75,"ts":"1","tid":"77",
+        "args":{"name":"mqt_js"}}],
+        "samples":[{"ts":"10","pid":75,"tid":"77","weight":"1","sf":2},
+        {"ts":"14","pid":75,"tid":"77","weight":"1","sf":"3"},
+        {"ts":"19","pid":75,"tid":"77","weight":"1","sf":9}],
+        "stackFrames":{"1":{"name":"[root]"},"2":{"name":"f(http://x/a.js:12:3)","parent":1},
+        "3":{"name":"g","parent":"2"},"4":{"name":"loop","parent":4}}}"#;
+    let imported = read_text(text);
+    assert_eq!(imported.warnings, []);
+    let profile = imported.profile;
+    let expected = [
+        ("[root];f".to_owned(), 4_000),
+        ("[root];f;g".to_owned(), 5_000),
+    ];
+    assert_eq!(stacks(&profile), expected.into());
+    let (_, thread) = profile.threads.iter().next().unwrap();
+    assert_eq!(
+        (thread.tid, profile.strings.get(thread.name)),
+        (77, "mqt_js")
+    );
+}
+
+#[test]
+fn a_profile_without_samples_does_not_stand_in_for_the_events() {
+    let text = r#"[{"name":"a","ph":"X","ts":0,"dur":10,"pid":1,"tid":1},
+        {"name":"Profile","ph":"P","id":"0x1","pid":1,"tid":1,"ts":0,
+        "args":{"data":{"startTime":0}}}]"#;
+    let profile = read_text(text).profile;
+    assert_eq!(profile.meta.kind, SampleKind::Wall);
+    assert_eq!(stacks(&profile), [("a".to_owned(), 10_000)].into());
+}
