@@ -40,6 +40,8 @@ impl<'a> Event<'a> {
                 "tid" => event.tid = json.raw()?,
                 "ts" => event.time = json.decimal(3)?,
                 "dur" => event.duration = json.decimal(3)?,
+                // Some have only the duration on the clock of the thread.
+                "tdur" => event.duration = event.duration.or(json.decimal(3)?),
                 "args" => event.arguments = json.raw()?,
                 "id" | "id2" => event.id = json.raw()?,
                 "sf" => event.frame = json.raw()?,

@@ -181,21 +181,28 @@ impl File {
     }
 }
 
+/// A thread with its numbers as they stand in the file.
+struct Last {
+    pid: Box<[u8]>,
+    tid: Box<[u8]>,
+    thread: ThreadId,
+}
+
 /// The threads and processes of the file, which may have texts for numbers.
 #[derive(Default)]
 struct Threads {
     texts: FxHashMap<Box<[u8]>, u32>,
     /// The thread of the event before.
-    last: Option<(Box<[u8]>, Box<[u8]>, ThreadId)>,
+    last: Option<Last>,
 }
 
 impl Threads {
     fn of(&mut self, event: &Event<'_>, builder: &mut Builder) -> ThreadId {
-        if let Some((pid, tid, thread)) = &self.last
-            && **pid == *event.pid
-            && **tid == *event.tid
+        if let Some(last) = &self.last
+            && *last.pid == *event.pid
+            && *last.tid == *event.tid
         {
-            return *thread;
+            return last.thread;
         }
         let pid = self.pid(event, builder);
         let (tid, is_text) = self.number(event.tid);
@@ -203,7 +210,11 @@ impl Threads {
         if is_text && builder.profile.threads.get(thread).name.index() == 0 {
             builder.thread(pid, tid, &plain(event.tid));
         }
-        self.last = Some((event.pid.into(), event.tid.into(), thread));
+        self.last = Some(Last {
+            pid: event.pid.into(),
+            tid: event.tid.into(),
+            thread,
+        });
         thread
     }
 

@@ -12,6 +12,11 @@ use crate::{Builder, Named};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Name(u32);
 
+impl Name {
+    /// That of an event without one.
+    pub(super) const NONE: Self = Self(u32::MAX);
+}
+
 /// The names so far.
 #[derive(Default)]
 pub(super) struct Names {
@@ -34,6 +39,9 @@ impl Names {
         thread: ThreadId,
         builder: &mut Builder,
     ) -> Read<Name> {
+        if event.name.is_empty() && event.kind == b'E' {
+            return Ok(Name::NONE);
+        }
         if event.category == "py-spy" {
             return self.of_py_spy(event, thread, builder);
         }

@@ -79,13 +79,22 @@ impl Track {
                 open.push(edge);
                 continue;
             }
-            match open.pop() {
-                Some(start) => self.slices.push(Slice {
+            // An end has the name of its start, or none.
+            let found = match edge.name {
+                Name::NONE => open.len().checked_sub(1),
+                name => {
+                    let mut near = open.iter().enumerate().rev().take(DEEPEST);
+                    let found = near.find(|(_, start)| start.name == name);
+                    found.map(|(at, _)| at)
+                }
+            };
+            match found {
+                Some(at) => self.slices.extend(open.drain(at..).map(|start| Slice {
                     start: start.time,
                     end: edge.time,
                     name: start.name,
                     order: start.order,
-                }),
+                })),
                 None => {
                     builder.leave_out("ends of events", || format!("at {} µs", edge.time / 1_000))
                 }

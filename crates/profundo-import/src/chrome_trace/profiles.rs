@@ -9,10 +9,13 @@ use crate::Builder;
 use crate::json::{Json, Read};
 use crate::v8::cpu::CpuProfile;
 
-/// The profiles by process and id.
+/// The process and the id of a profile.
+type Key = (Box<[u8]>, Box<[u8]>);
+
+/// The profiles of the trace, each with its thread.
 #[derive(Default)]
 pub(super) struct Profiles {
-    rows: FxHashMap<(Box<[u8]>, Box<[u8]>), (ThreadId, CpuProfile)>,
+    rows: FxHashMap<Key, (ThreadId, CpuProfile)>,
 }
 
 impl Profiles {

@@ -43,6 +43,9 @@ impl Table {
                 let place = json.index()?;
                 if let Some(name) = wanted.iter().find(|name| **name == key)
                     && let Some(place) = place
+                    && self.column(name).is_empty()
+                    && !places.iter().any(|&(known, _)| known == place as usize)
+                    && self.columns.len() < wanted.len()
                 {
                     places.push((place as usize, self.columns.len()));
                     self.columns.push((name, Vec::new()));

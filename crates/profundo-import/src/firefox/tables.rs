@@ -11,6 +11,9 @@ use crate::{Builder, Named, language_of};
 /// The most frames of a stack. Deeper ones are cut at their leaf's end.
 const DEEPEST: usize = 4096;
 
+/// The most libraries that an address is looked up in.
+const MOST_LIBS: usize = 4096;
+
 /// The tables behind the stacks.
 #[derive(Debug, Default)]
 pub(super) struct Tables<'a> {
@@ -207,7 +210,8 @@ impl<'t, 'a> View<'t, 'a> {
             && let Ok(address) = u64::from_str_radix(&text[2..], 16)
         {
             let is_in = |lib: &&Lib| (lib.start..lib.end).contains(&address);
-            let module = self.libs.iter().find(is_in).map(|lib| lib.module);
+            let mut libs = self.libs.iter().take(MOST_LIBS);
+            let module = libs.find(is_in).map(|lib| lib.module);
             return builder.address(CodeAddress::Return(Avma(address)), module);
         }
         let (function, file, line_in_text) = place(text).unwrap_or((text, "", 0));

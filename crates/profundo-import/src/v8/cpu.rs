@@ -41,12 +41,14 @@ impl CpuProfile {
             return self.give_hits(thread, builder);
         }
         let placed = self.placed();
+        let usual = usual_distance(&placed);
         let mut before: Option<StackId> = None;
         let mut given = vec![Vec::new(); self.nodes.rows.len()];
         for (index, sample) in placed.iter().enumerate() {
             let until = match placed.get(index + 1) {
                 Some(next) => next.time,
-                None => self.end.unwrap_or(sample.time),
+                // The thread may have ended long before the profile.
+                None => (self.end.unwrap_or(sample.time)).min(sample.time.saturating_add(usual)),
             };
             let row = sample.row;
             let Some(node) = self.nodes.rows.get(row as usize) else {
@@ -129,10 +131,19 @@ impl CpuProfile {
     }
 }
 
+/// The mean time between two samples.
+fn usual_distance(placed: &[Placed]) -> i64 {
+    let (Some(first), Some(last)) = (placed.first(), placed.last()) else {
+        return 0;
+    };
+    let distances = (placed.len() as i64 - 1).max(1);
+    last.time.saturating_sub(first.time) / distances
+}
+
 /// The line of a node's next sample, so that each line has its part of those so far.
 fn spread(ticks: &[(u32, u64)], given: &mut Vec<u64>) -> u32 {
     /// A function of more lines has none in its samples.
-    const MOST_LINES: usize = 4096;
+    const MOST_LINES: usize = 512;
     let all: u64 = ticks
         .iter()
         .map(|&(_, ticks)| ticks)

@@ -36,7 +36,9 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
         builder.warn(damage.warning());
     }
     log.give(builder);
-    builder.note("ticks of V8's log are numbers of samples, and those of code without V8's frames have no callers");
+    builder.note(
+        "ticks of V8's log are numbers of samples; those outside of JavaScript have no callers",
+    );
     Ok(())
 }
 
@@ -58,8 +60,8 @@ struct Code<'a> {
     kind: Cow<'a, str>,
     function: Option<u32>,
     script: Option<u32>,
-    /// `C12O345` for the code at 12 of the source at 345.
-    positions: Cow<'a, str>,
+    /// Offsets in the code, and the places in the source from there on.
+    positions: Vec<(i64, u32)>,
 }
 
 struct Tick {
@@ -202,26 +204,9 @@ impl<'a> Log<'a> {
         } else {
             offset.saturating_sub(1)
         };
-        let mut found = None;
-        for position in code.positions.split('C').skip(1) {
-            let Some((at, source)) = position.split_once('O') else {
-                break;
-            };
-            // Inlined code belongs to another function.
-            let (source, is_inlined) = match source.split_once('I') {
-                Some((source, _)) => (source, true),
-                None => (source, false),
-            };
-            match (at.parse::<i64>(), source.parse::<u32>()) {
-                (Ok(at), Ok(source)) if at <= offset => {
-                    if !is_inlined {
-                        found = Some(source);
-                    }
-                }
-                _ => break,
-            }
-        }
-        found.map_or(0, |source| {
+        let behind = (code.positions).partition_point(|&(at, _)| at <= offset);
+        let found = behind.checked_sub(1).and_then(|at| code.positions.get(at));
+        found.map_or(0, |&(_, source)| {
             lines.0.partition_point(|&start| start <= source) as u32
         })
     }
@@ -278,7 +263,9 @@ fn code<'a>(json: &mut Json<'a>) -> Read<Code<'a>> {
                 while let Some(key) = json.key()? {
                     match &key[..] {
                         "script" => code.script = json.index()?,
-                        "positions" => code.positions = json.text()?.unwrap_or_default(),
+                        "positions" => {
+                            code.positions = positions(&json.text()?.unwrap_or_default())
+                        }
                         _ => json.skip()?,
                     }
                 }
@@ -288,6 +275,16 @@ fn code<'a>(json: &mut Json<'a>) -> Read<Code<'a>> {
         }
     }
     Ok(code)
+}
+
+/// Positions: `C12O345` for the code at 12 of the source at 345. Inlined code (`C12O345I6`) belongs
+/// to another function.
+fn positions(text: &str) -> Vec<(i64, u32)> {
+    let of_code = text.split('C').skip(1).filter(|text| !text.contains('I'));
+    let parts = of_code.filter_map(|text| text.split_once('O'));
+    parts
+        .filter_map(|(at, source)| Some((at.parse().ok()?, source.parse().ok()?)))
+        .collect()
 }
 
 fn name<'a>(json: &mut Json<'a>) -> Read<Cow<'a, str>> {
@@ -345,6 +342,11 @@ fn place(name: &str) -> Option<(&str, &str, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn positions_of_inlined_code_are_left_out() {
+        assert_eq!(positions("C0O27C57O70I1C70O93"), [(0, 27), (70, 93)]);
+    }
 
     #[test]
     fn functions_have_places() {

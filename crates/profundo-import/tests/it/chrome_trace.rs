@@ -30,7 +30,8 @@ fn stretches_have_the_functions_of_speedscope() {
     }
 }
 
-/// Blocks around an `await` do not lie in the calls around them: speedscope takes such a trace apart.
+/// Blocks around an `await` do not lie in the calls around them. Speedscope takes such a trace
+/// apart.
 #[test]
 fn blocks_around_an_await_end_with_their_call() {
     let imported = read_value("chrome-trace/viztracer-async.json.gz", None);
@@ -140,6 +141,22 @@ fn a_list_may_lack_its_end_and_texts_may_be_numbers() {
         .map(|(_, thread)| profile.strings.get(thread.name))
         .collect();
     assert_eq!(names, ["render"]);
+}
+
+#[test]
+fn an_end_closes_the_start_of_its_name() {
+    let text = r#"[{"name":"a","ph":"B","ts":0,"pid":1,"tid":1},
+        {"name":"b","ph":"B","ts":2,"pid":1,"tid":1},{"name":"c","ph":"E","ts":3,"pid":1,"tid":1},
+        {"name":"a","ph":"E","ts":4,"pid":1,"tid":1},
+        {"name":"x","ph":"X","ts":6,"tdur":3,"pid":1,"tid":1}]"#;
+    let imported = read_text(text);
+    assert_eq!(imported.warnings.len(), 1);
+    let expected = [
+        ("a".to_owned(), 2_000),
+        ("a;b".to_owned(), 2_000),
+        ("x".to_owned(), 3_000),
+    ];
+    assert_eq!(stacks(&imported.profile), expected.into());
 }
 
 #[test]
