@@ -312,12 +312,19 @@ impl Builder {
             })
             .map(|task| profile.tasks.push(task))
             .collect();
+        let root = |thread: ThreadId| roots.get(thread.index()).copied().unwrap_or_default();
         for sample in &mut profile.samples {
-            sample.task = roots[sample.thread.index()];
+            sample.task = root(sample.thread);
+        }
+        for span in &mut profile.spans.each {
+            span.task = root(span.thread);
+        }
+        for mark in &mut profile.spans.marks {
+            mark.task = root(mark.thread);
         }
     }
 
-    /// Times begin at 0 and grow; sums have none.
+    /// Times begin at 0 and grow; sums have none. Spans and marks have the clock of the samples.
     fn give_times(&mut self) {
         let profile = &mut self.profile;
         if self.timed == Timed::Some {
@@ -328,10 +335,24 @@ impl Builder {
                 .for_each(|row| row.time = Nanos(0));
             return;
         }
-        let times = || profile.samples.iter().map(|sample| sample.time.0);
-        let (Some(first), Some(last)) = (times().min(), times().max()) else {
+        let spans = &mut profile.spans;
+        let named = (spans.each.iter().map(|span| span.from.0))
+            .chain(spans.marks.iter().map(|mark| mark.time.0));
+        let times = profile.samples.iter().map(|sample| sample.time.0);
+        let ends = times.chain(named).fold(None, |ends, time| {
+            let (first, last) = ends.unwrap_or((time, time));
+            Some((time.min(first), time.max(last)))
+        });
+        let Some((first, last)) = ends else {
             return;
         };
+        for span in &mut spans.each {
+            span.from.0 -= first;
+            span.to = span.to.map(|to| Nanos(to.0.saturating_sub(first)));
+        }
+        for mark in &mut spans.marks {
+            mark.time.0 -= first;
+        }
         if profile.meta.duration.0 == 0 {
             profile.meta.duration = Nanos(last - first);
         }

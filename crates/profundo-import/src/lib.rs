@@ -25,11 +25,16 @@
 #![deny(unsafe_code)]
 
 mod builder;
+mod chrome_trace;
 mod collapsed;
+mod cpuprofile;
 mod elf;
 mod error;
+mod firefox;
 mod gperftools;
+mod heapprofile;
 mod jemalloc;
+mod json;
 mod language;
 mod mappings;
 mod native_stacks;
@@ -39,7 +44,9 @@ mod protobuf;
 mod reader;
 mod sampled_memory;
 mod source;
+mod speedscope;
 mod unpack;
+mod v8;
 mod value;
 
 use std::path::Path;

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::{Builder, Error, Source, collapsed, gperftools, jemalloc, pprof};
+use crate::{
+    Builder, Error, Source, chrome_trace, collapsed, cpuprofile, firefox, gperftools, heapprofile,
+    jemalloc, pprof, speedscope, v8,
+};
 
 /// A format that is read: one row of [`Reader::ALL`].
 #[derive(Clone, Copy)]
@@ -27,6 +30,12 @@ impl Reader {
         pprof::READER,
         gperftools::READER,
         jemalloc::READER,
+        speedscope::READER,
+        cpuprofile::READER,
+        heapprofile::READER,
+        v8::log::READER,
+        firefox::READER,
+        chrome_trace::READER,
         collapsed::READER,
     ];
 
