@@ -28,6 +28,7 @@ mod builder;
 mod collapsed;
 mod error;
 mod language;
+mod lprof;
 mod pstats;
 mod reader;
 mod source;

@@ -2,5 +2,6 @@
 
 mod collapsed;
 mod damage;
+mod lprof;
 mod pstats;
 mod support;
