@@ -24,6 +24,7 @@
 
 #![deny(unsafe_code)]
 
+mod austin;
 mod builder;
 mod collapsed;
 mod error;
