@@ -33,6 +33,7 @@ mod lprof;
 mod pstats;
 mod reader;
 mod source;
+mod tachyon;
 mod unpack;
 mod value;
 

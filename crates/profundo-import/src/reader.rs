@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Builder, Error, Source, austin, collapsed, lprof, pstats};
+use crate::{Builder, Error, Source, austin, collapsed, lprof, pstats, tachyon};
 
 /// A format that is read: one row of [`Reader::ALL`].
 #[derive(Clone, Copy)]
@@ -24,6 +24,7 @@ impl Reader {
     /// Every format. Those with a mark of their own come first; plain texts, which are known by the
     /// shape of their lines, come last.
     pub const ALL: &'static [Reader] = &[
+        tachyon::READER,
         austin::MOJO,
         pstats::READER,
         lprof::READER,

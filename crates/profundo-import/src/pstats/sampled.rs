@@ -2,7 +2,7 @@
 //! the samples in which it was running, its calls are those in which it was anywhere in the stack.
 //!
 //! The samples by caller are those of any place in the stack, so the running ones are divided in
-//! their proportion. Not tried on a file of the tool itself.
+//! their proportion.
 
 use profundo_model::{Nanos, SampleKind, State};
 

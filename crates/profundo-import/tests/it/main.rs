@@ -6,3 +6,4 @@ mod damage;
 mod lprof;
 mod pstats;
 mod support;
+mod tachyon;

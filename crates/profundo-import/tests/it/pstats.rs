@@ -85,7 +85,7 @@ fn compare(name: &str, profile: &Profile) {
 
 #[test]
 fn the_tables_are_those_of_pstats() {
-    for version in ["2.7", "3.6", "3.8", "3.11", "3.12", "3.13"] {
+    for version in ["2.7", "3.6", "3.8", "3.11", "3.12", "3.13", "3.15"] {
         check(&format!("cprofile-{version}"));
     }
     for name in ["exec-3.13", "profile-3.12", "profile-2.7", "added-3.10"] {
@@ -121,46 +121,18 @@ fn a_cut_file_has_the_functions_before() {
 
 #[test]
 fn samples_of_tachyon_are_samples() {
-    // {("__sampled__",): True, ("a.py", 3, "f"): (4, 6, 0.004, 0.006, {("a.py", 9, "g"): 6}),
-    //  ("a.py", 9, "g"): (1, 7, 0.001, 0.007, {})} in version 4.
-    let mut file = b"{)\x01z\x0b__sampled__T".to_vec();
-    let text = |file: &mut Vec<u8>, text: &str| {
-        file.extend([b'z', text.len() as u8]);
-        file.extend(text.bytes());
-    };
-    let int = |file: &mut Vec<u8>, number: i32| {
-        file.push(b'i');
-        file.extend(number.to_le_bytes());
-    };
-    let key = |file: &mut Vec<u8>, line: i32, name: &str| {
-        file.extend(b")\x03");
-        text(file, "a.py");
-        int(file, line);
-        text(file, name);
-    };
-    for (line, name, direct, all) in [(3, "f", 4, 6), (9, "g", 1, 7)] {
-        key(&mut file, line, name);
-        file.extend(b")\x05");
-        int(&mut file, direct);
-        int(&mut file, all);
-        for samples in [direct, all] {
-            file.push(b'g');
-            file.extend((f64::from(samples) * 1e-3).to_le_bytes());
-        }
-        file.push(b'{');
-        if name == "f" {
-            key(&mut file, 9, "g");
-            int(&mut file, 6);
-        }
-        file.push(b'0');
-    }
-    file.push(b'0');
-    let imported = profundo_import::read(&file, &Options::default()).expect("a file of samples");
+    let imported = read("pstats/tachyon-3.15.pstats");
     assert_eq!(imported.reader.name(), "pstats");
-    assert_eq!(imported.profile.meta.kind, SampleKind::Wall);
-    assert_eq!(imported.profile.sample_count(), 5);
-    assert_eq!(
-        crate::support::stacks(&imported.profile),
-        [("g".to_owned(), 1_000_000), ("g;f".to_owned(), 4_000_000)].into()
-    );
+    let profile = &imported.profile;
+    assert_eq!(profile.meta.kind, SampleKind::Wall);
+    assert_eq!(profile.meta.period.0, 10_000_000);
+    // `58 primitive calls in 0.580 seconds`, in the words of pstats.
+    assert_eq!(profile.sample_count(), 58);
+    let own = crate::support::functions_of_samples(profile);
+    assert_eq!(own.values().map(|(own, _)| own).sum::<u64>(), 580_000_000);
+    // Lines 9 and 10 of the file, 4 and 15 samples.
+    assert_eq!(own["fib"].0, 190_000_000);
+    assert_eq!(own["GC"].0, 40_000_000);
+    let lines = profile.frames.iter().filter(|frame| frame.line == 10);
+    assert_eq!(lines.count(), 1);
 }
