@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Builder, Error, Source, austin, collapsed, lprof, pstats, tachyon};
+use crate::{Builder, Error, Source, austin, collapsed, lprof, pstats, pyinstrument, tachyon};
 
 /// A format that is read: one row of [`Reader::ALL`].
 #[derive(Clone, Copy)]
@@ -28,6 +28,7 @@ impl Reader {
         austin::MOJO,
         pstats::READER,
         lprof::READER,
+        pyinstrument::READER,
         austin::TEXT,
         collapsed::READER,
     ];

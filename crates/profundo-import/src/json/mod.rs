@@ -42,7 +42,11 @@ impl Damage {
 impl<'a> Json<'a> {
     /// The start of a text.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        let bom = if bytes.starts_with(&[0xef, 0xbb, 0xbf]) { 3 } else { 0 };
+        let bom = if bytes.starts_with(&[0xef, 0xbb, 0xbf]) {
+            3
+        } else {
+            0
+        };
         Self { bytes, at: bom }
     }
 
@@ -121,10 +125,7 @@ impl<'a> Json<'a> {
     }
 
     /// Reads an object. `each` reads the value of each key.
-    pub(crate) fn object(
-        &mut self,
-        mut each: impl FnMut(&mut Self, &str) -> Read<()>,
-    ) -> Read<()> {
+    pub(crate) fn object(&mut self, mut each: impl FnMut(&mut Self, &str) -> Read<()>) -> Read<()> {
         if self.enter(b'{')? {
             while let Some(key) = self.key()? {
                 each(self, &key)?;
@@ -186,7 +187,10 @@ impl<'a> Json<'a> {
     fn digits(&mut self) -> Read<Option<&'a [u8]>> {
         match self.peek()? {
             b'-' | b'0'..=b'9' => self.raw().map(Some),
-            b'"' => Ok(self.raw()?.get(1..).and_then(|text| text.strip_suffix(b"\""))),
+            b'"' => Ok(self
+                .raw()?
+                .get(1..)
+                .and_then(|text| text.strip_suffix(b"\""))),
             _ => self.skip().map(|()| None),
         }
     }

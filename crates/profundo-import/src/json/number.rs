@@ -23,7 +23,9 @@ fn parts(text: &[u8]) -> Option<Parts> {
     while let [byte, others @ ..] = rest {
         match byte {
             b'0'..=b'9' => {
-                digits = digits.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?;
+                digits = digits
+                    .checked_mul(10)?
+                    .checked_add(u64::from(byte - b'0'))?;
                 fraction += i32::from(is_behind_point);
                 is_any = true;
             }
@@ -68,7 +70,9 @@ pub(super) fn float(text: &[u8]) -> Option<f64> {
 pub(crate) fn scaled(text: &[u8], places: i32) -> Option<i64> {
     let exact = || {
         let parts = parts(text)?;
-        let power = places.checked_add(parts.exponent)?.checked_sub(parts.fraction)?;
+        let power = places
+            .checked_add(parts.exponent)?
+            .checked_sub(parts.fraction)?;
         let size = match u32::try_from(power) {
             Ok(power) => parts.digits.checked_mul(10_u64.checked_pow(power)?)?,
             Err(_) => {
@@ -109,7 +113,15 @@ mod tests {
 
     #[test]
     fn floats_are_those_of_the_standard_library() {
-        for text in ["0", "-0.1", "123.456789", "9007199254740993", "5e-324", "1e22", "0.3"] {
+        for text in [
+            "0",
+            "-0.1",
+            "123.456789",
+            "9007199254740993",
+            "5e-324",
+            "1e22",
+            "0.3",
+        ] {
             assert_eq!(float(text.as_bytes()), text.parse().ok(), "{text}");
         }
         assert_eq!(float(b"1e999"), None);

@@ -5,5 +5,6 @@ mod collapsed;
 mod damage;
 mod lprof;
 mod pstats;
+mod pyinstrument;
 mod support;
 mod tachyon;
