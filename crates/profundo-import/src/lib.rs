@@ -34,6 +34,7 @@ mod lprof;
 mod pstats;
 mod pyinstrument;
 mod reader;
+mod scalene;
 mod source;
 mod tachyon;
 mod unpack;

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{Builder, Error, Source, austin, collapsed, lprof, pstats, pyinstrument, tachyon};
+use crate::{
+    Builder, Error, Source, austin, collapsed, lprof, pstats, pyinstrument, scalene, tachyon,
+};
 
 /// A format that is read: one row of [`Reader::ALL`].
 #[derive(Clone, Copy)]
@@ -29,6 +31,7 @@ impl Reader {
         pstats::READER,
         lprof::READER,
         pyinstrument::READER,
+        scalene::READER,
         austin::TEXT,
         collapsed::READER,
     ];

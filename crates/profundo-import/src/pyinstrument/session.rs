@@ -18,6 +18,8 @@ enum Frame {
     Thread(ThreadId),
     Function(LocationId),
     Mark(State),
+    /// The profiler itself, which runs the program.
+    Profiler,
 }
 
 pub(super) fn read(json: &mut Json<'_>, builder: &mut Builder) -> Read<()> {
@@ -45,7 +47,7 @@ pub(super) fn read(json: &mut Json<'_>, builder: &mut Builder) -> Read<()> {
                         stack = Some(builder.stack(stack, location));
                         depth += 1;
                     }
-                    Frame::Function(_) => {}
+                    Frame::Function(_) | Frame::Profiler => {}
                 }
                 Ok(())
             })?;
@@ -91,6 +93,9 @@ fn frame(builder: &mut Builder, text: &[u8]) -> Frame {
     }
     if file == "<thread>" {
         return Frame::Thread(builder.thread(0, number.parse().unwrap_or(0), function));
+    }
+    if file.ends_with("/pyinstrument/__main__.py") || file.ends_with("/bin/pyinstrument") {
+        return Frame::Profiler;
     }
     let (mut line, mut qualified) = (number.parse().unwrap_or(0), String::new());
     for attribute in parts {

@@ -6,5 +6,6 @@ mod damage;
 mod lprof;
 mod pstats;
 mod pyinstrument;
+mod scalene;
 mod support;
 mod tachyon;

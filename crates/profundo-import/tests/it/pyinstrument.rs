@@ -36,12 +36,16 @@ fn printed(name: &str) -> BTreeMap<String, f64> {
 fn compare(name: &str, profile: &Profile) {
     let found = functions_of_samples(profile);
     for (function, milliseconds) in printed(name) {
-        if function.starts_with('[') {
+        // A session has modules of the profiler's own as well.
+        if function.is_empty() || function.starts_with('[') || function == "<module>" {
             continue;
         }
         // Classes are shown in front of names.
         let bare = function.rsplit('.').next().unwrap_or_default();
-        let (_, total) = found.get(&function).unwrap_or_else(|| &found[bare]);
+        let (_, total) = found
+            .get(&function)
+            .or_else(|| found.get(bare))
+            .unwrap_or_else(|| panic!("{function}"));
         let total = *total;
         let difference = (total as f64 / 1e6 - milliseconds).abs();
         // Each printed frame is rounded.
