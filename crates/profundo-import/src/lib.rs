@@ -31,6 +31,8 @@ mod error;
 mod json;
 mod language;
 mod lprof;
+mod memory_profiler;
+mod memray;
 mod pstats;
 mod pyinstrument;
 mod reader;

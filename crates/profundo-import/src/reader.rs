@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::{
-    Builder, Error, Source, austin, collapsed, lprof, pstats, pyinstrument, scalene, tachyon,
+    Builder, Error, Source, austin, collapsed, lprof, memory_profiler, memray, pstats,
+    pyinstrument, scalene, tachyon,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -32,6 +33,11 @@ impl Reader {
         lprof::READER,
         pyinstrument::READER,
         scalene::READER,
+        memray::GPROF2DOT,
+        memray::STATS,
+        memray::CSV,
+        memory_profiler::PLOT,
+        memory_profiler::REPORT,
         austin::TEXT,
         collapsed::READER,
     ];
@@ -81,6 +87,12 @@ pub(crate) fn refused(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         "a report of Nsight Systems",
         "`nsys export --type sqlite FILE` makes a file that is",
     )];
+    if memray::is_recording(bytes) {
+        return Some((
+            "a recording of memray",
+            "`memray transform csv FILE` makes a file that is",
+        ));
+    }
     let row = REFUSED.iter().find(|(start, ..)| bytes.starts_with(start));
     row.map(|&(_, what, instead)| (what, instead))
 }

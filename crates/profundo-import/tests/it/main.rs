@@ -4,6 +4,8 @@ mod austin;
 mod collapsed;
 mod damage;
 mod lprof;
+mod memory_profiler;
+mod memray;
 mod pstats;
 mod pyinstrument;
 mod scalene;
