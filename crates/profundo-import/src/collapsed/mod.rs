@@ -5,16 +5,18 @@
 //! colon and a line, marks such as `_[k]`, two columns of a difference, UTF-16 of PowerShell, CRLF.
 
 mod name;
+mod owner;
 mod text;
 
 use std::borrow::Cow;
 
-use profundo_model::{LocationId, SampleKind, StackId, State};
+use profundo_model::{LocationId, SampleKind, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::reader::{Reader, Table};
 use crate::{Builder, Error, Row, Source};
 use name::Marks;
+use owner::Owners;
 
 pub(crate) const READER: Reader = Reader(&Table {
     name: "collapsed",
@@ -53,7 +55,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     builder.weighs(SampleKind::Events, "");
     let text = text::utf8(source.bytes);
     let marks = Marks::of(&text);
-    let mut lines = Lines::new(builder, marks);
+    let mut lines = Lines::new(marks);
     let mut rest = &text[..];
     let mut number = 0_u64;
     while !rest.is_empty() {
@@ -67,9 +69,11 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     if has_fractions {
         builder.note("the numbers of the stacks have fractions, which were rounded");
     }
-    builder.note(match has_lines {
-        true => "collapsed stacks have no threads, times or files",
-        false => "collapsed stacks have no threads, times, files or lines",
+    builder.note(match (has_lines, lines.owners.is_any()) {
+        (true, true) => "collapsed stacks have no times",
+        (true, false) => "collapsed stacks have no threads or times",
+        (false, true) => "collapsed stacks have no times, files or lines",
+        (false, false) => "collapsed stacks have no threads, times, files or lines",
     });
     Ok(())
 }
@@ -103,18 +107,21 @@ struct Lines<'a> {
     /// The previous line's frames: where each ends, its stack, and whether it is the kernel's.
     previous: Vec<(usize, StackId, State)>,
     previous_line: Vec<u8>,
-    thread: profundo_model::ThreadId,
+    /// The thread of stacks without a root for it, once there is one.
+    only_thread: Option<ThreadId>,
+    owners: Owners,
     has_fractions: bool,
 }
 
 impl Lines<'_> {
-    fn new(builder: &mut Builder, marks: Marks) -> Self {
+    fn new(marks: Marks) -> Self {
         Self {
             marks,
             locations: FxHashMap::default(),
             previous: Vec::new(),
             previous_line: Vec::new(),
-            thread: builder.only_thread(),
+            only_thread: None,
+            owners: Owners::default(),
             has_fractions: false,
         }
     }
@@ -133,12 +140,21 @@ impl Lines<'_> {
         };
         self.has_fractions |= amount.fract() != 0.0;
         let weight = amount.round() as u64;
+        let (thread, stack) = match self.owners.split(builder, stack) {
+            Some(owned) => owned,
+            None => {
+                let thread = *self
+                    .only_thread
+                    .get_or_insert_with(|| builder.only_thread());
+                (thread, stack)
+            }
+        };
         let Some((stack, state)) = self.stack(builder, stack) else {
             return;
         };
         builder.sample(Row {
             stack,
-            thread: self.thread,
+            thread,
             weight,
             samples: weight,
             time: None,
