@@ -69,5 +69,5 @@ pub(super) fn mark(builder: &mut Builder, reason: Reason) -> LocationId {
 
 /// Whether a file is no Python source.
 pub(super) fn is_native(file: &str) -> bool {
-    !file.ends_with(".py") && !(file.starts_with('<') && file.ends_with('>'))
+    !(file.ends_with(".py") || file.starts_with('<') && file.ends_with('>'))
 }

@@ -160,7 +160,9 @@ impl<'a> Events<'a> {
             4 => self.open.push(frame::mark(builder, Reason::PythonBroken)),
             5 => {
                 let number = bytes.number().ok_or(CUT)?;
-                let frame = self.frames.get(&(self.pid, number));
+                let known = |pid| self.frames.get(&(pid, number));
+                // austinp writes some before the first sample.
+                let frame = known(self.pid).or_else(|| known(0));
                 let frame = frame.ok_or("it refers to a frame that it does not have")?;
                 self.open.push(*frame);
             }
@@ -275,7 +277,8 @@ impl<'a> Events<'a> {
     }
 
     fn string(&self, number: i64) -> &str {
-        let text = self.strings.get(&(self.pid, number));
+        let known = |pid| self.strings.get(&(pid, number));
+        let text = known(self.pid).or_else(|| known(0));
         match (text, number) {
             (Some(text), _) => text,
             (None, 1) => "<unknown>",

@@ -10,7 +10,7 @@ mod text;
 
 use std::borrow::Cow;
 
-use profundo_model::{LocationId, SampleKind, StackId, State, ThreadId};
+use profundo_model::{LocationId, LocationKind, Reason, SampleKind, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::reader::{Reader, Table};
@@ -149,7 +149,12 @@ impl Lines<'_> {
                 (thread, stack)
             }
         };
-        let Some((stack, state)) = self.stack(builder, stack) else {
+        let found = match stack {
+            // A thread that has no frame.
+            b"" => Some((Self::no_frame(builder), State::Running)),
+            stack => self.stack(builder, stack),
+        };
+        let Some((stack, state)) = found else {
             return;
         };
         builder.sample(Row {
@@ -160,6 +165,13 @@ impl Lines<'_> {
             time: None,
             state,
         });
+    }
+
+    fn no_frame(builder: &mut Builder) -> StackId {
+        let kind = LocationKind::Reason(Reason::PythonUnreadable);
+        let location = builder.profile.locations.intern(kind, None);
+        builder.profile.name_reasons();
+        builder.stack(None, location)
     }
 
     /// The stack of a line. Most lines begin like the one before.

@@ -50,7 +50,7 @@ enum Root<'a> {
 
 /// The first root, and what is behind it and its semicolon.
 fn root(stack: &[u8]) -> Option<(Root<'_>, &[u8])> {
-    match stack.first()? {
+    match *stack.first()? {
         b'p' => process(stack),
         b't' => thread_root(stack),
         _ => None,
@@ -80,14 +80,18 @@ fn thread_root(stack: &[u8]) -> Option<(Root<'_>, &[u8])> {
             (number, rest.strip_prefix(b")")?)
         }
     };
-    let end = memchr::memchr(b';', rest)?;
+    // A thread without a frame ends the stack.
+    let end = memchr::memchr(b';', rest).unwrap_or(rest.len());
     let name = rest.get(..end)?;
     let name = match name.strip_prefix(b": ") {
         Some(name) => name,
         None if name.is_empty() => name,
         None => return None,
     };
-    Some((Root::Thread { number, name }, rest.get(end + 1..)?))
+    Some((
+        Root::Thread { number, name },
+        rest.get(end + 1..).unwrap_or_default(),
+    ))
 }
 
 /// A number in decimal digits, or in hexadecimal ones behind `0x`.
