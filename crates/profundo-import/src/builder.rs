@@ -2,9 +2,9 @@
 //! makes the profile.
 
 use profundo_model::{
-    Amount, CodeAddress, FrameId, FrameKey, Language, LocationId, LocationKind, Many, ModuleId,
-    Nanos, Process, ProcessId, Profile, Sample, SampleKind, StackId, State, Task, TaskId, Thread,
-    ThreadId,
+    Amount, Call, CodeAddress, FrameId, FrameKey, Language, LocationId, LocationKind, Many,
+    ModuleId, Nanos, Process, ProcessId, Profile, Sample, SampleKind, StackId, State, Task, TaskId,
+    Thread, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -257,6 +257,18 @@ impl Builder {
             state: row.state,
             ..Sample::default()
         });
+    }
+
+    /// Adds a counted call, whose own time is a sample of a traced profile.
+    pub fn call(&mut self, call: Call) {
+        self.samples.push(1);
+        self.profile.samples.push(Sample {
+            weight: call.own,
+            thread: call.thread,
+            stack: call.stack,
+            ..Sample::default()
+        });
+        self.profile.traced.calls.push(call);
     }
 
     /// The profile and the gaps.

@@ -24,6 +24,7 @@
 
 #![deny(unsafe_code)]
 
+mod austin;
 mod builder;
 mod chrome_trace;
 mod collapsed;
@@ -36,15 +37,22 @@ mod heapprofile;
 mod jemalloc;
 mod json;
 mod language;
+mod lprof;
 mod mappings;
+mod memory_profiler;
+mod memray;
 mod native_stacks;
 mod parameters;
 mod pprof;
 mod protobuf;
+mod pstats;
+mod pyinstrument;
 mod reader;
 mod sampled_memory;
+mod scalene;
 mod source;
 mod speedscope;
+mod tachyon;
 mod unpack;
 mod v8;
 mod value;

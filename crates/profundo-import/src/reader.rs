@@ -3,8 +3,9 @@
 use std::fmt;
 
 use crate::{
-    Builder, Error, Source, chrome_trace, collapsed, cpuprofile, firefox, gperftools, heapprofile,
-    jemalloc, pprof, speedscope, v8,
+    Builder, Error, Source, austin, chrome_trace, collapsed, cpuprofile, firefox, gperftools,
+    heapprofile, jemalloc, lprof, memory_profiler, memray, pprof, pstats, pyinstrument, scalene,
+    speedscope, tachyon, v8,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -36,6 +37,18 @@ impl Reader {
         v8::log::READER,
         firefox::READER,
         chrome_trace::READER,
+        tachyon::READER,
+        austin::MOJO,
+        pstats::READER,
+        lprof::READER,
+        pyinstrument::READER,
+        scalene::READER,
+        memray::GPROF2DOT,
+        memray::STATS,
+        memray::CSV,
+        memory_profiler::PLOT,
+        memory_profiler::REPORT,
+        austin::TEXT,
         collapsed::READER,
     ];
 
@@ -84,6 +97,12 @@ pub(crate) fn refused(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         "a report of Nsight Systems",
         "`nsys export --type sqlite FILE` makes a file that is",
     )];
+    if memray::is_recording(bytes) {
+        return Some((
+            "a recording of memray",
+            "`memray transform csv FILE` makes a file that is",
+        ));
+    }
     let row = REFUSED.iter().find(|(start, ..)| bytes.starts_with(start));
     row.map(|&(_, what, instead)| (what, instead))
 }

@@ -5,14 +5,16 @@
 //! colon and a line, marks such as `_[k]`, two columns of a difference, UTF-16 of PowerShell, CRLF.
 
 mod name;
+mod owner;
 mod text;
 
-use profundo_model::{LocationId, SampleKind, StackId, State, ThreadId};
+use profundo_model::{LocationId, LocationKind, Reason, SampleKind, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::reader::{Reader, Table};
 use crate::{Builder, Error, Row, Source};
 use name::Marks;
+use owner::Owners;
 
 pub(crate) const READER: Reader = Reader(&Table {
     name: "collapsed",
@@ -51,7 +53,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     builder.weighs(SampleKind::Events, "");
     let text = text::utf8(source.bytes);
     let marks = Marks::of(&text);
-    let mut lines = Lines::new(builder, marks);
+    let mut lines = Lines::new(marks);
     let mut rest = &text[..];
     let mut number = 0_u64;
     while !rest.is_empty() {
@@ -65,9 +67,11 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     if has_fractions {
         builder.note("the numbers of the stacks have fractions, which were rounded");
     }
-    builder.note(match has_lines {
-        true => "collapsed stacks have no threads, times or files",
-        false => "collapsed stacks have no threads, times, files or lines",
+    builder.note(match (has_lines, lines.owners.is_any()) {
+        (true, true) => "collapsed stacks have no times",
+        (true, false) => "collapsed stacks have no threads or times",
+        (false, true) => "collapsed stacks have no times, files or lines",
+        (false, false) => "collapsed stacks have no threads, times, files or lines",
     });
     Ok(())
 }
@@ -103,7 +107,9 @@ struct Lines {
     /// The frames of the previous line.
     previous: Vec<Frame>,
     previous_line: Vec<u8>,
-    thread: ThreadId,
+    /// The thread of stacks without a root for it, once there is one.
+    only_thread: Option<ThreadId>,
+    owners: Owners,
     has_fractions: bool,
 }
 
@@ -117,14 +123,15 @@ struct Frame {
 }
 
 impl Lines {
-    fn new(builder: &mut Builder, marks: Marks) -> Self {
+    fn new(marks: Marks) -> Self {
         Self {
             marks,
             locations: FxHashMap::default(),
             stacks: FxHashMap::default(),
             previous: Vec::new(),
             previous_line: Vec::new(),
-            thread: builder.only_thread(),
+            only_thread: None,
+            owners: Owners::default(),
             has_fractions: false,
         }
     }
@@ -143,17 +150,38 @@ impl Lines {
         };
         self.has_fractions |= amount.fract() != 0.0;
         let weight = amount.round() as u64;
-        let Some((stack, state)) = self.stack(builder, stack) else {
+        let (thread, stack) = match self.owners.split(builder, stack) {
+            Some(owned) => owned,
+            None => {
+                let thread = *self
+                    .only_thread
+                    .get_or_insert_with(|| builder.only_thread());
+                (thread, stack)
+            }
+        };
+        let found = match stack {
+            // A thread that has no frame.
+            b"" => Some((Self::no_frame(builder), State::Running)),
+            stack => self.stack(builder, stack),
+        };
+        let Some((stack, state)) = found else {
             return;
         };
         builder.sample(Row {
             stack,
-            thread: self.thread,
+            thread,
             weight,
             samples: weight,
             time: None,
             state,
         });
+    }
+
+    fn no_frame(builder: &mut Builder) -> StackId {
+        let kind = LocationKind::Reason(Reason::PythonUnreadable);
+        let location = builder.profile.locations.intern(kind, None);
+        builder.profile.name_reasons();
+        builder.stack(None, location)
     }
 
     /// The stack of a line. Most lines begin like the one before, or like another one.
