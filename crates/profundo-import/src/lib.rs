@@ -27,6 +27,8 @@
 mod builder;
 mod collapsed;
 mod error;
+mod jlprof;
+mod julia;
 mod language;
 mod reader;
 mod source;

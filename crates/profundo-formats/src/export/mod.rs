@@ -9,6 +9,7 @@
 //! | [`graph`] | any browser, Graphviz | the functions and who calls whom |
 //! | [`square`] | any browser | the call tree as boxes in boxes |
 //! | [`heatmap`] | any browser | time against the offset within each second |
+//! | [`jlprof`] | Julia's ProfileView, FlameGraphs.jl | samples with lines and inlined calls |
 //! | [`pstats`] | Python's `pstats`, SnakeViz, gprof2dot, … | how often each function was called, and by whom |
 //! | [`callgrind`] | KCachegrind, `callgrind_annotate` | the same |
 //! | [`lprof`] | `python -m line_profiler` | how often each line was run |
@@ -39,6 +40,7 @@ mod format;
 pub mod graph;
 mod head;
 pub mod heatmap;
+pub mod jlprof;
 mod json;
 pub mod lprof;
 mod marshal;
@@ -79,6 +81,7 @@ impl Format {
         Format::CALLGRIND,
         Format::LPROF,
         Format::CHROME,
+        Format::JLPROF,
     ];
 }
 
