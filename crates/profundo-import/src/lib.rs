@@ -26,10 +26,12 @@
 
 mod builder;
 mod collapsed;
+mod counted_source;
 mod error;
 mod jlprof;
 mod julia;
 mod language;
+mod lcov;
 mod reader;
 mod source;
 mod unpack;

@@ -252,7 +252,9 @@ mod tests {
 
     fn words_of(file: &[u8]) -> Vec<u64> {
         let word = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
-        (0..word(13)).map(|number| word(21 + 8 * number as usize)).collect()
+        (0..word(13))
+            .map(|number| word(21 + 8 * number as usize))
+            .collect()
     }
 
     #[test]

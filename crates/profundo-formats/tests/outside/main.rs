@@ -7,6 +7,7 @@ mod collapsed;
 mod flame;
 mod graph;
 mod heapsnapshot;
+mod jlprof;
 mod made;
 mod path;
 mod pprof;

@@ -16,8 +16,8 @@ mod head;
 mod names;
 
 use profundo_model::{
-    Avma, CodeAddress, LocationId, LocationKind, Reason, SampleKind, StackId, State, Task,
-    TaskId, Thread, ThreadId,
+    Avma, CodeAddress, LocationId, LocationKind, Reason, SampleKind, StackId, State, Task, TaskId,
+    Thread, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -124,9 +124,7 @@ impl<'a> Rows<'a> {
             time: None,
             state,
         });
-        if let (Some(about), Some(sample)) =
-            (block.metadata, builder.profile.samples.last_mut())
-        {
+        if let (Some(about), Some(sample)) = (block.metadata, builder.profile.samples.last_mut()) {
             sample.clock = about.clock;
         }
     }

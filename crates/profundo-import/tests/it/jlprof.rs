@@ -78,17 +78,31 @@ fn frames_have_languages_packages_and_inlined_calls() {
     let profile = read("jlprof/new.jlprof").profile;
     let frame = |name: &str| {
         let ids = (0..profile.frames.len()).map(profundo_model::FrameId::from_index);
-        let id = ids.into_iter().find(|&id| profile.function_name(id) == name);
+        let id = ids
+            .into_iter()
+            .find(|&id| profile.function_name(id) == name);
         let frame = *profile.frames.get(id.expect(name));
         let file = profile.files.get(frame.file);
         let text = |id| profile.strings.get(id).to_owned();
         let inlined = frame.inlined;
-        (frame.language, frame.line, inlined, text(file.prefix), text(file.rest))
+        (
+            frame.language,
+            frame.line,
+            inlined,
+            text(file.prefix),
+            text(file.rest),
+        )
     };
     let julia = Language::Julia;
-    assert_eq!(frame("+"), (julia, 87, true, "@Base".into(), "int.jl".into()));
+    assert_eq!(
+        frame("+"),
+        (julia, 87, true, "@Base".into(), "int.jl".into())
+    );
     let path = "/home/me/app/work.jl";
-    assert_eq!(frame("work"), (julia, 12, false, String::new(), path.into()));
+    assert_eq!(
+        frame("work"),
+        (julia, 12, false, String::new(), path.into())
+    );
     let path = "/build/src/gc.c";
     let native = Language::Native;
     assert_eq!(
