@@ -25,6 +25,7 @@
 #![deny(unsafe_code)]
 
 mod builder;
+mod call_graph;
 mod collapsed;
 mod counted_source;
 mod error;
@@ -32,10 +33,13 @@ mod jlprof;
 mod julia;
 mod language;
 mod lcov;
+mod oprofile;
 mod reader;
 mod source;
+mod sums;
 mod unpack;
 mod value;
+mod vtune;
 
 use std::path::Path;
 

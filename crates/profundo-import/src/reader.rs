@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Builder, Error, Source, collapsed, counted_source, jlprof, lcov};
+use crate::{Builder, Error, Source, collapsed, counted_source, jlprof, lcov, oprofile, vtune};
 
 /// A format that is read: one row of [`Reader::ALL`].
 #[derive(Clone, Copy)]
@@ -26,6 +26,8 @@ impl Reader {
     pub const ALL: &'static [Reader] = &[
         jlprof::READER,
         lcov::READER,
+        vtune::READER,
+        oprofile::READER,
         counted_source::READER,
         collapsed::READER,
     ];

@@ -5,4 +5,6 @@ mod counted_source;
 mod damage;
 mod jlprof;
 mod lcov;
+mod oprofile;
 mod support;
+mod vtune;
