@@ -8,7 +8,7 @@ use profundo_model::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::{Warning, language_of};
+use crate::{Warning, julia, language_of};
 
 /// A profile in the making.
 #[derive(Debug, Default)]
@@ -115,10 +115,17 @@ impl Builder {
             is_inlined,
         } = named;
         let language = language.unwrap_or_else(|| language_of(function, file));
+        let package = (language == Language::Julia).then(|| julia::short_path(file));
+        let (prefix, rest) = match package.flatten() {
+            Some((package, rest)) => (format!("@{package}"), rest),
+            None => (String::new(), ""),
+        };
         self.profile.frame(FrameKey {
             function,
             signature,
             file,
+            prefix: &prefix,
+            rest,
             line,
             language,
             inlined: is_inlined,

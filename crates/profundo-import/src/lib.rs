@@ -26,8 +26,10 @@
 
 mod austin;
 mod builder;
+mod call_graph;
 mod chrome_trace;
 mod collapsed;
+mod counted_source;
 mod cpuprofile;
 mod elf;
 mod error;
@@ -35,13 +37,17 @@ mod firefox;
 mod gperftools;
 mod heapprofile;
 mod jemalloc;
+mod jlprof;
 mod json;
+mod julia;
 mod language;
+mod lcov;
 mod lprof;
 mod mappings;
 mod memory_profiler;
 mod memray;
 mod native_stacks;
+mod oprofile;
 mod parameters;
 mod pprof;
 mod protobuf;
@@ -52,10 +58,12 @@ mod sampled_memory;
 mod scalene;
 mod source;
 mod speedscope;
+mod sums;
 mod tachyon;
 mod unpack;
 mod v8;
 mod value;
+mod vtune;
 
 use std::path::Path;
 

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use crate::{
-    Builder, Error, Source, austin, chrome_trace, collapsed, cpuprofile, firefox, gperftools,
-    heapprofile, jemalloc, lprof, memory_profiler, memray, pprof, pstats, pyinstrument, scalene,
-    speedscope, tachyon, v8,
+    Builder, Error, Source, austin, chrome_trace, collapsed, counted_source, cpuprofile, firefox,
+    gperftools, heapprofile, jemalloc, jlprof, lcov, lprof, memory_profiler, memray, oprofile,
+    pprof, pstats, pyinstrument, scalene, speedscope, tachyon, v8, vtune,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -49,6 +49,11 @@ impl Reader {
         memory_profiler::PLOT,
         memory_profiler::REPORT,
         austin::TEXT,
+        jlprof::READER,
+        lcov::READER,
+        vtune::READER,
+        oprofile::READER,
+        counted_source::READER,
         collapsed::READER,
     ];
 

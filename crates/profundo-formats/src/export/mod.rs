@@ -17,6 +17,7 @@
 //! | [`vega_lite`] | notebooks, the Vega editor | a flame graph as a chart |
 //! | [`massif`] | `ms_print`, massif-visualizer | memory over time, and what held it at the peak |
 //! | [`dhat`] | Valgrind's `dh_view.html` | allocations by stack, with their lifetimes |
+//! | [`jlprof`] | Julia's ProfileView, FlameGraphs.jl | samples with lines and inlined calls |
 //! | [`pstats`] | Python's `pstats`, SnakeViz, gprof2dot, … | how often each function was called, and by whom |
 //! | [`callgrind`] | KCachegrind, `callgrind_annotate` | the same, or samples by line and call |
 //! | [`lprof`] | `python -m line_profiler` | how often each line was run |
@@ -51,6 +52,7 @@ pub mod graph;
 mod head;
 pub mod heapprofile;
 pub mod heatmap;
+pub mod jlprof;
 mod json;
 pub mod lprof;
 mod marshal;
@@ -102,6 +104,7 @@ impl Format {
         Format::MASSIF,
         Format::DHAT,
         Format::VEGA_LITE,
+        Format::JLPROF,
     ];
 }
 

@@ -10,6 +10,7 @@ mod flame;
 mod graph;
 mod heapsnapshot;
 mod in_time;
+mod jlprof;
 mod made;
 mod memory;
 mod path;
