@@ -25,6 +25,8 @@
 #![deny(unsafe_code)]
 
 mod builder;
+mod call_graph;
+mod callgrind;
 mod collapsed;
 mod error;
 mod language;
