@@ -28,11 +28,15 @@ mod builder;
 mod call_graph;
 mod callgrind;
 mod collapsed;
+mod dhat;
 mod error;
+mod heaptrack;
 mod language;
+mod massif;
 mod reader;
 mod source;
 mod unpack;
+mod valgrind;
 mod value;
 
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Builder, Error, Source, callgrind, collapsed};
+use crate::{Builder, Error, Source, callgrind, collapsed, dhat, heaptrack, massif};
 
 /// A format that is read: one row of [`Reader::ALL`].
 #[derive(Clone, Copy)]
@@ -23,8 +23,14 @@ pub(crate) struct Table {
 impl Reader {
     /// Every format. Those with a mark of their own come first; plain texts, which are known by the
     /// shape of their lines, come last.
-    pub const ALL: &'static [Reader] =
-        &[callgrind::READER, callgrind::CACHEGRIND, collapsed::READER];
+    pub const ALL: &'static [Reader] = &[
+        dhat::READER,
+        heaptrack::READER,
+        massif::READER,
+        callgrind::READER,
+        callgrind::CACHEGRIND,
+        collapsed::READER,
+    ];
 
     /// The reader of a file that begins with these unpacked bytes.
     pub(crate) fn of(bytes: &[u8]) -> Option<Reader> {

@@ -3,4 +3,5 @@
 mod callgrind;
 mod collapsed;
 mod damage;
+mod native_memory;
 mod support;
