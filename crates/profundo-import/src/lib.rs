@@ -30,6 +30,8 @@ mod callgrind;
 mod collapsed;
 mod dhat;
 mod error;
+mod gmon;
+mod gprof;
 mod heaptrack;
 mod language;
 mod massif;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Builder, Error, Source, callgrind, collapsed, dhat, heaptrack, massif};
+use crate::{Builder, Error, Source, callgrind, collapsed, dhat, gmon, gprof, heaptrack, massif};
 
 /// A format that is read: one row of [`Reader::ALL`].
 #[derive(Clone, Copy)]
@@ -24,11 +24,13 @@ impl Reader {
     /// Every format. Those with a mark of their own come first; plain texts, which are known by the
     /// shape of their lines, come last.
     pub const ALL: &'static [Reader] = &[
+        gmon::READER,
         dhat::READER,
         heaptrack::READER,
         massif::READER,
         callgrind::READER,
         callgrind::CACHEGRIND,
+        gprof::READER,
         collapsed::READER,
     ];
 

@@ -9,6 +9,7 @@
 mod calls;
 mod order;
 mod paths;
+mod propagate;
 
 use profundo_model::{LocationId, LocationKind, Reason, State, ThreadId};
 use rustc_hash::FxHashMap;

@@ -121,7 +121,7 @@ impl Callees {
 
 /// By arc, whether its callee is running already, in a visit of the graph that begins with the
 /// functions which have most cost without a caller.
-fn leads_back(graph: &Graph, total: &[f64], from_outside: &[f64]) -> Vec<bool> {
+pub(super) fn leads_back(graph: &Graph, total: &[f64], from_outside: &[f64]) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Visit {
         None,

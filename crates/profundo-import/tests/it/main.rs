@@ -3,5 +3,6 @@
 mod callgrind;
 mod collapsed;
 mod damage;
+mod gprof;
 mod native_memory;
 mod support;
