@@ -77,7 +77,8 @@ impl<'a> Frames<'a> {
             .collect()
     }
 
-    fn location(&mut self, builder: &mut Builder, frames: &[Frame<'a>]) -> LocationId {
+    /// The location of a function and of those inlined into it, the innermost first.
+    pub(crate) fn location(&mut self, builder: &mut Builder, frames: &[Frame<'a>]) -> LocationId {
         if let Some(&known) = self.locations.get(frames) {
             return known;
         }

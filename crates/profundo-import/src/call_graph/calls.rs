@@ -1,5 +1,5 @@
-//! Counted calls of a graph, at the estimated stacks. The sums over a pair of functions are those of
-//! the file.
+//! Counted calls of a graph, at the estimated stacks. The sums over a pair of functions are those
+//! of the file.
 
 use profundo_model::{Call, Callers, LocationId, Nanos, Sample, StackId, ThreadId, Tracing};
 use rustc_hash::FxHashMap;

@@ -12,7 +12,7 @@ const FEW_PATHS: f64 = 100_000.0;
 /// The parts of all cost otherwise, about.
 const PARTS: f64 = 30_000.0;
 /// The most steps of all walks. What is left then has only its direct caller.
-const MOST_STEPS: usize = 6_000_000;
+const MOST_STEPS: usize = 3_000_000;
 /// The share of a caller moves by this between walks, which spreads evenly.
 const GOLDEN: f64 = 0.618_033_988_749_895;
 

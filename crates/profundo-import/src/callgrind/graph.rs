@@ -116,8 +116,8 @@ impl Places<'_, '_> {
         graph
     }
 
-    /// Lines with the calls that they make: all that a file of times says about lines. Nothing where
-    /// each function has one line.
+    /// Lines with the calls that they make: all that a file of times says about lines. Nothing
+    /// where each function has one line.
     fn lines(&mut self, builder: &mut Builder, pid: u32, thread: &Thread, unit: Unit) {
         let firsts = &self.firsts;
         let is_elsewhere =

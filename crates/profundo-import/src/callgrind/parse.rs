@@ -219,7 +219,8 @@ impl<'a> Parser<'a> {
         match key {
             b"fn" => {
                 self.here.name = Some(self.names.row(value));
-                self.file = self.here.file;
+                // Code of a header may come before a function that is in the header itself.
+                self.here.file = self.file;
                 self.function = None;
             }
             b"fl" => {

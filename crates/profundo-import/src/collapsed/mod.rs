@@ -5,7 +5,7 @@
 //! colon and a line, marks such as `_[k]`, two columns of a difference, UTF-16 of PowerShell, CRLF.
 
 mod name;
-mod text;
+pub(crate) mod text;
 
 use std::borrow::Cow;
 

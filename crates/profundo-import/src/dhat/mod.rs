@@ -207,6 +207,8 @@ fn events(
 struct Stacks<'a> {
     table: Vec<Frame<'a>>,
     frames: Frames<'a>,
+    /// By row, its location where nothing is inlined into it.
+    alone: Vec<Option<LocationId>>,
 }
 
 impl<'a> Stacks<'a> {
@@ -214,18 +216,47 @@ impl<'a> Stacks<'a> {
         Self {
             table: table.iter().map(|text| Frame::of(text)).collect(),
             frames: Frames::default(),
+            alone: vec![None; table.len()],
         }
     }
 
     fn stack(&mut self, builder: &mut Builder, rows: &[u32]) -> Option<StackId> {
-        let frames: Vec<Frame<'a>> = (rows.iter())
-            .filter_map(|&row| self.table.get(row as usize).copied())
-            .filter(|frame| frame.function != "[root]")
-            // The tool's own `malloc`.
-            .skip_while(|frame| is_preload(frame.object))
-            .collect();
-        let locations: Vec<LocationId> = self.frames.locations(builder, &frames);
-        builder.stack_of(locations.into_iter().rev())
+        let of = |table: &[Frame<'a>], row: u32| table.get(row as usize).copied();
+        let is_shown = |row: &&u32| match of(&self.table, **row) {
+            Some(frame) => frame.function != "[root]",
+            None => false,
+        };
+        // The tool's own `malloc` comes first.
+        let is_own =
+            |row: &&u32| of(&self.table, **row).is_some_and(|frame| is_preload(frame.object));
+        let rows = rows.iter().filter(is_shown).skip_while(is_own);
+        let rows: Vec<u32> = rows.copied().collect();
+        let address = |row: u32| of(&self.table, row).map_or(0, |frame| frame.address);
+        let is_one = |a: &u32, b: &u32| address(*a) != 0 && address(*a) == address(*b);
+        let chunks: Vec<&[u32]> = rows.chunk_by(is_one).collect();
+        let mut stack = None;
+        for chunk in chunks.into_iter().rev() {
+            let known = match *chunk {
+                [row] => self.alone.get(row as usize).copied().flatten(),
+                _ => None,
+            };
+            let location = match known {
+                Some(location) => location,
+                None => {
+                    let frames = chunk.iter().filter_map(|&row| of(&self.table, row));
+                    let frames: Vec<Frame<'a>> = frames.collect();
+                    let location = self.frames.location(builder, &frames);
+                    if let [row] = *chunk
+                        && let Some(alone) = self.alone.get_mut(row as usize)
+                    {
+                        *alone = Some(location);
+                    }
+                    location
+                }
+            };
+            stack = Some(builder.stack(stack, location));
+        }
+        stack
     }
 }
 

@@ -11,6 +11,7 @@ use profundo_model::{LocationId, SampleKind};
 use rustc_hash::FxHashMap;
 
 use crate::call_graph::{Arc, Costs, Function, Graph};
+use crate::collapsed::text;
 use crate::reader::{Reader, Table};
 use crate::{Builder, Error, Named, Source};
 use line::{Entry, Flat};
@@ -23,14 +24,32 @@ pub(crate) const READER: Reader = Reader(&Table {
 });
 
 const FLAT: &str = "Flat profile:";
-const GRAPH: &str = "index % time    self  children    called     name";
 
 fn is_start(start: &[u8]) -> bool {
-    let text = start.trim_ascii_start();
-    text.starts_with(b"Flat profile:\n")
-        || text.starts_with(b"Flat profile:\r\n")
-        || (text.starts_with(b"Call graph")
-            && memchr::memmem::find(text, GRAPH.as_bytes()).is_some())
+    let text = text::utf8(start);
+    let mut lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#"));
+    match first.unwrap_or_default() {
+        b"Flat profile:" => true,
+        // Unix systems of old print the graph first.
+        line if line == b"call graph profile:" || line.starts_with(b"Call graph") => {
+            lines.any(is_head_of_graph)
+        }
+        line => is_head_of_graph(line),
+    }
+}
+
+/// The titles of the columns of the call graph, which differ a little.
+fn is_head_of_graph(line: &[u8]) -> bool {
+    let words: Vec<&[u8]> = (line.split(u8::is_ascii_whitespace))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let has = |word: &[u8]| words.contains(&word);
+    words.first() == Some(&&b"index"[..])
+        && (has(b"%time") || has(b"time"))
+        && has(b"self")
+        && (has(b"children") || has(b"descendents"))
+        && has(b"name")
 }
 
 /// The part of the text that a line is in.
@@ -43,7 +62,8 @@ enum Part {
 
 fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     builder.weighs(SampleKind::Cpu, "");
-    let text = String::from_utf8_lossy(source.bytes);
+    let text = text::utf8(source.bytes);
+    let text = String::from_utf8_lossy(&text);
     let mut tables = Tables::default();
     let mut part = Part::Other;
     for (number, line) in (1_u64..).zip(text.lines()) {
@@ -54,10 +74,14 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
             tables.period = (seconds.unwrap_or(0.01_f64) * 1e9).round() as u64;
         } else if line.trim_start().starts_with("time   seconds   seconds") {
             part = Part::Flat;
-        } else if line.starts_with(GRAPH) {
+        } else if is_head_of_graph(line.trim().as_bytes()) {
             part = Part::Graph;
-        } else if line.trim().is_empty() || line.starts_with('\u{c}') {
-            // A table ends so; a block of the graph does not.
+        } else if line.trim().is_empty() {
+            // The graph has empty lines at its start.
+            if part == Part::Flat {
+                part = Part::Other;
+            }
+        } else if is_end(line) {
             part = Part::Other;
         } else {
             let is_read = match part {
@@ -70,8 +94,27 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
             }
         }
     }
+    if tables.is_empty() && !text.contains("no time accumulated") {
+        return Err(Error::Malformed {
+            format: "gprof",
+            what: "it has no table of seconds".to_owned(),
+        });
+    }
     tables.finish(builder);
     Ok(())
+}
+
+/// Whether the table ends with an explanation, or with the index.
+fn is_end(line: &str) -> bool {
+    let text = line.trim().to_ascii_lowercase();
+    let ends = [
+        "flat profile",
+        "index by function name",
+        "this table describes",
+        "granularity:",
+        "ngranularity:",
+    ];
+    line.starts_with('\u{c}') || ends.iter().any(|end| text.starts_with(end))
 }
 
 /// The rows of both tables.
@@ -93,12 +136,18 @@ impl<'a> Tables<'a> {
         self.flat.push(row);
     }
 
+    fn is_empty(&self) -> bool {
+        self.flat.is_empty() && self.blocks.is_empty()
+    }
+
     fn graph(&mut self, line: &'a str) -> Option<()> {
         if line.starts_with("-----") {
             self.own = None;
             return Some(());
         }
-        if line.trim() == "<spontaneous>" {
+        let text = line.trim();
+        // The titles of callees, and callers that are unknown.
+        if text == "<spontaneous>" || text.starts_with("called/total ") {
             return Some(());
         }
         let entry = Entry::of(line)?;

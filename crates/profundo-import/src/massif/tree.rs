@@ -71,8 +71,8 @@ impl<'a> Tree<'a> {
         Some(())
     }
 
-    /// Calls `each` with the stacks: the allocating function first, whether callers are missing, and
-    /// the bytes.
+    /// Calls `each` with the stacks: the allocating function first, whether callers are missing,
+    /// and the bytes.
     pub(super) fn leaves(self, mut each: impl FnMut(&[Frame<'a>], bool, u64)) {
         let mut own: Vec<u64> = self.nodes.iter().map(|node| node.bytes).collect();
         let mut open: Vec<(usize, usize)> = Vec::new();

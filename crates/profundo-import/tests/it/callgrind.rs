@@ -35,11 +35,13 @@ fn table(name: &str, column: usize) -> (u64, Vec<(String, u64)>) {
         }
         let name = rest.split(" [").next().unwrap_or_default();
         // A file, then the function, which may have colons.
-        let name = match name.strip_prefix("php:internal:") {
-            Some(name) => name,
-            None => name.split_once(':').map_or("", |(_, name)| name),
+        let at = match name.starts_with("php:internal:") {
+            true => "php:internal".len(),
+            false => name.find(':').unwrap_or(0),
         };
-        rows.push((name.to_owned(), number));
+        let (path, function) = name.split_at(at);
+        let file = path.rsplit('/').next().unwrap_or(path);
+        rows.push((format!("{file}{function}"), number));
     }
     (sum, rows)
 }
@@ -49,18 +51,30 @@ fn bare(name: &str) -> &str {
     name.split_once('\'').map_or(name, |(name, _)| name)
 }
 
+/// The own cost of each function in each file, which is known by its bare name.
 fn check_own(profile: &Profile, name: &str, column: usize, scale: u64) {
     let (_, rows) = table(name, column);
     let mut expected: BTreeMap<String, u64> = BTreeMap::new();
     for (name, number) in rows {
         *expected.entry(bare(&name).to_owned()).or_default() += number * scale;
     }
-    expected.retain(|name, own| *own > 0 && name != "???");
-    let mut found = functions_of_samples(profile);
-    found.retain(|name, (own, _)| *own > 0 && !name.is_empty());
-    let found: BTreeMap<String, u64> = (found.into_iter())
-        .map(|(name, (own, _))| (name, own))
-        .collect();
+    expected.retain(|_, own| *own > 0);
+    let mut found: BTreeMap<String, u64> = BTreeMap::new();
+    for sample in &profile.samples {
+        let leaf = profile.stacks.get(sample.stack).location;
+        let frame = profile.locations.get(leaf).frames[0];
+        let file = match profile.file_path(frame) {
+            "" => "???",
+            path => path.rsplit('/').next().unwrap_or(path),
+        };
+        let function = match profile.function_name(frame) {
+            "" => "???",
+            name => name,
+        };
+        let key = format!("{file}:{function}");
+        *found.entry(key).or_default() += sample.weight.0;
+    }
+    found.retain(|_, own| *own > 0);
     assert_eq!(found, expected, "{name}");
 }
 
@@ -70,7 +84,11 @@ fn check_total(profile: &Profile, name: &str, column: usize, scale: u64, checked
     let (_, rows) = table(name, column);
     let found = functions_of_samples(profile);
     for &function in checked {
-        let rows = rows.iter().filter(|(name, _)| name == function);
+        let is_it = |name: &str| {
+            name.split_once(':')
+                .is_some_and(|(_, name)| name == function)
+        };
+        let rows = rows.iter().filter(|(name, _)| is_it(name));
         let expected = rows.map(|(_, total)| *total).max().expect(function) * scale;
         let (_, total) = found[function];
         // Each part of a split cost is rounded.
