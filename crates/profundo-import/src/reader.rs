@@ -3,9 +3,10 @@
 use std::fmt;
 
 use crate::{
-    Builder, Error, Source, austin, chrome_trace, collapsed, counted_source, cpuprofile, firefox,
-    gperftools, heapprofile, jemalloc, jlprof, lcov, lprof, memory_profiler, memray, oprofile,
-    pprof, pstats, pyinstrument, scalene, speedscope, tachyon, v8, vtune,
+    Builder, Error, Source, austin, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
+    dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, jemalloc, jlprof, lcov, lprof,
+    massif, memory_profiler, memray, oprofile, pprof, pstats, pyinstrument, scalene, speedscope,
+    tachyon, v8, vtune,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -54,6 +55,13 @@ impl Reader {
         vtune::READER,
         oprofile::READER,
         counted_source::READER,
+        gmon::READER,
+        dhat::READER,
+        heaptrack::READER,
+        massif::READER,
+        callgrind::READER,
+        callgrind::CACHEGRIND,
+        gprof::READER,
         collapsed::READER,
     ];
 

@@ -6,7 +6,7 @@
 
 mod name;
 mod owner;
-mod text;
+pub(crate) mod text;
 
 use profundo_model::{LocationId, LocationKind, Reason, SampleKind, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
