@@ -276,6 +276,9 @@ impl Builder {
         for sample in &mut profile.samples {
             sample.task = roots[sample.thread.index()];
         }
+        for block in &mut profile.heap.blocks {
+            block.task = roots[block.thread.index()];
+        }
     }
 
     /// Times begin at 0 and grow; sums have none.

@@ -27,6 +27,7 @@
 mod builder;
 mod collapsed;
 mod error;
+mod jfr;
 mod language;
 mod reader;
 mod source;
