@@ -26,9 +26,11 @@
 
 mod builder;
 mod collapsed;
+mod cursor;
 mod error;
 mod jfr;
 mod language;
+mod nettrace;
 mod reader;
 mod source;
 mod unpack;

@@ -3,4 +3,5 @@
 mod collapsed;
 mod damage;
 mod jfr;
+mod nettrace;
 mod support;
