@@ -309,8 +309,6 @@ impl Builder {
             limit(&mut site.freed, &mut left[1]);
             limit(&mut site.temporary, &mut left[2]);
             limit(&mut site.at_peak, &mut left[3]);
-            site.freed.bytes = site.freed.bytes.min(site.allocated.bytes);
-            site.freed.count = site.freed.count.min(site.allocated.count);
         }
         if limited {
             self.leave_out("amounts of memory", || "larger than any memory".to_owned());
@@ -340,6 +338,9 @@ impl Builder {
         }
         for mark in &mut profile.spans.marks {
             mark.task = root(mark.thread);
+        }
+        for block in &mut profile.heap.blocks {
+            block.task = roots[block.thread.index()];
         }
     }
 

@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_build_id_has_pairs_of_digits() {
         assert_eq!(bytes_of("00fF"), [0, 255]);
-        assert_eq!(bytes_of("00f"), []);
-        assert_eq!(bytes_of("Go/id"), []);
+        assert_eq!(bytes_of("00f"), Vec::<u8>::new());
+        assert_eq!(bytes_of("Go/id"), Vec::<u8>::new());
     }
 }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::{
     Builder, Error, Source, austin, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
-    dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, jemalloc, jlprof, lcov, lprof,
-    massif, memory_profiler, memray, oprofile, pprof, pstats, pyinstrument, scalene, speedscope,
-    tachyon, v8, vtune,
+    dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, jemalloc, jfr, jlprof, lcov,
+    lprof, massif, memory_profiler, memray, nettrace, oprofile, pprof, pstats, pyinstrument,
+    scalene, speedscope, tachyon, v8, vtune,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -29,39 +29,44 @@ impl Reader {
     /// Every format. Those with a mark of their own come first; plain texts, which are known by the
     /// shape of their lines, come last.
     pub const ALL: &'static [Reader] = &[
-        pprof::READER,
+        // Binary files with a mark.
+        jfr::READER,
+        nettrace::READER,
+        tachyon::READER,
+        austin::MOJO,
+        jlprof::READER,
+        gmon::READER,
+        pstats::READER,
+        lprof::READER,
         gperftools::READER,
-        jemalloc::READER,
+        pprof::READER,
+        // JSON.
         speedscope::READER,
         cpuprofile::READER,
         heapprofile::READER,
         v8::log::READER,
         firefox::READER,
         chrome_trace::READER,
-        tachyon::READER,
-        austin::MOJO,
-        pstats::READER,
-        lprof::READER,
         pyinstrument::READER,
         scalene::READER,
         memray::GPROF2DOT,
         memray::STATS,
-        memray::CSV,
-        memory_profiler::PLOT,
-        memory_profiler::REPORT,
-        austin::TEXT,
-        jlprof::READER,
+        dhat::READER,
+        // Texts.
+        callgrind::READER,
+        callgrind::CACHEGRIND,
+        massif::READER,
+        heaptrack::READER,
+        gprof::READER,
+        jemalloc::READER,
         lcov::READER,
         vtune::READER,
         oprofile::READER,
+        memory_profiler::PLOT,
+        memory_profiler::REPORT,
+        memray::CSV,
+        austin::TEXT,
         counted_source::READER,
-        gmon::READER,
-        dhat::READER,
-        heaptrack::READER,
-        massif::READER,
-        callgrind::READER,
-        callgrind::CACHEGRIND,
-        gprof::READER,
         collapsed::READER,
     ];
 
