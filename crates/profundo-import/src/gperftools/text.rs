@@ -294,9 +294,13 @@ impl Reading<'_> {
                 let addresses = self.stacks.without_allocator(self.builder, addresses);
                 self.stacks.stack(self.builder, Leaf::Return, addresses)
             }
-            true => self
-                .stacks
-                .stack(self.builder, Leaf::Return, &pending.addresses),
+            true => {
+                let leaf = match self.counts {
+                    Counts::Threads => Leaf::Instruction,
+                    _ => Leaf::Return,
+                };
+                self.stacks.stack(self.builder, leaf, &pending.addresses)
+            }
         };
         let Some(stack) = stack else {
             return;

@@ -80,8 +80,12 @@ impl Memory {
         let mut memory = Self::default();
         for (column, value) in all.iter().enumerate() {
             let slot = match &plain(&value.name)[..] {
-                "alloc_objects" | "alloc_count" | "alloc_samples" => &mut memory.allocated.count,
-                "alloc_space" | "alloc_size" | "alloc_bytes" => &mut memory.allocated.bytes,
+                "alloc_objects" | "alloc_count" | "alloc_samples" | "alloc_in_new_tlab_objects" => {
+                    &mut memory.allocated.count
+                }
+                "alloc_space" | "alloc_size" | "alloc_bytes" | "alloc_in_new_tlab_bytes" => {
+                    &mut memory.allocated.bytes
+                }
                 "inuse_objects" | "objects" | "live_objects" => &mut memory.live.count,
                 "inuse_space" | "space" | "heap_space" | "live_space" => &mut memory.live.bytes,
                 "copy_space" => &mut memory.copied,
