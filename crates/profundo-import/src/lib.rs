@@ -28,6 +28,7 @@ mod builder;
 mod collapsed;
 mod error;
 mod language;
+mod perf;
 mod reader;
 mod source;
 mod unpack;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Builder, Error, Source, collapsed};
+use crate::{Builder, Error, Source, collapsed, perf};
 
 /// A format that is read: one row of [`Reader::ALL`].
 #[derive(Clone, Copy)]
@@ -23,7 +23,8 @@ pub(crate) struct Table {
 impl Reader {
     /// Every format. Those with a mark of their own come first; plain texts, which are known by the
     /// shape of their lines, come last.
-    pub const ALL: &'static [Reader] = &[collapsed::READER];
+    pub const ALL: &'static [Reader] =
+        &[perf::data::READER, perf::script::READER, collapsed::READER];
 
     /// The reader of a file that begins with these unpacked bytes.
     pub(crate) fn of(bytes: &[u8]) -> Option<Reader> {

@@ -2,4 +2,5 @@
 
 mod collapsed;
 mod damage;
+mod perf;
 mod support;
