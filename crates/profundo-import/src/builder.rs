@@ -2,9 +2,9 @@
 //! makes the profile.
 
 use profundo_model::{
-    Amount, Call, CodeAddress, FrameId, FrameKey, Language, LocationId, LocationKind, Many,
-    ModuleId, Nanos, Process, ProcessId, Profile, Sample, SampleKind, StackId, State, Task, TaskId,
-    Thread, ThreadId,
+    Amount, Call, CodeAddress, FrameId, FrameKey, Language, LocationId, LocationKind, Many, Module,
+    ModuleId, Nanos, Process, ProcessId, Profile, Role, Sample, SampleKind, StackId, State, Task,
+    TaskId, Thread, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -181,6 +181,18 @@ impl Builder {
         let id = self.profile.hand_made_module(path);
         self.modules.insert(path.into(), id);
         id
+    }
+
+    /// A file with this build id that lies in memory, with the number to subtract from addresses
+    /// there. It is a new module each time.
+    pub fn mapped_module(&mut self, path: &str, build_id: &[u8], bias: u64) -> ModuleId {
+        self.profile.modules.push(Module {
+            path: self.profile.strings.intern(path),
+            bias,
+            build_id: build_id.to_owned(),
+            role: Role::of_path(path),
+            ..Module::default()
+        })
     }
 
     /// A location called from a stack.

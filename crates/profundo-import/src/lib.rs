@@ -58,6 +58,7 @@ mod native_stacks;
 mod nettrace;
 mod oprofile;
 mod parameters;
+mod perf;
 mod pprof;
 mod protobuf;
 mod pstats;

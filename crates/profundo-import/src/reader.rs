@@ -5,7 +5,7 @@ use std::fmt;
 use crate::{
     Builder, Error, Source, austin, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
     dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, jemalloc, jfr, jlprof, lcov,
-    lprof, massif, memory_profiler, memray, nettrace, oprofile, pprof, pstats, pyinstrument,
+    lprof, massif, memory_profiler, memray, nettrace, oprofile, perf, pprof, pstats, pyinstrument,
     scalene, speedscope, tachyon, v8, vtune,
 };
 
@@ -36,6 +36,7 @@ impl Reader {
         austin::MOJO,
         jlprof::READER,
         gmon::READER,
+        perf::data::READER,
         pstats::READER,
         lprof::READER,
         gperftools::READER,
@@ -61,6 +62,7 @@ impl Reader {
         jemalloc::READER,
         lcov::READER,
         vtune::READER,
+        perf::script::READER,
         oprofile::READER,
         memory_profiler::PLOT,
         memory_profiler::REPORT,

@@ -20,6 +20,7 @@ mod native_memory;
 mod nettrace;
 mod oprofile;
 mod oracle;
+mod perf;
 mod pprof;
 mod pstats;
 mod pyinstrument;
