@@ -1,6 +1,6 @@
-//! Reports of VTune. The files are built from the layout that its manual and other readers show; VTune
-//! cannot be had where these tests were written. Call trees, tables and call graphs of VTune 2013 to
-//! 2020 that other projects keep were read, too: their totals are those of the reports.
+//! Reports of VTune. The files are built from the layout that its manual and other readers show;
+//! VTune cannot be had where these tests were written. Call trees, tables and call graphs of VTune
+//! 2013 to 2020 that other projects keep were read, too: their totals are those of the reports.
 
 use profundo_model::{Language, Profile, SampleKind, State};
 
