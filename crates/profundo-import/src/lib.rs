@@ -34,6 +34,8 @@ mod julia;
 mod language;
 mod lcov;
 mod oprofile;
+mod otlp;
+mod protobuf;
 mod reader;
 mod source;
 mod sums;

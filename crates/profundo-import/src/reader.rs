@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{Builder, Error, Source, collapsed, counted_source, jlprof, lcov, oprofile, vtune};
+use crate::{
+    Builder, Error, Source, collapsed, counted_source, jlprof, lcov, oprofile, otlp, vtune,
+};
 
 /// A format that is read: one row of [`Reader::ALL`].
 #[derive(Clone, Copy)]
@@ -25,6 +27,7 @@ impl Reader {
     /// shape of their lines, come last.
     pub const ALL: &'static [Reader] = &[
         jlprof::READER,
+        otlp::READER,
         lcov::READER,
         vtune::READER,
         oprofile::READER,

@@ -10,6 +10,7 @@
 //! | [`square`] | any browser | the call tree as boxes in boxes |
 //! | [`heatmap`] | any browser | time against the offset within each second |
 //! | [`jlprof`] | Julia's ProfileView, FlameGraphs.jl | samples with lines and inlined calls |
+//! | [`otlp`] | OpenTelemetry's collectors, Pyroscope, … | samples with times, lines, attributes |
 //! | [`pstats`] | Python's `pstats`, SnakeViz, gprof2dot, … | how often each function was called, and by whom |
 //! | [`callgrind`] | KCachegrind, `callgrind_annotate` | the same |
 //! | [`lprof`] | `python -m line_profiler` | how often each line was run |
@@ -45,6 +46,7 @@ mod json;
 pub mod lprof;
 mod marshal;
 mod measured;
+pub mod otlp;
 mod owner;
 mod path;
 mod pickle;
@@ -82,6 +84,7 @@ impl Format {
         Format::LPROF,
         Format::CHROME,
         Format::JLPROF,
+        Format::OTLP,
     ];
 }
 

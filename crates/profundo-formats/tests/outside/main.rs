@@ -9,6 +9,7 @@ mod graph;
 mod heapsnapshot;
 mod jlprof;
 mod made;
+mod otlp;
 mod path;
 mod pprof;
 mod speedscope;

@@ -6,5 +6,6 @@ mod damage;
 mod jlprof;
 mod lcov;
 mod oprofile;
+mod otlp;
 mod support;
 mod vtune;
