@@ -123,7 +123,6 @@ impl Builder {
             line,
             language,
             inlined: is_inlined,
-            ..FrameKey::default()
         })
     }
 
