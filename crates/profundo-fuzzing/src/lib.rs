@@ -11,11 +11,17 @@
 //!
 //! [`damage`]: https://docs.rs/profundo-testing
 
+use std::sync::OnceLock;
+
+use profundo_import::Reader;
+
 mod files;
+mod imports;
 mod memory;
 mod sections;
 
 pub use files::{heapsnapshot, memory_counts, profundo_file};
+pub use imports::{import, import_as};
 pub use memory::{generated_code, graph_items, line_table, proc_maps, wire_records};
 pub use sections::{eh_frame, elf_symbols, gcc_notes, llvm_map};
 
@@ -30,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     ("generated_code", generated_code),
     ("graph_items", graph_items),
     ("heapsnapshot", heapsnapshot),
+    ("import", import),
     ("line_table", line_table),
     ("llvm_map", llvm_map),
     ("memory_counts", memory_counts),
@@ -37,6 +44,34 @@ pub const TARGETS: &[Target] = &[
     ("profundo_file", profundo_file),
     ("wire_records", wire_records),
 ];
+
+/// The target that the variable `PROFUNDO_TARGET` names: one of [`TARGETS`], or `import:pprof` for
+/// a reader of another tool's files. So one program has all of them.
+pub fn chosen(bytes: &[u8]) {
+    static CHOSEN: OnceLock<Chosen> = OnceLock::new();
+    match CHOSEN.get_or_init(Chosen::of_environment) {
+        Chosen::Target(target) => target(bytes),
+        Chosen::Reader(reader) => import_as(*reader, bytes),
+    }
+}
+
+enum Chosen {
+    Target(fn(&[u8])),
+    Reader(Reader),
+}
+
+impl Chosen {
+    fn of_environment() -> Self {
+        let name = std::env::var("PROFUNDO_TARGET").expect("PROFUNDO_TARGET names a target");
+        let target = TARGETS.iter().find(|(it, _)| *it == name);
+        let is_meant = |reader: &Reader| name.strip_prefix("import:") == Some(reader.name());
+        match (target, Reader::ALL.iter().copied().find(is_meant)) {
+            (Some((_, target)), _) => Self::Target(*target),
+            (_, Some(reader)) => Self::Reader(reader),
+            (None, None) => panic!("there is no target {name}"),
+        }
+    }
+}
 
 /// The words of some bytes, and the rest as a last word.
 fn words(bytes: &[u8]) -> Vec<u64> {

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use crate::{
-    Builder, Error, Source, collapsed, counted_source, jlprof, lcov, oprofile, otlp, vtune,
+    Builder, Error, Source, austin, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
+    dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, jemalloc, jlprof, lcov, lprof,
+    massif, memory_profiler, memray, oprofile, otlp, pprof, pstats, pyinstrument, scalene,
+    speedscope, tachyon, v8, vtune,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -16,8 +19,8 @@ pub(crate) struct Table {
     pub name: &'static str,
     /// The tools that write it, in a few words.
     pub writers: &'static str,
-    /// Whether a file that begins with these unpacked bytes is of this format. It may have less than
-    /// the whole file.
+    /// Whether a file that begins with these unpacked bytes is of this format. It may have less
+    /// than the whole file.
     pub is_start: fn(&[u8]) -> bool,
     pub fill: fn(&Source<'_>, &mut Builder) -> Result<(), Error>,
 }
@@ -26,12 +29,40 @@ impl Reader {
     /// Every format. Those with a mark of their own come first; plain texts, which are known by the
     /// shape of their lines, come last.
     pub const ALL: &'static [Reader] = &[
+        pprof::READER,
+        gperftools::READER,
+        jemalloc::READER,
+        speedscope::READER,
+        cpuprofile::READER,
+        heapprofile::READER,
+        v8::log::READER,
+        firefox::READER,
+        chrome_trace::READER,
+        tachyon::READER,
+        austin::MOJO,
+        pstats::READER,
+        lprof::READER,
+        pyinstrument::READER,
+        scalene::READER,
+        memray::GPROF2DOT,
+        memray::STATS,
+        memray::CSV,
+        memory_profiler::PLOT,
+        memory_profiler::REPORT,
+        austin::TEXT,
         jlprof::READER,
         otlp::READER,
         lcov::READER,
         vtune::READER,
         oprofile::READER,
         counted_source::READER,
+        gmon::READER,
+        dhat::READER,
+        heaptrack::READER,
+        massif::READER,
+        callgrind::READER,
+        callgrind::CACHEGRIND,
+        gprof::READER,
         collapsed::READER,
     ];
 
@@ -80,6 +111,12 @@ pub(crate) fn refused(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         "a report of Nsight Systems",
         "`nsys export --type sqlite FILE` makes a file that is",
     )];
+    if memray::is_recording(bytes) {
+        return Some((
+            "a recording of memray",
+            "`memray transform csv FILE` makes a file that is",
+        ));
+    }
     let row = REFUSED.iter().find(|(start, ..)| bytes.starts_with(start));
     row.map(|&(_, what, instead)| (what, instead))
 }

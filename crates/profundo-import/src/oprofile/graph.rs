@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::head::{Content, Head, cells};
 use super::names::Names;
 use super::{Report, is_rule};
-use crate::call_graph::CallGraph;
+use crate::weighted_graph::CallGraph;
 use crate::{Builder, Row};
 
 pub(super) fn fill<'a>(

@@ -15,8 +15,8 @@ use rustc_hash::FxHashMap;
 
 use super::columns::number;
 use super::table::Table;
-use crate::call_graph::CallGraph;
 use crate::sums::Sums;
+use crate::weighted_graph::CallGraph;
 use crate::{Builder, Error, Named, Unit};
 
 /// Whether these are the titles of a call graph.
