@@ -129,7 +129,6 @@ impl Builder {
             line,
             language,
             inlined: is_inlined,
-            ..FrameKey::default()
         })
     }
 

@@ -57,6 +57,7 @@ mod memray;
 mod native_stacks;
 mod nettrace;
 mod oprofile;
+mod otlp;
 mod parameters;
 mod perf;
 mod pprof;

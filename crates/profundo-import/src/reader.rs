@@ -5,8 +5,8 @@ use std::fmt;
 use crate::{
     Builder, Error, Source, austin, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
     dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, jemalloc, jfr, jlprof, lcov,
-    lprof, massif, memory_profiler, memray, nettrace, oprofile, perf, pprof, pstats, pyinstrument,
-    scalene, speedscope, tachyon, v8, vtune,
+    lprof, massif, memory_profiler, memray, nettrace, oprofile, otlp, perf, pprof, pstats,
+    pyinstrument, scalene, speedscope, tachyon, v8, vtune,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -41,6 +41,7 @@ impl Reader {
         lprof::READER,
         gperftools::READER,
         pprof::READER,
+        otlp::READER,
         // JSON.
         speedscope::READER,
         cpuprofile::READER,

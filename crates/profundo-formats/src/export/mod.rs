@@ -18,6 +18,7 @@
 //! | [`massif`] | `ms_print`, massif-visualizer | memory over time, and what held it at the peak |
 //! | [`dhat`] | Valgrind's `dh_view.html` | allocations by stack, with their lifetimes |
 //! | [`jlprof`] | Julia's ProfileView, FlameGraphs.jl | samples with lines and inlined calls |
+//! | [`otlp`] | OpenTelemetry's collectors, Pyroscope, … | samples with times, lines, attributes |
 //! | [`pstats`] | Python's `pstats`, SnakeViz, gprof2dot, … | how often each function was called, and by whom |
 //! | [`callgrind`] | KCachegrind, `callgrind_annotate` | the same, or samples by line and call |
 //! | [`lprof`] | `python -m line_profiler` | how often each line was run |
@@ -58,6 +59,7 @@ pub mod lprof;
 mod marshal;
 pub mod massif;
 mod measured;
+pub mod otlp;
 mod owner;
 mod path;
 pub mod perf_script;
@@ -105,6 +107,7 @@ impl Format {
         Format::DHAT,
         Format::VEGA_LITE,
         Format::JLPROF,
+        Format::OTLP,
     ];
 }
 

@@ -13,6 +13,7 @@ mod in_time;
 mod jlprof;
 mod made;
 mod memory;
+mod otlp;
 mod path;
 mod perf_script;
 mod pprof;

@@ -252,3 +252,25 @@ fn profile_folder() -> PathBuf {
     *number += 1;
     folder().join(format!("browser-{number}"))
 }
+
+/// A Python with OpenTelemetry's own messages.
+pub fn opentelemetry() -> Result<&'static Path, String> {
+    static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let made = PYTHON.get_or_init(|| {
+        let venv = folder().join("opentelemetry");
+        let python = venv.join("bin/python");
+        // Written last, so that an interrupted installation is repeated.
+        let done = venv.join("done");
+        if !done.exists() {
+            let system = find_tool("python3").ok_or("python3 is not installed")?;
+            text(Command::new(system).args(["-m", "venv"]).arg(&venv), 120)?;
+            let mut command = Command::new(&python);
+            command.args(["-m", "pip", "install", "-q", "opentelemetry-proto==1.45.2"]);
+            text(&mut command, 180)
+                .map_err(|error| format!("OpenTelemetry's messages cannot be fetched: {error}"))?;
+            fs::write(done, "").unwrap();
+        }
+        Ok(python)
+    });
+    made.as_deref().map_err(Clone::clone)
+}

@@ -60,6 +60,18 @@ const TITLES: &[(&str, Content)] = &[
     ("symbol name", Content::Symbol),
 ];
 
+/// Makes a class of its number.
+type OfNumber = fn(u64) -> Class;
+
+/// The starts of lines that say whose samples a column has.
+const CLASSES: &[(&str, OfNumber)] = &[
+    ("Processes with a thread ID of ", Class::Thread),
+    ("Processes with a thread group ID of ", Class::Process),
+    ("Processes with a tgid of ", Class::Process),
+    ("Processes with a tid of ", Class::Thread),
+    ("Samples on CPU ", Class::Processor),
+];
+
 /// The most lines before the titles.
 const MOST_LINES: usize = 64;
 
@@ -93,14 +105,7 @@ impl Head {
         } else if line.starts_with("Profiling through timer interrupt") {
             self.events.push((String::new(), 0));
         }
-        let classes: [(&str, fn(u64) -> Class); 5] = [
-            ("Processes with a thread ID of ", Class::Thread),
-            ("Processes with a thread group ID of ", Class::Process),
-            ("Processes with a tgid of ", Class::Process),
-            ("Processes with a tid of ", Class::Thread),
-            ("Samples on CPU ", Class::Processor),
-        ];
-        for (start, class) in classes {
+        for (start, class) in CLASSES {
             if let Some(number) = line.strip_prefix(start)
                 && let Ok(number) = number.trim().parse()
             {

@@ -115,7 +115,7 @@ impl Report {
     }
 
     /// The samples of a row: column by column.
-    fn samples<'a>(&self, row: &[&'a str]) -> impl Iterator<Item = (Option<Class>, Option<u64>)> {
+    fn samples(&self, row: &[&str]) -> impl Iterator<Item = (Option<Class>, Option<u64>)> {
         self.values.iter().map(|&(at, class)| {
             let digits = row.get(at).copied().unwrap_or_default();
             (class, digits.parse().ok())

@@ -20,6 +20,7 @@ mod native_memory;
 mod nettrace;
 mod oprofile;
 mod oracle;
+mod otlp;
 mod perf;
 mod pprof;
 mod pstats;
