@@ -23,8 +23,12 @@ pub(crate) struct Table {
 impl Reader {
     /// Every format. Those with a mark of their own come first; plain texts, which are known by the
     /// shape of their lines, come last.
-    pub const ALL: &'static [Reader] =
-        &[perf::data::READER, perf::script::READER, collapsed::READER];
+    pub const ALL: &'static [Reader] = &[
+        perf::data::READER,
+        perf::report::READER,
+        perf::script::READER,
+        collapsed::READER,
+    ];
 
     /// The reader of a file that begins with these unpacked bytes.
     pub(crate) fn of(bytes: &[u8]) -> Option<Reader> {
