@@ -64,6 +64,7 @@ impl Reader {
         lcov::READER,
         vtune::READER,
         perf::script::READER,
+        perf::report::READER,
         oprofile::READER,
         memory_profiler::PLOT,
         memory_profiler::REPORT,

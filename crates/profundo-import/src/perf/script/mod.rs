@@ -4,7 +4,6 @@
 //! A line of a stack is the same text each time, so its location is found by the text. With other
 //! fields (`-F`) parts are missing. Without call graphs the only frame stands in the line itself.
 
-mod comments;
 mod frames;
 mod header;
 
@@ -12,7 +11,7 @@ use profundo_model::{LocationKind, Reason, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::event::{Events, Sampled};
-use super::is_of;
+use super::{comments, is_of};
 use crate::reader::{Reader, Table};
 use crate::{Builder, Error, Source};
 use frames::Places;
@@ -226,6 +225,7 @@ impl<'a> Script<'a> {
         self.events.push(Sampled {
             event,
             period: header.period,
+            samples: 1,
             time: header.time,
             stack,
             thread,
