@@ -33,10 +33,10 @@ export interface AboutRecording {
   duration_seconds: number | null;
   /** Whether it is being written. */
   is_growing: boolean;
-  measures: "cpu" | "wall" | "traced" | "heap";
+  measures: "cpu" | "wall" | "traced" | "events" | "heap";
   has: Record<
     | "samples" | "times" | "waits" | "memory" | "copies" | "gauges" | "calls" | "counted_lines"
-    | "exceptions" | "io" | "syscalls" | "spans" | "energy" | "cells" | "python",
+    | "exceptions" | "io" | "syscalls" | "spans" | "energy" | "cells" | "python" | "code" | "lines",
     boolean
   >;
   processes: { pid: number; command: string }[];

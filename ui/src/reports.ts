@@ -14,6 +14,7 @@ export interface Header {
 export interface Recording {
   command: string | null;
   measures: string;
+  event?: string;
   engine: string;
   period_seconds: number | null;
   started_unix_seconds: number | null;
@@ -112,6 +113,7 @@ export interface Selection {
   filter: string | null;
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -127,6 +129,7 @@ export interface Selection {
 
 export interface Weight {
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -143,6 +146,7 @@ export interface Kinds {
 export interface Amount {
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -188,6 +192,7 @@ export interface Command {
   processes: number;
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -205,6 +210,7 @@ export interface Others {
   count: number;
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -243,6 +249,7 @@ export interface SummaryLine {
   function: string | null;
   self_samples: number;
   self_seconds?: number;
+  self_events?: number;
   self_bytes?: number;
   self_blocks?: number;
   self_copies?: number;
@@ -256,6 +263,7 @@ export interface SummaryLine {
   self_unreadable_share?: number;
   total_samples: number;
   total_seconds?: number;
+  total_events?: number;
   total_bytes?: number;
   total_blocks?: number;
   total_copies?: number;
@@ -277,6 +285,7 @@ export interface Function {
   language: string;
   self_samples: number;
   self_seconds?: number;
+  self_events?: number;
   self_bytes?: number;
   self_blocks?: number;
   self_copies?: number;
@@ -290,6 +299,7 @@ export interface Function {
   self_unreadable_share?: number;
   total_samples: number;
   total_seconds?: number;
+  total_events?: number;
   total_bytes?: number;
   total_blocks?: number;
   total_copies?: number;
@@ -319,6 +329,7 @@ export interface Process {
   former_programs: FormerProgram[];
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -339,6 +350,7 @@ export interface FormerProgram {
   system_seconds: number | null;
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -362,6 +374,7 @@ export interface Thread {
   gil_wait_seconds: number | null;
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -500,6 +513,7 @@ export interface Spans {
   spans_unplaced: number;
   outside_samples: number;
   outside_seconds?: number;
+  outside_events?: number;
   outside_bytes?: number;
   outside_blocks?: number;
   outside_copies?: number;
@@ -524,6 +538,7 @@ export interface Span {
   name: string;
   total_samples: number;
   total_seconds?: number;
+  total_events?: number;
   total_bytes?: number;
   total_blocks?: number;
   total_copies?: number;
@@ -537,6 +552,7 @@ export interface Span {
   total_unreadable_share?: number;
   self_samples: number;
   self_seconds?: number;
+  self_events?: number;
   self_bytes?: number;
   self_blocks?: number;
   self_copies?: number;
@@ -1011,6 +1027,7 @@ export interface Lineless {
   threads: number;
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -1029,6 +1046,7 @@ export interface LinelessLine {
   at: LinelessPlace;
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -1052,6 +1070,7 @@ export interface LinelessPlace {
 export interface Launched {
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -1071,6 +1090,7 @@ export interface LaunchedLine {
   line: number;
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -1090,6 +1110,7 @@ export interface File {
   source: string;
   self_samples: number;
   self_seconds?: number;
+  self_events?: number;
   self_bytes?: number;
   self_blocks?: number;
   self_copies?: number;
@@ -1110,6 +1131,7 @@ export interface Line {
   function: string | null;
   self_samples: number;
   self_seconds?: number;
+  self_events?: number;
   self_bytes?: number;
   self_blocks?: number;
   self_copies?: number;
@@ -1123,6 +1145,7 @@ export interface Line {
   self_unreadable_share?: number;
   total_samples: number;
   total_seconds?: number;
+  total_events?: number;
   total_bytes?: number;
   total_blocks?: number;
   total_copies?: number;
@@ -1169,18 +1192,22 @@ export interface SpreadFunction {
   line: number | null;
   language: string;
   self_least_seconds?: number;
+  self_least_events?: number;
   self_least_bytes?: number;
   self_least_blocks?: number;
   self_least_copies?: number;
   self_median_seconds?: number;
+  self_median_events?: number;
   self_median_bytes?: number;
   self_median_blocks?: number;
   self_median_copies?: number;
   self_most_seconds?: number;
+  self_most_events?: number;
   self_most_bytes?: number;
   self_most_blocks?: number;
   self_most_copies?: number;
   self_mean_seconds?: number;
+  self_mean_events?: number;
   self_mean_bytes?: number;
   self_mean_blocks?: number;
   self_mean_copies?: number;
@@ -1188,18 +1215,22 @@ export interface SpreadFunction {
   self_imbalance_share: number;
   self_is_uneven: boolean;
   total_least_seconds?: number;
+  total_least_events?: number;
   total_least_bytes?: number;
   total_least_blocks?: number;
   total_least_copies?: number;
   total_median_seconds?: number;
+  total_median_events?: number;
   total_median_bytes?: number;
   total_median_blocks?: number;
   total_median_copies?: number;
   total_most_seconds?: number;
+  total_most_events?: number;
   total_most_bytes?: number;
   total_most_blocks?: number;
   total_most_copies?: number;
   total_mean_seconds?: number;
+  total_mean_events?: number;
   total_mean_bytes?: number;
   total_mean_blocks?: number;
   total_mean_copies?: number;
@@ -1210,18 +1241,22 @@ export interface SpreadFunction {
 
 export interface Times {
   least_seconds?: number;
+  least_events?: number;
   least_bytes?: number;
   least_blocks?: number;
   least_copies?: number;
   median_seconds?: number;
+  median_events?: number;
   median_bytes?: number;
   median_blocks?: number;
   median_copies?: number;
   most_seconds?: number;
+  most_events?: number;
   most_bytes?: number;
   most_blocks?: number;
   most_copies?: number;
   mean_seconds?: number;
+  mean_events?: number;
   mean_bytes?: number;
   mean_blocks?: number;
   mean_copies?: number;
@@ -1261,6 +1296,7 @@ export interface Asked {
   nearest: string[];
   self_samples: number;
   self_seconds?: number;
+  self_events?: number;
   self_bytes?: number;
   self_blocks?: number;
   self_copies?: number;
@@ -1274,6 +1310,7 @@ export interface Asked {
   self_unreadable_share?: number;
   total_samples: number;
   total_seconds?: number;
+  total_events?: number;
   total_bytes?: number;
   total_blocks?: number;
   total_copies?: number;
@@ -1294,6 +1331,7 @@ export interface AskedPlace {
   language: string;
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -1306,6 +1344,7 @@ export interface Call {
   language: string | null;
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -1349,6 +1388,7 @@ export interface Annotated {
   end: string;
   self_samples: number;
   self_seconds?: number;
+  self_events?: number;
   self_bytes?: number;
   self_blocks?: number;
   self_copies?: number;
@@ -1362,6 +1402,7 @@ export interface Annotated {
   self_unreadable_share?: number;
   total_samples: number;
   total_seconds?: number;
+  total_events?: number;
   total_bytes?: number;
   total_blocks?: number;
   total_copies?: number;
@@ -1389,6 +1430,7 @@ export interface Instruction {
   source: string | null;
   self_samples: number;
   self_seconds?: number;
+  self_events?: number;
   self_bytes?: number;
   self_blocks?: number;
   self_copies?: number;
@@ -1397,6 +1439,7 @@ export interface Instruction {
   self_share_of_function_high: number | null;
   total_samples: number;
   total_seconds?: number;
+  total_events?: number;
   total_bytes?: number;
   total_blocks?: number;
   total_copies?: number;
@@ -1408,6 +1451,7 @@ export interface Instruction {
 export interface Taken {
   samples: number;
   seconds?: number;
+  events?: number;
   bytes?: number;
   blocks?: number;
   copies?: number;
@@ -1611,6 +1655,7 @@ export interface Node {
   count: number;
   overhead: number;
   self_seconds?: number;
+  self_events?: number;
   self_bytes?: number;
   self_blocks?: number;
   self_copies?: number;

@@ -19,6 +19,7 @@ const FILTERS = {
   memory: ["focus=."],
   spans: ["span=query"],
   processes: ["focus=burn"],
+  collapsed: ["focus=^parse$", "transform=merge-function:^load$"],
   cpus: ["focus=^walk$"],
 };
 

@@ -8,6 +8,7 @@ import { memory } from "./tables/memory.mjs";
 import { functions, graph, heatmap, instructions, lines, overview, timeline } from "./tables/sampled.mjs";
 
 const isSampled = ({ has }) => has.samples || has.memory;
+const hasLines = ({ has }) => has.lines && (has.samples || has.memory);
 const hasMemory = ({ has }) => has.memory;
 const isPair = (_, { recordings }) => recordings.length === 2;
 const isHeap = (_, { snapshots }) => snapshots.length > 0;
@@ -31,14 +32,14 @@ const AMOUNTS = "[data-table^=memory_] tbody tr[data-row], [data-table^=held_] t
 export const VIEWS = [
   { name: "overview", isThere: (_, { recordings }) => recordings.length > 0, least: 2, tables: overview, points: ".pair:not([hidden]) .hot li[data-row]" },
   { name: "functions", isThere: isSampled, least: 4, tables: functions, points: "tbody tr[data-row]" },
-  { name: "source", isThere: isSampled, least: 2, tables: lines, points: "tbody tr:has([data-is$=share])" },
+  { name: "source", isThere: hasLines, least: 2, tables: lines, points: "tbody tr:has([data-is$=share])" },
   { name: "flame", isThere: isSampled, least: 0, picture: true },
   { name: "flame", place: "shape=left", isThere: isSampled, least: 0, picture: true },
   { name: "flame", place: "by=thread", isThere: isSampled, least: 0, picture: true, isSplit: true },
   { name: "assembly", isThere: ({ has }) => has.samples, only: ["native"], least: 3, tables: instructions },
   { name: "tree", isThere: isSampled, least: 2, rows: true },
   { name: "tree", place: "libraries=folded", isThere: isSampled, least: 2, rows: true },
-  { name: "source", place: "total=1&hot=1", isThere: isSampled, least: 1, tables: lines, isTab: true },
+  { name: "source", place: "total=1&hot=1", isThere: hasLines, least: 1, tables: lines, isTab: true },
   { name: "graph", isThere: isSampled, least: 0, tables: graph, opens: ".numbers summary" },
   { name: "square", isThere: isSampled, least: 0 },
   { name: "memory", isThere: ({ has }) => has.memory || has.gauges, least: 2, tables: memory, points: AMOUNTS, opens: ".over-time summary" },

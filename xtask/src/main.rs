@@ -10,6 +10,7 @@
 mod cpython;
 mod field;
 mod figures;
+mod fuzz;
 mod metadata;
 mod test;
 mod tidy;
@@ -35,6 +36,9 @@ tasks:
           servers under load; with --load beside so many busy processes
   figures [NAME…]
           the benchmarks, and what misses its target: for a machine that does nothing else
+  fuzz [--seconds N | --runs N] [TARGET…]
+          every reader of foreign bytes with inputs of libFuzzer's: all targets for 300 seconds together, or each
+          for N inputs; `import:pprof` is the reader of that format
   wheel [--sdist] [FILE], wheel --quick
           the Python package as it is published: built by maturin and zig, looked into, and installed
           in each way; with FILE a wheel that is there already, with --sdist from the sources, too;
@@ -54,6 +58,7 @@ fn main() -> ExitCode {
         ["test", "--long"] => test::run(&root(), true),
         ["cpython-tests", ref rest @ ..] => cpython::run(&root(), rest),
         ["field", ref rest @ ..] => field::run(&root(), rest),
+        ["fuzz", ref rest @ ..] => fuzz::run(&root(), rest),
         ["figures", ref rest @ ..] => figures::run(&root(), rest),
         ["wheel", ref rest @ ..] => wheel::run(&root(), rest),
         ["tidy"] => tidy::run(&root()),
@@ -63,7 +68,7 @@ fn main() -> ExitCode {
         }
         [unknown, ..] => {
             eprintln!(
-                "xtask: there is no task {unknown}: the tasks are test, tidy, field, figures, wheel and cpython-tests"
+                "xtask: there is no task {unknown}: the tasks are test, tidy, field, figures, fuzz, wheel and cpython-tests"
             );
             return ExitCode::from(2);
         }

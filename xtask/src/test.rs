@@ -15,7 +15,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::metadata::{self, Metadata, cargo};
-use crate::{cpython, tidy, wheel};
+use crate::{cpython, fuzz, tidy, wheel};
 use runner::Runner;
 use tally::Tally;
 
@@ -94,6 +94,7 @@ fn steps(root: &Path, all: &mut Tally, is_long: bool) -> Result<()> {
     step(all, "CPython's own tests", || {
         cpython::modules_of_the_run(root, is_long)
     });
+    step(all, "fuzzing", || fuzzing(root));
     for (package, example, arguments) in marked_examples(&metadata)? {
         let name = format!("example {example}");
         let mut command = with(&[
@@ -237,6 +238,16 @@ fn aarch64(runner: &Runner) -> Result<Tally> {
     }
     let command = with(&["check", "--package", "profundo", "--target", TARGET]);
     runner.check("aarch64", command)
+}
+
+/// All readers of foreign bytes, for five minutes.
+fn fuzzing(root: &Path) -> Result<Tally> {
+    const SECONDS: u64 = 300;
+    let compiler = Command::new("c++").arg("--version").output();
+    if !compiler.is_ok_and(|output| output.status.success()) {
+        return skipped("there is no C++ compiler for libFuzzer (apt-get install g++)");
+    }
+    fuzz::fuzz(root, fuzz::Length::Seconds(SECONDS), &[])
 }
 
 fn miri(runner: &Runner, metadata: &Metadata) -> Result<Tally> {

@@ -146,7 +146,7 @@ pub fn write(job: &Job<'_>) -> Result<ExitCode> {
 /// True if a recording has counted lines and no samples, and a format wants samples.
 fn has_only_lines(profile: &Profile, format: Format, options: &Options) -> bool {
     let traced = &profile.traced;
-    let wants_samples = !format.is_counted() && options.measure.is_none();
+    let wants_samples = !format.is_counted() && !format.is_of_memory() && options.measure.is_none();
     let has_lines = !traced.lines.is_empty() || traced.tracing.is_of_lines();
     wants_samples && profile.samples.is_empty() && has_lines && !has_allocations(profile)
 }

@@ -9,7 +9,7 @@ use profundo_console::progress::Progress;
 use profundo_console::stderr;
 use profundo_formats::is_profundo;
 use profundo_import::{Error, Options, Reader};
-use profundo_model::Profile;
+use profundo_model::{Profile, StringId};
 use profundo_save::naming;
 
 /// The reader of a file that is another tool's.
@@ -49,6 +49,13 @@ pub fn read(path: &Path, reader: Reader, value: Option<&str>) -> Result<(Profile
     drop(progress);
     let imported = imported?;
     let mut profile = imported.profile;
+    if let [process] = &mut profile.processes[..]
+        && process.command == StringId(0)
+        && let Some(name) = path.file_name()
+    {
+        // What ran is not known: the file has a name.
+        process.command = profile.strings.intern(&name.to_string_lossy());
+    }
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
     let warnings = (imported.warnings.iter()).map(|warning| format!("{shown}: {warning}"));

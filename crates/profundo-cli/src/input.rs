@@ -83,6 +83,12 @@ impl<'a> Input<'a> {
     /// Reads the whole recording at `path`, for a report that applies the filter itself.
     pub fn read(&self, path: &Path, samples: Samples) -> Result<Profile> {
         let mut profile = open::open_value(path, samples, self.measuring.value.as_deref())?;
+        if profile.meta.lacks_times && (self.filters.from.is_some() || self.until.is_some()) {
+            bail!(
+                "{} has no times, so --from and --to choose nothing in it",
+                path.display()
+            );
+        }
         own_code::add_said(&mut profile, &self.filters.own_code);
         Ok(profile)
     }

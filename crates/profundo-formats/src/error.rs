@@ -123,6 +123,22 @@ pub enum Error {
     /// The format is for spans and marks, and there are none with their times.
     #[error("the program has named no spans and no marks in this recording")]
     NoSpans,
+    /// The format is for memory, and none was recorded.
+    #[error("what is allocated was not recorded: `profundo run --memory` and `record --memory` do")]
+    NoAllocations,
+    /// The format is for memory over time, and none was recorded.
+    #[error(
+        "neither allocations nor readings of memory were recorded: `profundo run --memory` does"
+    )]
+    NoMemory,
+    /// Options for samples are given, and the profile has counted calls.
+    #[error(
+        "calls were counted in this recording, and {format} has all that there are: it takes no options for samples"
+    )]
+    CountedWhole {
+        /// The format.
+        format: &'static str,
+    },
     /// A picture in the order of time is wanted of what has no times.
     #[error(
         "the order of time is not known: memory and counted calls have sums, and only samples of time have instants"
@@ -135,7 +151,7 @@ pub enum Error {
     TooManyCells,
     /// The name of a file does not decide its format.
     #[error(
-        "the name {} does not tell the format (.pb.gz, .folded, .speedscope.json, .svg, .pstats, .callgrind or .lprof would)", path.display()
+        "the name {} does not tell the format (.pb.gz, .folded, .speedscope.json, .firefox.json, .cpuprofile, .svg, .pstats, .callgrind or .lprof would)", path.display()
     )]
     NoFormat {
         /// The file.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use profundo_model::{Gauge, Growing, Meta, Profile, Sample, SyscallCount, Traffic};
+use profundo_model::{Gauge, Growing, Many, Meta, Profile, Sample, SyscallCount, Traffic};
 
 use crate::coarse::Coarse;
 use crate::current::{self, Stream};
@@ -45,6 +45,9 @@ pub struct StreamWriter<W: Write> {
     syscalls: Vec<SyscallCount>,
     /// Gauges to be written.
     gauges: Vec<Gauge>,
+    /// The samples behind rows, to be written at the end, with the number of the first row of each
+    /// list.
+    summed: Vec<(usize, Vec<Many>)>,
 }
 
 impl<W: Write> StreamWriter<W> {
@@ -58,6 +61,7 @@ impl<W: Write> StreamWriter<W> {
             traffic: Vec::new(),
             syscalls: Vec::new(),
             gauges: Vec::new(),
+            summed: Vec::new(),
         })
     }
 
@@ -116,6 +120,9 @@ impl<W: Write> StreamWriter<W> {
         profile.growing = Growing::default();
         self.ready.extend(self.coarse.end());
         self.write_ready(profile)?;
+        for (first, many) in std::mem::take(&mut self.summed) {
+            self.stream.summed(&many, first)?;
+        }
         self.traffic.extend(self.coarse.end_traffic());
         self.syscalls.extend(self.coarse.end_syscalls());
         self.gauges.extend(self.coarse.end_gauges());
@@ -128,6 +135,11 @@ impl<W: Write> StreamWriter<W> {
     }
 
     fn take(&mut self, profile: &mut Profile) {
+        let many = std::mem::take(&mut profile.gathered).rows;
+        if !many.is_empty() {
+            let first = self.stream.samples() + self.ready.len();
+            self.summed.push((first, many));
+        }
         let samples = profile.samples.drain(..);
         self.coarse
             .pass(self.stream.size(), samples, &mut self.ready);

@@ -27,6 +27,7 @@ mod sample;
 mod source_file;
 mod span;
 mod stream;
+mod summed;
 mod syscalls;
 mod traced;
 mod traffic;

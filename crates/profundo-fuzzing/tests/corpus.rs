@@ -55,12 +55,43 @@ targets! {
     generated_code
     graph_items
     heapsnapshot
+    import
     line_table
     llvm_map
     memory_counts
     proc_maps
     profundo_file
     wire_records
+}
+
+/// Every reader of other tools' files, on the files that its tests have.
+#[test]
+fn every_reader_takes_damaged_files() {
+    /// Larger files take too long.
+    const LARGEST: usize = 2_000_000;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/import");
+    let mut tried = Vec::new();
+    for path in profundo_testing::files_below(&folder) {
+        let bytes = fs::read(&path).unwrap();
+        let Ok(imported) = profundo_import::read(&bytes, &Default::default()) else {
+            continue;
+        };
+        let unpacked = profundo_import::unpacked(&bytes);
+        if unpacked.len() <= LARGEST {
+            let times = (2_000_000 / unpacked.len().max(1)).clamp(2, TIMES / 4);
+            damage(&unpacked, times, |bytes| {
+                profundo_fuzzing::import_as(imported.reader, bytes);
+            });
+            tried.push(imported.reader.name());
+        }
+    }
+    for reader in profundo_import::Reader::ALL {
+        assert!(
+            tried.contains(&reader.name()),
+            "{} has no seed",
+            reader.name()
+        );
+    }
 }
 
 #[test]

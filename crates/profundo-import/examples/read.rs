@@ -1,5 +1,5 @@
-//! Reads a file of another tool's and prints what it holds: the heaviest functions, calls, lines and
-//! sites, its notes and warnings. For comparing a reader with the tool's own output.
+//! Reads a file of another tool's and prints what it holds: the heaviest functions, calls, lines
+//! and sites, its notes and warnings. For comparing a reader with the tool's own output.
 //!
 //! `cargo run --release --example read -- FILE [VALUE]`
 

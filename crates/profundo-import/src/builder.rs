@@ -1,14 +1,14 @@
-//! What readers fill: tables by the names that files use, rows of samples, sites and calls. It makes
-//! the profile.
+//! What readers fill: tables by the names that files use, rows of samples, sites and calls. It
+//! makes the profile.
 
 use profundo_model::{
-    CodeAddress, FrameId, FrameKey, Language, LocationId, LocationKind, Many, Module, ModuleId,
-    Nanos, Process, ProcessId, Profile, Role, Sample, SampleKind, StackId, State, Task, TaskId,
-    Thread, ThreadId,
+    Amount, Call, CodeAddress, FrameId, FrameKey, Language, LocationId, LocationKind, Many, Module,
+    ModuleId, Nanos, Process, ProcessId, Profile, Role, Sample, SampleKind, StackId, State, Task,
+    TaskId, Thread, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
-use crate::{Warning, language_of};
+use crate::{Warning, julia, language_of};
 
 /// A profile in the making.
 #[derive(Debug, Default)]
@@ -25,8 +25,14 @@ pub struct Builder {
     samples: Vec<u64>,
     /// Whether all rows have a place in time.
     timed: Timed,
+    /// The sums of all weights, and of the samples behind all rows.
+    weight: u64,
+    count: u64,
     left_out: FxHashMap<&'static str, (u64, String)>,
 }
+
+/// The largest sum of all weights, 36 years of nanoseconds: sums over it stay within 64 bits.
+const MOST: u64 = 1 << 60;
 
 /// The rows that have a place in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,7 +40,7 @@ enum Timed {
     /// All of them, so far.
     #[default]
     All,
-    /// Not all.
+    /// Some rows have no time.
     Some,
 }
 
@@ -109,14 +115,20 @@ impl Builder {
             is_inlined,
         } = named;
         let language = language.unwrap_or_else(|| language_of(function, file));
+        let package = (language == Language::Julia).then(|| julia::short_path(file));
+        let (prefix, rest) = match package.flatten() {
+            Some((package, rest)) => (format!("@{package}"), rest),
+            None => (String::new(), ""),
+        };
         self.profile.frame(FrameKey {
             function,
             signature,
             file,
+            prefix: &prefix,
+            rest,
             line,
             language,
             inlined: is_inlined,
-            ..FrameKey::default()
         })
     }
 
@@ -245,10 +257,19 @@ impl Builder {
         if row.time.is_none() {
             self.timed = Timed::Some;
         }
-        self.samples.push(row.samples.max(1));
+        let (weight, samples) = (
+            row.weight.min(MOST - self.weight),
+            row.samples.clamp(1, (MOST - self.count).max(1)),
+        );
+        if (weight, samples) != (row.weight, row.samples.max(1)) {
+            self.leave_out("values", || format!("{}", row.weight));
+        }
+        self.weight += weight;
+        self.count = (self.count + samples).min(MOST);
+        self.samples.push(samples);
         self.profile.samples.push(Sample {
             time: Nanos(row.time.unwrap_or(0)),
-            weight: Nanos(row.weight),
+            weight: Nanos(weight),
             thread: row.thread,
             stack: row.stack,
             state: row.state,
@@ -256,8 +277,21 @@ impl Builder {
         });
     }
 
+    /// Adds a counted call, whose own time is a sample of a traced profile.
+    pub fn call(&mut self, call: Call) {
+        self.samples.push(1);
+        self.profile.samples.push(Sample {
+            weight: call.own,
+            thread: call.thread,
+            stack: call.stack,
+            ..Sample::default()
+        });
+        self.profile.traced.calls.push(call);
+    }
+
     /// The profile and the gaps.
     pub(crate) fn finish(mut self) -> (Profile, Vec<Warning>) {
+        self.limit_sites();
         self.give_tasks();
         self.give_times();
         self.give_period();
@@ -269,6 +303,27 @@ impl Builder {
             self.profile.processes.push(Process::default());
         }
         (self.profile, self.warnings)
+    }
+
+    /// The sums over all sites stay within 64 bits, too.
+    fn limit_sites(&mut self) {
+        let mut left = [[MOST; 2]; 4];
+        let mut limited = false;
+        let mut limit = |amount: &mut Amount, left: &mut [u64; 2]| {
+            let (bytes, count) = (amount.bytes.min(left[0]), amount.count.min(left[1]));
+            limited |= (bytes, count) != (amount.bytes, amount.count);
+            (amount.bytes, amount.count) = (bytes, count);
+            *left = [left[0] - bytes, left[1] - count];
+        };
+        for site in &mut self.profile.heap.sites {
+            limit(&mut site.allocated, &mut left[0]);
+            limit(&mut site.freed, &mut left[1]);
+            limit(&mut site.temporary, &mut left[2]);
+            limit(&mut site.at_peak, &mut left[3]);
+        }
+        if limited {
+            self.leave_out("amounts of memory", || "larger than any memory".to_owned());
+        }
     }
 
     /// Each thread has its root task, which no format knows of.
@@ -285,12 +340,22 @@ impl Builder {
             })
             .map(|task| profile.tasks.push(task))
             .collect();
+        let root = |thread: ThreadId| roots.get(thread.index()).copied().unwrap_or_default();
         for sample in &mut profile.samples {
-            sample.task = roots[sample.thread.index()];
+            sample.task = root(sample.thread);
+        }
+        for span in &mut profile.spans.each {
+            span.task = root(span.thread);
+        }
+        for mark in &mut profile.spans.marks {
+            mark.task = root(mark.thread);
+        }
+        for block in &mut profile.heap.blocks {
+            block.task = roots[block.thread.index()];
         }
     }
 
-    /// Times begin at 0 and grow; sums have none.
+    /// Times begin at 0 and grow; sums have none. Spans and marks have the clock of the samples.
     fn give_times(&mut self) {
         let profile = &mut self.profile;
         if self.timed == Timed::Some {
@@ -301,10 +366,24 @@ impl Builder {
                 .for_each(|row| row.time = Nanos(0));
             return;
         }
-        let times = || profile.samples.iter().map(|sample| sample.time.0);
-        let (Some(first), Some(last)) = (times().min(), times().max()) else {
+        let spans = &mut profile.spans;
+        let named = (spans.each.iter().map(|span| span.from.0))
+            .chain(spans.marks.iter().map(|mark| mark.time.0));
+        let times = profile.samples.iter().map(|sample| sample.time.0);
+        let ends = times.chain(named).fold(None, |ends, time| {
+            let (first, last) = ends.unwrap_or((time, time));
+            Some((time.min(first), time.max(last)))
+        });
+        let Some((first, last)) = ends else {
             return;
         };
+        for span in &mut spans.each {
+            span.from.0 -= first;
+            span.to = span.to.map(|to| Nanos(to.0.saturating_sub(first)));
+        }
+        for mark in &mut spans.marks {
+            mark.time.0 -= first;
+        }
         if profile.meta.duration.0 == 0 {
             profile.meta.duration = Nanos(last - first);
         }

@@ -37,7 +37,7 @@ pub enum Error {
     NoSuchValue {
         /// The wanted value.
         name: String,
-        /// Those that there are.
+        /// The values of the file.
         choices: String,
     },
     /// The unpacked file is too large.

@@ -1,7 +1,7 @@
 //! The profiles of other tools, read into a [`Profile`].
 //!
-//! A file is known by its content, never by its name: [`read()`] tries the rows of [`Reader::ALL`] on
-//! its first bytes. Each format has a file or a folder of its own with its row, and fills a
+//! A file is known by its content, never by its name: [`read()`] tries the rows of [`Reader::ALL`]
+//! on its first bytes. Each format has a file or a folder of its own with its row, and fills a
 //! [`Builder`], which makes the profile. A profile has what the file has; a note says what the
 //! format lacks.
 //!
@@ -24,15 +24,59 @@
 
 #![deny(unsafe_code)]
 
+mod austin;
 mod builder;
+mod call_graph;
+mod callgrind;
+mod chrome_trace;
 mod collapsed;
+mod counted_source;
+mod cpuprofile;
+mod cursor;
+mod dhat;
+mod elf;
 mod error;
+mod firefox;
+mod gmon;
+mod gperftools;
+mod gprof;
+mod heapprofile;
+mod heaptrack;
+mod jemalloc;
+mod jfr;
+mod jlprof;
+mod json;
+mod julia;
 mod language;
+mod lcov;
+mod lprof;
+mod mappings;
+mod massif;
+mod memory_profiler;
+mod memray;
+mod native_stacks;
+mod nettrace;
+mod oprofile;
+mod otlp;
+mod parameters;
 mod perf;
+mod pprof;
+mod protobuf;
+mod pstats;
+mod pyinstrument;
 mod reader;
+mod sampled_memory;
+mod scalene;
 mod source;
+mod speedscope;
+mod sums;
+mod tachyon;
 mod unpack;
+mod v8;
+mod valgrind;
 mod value;
+mod vtune;
+mod weighted_graph;
 
 use std::path::Path;
 
@@ -83,11 +127,40 @@ pub fn reader_of(start: &[u8]) -> Option<Reader> {
     }
 }
 
-/// What a file is that begins with these bytes, and the way around it, where its format is known and
-/// not read.
+/// What a file is that begins with these bytes, and the way around it, where its format is known
+/// and not read.
 pub fn refusal(start: &[u8]) -> Option<String> {
     let (what, instead) = reader::refused(start)?;
     Some(format!("{what} is not read; {instead}"))
+}
+
+/// The bytes of a file, unpacked if it is packed.
+#[doc(hidden)]
+pub fn unpacked(bytes: &[u8]) -> Vec<u8> {
+    match unpack::all(bytes) {
+        Ok(Some(unpacked)) => unpacked.bytes,
+        _ => bytes.to_vec(),
+    }
+}
+
+/// Reads a file by the reader of a name, whatever its first bytes are: for fuzzers, which would
+/// spend their time on finding a format's mark.
+#[doc(hidden)]
+pub fn read_as(reader: Reader, bytes: &[u8]) -> Option<Imported> {
+    let options = Options::default();
+    let source = Source {
+        bytes,
+        path: None,
+        options: &options,
+    };
+    let mut builder = Builder::default();
+    reader.fill(&source, &mut builder).ok()?;
+    let (profile, warnings) = builder.finish();
+    Some(Imported {
+        profile,
+        reader,
+        warnings,
+    })
 }
 
 fn read_named(bytes: &[u8], path: Option<&Path>, options: &Options) -> Result<Imported, Error> {

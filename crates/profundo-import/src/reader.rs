@@ -2,7 +2,12 @@
 
 use std::fmt;
 
-use crate::{Builder, Error, Source, collapsed, perf};
+use crate::{
+    Builder, Error, Source, austin, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
+    dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, jemalloc, jfr, jlprof, lcov,
+    lprof, massif, memory_profiler, memray, nettrace, oprofile, otlp, perf, pprof, pstats,
+    pyinstrument, scalene, speedscope, tachyon, v8, vtune,
+};
 
 /// A format that is read: one row of [`Reader::ALL`].
 #[derive(Clone, Copy)]
@@ -14,8 +19,8 @@ pub(crate) struct Table {
     pub name: &'static str,
     /// The tools that write it, in a few words.
     pub writers: &'static str,
-    /// Whether a file that begins with these unpacked bytes is of this format. It may have less than
-    /// the whole file.
+    /// Whether a file that begins with these unpacked bytes is of this format. It may have less
+    /// than the whole file.
     pub is_start: fn(&[u8]) -> bool,
     pub fill: fn(&Source<'_>, &mut Builder) -> Result<(), Error>,
 }
@@ -24,9 +29,48 @@ impl Reader {
     /// Every format. Those with a mark of their own come first; plain texts, which are known by the
     /// shape of their lines, come last.
     pub const ALL: &'static [Reader] = &[
+        // Binary files with a mark.
+        jfr::READER,
+        nettrace::READER,
+        tachyon::READER,
+        austin::MOJO,
+        jlprof::READER,
+        gmon::READER,
         perf::data::READER,
-        perf::report::READER,
+        pstats::READER,
+        lprof::READER,
+        gperftools::READER,
+        pprof::READER,
+        otlp::READER,
+        // JSON.
+        speedscope::READER,
+        cpuprofile::READER,
+        heapprofile::READER,
+        v8::log::READER,
+        firefox::READER,
+        chrome_trace::READER,
+        pyinstrument::READER,
+        scalene::READER,
+        memray::GPROF2DOT,
+        memray::STATS,
+        dhat::READER,
+        // Texts.
+        callgrind::READER,
+        callgrind::CACHEGRIND,
+        massif::READER,
+        heaptrack::READER,
+        gprof::READER,
+        jemalloc::READER,
+        lcov::READER,
+        vtune::READER,
         perf::script::READER,
+        perf::report::READER,
+        oprofile::READER,
+        memory_profiler::PLOT,
+        memory_profiler::REPORT,
+        memray::CSV,
+        austin::TEXT,
+        counted_source::READER,
         collapsed::READER,
     ];
 
@@ -75,6 +119,12 @@ pub(crate) fn refused(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         "a report of Nsight Systems",
         "`nsys export --type sqlite FILE` makes a file that is",
     )];
+    if memray::is_recording(bytes) {
+        return Some((
+            "a recording of memray",
+            "`memray transform csv FILE` makes a file that is",
+        ));
+    }
     let row = REFUSED.iter().find(|(start, ..)| bytes.starts_with(start));
     row.map(|&(_, what, instead)| (what, instead))
 }

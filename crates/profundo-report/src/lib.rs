@@ -48,6 +48,7 @@ mod julia;
 mod naming;
 mod options;
 mod page;
+mod pages;
 mod quality;
 mod table;
 mod time;
@@ -65,6 +66,7 @@ pub use julia::Report;
 pub use naming::{Names, SourceText};
 pub use options::{Choices, Format, SortBy, Unit, When};
 pub use page::{EditorLinks, Look, terminal_width};
+pub use pages::{HtmlPage, html_pages};
 pub use profundo_analysis::{
     Filter, GroupBy, Hidden, Libraries, Numbers, Pattern, Recur, Shown, UnknownChoice,
 };

@@ -73,6 +73,21 @@ impl AsRef<Path> for Folder {
     }
 }
 
+/// All files below a folder, in the order of their names.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let entries =
+        fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for path in entries.map(|entry| entry.expect("an entry").path()) {
+        match path.is_dir() {
+            true => found.extend(files_below(&path)),
+            false => found.push(path),
+        }
+    }
+    found.sort();
+    found
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
         // A test may have removed it.

@@ -35,7 +35,7 @@ mod wait;
 pub use command::profundo;
 pub use compile::{compile, compile_text, run_compiler};
 pub use damage::damage;
-pub use folder::Folder;
+pub use folder::{Folder, files_below};
 pub use pythons::{
     Python, Version, choose, pyenv_folders, python, pythons, pythons_for, wants_all_pythons,
 };

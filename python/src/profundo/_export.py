@@ -17,6 +17,13 @@ FORMATS: Dict[str, Tuple[str, ...]] = {
     "callgrind": ("export", "--to=callgrind"),
     "lprof": ("export", "--to=lprof"),
     "chrome": ("export", "--to=chrome"),
+    "firefox": ("export", "--to=firefox"),
+    "cpuprofile": ("export", "--to=cpuprofile"),
+    "heapprofile": ("export", "--to=heapprofile"),
+    "perf-script": ("export", "--to=perf-script"),
+    "massif": ("export", "--to=massif"),
+    "dhat": ("export", "--to=dhat"),
+    "vega-lite": ("export", "--to=vega-lite"),
     "flame": ("flame",),
     "heatmap": ("heatmap",),
     "graph": ("graph",),
@@ -46,11 +53,23 @@ ENDINGS: Dict[str, str] = {
     "dot": "dot",
     "gv": "dot",
     "trace.json": "chrome",
+    "firefox.json": "firefox",
+    "cpuprofile": "cpuprofile",
+    "heapprofile": "heapprofile",
+    "linux-perf.txt": "perf-script",
+    "perf.txt": "perf-script",
+    "perf": "perf-script",
+    "massif": "massif",
+    "dhat.json": "dhat",
+    "dhat": "dhat",
+    "vl.json": "vega-lite",
+    "vega.json": "vega-lite",
+    "vega-lite.json": "vega-lite",
     "profundo": "profundo",
 }
 
-#: Formats that have no samples: what was counted, and spans.
-COUNTED = ("pstats", "callgrind", "lprof", "chrome")
+#: Formats that have something where there are no samples: what was counted, spans, and memory.
+COUNTED = ("pstats", "callgrind", "lprof", "chrome", "firefox", "heapprofile", "massif", "dhat")
 #: The format of recordings themselves.
 RECORDING = "profundo"
 #: The page of `profundo view`.

@@ -62,8 +62,8 @@ export const VIEWS: View[] = [
   {
     name: "source",
     title: "Source",
-    isThere: ({ has }) => has.samples || has.memory || has.calls || has.counted_lines,
-    missing: "The recording has no lines of source.",
+    isThere: ({ has }) => has.lines && (has.samples || has.memory || has.calls || has.counted_lines),
+    missing: "No function of the recording has a line of a file.",
     View: SourceView,
   },
   {
@@ -111,7 +111,7 @@ export const VIEWS: View[] = [
   {
     name: "assembly",
     title: "Assembly",
-    isThere: ({ has }) => !isFile && has.samples,
+    isThere: ({ has }) => !isFile && has.samples && has.code,
     missing: "Instructions are read from the programs on this machine: `profundo view FILE` shows them.",
     View: AssemblyView,
   },

@@ -91,7 +91,7 @@ export function compareWithTree(shown, tree, what) {
   for (const node of nodes) {
     chains.push(number(node.caller === null ? 0 : chains[node.caller], keyOf(nameOf(node), node.file ?? "")));
   }
-  const below = nodes.map((node) => amountOf(node, "self_", "time"));
+  const below = nodes.map((node) => amountOf(node, "self_", shown.unit));
   for (let at = nodes.length - 1; at >= 0; at--) {
     const { caller } = nodes[at];
     if (caller !== null) {

@@ -3,7 +3,7 @@
 
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 import { writeHeap } from "../programs/hostile_heap.mjs";
@@ -22,6 +22,13 @@ const pythonProgram = (program, words, ...rest) => ({
   program,
   words,
   make: (out) => profundo([...words, "--force", "-o", out, "--", python(), join(PROGRAMS, program), ...rest]),
+});
+
+/** Another tool's file, which is read as it is. */
+const foreign = (program) => ({
+  program,
+  ending: program.slice(program.indexOf(".") + 1),
+  make: (out) => copyFileSync(join(PROGRAMS, program), out),
 });
 
 /** A recording whose names attack the page. */
@@ -103,6 +110,7 @@ export const RECORDINGS = {
       profundo(["merge", "--force", "-o", out, ...parts]);
     },
   },
+  collapsed: foreign("stacks.folded"),
   exceptions: pythonProgram("raises.py", ["trace", "--exceptions"]),
   growing: { ...lookedAt("grows.py"), isPart: true },
   cells: { ...pythonProgram("cells.py", ["record"]), isPart: true },

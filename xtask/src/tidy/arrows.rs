@@ -197,6 +197,11 @@ const ARROWS: &[Row] = &[
         may_use: &["profundo-model", "profundo-jit"],
     },
     Row {
+        name: "profundo-tables",
+        idea: "the tables of a report as CSV, JSON lines and Parquet",
+        may_use: &[],
+    },
+    Row {
         name: "profundo",
         idea: "the library's face: macros, settings, data, tasks, peek, the recording allocator",
         may_use: &[
@@ -298,6 +303,7 @@ const ARROWS: &[Row] = &[
             "profundo-report",
             "profundo-formats",
             "profundo-import",
+            "profundo-tables",
             "profundo-console",
             "profundo-launch",
             "profundo-save",
@@ -339,6 +345,7 @@ const ARROWS: &[Row] = &[
             "profundo-scan",
             "profundo-symbols",
             "profundo-analysis",
+            "profundo-import",
             "profundo-formats",
         ],
     },

@@ -38,15 +38,18 @@ pub(super) enum Key {
 }
 
 /// The word for what a profile measures.
-pub(super) fn kind_name(profile: &Profile) -> &'static str {
-    match profile.meta.kind {
+pub(super) fn kind_name(profile: &Profile) -> String {
+    let event = &profile.meta.event;
+    let name = match profile.meta.kind {
+        SampleKind::Events if !event.is_empty() => event,
         SampleKind::Cpu => "CPU time",
         SampleKind::Wall => "elapsed time",
         SampleKind::Traced => "every call",
-        SampleKind::Events => "events",
+        SampleKind::Events => "samples",
         SampleKind::Heap(measure) if measure.counts => "blocks of memory",
         SampleKind::Heap(_) => "bytes of memory",
-    }
+    };
+    name.to_owned()
 }
 
 pub(super) fn unit(profile: &Profile) -> Unit {

@@ -144,7 +144,7 @@ pub enum CompareError {
     Nothing,
     /// They measure different things.
     #[error("one measures {0} and the other {1}, which cannot be compared")]
-    Kinds(&'static str, &'static str),
+    Kinds(String, String),
     /// The table needs what was not recorded.
     #[error("there is no table by {0} for these recordings: {1}")]
     NotRecorded(&'static str, &'static str),

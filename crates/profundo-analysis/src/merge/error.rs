@@ -12,9 +12,9 @@ pub enum MergeError {
         /// The recording.
         name: String,
         /// The quantity that it has.
-        its: &'static str,
+        its: String,
         /// The quantity that those before have.
-        others: &'static str,
+        others: String,
     },
     /// Allocations were recorded in different ways.
     #[error(

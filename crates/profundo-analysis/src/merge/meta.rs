@@ -120,6 +120,7 @@ impl Metas {
         }
         if self.inputs == 0 {
             merged.kind = meta.kind;
+            merged.event = meta.event.clone();
             merged.period = meta.period;
             merged.started_at_unix = meta.started_at_unix;
         }
@@ -131,6 +132,7 @@ impl Metas {
         if started > 0 && (merged.started_at_unix == 0 || started < merged.started_at_unix) {
             merged.started_at_unix = started;
         }
+        merged.lacks_times |= meta.lacks_times;
         add_loss(&mut merged.loss, &meta.loss);
         merged.buffer_was_full |= meta.buffer_was_full;
         for pattern in &meta.mine {
@@ -300,8 +302,14 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-fn kind_words(meta: &Meta, tracing: Tracing, clock: Clock) -> &'static str {
-    match (meta.kind, tracing, clock) {
+fn kind_words(meta: &Meta, tracing: Tracing, clock: Clock) -> String {
+    if meta.kind == SampleKind::Events {
+        return match &meta.event[..] {
+            "" => "numbers of samples".to_owned(),
+            event => format!("numbers of {event}"),
+        };
+    }
+    let words = match (meta.kind, tracing, clock) {
         (SampleKind::Wall, ..) => "samples of elapsed time",
         (SampleKind::Events, ..) => "numbers of events",
         (SampleKind::Heap(_), ..) => "samples of memory",
@@ -316,7 +324,8 @@ fn kind_words(meta: &Meta, tracing: Tracing, clock: Clock) -> &'static str {
         }
         (SampleKind::Cpu, Tracing::Calls, _) => "calls without samples",
         (SampleKind::Cpu, Tracing::Unknown, _) => "samples of CPU time",
-    }
+    };
+    words.to_owned()
 }
 
 fn sampling_words(sampling: Sampling, is_exact: bool) -> String {

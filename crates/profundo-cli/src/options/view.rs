@@ -206,6 +206,22 @@ pub struct Style {
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
+    /// Print a table of the report as CSV, for spreadsheets
+    #[arg(long, conflicts_with_all = ["json", "jsonl", "parquet"])]
+    pub csv: bool,
+    /// Print the tables of the report as JSON lines: an object for each row
+    #[arg(long, conflicts_with_all = ["json", "parquet"])]
+    pub jsonl: bool,
+    /// Write a table of the report as Parquet, for data frames; wants a file
+    #[arg(long, conflicts_with = "json")]
+    pub parquet: bool,
+    /// Write pages of HTML into this folder: functions, and each file with links up and down the
+    /// stacks
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["json", "csv", "jsonl", "parquet"])]
+    pub html: Option<PathBuf>,
+    /// The table of --csv, --jsonl or --parquet, by its name in the JSON: lines, functions, threads
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
     /// Write the report there; `-` is the standard output
     #[arg(long, value_name = "FILE")]
     pub report_to: Option<PathBuf>,

@@ -1,6 +1,8 @@
 //! `report`, and the report that follows a run: its shape, its output and its look there.
 
+mod html;
 mod next_steps;
+mod rows;
 mod views;
 
 use std::collections::BTreeSet;
@@ -26,6 +28,7 @@ use crate::options::{Order, Report, Style, ViewOptions, What};
 use crate::{annotate, open, options};
 
 use next_steps::next;
+use rows::Rows;
 
 pub fn report(options: &Report) -> Result<ExitCode> {
     let asked = match options.asked() {
@@ -259,6 +262,9 @@ impl<'a> Shape<'a> {
                 &of_memory
             }
         };
+        if let Some(folder) = style.html.as_deref() {
+            return html::write(profile, &self.choices(), folder, style.force);
+        }
         if let Some(path) = style.report_to.as_deref()
             && !output::is_stdout(path)
         {
@@ -291,7 +297,7 @@ impl<'a> Shape<'a> {
         let text = output::Text::create(path, output::Kind::Report, &[recording], style.force)?;
         let look = look(style, false).width(style.width.unwrap_or(UNCUT));
         text.write(|out| {
-            if !style.json {
+            if !style.json && Rows::of(style).is_none() {
                 writeln!(out, "{}: {}", output::REPORT, self.what.name())?;
             }
             self.write(profile, recording, look, out)
@@ -312,11 +318,15 @@ impl<'a> Shape<'a> {
                 if style.no_quality {
                     view = view.quality(false);
                 }
-                match style.json {
-                    true => view.write_json(profile, &mut *out),
-                    false => view.write(profile, &mut *out),
+                match Rows::of(style) {
+                    Some(rows) => {
+                        let mut json = Vec::new();
+                        view.write_json(profile, &mut json).map_err(plain)?;
+                        rows.write(&json, self.what.name(), out)?;
+                    }
+                    None if style.json => view.write_json(profile, &mut *out).map_err(plain)?,
+                    None => view.write(profile, &mut *out).map_err(plain)?,
                 }
-                .map_err(plain)?
             }};
         }
         let name = self.name.unwrap_or_default();

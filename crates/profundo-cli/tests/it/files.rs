@@ -83,8 +83,8 @@ fn what_is_no_recording_is_said() {
             words.insert(1, file);
             folder.run(&words)
         };
-        with("text.profundo").refused(1, "not a recording");
-        with("empty.profundo").refused(1, "not a recording");
+        with("text.profundo").refused(1, "neither a recording");
+        with("empty.profundo").refused(1, "neither a recording");
         with("missing.profundo").refused(1, "there is no recording");
         with("/").refused(1, "is a directory");
     }

@@ -16,6 +16,7 @@ mod filters;
 mod gc_log;
 mod graph;
 mod heap;
+mod imports;
 mod known_changes;
 mod launch;
 mod machine;

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
+use profundo_analysis::has_allocations;
 use profundo_model::Profile;
 
 use super::Options;
@@ -30,6 +31,12 @@ pub enum Holds {
     Lines,
     /// Spans and marks.
     Spans,
+    /// Samples, or spans and marks.
+    SamplesOrSpans,
+    /// Allocations.
+    Allocations,
+    /// The memory of processes over time, or allocations.
+    Memory,
 }
 
 /// The row of a format.
@@ -67,6 +74,9 @@ impl Holds {
             Self::Calls => "calls",
             Self::Lines => "lines",
             Self::Spans => "spans",
+            Self::SamplesOrSpans => "samples and no spans",
+            Self::Allocations => "allocations",
+            Self::Memory => "allocations and no readings of memory",
         }
     }
 
@@ -77,6 +87,9 @@ impl Holds {
             Self::Calls => !profile.traced.calls.is_empty(),
             Self::Lines => !profile.traced.lines.is_empty(),
             Self::Spans => !profile.spans.is_empty(),
+            Self::SamplesOrSpans => !profile.samples.is_empty() || !profile.spans.is_empty(),
+            Self::Allocations => has_allocations(profile),
+            Self::Memory => has_allocations(profile) || !profile.heap.gauges.is_empty(),
         }
     }
 }
@@ -104,7 +117,12 @@ impl Format {
 
     /// True for a format of counted calls or lines, or of spans, which has no samples.
     pub fn is_counted(self) -> bool {
-        self.0.holds != Holds::Samples
+        matches!(self.0.holds, Holds::Calls | Holds::Lines | Holds::Spans)
+    }
+
+    /// True for a format of memory alone.
+    pub fn is_of_memory(self) -> bool {
+        matches!(self.0.holds, Holds::Allocations | Holds::Memory)
     }
 
     /// Whether each sample has its place in time.

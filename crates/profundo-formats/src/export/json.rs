@@ -29,6 +29,47 @@ pub(crate) fn string(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.write_all(b"\"")
 }
 
+/// Writes a member whose value is a list: `"name":[…]`.
+pub(crate) fn list<W: Write, T>(
+    out: &mut W,
+    name: &str,
+    items: impl IntoIterator<Item = T>,
+    mut each: impl FnMut(&mut W, T) -> io::Result<()>,
+) -> io::Result<()> {
+    write!(out, "\"{name}\":[")?;
+    for (index, item) in items.into_iter().enumerate() {
+        if index > 0 {
+            out.write_all(b",")?;
+        }
+        each(out, item)?;
+    }
+    out.write_all(b"]")
+}
+
+/// Writes a number of thousandths of a thousandth, such as nanoseconds as milliseconds, without
+/// zeros at the end.
+pub(crate) fn millionths(out: &mut impl Write, number: u64) -> io::Result<()> {
+    parts(out, number, 1_000_000)
+}
+
+/// Writes nanoseconds as microseconds, without zeros at the end.
+pub(crate) fn thousandths(out: &mut impl Write, number: u64) -> io::Result<()> {
+    parts(out, number, 1_000)
+}
+
+fn parts(out: &mut impl Write, number: u64, of: u64) -> io::Result<()> {
+    let (whole, mut part) = (number / of, number % of);
+    if part == 0 {
+        return write!(out, "{whole}");
+    }
+    let mut digits = of.ilog10() as usize;
+    while part % 10 == 0 {
+        part /= 10;
+        digits -= 1;
+    }
+    write!(out, "{whole}.{part:0digits$}")
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -39,5 +80,23 @@ mod tests {
             String::from_utf8(out).unwrap(),
             r#""a\"b\\c\n\u0001\u003cé>""#
         );
+    }
+
+    #[test]
+    fn parts_have_no_zeros_at_the_end() {
+        let text = |number| {
+            let mut out = Vec::new();
+            super::millionths(&mut out, number).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let rows = [
+            (0, "0"),
+            (1, "0.000001"),
+            (1_500_000, "1.5"),
+            (2_000_000, "2"),
+        ];
+        for (number, written) in rows {
+            assert_eq!(text(number), written);
+        }
     }
 }

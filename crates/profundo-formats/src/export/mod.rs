@@ -3,21 +3,31 @@
 //! | format | for | what it holds |
 //! |---|---|---|
 //! | [`pprof`] | `go tool pprof`, Pyroscope, Parca, … | stacks with lines and inlined calls, labels |
+//! | [`chrome`] | <https://ui.perfetto.dev>, `chrome://tracing` | calls, spans and memory in the order of time |
 //! | [`collapsed`] | `flamegraph.pl`, inferno, grep | stacks of names, one a line |
 //! | [`speedscope`] | <https://www.speedscope.app> | each thread's stacks in the order of time |
+//! | [`cpuprofile`] | Chrome's DevTools, VS Code | a thread in the order of time, ticks by line |
+//! | [`firefox`] | <https://profiler.firefox.com> | threads in the order of time, markers, memory |
+//! | [`heapprofile`] | Chrome's DevTools, VS Code | memory by stack |
+//! | [`perf_script`] | `stackcollapse-perf.pl`, inferno, speedscope | each sample with its time, as text |
 //! | [`flame`] | any browser | a picture that answers to the mouse |
 //! | [`graph`] | any browser, Graphviz | the functions and who calls whom |
 //! | [`square`] | any browser | the call tree as boxes in boxes |
 //! | [`heatmap`] | any browser | time against the offset within each second |
+//! | [`vega_lite`] | notebooks, the Vega editor | a flame graph as a chart |
+//! | [`massif`] | `ms_print`, massif-visualizer | memory over time, and what held it at the peak |
+//! | [`dhat`] | Valgrind's `dh_view.html` | allocations by stack, with their lifetimes |
+//! | [`jlprof`] | Julia's ProfileView, FlameGraphs.jl | samples with lines and inlined calls |
+//! | [`otlp`] | OpenTelemetry's collectors, Pyroscope, … | samples with times, lines, attributes |
 //! | [`pstats`] | Python's `pstats`, SnakeViz, gprof2dot, … | how often each function was called, and by whom |
-//! | [`callgrind`] | KCachegrind, `callgrind_annotate` | the same |
+//! | [`callgrind`] | KCachegrind, `callgrind_annotate` | the same, or samples by line and call |
 //! | [`lprof`] | `python -m line_profiler` | how often each line was run |
 //!
-//! The last three are of profiles whose calls or lines were counted, and hold all of these. The
-//! others look at a profile through one `View`, which decides what is shown, so that a function has
-//! the same time of its own in each of them and in our reports. Nothing is left out in silence: a
-//! sample of which every frame is hidden stands under `[runtime]`, or `[libraries]` where those are
-//! hidden too.
+//! The last three take profiles whose calls or lines were counted, and hold all of these;
+//! callgrind takes others, too. The others look at a profile through one `View`, which decides
+//! what is shown, so that a function has the same time of its own in each of them and in our
+//! reports. Nothing is left out in silence: a sample of which every frame is hidden stands under
+//! `[runtime]`, or `[libraries]` where those are hidden too.
 //!
 //! ```
 //! use profundo_formats::export::{Format, Options, write};
@@ -34,24 +44,34 @@ pub mod callgrind;
 mod calls;
 pub mod chrome;
 pub mod collapsed;
+pub mod cpuprofile;
+pub mod dhat;
+pub mod firefox;
 pub mod flame;
 mod format;
 pub mod graph;
 mod head;
+pub mod heapprofile;
 pub mod heatmap;
+pub mod jlprof;
 mod json;
 pub mod lprof;
 mod marshal;
+pub mod massif;
 mod measured;
+pub mod otlp;
 mod owner;
 mod path;
+pub mod perf_script;
 mod pickle;
 pub mod pprof;
 pub mod pstats;
 pub mod recording;
 pub mod speedscope;
 pub mod square;
+mod stretches;
 mod text;
+pub mod vega_lite;
 mod view;
 
 use std::io::Write;
@@ -79,6 +99,15 @@ impl Format {
         Format::CALLGRIND,
         Format::LPROF,
         Format::CHROME,
+        Format::FIREFOX,
+        Format::CPUPROFILE,
+        Format::HEAPPROFILE,
+        Format::PERF_SCRIPT,
+        Format::MASSIF,
+        Format::DHAT,
+        Format::VEGA_LITE,
+        Format::JLPROF,
+        Format::OTLP,
     ];
 }
 

@@ -15,6 +15,16 @@ pub(crate) fn process(profile: &Profile, thread: ThreadId) -> String {
     }
 }
 
+/// The number of a thread's process. Processes of merged recordings may share a kernel's id, so
+/// their rows are their numbers there.
+pub(crate) fn pid(profile: &Profile, thread: ThreadId) -> u64 {
+    let process = profile.threads.get(thread).process;
+    match profile.processes.get(process.index()) {
+        Some(process) if !profile.is_merged() => u64::from(process.pid),
+        _ => process.index() as u64 + 1,
+    }
+}
+
 /// A thread's name, or its number where it has none.
 pub(crate) fn thread_name(profile: &Profile, thread: ThreadId) -> String {
     let thread = profile.threads.get(thread);

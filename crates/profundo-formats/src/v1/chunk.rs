@@ -70,6 +70,8 @@ pub(super) const LOCATIONS_NAMED: Kind = *b"loca";
 pub(super) const PROCESSES_AGAIN: Kind = *b"proc";
 pub(super) const THREADS_AGAIN: Kind = *b"thrd";
 pub(super) const TASKS_AGAIN: Kind = *b"task";
+/// Rows that stand for several samples.
+pub(super) const SUMMED: Kind = *b"summ";
 pub(super) const SITES_AGAIN: Kind = *b"site";
 
 /// No payload is longer than this, so one chunk cannot make a reader allocate more.

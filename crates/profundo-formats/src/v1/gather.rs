@@ -96,6 +96,10 @@ fn survey(source: &mut (impl Read + Seek), offset: usize) -> io::Result<(u64, u6
         source.seek(SeekFrom::Start(at))?;
         source.read_exact(&mut head)?;
         let head = Head::read(&head);
+        if head.kind == chunk::SUMMED {
+            // Its rows are sums already.
+            return Ok((length, 0));
+        }
         if head.kind == chunk::SAMPLES {
             bytes += head.raw_len as u64;
         }

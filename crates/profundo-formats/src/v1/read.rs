@@ -12,8 +12,8 @@ use super::code::value_of;
 use super::column::Columns;
 use super::sample::LastSeen;
 use super::{
-    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, span, syscalls,
-    traced, traffic,
+    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, span, summed,
+    syscalls, traced, traffic,
 };
 use crate::{Damage, Error, Warning};
 
@@ -109,6 +109,7 @@ impl Decoder {
             mut warnings,
             ..
         } = self;
+        summed::complete(&mut profile);
         let processes = owner::processes::mend_parents(&mut profile.processes);
         if processes > 0 {
             warnings.push(Warning::Parents { processes });
@@ -169,6 +170,7 @@ impl Decoder {
             ),
             chunk::SAMPLES => (self.profile.samples.len(), sample::decode),
             // Existing rows.
+            chunk::SUMMED => (self.profile.samples.len(), summed::decode),
             chunk::MODULES_AGAIN => (self.profile.modules.len(), place::modules::decode),
             chunk::LOCATIONS_NAMED => (self.locations.len(), place::locations::decode_frames),
             chunk::PROCESSES_AGAIN => (self.profile.processes.len(), owner::processes::decode),

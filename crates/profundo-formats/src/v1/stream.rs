@@ -8,7 +8,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use profundo_model::{
-    Block, FrameId, Gauge, Meta, Module, Process, Profile, Sample, Site, SyscallCount, Task,
+    Block, FrameId, Gauge, Many, Meta, Module, Process, Profile, Sample, Site, SyscallCount, Task,
     Thread, Traffic,
 };
 
@@ -69,6 +69,11 @@ impl<W: Write> Stream<W> {
         }
         self.remember(profile);
         Ok(())
+    }
+
+    /// Appends the samples behind rows.
+    pub(crate) fn summed(&mut self, rows: &[Many], first: usize) -> Result<(), Error> {
+        self.encoder.summed(rows, first)
     }
 
     /// Appends the traffic of threads.

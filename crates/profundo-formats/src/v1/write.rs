@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use profundo_model::{
-    Block, Gauge, Growing, LocationKind, Meta, Profile, Sample, Sampling, SpanId, SpanLoss,
+    Block, Gauge, Growing, LocationKind, Many, Meta, Profile, Sample, Sampling, SpanId, SpanLoss,
     SyscallCount, Tracing, Traffic,
 };
 
@@ -13,8 +13,8 @@ use super::chunk::{self, ChunkWriter, Kind};
 use super::column::Payload;
 use super::sample::LastSeen;
 use super::{
-    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, span, syscalls,
-    traced, traffic,
+    gauge, growing, heap, meta, name, origin, owner, place, sample, source_file, span, summed,
+    syscalls, traced, traffic,
 };
 use crate::Error;
 
@@ -35,6 +35,7 @@ pub(crate) fn write(profile: &Profile, out: &mut dyn Write, offset: usize) -> Re
     for batch in profile.samples.chunks(BATCH) {
         encoder.samples(profile, batch)?;
     }
+    encoder.summed(&profile.gathered.rows, 0)?;
     encoder.traffic(profile, &profile.traffic)?;
     encoder.syscalls(profile, &profile.syscalls)?;
     encoder.heap(profile, &profile.heap.blocks)?;
@@ -147,6 +148,15 @@ impl<W: Write> Encoder<W> {
         let payload = sample::encode(batch, first, threads, &mut self.last_seen)?;
         self.out.write(chunk::SAMPLES, payload.as_bytes())?;
         self.written.samples += batch.len();
+        Ok(())
+    }
+
+    /// The samples behind rows, from the sample of number `first` on.
+    pub(super) fn summed(&mut self, rows: &[Many], first: usize) -> Result<(), Error> {
+        for (number, part) in rows.chunks(ROWS).enumerate() {
+            let payload = summed::encode(part, first + number * ROWS);
+            self.out.write(chunk::SUMMED, payload.as_bytes())?;
+        }
         Ok(())
     }
 

@@ -137,7 +137,12 @@ fn meta() -> impl Strategy<Value = Meta> {
         Engine::ProcPoll,
         Engine::Unknown,
     ]);
-    let kinds = prop::sample::select(vec![SampleKind::Cpu, SampleKind::Wall, SampleKind::Traced]);
+    let kinds = prop::sample::select(vec![
+        SampleKind::Cpu,
+        SampleKind::Wall,
+        SampleKind::Traced,
+        SampleKind::Events,
+    ]);
     let loss = [number(), number(), number(), number(), number(), number()];
     let times = (
         number(),
@@ -150,7 +155,7 @@ fn meta() -> impl Strategy<Value = Meta> {
     );
     let energy = proptest::option::of(energy());
     let texts = || vec(".*", 0..4);
-    let texts = (texts(), texts());
+    let texts = (texts(), texts(), ".*", any::<bool>());
     let machine = proptest::option::of((".*", any::<u32>(), ".*", known()));
     let weighed = proptest::option::of((number(), number()));
     let energy = (energy, machine, weighed);
@@ -161,11 +166,13 @@ fn meta() -> impl Strategy<Value = Meta> {
             times,
             loss,
             buffer_was_full,
-            (notes, mine),
+            (notes, mine, event, lacks_times),
             (energy, machine, weighed),
         )| Meta {
             engine,
             kind,
+            event,
+            lacks_times,
             period: Nanos(times.0),
             started_at_unix: times.1,
             duration: Nanos(times.2),

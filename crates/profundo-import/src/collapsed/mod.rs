@@ -5,16 +5,16 @@
 //! colon and a line, marks such as `_[k]`, two columns of a difference, UTF-16 of PowerShell, CRLF.
 
 mod name;
-mod text;
+mod owner;
+pub(crate) mod text;
 
-use std::borrow::Cow;
-
-use profundo_model::{LocationId, SampleKind, StackId, State};
+use profundo_model::{LocationId, LocationKind, Reason, SampleKind, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::reader::{Reader, Table};
 use crate::{Builder, Error, Row, Source};
 use name::Marks;
+use owner::Owners;
 
 pub(crate) const READER: Reader = Reader(&Table {
     name: "collapsed",
@@ -53,7 +53,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     builder.weighs(SampleKind::Events, "");
     let text = text::utf8(source.bytes);
     let marks = Marks::of(&text);
-    let mut lines = Lines::new(builder, marks);
+    let mut lines = Lines::new(marks);
     let mut rest = &text[..];
     let mut number = 0_u64;
     while !rest.is_empty() {
@@ -67,9 +67,11 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     if has_fractions {
         builder.note("the numbers of the stacks have fractions, which were rounded");
     }
-    builder.note(match has_lines {
-        true => "collapsed stacks have no threads, times or files",
-        false => "collapsed stacks have no threads, times, files or lines",
+    builder.note(match (has_lines, lines.owners.is_any()) {
+        (true, true) => "collapsed stacks have no times",
+        (true, false) => "collapsed stacks have no threads or times",
+        (false, true) => "collapsed stacks have no times, files or lines",
+        (false, false) => "collapsed stacks have no threads, times, files or lines",
     });
     Ok(())
 }
@@ -97,24 +99,39 @@ fn amount(digits: &[u8]) -> Option<f64> {
 }
 
 /// The lines so far.
-struct Lines<'a> {
+struct Lines {
     marks: Marks,
-    locations: FxHashMap<Cow<'a, [u8]>, (LocationId, State)>,
-    /// The previous line's frames: where each ends, its stack, and whether it is the kernel's.
-    previous: Vec<(usize, StackId, State)>,
+    locations: FxHashMap<Box<[u8]>, (LocationId, State)>,
+    /// Stacks by the hash of their text.
+    stacks: FxHashMap<u64, (StackId, State)>,
+    /// The frames of the previous line.
+    previous: Vec<Frame>,
     previous_line: Vec<u8>,
-    thread: profundo_model::ThreadId,
+    /// The thread of stacks without a root for it, once there is one.
+    only_thread: Option<ThreadId>,
+    owners: Owners,
     has_fractions: bool,
 }
 
-impl Lines<'_> {
-    fn new(builder: &mut Builder, marks: Marks) -> Self {
+/// A frame of a line.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    start: usize,
+    end: usize,
+    /// The hash of the line up to its end.
+    hash: u64,
+}
+
+impl Lines {
+    fn new(marks: Marks) -> Self {
         Self {
             marks,
             locations: FxHashMap::default(),
+            stacks: FxHashMap::default(),
             previous: Vec::new(),
             previous_line: Vec::new(),
-            thread: builder.only_thread(),
+            only_thread: None,
+            owners: Owners::default(),
             has_fractions: false,
         }
     }
@@ -133,12 +150,26 @@ impl Lines<'_> {
         };
         self.has_fractions |= amount.fract() != 0.0;
         let weight = amount.round() as u64;
-        let Some((stack, state)) = self.stack(builder, stack) else {
+        let (thread, stack) = match self.owners.split(builder, stack) {
+            Some(owned) => owned,
+            None => {
+                let thread = *self
+                    .only_thread
+                    .get_or_insert_with(|| builder.only_thread());
+                (thread, stack)
+            }
+        };
+        let found = match stack {
+            // A thread that has no frame.
+            b"" => Some((Self::no_frame(builder), State::Running)),
+            stack => self.stack(builder, stack),
+        };
+        let Some((stack, state)) = found else {
             return;
         };
         builder.sample(Row {
             stack,
-            thread: self.thread,
+            thread,
             weight,
             samples: weight,
             time: None,
@@ -146,31 +177,51 @@ impl Lines<'_> {
         });
     }
 
-    /// The stack of a line. Most lines begin like the one before.
-    fn stack(&mut self, builder: &mut Builder, stack: &[u8]) -> Option<(StackId, State)> {
-        let shared = shared_length(&self.previous_line, stack);
-        let is_end = |end: usize| end <= shared && stack.get(end).is_none_or(|&byte| byte == b';');
-        let kept = self.previous.iter().take_while(|&&(end, ..)| is_end(end));
+    fn no_frame(builder: &mut Builder) -> StackId {
+        let kind = LocationKind::Reason(Reason::PythonUnreadable);
+        let location = builder.profile.locations.intern(kind, None);
+        builder.profile.name_reasons();
+        builder.stack(None, location)
+    }
+
+    /// The stack of a line. Most lines begin like the one before, or like another one.
+    fn stack(&mut self, builder: &mut Builder, line: &[u8]) -> Option<(StackId, State)> {
+        let shared = shared_length(&self.previous_line, line);
+        let is_end = |end: usize| end <= shared && line.get(end).is_none_or(|&byte| byte == b';');
+        let kept = self.previous.iter().take_while(|frame| is_end(frame.end));
         let kept = kept.count();
         self.previous.truncate(kept);
         self.previous_line.clear();
-        self.previous_line.extend_from_slice(stack);
-        let mut at = self.previous.last().map_or(0, |&(end, ..)| end + 1);
-        while at <= stack.len() && self.previous.len() < DEEPEST {
-            let end = memchr::memchr(b';', &stack[at..]).map_or(stack.len(), |end| at + end);
-            let name = &stack[at..end];
-            // Some writers end or begin with a semicolon.
-            if !name.is_empty() {
-                let (location, state) = self.location(builder, name);
-                let parent = self.previous.last().map(|&(_, stack, _)| stack);
-                let stack = builder.stack(parent, location);
-                self.previous.push((end, stack, state));
-            }
-            at = end + 1;
+        self.previous_line.extend_from_slice(line);
+        self.cut(line);
+        // All prefixes of a known stack are known.
+        let frames = &self.previous[kept..];
+        let known = kept + frames.partition_point(|frame| self.stacks.contains_key(&frame.hash));
+        let hash = self.previous[..known].last().map(|frame| frame.hash);
+        let mut found = hash.and_then(|hash| self.stacks.get(&hash)).copied();
+        for at in known..self.previous.len() {
+            let Frame { start, end, hash } = self.previous[at];
+            let (location, state) = self.location(builder, &line[start..end]);
+            let stack = builder.stack(found.map(|(stack, _)| stack), location);
+            self.stacks.insert(hash, (stack, state));
+            found = Some((stack, state));
         }
-        self.previous
-            .last()
-            .map(|&(_, stack, state)| (stack, state))
+        found
+    }
+
+    /// Adds the frames of a line that are not the previous one's.
+    fn cut(&mut self, line: &[u8]) {
+        let last = self.previous.last();
+        let (mut start, mut hash) = last.map_or((0, 0), |frame| (frame.end + 1, frame.hash));
+        while start <= line.len() && self.previous.len() < DEEPEST {
+            let end = memchr::memchr(b';', &line[start..]).map_or(line.len(), |end| start + end);
+            // Some writers end or begin with a semicolon.
+            if end > start {
+                hash = hashed(hash, &line[start..end]);
+                self.previous.push(Frame { start, end, hash });
+            }
+            start = end + 1;
+        }
     }
 
     fn location(&mut self, builder: &mut Builder, name: &[u8]) -> (LocationId, State) {
@@ -179,9 +230,26 @@ impl Lines<'_> {
         }
         let text = String::from_utf8_lossy(name);
         let found = self.marks.location(builder, &text);
-        self.locations.insert(Cow::Owned(name.to_vec()), found);
+        self.locations.insert(name.into(), found);
         found
     }
+}
+
+/// The hash of a frame below one of this hash: two words at a time, multiplied to 128 bits.
+fn hashed(hash: u64, name: &[u8]) -> u64 {
+    let mix = |a: u64, b: u64| {
+        let product = u128::from(a ^ 0x9e37_79b9_7f4a_7c15) * u128::from(b ^ 0xd1b5_4a32_d192_ed03);
+        product as u64 ^ (product >> 64) as u64
+    };
+    let mut hash = mix(hash, name.len() as u64);
+    let (words, rest) = name.as_chunks::<8>();
+    for pair in words.chunks(2) {
+        let second = pair.get(1).map_or(0, |word| u64::from_le_bytes(*word));
+        hash = mix(hash ^ u64::from_le_bytes(pair[0]), second);
+    }
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    mix(hash, u64::from_le_bytes(last))
 }
 
 /// The length of the bytes that both begin with.

@@ -60,11 +60,18 @@ impl Marks {
         let (name, mark) = mark(text);
         let (function, file, line) = match () {
             () if self.has_places => place(name).unwrap_or((name, "", 0)),
-            () if self.has_line_numbers => {
-                line(name).map_or((name, "", 0), |(name, line)| (name, "", line))
-            }
+            () if self.has_line_numbers => match line(name) {
+                Some((name, line)) => match file(name) {
+                    Some((file, function)) => (function, file, line),
+                    None => (name, "", line),
+                },
+                None => (name, "", 0),
+            },
             () => (name, "", 0),
         };
+        // py-spy's native frames have a library in place of a file.
+        let is_library = line == 0 && is_library(file);
+        let (library, file) = if is_library { (file, "") } else { ("", file) };
         let language = match mark {
             Some(Mark::Compiled) if file.is_empty() => Some(Language::Generated),
             _ => Some(language_of(function, file)),
@@ -78,7 +85,11 @@ impl Marks {
             ..Named::default()
         });
         let is_kernel = mark == Some(Mark::Kernel);
-        let module = is_kernel.then(|| builder.module("[kernel]"));
+        let module = match () {
+            () if is_kernel => Some(builder.module("[kernel]")),
+            () if is_library => Some(builder.module(library)),
+            () => None,
+        };
         let state = if is_kernel {
             State::System
         } else {
@@ -126,6 +137,22 @@ fn place(text: &str) -> Option<(&str, &str, u32)> {
         _ if place.contains('.') => Some((name, place, 0)),
         _ => None,
     }
+}
+
+/// Whether a file is a shared library by its name.
+fn is_library(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.contains(".so.")
+        || [".so", ".dylib", ".dll"]
+            .iter()
+            .any(|end| name.ends_with(end))
+}
+
+/// `file.py:name`, as Tachyon writes it.
+fn file(text: &str) -> Option<(&str, &str)> {
+    let (file, function) = text.rsplit_once(':')?;
+    let is_python = file.ends_with(".py") || file.starts_with('<') && file.ends_with('>');
+    (is_python && !function.is_empty()).then_some((file, function))
 }
 
 /// `name:line`, of a name that is no C++ scope.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The text as UTF-8, without a byte-order mark.
-pub(super) fn utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
     match bytes {
         [0xef, 0xbb, 0xbf, rest @ ..] => Cow::Borrowed(rest),
         [0xff, 0xfe, rest @ ..] => Cow::Owned(utf16(rest, u16::from_le_bytes)),

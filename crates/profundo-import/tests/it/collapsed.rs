@@ -2,7 +2,7 @@
 
 use profundo_model::{SampleKind, State};
 
-use crate::support::{read_text, stacks};
+use crate::support::{read, read_text, stacks, testdata};
 
 #[test]
 fn weights_are_numbers_of_samples() {
@@ -49,4 +49,104 @@ fn lines_that_are_no_stack_are_counted() {
     let imported = read_text(&text);
     assert_eq!(imported.warnings.len(), 1);
     assert!(imported.warnings[0].to_string().contains("line 20001"));
+}
+
+#[test]
+fn lines_that_share_beginnings_have_their_own_stacks() {
+    // Lines in any order, each beginning like some other one.
+    let mut expected = std::collections::BTreeMap::new();
+    let mut text = String::new();
+    let mut random = 7_u64;
+    for _ in 0..3000 {
+        let mut frames = vec!["main".to_owned()];
+        loop {
+            random = random
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            let number = random >> 33;
+            if number % 5 == 0 {
+                break;
+            }
+            frames.push(format!("function_{}", number % 3));
+        }
+        let stack = frames.join(";");
+        text += &format!("{stack} 2\n");
+        *expected.entry(stack).or_default() += 2;
+    }
+    assert_eq!(stacks(&read_text(&text).profile), expected);
+}
+
+/// The sum of the numbers at the ends of lines.
+fn sum(name: &str) -> u64 {
+    let text = std::fs::read_to_string(testdata(name)).expect("stacks");
+    let numbers = text.lines().filter_map(|line| line.rsplit_once(' '));
+    numbers
+        .map(|(_, number)| number.parse::<u64>().expect("a number"))
+        .sum()
+}
+
+#[test]
+fn roots_of_py_spy_are_processes_and_threads() {
+    let imported = read("collapsed/py-spy.raw");
+    assert_eq!(imported.reader.name(), "collapsed");
+    let profile = &imported.profile;
+    assert_eq!(profile.sample_count(), sum("collapsed/py-spy.raw"));
+    let [parent, child] = &profile.processes[..] else {
+        panic!("{:?}", profile.processes);
+    };
+    assert_eq!(
+        profile.strings.get(parent.command),
+        "../v312/bin/python busy.py children"
+    );
+    assert!(
+        profile
+            .strings
+            .get(child.command)
+            .ends_with("busy.py child")
+    );
+    assert_eq!(child.parent.map(|parent| parent.index()), Some(0));
+    assert!(
+        stacks(profile)
+            .keys()
+            .all(|stack| !stack.contains("thread (") && !stack.contains("process "))
+    );
+    assert_eq!(profile.meta.notes, ["collapsed stacks have no times"]);
+
+    let profile = read("collapsed/py-spy-threads.raw").profile;
+    let threads = profile.threads.iter();
+    let names: Vec<&str> = threads
+        .map(|(_, thread)| profile.strings.get(thread.name))
+        .collect();
+    // The last one has no name yet.
+    assert_eq!(names, ["MainThread", "waiter", ""]);
+    assert!(profile.threads.iter().all(|(_, thread)| thread.tid != 1));
+}
+
+#[test]
+fn native_frames_of_py_spy_have_modules() {
+    let profile = read("collapsed/py-spy-native.raw").profile;
+    assert_eq!(profile.sample_count(), sum("collapsed/py-spy-native.raw"));
+    let modules = profile
+        .modules
+        .iter()
+        .map(|(_, module)| profile.strings.get(module.path));
+    let modules: Vec<&str> = modules.collect();
+    assert!(modules.contains(&"libpython3.12.so.1.0"), "{modules:?}");
+}
+
+#[test]
+fn stacks_of_tachyon_have_threads_files_and_lines() {
+    let profile = read("collapsed/tachyon.collapsed").profile;
+    assert_eq!(profile.sample_count(), sum("collapsed/tachyon.collapsed"));
+    assert_eq!(profile.threads.len(), 2);
+    let fib = profile
+        .frames
+        .iter()
+        .find(|frame| profile.strings.get(frame.function) == "fib");
+    let fib = fib.expect("a function");
+    assert_eq!(
+        profile.strings.get(profile.files.get(fib.file).path),
+        "busy.py"
+    );
+    assert!(fib.line == 9 || fib.line == 10);
 }

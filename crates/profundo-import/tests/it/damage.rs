@@ -1,5 +1,5 @@
-//! Every file of `testdata`, cut anywhere and with changed bytes: no reader panics, and none makes a
-//! profile that cannot be reported.
+//! Every file of `testdata`, cut anywhere and with changed bytes: no reader panics, and none makes
+//! a profile that cannot be reported.
 
 use std::fs;
 use std::path::{Path, PathBuf};

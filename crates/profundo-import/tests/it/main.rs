@@ -1,6 +1,33 @@
 //! Files of other tools, made by these tools, against what the tools themselves print of them.
 
+mod austin;
+mod callgrind;
+mod chrome_trace;
 mod collapsed;
+mod counted_source;
 mod damage;
+mod firefox;
+mod gperftools;
+mod gprof;
+mod jemalloc;
+mod jfr;
+mod jlprof;
+mod lcov;
+mod lprof;
+mod memory_profiler;
+mod memray;
+mod native_memory;
+mod nettrace;
+mod oprofile;
+mod oracle;
+mod otlp;
 mod perf;
+mod pprof;
+mod pstats;
+mod pyinstrument;
+mod scalene;
+mod speedscope;
 mod support;
+mod tachyon;
+mod v8;
+mod vtune;

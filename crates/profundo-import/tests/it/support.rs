@@ -9,7 +9,7 @@ use profundo_model::{Profile, StackId};
 /// A file of `testdata`.
 pub fn testdata(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("testdata")
+        .join("../../testdata/import")
         .join(name)
 }
 
@@ -84,4 +84,18 @@ pub fn functions_of_samples(profile: &Profile) -> BTreeMap<String, (u64, u64)> {
             .iter()
             .map(|sample| (sample.stack, sample.weight.0)),
     )
+}
+
+/// The weights of functions as another tool printed them: lines of `own total function`.
+pub fn oracle(name: &str) -> BTreeMap<String, (u64, u64)> {
+    let text = std::fs::read_to_string(testdata(name)).expect("the tool's output");
+    let row = |line: &str| {
+        let mut words = line.splitn(3, ' ');
+        let mut number = || words.next()?.parse().ok();
+        let (own, total) = (number()?, number()?);
+        Some((words.next()?.to_owned(), (own, total)))
+    };
+    (text.lines().filter(|line| !line.starts_with('#')))
+        .map(|line| row(line).unwrap_or_else(|| panic!("{name}: {line}")))
+        .collect()
 }

@@ -72,6 +72,10 @@ fn recording_members(json: &mut Json<'_>, profile: &Profile, selection: &Selecti
             SampleKind::Heap(measure) => measured(measure),
         },
     );
+    if meta.kind == SampleKind::Events {
+        let event = &meta.event[..];
+        json.text("event", if event.is_empty() { "samples" } else { event });
+    }
     // Where every call or line was counted, nothing has sampled.
     let tracing = profile.traced.tracing;
     let is_counted = meta.kind == SampleKind::Traced

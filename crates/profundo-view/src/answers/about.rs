@@ -1,7 +1,9 @@
 //! What there is to look at: the recordings, what each holds, and what a filter can choose.
 
 use profundo_analysis::{cells, command_name, is_recorded, records_allocations};
-use profundo_model::{Measure, Part as Of, ProcessId, Profile, SampleKind, Tracing};
+use profundo_model::{
+    FileId, LocationKind, Measure, Part as Of, ProcessId, Profile, SampleKind, Tracing,
+};
 use serde::Serialize;
 
 use super::Answer;
@@ -95,6 +97,10 @@ pub(crate) struct Has {
     /// Whether code of a notebook's cells is in it.
     pub cells: bool,
     pub python: bool,
+    /// Whether any function has a line of a file.
+    pub lines: bool,
+    /// Whether there are addresses of machine code.
+    pub code: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -221,6 +227,9 @@ fn recording(profile: &Profile, path: String, is_growing: bool) -> Recording {
                 .processes
                 .iter()
                 .any(|process| process.runtime.0 != 0),
+            lines: (profile.frames.iter()).any(|frame| frame.line > 0 && frame.file != FileId(0)),
+            code: (profile.locations.iter())
+                .any(|(_, location)| matches!(location.kind, LocationKind::Code(_))),
         },
         processes: (0..)
             .zip(&profile.processes)

@@ -73,14 +73,17 @@ function scale({ recording, selection }: Part): ComponentChildren {
     threads !== "" ? `thread ${threads}` : processes !== "" ? `all threads of process ${processes}` : recording.processes === 1 ? "all threads" : "all threads of all processes";
   return (
     <>
-      Shares are of <Amount row={selection} />{unitOf(selection, recording.measures)}: {whose}
+      Shares are of <Amount row={selection} />{unitOf(selection, recording)}: {whose}
       {given.length > 0 && ", as far as the filter lets them pass"}.
     </>
   );
 }
 
 /** What the samples weigh, in words. */
-function unitOf(selection: Part["selection"], measures: string): string {
+function unitOf(selection: Part["selection"], { measures, event }: Part["recording"]): string {
+  if (selection.events !== undefined) {
+    return ` ${event}`;
+  }
   if (selection.seconds === undefined) {
     return selection.bytes !== undefined ? " of memory" : selection.blocks !== undefined ? " blocks" : " copies";
   }
@@ -92,6 +95,9 @@ function quality({ recording }: Part): ComponentChildren {
   const figure = (is: string) => <Figure row={recording} is={is} />;
   if (recording.engine === "none") {
     return <>What ran was counted and timed as it ran: no samples were taken.</>;
+  }
+  if (recording.engine === "unknown") {
+    return <>Another tool has recorded this{recording.period_seconds !== null && <> · a sample every {figure("period_seconds")}</>}.</>;
   }
   return (
     <>

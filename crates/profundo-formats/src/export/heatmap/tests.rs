@@ -1,6 +1,6 @@
 //! The picture of samples whose times are known.
 
-use profundo_model::{Nanos, Profile};
+use profundo_model::{Nanos, Profile, SampleKind};
 
 use super::*;
 

@@ -163,7 +163,8 @@ impl<W: Write> Writer<'_, W> {
             SampleKind::Cpu => "cpu",
             SampleKind::Wall => "wall",
             SampleKind::Traced => "traced",
-            SampleKind::Events => "events",
+            SampleKind::Events if meta.event.is_empty() => "events",
+            SampleKind::Events => &meta.event,
             // The only type, which names the measure.
             SampleKind::Heap(_) => "memory",
         };
@@ -171,16 +172,21 @@ impl<W: Write> Writer<'_, W> {
             SampleKind::Traced => "calls",
             _ => "samples",
         };
+        let unit = match meta.kind {
+            SampleKind::Events => "count",
+            _ => "nanoseconds",
+        };
         self.value_type(1, counted, "count")?;
-        self.value_type(1, clock, "nanoseconds")?;
+        self.value_type(1, clock, unit)?;
         for (name, unit) in self.measures.iter().copied().filter_map(measured::pprof) {
             self.value_type(1, name, unit)?;
         }
-        self.value_type(11, clock, "nanoseconds")?;
+        self.value_type(11, clock, unit)?;
         let default = match (asked.and_then(measured::pprof), weights) {
             (Some((name, _)), _) => name,
-            (None, Weights::Samples) => counted,
-            (None, Weights::Time) => clock,
+            // Events are counts already.
+            (None, Weights::Samples) if meta.kind != SampleKind::Events => counted,
+            (None, Weights::Samples | Weights::Time) => clock,
         };
         let default = self.strings.id(default);
         let mut top = Message::default();

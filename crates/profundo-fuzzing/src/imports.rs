@@ -1,0 +1,38 @@
+//! Files of other tools.
+
+use profundo_analysis::{Filter, Selection};
+use profundo_import::{Imported, Reader, read, read_as};
+
+/// Any file of another tool's: the profile can be saved, and comes back the same.
+pub fn import(bytes: &[u8]) {
+    if let Ok(imported) = read(bytes, &Default::default()) {
+        check(&imported);
+    }
+}
+
+/// The same, by this reader, whatever the first bytes are.
+pub fn import_as(reader: Reader, bytes: &[u8]) {
+    if let Some(imported) = read_as(reader, bytes) {
+        check(&imported);
+    }
+}
+
+fn check(imported: &Imported) {
+    let profile = &imported.profile;
+    assert!(profile.samples.is_sorted_by_key(|sample| sample.time));
+    let many = profile.gathered.rows.len();
+    assert!(many == 0 || many == profile.samples.len());
+    let all = Selection::new(profile, &Filter::default());
+    let _ = all.weight(profile);
+    for site in &profile.heap.sites {
+        assert!(site.stack.index() < profile.stacks.len());
+        assert!(site.process.index() < profile.processes.len());
+    }
+    let mut file = Vec::new();
+    profundo_formats::write(profile, &mut file).expect("what was read can be saved");
+    let (again, warnings) = profundo_formats::read(&file).expect("what was saved can be read");
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert!(again.samples == profile.samples);
+    assert!(again.heap.sites == profile.heap.sites);
+    assert!(again.traced == profile.traced);
+}

@@ -1,0 +1,138 @@
+//! Call graphs: own costs of functions, and calls between pairs of them, as callgrind and gprof
+//! count them. They become stacks.
+//!
+//! A graph knows each caller of a function, and no caller of that caller. So a stack is estimated:
+//! from a function to its callers in proportion to the cost of their calls, on to theirs, and so
+//! on, as gprof does. In a graph without recursion that gives every function and every pair its
+//! true total: the stacks through a call have the cost of this call. Own costs are always exact.
+
+mod calls;
+mod order;
+mod paths;
+mod propagate;
+
+use profundo_model::{LocationId, LocationKind, Reason, State, ThreadId};
+use rustc_hash::FxHashMap;
+
+use crate::{Builder, Row};
+use order::Ordered;
+use paths::{Path, Walk};
+
+/// A graph of one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    pub functions: Vec<Function>,
+    pub arcs: Vec<Arc>,
+    /// The unit that costs were rounded to; 0 where they are exact.
+    pub rounding: f64,
+}
+
+/// A function.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Function {
+    /// The function at its first line.
+    pub first: LocationId,
+    /// Its own cost by line.
+    pub own: Vec<(LocationId, u64)>,
+    /// The number of calls from outside of the graph, where known.
+    pub begun: u64,
+}
+
+/// The calls of a function from one place.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Arc {
+    /// The row of the calling function.
+    pub caller: u32,
+    /// The caller at the calling line.
+    pub at: LocationId,
+    /// The row of the called function.
+    pub callee: u32,
+    /// The number of calls.
+    pub calls: u64,
+    /// Their cost, callees included.
+    pub cost: u64,
+}
+
+/// The meaning of costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Costs {
+    /// Nanoseconds that were measured at every call.
+    Traced,
+    /// Nanoseconds of samples, so many each.
+    Sampled(u64),
+    /// Numbers of events.
+    Events,
+}
+
+impl Graph {
+    /// Adds the rows of the graph to a profile.
+    pub(crate) fn fill(&self, builder: &mut Builder, thread: ThreadId, costs: Costs) {
+        let ordered = Ordered::new(self);
+        let gap = LocationKind::Reason(Reason::NotKept);
+        let gap = builder.profile.locations.intern(gap, None);
+        let mut walk = Walk::new(self, &ordered);
+        match costs {
+            Costs::Traced => calls::fill(self, builder, thread, &mut walk, gap),
+            Costs::Sampled(_) | Costs::Events => {
+                self.samples(builder, thread, costs, &mut walk, gap);
+                calls::count(self, builder, thread);
+            }
+        }
+        if walk.was_cut {
+            builder.profile.name_reasons();
+        }
+        if self.arcs.iter().any(|arc| arc.caller != arc.callee) {
+            builder.note(
+                "the file has direct callers only: longer stacks are estimated from them in \
+                 proportion to the cost of calls, so the totals of functions that call each other \
+                 in a circle are estimates, too",
+            );
+        }
+    }
+
+    /// Adds a sample for each estimated stack.
+    fn samples(
+        &self,
+        builder: &mut Builder,
+        thread: ThreadId,
+        costs: Costs,
+        walk: &mut Walk<'_>,
+        gap: LocationId,
+    ) {
+        // Equal stacks come from several parts of one walk.
+        let mut sums: FxHashMap<profundo_model::StackId, u64> = FxHashMap::default();
+        let mut in_order = Vec::new();
+        for (row, function) in self.functions.iter().enumerate() {
+            for &(leaf, cost) in &function.own {
+                walk.from(row, cost, &mut |path: Path<'_>, cost| {
+                    let callers = path.arcs().map(|arc| arc.at);
+                    let gap = path.is_cut.then_some(gap);
+                    let locations = gap.into_iter().chain(callers).chain([leaf]);
+                    let Some(stack) = builder.stack_of(locations) else {
+                        return;
+                    };
+                    let sum = sums.entry(stack).or_insert_with(|| {
+                        in_order.push(stack);
+                        0
+                    });
+                    *sum = sum.saturating_add(cost);
+                });
+            }
+        }
+        for stack in in_order {
+            let weight = sums.get(&stack).copied().unwrap_or_default();
+            let samples = match costs {
+                Costs::Sampled(period) => weight.checked_div(period).unwrap_or(1),
+                Costs::Traced | Costs::Events => weight,
+            };
+            builder.sample(Row {
+                stack,
+                thread,
+                weight,
+                samples,
+                time: None,
+                state: State::Running,
+            });
+        }
+    }
+}
