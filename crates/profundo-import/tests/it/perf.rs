@@ -394,3 +394,28 @@ fn a_report_with_periods_has_exact_weights() {
     assert_eq!(flat.sample_count(), 63);
     assert_eq!(flat.threads.len(), 2);
 }
+
+#[test]
+fn stacks_may_have_lost_their_tabs_or_begin_after_an_empty_line() {
+    let text = "java 7 cycles:\nffffffff8103d0ca inner ([kernel.kallsyms])\n\
+                7f5966605dd5 outer (/x)\n\njava 7 cycles:\nffffffff8103d0ca inner ([kernel.kallsyms])\n";
+    let all = stacks(&read_text(text).profile);
+    assert_eq!(
+        all,
+        [("inner".to_owned(), 1), ("outer;inner".to_owned(), 1)].into()
+    );
+    let text = "a\t7 [007] 1.936601:\t\t100 task-clock:u:\n    b3cea6c4\tLock::unlock() (/libc.so)\n\
+                \x20   b3ce\tmain (/a)\n\na\t7 [007] 1.936701:\t\t100 task-clock:u:\n\n\
+                \tb3ce\tmain (/a)\n\n";
+    let imported = read_text(text);
+    let all = stacks(&imported.profile);
+    assert_eq!(
+        all,
+        [
+            ("main".to_owned(), 100),
+            ("main;Lock::unlock()".to_owned(), 100)
+        ]
+        .into()
+    );
+    assert_eq!(imported.profile.meta.kind, SampleKind::Cpu);
+}

@@ -19,7 +19,7 @@ use header::Header;
 
 pub(crate) const READER: Reader = Reader(&Table {
     name: "perf script",
-    writers: "`perf script`",
+    writers: "`perf script`, simpleperf's report_sample.py",
     is_start,
     fill,
 });
@@ -49,7 +49,9 @@ fn is_start(start: &[u8]) -> bool {
             return true;
         }
         let is_whole = header.is_sure && header.tid.is_some();
-        if is_whole && (header::is_frame(header.rest) || is_shifted_frame(next)) {
+        if is_whole
+            && (header::is_frame(header.rest) || is_shifted_frame(next) || is_bare_frame(next))
+        {
             return true;
         }
         if !header.is_sure {
@@ -81,6 +83,12 @@ fn is_printed_frame(line: &[u8]) -> bool {
 /// Whether it is a frame whose tab has become spaces.
 fn is_shifted_frame(line: &[u8]) -> bool {
     line.starts_with(b" ") && line.ends_with(b")") && header::is_frame(line.trim_ascii())
+}
+
+/// Whether it is a frame whose tab is gone.
+fn is_bare_frame(line: &[u8]) -> bool {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit());
+    (8..=16).contains(&digits.count()) && line.ends_with(b")") && header::is_frame(line)
 }
 
 fn without_return(line: &[u8]) -> &[u8] {
@@ -159,7 +167,10 @@ impl<'a> Script<'a> {
         let place = (at, at + line.len());
         match line.first() {
             Some(b'\t') => self.lines.push(place),
+            // Some have put an empty line before the stack.
+            None if self.lines.is_empty() => {}
             None => self.end_sample(builder),
+            Some(_) if is_bare_frame(line) && self.header.is_some() => self.lines.push(place),
             Some(b'#') => {
                 self.end_sample(builder);
                 comments::take(&line[1..], builder, &mut self.events, &mut self.command);
