@@ -244,6 +244,15 @@ impl Builder {
         });
     }
 
+    /// The earliest time of a row so far.
+    pub(crate) fn first_time(&self) -> Option<u64> {
+        self.profile
+            .samples
+            .iter()
+            .map(|sample| sample.time.0)
+            .min()
+    }
+
     /// The profile and the gaps.
     pub(crate) fn finish(mut self) -> (Profile, Vec<Warning>) {
         self.give_tasks();

@@ -31,6 +31,7 @@ mod error;
 mod jfr;
 mod language;
 mod nettrace;
+mod nsight;
 mod reader;
 mod source;
 mod unpack;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Builder, Error, Source, collapsed, jfr, nettrace};
+use crate::{Builder, Error, Source, collapsed, jfr, nettrace, nsight};
 
 /// A format that is read: one row of [`Reader::ALL`].
 #[derive(Clone, Copy)]
@@ -23,7 +23,12 @@ pub(crate) struct Table {
 impl Reader {
     /// Every format. Those with a mark of their own come first; plain texts, which are known by the
     /// shape of their lines, come last.
-    pub const ALL: &'static [Reader] = &[jfr::READER, nettrace::READER, collapsed::READER];
+    pub const ALL: &'static [Reader] = &[
+        jfr::READER,
+        nettrace::READER,
+        nsight::READER,
+        collapsed::READER,
+    ];
 
     /// The reader of a file that begins with these unpacked bytes.
     pub(crate) fn of(bytes: &[u8]) -> Option<Reader> {
@@ -66,7 +71,7 @@ impl Eq for Reader {}
 pub(crate) fn refused(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     /// The starts of such files.
     const REFUSED: &[(&[u8], &str, &str)] = &[(
-        b"NVTXNSYS",
+        b"NVIDIA Tegra Profiler Report",
         "a report of Nsight Systems",
         "`nsys export --type sqlite FILE` makes a file that is",
     )];

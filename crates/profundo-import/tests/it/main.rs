@@ -4,4 +4,5 @@ mod collapsed;
 mod damage;
 mod jfr;
 mod nettrace;
+mod nsight;
 mod support;
