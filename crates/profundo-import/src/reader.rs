@@ -5,7 +5,7 @@ use std::fmt;
 use crate::{
     Builder, Error, Source, austin, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
     dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, jemalloc, jfr, jlprof, lcov,
-    lprof, massif, memory_profiler, memray, nettrace, oprofile, otlp, perf, pprof, pstats,
+    lprof, massif, memory_profiler, memray, nettrace, nsight, oprofile, otlp, perf, pprof, pstats,
     pyinstrument, scalene, speedscope, tachyon, v8, vtune,
 };
 
@@ -32,6 +32,7 @@ impl Reader {
         // Binary files with a mark.
         jfr::READER,
         nettrace::READER,
+        nsight::READER,
         tachyon::READER,
         austin::MOJO,
         jlprof::READER,
@@ -115,7 +116,7 @@ impl Eq for Reader {}
 pub(crate) fn refused(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     /// The starts of such files.
     const REFUSED: &[(&[u8], &str, &str)] = &[(
-        b"NVTXNSYS",
+        b"NVIDIA Tegra Profiler Report",
         "a report of Nsight Systems",
         "`nsys export --type sqlite FILE` makes a file that is",
     )];

@@ -18,6 +18,7 @@ mod memory_profiler;
 mod memray;
 mod native_memory;
 mod nettrace;
+mod nsight;
 mod oprofile;
 mod oracle;
 mod otlp;
