@@ -2,9 +2,9 @@
 //! makes the profile.
 
 use profundo_model::{
-    Amount, Call, CodeAddress, FrameId, FrameKey, Language, LocationId, LocationKind, Many,
-    ModuleId, Nanos, Process, ProcessId, Profile, Sample, SampleKind, StackId, State, Task, TaskId,
-    Thread, ThreadId,
+    Amount, Call, CodeAddress, FrameId, FrameKey, Language, LocationId, LocationKind, Many, Module,
+    ModuleId, Nanos, Process, ProcessId, Profile, Role, Sample, SampleKind, StackId, State, Task,
+    TaskId, Thread, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -182,6 +182,18 @@ impl Builder {
         id
     }
 
+    /// A file with this build id that lies in memory, with the number to subtract from addresses
+    /// there. It is a new module each time.
+    pub fn mapped_module(&mut self, path: &str, build_id: &[u8], bias: u64) -> ModuleId {
+        self.profile.modules.push(Module {
+            path: self.profile.strings.intern(path),
+            bias,
+            build_id: build_id.to_owned(),
+            role: Role::of_path(path),
+            ..Module::default()
+        })
+    }
+
     /// A location called from a stack.
     pub fn stack(&mut self, parent: Option<StackId>, location: LocationId) -> StackId {
         self.profile.stacks.intern(parent, location)
@@ -308,8 +320,6 @@ impl Builder {
             limit(&mut site.freed, &mut left[1]);
             limit(&mut site.temporary, &mut left[2]);
             limit(&mut site.at_peak, &mut left[3]);
-            site.freed.bytes = site.freed.bytes.min(site.allocated.bytes);
-            site.freed.count = site.freed.count.min(site.allocated.count);
         }
         if limited {
             self.leave_out("amounts of memory", || "larger than any memory".to_owned());
@@ -339,6 +349,9 @@ impl Builder {
         }
         for mark in &mut profile.spans.marks {
             mark.task = root(mark.thread);
+        }
+        for block in &mut profile.heap.blocks {
+            block.task = roots[block.thread.index()];
         }
     }
 

@@ -1,16 +1,16 @@
 //! The addresses of a module's file, from its own head: how far it was moved in memory.
 //!
-//! Formats write where a part of a file was mapped. The address of code *in* the file also depends on
-//! the address that the linker gave to that part, which only the file says: linkers other than GNU's
-//! do not put it where the offset is.
+//! Formats write where a part of a file was mapped. The address of code *in* the file also depends
+//! on the address that the linker gave to that part, which only the file says: linkers other than
+//! GNU's do not put it where the offset is.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The number to subtract from an address in memory to get the address in the file, for a file whose
-/// bytes from `offset` on are mapped from `start` to `end`. Without the file, it is that of the usual
-/// linker.
+/// The number to subtract from an address in memory to get the address in the file, for a file
+/// whose bytes from `offset` on are mapped from `start` to `end`. Without the file, it is that of
+/// the usual linker.
 pub(crate) fn bias(path: &str, [start, end]: [u64; 2], offset: u64) -> u64 {
     /// Programs that are not moved lie below.
     const MOVED: u64 = 0x1000_0000;

@@ -1,5 +1,5 @@
-//! jemalloc's heap profile: a text of stacks, each with the sampled blocks of all threads (`t*`) and of
-//! each thread, and the list of mapped files.
+//! jemalloc's heap profile: a text of stacks, each with the sampled blocks of all threads (`t*`)
+//! and of each thread, and the list of mapped files.
 //!
 //! ```text
 //! heap_v2/524288

@@ -31,8 +31,8 @@ pub(crate) struct Mappings {
 }
 
 impl Mappings {
-    /// Adds a part. Several parts of one file, moved alike, are one module. Memory without a file has
-    /// none.
+    /// Adds a part. Several parts of one file, moved alike, are one module. Memory without a file
+    /// has none.
     pub(crate) fn add(&mut self, builder: &mut Builder, mapped: Mapped<'_>) -> Option<ModuleId> {
         let path = mapped.path.trim();
         let build_id = bytes_of(mapped.build_id);
@@ -120,7 +120,8 @@ fn is_kernel(path: &str) -> bool {
     path.starts_with("[kernel") || path.starts_with("[guest.kernel") || path == "[vmlinux]"
 }
 
-/// `55d0c0a00000-55d0c0a21000 r-xp 00001000 08:01 1234  /usr/bin/program`, and the permissions.
+/// `55d0c0a00000-55d0c0a21000 r-xp 00001000 08:01 1234  /usr/bin/program`, and the permissions. In
+/// brief, `00400000-00fcb000: /usr/bin/program`.
 fn part(line: &str) -> Option<(Mapped<'_>, &str)> {
     let mut rest = line.trim();
     let mut word = || {
@@ -128,12 +129,22 @@ fn part(line: &str) -> Option<(Mapped<'_>, &str)> {
         rest = behind.trim_start();
         word
     };
-    let (start, end) = word().split_once('-')?;
+    let first = word();
+    let number = |digits| u64::from_str_radix(digits, 16).ok();
+    let (start, end) = first.trim_end_matches(':').split_once('-')?;
+    if first.ends_with(':') {
+        let mapped = Mapped {
+            start: number(start)?,
+            end: number(end)?,
+            path: rest,
+            ..Mapped::default()
+        };
+        return Some((mapped, "r-xp"));
+    }
     let permissions = word();
     let offset = word();
     word();
     word();
-    let number = |digits| u64::from_str_radix(digits, 16).ok();
     let is_permissions = permissions.len() == 4 && permissions.starts_with(['r', '-']);
     let mapped = Mapped {
         start: number(start)?,
@@ -166,7 +177,8 @@ mod tests {
             00651000-00652000 r--p 00051000 08:02 173521      /usr/bin/dbus daemon\n\
             7f0000000000-7f0000020000 r-xp 00003000 08:02 1  /lib/none.so\n\
             7f0000020000-7f0000030000 r-xp 00023000 08:02 1  /lib/none.so\n\
-            7fff0000-7fff1000 rw-p 00000000 00:00 0\n";
+            7fff0000-7fff1000 rw-p 00000000 00:00 0\n\
+            \x20 7fff2000-7fff3000: /lib/brief.so\n";
         for line in lines.lines() {
             assert!(mappings.add_line(&mut builder, line.as_bytes()), "{line}");
         }
@@ -180,6 +192,7 @@ mod tests {
         assert_eq!(library.bias, 0x7eff_ffff_d000);
         assert_eq!(library.end, Avma(0x7f00_0003_0000));
         assert_eq!(mappings.find(&mut builder, 0x30), None);
+        assert!(mappings.find(&mut builder, 0x7fff_2000).is_some());
         let kernel = mappings.find(&mut builder, u64::MAX).expect("the kernel");
         let path = builder.profile.modules.get(kernel).path;
         assert_eq!(builder.profile.strings.get(path), "[kernel]");
@@ -188,7 +201,7 @@ mod tests {
     #[test]
     fn a_build_id_has_pairs_of_digits() {
         assert_eq!(bytes_of("00fF"), [0, 255]);
-        assert_eq!(bytes_of("00f"), []);
-        assert_eq!(bytes_of("Go/id"), []);
+        assert_eq!(bytes_of("00f"), Vec::<u8>::new());
+        assert_eq!(bytes_of("Go/id"), Vec::<u8>::new());
     }
 }

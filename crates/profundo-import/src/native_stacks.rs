@@ -102,8 +102,8 @@ pub(crate) enum Leaf {
     Return,
 }
 
-/// The addresses of a line: `0x4b74f1 0x4b754e`, with or without the `0x`. They end at a word that is
-/// none.
+/// The addresses of a line: `0x4b74f1 0x4b754e`, with or without the `0x`. They end at a word that
+/// is none.
 pub(crate) fn addresses<'a>(line: &'a [u8]) -> impl Iterator<Item = u64> + 'a {
     let words = line.split(|byte| byte.is_ascii_whitespace());
     words.filter(|word| !word.is_empty()).map_while(address)

@@ -141,8 +141,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The numbers of a repeated field of varints: a packed value has many, and another one is one of
-    /// them.
+    /// The numbers of a repeated field of varints: a packed value has many, and another one is one
+    /// of them.
     pub(crate) fn numbers(self) -> Numbers<'a> {
         match self {
             Self::Bytes(packed) => Numbers { one: None, packed },
@@ -182,8 +182,8 @@ impl Iterator for Numbers<'_> {
     }
 }
 
-/// A number of seven bits a byte, the lowest first, and the bytes behind it. The error says whether it
-/// may only have been cut.
+/// A number of seven bits a byte, the lowest first, and the bytes behind it. The error says whether
+/// it may only have been cut.
 #[inline]
 fn varint(bytes: &[u8]) -> Result<(u64, &[u8]), bool> {
     match *bytes {

@@ -1,9 +1,9 @@
-//! Estimates from memory that was sampled by bytes: a site's sampled blocks stand for more, the small
-//! ones for most.
+//! Estimates from memory that was sampled by bytes: a site's sampled blocks stand for more, the
+//! small ones for most.
 //!
-//! A block of `size` bytes is sampled with the probability `1 − exp(−size / mean)`, so it stands for
-//! one over that many. A site has only the sum of its blocks, which are taken for blocks of their mean
-//! size, as all tools of these formats do.
+//! A block of `size` bytes is sampled with the probability `1 − exp(−size / mean)`, so it stands
+//! for one over that many. A site has only the sum of its blocks, which are taken for blocks of
+//! their mean size, as all tools of these formats do.
 
 use profundo_model::{Amount, Sampling};
 

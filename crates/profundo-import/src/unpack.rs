@@ -22,9 +22,10 @@ pub(crate) struct Unpacked {
 
 /// The whole file unpacked; `None` for a file that is not packed.
 pub(crate) fn all(bytes: &[u8]) -> Result<Option<Unpacked>, Error> {
-    let Some(mut decoder) = decoder(bytes) else {
-        return Ok(None);
-    };
+    decoder(bytes).map(read_all).transpose()
+}
+
+fn read_all(mut decoder: impl Read) -> Result<Unpacked, Error> {
     let mut unpacked = Vec::new();
     let result = (&mut decoder).take(LIMIT + 1).read_to_end(&mut unpacked);
     if unpacked.len() as u64 > LIMIT {
@@ -32,11 +33,23 @@ pub(crate) fn all(bytes: &[u8]) -> Result<Option<Unpacked>, Error> {
     }
     match result {
         Err(error) if unpacked.is_empty() => Err(Error::Unpack(error.to_string())),
-        result => Ok(Some(Unpacked {
+        result => Ok(Unpacked {
             bytes: unpacked,
             is_cut: result.is_err(),
-        })),
+        }),
     }
+}
+
+/// The whole of a zstd stream that may have no end, because the program that writes it goes on.
+pub(crate) fn zstd_stream(mut packed: Vec<u8>) -> Result<Unpacked, Error> {
+    /// An empty last block, and room for a checksum.
+    const END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
+    packed.extend(END);
+    read_all(ZstdFrames {
+        rest: &packed,
+        frame: None,
+        most_behind: END.len(),
+    })
 }
 
 /// The unpacked first bytes of a file; `None` for a file that is not packed.
@@ -56,6 +69,7 @@ fn decoder(bytes: &[u8]) -> Option<Box<dyn Read + '_>> {
         return Some(Box::new(ZstdFrames {
             rest: bytes,
             frame: None,
+            most_behind: 0,
         }));
     }
     None
@@ -65,6 +79,8 @@ fn decoder(bytes: &[u8]) -> Option<Box<dyn Read + '_>> {
 struct ZstdFrames<'a> {
     rest: &'a [u8],
     frame: Option<Box<StreamingDecoder<&'a [u8], ruzstd::decoding::FrameDecoder>>>,
+    /// The most bytes behind the last frame that are none.
+    most_behind: usize,
 }
 
 impl Read for ZstdFrames<'_> {
@@ -79,7 +95,7 @@ impl Read for ZstdFrames<'_> {
                     read => return Ok(read),
                 }
             }
-            if self.rest.is_empty() {
+            if self.rest.len() <= self.most_behind {
                 return Ok(0);
             }
             let frame = StreamingDecoder::new(self.rest)

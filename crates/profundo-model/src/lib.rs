@@ -25,6 +25,7 @@ mod file;
 mod folded;
 mod frame;
 mod gathered;
+mod generated_name;
 pub mod graph;
 mod growing;
 mod heap;
@@ -61,6 +62,7 @@ pub use file::{File, FileTable};
 pub use folded::FoldedError;
 pub use frame::{Frame, FrameKey, FrameTable, Language};
 pub use gathered::{Gathered, Many, Taken};
+pub use generated_name::{GeneratedName, generated_name};
 pub use growing::{CodeObject, Growing, Mapping};
 pub use heap::{Amount, Block, BlockEnd, Copied, Domain, Gauge, Heap, Moment, Sampling, Site};
 pub use ids::{

@@ -133,16 +133,18 @@ impl Entry<'_> {
                 held.add_domain(block.domain, weight * block.size as f64);
             }
             What::Site(site, number) => {
-                held.allocated.add_all(site.allocated);
-                held.live.add_all(runs.live_sites()[number]);
-                held.at_peak.add_all(site.at_peak);
-                held.temporary.add_all(site.temporary);
+                let add = |sum: &mut Sum, amount| sum.add_all(amount, heap.sampling);
+                add(&mut held.allocated, site.allocated);
+                add(&mut held.live, runs.live_sites()[number]);
+                add(&mut held.at_peak, site.at_peak);
+                add(&mut held.temporary, site.temporary);
                 // Blocks from before the last clearing are not counted.
                 let (lost, live) = (site.unreachable, site.live());
-                held.unreachable.add_all(Amount {
+                let lost = Amount {
                     count: lost.count.min(live.count),
                     bytes: lost.bytes.min(live.bytes),
-                });
+                };
+                add(&mut held.unreachable, lost);
                 held.lifetimes = site.lifetimes.0 as f64;
                 held.add_domain(site.domain, site.allocated.bytes as f64);
             }

@@ -47,11 +47,15 @@ struct Part {
 
 impl Part {
     fn add(&mut self, number: f64, probability: f64) {
+        self.add_many(number, probability, 1.0);
+    }
+
+    fn add_many(&mut self, number: f64, probability: f64, times: f64) {
         let each = number / probability;
         let spread = (1.0 - probability).max(0.0) * each * each;
-        self.value += each;
-        self.seen += number;
-        self.variance += spread;
+        self.value += each * times;
+        self.seen += number * times;
+        self.variance += spread * times;
         self.unit = self.unit.max(spread.sqrt());
     }
 
@@ -174,10 +178,27 @@ impl Sum {
         }
     }
 
-    pub(super) fn add_all(&mut self, amount: Amount) {
-        self.bytes.add(amount.bytes as f64, 1.0);
-        self.count.add(amount.count as f64, 1.0);
-        self.seen = self.seen.saturating_add(amount.count);
+    /// Adds the sum of the blocks of a site: exact, or another tool's estimate from sampled ones.
+    pub(super) fn add_all(&mut self, amount: Amount, sampling: Sampling) {
+        let (bytes, count) = (amount.bytes as f64, amount.count as f64);
+        let size = bytes / count.max(1.0);
+        let probability = sampling.probability(size.round() as u64);
+        let is_estimate = matches!(sampling, Sampling::Bytes(_) | Sampling::Events(_));
+        if !is_estimate || probability <= 0.0 || amount.count == 0 {
+            self.bytes.add(bytes, 1.0);
+            self.count.add(count, 1.0);
+            self.seen = self.seen.saturating_add(amount.count);
+            return;
+        }
+        if let Sampling::Bytes(mean) = sampling {
+            self.bytes.unit = self.bytes.unit.max(mean as f64);
+        }
+        // It was made from so many blocks, as if all had the same size.
+        let sampled = count * probability;
+        self.bytes.add_many(size, probability, sampled);
+        self.count.add_many(1.0, probability, sampled);
+        let seen = sampled.round().max(1.0) as u64;
+        self.seen = self.seen.saturating_add(seen);
     }
 }
 

@@ -50,7 +50,7 @@ pub fn held_at(profile: &Profile, filter: &Filter, options: &LinesOptions, time:
             What::Block(block) if alive.has(entry.process, block) => {
                 held.add_block(block.size, heap.sampling.of(block));
             }
-            What::Site(_, number) => held.add_all(alive.site(number)),
+            What::Site(_, number) => held.add_all(alive.site(number), heap.sampling),
             What::Block(_) => {}
         }
         // A site of exact sums may hold nothing at the moment.

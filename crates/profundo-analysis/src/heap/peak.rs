@@ -41,7 +41,7 @@ pub(super) fn peaks(profile: &Profile) -> Vec<Peak> {
     }
     for site in &heap.sites {
         if let Ok(at) = peaks.binary_search_by_key(&site.process, |peak| peak.process) {
-            peaks[at].held.add_all(site.at_peak);
+            peaks[at].held.add_all(site.at_peak, heap.sampling);
         }
     }
     peaks

@@ -32,7 +32,13 @@ impl Profiles {
         thread: ThreadId,
         builder: &mut Builder,
     ) -> Read<()> {
-        let key = (event.pid.into(), event.id.into());
+        // A whole profile has no id, and is its own thread's.
+        let id = if event.id.is_empty() {
+            event.tid
+        } else {
+            event.id
+        };
+        let key = (event.pid.into(), id.into());
         let (of, profile) = self.rows.entry(key).or_insert_with(|| {
             let profile = CpuProfile {
                 start: event.time.unwrap_or(0),

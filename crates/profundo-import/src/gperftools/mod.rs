@@ -1,6 +1,6 @@
-//! gperftools' own formats from before `profile.proto`: the binary profile of CPU time, and texts of
-//! the heap, of its growth, of waits for locks, and of the stacks of all threads. Go's programs write
-//! such texts, too (`debug=1`), with names.
+//! gperftools' own formats from before `profile.proto`: the binary profile of CPU time, and texts
+//! of the heap, of its growth, of waits for locks, and of the stacks of all threads. Go's programs
+//! write such texts, too (`debug=1`), with names.
 //!
 //! All have addresses, which stand beside the list of mapped files; `pprof --raw` puts names before
 //! them.

@@ -15,10 +15,9 @@
 //!
 //! --- threadz 1 ---
 //! --- Thread 7eff063d9940 (name: main/25376) stack: ---
-//!   PC:  0x40b688 0x4d5f51
+//!   PC:  0x00bc8f1c: helper(arg *)                    or addresses alone
+//!   0x0040be31: main
 //! ```
-//!
-//! Threads' stacks were not tried on a file of the tool itself.
 
 use profundo_model::{Amount, SampleKind, Sampling, Site, StackId, State};
 
@@ -44,8 +43,11 @@ enum Counts {
 
 pub(super) fn is_start(start: &[u8]) -> bool {
     let line = start.split(|&byte| byte == b'\n').next();
+    // Java's tables of names, which no program writes any more.
+    let is_java =
+        memchr::memmem::find(&start[..start.len().min(200)], b"\nformat = java").is_some();
     // The whole first line is there.
-    line.is_some_and(|line| line.len() < start.len() && Counts::of(line).is_some())
+    !is_java && line.is_some_and(|line| line.len() < start.len() && Counts::of(line).is_some())
 }
 
 impl Counts {
@@ -260,7 +262,20 @@ impl Reading<'_> {
             self.sample(previous.stack, thread, [1, 1], State::Running);
             return Some(());
         }
-        let row = text.trim_start_matches("PC:").trim_start_matches('@');
+        let row = ["PC:", "creator:", "@"]
+            .into_iter()
+            .fold(&*text, |row, head| row.trim_start_matches(head));
+        // Newer ones have a name behind each address.
+        if let Some((at, name)) = row.split_once(": ")
+            && let Some(at) = address(at.trim().as_bytes())
+        {
+            pending.addresses.push(at);
+            let names = &mut self.stacks.names;
+            names
+                .entry(at)
+                .or_insert_with(|| vec![name.trim().to_owned()]);
+            return Some(());
+        }
         pending.addresses.extend(addresses(row.as_bytes()));
         Some(())
     }
@@ -279,9 +294,13 @@ impl Reading<'_> {
                 let addresses = self.stacks.without_allocator(self.builder, addresses);
                 self.stacks.stack(self.builder, Leaf::Return, addresses)
             }
-            true => self
-                .stacks
-                .stack(self.builder, Leaf::Return, &pending.addresses),
+            true => {
+                let leaf = match self.counts {
+                    Counts::Threads => Leaf::Instruction,
+                    _ => Leaf::Return,
+                };
+                self.stacks.stack(self.builder, leaf, &pending.addresses)
+            }
         };
         let Some(stack) = stack else {
             return;

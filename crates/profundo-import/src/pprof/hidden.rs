@@ -1,6 +1,6 @@
-//! Functions that the file asks its readers to hide with all that they call: the allocator's below the
-//! function that allocates. `drop_frames` is the pattern of their names, and `keep_frames` that of
-//! exceptions.
+//! Functions that the file asks its readers to hide with all that they call: the allocator's below
+//! the function that allocates. `drop_frames` is the pattern of their names, and `keep_frames` that
+//! of exceptions.
 
 use regex::Regex;
 
@@ -21,7 +21,7 @@ pub(super) enum Hides {
     Nothing,
     /// So many functions that were inlined there. What it calls is hidden, too.
     Inlined(usize),
-    /// All of it.
+    /// The whole location.
     All,
 }
 

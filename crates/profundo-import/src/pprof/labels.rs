@@ -1,5 +1,5 @@
-//! The labels of a sample: its process, its thread, its task, its time, and what the program says of
-//! its work. Each writer has its own keys.
+//! The labels of a sample: its process, its thread, its task, its time, and what the program says
+//! of its work. Each writer has its own keys.
 //!
 //! A text under any other key is an attribute of a span, named by all of them: `endpoint=/a`. Go's
 //! programs set them for the time that a function runs, as ours set spans.

@@ -3,8 +3,8 @@
 //!
 //! A message has no mark at its start, so a file is known by the shape of all its first fields. Its
 //! tables may stand before or behind the samples that need them, so they are read first, and the
-//! samples in a second pass. A file has several values for each sample: [`values`] says which of them
-//! are time, events and memory.
+//! samples in a second pass. A file has several values for each sample: [`values`] says which of
+//! them are time, events and memory.
 
 mod hidden;
 mod labels;

@@ -1,6 +1,8 @@
 //! The samples: a stack, the values and the labels of each.
 
-use profundo_model::{Call, Clock, Nanos, SampleKind, StackId, State, ThreadId, Tracing};
+use profundo_model::{
+    Call, Clock, LocationId, Nanos, SampleKind, StackId, State, ThreadId, Tracing,
+};
 use rustc_hash::FxHashMap;
 
 use super::hidden::Hides;
@@ -225,7 +227,16 @@ struct Stacks {
     /// kernel's.
     previous: Vec<(u64, StackId, bool)>,
     shown: Vec<u64>,
+    callees: Callees,
 }
+
+/// Two of the callees of each stack, the latest first. They lie together where the table of all
+/// stacks scatters its rows.
+#[derive(Debug, Default)]
+struct Callees(Vec<[Callee; 2]>);
+
+/// A location above a stack, and their stack. The first row of all stands for none: it is a root.
+type Callee = (LocationId, StackId);
 
 impl Stacks {
     /// The stack of these locations, and whether its leaf is the kernel's.
@@ -259,7 +270,7 @@ impl Stacks {
                 None => (places.missing(builder), false),
             };
             let parent = self.previous.last().map(|&(_, stack, _)| stack);
-            let stack = builder.stack(parent, location);
+            let stack = self.callees.stack(builder, parent, location);
             self.previous.push((id, stack, is_kernel));
         }
         match self.previous.last() {
@@ -289,5 +300,33 @@ impl Stacks {
             None => 0,
         };
         self.shown.extend_from_slice(&leaf_first[from..]);
+    }
+}
+
+impl Callees {
+    /// The stack of a location that a stack calls.
+    fn stack(
+        &mut self,
+        builder: &mut Builder,
+        parent: Option<StackId>,
+        location: LocationId,
+    ) -> StackId {
+        const NONE: [Callee; 2] = [(LocationId(0), StackId(0)); 2];
+        let Some(caller) = parent else {
+            return builder.stack(None, location);
+        };
+        if self.0.len() <= caller.index() {
+            self.0.resize(builder.profile.stacks.len(), NONE);
+        }
+        let [latest, other] = &mut self.0[caller.index()];
+        let is_known = |&(of, stack): &Callee| of == location && stack != StackId(0);
+        if is_known(latest) {
+            return latest.1;
+        }
+        std::mem::swap(latest, other);
+        if !is_known(latest) {
+            *latest = (location, builder.stack(parent, location));
+        }
+        latest.1
     }
 }

@@ -1,5 +1,5 @@
-//! Whether bytes begin as a profile: each field of the message, and of the messages in it, has a number
-//! and a type of the schema.
+//! Whether bytes begin as a profile: each field of the message, and of the messages in it, has a
+//! number and a type of the schema.
 
 use crate::protobuf::{Field, Fields, Value};
 

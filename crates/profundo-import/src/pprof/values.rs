@@ -1,7 +1,8 @@
 //! The meaning of the values of a sample, by their names and units: time, events, or memory.
 //!
-//! Memory goes into the heap, all values together. Of the others the samples have one: the usual one,
-//! or the one that is wanted. Beside a time stands the number of samples that it is the sum of.
+//! Memory goes into the heap, all values together. Of the others the samples have one: the usual
+//! one, or the one that is wanted. Beside a time stands the number of samples that it is the sum
+//! of.
 
 use profundo_model::{SampleKind, State};
 
@@ -79,8 +80,12 @@ impl Memory {
         let mut memory = Self::default();
         for (column, value) in all.iter().enumerate() {
             let slot = match &plain(&value.name)[..] {
-                "alloc_objects" | "alloc_count" | "alloc_samples" => &mut memory.allocated.count,
-                "alloc_space" | "alloc_size" | "alloc_bytes" => &mut memory.allocated.bytes,
+                "alloc_objects" | "alloc_count" | "alloc_samples" | "alloc_in_new_tlab_objects" => {
+                    &mut memory.allocated.count
+                }
+                "alloc_space" | "alloc_size" | "alloc_bytes" | "alloc_in_new_tlab_bytes" => {
+                    &mut memory.allocated.bytes
+                }
                 "inuse_objects" | "objects" | "live_objects" => &mut memory.live.count,
                 "inuse_space" | "space" | "heap_space" | "live_space" => &mut memory.live.bytes,
                 "copy_space" => &mut memory.copied,
@@ -151,14 +156,14 @@ fn usual(all: &[Value], memory: &Memory, default: &str) -> Option<usize> {
     let time = columns()
         .filter(is_time)
         .find(|&column| kind_of_time(&all[column].name).0 == SampleKind::Cpu)
-        .or_else(|| columns().filter(is_time).last());
+        .or_else(|| columns().rfind(is_time));
     match (named, time) {
         // The number of the samples of a time comes with it.
         (Some(named), Some(time)) if samples_of(all, time) == Some(named) => Some(time),
         (Some(named), _) => Some(named),
         (None, Some(time)) => Some(time),
         (None, None) if memory.is_any() => columns().find(|&column| all[column].name == "events"),
-        (None, None) => columns().last(),
+        (None, None) => columns().next_back(),
     }
 }
 

@@ -287,7 +287,8 @@ fn yappi_names_functions_with_their_places() {
 fn what_we_write_is_read_again() {
     let profile = read("callgrind/pyprof.callgrind").profile;
     let mut text = Vec::new();
-    profundo_formats::export::callgrind::write(&profile, &mut text).expect("it has calls");
+    profundo_formats::export::callgrind::write(&profile, &Default::default(), &mut text)
+        .expect("it has calls");
     let again = profundo_import::read(&text, &profundo_import::Options::default());
     let again = again.expect("our own text");
     assert_eq!(again.warnings, []);

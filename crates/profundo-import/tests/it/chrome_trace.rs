@@ -204,3 +204,20 @@ fn a_profile_without_samples_does_not_stand_in_for_the_events() {
     assert_eq!(profile.meta.kind, SampleKind::Wall);
     assert_eq!(stacks(&profile), [("a".to_owned(), 10_000)].into());
 }
+
+/// Not a file of the tool itself: the layout of Chrome before 2018.
+#[test]
+fn whole_profiles_are_those_of_their_threads() {
+    let event = |tid: u32, name: &str| {
+        format!(
+            r#"{{"name":"CpuProfile","ph":"I","pid":1,"tid":{tid},"ts":9,"args":{{"data":
+            {{"cpuProfile":{{"nodes":[{{"id":1,"callFrame":{{"functionName":"{name}"}}}}],
+            "startTime":1,"endTime":9,"samples":[1,1],"timeDeltas":[1,3]}}}}}}}}"#
+        )
+    };
+    let profile = read_text(&format!("[{},{}]", event(5, "a"), event(6, "b"))).profile;
+    assert_eq!(profile.threads.len(), 2);
+    // The last sample has the usual distance.
+    let expected = [("a".to_owned(), 6_000), ("b".to_owned(), 6_000)];
+    assert_eq!(stacks(&profile), expected.into());
+}

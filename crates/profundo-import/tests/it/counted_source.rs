@@ -40,7 +40,7 @@ fn mem_has_bytes_by_line() {
     let text = profile.sources.get(file, 3).unwrap();
     assert_eq!(profile.strings.get(text), "    for v in rand(count)");
     let path = profile.strings.get(profile.files.get(file).path);
-    assert!(path.ends_with("/testdata/counted_source/work.jl"), "{path}");
+    assert!(path.ends_with("/counted_source/work.jl"), "{path}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use profundo_model::{SampleKind, Sampling, Site, State};
 
 use crate::oracle::{addresses, raw, top};
-use crate::support::{functions, functions_of_samples, read, read_text};
+use crate::support::{functions, functions_of_samples, read, read_text, stacks};
 
 /// Sums of values by stack of addresses.
 type Sums = BTreeMap<Vec<u64>, Vec<u64>>;
@@ -136,7 +136,8 @@ fn texts_of_go_have_names() {
 fn stacks_of_threads() {
     let text = "--- threadz 1 ---\n\n\
         --- Thread 7eff063d9940 (name: main/25376) stack: ---\n\
-        \x20 PC:  0x40b688 0x4d5f51\n\
+        \x20 PC:  0x0040b688: helper(arg *)\n\
+        \x20 0x004d5f51: main\n\
         --- Thread 7eff05a42700 (name: pool/25377) stack: ---\n\
         \x20 PC:  0x40bce4\n\x20      0x4d5f51\n\
         --- Thread 7eff05a42701 (name: pool/25378) stack: ---\n\
@@ -145,6 +146,7 @@ fn stacks_of_threads() {
         00400000-00fcb000: cppbench_server_main\n";
     let profile = read_text(text).profile;
     assert_eq!(profile.sample_count(), 3);
+    assert!(stacks(&profile).contains_key("main;helper"));
     let tids: Vec<u32> = profile
         .threads
         .iter()
@@ -152,5 +154,5 @@ fn stacks_of_threads() {
         .collect();
     assert!(tids.ends_with(&[25376, 25377, 25378]), "{tids:?}");
     let (stack, _) = addresses(&profile, profile.samples[2].stack);
-    assert_eq!(stack, [0x40_bce3, 0x4d_5f50]);
+    assert_eq!(stack, [0x40_bce4, 0x4d_5f50]);
 }

@@ -1,5 +1,5 @@
-//! `profile.proto` of Go 1.19 and of the crate pprof 0.15, against Google's `pprof`; and what we write
-//! ourselves, read again.
+//! `profile.proto` of Go 1.19 and of the crate pprof 0.15, against Google's `pprof`; and what we
+//! write ourselves, read again.
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,6 @@
 //! are [split](Split) then.
 
 mod map;
-mod name;
 mod naming;
 mod split;
 

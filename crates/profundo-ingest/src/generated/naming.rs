@@ -2,11 +2,11 @@
 
 use profundo_model::{
     Frame, FrameId, Language, LocationId, LocationKind, ModuleId, ProcessId, Profile, StackId,
+    generated_name,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::map::{CodeMap, Piece};
-use super::name::parse;
 use super::{Split, is_kernels};
 
 /// The programs that own generated code.
@@ -84,7 +84,7 @@ impl Owners {
         piece: &Piece,
         address: u64,
     ) -> FrameId {
-        let name = parse(&piece.name);
+        let name = generated_name(&piece.name);
         let line = piece.line(address);
         let path = match line {
             Some(line) if !line.file.is_empty() => &line.file,

@@ -1,6 +1,6 @@
 //! Whether ranges hold the truth at their rate: blocks are drawn a thousand times over.
 
-use profundo_model::Sampling;
+use profundo_model::{Amount, Sampling};
 
 use super::Dice;
 use crate::heap::figure::Sum;
@@ -115,4 +115,25 @@ fn what_was_all_seen_has_no_range() {
     let bytes = sum.bytes();
     // It is not less than the sampled blocks.
     assert!(bytes.low >= (64 << 20) + 8 && bytes.low < bytes.value && bytes.value < bytes.high);
+}
+
+#[test]
+fn the_estimate_of_another_tool_has_the_range_of_its_blocks() {
+    let (size, blocks, sampling) = (4096, 20, Sampling::Bytes(MEAN));
+    let (mut each, mut site) = (Sum::default(), Sum::default());
+    (0..blocks).for_each(|_| each.add_block(size, sampling));
+    let count = (blocks as f64 * sampling.weight(size)).round() as u64;
+    let bytes = count * size;
+    site.add_all(Amount { count, bytes }, sampling);
+    assert_eq!(site.seen(), each.seen());
+    assert!(!site.bytes().is_exact());
+    let near = |one: u64, other: u64| one.abs_diff(other) as f64 <= 1e-3 * other as f64;
+    for (one, other) in [(site.bytes(), each.bytes()), (site.count(), each.count())] {
+        let is_near = near(one.low, other.low) && near(one.high, other.high);
+        assert!(is_near, "{one:?} {other:?}");
+    }
+    // Exact sums stay exact.
+    let mut exact = Sum::default();
+    exact.add_all(Amount { count, bytes }, Sampling::All);
+    assert!(exact.bytes().is_exact() && exact.seen() == count);
 }

@@ -58,7 +58,7 @@ impl Owners {
         };
         let task = wanted.task_number.map(|number| {
             // Ours have their numbers for names where they have no other.
-            let name = match &*wanted.task == format!("{number:#x}") {
+            let name = match *wanted.task == *format!("{number:#x}") {
                 true => "",
                 false => &wanted.task,
             };
@@ -122,8 +122,8 @@ impl Owners {
         })
     }
 
-    /// Makes the rows of tasks, where there are any: each thread has its root task, and behind those
-    /// stand the named ones.
+    /// Makes the rows of tasks, where there are any: each thread has its root task, and behind
+    /// those stand the named ones.
     pub(super) fn finish(self, builder: &mut Builder) {
         if self.named.is_empty() {
             return;

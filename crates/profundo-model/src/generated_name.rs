@@ -6,29 +6,31 @@
 
 use std::borrow::Cow;
 
-use profundo_model::Language;
+use crate::Language;
 
 /// A name, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Name<'a> {
+pub struct GeneratedName<'a> {
     /// The function, as its programmer would name it.
-    pub(super) function: Cow<'a, str>,
+    pub function: Cow<'a, str>,
     /// The whole name, where it is longer; else empty.
-    pub(super) signature: Cow<'a, str>,
+    pub signature: Cow<'a, str>,
     /// The file, if the name has one; else empty.
-    pub(super) file: &'a str,
-    pub(super) language: Language,
+    pub file: &'a str,
+    /// The language of the code.
+    pub language: Language,
     /// A piece of code through which an interpreter calls a function, so that other profilers see
     /// it.
-    pub(super) is_trampoline: bool,
+    pub is_trampoline: bool,
 }
 
-pub(super) fn parse(name: &str) -> Name<'_> {
+/// Takes the name of a piece of generated code apart.
+pub fn generated_name(name: &str) -> GeneratedName<'_> {
     python(name)
         .or_else(|| javascript(name))
         .or_else(|| julia(name))
         .or_else(|| mangled(name))
-        .unwrap_or(Name {
+        .unwrap_or(GeneratedName {
             function: name.into(),
             signature: "".into(),
             file: "",
@@ -38,9 +40,9 @@ pub(super) fn parse(name: &str) -> Name<'_> {
 }
 
 /// `py::` the function's qualified name `:` the file.
-fn python(name: &str) -> Option<Name<'_>> {
+fn python(name: &str) -> Option<GeneratedName<'_>> {
     let (function, file) = name.strip_prefix("py::")?.rsplit_once(':')?;
-    Some(Name {
+    Some(GeneratedName {
         function: function.into(),
         signature: "".into(),
         file,
@@ -50,7 +52,7 @@ fn python(name: &str) -> Option<Name<'_>> {
 }
 
 /// A tag, a mark for the compiler that made the code, the function, and its place.
-fn javascript(name: &str) -> Option<Name<'_>> {
+fn javascript(name: &str) -> Option<GeneratedName<'_>> {
     const FUNCTIONS: [&str; 5] = ["JS", "LazyCompile", "Function", "Script", "Eval"];
     const OTHERS: [&str; 6] = [
         "Builtin",
@@ -62,7 +64,7 @@ fn javascript(name: &str) -> Option<Name<'_>> {
     ];
     let (tag, rest) = name.split_once(':')?;
     let made = |function: Cow<'_, str>, signature: Cow<'_, str>, file| {
-        Some(Name {
+        Some(GeneratedName {
             function: function.into_owned().into(),
             signature: signature.into_owned().into(),
             file,
@@ -120,7 +122,7 @@ fn place_of(place: &str) -> (&str, &str, &str) {
 }
 
 /// `julia_` the function `_` a number; other prefixes stand for other conventions.
-fn julia(name: &str) -> Option<Name<'_>> {
+fn julia(name: &str) -> Option<GeneratedName<'_>> {
     const PREFIXES: [&str; 7] = [
         "julia_", "jlsys_", "jfptr_", "japi1_", "japi3_", "jlplt_", "gfptr_",
     ];
@@ -129,7 +131,7 @@ fn julia(name: &str) -> Option<Name<'_>> {
         .find_map(|prefix| name.strip_prefix(prefix))?;
     let (function, number) = rest.rsplit_once('_')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    (is_number && !function.is_empty()).then(|| Name {
+    (is_number && !function.is_empty()).then(|| GeneratedName {
         function: function.into(),
         signature: name.into(),
         file: "",
@@ -140,7 +142,7 @@ fn julia(name: &str) -> Option<Name<'_>> {
 
 /// The plain name of a mangled one: that in `_ZN 8__main__ 3hot B2v1 E…`. numba's tags and argument
 /// types distinguish versions of a function, and are too long to read.
-fn mangled(name: &str) -> Option<Name<'_>> {
+fn mangled(name: &str) -> Option<GeneratedName<'_>> {
     let (before, rest) = match name.split_once("_ZN") {
         Some((before, rest)) if before.is_empty() || before.ends_with('.') => (before, rest),
         _ => return None,
@@ -161,7 +163,7 @@ fn mangled(name: &str) -> Option<Name<'_>> {
             _ => return None,
         };
     }
-    (!parts.is_empty()).then(|| Name {
+    (!parts.is_empty()).then(|| GeneratedName {
         function: format!("{before}{}", parts.join("::")).into(),
         signature: name.into(),
         file: "",
@@ -209,7 +211,7 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, expected: &str, language: Language) {
-        let found = parse(name);
+        let found = generated_name(name);
         let shown = match found.file {
             "" => found.function.to_string(),
             file => format!("{} {file}", found.function),
@@ -243,7 +245,7 @@ mod tests {
         check("Builtin:ArrayMap", "ArrayMap");
         check("RegExp:a:b", "RegExp:a:b");
         assert_eq!(
-            parse("JS:*inner /tmp/hot.js:1:15").signature,
+            generated_name("JS:*inner /tmp/hot.js:1:15").signature,
             "inner (hot.js:1:15)"
         );
     }
@@ -251,7 +253,7 @@ mod tests {
     #[test]
     fn python_julia_and_numba() {
         check("py::A.hot:/tmp/x.py", "A.hot /tmp/x.py", Language::Python);
-        assert!(parse("py::A.hot:/tmp/x.py").is_trampoline);
+        assert!(generated_name("py::A.hot:/tmp/x.py").is_trampoline);
         check(
             "py::<module>:<string>",
             "<module> <string>",
@@ -294,8 +296,8 @@ mod tests {
             check(name, name, Language::Generated);
         }
         // Not at the ends of characters.
-        parse("_ZN1üE");
-        parse("a_ü_3");
-        parse("_ZN4a_3ü1bE");
+        generated_name("_ZN1üE");
+        generated_name("a_ü_3");
+        generated_name("_ZN4a_3ü1bE");
     }
 }
