@@ -36,6 +36,7 @@ impl Reader {
         tachyon::READER,
         austin::MOJO,
         jlprof::READER,
+        otlp::READER,
         gmon::READER,
         perf::data::READER,
         pstats::READER,
