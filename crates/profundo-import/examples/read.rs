@@ -3,6 +3,8 @@
 //!
 //! `cargo run --release --example read -- FILE [VALUE]`
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 use std::path::Path;
 use std::time::Instant;
 

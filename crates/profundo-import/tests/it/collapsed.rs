@@ -64,7 +64,7 @@ fn lines_that_share_beginnings_have_their_own_stacks() {
                 .wrapping_mul(6364136223846793005)
                 .wrapping_add(1442695040888963407);
             let number = random >> 33;
-            if number % 5 == 0 {
+            if number.is_multiple_of(5) {
                 break;
             }
             frames.push(format!("function_{}", number % 3));

@@ -148,7 +148,7 @@ fn lines_table<'a, 'r: 'a>(
         .member("function", "text?", |json, key, row| {
             json.text_or_null(key, profile.function_name(row.json().row.frame));
         });
-    let share = numbers.share("Time %");
+    let share = numbers.share(Weighs::of(profile).share_title());
     let total = Column::json_only().group("total_ amount", |json, row: &Hot<HotLine<'r>>| {
         let row = row.json().row;
         share_members(json, "total_", &row.total, &row.total_amount, numbers.all);

@@ -134,7 +134,10 @@ impl<'a> Known<'a> {
     }
 
     fn share<'t, T: 't>(&'t self) -> Column<'t, Part<'t, T>> {
-        let title = share_title("Time %", self.kinds.few.is_some());
+        let title = share_title(
+            Weighs::of(self.profile).share_title(),
+            self.kinds.few.is_some(),
+        );
         let share = match self.kinds.few {
             Some(_) => Column::left(title, FEW),
             None => Column::left(title, 6),
