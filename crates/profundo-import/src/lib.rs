@@ -32,8 +32,11 @@ mod jfr;
 mod language;
 mod nettrace;
 mod nsight;
+mod otf2;
 mod reader;
 mod source;
+mod tau;
+mod traced;
 mod unpack;
 mod value;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Builder, Error, Source, collapsed, jfr, nettrace, nsight};
+use crate::{Builder, Error, Source, collapsed, jfr, nettrace, nsight, otf2, tau};
 
 /// A format that is read: one row of [`Reader::ALL`].
 #[derive(Clone, Copy)]
@@ -27,6 +27,8 @@ impl Reader {
         jfr::READER,
         nettrace::READER,
         nsight::READER,
+        otf2::READER,
+        tau::READER,
         collapsed::READER,
     ];
 

@@ -9,7 +9,7 @@ mod text;
 
 use std::borrow::Cow;
 
-use profundo_model::{LocationId, SampleKind, StackId, State};
+use profundo_model::{LocationId, SampleKind, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::reader::{Reader, Table};
@@ -53,7 +53,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     builder.weighs(SampleKind::Events, "");
     let text = text::utf8(source.bytes);
     let marks = Marks::of(&text);
-    let mut lines = Lines::new(builder, marks);
+    let mut lines = Lines::new(marks);
     let mut rest = &text[..];
     let mut number = 0_u64;
     while !rest.is_empty() {
@@ -67,9 +67,13 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     if has_fractions {
         builder.note("the numbers of the stacks have fractions, which were rounded");
     }
+    let threads = match builder.profile.threads.len() {
+        0 | 1 => "threads, ",
+        _ => "",
+    };
     builder.note(match has_lines {
-        true => "collapsed stacks have no threads, times or files",
-        false => "collapsed stacks have no threads, times, files or lines",
+        true => format!("collapsed stacks have no {threads}times or files"),
+        false => format!("collapsed stacks have no {threads}times, files or lines"),
     });
     Ok(())
 }
@@ -79,6 +83,16 @@ fn split(line: &[u8]) -> Option<(&[u8], f64)> {
     let at = memchr::memrchr2(b' ', b'\t', line)?;
     let (stack, number) = (&line[..at], &line[at + 1..]);
     Some((stack.trim_ascii_end(), amount(number)?)).filter(|(stack, _)| !stack.is_empty())
+}
+
+/// The thread that async-profiler puts at the root, `[name tid=7]`, and the stack above it.
+fn thread(stack: &[u8]) -> Option<(&[u8], u64, &[u8])> {
+    let rest = stack.strip_prefix(b"[")?;
+    let end = memchr::memmem::find(rest, b"];")?;
+    let (root, above) = (rest.get(..end)?, rest.get(end + 2..)?);
+    let at = memchr::memmem::rfind(root, b" tid=")?;
+    let digits = std::str::from_utf8(root.get(at + 5..)?).ok()?;
+    Some((root.get(..at)?, digits.parse().ok()?, above)).filter(|_| !above.is_empty())
 }
 
 /// A number that is not negative.
@@ -103,18 +117,19 @@ struct Lines<'a> {
     /// The previous line's frames: where each ends, its stack, and whether it is the kernel's.
     previous: Vec<(usize, StackId, State)>,
     previous_line: Vec<u8>,
-    thread: profundo_model::ThreadId,
+    /// The thread of lines that name none.
+    thread: Option<ThreadId>,
     has_fractions: bool,
 }
 
 impl Lines<'_> {
-    fn new(builder: &mut Builder, marks: Marks) -> Self {
+    fn new(marks: Marks) -> Self {
         Self {
             marks,
             locations: FxHashMap::default(),
             previous: Vec::new(),
             previous_line: Vec::new(),
-            thread: builder.only_thread(),
+            thread: None,
             has_fractions: false,
         }
     }
@@ -133,12 +148,22 @@ impl Lines<'_> {
         };
         self.has_fractions |= amount.fract() != 0.0;
         let weight = amount.round() as u64;
+        let (thread, stack) = match thread(stack) {
+            Some((name, tid, rest)) => {
+                let name = String::from_utf8_lossy(name);
+                (builder.thread(0, tid, &name), rest)
+            }
+            None => {
+                let thread = self.thread.get_or_insert_with(|| builder.only_thread());
+                (*thread, stack)
+            }
+        };
         let Some((stack, state)) = self.stack(builder, stack) else {
             return;
         };
         builder.sample(Row {
             stack,
-            thread: self.thread,
+            thread,
             weight,
             samples: weight,
             time: None,

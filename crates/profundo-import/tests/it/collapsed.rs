@@ -50,3 +50,15 @@ fn lines_that_are_no_stack_are_counted() {
     assert_eq!(imported.warnings.len(), 1);
     assert!(imported.warnings[0].to_string().contains("line 20001"));
 }
+
+#[test]
+fn threads_stand_at_the_root_of_async_profiler() {
+    let text = "[main tid=7];a;b_[j] 3\n[pool [x] tid=8];a 1\n[main tid=7];a 2\n[no thread];a 1\n";
+    let profile = read_text(text).profile;
+    let names: Vec<_> = (profile.threads.iter())
+        .map(|(_, thread)| (profile.strings.get(thread.name), thread.tid))
+        .collect();
+    assert_eq!(names, [("main", 7), ("pool [x]", 8), ("", 0)]);
+    assert_eq!(stacks(&profile)["a;b"], 3);
+    assert_eq!(stacks(&profile)["[no thread];a"], 1);
+}

@@ -5,4 +5,6 @@ mod damage;
 mod jfr;
 mod nettrace;
 mod nsight;
+mod otf2;
 mod support;
+mod tau;

@@ -1,6 +1,6 @@
 //! A database in the schema of Nsight Systems, made by `testdata/nsight/make.py`, against sums by
-//! SQLite. Exports of the tool itself were compared in the same way by hand: they had calls, kernels
-//! and copies, but no samples and no marked ranges.
+//! SQLite. Exports of the tool itself were compared in the same way by hand: they had calls,
+//! kernels and copies, but no samples and no marked ranges.
 
 use std::fs;
 
