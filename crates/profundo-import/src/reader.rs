@@ -5,8 +5,8 @@ use std::fmt;
 use crate::{
     Builder, Error, Source, austin, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
     dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, jemalloc, jfr, jlprof, lcov,
-    lprof, massif, memory_profiler, memray, nettrace, nsight, oprofile, otlp, perf, pprof, pstats,
-    pyinstrument, scalene, speedscope, tachyon, v8, vtune,
+    lprof, massif, memory_profiler, memray, nettrace, nsight, oprofile, otf2, otlp, perf, pprof,
+    pstats, pyinstrument, scalene, speedscope, tachyon, tau, v8, vtune,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -36,6 +36,7 @@ impl Reader {
         tachyon::READER,
         austin::MOJO,
         jlprof::READER,
+        otf2::READER,
         otlp::READER,
         gmon::READER,
         perf::data::READER,
@@ -68,6 +69,7 @@ impl Reader {
         perf::script::READER,
         perf::report::READER,
         oprofile::READER,
+        tau::READER,
         memory_profiler::PLOT,
         memory_profiler::REPORT,
         memray::CSV,

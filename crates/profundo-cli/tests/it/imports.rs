@@ -77,7 +77,7 @@ fn what_a_file_lacks_is_said() {
         &["report", "a.folded", "lines", "--of", "live"],
         "what is allocated was not recorded",
     );
-    folder.file("x.nsys-rep", "NVTXNSYS\0\0\0");
+    folder.file("x.nsys-rep", "NVIDIA Tegra Profiler Report\0");
     refused(&["report", "x.nsys-rep"], "nsys export --type sqlite");
     folder.file("x.txt", "just some words\nand others\n");
     refused(&["report", "x.txt"], "neither a recording");

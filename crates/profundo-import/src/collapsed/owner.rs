@@ -1,5 +1,5 @@
 //! The roots that stand for a process or a thread: py-spy's `process 7:"python app.py"` and `thread
-//! (0x7f12): name`, and Tachyon's `tid:7`.
+//! (0x7f12): name`, Tachyon's `tid:7`, async-profiler's `[name tid=7]`.
 
 use profundo_model::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
@@ -53,6 +53,7 @@ fn root(stack: &[u8]) -> Option<(Root<'_>, &[u8])> {
     match *stack.first()? {
         b'p' => process(stack),
         b't' => thread_root(stack),
+        b'[' => java_thread(stack),
         _ => None,
     }
 }
@@ -92,6 +93,17 @@ fn thread_root(stack: &[u8]) -> Option<(Root<'_>, &[u8])> {
         Root::Thread { number, name },
         rest.get(end + 1..).unwrap_or_default(),
     ))
+}
+
+/// `[name tid=7]` of async-profiler, with a stack above it.
+fn java_thread(stack: &[u8]) -> Option<(Root<'_>, &[u8])> {
+    let rest = stack.strip_prefix(b"[")?;
+    let end = memchr::memmem::find(rest, b"];")?;
+    let (root, above) = (rest.get(..end)?, rest.get(end + 2..)?);
+    let at = memchr::memmem::rfind(root, b" tid=")?;
+    let (number, after) = number(root.get(at + 5..)?)?;
+    let name = root.get(..at)?;
+    (after.is_empty() && !above.is_empty()).then_some((Root::Thread { number, name }, above))
 }
 
 /// A number in decimal digits, or in hexadecimal ones behind `0x`.

@@ -10,6 +10,9 @@ use super::metadata::{Role, Shape};
 use super::wire::Cursor;
 use crate::{Builder, Named};
 
+/// The most frames of a stack. Deeper ones are cut at their root.
+const DEEPEST: usize = 4096;
+
 /// The names that were read so far.
 #[derive(Debug)]
 pub(super) struct Stacks<'c, 'a> {
@@ -154,14 +157,17 @@ impl<'c, 'a> Stacks<'c, 'a> {
                 (Role::Frames, Shape::Fields(frame)) => {
                     for _ in 0..cursor.count()? {
                         cursor.step()?;
-                        raw.push(raw_frame(constants, kinds, frame, cursor)?);
+                        let frame = raw_frame(constants, kinds, frame, cursor)?;
+                        if raw.len() < DEEPEST {
+                            raw.push(frame);
+                        }
                     }
                 }
                 _ => return Some(false),
             }
             Some(true)
         });
-        is_truncated
+        is_truncated || raw.len() == DEEPEST
     }
 
     fn frame(&mut self, builder: &mut Builder, raw: RawFrame) -> (FrameId, Place) {

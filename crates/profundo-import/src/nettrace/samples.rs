@@ -12,6 +12,9 @@ use super::names::Names;
 use crate::cursor::Cursor;
 use crate::{Builder, Row};
 
+/// The most frames of a stack.
+const DEEPEST: usize = 4096;
+
 /// What the events have given so far.
 #[derive(Debug)]
 pub(super) struct Samples<'a> {
@@ -102,6 +105,8 @@ impl<'a> Samples<'a> {
         }
         let bytes = self.stacks.get(&number).copied().unwrap_or_default();
         let width = self.trace.pointer.max(4);
+        // Deeper ones are cut at their root.
+        let bytes = bytes.get(..width * DEEPEST).unwrap_or(bytes);
         let mut stack = None;
         for (index, address) in bytes.chunks_exact(width).enumerate().rev() {
             let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);

@@ -29,6 +29,9 @@ pub(crate) const READER: Reader = Reader(&Table {
 
 const NAME: &str = "nsight";
 
+/// The most frames of a stack, and the most ranges in one another.
+const DEEPEST: usize = 4096;
+
 /// The values of a file, and the table of each. The usual one is the first that is there.
 const VALUES: &[(&str, &str)] = &[
     ("cpu", "COMPOSITE_EVENTS"),
@@ -140,6 +143,8 @@ fn samples(database: &Database<'_>, strings: &mut Strings, builder: &mut Builder
         let Some(&(id, _, _, is_kernel)) = chain.first() else {
             continue;
         };
+        // Deeper ones are cut at their root.
+        let chain = chain.get(..DEEPEST).unwrap_or(chain);
         let locations = chain.iter().rev().map(|&(_, _, location, _)| location);
         if let Some(stack) = builder.stack_of(locations) {
             stacks.insert(id, (stack, is_kernel));

@@ -4,6 +4,7 @@
 use profundo_model::{LocationId, SampleKind, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
+use super::DEEPEST;
 use super::sqlite::{Cell, Database};
 use super::strings::{Strings, pid_of, thread};
 use crate::{Builder, Named, Row};
@@ -205,7 +206,9 @@ fn add(builder: &mut Builder, mut ranges: Vec<Range>, state: State) {
         {
             row.weight = row.weight.saturating_sub(length);
         }
-        open.push((end, stack, rows.len()));
+        if open.len() < DEEPEST {
+            open.push((end, stack, rows.len()));
+        }
         rows.push(Row {
             stack,
             thread: range.thread,

@@ -150,3 +150,14 @@ fn stacks_of_tachyon_have_threads_files_and_lines() {
     );
     assert!(fib.line == 9 || fib.line == 10);
 }
+
+fn threads_stand_at_the_root_of_async_profiler() {
+    let text = "[main tid=7];a;b_[j] 3\n[pool [x] tid=8];a 1\n[main tid=7];a 2\n[no thread];a 1\n";
+    let profile = read_text(text).profile;
+    let names: Vec<_> = (profile.threads.iter())
+        .map(|(_, thread)| (profile.strings.get(thread.name), thread.tid))
+        .collect();
+    assert_eq!(names, [("main", 7), ("pool [x]", 8), ("", 0)]);
+    assert_eq!(stacks(&profile)["a;b"], 3);
+    assert_eq!(stacks(&profile)["[no thread];a"], 1);
+}

@@ -70,7 +70,7 @@ fn check_blocks(profile: &Profile, file: &str) {
 
 #[test]
 fn samples_of_several_chunks_are_those_that_are_printed() {
-    let imported = read("jfr/sample.jfr.gz");
+    let imported = read("jfr/sample.jfr.zst");
     assert_eq!(imported.reader.name(), "jfr");
     let profile = &imported.profile;
     assert_eq!(profile.meta.kind, SampleKind::Cpu);
@@ -90,13 +90,13 @@ fn samples_of_several_chunks_are_those_that_are_printed() {
 #[test]
 fn waits_are_read_by_the_names_of_their_events() {
     for event in ["jdk.JavaMonitorEnter", "jdk.ThreadPark", "jdk.ThreadSleep"] {
-        let imported = read_value("jfr/sample.jfr.gz", Some(event));
+        let imported = read_value("jfr/sample.jfr.zst", Some(event));
         assert_eq!(imported.profile.meta.kind, SampleKind::Wall);
         let mut samples = imported.profile.samples.iter();
         assert!(samples.all(|sample| sample.state == State::WallWaiting));
         check_samples(&imported, ("jfr/sample.top.txt", event), 1);
     }
-    let native = read_value("jfr/sample.jfr.gz", Some("jdk.NativeMethodSample"));
+    let native = read_value("jfr/sample.jfr.zst", Some("jdk.NativeMethodSample"));
     check_samples(
         &native,
         ("jfr/sample.top.txt", "jdk.NativeMethodSample"),
@@ -120,4 +120,25 @@ fn values_that_are_not_there_are_listed() {
     let read = profundo_import::read_file(&testdata("jfr/tlab.jfr.gz"), &options);
     let error = read.unwrap_err().to_string();
     assert!(error.contains("jdk.ThreadPark"), "{error}");
+}
+
+#[test]
+fn damage_is_no_reason_to_panic() {
+    let packed = fs::read(testdata("jfr/tlab.jfr.gz")).unwrap();
+    let mut whole = Vec::new();
+    let mut reader = flate2::read::GzDecoder::new(&packed[..]);
+    std::io::Read::read_to_end(&mut reader, &mut whole).unwrap();
+    let options = Options::default();
+    let mut bytes = whole.clone();
+    for at in (0..whole.len()).step_by(641) {
+        let _ = profundo_import::read(&whole[..at], &options);
+        bytes[at] ^= 0x55;
+        let _ = profundo_import::read(&bytes, &options);
+        // Changes of the types stay for a while.
+        if at % 5 == 0 {
+            bytes.clone_from(&whole);
+        }
+    }
+    let cut = profundo_import::read(&whole[..whole.len() - 9], &options).unwrap();
+    assert!(!cut.warnings.is_empty());
 }
