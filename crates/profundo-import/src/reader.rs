@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::{
     Builder, Error, Source, austin, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
-    dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, jemalloc, jfr, jlprof, lcov,
-    lprof, massif, memory_profiler, memray, nettrace, oprofile, otlp, perf, pprof, pstats,
-    pyinstrument, scalene, speedscope, tachyon, v8, vtune,
+    dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, instruments, jemalloc, jfr,
+    jlprof, lcov, lprof, macos_sample, massif, memory_profiler, memray, nettrace, oprofile, otlp,
+    perf, pprof, pstats, pyinstrument, scalene, speedscope, tachyon, v8, vtune,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -65,6 +65,8 @@ impl Reader {
         vtune::READER,
         perf::script::READER,
         oprofile::READER,
+        instruments::READER,
+        macos_sample::READER,
         memory_profiler::PLOT,
         memory_profiler::REPORT,
         memray::CSV,

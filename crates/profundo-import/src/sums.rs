@@ -1,5 +1,5 @@
-//! Sums of time or events without numbers of samples. The smallest of them is about one sample's, so
-//! the others are taken to be so many of it: reports need them to say how sure a share is.
+//! Sums of time or events without numbers of samples. The smallest of them is about one sample's,
+//! so the others are taken to be so many of it: reports need them to say how sure a share is.
 
 use profundo_model::{Nanos, StackId, State, ThreadId};
 

@@ -1,5 +1,5 @@
-//! `.jlprof`, read as Julia's `Profile` and FlameGraphs.jl read it: blocks are found by their ends, and
-//! every address has its frames. The crate of imports reads what is written, too.
+//! `.jlprof`, read as Julia's `Profile` and FlameGraphs.jl read it: blocks are found by their ends,
+//! and every address has its frames. The crate of imports reads what is written, too.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! Profiles of OpenTelemetry, read by its own messages for Python, with the rules of the protocol: first
-//! rows stand for nothing, no row is there twice or without use, numbers of rows are in their tables,
-//! and samples have as many times as values.
+//! Profiles of OpenTelemetry, read by its own messages for Python, with the rules of the protocol:
+//! first rows stand for nothing, no row is there twice or without use, numbers of rows are in their
+//! tables, and samples have as many times as values.
 
 use std::collections::BTreeMap;
 use std::path::Path;

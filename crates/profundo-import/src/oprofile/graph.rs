@@ -1,4 +1,5 @@
-//! `opreport -c`: between lines of dashes, the callers of a function, the function, and what it calls.
+//! `opreport -c`: between lines of dashes, the callers of a function, the function, and what it
+//! calls.
 //!
 //! ```text
 //! -------------------------------------------------------------------------------

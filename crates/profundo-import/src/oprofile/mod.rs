@@ -1,5 +1,5 @@
-//! The reports of OProfile's `opreport`: functions (`-l`), with lines (`-g`) and addresses (`-d`), who
-//! calls whom (`-c`), and programs with their libraries (no option).
+//! The reports of OProfile's `opreport`: functions (`-l`), with lines (`-g`) and addresses (`-d`),
+//! who calls whom (`-c`), and programs with their libraries (no option).
 //!
 //! ```text
 //! samples  %        image name               symbol name
@@ -7,8 +7,8 @@
 //! 7077      7.1196  libc-2.3.3.so            _IO_vfscanf_internal
 //! ```
 //!
-//! With `-d` the addresses of a function stand indented below it. With `-c` the indented rows above a
-//! function are its callers, and those below it what it calls, between lines of dashes.
+//! With `-d` the addresses of a function stand indented below it. With `-c` the indented rows above
+//! a function are its callers, and those below it what it calls, between lines of dashes.
 
 mod graph;
 mod head;

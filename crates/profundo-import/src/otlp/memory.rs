@@ -1,5 +1,5 @@
-//! Profiles of memory: each stack's blocks and bytes, allocated and in use, under the names that Go's
-//! heap profiles have.
+//! Profiles of memory: each stack's blocks and bytes, allocated and in use, under the names that
+//! Go's heap profiles have.
 
 use profundo_model::{Amount, ProcessId, Sampling, Site, StackId, ThreadId};
 use rustc_hash::FxHashMap;

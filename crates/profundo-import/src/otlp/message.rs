@@ -1,5 +1,5 @@
-//! The messages of OTLP profiles as far as they are read. Rows of tables stay bytes until they are asked
-//! for: a file names more than its samples use. In JSON they come as they are.
+//! The messages of OTLP profiles as far as they are read. Rows of tables stay bytes until they are
+//! asked for: a file names more than its samples use. In JSON they come as they are.
 
 use std::borrow::Cow;
 use std::fmt;

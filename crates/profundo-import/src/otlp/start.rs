@@ -1,5 +1,5 @@
-//! Whether bytes begin as OTLP profiles. In protobuf nothing marks them, and traces, logs and metrics of
-//! OTLP begin alike, so the walk goes down to the first profile.
+//! Whether bytes begin as OTLP profiles. In protobuf nothing marks them, and traces, logs and
+//! metrics of OTLP begin alike, so the walk goes down to the first profile.
 
 use crate::protobuf::Value;
 

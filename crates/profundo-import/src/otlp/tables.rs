@@ -1,5 +1,5 @@
-//! The tables of the dictionary as modules, locations and stacks. Each row is made once, when a sample
-//! asks for it.
+//! The tables of the dictionary as modules, locations and stacks. Each row is made once, when a
+//! sample asks for it.
 
 use profundo_model::{
     Avma, CodeAddress, Language, LocationId, LocationKind, Module, ModuleId, Reason, Role, StackId,
@@ -114,7 +114,8 @@ impl<'d, 'a> Tables<'d, 'a> {
             ([], 0) => builder.location(Named::default()),
             ([], address) => builder.address(CodeAddress::Instruction(Avma(address)), module),
             (frames, 0) => builder.inlined(frames, module),
-            // An address is distinct only with its names: other tools give one to several functions.
+            // An address is distinct only with its names: other tools give one to several
+            // functions.
             (frames, address) => {
                 let kind = LocationKind::Code(CodeAddress::Instruction(Avma(address)));
                 let id = builder.profile.locations.intern(kind, module);

@@ -20,8 +20,8 @@ pub(super) trait Decode<'a>: Default {
     }
 }
 
-/// Gives the fields of a message to `each`; one that is cut, with the bytes that there are. The result
-/// is the place of the damage.
+/// Gives the fields of a message to `each`; one that is cut, with the bytes that there are. The
+/// result is the place of the damage.
 pub(super) fn each_field<'a>(message: &'a [u8], mut each: impl FnMut(Field<'a>)) -> Option<usize> {
     for field in Fields::new(message) {
         match field {

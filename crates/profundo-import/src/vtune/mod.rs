@@ -1,6 +1,6 @@
-//! Reports of Intel VTune Profiler, as `vtune -report` prints them with `-format csv` or as text: the
-//! call tree (`top-down`), tables of functions, lines, modules or threads (`hotspots`, `hw-events`) and
-//! the call graph (`gprof-cc`).
+//! Reports of Intel VTune Profiler, as `vtune -report` prints them with `-format csv` or as text:
+//! the call tree (`top-down`), tables of functions, lines, modules or threads (`hotspots`,
+//! `hw-events`) and the call graph (`gprof-cc`).
 //!
 //! ```text
 //! Function Stack,CPU Time:Self,Module          Function    CPU Time  Module

@@ -1,5 +1,5 @@
-//! The rows and cells of a report: separated by a comma, a tab or a semicolon, or in columns below a
-//! line of dashes. The first cell may be indented.
+//! The rows and cells of a report: separated by a comma, a tab or a semicolon, or in columns below
+//! a line of dashes. The first cell may be indented.
 
 use std::borrow::Cow;
 

@@ -190,10 +190,8 @@ fn traces_and_other_messages_are_none_of_its() {
     let trace = [&[0x0a, inside.len() as u8][..], &inside].concat();
     assert_eq!(profundo_import::reader_of(&trace), None);
     assert_eq!(profundo_import::reader_of(b"{\"resourceSpans\":[]}"), None);
-    assert_eq!(
-        profundo_import::reader_of(b"\x0a\x04\x08\x01\x10\x02"),
-        None
-    );
+    let pprof = profundo_import::reader_of(b"\x0a\x04\x08\x01\x10\x02");
+    assert_eq!(pprof.expect("a reader").name(), "pprof");
 }
 
 /// Makes a profile of samples: addresses, thread, task, time, state.

@@ -1,5 +1,6 @@
-//! Profiles of OpenTelemetry: a `ProfilesData` of `opentelemetry.proto.profiles.v1development`, as it is
-//! since protocol 1.9, in protobuf. Collectors and servers take it at `/v1development/profiles`.
+//! Profiles of OpenTelemetry: a `ProfilesData` of `opentelemetry.proto.profiles.v1development`, as
+//! it is since protocol 1.9, in protobuf. Collectors and servers take it at
+//! `/v1development/profiles`.
 //!
 //! ```text
 //! 1 resource_profiles, one a process, with its attributes
@@ -8,9 +9,9 @@
 //! 2 dictionary: tables of strings, functions, locations, stacks, attributes
 //! ```
 //!
-//! Samples of one stack, thread, task and state are one, with the time and the value of each where these
-//! are known, and else with their sum. Whose they are is said by attributes, under the names of
-//! OpenTelemetry's conventions where there are any, and else under `profundo.…`.
+//! Samples of one stack, thread, task and state are one, with the time and the value of each where
+//! these are known, and else with their sum. Whose they are is said by attributes, under the names
+//! of OpenTelemetry's conventions where there are any, and else under `profundo.…`.
 
 mod encode;
 mod tables;

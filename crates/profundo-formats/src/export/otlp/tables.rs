@@ -1,5 +1,5 @@
-//! The tables of the dictionary. The first row of each stands for nothing, no row is there twice, and a
-//! row is added only when something refers to it.
+//! The tables of the dictionary. The first row of each stands for nothing, no row is there twice,
+//! and a row is added only when something refers to it.
 
 use std::io::{self, Write};
 
