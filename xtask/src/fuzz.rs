@@ -64,7 +64,11 @@ pub fn fuzz(root: &Path, length: Length, names: &[&str]) -> Result<Tally> {
             Length::Runs(runs) => format!("-runs={runs}"),
         };
         let corpus = corpus(root, &target, name)?;
-        let output = Command::new(&program)
+        let mut command = Command::new(&program);
+        if let Some(folder) = name.strip_prefix("import:") {
+            command.env("PROFUNDO_SEEDS", root.join(SEEDS).join(folder));
+        }
+        let output = command
             .args([
                 &limit,
                 "-timeout=30",
@@ -108,7 +112,7 @@ fn build(root: &Path, target: &Path) -> Result<PathBuf> {
     Ok(target.join(MACHINE).join("release/chosen"))
 }
 
-/// The names of all targets: those with a folder of seeds, and each reader of other tools' files.
+/// The names of all targets: those with a folder of seeds, and the readers of each tool's files.
 fn targets(root: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(root.join("fuzz/corpus"))? {
@@ -122,14 +126,14 @@ fn targets(root: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The files of other tools, a folder for each reader, of its name.
+/// The files of other tools, a folder for each.
 const SEEDS: &str = "testdata/import";
 
 /// The folder that a target begins with, and where it puts what reaches more code: a copy of the
 /// seeds in the repository.
 fn corpus(root: &Path, target: &Path, name: &str) -> Result<PathBuf> {
     let from = match name.strip_prefix("import:") {
-        Some(reader) => root.join(SEEDS).join(reader),
+        Some(folder) => root.join(SEEDS).join(folder),
         None => root.join("fuzz/corpus").join(name),
     };
     let corpus = target.join("corpus").join(name.replace(':', "-"));

@@ -49,15 +49,27 @@ pub fn read(path: &Path, reader: Reader, value: Option<&str>) -> Result<(Profile
     drop(progress);
     let imported = imported?;
     let mut profile = imported.profile;
-    if let [process] = &mut profile.processes[..]
-        && process.command == StringId(0)
-        && let Some(name) = path.file_name()
-    {
-        // What ran is not known: the file has a name.
-        process.command = profile.strings.intern(&name.to_string_lossy());
-    }
+    name_programs(&mut profile, path);
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
     let warnings = (imported.warnings.iter()).map(|warning| format!("{shown}: {warning}"));
     Ok((profile, warnings.collect()))
+}
+
+/// Names programs that are not known after the file.
+fn name_programs(profile: &mut Profile, path: &Path) {
+    let file = path
+        .file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy();
+    let are_several = profile.processes.len() > 1;
+    for process in &mut profile.processes {
+        if process.command == StringId(0) {
+            let name = match are_several {
+                true => format!("process {} of {file}", process.pid),
+                false => file.to_string(),
+            };
+            process.command = profile.strings.intern(&name);
+        }
+    }
 }

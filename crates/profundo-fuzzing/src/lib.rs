@@ -11,6 +11,8 @@
 //!
 //! [`damage`]: https://docs.rs/profundo-testing
 
+use std::fs;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use profundo_import::Reader;
@@ -45,32 +47,54 @@ pub const TARGETS: &[Target] = &[
     ("wire_records", wire_records),
 ];
 
-/// The target that the variable `PROFUNDO_TARGET` names: one of [`TARGETS`], or `import:pprof` for
-/// a reader of another tool's files. So one program has all of them.
+/// The target that the variable `PROFUNDO_TARGET` names: one of [`TARGETS`], or `import`, which is
+/// the readers of those files of other tools that are in the folder `PROFUNDO_SEEDS`. So one
+/// program has all of them.
 pub fn chosen(bytes: &[u8]) {
     static CHOSEN: OnceLock<Chosen> = OnceLock::new();
     match CHOSEN.get_or_init(Chosen::of_environment) {
         Chosen::Target(target) => target(bytes),
-        Chosen::Reader(reader) => import_as(*reader, bytes),
+        Chosen::Readers(readers) => readers.iter().for_each(|reader| import_as(*reader, bytes)),
     }
 }
 
 enum Chosen {
     Target(fn(&[u8])),
-    Reader(Reader),
+    Readers(Vec<Reader>),
 }
 
 impl Chosen {
     fn of_environment() -> Self {
         let name = std::env::var("PROFUNDO_TARGET").expect("PROFUNDO_TARGET names a target");
+        if let Some(folder) = std::env::var_os("PROFUNDO_SEEDS") {
+            let readers = readers(Path::new(&folder));
+            assert!(!readers.is_empty(), "no file of {name} has a reader");
+            return Self::Readers(readers);
+        }
         let target = TARGETS.iter().find(|(it, _)| *it == name);
-        let is_meant = |reader: &Reader| name.strip_prefix("import:") == Some(reader.name());
-        match (target, Reader::ALL.iter().copied().find(is_meant)) {
-            (Some((_, target)), _) => Self::Target(*target),
-            (_, Some(reader)) => Self::Reader(reader),
-            (None, None) => panic!("there is no target {name}"),
+        match target {
+            Some((_, target)) => Self::Target(*target),
+            None => panic!("there is no target {name}"),
         }
     }
+}
+
+/// The readers of the files below a folder.
+fn readers(folder: &Path) -> Vec<Reader> {
+    let mut readers = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder of seeds").flatten() {
+        let path = entry.path();
+        let found = match path.is_dir() {
+            true => self::readers(&path),
+            false => (fs::read(&path).ok())
+                .and_then(|bytes| profundo_import::reader_of(&bytes))
+                .into_iter()
+                .collect(),
+        };
+        let new = found.into_iter().filter(|reader| !readers.contains(reader));
+        readers.extend(new.collect::<Vec<_>>());
+    }
+    readers
 }
 
 /// The words of some bytes, and the rest as a last word.

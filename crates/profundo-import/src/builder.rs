@@ -289,6 +289,15 @@ impl Builder {
         self.profile.traced.calls.push(call);
     }
 
+    /// The earliest time of a row so far.
+    pub(crate) fn first_time(&self) -> Option<u64> {
+        self.profile
+            .samples
+            .iter()
+            .map(|sample| sample.time.0)
+            .min()
+    }
+
     /// The profile and the gaps.
     pub(crate) fn finish(mut self) -> (Profile, Vec<Warning>) {
         self.limit_sites();

@@ -59,6 +59,7 @@ mod memory_profiler;
 mod memray;
 mod native_stacks;
 mod nettrace;
+mod nsight;
 mod oprofile;
 mod otlp;
 mod parameters;

@@ -5,8 +5,8 @@ use std::fmt;
 use crate::{
     Builder, Error, Source, austin, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
     dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, instruments, jemalloc, jfr,
-    jlprof, lcov, lprof, macos_sample, massif, memory_profiler, memray, nettrace, oprofile, otlp,
-    perf, pprof, pstats, pyinstrument, scalene, speedscope, tachyon, v8, vtune,
+    jlprof, lcov, lprof, macos_sample, massif, memory_profiler, memray, nettrace, nsight, oprofile,
+    otlp, perf, pprof, pstats, pyinstrument, scalene, speedscope, tachyon, v8, vtune,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -32,6 +32,7 @@ impl Reader {
         // Binary files with a mark.
         jfr::READER,
         nettrace::READER,
+        nsight::READER,
         tachyon::READER,
         austin::MOJO,
         jlprof::READER,
@@ -42,6 +43,7 @@ impl Reader {
         lprof::READER,
         gperftools::READER,
         pprof::READER,
+        otlp::READER,
         // JSON.
         speedscope::READER,
         cpuprofile::READER,
@@ -64,6 +66,7 @@ impl Reader {
         lcov::READER,
         vtune::READER,
         perf::script::READER,
+        perf::report::READER,
         oprofile::READER,
         instruments::READER,
         macos_sample::READER,
@@ -116,7 +119,7 @@ impl Eq for Reader {}
 pub(crate) fn refused(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     /// The starts of such files.
     const REFUSED: &[(&[u8], &str, &str)] = &[(
-        b"NVTXNSYS",
+        b"NVIDIA Tegra Profiler Report",
         "a report of Nsight Systems",
         "`nsys export --type sqlite FILE` makes a file that is",
     )];

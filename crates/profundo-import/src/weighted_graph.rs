@@ -1,7 +1,7 @@
 //! From who calls whom to stacks. Some tools keep the weight of each function and of each pair of
 //! caller and callee, and no stacks. As in gprof, a function is taken to share out its weight among
-//! its callees in the same way for every caller. Each function keeps exactly its own weight; what no
-//! path reaches stands below `[callers not kept]`.
+//! its callees in the same way for each of its callers. Each function keeps exactly its own weight;
+//! what no path reaches stands below `[callers not kept]`.
 
 use profundo_model::{LocationId, LocationKind, Reason, StackId};
 use rustc_hash::FxHashMap;

@@ -16,7 +16,7 @@ use profundo_analysis::{
 };
 use profundo_console::output;
 use profundo_disassembly::Syntax;
-use profundo_model::{Clock, Profile, Tracing};
+use profundo_model::{Clock, Engine, Profile, SampleKind, Tracing};
 use profundo_report::{
     Callers, Format, Listing, Look, NextStep, Stacks, Statprof, ThreadLocals, Trace, View, When,
 };
@@ -441,10 +441,14 @@ fn look(style: &Style, terminal: bool) -> Look {
 /// The error for a filter that asks for more than is known of lines.
 pub const LINES_ARE_ALL: &str = "nobody knows which thread or task ran a line, or when: lines can be chosen by process, file and function";
 
-/// True if calls were counted, and none of them measured.
+/// True if calls were counted, and none of them measured. Other tools' files may have samples
+/// beside them.
 pub fn is_untimed(profile: &Profile) -> bool {
-    let traced = &profile.traced;
-    traced.clock == Clock::None && !traced.calls.is_empty()
+    let (traced, meta) = (&profile.traced, &profile.meta);
+    let has_samples = meta.engine == Engine::Unknown
+        && meta.kind != SampleKind::Traced
+        && !profile.samples.is_empty();
+    traced.clock == Clock::None && !traced.calls.is_empty() && !has_samples
 }
 
 /// True if lines were counted, not calls.

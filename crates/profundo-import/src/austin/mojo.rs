@@ -24,7 +24,7 @@ pub(crate) const READER: Reader = Reader(&Table {
 /// The most frames of a stack. Deeper ones are cut at their leaf's end.
 const DEEPEST: u32 = 4096;
 
-const NEWEST: i64 = 4;
+const LAST_VERSION: i64 = 4;
 
 fn is_start(start: &[u8]) -> bool {
     // The first event tells something about the recording, or is a stack.
@@ -37,7 +37,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
         at: 3,
     };
     let version = bytes.number().unwrap_or(0);
-    if version > NEWEST {
+    if version > LAST_VERSION {
         return Err(Error::Malformed {
             format: READER.name(),
             what: format!("version {version} is newer than this reader"),

@@ -201,7 +201,8 @@ impl<'a> Lines<'a> {
         Some((process, thread, frames))
     }
 
-    /// The stack of a line, and whether it ends in the kernel. Most lines begin like the one before.
+    /// The stack of a line, and whether it ends in the kernel. Most lines begin like the one
+    /// before.
     fn stack(&mut self, builder: &mut Builder, frames: &'a [u8]) -> Option<(StackId, bool)> {
         let shared = self.previous.iter().zip(frames).take_while(|(a, b)| a == b);
         let shared = shared.count();

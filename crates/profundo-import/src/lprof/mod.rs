@@ -1,6 +1,6 @@
 //! The file of line_profiler (`kernprof -l`): a pickled `LineStats` with
-//! `timings`, `{(file, first line, function): [(line, hits, time)]}`, and the `unit` of the times in
-//! seconds.
+//! `timings`, `{(file, first line, function): [(line, hits, time)]}`, and the `unit` of the times
+//! in seconds.
 
 mod pickle;
 mod words;

@@ -1,5 +1,5 @@
-//! The bytes of a pickle: its numbers and texts, as bytes in newer protocols and as lines of text in
-//! older ones.
+//! The bytes of a pickle: its numbers and texts, as bytes in newer protocols and as lines of text
+//! in older ones.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! `mprofile_*.dat`: `CMDLINE …`, `MEM MiB seconds`, `CHLD pid MiB seconds` of children, and `FUNC name
-//! MiB seconds MiB seconds level` of marked functions, at their start and their end.
+//! `mprofile_*.dat`: `CMDLINE …`, `MEM MiB seconds`, `CHLD pid MiB seconds` of children, and `FUNC
+//! name MiB seconds MiB seconds level` of marked functions, at their start and their end.
 
 use profundo_model::{Gauge, Nanos, ProcessId, Sampling, Span, SpanPath};
 

@@ -1,5 +1,5 @@
-//! The printed report: for each marked function its file, and a table of its lines with the resident
-//! memory behind each and the increment to it.
+//! The printed report: for each marked function its file, and a table of its lines with the
+//! resident memory behind each and the increment to it.
 
 use profundo_model::{Amount, Language, Sampling, Site};
 

@@ -1,6 +1,6 @@
-//! The JSON that gprof2dot reads: `{"version": 0, "costs": [{description, unit}], "functions": [{name,
-//! module}], "events": [{callchain: [innermost …], cost: […]}]}`. memray writes it with one cost in
-//! bytes; others may write times or counts.
+//! The JSON that gprof2dot reads: `{"version": 0, "costs": [{description, unit}], "functions":
+//! [{name, module}], "events": [{callchain: [innermost …], cost: […]}]}`. memray writes it with one
+//! cost in bytes; others may write times or counts.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! `memray stats --json`: the sum of all allocations, and the lines with the most bytes and the most
-//! allocations. All others are one place, `[other places]`.
+//! `memray stats --json`: the sum of all allocations, and the lines with the most bytes and the
+//! most allocations. All others are one place, `[other places]`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

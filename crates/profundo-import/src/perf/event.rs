@@ -13,6 +13,8 @@ pub(super) struct Sampled {
     pub event: u16,
     /// The number of events, or nanoseconds; `None` where the file does not say it.
     pub period: Option<u64>,
+    /// The number of samples that it stands for.
+    pub samples: u32,
     /// The time, in nanoseconds.
     pub time: Option<u64>,
     pub stack: StackId,
@@ -70,7 +72,7 @@ impl Events {
 
     pub(super) fn push(&mut self, row: Sampled) {
         if let Some(count) = self.counts.get_mut(usize::from(row.event)) {
-            *count += 1;
+            *count += u64::from(row.samples);
         }
         self.rows.push(row);
     }
@@ -130,7 +132,7 @@ impl Events {
                 stack: row.stack,
                 thread: row.thread,
                 weight: weight.each.or(row.period).unwrap_or(1),
-                samples: 1,
+                samples: u64::from(row.samples),
                 time: row.time,
                 state,
             });

@@ -1,9 +1,11 @@
 //! Linux's perf: its recordings, and the texts that it prints of them.
 
+mod comments;
 mod event;
 mod symbol;
 
 pub(crate) mod data;
+pub(crate) mod report;
 pub(crate) mod script;
 
 /// Whether a process of this name may run a command line.

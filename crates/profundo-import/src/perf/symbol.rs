@@ -55,6 +55,9 @@ impl Symbol<'_> {
 
     /// Whether the module is a list of the code that a program has generated.
     fn is_generated(&self) -> bool {
+        if self.module.starts_with("[JIT]") {
+            return true;
+        }
         let file = self.module.rsplit('/').next().unwrap_or(self.module);
         (file.starts_with("perf-") && file.ends_with(".map")) || file.starts_with("jitted-")
     }
@@ -91,10 +94,13 @@ impl Symbol<'_> {
             named.language = Some(Language::Native);
             return builder.frame(named);
         }
-        if !self.is_generated() {
+        let generated = generated_name(self.name);
+        // In a tree of names the modules are unknown.
+        let says_so = self.module.is_empty()
+            && matches!(generated.language, Language::Python | Language::JavaScript);
+        if !(self.is_generated() || says_so) {
             return builder.frame(named);
         }
-        let generated = generated_name(self.name);
         let file = match self.file {
             "" => generated.file,
             file => file,

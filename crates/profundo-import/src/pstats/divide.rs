@@ -2,9 +2,9 @@
 //! the parts is the one of the file.
 //!
 //! The file has the sums of a function, and the sums of its calls by each caller. In the sums of a
-//! recursive function, only its outermost calls have their whole time; by caller, only those with no
-//! call by the same caller further up. How many of a caller's calls are outermost ones is not in the
-//! file: the parts are in proportion then.
+//! recursive function, only its outermost calls have their whole time; by caller, only those with
+//! no call by the same caller further up. How many of a caller's calls are outermost ones is not in
+//! the file: the parts are in proportion then.
 
 /// The sums of calls. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

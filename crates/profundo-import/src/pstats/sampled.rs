@@ -1,5 +1,6 @@
-//! Tachyon's pstats files: what is calls elsewhere is samples here. A function's primitive calls are
-//! the samples in which it was running, its calls are those in which it was anywhere in the stack.
+//! Tachyon's pstats files: what is calls elsewhere is samples here. A function's primitive calls
+//! are the samples in which it was running, its calls are those in which it was anywhere in the
+//! stack.
 //!
 //! The samples by caller are those of any place in the stack, so the running ones are divided in
 //! their proportion.

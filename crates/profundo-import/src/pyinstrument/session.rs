@@ -1,6 +1,6 @@
 //! All samples: `[[frames], seconds]`. A frame is `function␀file␀first line` and attributes behind
-//! `␁`: `l` and its line at that moment, `c` and the class of its first argument. The outermost frame
-//! is the thread: `MainThread␀<thread>␀number`.
+//! `␁`: `l` and its line at that moment, `c` and the class of its first argument. The outermost
+//! frame is the thread: `MainThread␀<thread>␀number`.
 
 use profundo_model::{LocationId, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;

@@ -1,6 +1,6 @@
 //! The binary file of Tachyon, CPython's own sampling profiler (`python -m profiling.sampling run
-//! --binary`, from 3.15): a header of 64 bytes, the samples, the strings, the frames, statistics, and
-//! a footer of 32 bytes.
+//! --binary`, from 3.15): a header of 64 bytes, the samples, the strings, the frames, statistics,
+//! and a footer of 32 bytes.
 //!
 //! ```text
 //! 0  "TACH" as a number, version u32, Python u8 u8 u8 0

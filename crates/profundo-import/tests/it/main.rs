@@ -19,6 +19,7 @@ mod memory_profiler;
 mod memray;
 mod native_memory;
 mod nettrace;
+mod nsight;
 mod oprofile;
 mod oracle;
 mod otlp;

@@ -1,5 +1,5 @@
-//! Files of memory_profiler 0.61 against the peaks that `mprof peak` prints of them, and against the
-//! printed report.
+//! Files of memory_profiler 0.61 against the peaks that `mprof peak` prints of them, and against
+//! the printed report.
 
 use std::fs;
 

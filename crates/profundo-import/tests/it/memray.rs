@@ -1,5 +1,5 @@
-//! What memray 1.20 exports of a recording against what `memray summary` and `memray stats` print of
-//! the same.
+//! What memray 1.20 exports of a recording against what `memray summary` and `memray stats` print
+//! of the same.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Files of .NET, made by `testdata/nettrace/make.py` after the documented layout. Version 6 was not
-//! tried on a file of the tool itself; files of the runtimes 3.0 and 5.0 were read by hand.
+//! Files of .NET, made by `testdata/nettrace/make.py` after the documented layout. Version 6 was
+//! not tried on a file of the tool itself; files of the runtimes 3.0 and 5.0 were read by hand.
 
 use profundo_model::{SampleKind, State};
 

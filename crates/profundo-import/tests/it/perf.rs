@@ -342,3 +342,80 @@ fn odd_lines_of_a_script_are_passed_over_or_counted() {
     let thread = profile.threads.iter().next().expect("a thread").1;
     assert_eq!(profile.strings.get(thread.name), "a b: c");
 }
+
+#[test]
+fn a_report_has_the_stacks_of_the_script_but_for_its_digits() {
+    let check = |name: &str, script: &Profile, event: Option<&str>| {
+        let imported = read_value(&format!("perf/{name}"), event);
+        assert_eq!(imported.warnings, [], "{name}");
+        assert_eq!(imported.reader.name(), "perf report");
+        let profile = &imported.profile;
+        assert!(profile.meta.lacks_times && profile.meta.kind == script.meta.kind);
+        let all: u64 = script.samples.iter().map(|sample| sample.weight.0).sum();
+        let (found, expected) = (stacks(profile), stacks(script));
+        let names = |sums: &BTreeMap<String, u64>| sums.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&found), names(&expected), "{name}");
+        for (stack, weight) in found {
+            let difference = weight.abs_diff(expected[&stack]) as f64 / all as f64;
+            assert!(difference < 0.0002, "{name}: {stack}: {difference}");
+        }
+    };
+    let script = read("perf/fp.script.txt").profile;
+    for name in [
+        "children", "callees", "callers", "fractal", "folded", "counts", "head",
+    ] {
+        check(&format!("{name}.report.txt"), &script, None);
+    }
+    let script = read("perf/js.script.txt.gz").profile;
+    check("js.report.txt.gz", &script, None);
+    for event in ["task-clock", "page-faults"] {
+        let script = read_value("perf/two.script.txt.gz", Some(event)).profile;
+        check("two.report.txt.gz", &script, Some(event));
+    }
+}
+
+#[test]
+fn a_report_with_periods_has_exact_weights() {
+    for (name, event) in [
+        ("fp", "cpu-clock"),
+        ("inl", "cpu-clock"),
+        ("two", "task-clock"),
+    ] {
+        let report = read(&format!("perf/{name}.top.txt"));
+        assert_eq!(report.reader.name(), "perf report");
+        let found = functions_of_samples(&report.profile);
+        for (function, rows) in printed(&format!("perf/{name}.top.txt"), event) {
+            let expected: u64 = rows.iter().map(|row| row.own).sum();
+            let own = found.get(&function).map_or(0, |it| it.0);
+            assert_eq!(own, expected, "{name}: {function}");
+        }
+    }
+    let flat = read("perf/flat.report.txt").profile;
+    assert_eq!(flat.sample_count(), 63);
+    assert_eq!(flat.threads.len(), 2);
+}
+
+#[test]
+fn stacks_may_have_lost_their_tabs_or_begin_after_an_empty_line() {
+    let text = "java 7 cycles:\nffffffff8103d0ca inner ([kernel.kallsyms])\n\
+                7f5966605dd5 outer (/x)\n\njava 7 cycles:\nffffffff8103d0ca inner ([kernel.kallsyms])\n";
+    let all = stacks(&read_text(text).profile);
+    assert_eq!(
+        all,
+        [("inner".to_owned(), 1), ("outer;inner".to_owned(), 1)].into()
+    );
+    let text = "a\t7 [007] 1.936601:\t\t100 task-clock:u:\n    b3cea6c4\tLock::unlock() (/libc.so)\n\
+                \x20   b3ce\tmain (/a)\n\na\t7 [007] 1.936701:\t\t100 task-clock:u:\n\n\
+                \tb3ce\tmain (/a)\n\n";
+    let imported = read_text(text);
+    let all = stacks(&imported.profile);
+    assert_eq!(
+        all,
+        [
+            ("main".to_owned(), 100),
+            ("main;Lock::unlock()".to_owned(), 100)
+        ]
+        .into()
+    );
+    assert_eq!(imported.profile.meta.kind, SampleKind::Cpu);
+}

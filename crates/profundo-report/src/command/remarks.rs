@@ -4,7 +4,7 @@
 use std::io;
 
 use profundo_analysis::Selection;
-use profundo_model::Profile;
+use profundo_model::{Engine, Profile};
 
 use crate::naming::weighs::Weighs;
 use crate::page::Page;
@@ -68,6 +68,11 @@ pub(crate) fn write_filter(
     page.marked("Only:", Color::Cyan, &text)
 }
 
+fn has_memory(profile: &Profile) -> bool {
+    let heap = &profile.heap;
+    !(heap.sites.is_empty() && heap.blocks.is_empty() && heap.gauges.is_empty())
+}
+
 /// Writes that there is nothing to show, if there is nothing; returns true then.
 pub(super) fn write_empty(
     page: &mut Page<'_>,
@@ -76,6 +81,11 @@ pub(super) fn write_empty(
 ) -> io::Result<bool> {
     if !selection.is_empty() {
         return Ok(false);
+    }
+    let is_foreign = page.profile.meta.engine == Engine::Unknown;
+    if is_foreign && page.profile.samples.is_empty() && has_memory(page.profile) {
+        // A file of another tool that has memory only.
+        return Ok(true);
     }
     let text = match choices.words() {
         Some(words) if !page.profile.samples.is_empty() => {

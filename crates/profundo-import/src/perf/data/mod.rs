@@ -126,6 +126,7 @@ impl<'a> Reading<'a> {
         self.events.push(Sampled {
             event: *self.event_ids.get(index)?,
             period: fields.period,
+            samples: 1,
             time: fields.time,
             stack,
             thread,

@@ -43,7 +43,7 @@ fn add_key(key: &mut Vec<u8>, line: &[u8]) {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit());
     // A source line has none.
     let digits = match digits.count() {
-        many if matches!(line.get(many), None | Some(b' ')) => many,
+        many if matches!(line.get(many), None | Some(b' ' | b'\t')) => many,
         _ => 0,
     };
     // The upper half of the addresses is the kernel's.
@@ -113,7 +113,7 @@ fn parse(builder: &mut Builder, text: &[u8]) -> (LocationId, bool) {
 
 /// `address symbol+offset (module)`.
 pub(super) fn frame(line: &str) -> Symbol<'_> {
-    let (address, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let (address, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
     let mut symbol = Symbol {
         address: u64::from_str_radix(address, 16).unwrap_or(0),
         ..Symbol::default()

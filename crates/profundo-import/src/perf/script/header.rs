@@ -46,10 +46,12 @@ pub(super) fn parse(line: &[u8]) -> Option<Header<'_>> {
 /// The text before the first `seconds.fraction:`, the time, and the text behind it.
 fn around_time(line: &[u8]) -> Option<(&[u8], u64, &[u8])> {
     for colon in memchr::memchr_iter(b':', line) {
-        if !matches!(line.get(colon + 1), None | Some(b' ')) {
+        if !matches!(line.get(colon + 1), None | Some(b' ' | b'\t')) {
             continue;
         }
-        let start = memchr::memrchr(b' ', line.get(..colon)?).map_or(0, |space| space + 1);
+        let start = memchr::memrchr2(b' ', b'\t', line.get(..colon)?).map_or(0, |space| space + 1);
+        let is_simpleperf = line.get(colon + 1) == Some(&b'\t');
+        let seconds = |text: &[u8]| seconds(text, is_simpleperf);
         if let Some(time) = line.get(start..colon).and_then(seconds) {
             return Some((&line[..start], time, &line[colon + 1..]));
         }
@@ -57,16 +59,17 @@ fn around_time(line: &[u8]) -> Option<(&[u8], u64, &[u8])> {
     None
 }
 
-/// Seconds with a fraction as nanoseconds.
-fn seconds(text: &[u8]) -> Option<u64> {
+/// Seconds with a fraction as nanoseconds. simpleperf leaves out the zeros before the microseconds.
+fn seconds(text: &[u8], is_simpleperf: bool) -> Option<u64> {
     let point = memchr::memchr(b'.', text)?;
     let (whole, fraction) = (&text[..point], &text[point + 1..]);
-    // Microseconds or nanoseconds.
-    if !matches!(fraction.len(), 6 | 9) {
-        return None;
-    }
-    let scale = 10_u64.pow(9 - fraction.len() as u32);
-    let fraction = number(fraction)?.checked_mul(scale)?;
+    let scale = match fraction.len() {
+        1..=6 if is_simpleperf => 1_000,
+        6 => 1_000,
+        9 => 1,
+        _ => return None,
+    };
+    let fraction = number(fraction)? * scale;
     number(whole)?
         .checked_mul(1_000_000_000)?
         .checked_add(fraction)
@@ -76,7 +79,7 @@ fn around_cpu(line: &[u8]) -> Option<(&[u8], &[u8])> {
     for open in memchr::memchr_iter(b'[', line) {
         let rest = &line[open + 1..];
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let is_apart = open == 0 || line[open - 1] == b' ';
+        let is_apart = open == 0 || matches!(line[open - 1], b' ' | b'\t');
         if digits >= 3 && is_apart && rest.get(digits) == Some(&b']') {
             return Some((&line[..open], &rest[digits + 1..]));
         }
@@ -110,7 +113,7 @@ fn behind_time<'a>(right: &'a [u8], header: &mut Header<'a>) {
         .iter()
         .take_while(|byte| byte.is_ascii_digit())
         .count();
-    if digits > 0 && matches!(right.get(digits), None | Some(b' ')) {
+    if digits > 0 && matches!(right.get(digits), None | Some(b' ' | b'\t')) {
         let behind = right[digits..].trim_ascii_start();
         // Else it is the address of a frame.
         if behind.is_empty() || is_frame(behind) || event_end(behind).is_some() {
@@ -127,7 +130,7 @@ fn behind_time<'a>(right: &'a [u8], header: &mut Header<'a>) {
 
 /// The colon behind an event's name.
 fn event_end(text: &[u8]) -> Option<usize> {
-    let is_end = |&colon: &usize| matches!(text.get(colon + 1), None | Some(b' '));
+    let is_end = |&colon: &usize| matches!(text.get(colon + 1), None | Some(b' ' | b'\t'));
     let mut colons = memchr::memchr_iter(b':', text).filter(is_end);
     colons.next().filter(|_| !is_frame(text))
 }
@@ -140,11 +143,12 @@ fn without_time(line: &[u8]) -> Header<'_> {
     let colons = memchr::memchr_iter(b':', line);
     let is_end = |&colon: &usize| match line.get(colon + 1..) {
         None | Some([]) => true,
-        Some(rest) => rest.starts_with(b" ") && is_frame(rest.trim_ascii_start()),
+        Some([b' ' | b'\t', rest @ ..]) => is_frame(rest.trim_ascii_start()),
+        Some(_) => false,
     };
     let mut ends = colons.filter(is_end);
     if let Some(colon) = ends.next_back() {
-        let start = memchr::memrchr(b' ', &line[..colon]).map_or(0, |space| space + 1);
+        let start = memchr::memrchr2(b' ', b'\t', &line[..colon]).map_or(0, |space| space + 1);
         let event = &line[start..colon];
         if number(event).is_none() && start > 0 {
             header.event = event;
@@ -189,8 +193,11 @@ fn frame_in(line: &[u8]) -> Option<usize> {
     let mut at = 0;
     let mut after_number = false;
     while let Some(rest) = line.get(at..).filter(|rest| !rest.is_empty()) {
-        let spaces = rest.iter().take_while(|&&byte| byte == b' ').count();
-        let word = rest[spaces..].split(|&byte| byte == b' ').next()?;
+        let spaces = rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
+        let word = rest[spaces..].split(u8::is_ascii_whitespace).next()?;
         if word.is_empty() {
             return None;
         }
@@ -209,12 +216,12 @@ fn frame_in(line: &[u8]) -> Option<usize> {
 pub(super) fn is_frame(text: &[u8]) -> bool {
     let digits = text.iter().take_while(|byte| byte.is_ascii_hexdigit());
     let digits = digits.count();
-    (1..=16).contains(&digits) && text.get(digits) == Some(&b' ')
+    (1..=16).contains(&digits) && matches!(text.get(digits), Some(b' ' | b'\t'))
 }
 
 fn last_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.trim_ascii_end();
-    let start = memchr::memrchr(b' ', text).map_or(0, |space| space + 1);
+    let start = memchr::memrchr2(b' ', b'\t', text).map_or(0, |space| space + 1);
     (!text.is_empty()).then(|| (&text[..start], &text[start..]))
 }
 
@@ -296,6 +303,19 @@ mod tests {
             "x 1/2 1.500000:  7 cpu/event=0x3c,name=my own/p: ",
             "x|1/2|1500000000|7|cpu/event=0x3c,name=my own/p|",
         );
+    }
+
+    #[test]
+    fn simpleperf_has_tabs() {
+        check(
+            "Gecko\t25122 [007] 115539.936601:\t\t1000000 task-clock:u:",
+            "Gecko|-/25122|115539936601000|1000000|task-clock:u|",
+        );
+        check(
+            "a\t2 [007] 5.8374:\t\t1 cycles:",
+            "a|-/2|5008374000|1|cycles|",
+        );
+        assert!(is_frame(b"b3cea6c4\tLock::unlock() (/system/lib/libc.so)"));
     }
 
     #[test]

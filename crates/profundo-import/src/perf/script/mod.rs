@@ -4,7 +4,6 @@
 //! A line of a stack is the same text each time, so its location is found by the text. With other
 //! fields (`-F`) parts are missing. Without call graphs the only frame stands in the line itself.
 
-mod comments;
 mod frames;
 mod header;
 
@@ -12,7 +11,7 @@ use profundo_model::{LocationKind, Reason, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::event::{Events, Sampled};
-use super::is_of;
+use super::{comments, is_of};
 use crate::reader::{Reader, Table};
 use crate::{Builder, Error, Source};
 use frames::Places;
@@ -20,7 +19,7 @@ use header::Header;
 
 pub(crate) const READER: Reader = Reader(&Table {
     name: "perf script",
-    writers: "`perf script`",
+    writers: "`perf script`, simpleperf's report_sample.py",
     is_start,
     fill,
 });
@@ -50,7 +49,9 @@ fn is_start(start: &[u8]) -> bool {
             return true;
         }
         let is_whole = header.is_sure && header.tid.is_some();
-        if is_whole && (header::is_frame(header.rest) || is_shifted_frame(next)) {
+        if is_whole
+            && (header::is_frame(header.rest) || is_shifted_frame(next) || is_bare_frame(next))
+        {
             return true;
         }
         if !header.is_sure {
@@ -82,6 +83,12 @@ fn is_printed_frame(line: &[u8]) -> bool {
 /// Whether it is a frame whose tab has become spaces.
 fn is_shifted_frame(line: &[u8]) -> bool {
     line.starts_with(b" ") && line.ends_with(b")") && header::is_frame(line.trim_ascii())
+}
+
+/// Whether it is a frame whose tab is gone.
+fn is_bare_frame(line: &[u8]) -> bool {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit());
+    (8..=16).contains(&digits.count()) && line.ends_with(b")") && header::is_frame(line)
 }
 
 fn without_return(line: &[u8]) -> &[u8] {
@@ -160,7 +167,10 @@ impl<'a> Script<'a> {
         let place = (at, at + line.len());
         match line.first() {
             Some(b'\t') => self.lines.push(place),
+            // Some have put an empty line before the stack.
+            None if self.lines.is_empty() => {}
             None => self.end_sample(builder),
+            Some(_) if is_bare_frame(line) && self.header.is_some() => self.lines.push(place),
             Some(b'#') => {
                 self.end_sample(builder);
                 comments::take(&line[1..], builder, &mut self.events, &mut self.command);
@@ -226,6 +236,7 @@ impl<'a> Script<'a> {
         self.events.push(Sampled {
             event,
             period: header.period,
+            samples: 1,
             time: header.time,
             stack,
             thread,

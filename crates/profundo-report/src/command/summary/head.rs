@@ -4,7 +4,7 @@ use std::io;
 
 use profundo_analysis::palette::Hue;
 use profundo_analysis::{Selection, cpu_used, garbage, totals};
-use profundo_model::{Engine, Kind, ProcessId, Profile};
+use profundo_model::{Engine, Kind, ProcessId, Profile, SampleKind};
 
 use crate::Choices;
 use crate::command::totals::{command, end};
@@ -65,7 +65,10 @@ pub(super) fn write_head(
     let is_events = matches!(weighs, Weighs::Events { .. });
     let cpu = cpu.or_else(|| {
         let split = selection.split(profile);
-        (!is_traced && !is_events).then(|| split.sum().saturating_sub(split.waiting))
+        // Another tool's elapsed time may be spent waiting, and its memory has no time at all.
+        let is_cpu = profile.meta.engine != Engine::Unknown
+            || profile.meta.kind == SampleKind::Cpu && !profile.samples.is_empty();
+        (!is_traced && !is_events && is_cpu).then(|| split.sum().saturating_sub(split.waiting))
     });
     if let Some(cpu) = cpu {
         let mut used = format!("{} CPU", duration(cpu));

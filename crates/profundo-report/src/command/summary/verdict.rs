@@ -3,7 +3,7 @@
 use profundo_analysis::{
     Allocations, Cause, Place, Selection, Split, WaitRow, Whole, cpu_used, garbage, missing_beside,
 };
-use profundo_model::{FileId, Profile, SampleKind};
+use profundo_model::{Engine, FileId, Profile, SampleKind};
 
 use super::Answers;
 use super::waiting::{several, waited};
@@ -100,6 +100,11 @@ fn is_much_unread(profile: &Profile, selection: &Selection) -> bool {
     })
 }
 
+/// Whether another tool has measured elapsed time: how much of it was spent on a CPU is not known.
+fn is_elapsed_elsewhere(profile: &Profile) -> bool {
+    profile.meta.engine == Engine::Unknown && profile.meta.kind == SampleKind::Wall
+}
+
 struct Findings<'a> {
     profile: &'a Profile,
     names: &'a Names<'a>,
@@ -128,6 +133,7 @@ impl Findings<'_> {
                 let (all, whole) = (weighs.text(self.work), weighs.whole());
                 return format!("{:.0} % of {all} {whole}", share * 100.0);
             }
+            _ if is_elapsed_elsewhere(self.profile) => ("elapsed time of threads", self.work),
             _ if self.is_other => ("sampled CPU time", self.work),
             _ => ("CPU time", self.cpu.unwrap_or(self.work)),
         };
@@ -286,7 +292,9 @@ impl Findings<'_> {
             text += &format!(", most of it in {}", self.place(at));
         }
         let peak = found.peaks.iter().map(|peak| peak.held.bytes());
-        if let Some(peak) = peak.max_by_key(|bytes| bytes.value) {
+        // Other tools' files may not have it.
+        let peak = peak.max_by_key(|bytes| bytes.value);
+        if let Some(peak) = peak.filter(|peak| peak.value > 0) {
             let about = if peak.is_exact() { "" } else { "about " };
             text += &format!("; at most {about}{} was in use at once", bytes(peak.value));
         }

@@ -1,4 +1,4 @@
-//! The head that `perf script --header` and pipes print: lines that begin with `#`.
+//! The head that perf prints with `--header`, and of pipes: lines that begin with `#`.
 
 use crate::Builder;
 use crate::perf::event::{Events, Interval};
