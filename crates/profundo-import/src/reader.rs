@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::{
     Builder, Error, Source, austin, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
-    dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, jemalloc, jfr, jlprof, lcov,
-    lprof, massif, memory_profiler, memray, nettrace, nsight, oprofile, otf2, otlp, perf, pprof,
-    pstats, pyinstrument, scalene, speedscope, tachyon, tau, v8, vtune,
+    dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, instruments, jemalloc, jfr,
+    jlprof, lcov, lprof, macos_sample, massif, memory_profiler, memray, nettrace, nsight, oprofile,
+    otf2, otlp, perf, pprof, pstats, pyinstrument, scalene, speedscope, tachyon, tau, v8, vtune,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -70,6 +70,8 @@ impl Reader {
         perf::report::READER,
         oprofile::READER,
         tau::READER,
+        instruments::READER,
+        macos_sample::READER,
         memory_profiler::PLOT,
         memory_profiler::REPORT,
         memray::CSV,

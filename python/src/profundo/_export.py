@@ -24,6 +24,8 @@ FORMATS: Dict[str, Tuple[str, ...]] = {
     "massif": ("export", "--to=massif"),
     "dhat": ("export", "--to=dhat"),
     "vega-lite": ("export", "--to=vega-lite"),
+    "jlprof": ("export", "--to=jlprof"),
+    "otlp": ("export", "--to=otlp"),
     "flame": ("flame",),
     "heatmap": ("heatmap",),
     "graph": ("graph",),
@@ -65,6 +67,9 @@ ENDINGS: Dict[str, str] = {
     "vl.json": "vega-lite",
     "vega.json": "vega-lite",
     "vega-lite.json": "vega-lite",
+    "jlprof": "jlprof",
+    "otlp": "otlp",
+    "otlp.pb": "otlp",
     "profundo": "profundo",
 }
 

@@ -1,6 +1,6 @@
 //! The names of rows: images, symbols, lines, and the programs and threads that they are of.
 
-use profundo_model::{Language, LocationId, State, ThreadId};
+use profundo_model::{Language, LocationId, State, ThreadId, generated_name};
 use rustc_hash::FxHashMap;
 
 use super::head::Class;
@@ -38,15 +38,26 @@ impl Names {
         let name = image.rsplit('/').next().unwrap_or(image);
         let unknown = format!("[unknown in {name}]");
         let function = if is_unnamed { &unknown } else { symbol };
-        let language = match language_of(function, file) {
-            // Code that Julia and others compile while they run.
-            Language::Native if image.starts_with("anon ") || image.ends_with(".jo") => {
-                Language::Generated
-            }
-            language => language,
+        let generated = generated_name(function);
+        // Code that Julia and others compile while they run.
+        let is_generated = image.starts_with("anon ") || image.ends_with(".jo");
+        let is_generated = is_generated && !is_unnamed || generated.language == Language::Julia;
+        let (function, signature, language) = match language_of(function, file) {
+            Language::Native if is_generated => (
+                &generated.function[..],
+                &generated.signature[..],
+                generated.language,
+            ),
+            Language::Julia => (
+                &generated.function[..],
+                &generated.signature[..],
+                Language::Julia,
+            ),
+            language => (function, "", language),
         };
         let frame = builder.frame(Named {
             function,
+            signature,
             file,
             line,
             language: Some(language),

@@ -1,7 +1,6 @@
 //! Profiles of OpenTelemetry (OTLP, `opentelemetry.proto.profiles.v1development`, as it is since
-//! protocol
-//! 1.9): from the eBPF profiler, the collector's file exporter and its receivers, in protobuf and
-//! in JSON.
+//! protocol 1.9): from the eBPF profiler, the collector's file exporter and its receivers, in
+//! protobuf and in JSON.
 //!
 //! ```text
 //! ProfilesData

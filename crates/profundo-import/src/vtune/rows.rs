@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use profundo_model::{Language, LocationId, ModuleId, StackId, State, ThreadId};
+use profundo_model::{Language, LocationId, ModuleId, StackId, State, ThreadId, generated_name};
 use rustc_hash::FxHashMap;
 
 use super::columns::{Columns, Label, Measured, number};
@@ -198,6 +198,16 @@ impl Rows {
         let signature = text(columns.full);
         let (module, state) = module_of(builder, &module);
         let is_dynamic = text(columns.module) == DYNAMIC;
+        let generated = generated_name(&function);
+        let is_generated = is_dynamic || generated.language == Language::Julia;
+        let (function, signature, language) = match language_of(&function, &file) {
+            // Compilers name their code in their own ways.
+            Language::Native if is_generated => {
+                (generated.function, generated.signature, generated.language)
+            }
+            Language::Julia => (generated.function, generated.signature, Language::Julia),
+            language => (Cow::Borrowed(&function[..]), signature, language),
+        };
         let frame = builder.frame(Named {
             function: &function,
             signature: if signature == function {
@@ -207,7 +217,7 @@ impl Rows {
             },
             file: &file,
             line,
-            language: Some(language(&function, &file, is_dynamic)),
+            language: Some(language),
             ..Named::default()
         });
         let location = builder.location_of(frame, module);
@@ -218,18 +228,6 @@ impl Rows {
         self.locations
             .insert(self.key[..].into(), (location, state));
         Some((location, state))
-    }
-}
-
-/// The language of a function. Julia's compiler names its functions in its own way.
-fn language(function: &str, file: &str, is_dynamic: bool) -> Language {
-    const JULIA: [&str; 4] = ["julia_", "jfptr_", "jlplt_", "japi1_"];
-    match language_of(function, file) {
-        Language::Native if JULIA.iter().any(|start| function.starts_with(start)) => {
-            Language::Julia
-        }
-        Language::Native if is_dynamic => Language::Generated,
-        language => language,
     }
 }
 

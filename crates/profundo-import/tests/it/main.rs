@@ -14,6 +14,7 @@ mod jfr;
 mod jlprof;
 mod lcov;
 mod lprof;
+mod macos;
 mod memory_profiler;
 mod memray;
 mod native_memory;

@@ -35,7 +35,7 @@ fn functions_have_lines_modules_and_programs() {
             ("[unknown in no-vmlinux]", 100),
             ("do_syscall_64", 1000),
             ("gc_mark_loop(_jl_tls_states_t*, int)", 600),
-            ("julia_step_42", 3000),
+            ("step", 3000),
         ])
     );
     let frame = profile
