@@ -44,7 +44,7 @@ fn the_format_follows_from_the_ending() {
     let error = export(&profile, None, &folder.join("a.out")).unwrap_err();
     assert!(error.to_string().contains("does not tell the format"));
     let error = "xml".parse::<Format>().unwrap_err();
-    let expected = "xml is not known: it is pprof, collapsed, speedscope, flame, graph, dot, square, pstats, callgrind, lprof, chrome, firefox, cpuprofile, heapprofile, perf-script, massif, dhat or vega-lite";
+    let expected = "xml is not known: it is pprof, collapsed, speedscope, flame, graph, dot, square, pstats, callgrind, lprof, chrome, firefox, cpuprofile, heapprofile, perf-script, massif, dhat, vega-lite, jlprof or otlp";
     assert_eq!(error.to_string(), expected);
     assert_eq!("time".parse::<Weights>().unwrap(), Weights::Time);
     assert_eq!("line".parse::<Merge>().unwrap(), Merge::Line);
