@@ -26,8 +26,6 @@ FORMATS: Dict[str, Tuple[str, ...]] = {
     "vega-lite": ("export", "--to=vega-lite"),
     "jlprof": ("export", "--to=jlprof"),
     "otlp": ("export", "--to=otlp"),
-    "jlprof": ("export", "--to=jlprof"),
-    "otlp": ("export", "--to=otlp"),
     "flame": ("flame",),
     "heatmap": ("heatmap",),
     "graph": ("graph",),
