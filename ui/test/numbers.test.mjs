@@ -99,8 +99,12 @@ async function compareView(page, view, { about, files, filter, shown, what }) {
   const drawn = await pictureOf(page);
   const { functions } = report(file, "functions", filter, ["--limit", "20000", ...weighed(values)]);
   compareWithFunctions(isSplit ? withoutParts(drawn) : drawn, functions, what);
-  if (isSplit || values.of !== undefined) {
+  if (isSplit) {
     return undefined;
+  }
+  if (values.of !== undefined) {
+    // The tree shows memory only where there is nothing else.
+    return recording.has.samples ? undefined : drawn;
   }
   compareWithTree(drawn, report(file, "tree", filter), what);
   return drawn;

@@ -69,6 +69,17 @@ const OF_SETS = { exact: "memory", cpus: "compare", memories: "compare", counts:
 
 /** The views of a recording, or of several. */
 export function viewsOf(name, about) {
+  const [{ has }] = [...about.recordings, { has: {} }];
+  const views = viewsThatAre(name, about);
+  // A recording of memory alone weighs what was allocated.
+  const isMemoryAlone = has.memory && !has.samples;
+  const weighed = ({ place, ...view }) => ({ ...view, place: [place, "of=allocated"].filter((part) => part !== undefined).join("&") });
+  return views.map((view) => (isMemoryAlone && OF_SAMPLES.includes(view.name) ? weighed(view) : view));
+}
+
+const OF_SAMPLES = ["overview", "functions", "source", "flame", "tree", "graph"];
+
+function viewsThatAre(name, about) {
   return VIEWS.filter(({ name: view, isThere, only }) => {
     const [recording = { has: {} }] = about.recordings;
     return isThere(recording, about) && (only === undefined || only.includes(name)) && (OF_SETS[name] ?? view) === view;

@@ -27,8 +27,8 @@ const pythonProgram = (program, words, ...rest) => ({
 /** Another tool's file, which is read as it is. */
 const foreign = (program) => ({
   program,
-  ending: program.slice(program.indexOf(".") + 1),
-  make: (out) => copyFileSync(join(PROGRAMS, program), out),
+  ending: program.slice(program.lastIndexOf("/") + 1).replace(/^[^.]*\./, ""),
+  make: (out) => copyFileSync(resolve(PROGRAMS, program), out),
 });
 
 /** A recording whose names attack the page. */
@@ -111,6 +111,7 @@ export const RECORDINGS = {
     },
   },
   collapsed: foreign("stacks.folded"),
+  heaponly: foreign("../../../testdata/import/pprof/go-heap.pb.gz"),
   exceptions: pythonProgram("raises.py", ["trace", "--exceptions"]),
   growing: { ...lookedAt("grows.py"), isPart: true },
   cells: { ...pythonProgram("cells.py", ["record"]), isPart: true },

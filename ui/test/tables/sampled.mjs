@@ -111,9 +111,9 @@ export async function heatmap({ filter, page, values }) {
 }
 
 /** The boxes of the call graph as a table: their shares are those of `report functions`. */
-export async function graph({ file, filter, page }) {
-  const { functions } = report(file, "functions", filter, ["--limit", "20000"]);
-  const drawn = await page.ask("graph", { filter, nodes: 60 });
+export async function graph({ file, filter, page, values }) {
+  const { functions } = report(file, "functions", filter, ["--limit", "20000", ...weighed(values)]);
+  const drawn = await page.ask("graph", { filter, of: values.of, nodes: 60 });
   for (const node of drawn.nodes) {
     const same = functions.filter((row) => (row.function ?? "[unknown]") === node.name && (row.file ?? "") === node.file);
     const isNear = (row) => Math.abs(row.self_share - node.self_share) < 1e-5 && Math.abs(row.total_share - node.total_share) < 1e-5;
