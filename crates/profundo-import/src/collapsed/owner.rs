@@ -95,7 +95,7 @@ fn thread_root(stack: &[u8]) -> Option<(Root<'_>, &[u8])> {
     ))
 }
 
-/// `[name tid=7]` of async-profiler, with a stack above it.
+/// `[name tid=7]` of async-profiler.
 fn java_thread(stack: &[u8]) -> Option<(Root<'_>, &[u8])> {
     let rest = stack.strip_prefix(b"[")?;
     let end = memchr::memmem::find(rest, b"];")?;
@@ -103,7 +103,9 @@ fn java_thread(stack: &[u8]) -> Option<(Root<'_>, &[u8])> {
     let at = memchr::memmem::rfind(root, b" tid=")?;
     let (number, after) = number(root.get(at + 5..)?)?;
     let name = root.get(..at)?;
-    (after.is_empty() && !above.is_empty()).then_some((Root::Thread { number, name }, above))
+    after
+        .is_empty()
+        .then_some((Root::Thread { number, name }, above))
 }
 
 /// A number in decimal digits, or in hexadecimal ones behind `0x`.

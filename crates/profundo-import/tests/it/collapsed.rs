@@ -151,6 +151,7 @@ fn stacks_of_tachyon_have_threads_files_and_lines() {
     assert!(fib.line == 9 || fib.line == 10);
 }
 
+#[test]
 fn threads_stand_at_the_root_of_async_profiler() {
     let text = "[main tid=7];a;b_[j] 3\n[pool [x] tid=8];a 1\n[main tid=7];a 2\n[no thread];a 1\n";
     let profile = read_text(text).profile;
