@@ -43,7 +43,7 @@ class TestPackage(unittest.TestCase):
         from profundo import _export
 
         formats = os.path.join(support.ROOT, "crates", "profundo-formats", "src", "export")
-        row = re.compile(r'name: "(\w+)",.*?extensions: &\[(.*?)\]', re.S)
+        row = re.compile(r'name: "([\w-]+)",.*?extensions: &\[(.*?)\]', re.S)
         theirs = {}
         for above, _, names in os.walk(formats):
             for name in names:
