@@ -111,6 +111,11 @@ pub const STAND_INS: &[StandIn] = &[
     ),
     other("profundo top PID", "profundo top PID --once", TERMINAL),
     other(
+        "profundo report service.profundo functions --span route=/search --limit 5",
+        "profundo report service.profundo functions --span route=/search --limit 5",
+        "the line of the standard library that is hit most often is nearly a tie",
+    ),
+    other(
         "profundo top --batch -i 5 --limit 10 PID",
         "profundo top --batch -i 1 -d 2 --limit 10 PID",
         "it goes on until the process ends",

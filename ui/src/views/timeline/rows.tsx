@@ -133,7 +133,8 @@ function spansRow(answer: Timeline): TimeRow {
             ? `${count(spans.count[at])} spans, the first ${name}`
             : `${name}, ${duration((spans.to[at] - spans.from[at]) / 1e9)}${spans.is_open[at] ? ", open at the end" : ""}`,
         );
-      return found.join(" › ") || "outside of spans";
+      // The length of a single span is in no report.
+      return found.length === 0 ? "outside of spans" : <bdi>{found.join(" › ")}</bdi>;
     },
   };
 }
