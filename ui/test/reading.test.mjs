@@ -200,6 +200,8 @@ test("the columns of a listing are chosen, and stand in the address", needsBrows
   return withPage(file, { hash: `#source?${new URLSearchParams({ file: source })}` }, async (page) => {
     const heads = () => page.page.locator(".code thead th").allInnerTexts();
     const code = () => page.page.locator(".code").evaluate((box) => box.getBoundingClientRect().right - box.querySelector("td pre").getBoundingClientRect().left);
+    // The columns of memory come with a second answer.
+    await page.page.locator(".code thead th", { hasText: "Allocated" }).waitFor();
     const first = await heads();
     assert.ok(first.includes("Allocated") && !first.includes("Peak") && !first.includes("Amount"), first.join());
     assert.ok((await code()) > 400, `${await code()} pixels for the text`);
