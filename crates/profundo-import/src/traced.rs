@@ -1,8 +1,8 @@
 //! Counted calls: a call of the tree is a row of samples as well, with its own time.
 
-use profundo_model::{Call, Clock, SampleKind, State, Tracing};
+use profundo_model::{Call, Clock, SampleKind, Tracing};
 
-use crate::{Builder, Row};
+use crate::Builder;
 
 /// Says that the profile has calls by this clock.
 pub(crate) fn begin(builder: &mut Builder, clock: Clock) {
@@ -14,13 +14,6 @@ pub(crate) fn begin(builder: &mut Builder, clock: Clock) {
 
 /// Adds the calls of a function in one place of the tree.
 pub(crate) fn add(builder: &mut Builder, call: Call) {
-    builder.profile.traced.calls.push(call);
-    builder.sample(Row {
-        stack: call.stack,
-        thread: call.thread,
-        weight: call.own.0,
-        samples: call.calls,
-        time: None,
-        state: State::Running,
-    });
+    // One without own time has its row, too: calls and rows go in step.
+    builder.call(call);
 }

@@ -86,7 +86,7 @@ fn add_row(
         }
     };
     table.rows.push(plain);
-    // What rows within this one are told apart by: what it is, not how much.
+    // These members tell the rows within this one apart: what it is, not how much.
     let mut outer = around.clone();
     outer.extend(
         row.iter()

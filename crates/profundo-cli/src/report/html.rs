@@ -9,16 +9,16 @@ use profundo_console::stderr;
 use profundo_model::Profile;
 use profundo_report::{Choices, html_pages};
 
-/// What each of these pages begins with.
-const OURS: &str = "<!doctype html>";
+/// The mark in the head of each of these pages.
+const OURS: &str = "<meta name=\"generator\" content=\"profundo\">";
 
 /// Writes the pages into a folder, which is made if it is not there.
 pub fn write(profile: &Profile, choices: &Choices, folder: &Path, force: bool) -> Result<()> {
     let shown = folder.display();
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {shown}"))?;
     let index = folder.join("index.html");
-    let is_foreign = |text: String| !text.starts_with(OURS);
-    if !force && fs::read_to_string(&index).is_ok_and(is_foreign) {
+    let is_foreign = |page: Vec<u8>| !String::from_utf8_lossy(&page).contains(OURS);
+    if !force && fs::read(&index).is_ok_and(is_foreign) {
         bail!("{} is another page; --force replaces it", index.display());
     }
     let progress = Progress::start(format!("writing {shown}"));

@@ -35,6 +35,15 @@ fn every_reading_verb_takes_them() {
     run(&["view", "a.folded", "-o", "a.html"]);
     run(&["report", "a.folded", "--html", "pages"]);
     assert!(folder.path().join("pages/index.html").exists());
+    run(&["report", "a.folded", "--html", "pages"]);
+    std::fs::write(
+        folder.path().join("pages/index.html"),
+        "<!doctype html>mine",
+    )
+    .unwrap();
+    let other = folder.run(&["report", "a.folded", "--html", "pages"]);
+    assert_eq!(other.code, Some(1), "{other:#?}");
+    assert!(other.err.contains("is another page"), "{other:#?}");
     let csv = run(&["report", "a.folded", "functions", "--csv"]);
     assert_eq!(csv.lines().count(), 6, "{csv}");
 
