@@ -79,13 +79,15 @@ fn read_named(
     if let Some(reader) = foreign::reader(path) {
         return foreign::read(path, reader, value);
     }
-    if value.is_some() {
-        bail!(
+    let has_one_value = || match value {
+        Some(_) => bail!(
             "{} is a recording, whose samples have one value: `--of` looks at its memory",
             path.display()
-        );
-    }
+        ),
+        None => Ok(()),
+    };
     if raw::is_raw(path) {
+        has_one_value()?;
         return Ok((raw::read_file(path)?, Vec::new()));
     }
     let progress = Progress::start(format!("reading {}", path.display()));
@@ -95,6 +97,7 @@ fn read_named(
     };
     drop(progress);
     let (mut profile, warnings) = read.map_err(|error| why(path, error))?;
+    has_one_value()?;
     let samples = profile.samples.len();
     naming::complete(&mut profile, samples);
     let warnings = warnings.iter().map(|warning| words(path, warning));

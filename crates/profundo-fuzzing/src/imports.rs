@@ -1,7 +1,7 @@
 //! Files of other tools.
 
 use profundo_analysis::{Filter, Selection};
-use profundo_import::{Imported, Reader, read, read_as};
+use profundo_import::{Imported, Reader, read, read_as, read_beside};
 
 /// Any file of another tool's: the profile can be saved, and comes back the same.
 pub fn import(bytes: &[u8]) {
@@ -15,6 +15,7 @@ pub fn import_as(reader: Reader, bytes: &[u8]) {
     if let Some(imported) = read_as(reader, bytes) {
         check(&imported);
     }
+    read_beside(reader, bytes);
 }
 
 fn check(imported: &Imported) {

@@ -170,6 +170,15 @@ pub fn read_as(reader: Reader, bytes: &[u8]) -> Option<Imported> {
     })
 }
 
+/// Reads a second file of a format that has several, and drops what it has: for fuzzers, which give
+/// bytes and no folder.
+#[doc(hidden)]
+pub fn read_beside(reader: Reader, bytes: &[u8]) {
+    if reader.name() == otf2::READER.name() {
+        otf2::read_member(bytes);
+    }
+}
+
 fn read_named(bytes: &[u8], path: Option<&Path>, options: &Options) -> Result<Imported, Error> {
     let unpacked = unpack::all(bytes)?;
     let (bytes, is_cut) = match &unpacked {

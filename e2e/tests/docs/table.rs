@@ -63,6 +63,7 @@ const PUBLISHED: &str = "it takes the package from PyPI, where there is none yet
 const PYTEST: &str = "it runs the reader's tests; the package's own tests run pytest";
 const PAGE: &str = "it serves a page until that is closed; the tests of the page ask its server";
 const SERVER: &str = "it asks the reader's server; the package's own tests ask one";
+const FOREIGN: &str = "the file is another tool's";
 const OTHER_TOOL: &str = "it is another tool's command, which few machines have";
 
 /// Commands that are replaced, each with the reason. One that is in no page is an error.
@@ -246,6 +247,36 @@ pub const STAND_INS: &[StandIn] = &[
         "profundo record --memory=exact -- sh -c 'echo $$ > pid; exec ./holds wait' & sleep 1.5; \
          profundo heap $(cat pid) --native --types --limit 5; kill $(cat pid)",
         "the program is the one that was recorded in another terminal",
+    ),
+    none("profundo view cpu.pb.gz", PAGE),
+    other(
+        "profundo report app.folded",
+        "profundo record -o app.profundo app.py 1; \
+         profundo export app.profundo --to collapsed -o app.folded; profundo report app.folded",
+        FOREIGN,
+    ),
+    other(
+        "profundo diff before.speedscope.json after.speedscope.json",
+        "for one in before after; do profundo record -o $one.profundo app.py 1; \
+         profundo export $one.profundo --to speedscope -o $one.speedscope.json; done; \
+         profundo diff before.speedscope.json after.speedscope.json",
+        FOREIGN,
+    ),
+    other(
+        "profundo merge run1.folded run2.folded -o all.profundo",
+        "cp app.folded run1.folded; cp app.folded run2.folded; \
+         profundo merge run1.folded run2.folded -o all.profundo",
+        FOREIGN,
+    ),
+    same(
+        "profundo report perf.script --value branches",
+        concat!(
+            "gzip -cd ",
+            env!("CARGO_MANIFEST_DIR"),
+            "/../testdata/import/perf/two.script.txt.gz > perf.script; \
+             profundo report perf.script --value branches; true"
+        ),
+        FOREIGN,
     ),
     shorter(
         "profundo run examples/confidence/1_plain.py",

@@ -71,6 +71,18 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     Ok(())
 }
 
+/// Reads a file beside the anchor as both that it may be.
+pub(crate) fn read_member(bytes: &[u8]) {
+    /// The library's own size.
+    const CHUNK: usize = 1 << 20;
+    let (definitions, _) = Definitions::read(bytes, CHUNK);
+    let map = definitions::regions_of(bytes, CHUNK);
+    let (tree, _) = events::tree(bytes, CHUNK, &map);
+    for visit in &tree.visits {
+        let _ = length(visit.total, definitions.ticks_per_second);
+    }
+}
+
 /// The tree of calls of a location. `None`: it has no events.
 fn location_tree(
     builder: &mut Builder,

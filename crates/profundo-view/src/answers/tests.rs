@@ -92,8 +92,9 @@ fn parts_of_the_summary_are_those_of_the_whole() {
             seen.insert(name.clone());
         }
     }
-    let all: Vec<&String> = whole.as_object().unwrap().keys().collect();
-    assert_eq!(seen.iter().collect::<Vec<_>>(), all);
+    // Keys are in the order of their writing if another crate of the build asks for that.
+    let all = whole.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(seen, all);
     let head = asked("report?what=summary&parts=head");
     assert_eq!(head.as_object().unwrap().len(), 3);
 }
