@@ -24,14 +24,16 @@ def deep(level):
 
 
 def write(folder):
-    with open(os.path.join(folder, "out"), "wb") as out:
-        for _ in range(60):
+    data = bytes(10_000)
+    with open(os.path.join(folder, "out"), "wb", buffering=0) as out:
+        # Enough calls to be sampled, over the same pages: a disk need not take them all.
+        for _ in range(20_000):
+            out.seek(0)
             _ = (
-                out.write(os.urandom(100_000)),
-                out.write(os.urandom(100_000)),
+                out.write(data),
+                out.write(data),
             )
-            out.flush()
-            os.fsync(out.fileno())
+        os.fsync(out.fileno())
     # A fast disk does not wait long enough for a sample.
     time.sleep(0.2)
 
