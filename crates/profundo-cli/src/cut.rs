@@ -25,7 +25,8 @@ pub fn cut(options: &Export, until: Option<Duration>) -> Result<ExitCode> {
         filters,
         until,
         &options.measuring,
-    );
+    )
+    .reading(&head.reading);
     if let Some(why) = Format::RECORDING.misfit(&options.options()) {
         options::refuse(&why);
     }

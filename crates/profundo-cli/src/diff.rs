@@ -130,7 +130,8 @@ fn read(options: &Diff, paths: &[&Path]) -> Result<Vec<Profile>> {
             &options.filters,
             options.until.to,
             &options.measuring,
-        );
+        )
+        .reading(&options.reading);
         let wanted = Wanted {
             holds: Holds::Samples,
             is_in_order: false,

@@ -81,7 +81,8 @@ pub fn write(job: &Job<'_>) -> Result<ExitCode> {
         ..
     } = *job;
     let recording = head.recording.as_deref();
-    let input = Input::new(recording, &head.filters, job.until, job.measuring);
+    let input =
+        Input::new(recording, &head.filters, job.until, job.measuring).reading(&head.reading);
     if let Some(why) = format.misfit(options) {
         options::refuse(&why);
     }

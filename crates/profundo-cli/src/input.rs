@@ -10,7 +10,7 @@ use profundo_formats::export::Holds;
 use profundo_model::Profile;
 
 use crate::open::{self, Samples};
-use crate::options::{self, Filters, Measuring};
+use crate::options::{self, Filters, Measuring, Reading};
 use crate::own_code;
 use crate::recordings::meant;
 
@@ -23,6 +23,8 @@ pub struct Input<'a> {
     /// The end of the time that counts.
     pub until: Option<Duration>,
     pub measuring: &'a Measuring,
+    /// The value that samples weigh by, of another tool's file that has several.
+    pub value: Option<&'a str>,
 }
 
 /// The contents that a verb looks for.
@@ -67,7 +69,14 @@ impl<'a> Input<'a> {
             filters,
             until,
             measuring,
+            value: None,
         }
+    }
+
+    /// Reads another tool's file as these options say.
+    pub fn reading(self, reading: &'a Reading) -> Self {
+        let value = reading.value.as_deref();
+        Self { value, ..self }
     }
 
     /// The path of the recording.
@@ -82,7 +91,7 @@ impl<'a> Input<'a> {
 
     /// Reads the whole recording at `path`, for a report that applies the filter itself.
     pub fn read(&self, path: &Path, samples: Samples) -> Result<Profile> {
-        let mut profile = open::open_value(path, samples, self.measuring.value.as_deref())?;
+        let mut profile = open::open(path, samples, self.value)?;
         if profile.meta.lacks_times && (self.filters.from.is_some() || self.until.is_some()) {
             bail!(
                 "{} has no times, so --from and --to choose nothing in it",

@@ -51,9 +51,10 @@ pub fn merge(options: &Merge) -> Result<ExitCode> {
     let text = output::Text::create(&options.output, kind, &paths, options.force)?;
     let first_start = first_start(&paths)?;
     let alignment = Alignment::from(options.align);
+    let value = options.reading.value.as_deref();
     let mut samples = 0;
     text.write(|out| {
-        samples = write(&inputs, alignment, first_start, out)?;
+        samples = write(&inputs, value, (alignment, first_start), out)?;
         Ok(())
     })?;
     if !output::is_stdout(&options.output) {
@@ -100,8 +101,8 @@ fn first_start(paths: &[&Path]) -> Result<u64> {
 /// Writes the merged recording, and returns its number of samples.
 fn write(
     inputs: &[Input],
-    alignment: Alignment,
-    first_start: u64,
+    value: Option<&str>,
+    (alignment, first_start): (Alignment, u64),
     out: &mut dyn std::io::Write,
 ) -> Result<usize> {
     // The list of recordings reads when one began from its first chunk.
@@ -113,7 +114,7 @@ fn write(
     let mut merging = Merging::new(alignment, first_start);
     for (number, input) in inputs.iter().enumerate() {
         let _progress = Progress::start(format!("merging {} of {}", number + 1, inputs.len()));
-        let profile = open::open_unsettled(&input.path)?;
+        let profile = open::open_unsettled(&input.path, value)?;
         if let Err(why) = merging.add(&profile, &input.labels) {
             bail!("{why}; nothing was written");
         }

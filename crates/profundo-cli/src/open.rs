@@ -38,27 +38,26 @@ impl Samples {
 }
 
 /// Reads a recording, and prints warnings of what it lacks. Missing names are looked up on this
-/// machine.
-pub fn open(path: &Path, samples: Samples) -> Result<Profile> {
-    open_value(path, samples, None)
-}
-
-/// Like [`open`], with the value of this name for the weights, of another tool's file that has
-/// several.
-pub fn open_value(path: &Path, samples: Samples, value: Option<&str>) -> Result<Profile> {
+/// machine. Of another tool's file that has several values, samples weigh by the one of the name
+/// `value`.
+pub fn open(path: &Path, samples: Samples, value: Option<&str>) -> Result<Profile> {
     let (profile, warnings) = read(path, samples, value)?;
     warnings.iter().for_each(|warning| stderr::note(warning));
     Ok(profile)
 }
 
 /// Like [`open`], for a recording whose warnings have been printed already.
-pub fn open_without_warnings(path: &Path, samples: Samples) -> Result<Profile> {
-    read(path, samples, None).map(|(profile, _)| profile)
+pub fn open_without_warnings(
+    path: &Path,
+    samples: Samples,
+    value: Option<&str>,
+) -> Result<Profile> {
+    read(path, samples, value).map(|(profile, _)| profile)
 }
 
 /// Reads a recording with each sample and its weight as recorded, to merge it with others.
-pub fn open_unsettled(path: &Path) -> Result<Profile> {
-    let (profile, warnings) = read_named(path, Samples::Each, None)?;
+pub fn open_unsettled(path: &Path, value: Option<&str>) -> Result<Profile> {
+    let (profile, warnings) = read_named(path, Samples::Each, value)?;
     warnings.iter().for_each(|warning| stderr::note(warning));
     Ok(profile)
 }

@@ -33,7 +33,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let recorded = record::with_options(&recording, force, mine, &options.command.words, &began)?;
     record::note_failure(&recorded);
     // The program's exit status stands, even if the report fails.
-    let shown = open::open_without_warnings(&recorded.path, shape.samples())
+    let shown = open::open_without_warnings(&recorded.path, shape.samples(), None)
         .and_then(|profile| shape.print(&profile, &recorded.path, Stream::Error));
     if let Err(error) = shown
         && !stderr::is_broken_pipe(&error)

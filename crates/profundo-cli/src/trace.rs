@@ -74,25 +74,26 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
     )?;
     record::note_failure(&recorded);
     // The program's exit status stands, even if the report fails.
-    let shown = open::open_without_warnings(&recorded.path, Samples::Each).and_then(|profile| {
-        if functions.is_none() && is_out_of_sight(&profile) {
-            stderr::note(match options.lines.is_empty() {
-                true if options.exceptions => ONLY_PYTHON,
-                true => HOW_CALLS,
-                false => HOW_LINES,
-            });
-        }
-        if let Some(counted) = &recorded.instructions
-            && !has_interpreter(&profile)
-        {
-            stderr::note(&instructions(counted));
-        }
-        shape.print(&profile, &recorded.path, Stream::Error)?;
-        match exceptions {
-            Some(shape) => shape.print(&profile, &recorded.path, Stream::Error),
-            None => Ok(()),
-        }
-    });
+    let shown =
+        open::open_without_warnings(&recorded.path, Samples::Each, None).and_then(|profile| {
+            if functions.is_none() && is_out_of_sight(&profile) {
+                stderr::note(match options.lines.is_empty() {
+                    true if options.exceptions => ONLY_PYTHON,
+                    true => HOW_CALLS,
+                    false => HOW_LINES,
+                });
+            }
+            if let Some(counted) = &recorded.instructions
+                && !has_interpreter(&profile)
+            {
+                stderr::note(&instructions(counted));
+            }
+            shape.print(&profile, &recorded.path, Stream::Error)?;
+            match exceptions {
+                Some(shape) => shape.print(&profile, &recorded.path, Stream::Error),
+                None => Ok(()),
+            }
+        });
     if let Err(error) = shown
         && !stderr::is_broken_pipe(&error)
     {

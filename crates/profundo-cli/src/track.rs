@@ -55,7 +55,7 @@ pub fn track(options: &TrackAllocation) -> Result<ExitCode> {
     );
     let written = recorded.and_then(|recorded| {
         record::note_failure(&recorded);
-        let profile = open::open_without_warnings(&file, Samples::Each)?;
+        let profile = open::open_without_warnings(&file, Samples::Each, None)?;
         write_all(&profile, &scope, options.output.as_deref(), options.force)?;
         Ok(end_as(recorded.ended))
     });

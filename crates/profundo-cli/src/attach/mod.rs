@@ -173,7 +173,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
             stderr::chain(failure)
         ));
     }
-    let profile = open::open_without_warnings(&path, shape.samples())?;
+    let profile = open::open_without_warnings(&path, shape.samples(), None)?;
     let stream = match destination.is_stdout() {
         true => Stream::Error,
         false => Stream::Out,

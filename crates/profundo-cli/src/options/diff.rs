@@ -10,7 +10,7 @@ use profundo_console::options::choices::one_of;
 use profundo_console::options::values::{count, percent_more};
 
 use super::filters::Until;
-use super::{Filters, Measuring};
+use super::{Filters, Measuring, Reading};
 use crate::completing;
 
 const EXAMPLES: &str = "\
@@ -76,6 +76,8 @@ pub struct Diff {
     pub until: Until,
     #[command(flatten)]
     pub measuring: Measuring,
+    #[command(flatten)]
+    pub reading: Reading,
 }
 
 impl Diff {

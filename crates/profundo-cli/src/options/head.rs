@@ -7,6 +7,7 @@ use clap_complete::engine::ArgValueCompleter;
 use profundo_formats::export::Options;
 
 use super::filters::Filters;
+use super::measuring::Reading;
 use crate::completing;
 
 // What is read, where it is written, and what it is called.
@@ -23,6 +24,8 @@ pub struct Head {
     pub force: bool,
     #[command(flatten)]
     pub filters: Filters,
+    #[command(flatten)]
+    pub reading: Reading,
     /// What it is called [default: the command line]
     #[arg(long, value_name = "TEXT", help_heading = "The file")]
     pub title: Option<String>,

@@ -38,6 +38,12 @@ pub struct Measuring {
     /// Count blocks or copies instead of bytes; wants --of as well
     #[arg(long)]
     pub count: bool,
+}
+
+// What is read of another tool's file, for every command that reads recordings from files.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Which samples")]
+pub struct Reading {
     /// Of another tool's file with several values, weigh samples by the one of this name
     #[arg(long, value_name = "NAME")]
     pub value: Option<String>,

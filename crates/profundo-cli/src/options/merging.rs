@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use profundo_model::Alignment;
 
+use super::Reading;
 use crate::completing;
 
 const EXAMPLES: &str = "\
@@ -42,6 +43,8 @@ pub struct Merge {
     /// Replace a file that is no recording, too
     #[arg(long)]
     pub force: bool,
+    #[command(flatten, next_help_heading = "Options")]
+    pub reading: Reading,
 }
 
 /// The position of merged recordings in time.

@@ -47,7 +47,7 @@ pub use graph::{Graph, LayoutEngine};
 pub use head::Head;
 pub use heap::{Assemble, Heap};
 pub use listing::List;
-pub use measuring::Measuring;
+pub use measuring::{Measuring, Reading};
 pub use merging::{Labels, Merge};
 pub use reporting::Report;
 pub use trace::Trace;

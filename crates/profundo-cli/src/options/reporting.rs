@@ -10,7 +10,7 @@ use clap_complete::CompletionCandidate;
 use clap_complete::engine::ArgValueCompleter;
 use profundo_console::completing::starting_with;
 
-use super::{Arguments, ViewOptions, What};
+use super::{Arguments, Reading, ViewOptions, What};
 use crate::completing;
 use crate::recordings::is_meant_as_file;
 
@@ -37,6 +37,8 @@ pub struct Report {
         help_heading = "The report"
     )]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub reading: Reading,
     #[command(flatten)]
     pub view: ViewOptions,
 }

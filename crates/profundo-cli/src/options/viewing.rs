@@ -7,6 +7,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use profundo_console::options::values::Size;
 
+use super::Reading;
 use crate::completing;
 
 const EXAMPLES: &str = "\
@@ -81,6 +82,8 @@ pub struct View {
     /// The editor that files and lines are opened in [default: $PROFUNDO_EDITOR, $VISUAL, $EDITOR]
     #[arg(long, value_name = "EDITOR", help_heading = "The server")]
     pub editor: Option<String>,
+    #[command(flatten)]
+    pub reading: Reading,
 }
 
 /// An address with a port. A port alone, and `localhost`, are of the loopback address.

@@ -38,7 +38,8 @@ pub fn report(options: &Report) -> Result<ExitCode> {
     let shape = Shape::new(asked.what, asked.name.as_deref(), &options.view);
     let view = &options.view;
     let file = asked.file.as_deref();
-    let input = Input::new(file, &view.filters, view.until.to, &view.measuring);
+    let input =
+        Input::new(file, &view.filters, view.until.to, &view.measuring).reading(&options.reading);
     let recording = input.path()?;
     let mut profile = input.read(&recording, shape.samples())?;
     // Instructions are found in stacks as they were recorded.

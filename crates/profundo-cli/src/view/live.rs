@@ -50,6 +50,7 @@ fn serve(options: &View, path: &Path) -> Result<()> {
     let shown = Shown {
         paths: vec![path.to_owned()],
         before: None,
+        value: None,
     };
     let (server, _entry) = listen(options, &shown.files())?;
     show(options, &server.url(), Served::Here)?;

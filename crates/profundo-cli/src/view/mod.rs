@@ -40,6 +40,8 @@ const PATIENCE: Patience = Patience {
 /// A recording in a file.
 struct Recording {
     path: PathBuf,
+    /// The value that samples weigh by, of another tool's file that has several.
+    value: Option<String>,
     /// Whether its warnings have been printed.
     is_known: AtomicBool,
 }
@@ -55,9 +57,10 @@ impl Source for Recording {
 
     fn read(&self, within: Range<Nanos>) -> Result<Profile, String> {
         let samples = Samples::Within(within);
+        let value = self.value.as_deref();
         let read = match self.is_known.swap(true, Ordering::Relaxed) {
-            false => open::open(&self.path, samples),
-            true => open::open_without_warnings(&self.path, samples),
+            false => open::open(&self.path, samples, value),
+            true => open::open_without_warnings(&self.path, samples, value),
         };
         read.map_err(|error| stderr::chain(error.as_ref()))
     }
@@ -97,7 +100,7 @@ pub fn view(options: &View) -> Result<ExitCode> {
     if let Some(pid) = options.pid() {
         return live::view(options, pid);
     }
-    let shown = Shown::new(options.sides())?;
+    let shown = Shown::new(options.sides(), options.reading.value.clone())?;
     match &options.output {
         Some(path) => write(options, &shown, path),
         None => serve(options, &shown),
@@ -109,10 +112,12 @@ struct Shown {
     paths: Vec<PathBuf>,
     /// The number of recordings that stand before `--`, where some stand behind it.
     before: Option<usize>,
+    /// The value that samples weigh by, of other tools' files that have several.
+    value: Option<String>,
 }
 
 impl Shown {
-    fn new([first, after]: [&[PathBuf]; 2]) -> Result<Self> {
+    fn new([first, after]: [&[PathBuf]; 2], value: Option<String>) -> Result<Self> {
         let found = |side: &[PathBuf]| -> Result<Vec<PathBuf>> {
             side.iter().map(|path| meant(Some(path))).collect()
         };
@@ -140,6 +145,7 @@ impl Shown {
         Ok(Self {
             paths,
             before: (!after.is_empty()).then_some(before),
+            value,
         })
     }
 
@@ -148,6 +154,9 @@ impl Shown {
         let mut files = running::files(&self.paths);
         if let Some(before) = self.before.filter(|_| files.len() > 2) {
             files.push(format!("{before} before").into());
+        }
+        if let Some(value) = &self.value {
+            files.push(format!("value {value}").into());
         }
         files
     }
@@ -247,6 +256,7 @@ fn library(shown: &Shown, warnings: Warnings) -> Result<Library> {
     let sources = paths.into_iter().map(|path| -> Box<dyn Source> {
         Box::new(Recording {
             path: path.clone(),
+            value: shown.value.clone(),
             is_known: AtomicBool::new(warnings == Warnings::Left),
         })
     });
