@@ -91,3 +91,46 @@ fn what_a_file_lacks_is_said() {
     folder.file("x.txt", "just some words\nand others\n");
     refused(&["report", "x.txt"], "neither a recording");
 }
+
+#[test]
+fn each_verb_chooses_one_of_several_values() {
+    let folder = Folder::new();
+    // Two events of perf, in functions of their own.
+    let script = "\
+work   311  10.000000:          5 page-faults:\n\t            1000 touch+0x1 (/bin/work)\n\n\
+work   311  10.100000:          7 task-clock:\n\t            2000 reckon+0x1 (/bin/work)\n\n";
+    folder.file("a.perf", script);
+    folder.file("b.perf", script);
+    let run = |words: &[&str]| folder.run(words).succeeded().out.clone();
+    let functions = |file: &str, options: &[&str]| {
+        let words = [&["report", file, "functions", "--json"], options].concat();
+        let value: serde_json::Value = serde_json::from_str(&run(&words)).unwrap();
+        let rows = value["functions"].as_array().unwrap().clone();
+        let names = rows.iter().map(|row| row["function"].as_str().unwrap());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let faults = ["--value", "page-faults"];
+    assert_eq!(functions("a.perf", &["--value", "task-clock"]), ["reckon"]);
+    assert_eq!(functions("a.perf", &faults), ["touch"]);
+    let merge = ["merge", "a.perf", "b.perf", "-o", "m.profundo"];
+    run(&[&merge[..], &faults].concat());
+    assert_eq!(functions("m.profundo", &[]), ["touch"]);
+    run(&[&["flame", "a.perf", "-o", "a.svg"], &faults[..]].concat());
+    let text = std::fs::read_to_string(folder.path().join("a.svg")).unwrap();
+    assert!(text.contains("touch") && !text.contains("reckon"), "{text}");
+    run(&[&["view", "a.perf", "-o", "a.html"], &faults[..]].concat());
+    let outcome = folder.run(&["view", "a.perf", "-o", "b.html", "--value", "faults"]);
+    assert_eq!(outcome.code, Some(1), "{outcome:#?}");
+    assert!(
+        outcome.err.contains("it has page-faults and task-clock"),
+        "{outcome:#?}"
+    );
+    // A recording has one, and where there is no file, that is said first.
+    let refused = |file: &str, why: &str| {
+        let outcome = folder.run(&["report", file, "--value", "page-faults"]);
+        assert_eq!(outcome.code, Some(1), "{outcome:#?}");
+        assert!(outcome.err.contains(why), "{outcome:#?}");
+    };
+    refused("m.profundo", "whose samples have one value");
+    refused("nothing.perf", "there is no recording nothing.perf");
+}
