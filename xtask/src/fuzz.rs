@@ -138,14 +138,26 @@ fn corpus(root: &Path, target: &Path, name: &str) -> Result<PathBuf> {
     };
     let corpus = target.join("corpus").join(name.replace(':', "-"));
     fs::create_dir_all(&corpus)?;
-    for entry in fs::read_dir(&from)? {
-        let path = entry?.path();
-        if path.is_file() {
-            let seed = corpus.join(path.file_name().context("a file has a name")?);
-            unpack(&path, &seed)?;
-        }
-    }
+    copy_seeds(&from, &corpus)?;
     Ok(corpus)
+}
+
+/// Copies the seeds of a folder and of those below it.
+fn copy_seeds(from: &Path, corpus: &Path) -> Result<()> {
+    for entry in fs::read_dir(from)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            copy_seeds(&path, corpus)?;
+            continue;
+        }
+        let folder = from.file_name().context("a folder has a name")?;
+        let file = path.file_name().context("a file has a name")?;
+        let mut name = folder.to_owned();
+        name.push("-");
+        name.push(file);
+        unpack(&path, &corpus.join(name))?;
+    }
+    Ok(())
 }
 
 /// Copies a seed. Targets take files that are unpacked.
