@@ -420,6 +420,7 @@ impl Sums {
             is_counted: match profile.meta.kind {
                 // A unit of one byte or block: none was left out.
                 SampleKind::Heap(measure) => crate::heap::unit(&profile.heap, measure) <= 1,
+                SampleKind::Events => profile.counts_each_event(),
                 kind => kind == SampleKind::Traced,
             },
             ..Self::default()

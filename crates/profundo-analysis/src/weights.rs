@@ -39,6 +39,7 @@ impl Squares {
             SampleKind::Heap(_) => return weight as f64 * weight.min(self.unit) as f64,
             // It was measured.
             SampleKind::Traced => return 0.0,
+            SampleKind::Events if profile.counts_each_event() => return 0.0,
             // The period is in events here.
             SampleKind::Events => {
                 return weight as f64 * weight.min(profile.meta.period.0.max(1)) as f64;
@@ -54,7 +55,7 @@ impl Squares {
     /// The contribution of a row, which may stand for many samples.
     pub(crate) fn of_row(self, profile: &Profile, row: usize, sample: &Sample) -> f64 {
         match profile.gathered.get(row) {
-            Some(_) if profile.is_counted(sample.stack) => 0.0,
+            Some(_) if profile.is_counted(sample.stack) || profile.counts_each_event() => 0.0,
             Some(many) => many.squares,
             None => self.of(profile, sample),
         }

@@ -104,6 +104,13 @@ impl Builder {
         self.profile.meta.event = event.to_owned();
     }
 
+    /// Says that the weights of samples are numbers of events of this name, all of which were
+    /// counted.
+    pub fn counts(&mut self, event: &str) {
+        self.weighs(SampleKind::Events, event);
+        self.profile.meta.period = Nanos(1);
+    }
+
     /// The id of a frame.
     pub fn frame(&mut self, named: Named<'_>) -> FrameId {
         let Named {

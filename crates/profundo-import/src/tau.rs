@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
-use profundo_model::{Call, Clock, FrameId, Nanos, SampleKind, StackId, State, ThreadId};
+use profundo_model::{Call, Clock, FrameId, Nanos, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::reader::{Reader, Table};
@@ -44,7 +44,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     let is_time = is_time(&metric);
     match is_time {
         true => traced::begin(builder, Clock::Wall),
-        false => builder.weighs(SampleKind::Events, &metric),
+        false => builder.counts(&metric),
     }
     let mut files = Profiles {
         is_time,

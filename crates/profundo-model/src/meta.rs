@@ -89,7 +89,7 @@ pub struct Meta {
     /// [`SampleKind::Events`].
     pub event: String,
     /// The nominal time between two samples of a busy thread; 0 where unknown. The number of events
-    /// between two samples, with [`SampleKind::Events`].
+    /// between two samples, with [`SampleKind::Events`]: 1 if each event was counted.
     pub period: Nanos,
     /// Whether samples have no place in time: another tool's file had only their sums.
     pub lacks_times: bool,
@@ -169,6 +169,13 @@ impl Profile {
             SampleKind::Cpu | SampleKind::Wall | SampleKind::Events => !self.meta.lacks_times,
             SampleKind::Traced | SampleKind::Heap(_) => false,
         }
+    }
+
+    /// Whether weights are numbers of events that were all counted, so that their shares are exact.
+    pub fn counts_each_event(&self) -> bool {
+        let meta = &self.meta;
+        // Samples of an unknown length have no name, and their shares are estimates.
+        meta.kind == SampleKind::Events && !meta.event.is_empty() && meta.period.0 == 1
     }
 
     /// The number of samples taken.

@@ -41,6 +41,13 @@ pub struct ProcessMemory<'a> {
     pub major_faults: u64,
 }
 
+impl ProcessMemory<'_> {
+    /// Whether its resident memory was read. Files of other tools may have only the blocks in use.
+    pub fn knows_resident(&self) -> bool {
+        self.peak > 0
+    }
+}
+
 /// The memory of the processes of a selection, which `filter` made: the largest first. A process
 /// without a reading is not among them.
 pub fn gauges<'a>(

@@ -134,3 +134,43 @@ work   311  10.100000:          7 task-clock:\n\t            2000 reckon+0x1 (/b
     refused("m.profundo", "whose samples have one value");
     refused("nothing.perf", "there is no recording nothing.perf");
 }
+
+/// A file of the tests of importing.
+fn imported(name: &str) -> String {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/import");
+    root.join(name).to_string_lossy().into_owned()
+}
+
+#[test]
+fn counted_events_are_exact() {
+    let folder = Folder::new();
+    let file = imported("callgrind/c.callgrind");
+    let report = folder.run(&["report", &file]).succeeded().out.clone();
+    assert!(report.contains(" of 23032 Ir is spent in line"), "{report}");
+    assert!(report.contains("each was counted"), "{report}");
+    let functions = folder.run(&["report", &file, "functions", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&functions.succeeded().out).unwrap();
+    let first = &value["functions"][0];
+    assert_eq!(first["self_share_low"], first["self_share"]);
+    assert_eq!(first["self_share_high"], first["self_share"]);
+    let hottest = report.lines().find(|line| line.contains("  work.c:31"));
+    assert!(hottest.is_some_and(|line| !line.contains('–')), "{report}");
+}
+
+#[test]
+fn unknown_memory_is_not_shown_as_none() {
+    let folder = Folder::new();
+    let file = imported("massif/i.massif");
+    for report in [&["report", &file][..], &["report", &file, "memory"]] {
+        let text = folder.run(report).succeeded().out.clone();
+        for wrong in ["0 blocks", "RSS", "page faults", "wall"] {
+            assert!(!text.contains(wrong), "{wrong}: {text}");
+        }
+    }
+    let text = folder
+        .run(&["report", &file, "memory"])
+        .succeeded()
+        .out
+        .clone();
+    assert!(text.contains("heap in use"), "{text}");
+}

@@ -63,7 +63,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
             };
         }
         Costs::Sampled(_) => builder.weighs(SampleKind::Cpu, ""),
-        Costs::Events => builder.weighs(SampleKind::Events, &value.name),
+        Costs::Events => builder.counts(&value.name),
     }
     let unit = match is_counted {
         true => Unit::Time(0.0),

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use profundo_model::{
-    Amount, LocationId, Moment, Nanos, ProcessId, SampleKind, Sampling, Site, StackId, State,
+    Amount, LocationId, Moment, Nanos, ProcessId, Sampling, Site, StackId, State,
 };
 use serde::Deserialize;
 
@@ -85,17 +85,20 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
         })?;
     let process = builder.process(file.pid, &file.cmd);
     let scale = match &file.tu[..] {
-        "µs" | "us" => 1_000,
-        "ms" => 1_000_000,
-        "ns" => 1,
-        _ => {
-            builder.note(
-                "the file's clock counts instructions: a nanosecond stands for an instruction",
-            );
-            1
-        }
+        "µs" | "us" => Some(1_000),
+        "ms" => Some(1_000_000),
+        "ns" => Some(1),
+        _ => None,
     };
-    builder.profile.meta.duration = Nanos(file.te.unwrap_or(0).saturating_mul(scale));
+    match scale {
+        Some(scale) => {
+            let length = file.te.unwrap_or(0).saturating_mul(scale);
+            builder.profile.meta.duration = Nanos(length);
+        }
+        None => builder.note(
+            "the file's clock counts instructions: the peak's time is one nanosecond for each",
+        ),
+    }
     let mut stacks = Stacks::new(&file.ftbl);
     match file.bklt {
         true => sites(&file, builder, process, &mut stacks, scale),
@@ -113,7 +116,7 @@ fn sites(
     builder: &mut Builder,
     process: ProcessId,
     stacks: &mut Stacks<'_>,
-    scale: u64,
+    scale: Option<u64>,
 ) {
     builder.profile.heap.sampling = Sampling::All;
     let mut moments = Vec::new();
@@ -139,14 +142,14 @@ fn sites(
                 bytes: allocated.bytes.saturating_sub(live.bytes),
             },
             at_peak,
-            lifetimes: Nanos(point.tl.saturating_mul(scale)),
+            lifetimes: Nanos(scale.map_or(0, |scale| point.tl.saturating_mul(scale))),
             number: row + 1,
             ..Site::default()
         });
         let mut add = |time: Option<u64>, live, allocated| {
             moments.push(Moment {
                 site: row,
-                time: Nanos(time.unwrap_or(0).saturating_mul(scale)),
+                time: Nanos(time.unwrap_or(0).saturating_mul(scale.unwrap_or(1))),
                 allocated,
                 live,
             });
@@ -179,7 +182,7 @@ fn events(
         unit: Unit::Count,
     });
     let chosen = choose(&values, source.options.value.as_deref(), 0)?;
-    builder.weighs(SampleKind::Events, &values[chosen].name);
+    builder.counts(&values[chosen].name);
     let thread = builder.thread(file.pid, 0, "");
     for point in &file.pps {
         let Some(stack) = stacks.stack(builder, &point.fs) else {

@@ -72,6 +72,8 @@ enum Detail {
 struct Snapshots<'a> {
     /// Nanoseconds of the unit of time.
     unit: Option<f64>,
+    /// Whether the clock of the file counts time.
+    is_time: bool,
     process: ProcessId,
     /// The current snapshot.
     gauge: Option<Gauge>,
@@ -114,13 +116,14 @@ impl<'a> Snapshots<'a> {
         let (nanoseconds, what) = match unit {
             "ms" => (1e6, ""),
             "s" => (1e9, ""),
-            "B" => (1.0, "an allocated or freed byte"),
-            _ => (1.0, "an instruction"),
+            "B" => (1.0, "allocated or freed byte"),
+            _ => (1.0, "instruction"),
         };
         self.unit = Some(nanoseconds);
+        self.is_time = what.is_empty();
         if !what.is_empty() {
             builder.note(format!(
-                "the file's clock counts something else: a nanosecond stands for {what}"
+                "the file's clock counts no time: one nanosecond for each {what}"
             ));
         }
     }
@@ -219,7 +222,10 @@ impl<'a> Snapshots<'a> {
         for (site, live) in heap.sites.iter_mut().zip(&self.live) {
             site.freed.bytes = site.allocated.bytes.saturating_sub(*live);
         }
-        builder.profile.meta.duration = Nanos(self.time);
+        // Instructions and bytes are no length of time.
+        if self.is_time {
+            builder.profile.meta.duration = Nanos(self.time);
+        }
         builder.profile.name_reasons();
         builder.note(
             "the file has memory in use at a few moments, and no numbers of blocks: allocated is the \

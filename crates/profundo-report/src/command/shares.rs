@@ -186,10 +186,11 @@ fn cell_of<R>(
     }
 }
 
-/// The width of a share with its range; a measured share has none.
+/// The width of a share with its range; an exact share has none.
 pub(super) fn share_width(profile: &Profile, columns: usize) -> usize {
     match Weighs::of(profile) {
         Weighs::Traced => EXACT,
+        _ if profile.counts_each_event() => EXACT,
         _ if columns >= WIDE => RANGE,
         _ => MARGIN,
     }

@@ -13,7 +13,9 @@ use crate::page::units::{share_text, share_title};
 /// Writes the table, whose rows are in order.
 pub(crate) fn write(printer: &mut Printer<'_>, rows: &[FunctionShare]) -> io::Result<()> {
     let is_few = rows.iter().any(|row| row.own.few.is_some());
-    let has_range = Weighs::of(printer.profile) != Weighs::Traced && !is_few;
+    let is_exact =
+        Weighs::of(printer.profile) == Weighs::Traced || printer.profile.counts_each_event();
+    let has_range = !is_exact && !is_few;
     let range = Column {
         title: "95 % range",
         width: 12,

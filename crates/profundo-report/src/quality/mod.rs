@@ -70,6 +70,9 @@ fn write_events(page: &mut Page<'_>, selection: &Selection) -> io::Result<()> {
             "Weights: {}; the time that one stands for is not known.",
             counted(weight, "sample")
         ),
+        event if page.profile.counts_each_event() => {
+            format!("Weights: {weight} {event}; each was counted, so the numbers are exact.")
+        }
         event => format!("Weights: {weight} {event}."),
     };
     page.sentence(&text)

@@ -54,6 +54,8 @@ pub(super) struct Known {
     /// The bytes of all.
     pub all: f64,
     pub is_exact: bool,
+    /// Whether blocks were counted; other tools may only know their bytes.
+    has_blocks: bool,
     has_python: bool,
     pub is_wide: bool,
 }
@@ -63,6 +65,7 @@ impl Known {
         Self {
             all: found.total.allocated.bytes().value as f64,
             is_exact: found.total.allocated.bytes().is_exact(),
+            has_blocks: found.total.allocated.count().value > 0,
             has_python: found.total.share_of(Domain::Python) > 0.0,
             is_wide: columns >= WIDE,
         }
@@ -90,7 +93,7 @@ impl Known {
                 .figure("allocated_bytes", move |row| held(row).allocated.bytes()),
             margin(move |row| held(row).allocated.bytes()).when(!self.is_exact),
             Column::right("Blocks", 8)
-                .when(is_wide)
+                .when(is_wide && self.has_blocks)
                 .text(move |row| {
                     let count = held(row).allocated.count().value;
                     (short_count(count), Style::PLAIN)

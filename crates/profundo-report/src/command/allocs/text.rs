@@ -8,7 +8,7 @@ use profundo_analysis::{
     Allocations, Figure, Filter, HeapLine, Held, Holding, Leak, Peak, Place, Selection, Sum, Whole,
     goes_on,
 };
-use profundo_model::{Domain, FileId, ProcessId, Profile};
+use profundo_model::{Domain, Engine, FileId, ProcessId, Profile};
 use rustc_hash::FxHashMap;
 
 use super::table::{self, Known, Of, Row, SIZE};
@@ -148,16 +148,21 @@ pub(in crate::command) fn write_memory(
 
 fn write_total(page: &mut Page<'_>, found: &Allocations) -> io::Result<()> {
     let held = &found.total;
+    let is_foreign = page.profile.meta.engine == Engine::Unknown;
     let when = match goes_on(page.profile, ProcessId(0)) {
+        _ if is_foreign => "at the end of the file",
         true => "at the end of the recording",
         false => "when the program began to end",
     };
-    let mut text = format!(
-        " {} allocated in {}, {} of them live {when}",
-        figure(held.allocated.bytes()),
-        blocks(&held.allocated),
-        bytes(held.live.bytes().value),
-    );
+    let mut text = format!(" {} allocated", figure(held.allocated.bytes()));
+    // Files of other tools may know neither the number of blocks nor what was freed.
+    let live = held.live.bytes().value;
+    if held.allocated.count().value > 0 || !is_foreign {
+        text += &format!(" in {}", blocks(&held.allocated));
+    }
+    if live > 0 || !is_foreign {
+        text += &format!(", {} of them live {when}", bytes(live));
+    }
     if let Some(peak) = highest(&found.peaks) {
         text += &format!(
             "; most at {}: {}",

@@ -75,8 +75,10 @@ impl View for Memory {
         let found = of(profile, selection, &self.options.choices);
         match found.first() {
             Some(largest) => {
-                write_chart(page, &self.options.choices, largest)?;
-                page.plain("")?;
+                if largest.knows_resident() {
+                    write_chart(page, &self.options.choices, largest)?;
+                    page.plain("")?;
+                }
                 uses::write(page, largest, span(profile, &self.options.choices))?;
                 // A single process was described already.
                 if found.len() > 1 || largest.most_swapped > 0 || largest.peak_is_earlier {
@@ -166,6 +168,10 @@ pub(super) fn write(
     found: &[ProcessMemory<'_>],
     limit: usize,
 ) -> io::Result<()> {
+    // Its columns are those of resident memory.
+    if !found.iter().any(ProcessMemory::knows_resident) {
+        return Ok(());
+    }
     write_table(page, choices, found, limit)?;
     write_news(page, found)
 }

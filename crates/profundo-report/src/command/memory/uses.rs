@@ -68,6 +68,9 @@ pub(super) fn write(
             columns,
         )?;
     }
+    if !memory.knows_resident() {
+        return Ok(());
+    }
     write_faults(page, memory, span)?;
     if let Some(reason) = unknown(memory) {
         let text = format!(" what allocators keep without using it is not known: {reason}.");

@@ -130,7 +130,11 @@ impl Findings<'_> {
         let (of, all) = match Weighs::of(self.profile) {
             Weighs::Traced => ("in function calls", self.work),
             weighs @ Weighs::Events { .. } => {
-                let (all, whole) = (weighs.text(self.work), weighs.whole());
+                let whole = match &self.profile.meta.event[..] {
+                    "" => weighs.whole(),
+                    event => event,
+                };
+                let all = weighs.text(self.work);
                 return format!("{:.0} % of {all} {whole}", share * 100.0);
             }
             _ if is_elapsed_elsewhere(self.profile) => ("elapsed time of threads", self.work),
