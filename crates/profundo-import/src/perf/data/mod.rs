@@ -1,8 +1,8 @@
 //! `perf.data`, as `perf record` writes it: a file, or a pipe that was kept; packed with zstd or
 //! not; of machines of either byte order.
 //!
-//! Its samples have addresses. Those in files stay addresses, in modules with build ids. The tops of
-//! stacks that `--call-graph dwarf` copies are walked by the files of this machine.
+//! Its samples have addresses. Those in files stay addresses, in modules with build ids. The tops
+//! of stacks that `--call-graph dwarf` copies are walked by the files of this machine.
 
 mod attr;
 mod bytes;
