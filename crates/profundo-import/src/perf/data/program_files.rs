@@ -24,8 +24,11 @@ impl ProgramFiles {
         let beside = recording.parent().unwrap_or(Path::new("."));
         let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".debug"));
         let folders = [beside.to_owned(), beside.join(".debug")];
+        let has_copies = |folder: &PathBuf| folder.join(".build-id").is_dir();
         Self {
-            folders: folders.into_iter().chain(home).collect(),
+            folders: (folders.into_iter().chain(home))
+                .filter(has_copies)
+                .collect(),
         }
     }
 
@@ -67,7 +70,9 @@ mod tests {
 
     #[test]
     fn copies_are_named_after_their_build_id() {
-        let files = ProgramFiles::beside(Some(Path::new("/r/perf.data")));
+        let files = ProgramFiles {
+            folders: vec!["/r".into(), "/r/.debug".into()],
+        };
         let found = files.candidates("/usr/bin/a (deleted)", &[0xab, 1, 2]);
         assert_eq!(found[0], Path::new("/usr/bin/a"));
         assert_eq!(found[1], Path::new("/r/.build-id/ab/0102/elf"));
