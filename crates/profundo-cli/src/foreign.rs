@@ -51,7 +51,10 @@ pub fn read(path: &Path, reader: Reader, value: Option<&str>) -> Result<(Profile
     let mut profile = imported.profile;
     name_programs(&mut profile, path);
     let samples = profile.samples.len();
-    naming::complete(&mut profile, samples);
+    // Where `perf archive` may have been unpacked.
+    let beside = path.parent().unwrap_or(Path::new("."));
+    let copies = vec![beside.to_owned(), beside.join(".debug")];
+    naming::complete_with_copies(&mut profile, samples, copies);
     let warnings = (imported.warnings.iter()).map(|warning| format!("{shown}: {warning}"));
     Ok((profile, warnings.collect()))
 }

@@ -19,6 +19,7 @@ pub struct Source<'a> {
 }
 
 /// The loaded bytes of a file.
+#[derive(Debug)]
 pub(crate) enum Loaded {
     Read(Vec<u8>),
     Mapped(memmap2::Mmap),
@@ -51,6 +52,15 @@ pub(crate) fn load(path: &Path) -> Result<Loaded, Error> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(error)?;
     Ok(Loaded::Read(bytes))
+}
+
+/// The bytes of a program's file, which are looked at here and there.
+pub(crate) fn load_program(path: &Path) -> Option<Loaded> {
+    // A pipe or a device would keep us.
+    if !path.metadata().is_ok_and(|about| about.is_file()) {
+        return None;
+    }
+    map(&File::open(path).ok()?).ok().map(Loaded::Mapped)
 }
 
 #[allow(unsafe_code)]

@@ -1,5 +1,7 @@
 //! Modules: the files mapped into the target, and their addresses.
 
+use std::path::{Path, PathBuf};
+
 use crate::{Avma, ModuleId, StringId};
 
 /// An executable, a shared library or the vDSO, as it was mapped.
@@ -77,6 +79,18 @@ pub fn is_generated_code(path: &str) -> bool {
         "[vdso]" | "[vsyscall]" | "[kernel]" => false,
         _ => path.starts_with('[') || NAMES.iter().any(|name| path.starts_with(name)),
     }
+}
+
+/// Where a copy of a file may lie by its build id, below a folder such as `~/.debug`: perf keeps
+/// copies of what it recorded there, and `perf archive` packs them for another machine.
+pub fn build_id_copies(folder: &Path, build_id: &[u8]) -> Vec<PathBuf> {
+    let Some((first, rest)) = build_id.split_first().filter(|(_, rest)| !rest.is_empty()) else {
+        return Vec::new();
+    };
+    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let copy = folder.join(format!(".build-id/{first:02x}/{rest}"));
+    // A link to a folder, or, by old versions, to the file.
+    vec![copy.join("elf"), copy.join("vdso"), copy]
 }
 
 fn file_name(path: &str) -> &str {

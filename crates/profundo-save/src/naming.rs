@@ -1,6 +1,7 @@
 //! Names for the addresses of a recording, and what follows from them: which frames are plumbing.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use profundo_console::progress::Progress;
 use profundo_model::{LocationKind, Profile, Role};
@@ -13,14 +14,23 @@ const FEW: usize = 300;
 
 /// Names all unnamed addresses of a whole recording, of this many samples.
 pub fn complete(profile: &mut Profile, samples: usize) {
+    complete_with_copies(profile, samples, Vec::new());
+}
+
+/// The same of a recording whose files may have copies in these folders, by their build ids.
+pub fn complete_with_copies(profile: &mut Profile, samples: usize, copies: Vec<PathBuf>) {
     let mut times = Vec::new();
     stack_weights::add_times(&mut times, profile);
-    complete_last(profile, &times, samples);
+    name(profile, &times, samples, copies);
 }
 
 /// The same of a recording that has only its last samples in memory. `times` are those of the
 /// stacks, from all samples.
 pub fn complete_last(profile: &mut Profile, times: &[u64], samples: usize) {
+    name(profile, times, samples, Vec::new());
+}
+
+fn name(profile: &mut Profile, times: &[u64], samples: usize, copies: Vec<PathBuf>) {
     let is_unnamed = profile.locations.iter().any(|(_, location)| {
         matches!(location.kind, LocationKind::Code(_)) && location.frames.is_empty()
     });
@@ -32,6 +42,7 @@ pub fn complete_last(profile: &mut Profile, times: &[u64], samples: usize) {
         let mut symbolizer = Symbolizer::new()
             .with_symbols_only(of_the_runtime(profile))
             .with_other_roots(process_roots::of(profile))
+            .with_copies(copies)
             .with_cache(profundo_process::modules::user_cache());
         if samples < FEW {
             symbolizer = symbolizer.with_threads(1);

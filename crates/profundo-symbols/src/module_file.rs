@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use profundo_model::build_id_copies;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::image::Image;
@@ -20,6 +21,8 @@ pub(crate) struct FileOptions {
     pub(crate) root: Option<PathBuf>,
     /// Roots below which a missing or different file is looked for.
     pub(crate) other_roots: Vec<PathBuf>,
+    /// Folders with copies of files by build id, such as perf's.
+    pub(crate) copies: Vec<PathBuf>,
     /// Images of modules without a file.
     pub(crate) images: FxHashMap<String, Arc<[u8]>>,
     /// Modules whose debug information is not worth reading.
@@ -56,7 +59,9 @@ impl ModuleFile {
             cache: options.cache.clone(),
             ..Self::default()
         };
-        match open_main(options, module_path, build_id) {
+        let main = open_main(options, module_path, build_id)
+            .or_else(|problem| open_copy(options, build_id).ok_or(problem));
+        match main {
             Ok(image) => this.main = Some(image),
             Err(problem) => this.problems.push(problem),
         }
@@ -118,6 +123,13 @@ const DELETED: &str = " (deleted)";
 fn own_deleted_program() -> Option<String> {
     let link = std::fs::read_link("/proc/self/exe").ok()?;
     Some(link.to_str()?.strip_suffix(DELETED)?.to_owned())
+}
+
+/// Finds a copy of the file with this build id.
+fn open_copy(options: &FileOptions, build_id: &[u8]) -> Option<Image> {
+    let folders = options.copies.iter();
+    let mut copies = folders.flat_map(|folder| build_id_copies(folder, build_id));
+    copies.find_map(|copy| Image::open(&copy).ok().filter(|it| it.build_id == build_id))
 }
 
 /// Finds the file that was mapped from `module_path`. With a build id only that very file will do;

@@ -55,9 +55,12 @@ impl Symbolizer {
     /// A symbolizer that looks for debug files where distributions put them and uses all CPUs.
     pub fn new() -> Self {
         let debug_roots = vec![PathBuf::from("/usr/lib/debug")];
+        let home = std::env::var_os("HOME").map(PathBuf::from);
         Self {
             files: FileOptions {
                 debug_roots,
+                // Where perf keeps them.
+                copies: home.map(|home| home.join(".debug")).into_iter().collect(),
                 ..FileOptions::default()
             },
             threads: None,
@@ -104,6 +107,13 @@ impl Symbolizer {
     /// module's build id.
     pub fn with_other_roots(mut self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         self.files.other_roots = roots.into_iter().collect();
+        self
+    }
+
+    /// Looks into these folders first for copies of files that are not where they were mapped from,
+    /// or are other ones there. Copies are named after their build ids, as in perf's `~/.debug`.
+    pub fn with_copies(mut self, folders: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.files.copies.splice(0..0, folders);
         self
     }
 

@@ -194,7 +194,7 @@ const ARROWS: &[Row] = &[
     Row {
         name: "profundo-import",
         idea: "the profiles of other tools, read into a profile",
-        may_use: &["profundo-model", "profundo-jit"],
+        may_use: &["profundo-unwind", "profundo-model", "profundo-jit"],
     },
     Row {
         name: "profundo-tables",

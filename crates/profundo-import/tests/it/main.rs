@@ -25,6 +25,7 @@ mod oracle;
 mod otf2;
 mod otlp;
 mod perf;
+mod perf_dwarf;
 mod pprof;
 mod pstats;
 mod pyinstrument;

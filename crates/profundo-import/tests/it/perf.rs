@@ -223,7 +223,7 @@ fn a_recording_has_build_ids_and_the_command() {
 }
 
 #[test]
-fn recordings_without_stacks_or_with_pieces_of_them_have_the_innermost_function() {
+fn recordings_without_stacks_have_the_innermost_function() {
     let flat = read("perf/flat.data").profile;
     assert!(flat.meta.notes[0].contains("no stacks"));
     let script = read("perf/flat.script.txt.gz").profile;
@@ -237,9 +237,9 @@ fn recordings_without_stacks_or_with_pieces_of_them_have_the_innermost_function(
         }
     };
     check(&flat, &script);
-    let pieces = read("perf/inl.data.gz").profile;
-    assert!(pieces.meta.notes[0].contains("--call-graph dwarf"));
-    check(&pieces, &read("perf/inl.script.txt.gz").profile);
+    // Its stacks were copied, and are whole where this machine has its files.
+    let copied = read("perf/inl.data.gz").profile;
+    check(&copied, &read("perf/inl.script.txt.gz").profile);
 }
 
 #[test]

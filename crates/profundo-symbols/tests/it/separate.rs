@@ -126,6 +126,32 @@ fn a_debug_link_to_something_else_is_refused() {
 }
 
 #[test]
+fn a_copy_by_build_id_stands_in_for_a_file_that_is_gone_or_another_one() {
+    let scratch = Scratch::new();
+    let Some(program) = scratch.compile("app.c", C, &["-O2", "-g", "-Wl,--build-id=sha1"]) else {
+        return;
+    };
+    let inside = function(&program, "outer").start;
+    let id = build_id(&program);
+    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let folder = scratch.path().join("copies");
+    let place = folder.join(format!(".build-id/{}/{}", &hex[..2], &hex[2..]));
+    std::fs::create_dir_all(&place).unwrap();
+    std::fs::rename(&program, place.join("elf")).unwrap();
+    let path = program.to_str().unwrap();
+    let name = |symbolizer: &Symbolizer, id: &[u8]| {
+        let found = symbolizer.resolve(path, id, &[inside]);
+        found[0].last().map(|frame| frame.function.to_string())
+    };
+    let symbolizer = Symbolizer::new().with_copies([folder]);
+    assert_eq!(name(&symbolizer, &id).as_deref(), Some("outer"));
+    assert_ne!(name(&symbolizer, &[1; 20]).as_deref(), Some("outer"));
+    std::fs::copy("/proc/self/exe", &program).unwrap();
+    symbolizer.clear_cache();
+    assert_eq!(name(&symbolizer, &id).as_deref(), Some("outer"));
+}
+
+#[test]
 fn a_build_id_finds_its_file_even_when_the_program_is_gone() {
     let scratch = Scratch::new();
     let Some((program, inside)) = stripped(&scratch, "program.debug") else {

@@ -15,6 +15,9 @@ mod has {
     pub(super) const CPU: u64 = 1 << 7;
     pub(super) const PERIOD: u64 = 1 << 8;
     pub(super) const STREAM_ID: u64 = 1 << 9;
+    pub(super) const RAW: u64 = 1 << 10;
+    pub(super) const BRANCH_STACK: u64 = 1 << 11;
+    pub(super) const REGS_USER: u64 = 1 << 12;
     pub(super) const STACK_USER: u64 = 1 << 13;
     pub(super) const IDENTIFIER: u64 = 1 << 16;
 }
@@ -25,6 +28,12 @@ mod read {
     pub(super) const ID: u64 = 1 << 2;
     pub(super) const GROUP: u64 = 1 << 3;
     pub(super) const LOST: u64 = 1 << 4;
+}
+
+/// Bits of `branch_sample_type`.
+mod branches {
+    pub(super) const INDEX: u64 = 1 << 17;
+    pub(super) const COUNTERS: u64 = 1 << 19;
 }
 
 /// An event.
@@ -39,6 +48,9 @@ pub(super) struct Attr {
     pub interval: Option<Interval>,
     has_sample_id: bool,
     max_stack: u16,
+    branch_sample_type: u64,
+    /// The registers in samples, a bit for each.
+    user_registers: u64,
 }
 
 /// The fields of a sample that a profile takes.
@@ -51,6 +63,23 @@ pub(super) struct Fields<'a> {
     pub period: Option<u64>,
     /// The addresses, 8 bytes each.
     pub chain: Option<Bytes<'a>>,
+    /// The program's registers and the top of its stack.
+    pub copied: Option<CopiedStack<'a>>,
+}
+
+/// The top of a stack as it was in memory, and the registers that it is walked from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CopiedStack<'a> {
+    /// The kind of program: 1 with 32 bits, 2 with 64.
+    pub abi: u64,
+    /// The kinds of registers, a bit for each.
+    pub mask: u64,
+    /// Their values, 8 bytes each.
+    pub registers: Bytes<'a>,
+    /// The bytes from the stack pointer on.
+    pub stack: &'a [u8],
+    /// Whether the stack goes on behind them.
+    pub is_cut: bool,
 }
 
 impl Attr {
@@ -66,7 +95,12 @@ impl Attr {
         let sample_type = from.u64()?;
         let read_format = from.u64()?;
         let flags = flags(from.take(8)?, is_big)?;
-        let mut late = Bytes::new(bytes.get(108..110).unwrap_or(&[0, 0]), is_big);
+        let late = |at: usize| {
+            Bytes::new(
+                bytes.get(at..size.min(bytes.len())).unwrap_or_default(),
+                is_big,
+            )
+        };
         let is_frequency = flags & (1 << 10) != 0;
         Some(Self {
             name: String::new(),
@@ -80,7 +114,9 @@ impl Attr {
                 (_, false) => Some(Interval::Period(period)),
             },
             has_sample_id: flags & (1 << 18) != 0,
-            max_stack: if size >= 110 { late.u16()? } else { 0 },
+            max_stack: late(108).u16().unwrap_or(0),
+            branch_sample_type: late(72).u64().unwrap_or(0),
+            user_registers: late(80).u64().unwrap_or(0),
         })
     }
 
@@ -218,7 +254,45 @@ impl Attr {
             let chain = from.take(many.checked_mul(8)?)?;
             fields.chain = Some(sample.of(chain));
         }
+        if self.has_stack_memory() {
+            fields.copied = self.copied_stack(from);
+        }
         Some(fields)
+    }
+
+    /// The copied stack, from the bytes behind the addresses.
+    fn copied_stack<'a>(&self, mut from: Bytes<'a>) -> Option<CopiedStack<'a>> {
+        if self.has(has::RAW) {
+            let size = usize::try_from(from.u32()?).ok()?;
+            from.skip(size)?;
+        }
+        if self.has(has::BRANCH_STACK) {
+            let many = usize::try_from(from.u64()?).ok()?;
+            let has = |bit: u64| usize::from(self.branch_sample_type & bit != 0);
+            from.skip(has(branches::INDEX) * 8)?;
+            from.skip(many.checked_mul(24 + has(branches::COUNTERS) * 8)?)?;
+        }
+        let mut abi = 0;
+        let mut registers = &[][..];
+        if self.has(has::REGS_USER) {
+            abi = from.u64()?;
+            if abi != 0 {
+                registers = from.take(8 * self.user_registers.count_ones() as usize)?;
+            }
+        }
+        let size = usize::try_from(from.u64()?).ok()?;
+        let stack = from.take(size)?;
+        let copied = match size {
+            0 => 0,
+            _ => usize::try_from(from.u64()?).ok()?,
+        };
+        Some(CopiedStack {
+            abi,
+            mask: self.user_registers,
+            registers: from.of(registers),
+            stack: stack.get(..copied)?,
+            is_cut: copied == size,
+        })
     }
 
     fn skip_read(&self, from: &mut Bytes<'_>) -> Option<()> {

@@ -3,6 +3,9 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::path::Path;
+
+use super::program_files::is_same_build_id;
 
 /// Executable files of other kinds, and pipes, are not opened.
 const MAGIC: &[u8] = b"\x7fELF";
@@ -20,26 +23,23 @@ struct Segment {
 pub(super) struct Segments(Vec<Segment>);
 
 impl Segments {
-    /// Reads them from the file at this path; none if it cannot be read, or has another build
+    /// Reads them from the file at this path; `None` if it cannot be read, or has another build
     /// id.
-    pub(super) fn of_file(path: &str, build_id: &[u8]) -> Self {
+    pub(super) fn of_file(path: &Path, build_id: &[u8]) -> Option<Self> {
         /// The headers and the notes stand at the start.
         const START: u64 = 64 << 10;
-        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
-        let is_file = |path: &str| std::fs::metadata(path).is_ok_and(|about| about.is_file());
-        if !path.starts_with('/') || !is_file(path) {
-            return Self::default();
+        if !path.metadata().is_ok_and(|about| about.is_file()) {
+            return None;
         }
         let mut start = Vec::new();
-        let read = File::open(path).map(|file| file.take(START).read_to_end(&mut start));
-        match read {
-            Ok(Ok(_)) => Self::parse(&start, build_id).unwrap_or_default(),
-            _ => Self::default(),
-        }
+        let file = File::open(path).ok()?;
+        file.take(START).read_to_end(&mut start).ok()?;
+        Self::parse(&start, build_id)
     }
 
     fn parse(start: &[u8], build_id: &[u8]) -> Option<Self> {
         const LOAD: u64 = 1;
+        const EXECUTE: u64 = 1;
         const NOTE: u64 = 4;
         if !start.starts_with(MAGIC) {
             return None;
@@ -75,13 +75,15 @@ impl Segments {
                 size: size?,
                 address: address?,
             };
+            let flags = number(if is_long { at + 4 } else { at + 24 }, 4)?;
             match kind {
-                LOAD => segments.push(segment),
+                // Only code is asked for, whose page may be that of data as well.
+                LOAD if flags & EXECUTE != 0 => segments.push(segment),
                 NOTE if !build_id.is_empty() => {
                     let at = usize::try_from(segment.offset).ok()?;
                     let size = usize::try_from(segment.size).ok()?;
                     let notes = start.get(at..at.checked_add(size)?).unwrap_or_default();
-                    if build_id_in(notes).is_some_and(|found| found != build_id) {
+                    if build_id_in(notes).is_some_and(|found| !is_same_build_id(found, build_id)) {
                         return None;
                     }
                 }
@@ -152,10 +154,10 @@ mod tests {
     #[test]
     fn our_own_file_has_segments() {
         let own = std::env::current_exe().unwrap();
-        let segments = Segments::of_file(own.to_str().unwrap(), &[]);
+        let segments = Segments::of_file(&own, &[]).unwrap();
         assert!(!segments.0.is_empty());
-        assert!(Segments::of_file("/dev/zero", &[]).0.is_empty());
-        let other = Segments::of_file(own.to_str().unwrap(), &[1; 20]);
+        assert!(Segments::of_file(Path::new("/dev/zero"), &[]).is_none());
+        let other = Segments::of_file(&own, &[1; 20]).unwrap_or_default();
         assert!(other.0.is_empty() || !segments.0.is_empty());
     }
 }

@@ -11,6 +11,7 @@ use super::bytes::Bytes;
 mod feature {
     pub(super) const BUILD_ID: u64 = 2;
     pub(super) const OS_RELEASE: u64 = 4;
+    pub(super) const ARCHITECTURE: u64 = 6;
     pub(super) const CPUS: u64 = 7;
     pub(super) const CPU: u64 = 8;
     pub(super) const COMMAND: u64 = 11;
@@ -27,6 +28,8 @@ pub(super) struct Head {
     pub ids: FxHashMap<u64, usize>,
     pub build_ids: FxHashMap<Box<[u8]>, Vec<u8>>,
     pub machine: Machine,
+    /// The kind of processor, as `uname -m` prints it; empty where it is unknown.
+    pub architecture: String,
     /// The words of the command line.
     pub command: Vec<String>,
     /// A time in nanoseconds since 1970, and the same on the samples' clock.
@@ -157,6 +160,7 @@ impl Head {
         match number {
             feature::BUILD_ID => self.add_build_ids(bytes),
             feature::OS_RELEASE => self.machine.kernel = text(from.counted_text()?),
+            feature::ARCHITECTURE => self.architecture = text(from.counted_text()?),
             feature::CPU => self.machine.cpu = text(from.counted_text()?),
             // Those that there are, and those that are online.
             feature::CPUS => {

@@ -1,17 +1,19 @@
 //! `perf.data`, as `perf record` writes it: a file, or a pipe that was kept; packed with zstd or
 //! not; of machines of either byte order.
 //!
-//! Its samples have addresses. Those in files stay addresses, in modules with build ids. The pieces
-//! of stacks that `--call-graph dwarf` copies are not walked.
+//! Its samples have addresses. Those in files stay addresses, in modules with build ids. The tops
+//! of stacks that `--call-graph dwarf` copies are walked by the files of this machine.
 
 mod attr;
 mod bytes;
 mod elf;
 mod head;
 mod names;
+mod program_files;
 mod records;
 mod spaces;
 mod stacks;
+mod unwind;
 
 use profundo_model::{Nanos, ProcessId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,6 +26,7 @@ use head::Head;
 use records::{Record, Records, kind};
 use spaces::Mapped;
 use stacks::Stacks;
+use unwind::Programs;
 
 pub(crate) const READER: Reader = Reader(&Table {
     name: "perf.data",
@@ -49,7 +52,8 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     if head.attrs.is_empty() {
         return Err(malformed("it has no events"));
     }
-    let mut reading = Reading::new(&head, source);
+    let programs = Programs::new();
+    let mut reading = Reading::new(&head, &programs, source);
     for (time, record) in records.iter(file, head.is_big) {
         reading.record(builder, time, record);
     }
@@ -74,11 +78,10 @@ struct Reading<'a> {
     lives: FxHashMap<u32, Life>,
     /// The processes by their first program's name.
     commands: Vec<(u32, String)>,
-    has_unwalked: bool,
 }
 
 impl<'a> Reading<'a> {
-    fn new(head: &'a Head, source: &Source<'_>) -> Self {
+    fn new(head: &'a Head, programs: &'a Programs, source: &Source<'_>) -> Self {
         let mut events = Events::default();
         let name = |attr: &attr::Attr| {
             let name = attr.name();
@@ -90,12 +93,11 @@ impl<'a> Reading<'a> {
         let event_ids = head.attrs.iter().map(name).collect();
         Self {
             head,
-            stacks: Stacks::new(head, source.path),
+            stacks: Stacks::new(head, programs, source.path),
             events,
             event_ids,
             lives: FxHashMap::default(),
             commands: Vec::new(),
-            has_unwalked: false,
         }
     }
 
@@ -122,7 +124,6 @@ impl<'a> Reading<'a> {
         let fields = attr.fields(body)?;
         let thread = self.stacks.thread(builder, fields.pid, fields.tid);
         let (stack, state) = (self.stacks).of(builder, thread, attr, &fields, record.misc);
-        self.has_unwalked |= attr.has_stack_memory();
         self.events.push(Sampled {
             event: *self.event_ids.get(index)?,
             period: fields.period,
@@ -235,12 +236,9 @@ impl<'a> Reading<'a> {
         if self.head.machine != Default::default() {
             meta.machine = Some(self.head.machine.clone());
         }
-        if self.has_unwalked {
-            builder.note(
-                "`--call-graph dwarf` copied pieces of the stacks, which are not walked: each sample has \
-                 only its innermost function (`perf script` prints whole stacks, which can be read)",
-            );
-        } else if !self.head.attrs.iter().any(attr::Attr::has_chains) {
+        self.stacks.note_cuts(builder);
+        let has_stacks = |attr: &attr::Attr| attr.has_chains() || attr.has_stack_memory();
+        if !self.head.attrs.iter().any(has_stacks) {
             builder.note("the recording has no stacks (`perf record -g` records them)");
         }
         if self.stacks.has_unnamed_kernel {

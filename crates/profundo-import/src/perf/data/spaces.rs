@@ -7,12 +7,13 @@ use profundo_model::{Avma, LocationId, ModuleId, is_generated_code};
 use rustc_hash::FxHashMap;
 
 use super::elf::Segments;
+use super::program_files::ProgramFiles;
 use crate::Builder;
 
 /// A mapped piece of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mapping {
-    end: u64,
+    pub end: u64,
     pub module: ModuleId,
     /// The number to add to get the address in the module as the first process has it.
     pub shift: u64,
@@ -37,6 +38,7 @@ type File = (Box<[u8]>, Vec<u8>);
 pub(super) struct Spaces {
     by_pid: FxHashMap<u32, Space>,
     modules: FxHashMap<File, (ModuleId, Segments)>,
+    files: ProgramFiles,
     generation: u64,
     /// The mappings that processes got from their parents.
     copied: usize,
@@ -54,8 +56,20 @@ pub(super) struct Mapped<'a> {
 }
 
 impl Spaces {
+    pub(super) fn new(files: ProgramFiles) -> Self {
+        Self {
+            files,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn of(&mut self, pid: u32) -> &mut Space {
         self.by_pid.entry(pid).or_default()
+    }
+
+    /// The memory of a process, and the places of its files.
+    pub(super) fn with_files(&mut self, pid: u32) -> (&Space, &ProgramFiles) {
+        (self.by_pid.entry(pid).or_default(), &self.files)
     }
 
     /// A process began as a copy of another.
@@ -147,7 +161,7 @@ impl Spaces {
             module.end = module.end.max(Avma(end.wrapping_add(shift)));
             return (*id, shift, false);
         }
-        let segments = Segments::of_file(&path, mapped.build_id);
+        let segments = self.files.segments(&path, mapped.build_id);
         let bias = mapped.start.wrapping_sub(segments.address(mapped.offset));
         let id = builder.mapped_module(&path, mapped.build_id, bias);
         let module = builder.profile.modules.get_mut(id);
@@ -158,6 +172,13 @@ impl Spaces {
 }
 
 impl Space {
+    /// The mappings with their starts, in their order.
+    pub(super) fn mappings(&self) -> impl ExactSizeIterator<Item = (u64, &Mapping)> {
+        self.mappings
+            .iter()
+            .map(|(&start, mapping)| (start, mapping))
+    }
+
     /// The mapping at an address.
     pub(super) fn find(&self, address: u64) -> Option<&Mapping> {
         let (_, mapping) = self.mappings.range(..=address).next_back()?;

@@ -10,7 +10,9 @@ use rustc_hash::FxHashMap;
 use super::attr::{Attr, Fields};
 use super::head::Head;
 use super::names::{GeneratedCode, KernelFunctions, KernelMark};
+use super::program_files::ProgramFiles;
 use super::spaces::Spaces;
+use super::unwind::{Programs, Unwinder};
 use crate::Builder;
 use crate::perf::symbol::{self, Symbol};
 
@@ -90,15 +92,6 @@ fn calls_of(fields: &Fields<'_>, misc: u16, calls: &mut Vec<Call>) {
             is_first = false;
         }
     }
-    if calls.is_empty()
-        && let Some(address) = fields.ip
-    {
-        calls.push(Call {
-            address,
-            is_first: true,
-            mode: Mode::of_misc(misc),
-        });
-    }
 }
 
 /// Whether a record is the kernel's.
@@ -110,6 +103,7 @@ pub(super) fn is_kernel(misc: u16) -> bool {
 pub(super) struct Stacks<'a> {
     head: &'a Head,
     pub spaces: Spaces,
+    unwinder: Unwinder<'a>,
     generated: GeneratedCode,
     mark: KernelMark,
     /// Those that run, read with the first address in the kernel.
@@ -127,10 +121,11 @@ pub(super) struct Stacks<'a> {
 }
 
 impl<'a> Stacks<'a> {
-    pub(super) fn new(head: &'a Head, path: Option<&Path>) -> Self {
+    pub(super) fn new(head: &'a Head, programs: &'a Programs, path: Option<&Path>) -> Self {
         Self {
             head,
-            spaces: Spaces::default(),
+            spaces: Spaces::new(ProgramFiles::beside(path)),
+            unwinder: Unwinder::new(programs),
             generated: GeneratedCode::beside(path),
             mark: KernelMark::default(),
             // A recording without a path says nothing of this machine.
@@ -200,6 +195,16 @@ impl<'a> Stacks<'a> {
     ) -> (StackId, State) {
         let mut calls = std::mem::take(&mut self.calls);
         calls_of(fields, misc, &mut calls);
+        let cut = self.unwind(builder, fields, &mut calls);
+        if calls.is_empty()
+            && let Some(address) = fields.ip
+        {
+            calls.push(Call {
+                address,
+                is_first: true,
+                mode: Mode::of_misc(misc),
+            });
+        }
         let is_kernel = (calls.first()).is_some_and(|call| call.mode == Mode::Kernel);
         let state = match is_kernel {
             true => State::System,
@@ -207,6 +212,7 @@ impl<'a> Stacks<'a> {
         };
         let root = match calls.len() {
             0 => Some(Reason::Broken),
+            _ if fields.copied.is_some() => cut,
             many => (many >= attr.deepest()).then_some(Reason::Truncated),
         };
         let root = root.map(|reason| {
@@ -239,6 +245,39 @@ impl<'a> Stacks<'a> {
         self.calls = calls;
         // It is never empty.
         (stack.unwrap_or_default(), state)
+    }
+
+    /// Adds the frames of a copied stack. Returns the reason for its end, where it was cut.
+    fn unwind(
+        &mut self,
+        builder: &Builder,
+        fields: &Fields<'_>,
+        calls: &mut Vec<Call>,
+    ) -> Option<Reason> {
+        let copied = fields.copied.as_ref()?;
+        if calls.iter().any(|call| call.mode == Mode::User) {
+            return None;
+        }
+        let (space, files) = self.spaces.with_files(fields.pid);
+        let (addresses, cut) = (self.unwinder).walk(
+            builder,
+            files,
+            (fields.pid, space),
+            copied,
+            self.head.is_big,
+        );
+        let frames = addresses.iter().enumerate();
+        calls.extend(frames.map(|(index, &address)| Call {
+            address,
+            is_first: index == 0,
+            mode: Mode::User,
+        }));
+        cut
+    }
+
+    /// Says in notes how many stacks were cut, and why.
+    pub(super) fn note_cuts(&self, builder: &mut Builder) {
+        self.unwinder.note(builder, &self.head.architecture);
     }
 
     fn location(&mut self, builder: &mut Builder, pid: u32, call: Call) -> LocationId {
