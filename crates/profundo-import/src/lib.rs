@@ -83,7 +83,6 @@ mod v8;
 mod valgrind;
 mod value;
 mod vtune;
-mod weighted_graph;
 
 use std::path::Path;
 

@@ -52,7 +52,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
         _ if is_counted => Costs::Traced,
         Unit::Time(_) if has_calls => Costs::Traced,
         Unit::Time(_) => Costs::Sampled(0),
-        Unit::Bytes | Unit::Count => Costs::Events,
+        Unit::Bytes | Unit::Count => Costs::Events(1),
     };
     match costs {
         Costs::Traced => {
@@ -63,7 +63,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
             };
         }
         Costs::Sampled(_) => builder.weighs(SampleKind::Cpu, ""),
-        Costs::Events => builder.weighs(SampleKind::Events, &value.name),
+        Costs::Events(_) => builder.weighs(SampleKind::Events, &value.name),
     }
     let unit = match is_counted {
         true => Unit::Time(0.0),
