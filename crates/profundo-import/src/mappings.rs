@@ -50,8 +50,9 @@ impl Mappings {
         let id = match self.modules.get(&key) {
             Some(&id) => id,
             None => {
-                let id = builder.profile.modules.push(Module {
-                    path: builder.profile.strings.intern(path),
+                let name = builder.profile.strings.intern(path);
+                let id = builder.add_module(Module {
+                    path: name,
                     start: Avma(mapped.start),
                     end: Avma(mapped.end),
                     bias,
