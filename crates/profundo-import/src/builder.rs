@@ -2,13 +2,14 @@
 //! makes the profile.
 
 use profundo_model::{
-    Amount, Call, CodeAddress, FrameId, FrameKey, Language, LocationId, LocationKind, Many, Module,
-    ModuleId, Nanos, Process, ProcessId, Profile, Role, Sample, SampleKind, Site, StackId, State,
-    StringId, Task, TaskId, Thread, ThreadId,
+    Amount, Call, Clock, CodeAddress, FrameId, FrameKey, Language, LocationId, LocationKind, Many,
+    Module, ModuleId, Nanos, Process, ProcessId, Profile, Role, Sample, SampleKind, Site, StackId,
+    State, StringId, Task, TaskId, Thread, ThreadId, Tracing,
 };
 use rustc_hash::FxHashMap;
 
-use crate::{Warning, julia, language_of};
+use crate::code::julia;
+use crate::{Warning, language_of};
 
 /// A profile in the making.
 #[derive(Debug, Default)]
@@ -290,7 +291,16 @@ impl Builder {
         });
     }
 
-    /// Adds a counted call, whose own time is a sample of a traced profile.
+    /// Makes this a profile of counted calls, with times by this clock.
+    pub fn begin_calls(&mut self, clock: Clock) {
+        self.weighs(SampleKind::Traced, "");
+        self.profile.traced.tracing = Tracing::Calls;
+        self.profile.traced.clock = clock;
+        self.profile.meta.lacks_times = true;
+    }
+
+    /// Adds the calls of a function in one place of the tree, with a sample of their own time.
+    /// Those without own time have one, too: calls and samples stay in step.
     pub fn call(&mut self, call: Call) {
         self.samples.push(1);
         self.profile.samples.push(Sample {

@@ -16,9 +16,9 @@
 
 use profundo_model::{Amount, ProcessId, Sampling};
 
-use crate::native_stacks::{Leaf, NativeStacks, addresses};
+use crate::code::native_stacks::{Leaf, NativeStacks, addresses};
+use crate::quantities::sampled_memory::estimate;
 use crate::reader::{Reader, Table};
-use crate::sampled_memory::estimate;
 use crate::{Builder, Error, Source, Warning};
 
 pub(crate) const READER: Reader = Reader(&Table {

@@ -1,6 +1,6 @@
 //! The head of a file: what it is of, and which events its costs are.
 
-use crate::value::{Unit, Value};
+use crate::quantities::value::{Unit, Value};
 
 /// The two formats that share the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

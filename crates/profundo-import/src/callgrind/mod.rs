@@ -13,9 +13,9 @@ mod parse;
 
 use profundo_model::{Clock, SampleKind};
 
-use crate::call_graph::Costs;
+use crate::quantities::value::{Unit, choose};
 use crate::reader::{Reader, Table};
-use crate::value::{Unit, choose};
+use crate::stacks::call_graph::Costs;
 use crate::{Builder, Error, Source, Warning};
 use head::Head;
 use parse::Parser;
@@ -82,7 +82,8 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
 
 fn add_notes(builder: &mut Builder, head: &Head, parser: &Parser<'_>, costs: Costs) {
     if head.values.len() > 1 {
-        let names = crate::value::listed(head.values.iter().map(|value| &value.name[..]));
+        let names =
+            crate::quantities::value::listed(head.values.iter().map(|value| &value.name[..]));
         builder.note(format!("the file has the events {names}: --value chooses"));
     }
     if costs == Costs::Traced && head.creator.starts_with("yappi") {

@@ -21,9 +21,9 @@
 
 use profundo_model::{Amount, ProcessId, SampleKind, Sampling, StackId, State};
 
+use crate::code::native_stacks::{Leaf, NativeStacks, address, addresses};
 use crate::jemalloc::{amounts, split};
-use crate::native_stacks::{Leaf, NativeStacks, address, addresses};
-use crate::sampled_memory::estimate;
+use crate::quantities::sampled_memory::estimate;
 use crate::{Builder, Named, Row};
 
 /// The quantity of a text.

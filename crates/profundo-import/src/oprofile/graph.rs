@@ -17,7 +17,7 @@ use super::head::{Content, Head, cells};
 use super::names::Names;
 use super::{Report, is_rule};
 use crate::Builder;
-use crate::call_graph::{Costs, Pairs};
+use crate::stacks::call_graph::{Costs, Pairs};
 
 pub(super) fn fill<'a>(
     head: &Head,

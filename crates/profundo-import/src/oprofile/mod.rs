@@ -17,8 +17,8 @@ mod names;
 
 use profundo_model::SampleKind;
 
+use crate::quantities::value::choose;
 use crate::reader::{Reader, Table};
-use crate::value::choose;
 use crate::{Builder, Error, Row, Source, Unit, Value};
 use head::{Class, Content, Head, cells};
 use names::Names;

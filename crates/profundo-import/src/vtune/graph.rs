@@ -15,8 +15,8 @@ use rustc_hash::FxHashMap;
 
 use super::columns::number;
 use super::table::Table;
-use crate::call_graph::{Costs, Pairs};
-use crate::sums;
+use crate::quantities::sums;
+use crate::stacks::call_graph::{Costs, Pairs};
 use crate::{Builder, Error, Named, Unit};
 
 /// Whether these are the titles of a call graph.

@@ -3,7 +3,8 @@
 use profundo_model::{Avma, Module, ModuleId, Role};
 use rustc_hash::FxHashMap;
 
-use crate::{Builder, elf};
+use super::elf;
+use crate::Builder;
 
 /// A mapped part of a file.
 #[derive(Debug, Clone, Copy, Default)]

@@ -15,7 +15,7 @@ mod propagate;
 use profundo_model::{LocationId, LocationKind, Reason, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::sums::samples_of;
+use crate::quantities::sums::samples_of;
 use crate::{Builder, Row};
 use order::Ordered;
 pub(crate) use pairs::Pairs;
