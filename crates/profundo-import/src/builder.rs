@@ -2,13 +2,14 @@
 //! makes the profile.
 
 use profundo_model::{
-    Amount, Call, CodeAddress, FrameId, FrameKey, Language, LocationId, LocationKind, Many, Module,
-    ModuleId, Nanos, Process, ProcessId, Profile, Role, Sample, SampleKind, StackId, State, Task,
-    TaskId, Thread, ThreadId,
+    Amount, Call, Clock, CodeAddress, FrameId, FrameKey, Language, LocationId, LocationKind, Many,
+    Module, ModuleId, Nanos, Process, ProcessId, Profile, Role, Sample, SampleKind, Site, StackId,
+    State, StringId, Task, TaskId, Thread, ThreadId, Tracing,
 };
 use rustc_hash::FxHashMap;
 
-use crate::{Warning, julia, language_of};
+use crate::code::julia;
+use crate::{Warning, language_of};
 
 /// A profile in the making.
 #[derive(Debug, Default)]
@@ -18,7 +19,8 @@ pub struct Builder {
     warnings: Vec<Warning>,
     processes: FxHashMap<u32, ProcessId>,
     threads: FxHashMap<(u32, u64), ThreadId>,
-    modules: FxHashMap<Box<str>, ModuleId>,
+    /// The first module of each path.
+    modules: FxHashMap<StringId, ModuleId>,
     /// Locations of several frames.
     inlined: FxHashMap<(Box<[FrameId]>, Option<ModuleId>), LocationId>,
     /// The samples behind each row of the profile.
@@ -181,24 +183,36 @@ impl Builder {
 
     /// The module of a path.
     pub fn module(&mut self, path: &str) -> ModuleId {
-        if let Some(&id) = self.modules.get(path) {
+        let name = self.profile.strings.intern(path);
+        if let Some(&id) = self.modules.get(&name) {
             return id;
         }
-        let id = self.profile.hand_made_module(path);
-        self.modules.insert(path.into(), id);
-        id
+        self.add_module(Module {
+            path: name,
+            role: Role::of_path(path),
+            ..Module::default()
+        })
     }
 
     /// A file with this build id that lies in memory, with the number to subtract from addresses
     /// there. It is a new module each time.
     pub fn mapped_module(&mut self, path: &str, build_id: &[u8], bias: u64) -> ModuleId {
-        self.profile.modules.push(Module {
-            path: self.profile.strings.intern(path),
+        let path_id = self.profile.strings.intern(path);
+        self.add_module(Module {
+            path: path_id,
             bias,
             build_id: build_id.to_owned(),
             role: Role::of_path(path),
             ..Module::default()
         })
+    }
+
+    /// Adds a module. [`Builder::module`] is the first one of its path.
+    pub fn add_module(&mut self, module: Module) -> ModuleId {
+        let path = module.path;
+        let id = self.profile.modules.push(module);
+        self.modules.entry(path).or_insert(id);
+        id
     }
 
     /// A location called from a stack.
@@ -284,7 +298,16 @@ impl Builder {
         });
     }
 
-    /// Adds a counted call, whose own time is a sample of a traced profile.
+    /// Makes this a profile of counted calls, with times by this clock.
+    pub fn begin_calls(&mut self, clock: Clock) {
+        self.weighs(SampleKind::Traced, "");
+        self.profile.traced.tracing = Tracing::Calls;
+        self.profile.traced.clock = clock;
+        self.profile.meta.lacks_times = true;
+    }
+
+    /// Adds the calls of a function in one place of the tree, with a sample of their own time.
+    /// Those without own time have one, too: calls and samples stay in step.
     pub fn call(&mut self, call: Call) {
         self.samples.push(1);
         self.profile.samples.push(Sample {
@@ -294,6 +317,33 @@ impl Builder {
             ..Sample::default()
         });
         self.profile.traced.calls.push(call);
+    }
+
+    /// Adds the memory of a stack: what is in use, and all that was allocated. Where a file has only
+    /// the first, that is all that is known to have been allocated.
+    pub fn site_in_use(
+        &mut self,
+        process: ProcessId,
+        stack: StackId,
+        in_use: Amount,
+        allocated: Amount,
+    ) {
+        let allocated = Amount {
+            count: allocated.count.max(in_use.count),
+            bytes: allocated.bytes.max(in_use.bytes),
+        };
+        let sites = &mut self.profile.heap.sites;
+        sites.push(Site {
+            process,
+            stack,
+            allocated,
+            freed: Amount {
+                count: allocated.count - in_use.count,
+                bytes: allocated.bytes - in_use.bytes,
+            },
+            number: u32::try_from(sites.len()).unwrap_or(u32::MAX),
+            ..Site::default()
+        });
     }
 
     /// The earliest time of a row so far.

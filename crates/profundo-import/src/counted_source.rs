@@ -16,8 +16,8 @@ use std::path::{Path, absolute};
 
 use profundo_model::{Amount, Clock, Frame, FrameId, Line, ProcessId, Sampling, Site, Tracing};
 
+use crate::quantities::value::choose;
 use crate::reader::{Reader, Table};
-use crate::value::choose;
 use crate::{Builder, Error, Named, Source, Unit, Value};
 
 pub(crate) const READER: Reader = Reader(&Table {

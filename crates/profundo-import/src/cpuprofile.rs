@@ -5,7 +5,7 @@
 
 use profundo_model::SampleKind;
 
-use crate::json::{Json, Read, first, member, members};
+use crate::encoding::json::{Json, Read, first, member, members};
 use crate::reader::{Reader, Table};
 use crate::v8::cpu::CpuProfile;
 use crate::v8::read_tree;

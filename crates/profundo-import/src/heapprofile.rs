@@ -4,7 +4,7 @@
 
 use profundo_model::{Amount, Domain, SampleKind, Sampling, Site};
 
-use crate::json::{Json, Read, member, members};
+use crate::encoding::json::{Json, Read, member, members};
 use crate::reader::{Reader, Table};
 use crate::v8::{Nodes, read_tree};
 use crate::{Builder, Error, Source};

@@ -13,9 +13,9 @@
 use profundo_model::{Amount, SampleKind, Sampling, Site, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::indented::Tree;
+use crate::quantities::sums::Sums;
 use crate::reader::{Reader, Table};
-use crate::sums::Sums;
+use crate::stacks::indented::Tree;
 use crate::{Builder, Error, Named, Source};
 
 pub(crate) const READER: Reader = Reader(&Table {

@@ -14,11 +14,11 @@
 //!
 //! What was allocated and freed is there only with the option `prof_accum`.
 
-use profundo_model::{Amount, Sampling, Site};
+use profundo_model::{Amount, ProcessId, Sampling};
 
-use crate::native_stacks::{Leaf, NativeStacks, addresses};
+use crate::code::native_stacks::{Leaf, NativeStacks, addresses};
+use crate::quantities::sampled_memory::estimate;
 use crate::reader::{Reader, Table};
-use crate::sampled_memory::estimate;
 use crate::{Builder, Error, Source, Warning};
 
 pub(crate) const READER: Reader = Reader(&Table {
@@ -102,22 +102,7 @@ fn add(
     let Some(stack) = stacks.stack(builder, Leaf::Return, addresses) else {
         return;
     };
-    // Without sums of all, those in use are all that is known.
-    let allocated = Amount {
-        count: allocated.count.max(live.count),
-        bytes: allocated.bytes.max(live.bytes),
-    };
-    let sites = &mut builder.profile.heap.sites;
-    sites.push(Site {
-        stack,
-        allocated,
-        freed: Amount {
-            count: allocated.count - live.count,
-            bytes: allocated.bytes - live.bytes,
-        },
-        number: u32::try_from(sites.len()).unwrap_or(u32::MAX),
-        ..Site::default()
-    });
+    builder.site_in_use(ProcessId::default(), stack, live, allocated);
 }
 
 /// The live and the allocated blocks: `598: 2308003 [3622: 10069798]`.

@@ -5,6 +5,15 @@
 //! [`Builder`], which makes the profile. A profile has what the file has; a note says what the
 //! format lacks.
 //!
+//! | part | what it has |
+//! |---|---|
+//! | `reader`, `source`, `builder`, `error` | what each format is given and makes |
+//! | `encoding` | what files are packed in or made of: gzip, JSON, protobuf, UTF-16, bare bytes |
+//! | `code` | names and addresses of code: languages, paths, modules, frames of Valgrind |
+//! | `stacks` | stacks from what has none: who calls whom, indented text |
+//! | `quantities` | the kinds of value in a file, sums without numbers of samples, sampled memory |
+//! | all others | a format each, or the formats of one tool |
+//!
 //! It is **not** for our own files (`profundo-formats`), and looks up no names: addresses without
 //! names stay addresses in modules, for `profundo-symbols`.
 //!
@@ -26,15 +35,14 @@
 
 mod austin;
 mod builder;
-mod call_graph;
 mod callgrind;
 mod chrome_trace;
+mod code;
 mod collapsed;
 mod counted_source;
 mod cpuprofile;
-mod cursor;
 mod dhat;
-mod elf;
+mod encoding;
 mod error;
 mod firefox;
 mod gmon;
@@ -42,59 +50,48 @@ mod gperftools;
 mod gprof;
 mod heapprofile;
 mod heaptrack;
-mod indented;
 mod instruments;
 mod jemalloc;
 mod jfr;
 mod jlprof;
-mod json;
-mod julia;
-mod language;
 mod lcov;
 mod lprof;
 mod macos_sample;
-mod mappings;
 mod massif;
 mod memory_profiler;
 mod memray;
-mod native_stacks;
 mod nettrace;
 mod nsight;
 mod oprofile;
 mod otf2;
 mod otlp;
-mod parameters;
 mod perf;
 mod pprof;
-mod protobuf;
 mod pstats;
 mod pyinstrument;
+mod quantities;
 mod reader;
-mod sampled_memory;
 mod scalene;
 mod source;
 mod speedscope;
-mod sums;
+mod stacks;
 mod tachyon;
 mod tau;
-mod traced;
-mod unpack;
 mod v8;
-mod valgrind;
-mod value;
 mod vtune;
-mod weighted_graph;
 
 use std::path::Path;
 
 use profundo_model::Profile;
 
+use encoding::unpack;
+
 pub use builder::{Builder, Named, Row};
+pub use code::language::language_of;
 pub use error::{Error, Warning};
-pub use language::language_of;
+pub use quantities::value::{Unit, Value};
 pub use reader::Reader;
 pub use source::Source;
-pub use value::{Unit, Value};
 
 /// The reader's choices.
 #[derive(Debug, Clone, Default)]

@@ -15,8 +15,8 @@
 use profundo_model::{LocationId, Nanos, SampleKind, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::indented::Tree;
 use crate::reader::{Reader, Table};
+use crate::stacks::indented::Tree;
 use crate::{Builder, Error, Named, Row, Source};
 
 pub(crate) const READER: Reader = Reader(&Table {

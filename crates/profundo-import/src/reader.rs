@@ -44,7 +44,6 @@ impl Reader {
         lprof::READER,
         gperftools::READER,
         pprof::READER,
-        otlp::READER,
         // JSON.
         speedscope::READER,
         cpuprofile::READER,

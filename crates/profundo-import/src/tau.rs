@@ -12,7 +12,7 @@ use profundo_model::{Call, Clock, FrameId, Nanos, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::reader::{Reader, Table};
-use crate::{Builder, Error, Named, Row, Source, source, traced};
+use crate::{Builder, Error, Named, Row, Source, source};
 
 pub(crate) const READER: Reader = Reader(&Table {
     name: "tau",
@@ -43,7 +43,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     let metric = metric(source.bytes);
     let is_time = is_time(&metric);
     match is_time {
-        true => traced::begin(builder, Clock::Wall),
+        true => builder.begin_calls(Clock::Wall),
         false => builder.counts(&metric),
     }
     let mut files = Profiles {
@@ -219,7 +219,7 @@ impl Profiles {
             own: time(own),
             ..Call::default()
         };
-        traced::add(builder, call);
+        builder.call(call);
     }
 
     fn frame(&mut self, builder: &mut Builder, name: &str) -> FrameId {

@@ -65,6 +65,7 @@ mod path;
 pub mod perf_script;
 mod pickle;
 pub mod pprof;
+mod protobuf;
 pub mod pstats;
 pub mod recording;
 pub mod speedscope;

@@ -5,8 +5,8 @@ use rustc_hash::FxHashMap;
 
 use super::head::Head;
 use super::parse::{Calls, Own, Parser, Thread};
-use crate::call_graph::{Arc, Costs, Function, Graph};
-use crate::value::Unit;
+use crate::quantities::value::Unit;
+use crate::stacks::call_graph::{Arc, Costs, Function, Graph};
 use crate::{Builder, Named, language_of};
 
 /// Adds all threads.

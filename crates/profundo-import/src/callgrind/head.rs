@@ -1,6 +1,6 @@
 //! The head of a file: what it is of, and which events its costs are.
 
-use crate::value::{Unit, Value};
+use crate::quantities::value::{Unit, Value};
 
 /// The two formats that share the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +126,12 @@ impl Head {
     /// Whether we have written the file.
     pub(super) fn is_ours(&self) -> bool {
         self.creator.starts_with("profundo")
+    }
+
+    /// Whether Valgrind has written it, which counts every event.
+    pub(super) fn is_valgrinds(&self) -> bool {
+        let has_instructions = self.values.iter().any(|value| value.name == "Ir");
+        self.has_totals() || self.creator.is_empty() && has_instructions
     }
 
     /// Whether a whole file of this tool ends with its totals.

@@ -13,9 +13,9 @@ mod parse;
 
 use profundo_model::{Clock, SampleKind};
 
-use crate::call_graph::Costs;
+use crate::quantities::value::{Unit, choose};
 use crate::reader::{Reader, Table};
-use crate::value::{Unit, choose};
+use crate::stacks::call_graph::Costs;
 use crate::{Builder, Error, Source, Warning};
 use head::Head;
 use parse::Parser;
@@ -52,7 +52,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
         _ if is_counted => Costs::Traced,
         Unit::Time(_) if has_calls => Costs::Traced,
         Unit::Time(_) => Costs::Sampled(0),
-        Unit::Bytes | Unit::Count => Costs::Events,
+        Unit::Bytes | Unit::Count => Costs::Events(1),
     };
     match costs {
         Costs::Traced => {
@@ -63,7 +63,8 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
             };
         }
         Costs::Sampled(_) => builder.weighs(SampleKind::Cpu, ""),
-        Costs::Events => builder.counts(&value.name),
+        Costs::Events(_) if head.is_valgrinds() => builder.counts(&value.name),
+        Costs::Events(_) => builder.weighs(SampleKind::Events, &value.name),
     }
     let unit = match is_counted {
         true => Unit::Time(0.0),
@@ -82,7 +83,8 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
 
 fn add_notes(builder: &mut Builder, head: &Head, parser: &Parser<'_>, costs: Costs) {
     if head.values.len() > 1 {
-        let names = crate::value::listed(head.values.iter().map(|value| &value.name[..]));
+        let names =
+            crate::quantities::value::listed(head.values.iter().map(|value| &value.name[..]));
         builder.note(format!("the file has the events {names}: --value chooses"));
     }
     if costs == Costs::Traced && head.creator.starts_with("yappi") {

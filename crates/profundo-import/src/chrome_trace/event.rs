@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Json, Read};
+use crate::encoding::json::{Json, Read};
 
 /// An event as it stands in the file. Times are in nanoseconds.
 #[derive(Debug, Default)]

@@ -15,9 +15,9 @@ mod spans;
 use profundo_model::{SampleKind, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::json::{Damage, Json, Read, first, member, members};
+use crate::encoding::json::{Damage, Json, Read, first, member, members};
+use crate::quantities::value::choose;
 use crate::reader::{Reader, Table};
-use crate::value::choose;
 use crate::{Builder, Error, Source, Unit, Value};
 use event::Event;
 use names::Names;
@@ -104,7 +104,7 @@ impl File {
         }
         json.enter(b'[')?;
         // The closing bracket is optional in a list.
-        let is_end = |damage: &Damage| damage.what == crate::json::ENDS_EARLY;
+        let is_end = |damage: &Damage| damage.what == crate::encoding::json::ENDS_EARLY;
         while json.element().or_else(|damage| match is_end(&damage) {
             true => Ok(false),
             false => Err(damage),
@@ -244,7 +244,7 @@ impl Threads {
         let digits = raw
             .strip_prefix(b"\"")
             .and_then(|raw| raw.strip_suffix(b"\""));
-        match crate::json::scaled(digits.unwrap_or(raw), 0) {
+        match crate::encoding::json::scaled(digits.unwrap_or(raw), 0) {
             Some(number) => (number as u64, false),
             None => {
                 let next = self.texts.len() as u32;

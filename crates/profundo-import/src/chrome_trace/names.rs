@@ -5,7 +5,7 @@ use profundo_model::{LocationId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::event::Event;
-use crate::json::Read;
+use crate::encoding::json::Read;
 use crate::{Builder, Named};
 
 /// The number of a name.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::event::Event;
 use crate::Builder;
-use crate::json::{Json, Read};
+use crate::encoding::json::{Json, Read};
 use crate::v8::cpu::CpuProfile;
 
 /// The process and the id of a profile.

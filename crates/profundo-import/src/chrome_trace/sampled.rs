@@ -5,7 +5,7 @@ use profundo_model::{LocationId, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::ZERO;
-use crate::json::{Json, Read};
+use crate::encoding::json::{Json, Read};
 use crate::{Builder, Named, Row};
 
 /// The most frames of a stack. Deeper ones are cut at their root's end.

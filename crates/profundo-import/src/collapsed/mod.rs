@@ -6,11 +6,11 @@
 
 mod name;
 mod owner;
-pub(crate) mod text;
 
 use profundo_model::{LocationId, LocationKind, Reason, SampleKind, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
+use crate::encoding::text;
 use crate::reader::{Reader, Table};
 use crate::{Builder, Error, Row, Source};
 use name::Marks;

@@ -12,9 +12,9 @@ use profundo_model::{
 };
 use serde::Deserialize;
 
+use crate::code::valgrind::{Frame, Frames};
+use crate::quantities::value::{Unit, Value, choose};
 use crate::reader::{Reader, Table};
-use crate::valgrind::{Frame, Frames};
-use crate::value::{Unit, Value, choose};
 use crate::{Builder, Error, Row, Source};
 
 pub(crate) const READER: Reader = Reader(&Table {

@@ -11,9 +11,9 @@ mod thread;
 
 use profundo_model::{ModuleId, SampleKind, StackId};
 
-use crate::json::{Json, Read, first, member, members};
+use crate::encoding::json::{Json, Read, first, member, members};
+use crate::quantities::value::choose;
 use crate::reader::{Reader, Table as ReaderTable};
-use crate::value::choose;
 use crate::{Builder, Error, Source, Unit, Value};
 use tables::{Lib, Tables, View};
 use thread::{Memory, Thread};

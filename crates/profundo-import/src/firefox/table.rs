@@ -1,7 +1,7 @@
 //! Tables of numbers: columns side by side, as <https://profiler.firefox.com> saves them, or rows
 //! with a schema, as Firefox itself writes them.
 
-use crate::json::{Json, Read};
+use crate::encoding::json::{Json, Read};
 
 /// The columns of a table that are wanted. What is no number is not one here either.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use profundo_model::{Avma, CodeAddress, Language, LocationId, ModuleId, StackId};
 
 use super::table::{Table, index};
-use crate::json::{Json, Read};
+use crate::encoding::json::{Json, Read};
 use crate::{Builder, Named, language_of};
 
 /// The most frames of a stack. Deeper ones are cut at their leaf's end.

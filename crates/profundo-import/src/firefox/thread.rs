@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::table::{Table, index};
 use super::tables::{Tables, View};
-use crate::json::{Json, Read};
+use crate::encoding::json::{Json, Read};
 use crate::{Builder, Row, Unit};
 
 /// The zero of times: a thread may begin before its process.

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use profundo_model::{Avma, CodeAddress, LocationId, ModuleId, SampleKind};
 use rustc_hash::FxHashMap;
 
-use crate::call_graph::{Arc, Costs, Function, Graph};
 use crate::reader::{Reader, Table};
+use crate::stacks::call_graph::{Arc, Costs, Function, Graph};
 use crate::{Builder, Error, Source, Warning};
 use program::Program;
 

@@ -9,7 +9,7 @@
 
 use profundo_model::{SampleKind, State};
 
-use crate::native_stacks::{Leaf, NativeStacks};
+use crate::code::native_stacks::{Leaf, NativeStacks};
 use crate::{Builder, Row, Warning};
 
 /// The size and the order of words.

@@ -9,7 +9,7 @@ mod cpu;
 mod symbols;
 mod text;
 
-use crate::native_stacks::NativeStacks;
+use crate::code::native_stacks::NativeStacks;
 use crate::reader::{Reader, Table};
 use crate::{Builder, Error, Source, jemalloc};
 

@@ -11,7 +11,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::native_stacks::address;
+use crate::code::native_stacks::address;
 
 const HEAD: &[u8] = b"--- symbol\n";
 const END: &[u8] = b"\n---\n";

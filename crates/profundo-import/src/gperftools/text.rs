@@ -19,11 +19,11 @@
 //!   0x0040be31: main
 //! ```
 
-use profundo_model::{Amount, SampleKind, Sampling, Site, StackId, State};
+use profundo_model::{Amount, ProcessId, SampleKind, Sampling, StackId, State};
 
+use crate::code::native_stacks::{Leaf, NativeStacks, address, addresses};
 use crate::jemalloc::{amounts, split};
-use crate::native_stacks::{Leaf, NativeStacks, address, addresses};
-use crate::sampled_memory::estimate;
+use crate::quantities::sampled_memory::estimate;
 use crate::{Builder, Named, Row};
 
 /// The quantity of a text.
@@ -347,21 +347,8 @@ impl Reading<'_> {
 
     fn site(&mut self, stack: StackId, [live, allocated]: [Amount; 2]) {
         self.has_freed |= live != allocated;
-        let sites = &mut self.builder.profile.heap.sites;
-        let allocated = Amount {
-            count: allocated.count.max(live.count),
-            bytes: allocated.bytes.max(live.bytes),
-        };
-        sites.push(Site {
-            stack,
-            allocated,
-            freed: Amount {
-                count: allocated.count - live.count,
-                bytes: allocated.bytes - live.bytes,
-            },
-            number: u32::try_from(sites.len()).unwrap_or(u32::MAX),
-            ..Site::default()
-        });
+        let process = ProcessId::default();
+        self.builder.site_in_use(process, stack, live, allocated);
     }
 
     fn named_stack(&mut self, leaf_first: &[StackFrame]) -> Option<StackId> {

@@ -10,9 +10,9 @@ mod line;
 use profundo_model::{LocationId, SampleKind};
 use rustc_hash::FxHashMap;
 
-use crate::call_graph::{Arc, Costs, Function, Graph};
-use crate::collapsed::text;
+use crate::encoding::text;
 use crate::reader::{Reader, Table};
+use crate::stacks::call_graph::{Arc, Costs, Function, Graph};
 use crate::{Builder, Error, Named, Source};
 use line::{Entry, Flat};
 

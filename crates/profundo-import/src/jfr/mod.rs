@@ -14,8 +14,8 @@ mod wire;
 
 use rustc_hash::FxHashMap;
 
+use crate::quantities::value::{self, Unit, Value};
 use crate::reader::{Reader, Table};
-use crate::value::{self, Unit, Value};
 use crate::{Builder, Error, Source, Warning};
 use chunk::Chunk;
 use events::{Form, Reading};

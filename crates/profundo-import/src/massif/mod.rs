@@ -11,8 +11,8 @@ use profundo_model::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::code::valgrind::Frames;
 use crate::reader::{Reader, Table};
-use crate::valgrind::Frames;
 use crate::{Builder, Error, Source, Warning};
 use tree::Tree;
 

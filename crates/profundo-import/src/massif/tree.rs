@@ -1,6 +1,6 @@
 //! The tree of a detailed snapshot.
 
-use crate::valgrind::Frame;
+use crate::code::valgrind::Frame;
 
 /// A tree in the making: lines in their order.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 use profundo_model::{Gauge, Nanos, ProcessId, Sampling, Span, SpanPath};
 
 use super::bytes;
-use crate::json::scaled;
+use crate::encoding::json::scaled;
 use crate::reader::{Reader, Table};
 use crate::{Builder, Error, Source};
 

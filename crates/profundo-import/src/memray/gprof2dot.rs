@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use profundo_model::{Amount, LocationId, SampleKind, State};
 
 use super::{ONE_AMOUNT, add, named};
-use crate::json::{Json, Read, member, members};
+use crate::encoding::json::{Json, Read, member, members};
+use crate::quantities::value::{Unit, Value, choose};
 use crate::reader::{Reader, Table};
-use crate::value::{Unit, Value, choose};
 use crate::{Builder, Error, Row, Source};
 
 pub(crate) const READER: Reader = Reader(&Table {

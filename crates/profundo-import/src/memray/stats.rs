@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use profundo_model::{Amount, Language, Sampling, Site};
 
 use super::named;
-use crate::json::{Json, Read, member, members};
+use crate::encoding::json::{Json, Read, member, members};
 use crate::reader::{Reader, Table};
 use crate::{Builder, Error, Named, Source};
 

@@ -1,7 +1,7 @@
 //! The blocks of a file. Versions 4 and 5 have them as serialized objects with tags and type names,
 //! version 6 with a length and a kind.
 
-use crate::cursor::Cursor;
+use crate::encoding::cursor::Cursor;
 
 pub(super) const MAGIC: &[u8] = b"Nettrace";
 /// The name of the serializer of versions 4 and 5.

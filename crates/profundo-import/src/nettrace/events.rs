@@ -1,7 +1,7 @@
 //! The rows of a block of events. A row's head has only what differs from the row before, where the
 //! block is compressed.
 
-use crate::cursor::Cursor;
+use crate::encoding::cursor::Cursor;
 
 /// An event.
 #[derive(Debug, Clone, Copy, Default)]

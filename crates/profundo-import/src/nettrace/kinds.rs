@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::events::events;
-use crate::cursor::Cursor;
+use crate::encoding::cursor::Cursor;
 
 /// A kind of event that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,9 +14,9 @@ mod samples;
 
 use profundo_model::SampleKind;
 
-use crate::cursor::Cursor;
+use crate::encoding::cursor::Cursor;
+use crate::quantities::value::{self, Unit, Value};
 use crate::reader::{Reader, Table};
-use crate::value::{self, Unit, Value};
 use crate::{Builder, Error, Source, Warning};
 use blocks::{Block, Blocks};
 use events::events;

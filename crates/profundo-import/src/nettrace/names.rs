@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use profundo_model::{Avma, CodeAddress, Language, LocationId, ModuleId};
 use rustc_hash::FxHashMap;
 
-use crate::cursor::Cursor;
+use crate::encoding::cursor::Cursor;
 use crate::{Builder, Named};
 
 /// The code of a file, by process.

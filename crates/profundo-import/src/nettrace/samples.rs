@@ -9,7 +9,7 @@ use super::Trace;
 use super::events::Event;
 use super::kinds::{Kind, text};
 use super::names::Names;
-use crate::cursor::Cursor;
+use crate::encoding::cursor::Cursor;
 use crate::{Builder, Row};
 
 /// The most frames of a stack.

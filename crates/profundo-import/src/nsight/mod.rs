@@ -11,8 +11,8 @@ mod strings;
 use profundo_model::{Avma, CodeAddress, LocationId, SampleKind, State};
 use rustc_hash::FxHashMap;
 
+use crate::quantities::value::{self, Unit, Value};
 use crate::reader::{Reader, Table};
-use crate::value::{self, Unit, Value};
 use crate::{Builder, Error, Named, Row, Source, Warning};
 use sqlite::Database;
 use strings::{Strings, thread};

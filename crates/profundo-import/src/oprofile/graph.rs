@@ -16,8 +16,8 @@ use rustc_hash::FxHashMap;
 use super::head::{Content, Head, cells};
 use super::names::Names;
 use super::{Report, is_rule};
-use crate::weighted_graph::CallGraph;
-use crate::{Builder, Row};
+use crate::Builder;
+use crate::stacks::call_graph::{Costs, Pairs};
 
 pub(super) fn fill<'a>(
     head: &Head,
@@ -27,12 +27,11 @@ pub(super) fn fill<'a>(
     builder: &mut Builder,
 ) {
     let mut names = Names::default();
-    let mut graph = CallGraph::default();
-    let mut ids: FxHashMap<String, usize> = FxHashMap::default();
-    let mut states = Vec::new();
+    let mut graph = Pairs::default();
+    let mut ids: FxHashMap<String, u32> = FxHashMap::default();
     let mut row: Vec<&str> = Vec::new();
-    let mut callers: Vec<(usize, u64)> = Vec::new();
-    let mut current: Option<usize> = None;
+    let mut callers: Vec<(u32, u64)> = Vec::new();
+    let mut current: Option<u32> = None;
     for (number, line) in (head.lines + 1..).zip(rows) {
         if is_rule(line) {
             callers.clear();
@@ -64,34 +63,21 @@ pub(super) fn fill<'a>(
         let key = format!("{image}\0{line}\0{symbol}");
         let id = *ids.entry(key).or_insert_with(|| {
             let place = names.location(builder, (image, symbol), line);
-            states.push(place.state);
-            graph.function(place.location)
+            graph.function(place.location, place.state)
         });
         match (indented, current) {
             (Some(_), None) => callers.push((id, samples)),
-            (Some(_), Some(caller)) => graph.set_arc(caller, id, samples as f64),
+            (Some(_), Some(caller)) => graph.set_arc(caller, id, samples),
             (None, _) => {
-                graph.set_own(id, samples as f64);
+                graph.set_own(id, samples);
                 for (caller, samples) in callers.drain(..) {
-                    graph.set_arc(caller, id, samples as f64);
+                    graph.set_arc(caller, id, samples);
                 }
                 current = Some(id);
             }
         }
     }
     let thread = builder.only_thread();
-    let mut found = Vec::new();
-    graph.stacks(builder, |function, stack, samples| {
-        found.push((function, stack, samples))
-    });
-    for (function, stack, samples) in found {
-        builder.sample(Row {
-            stack,
-            thread,
-            weight: samples.saturating_mul(each),
-            samples,
-            time: None,
-            state: states[function],
-        });
-    }
+    // Numbers of samples are exact.
+    graph.finish(0.0).fill(builder, thread, Costs::Events(each));
 }

@@ -17,8 +17,8 @@ mod names;
 
 use profundo_model::SampleKind;
 
+use crate::quantities::value::choose;
 use crate::reader::{Reader, Table};
-use crate::value::choose;
 use crate::{Builder, Error, Row, Source, Unit, Value};
 use head::{Class, Content, Head, cells};
 use names::Names;
@@ -56,14 +56,11 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     let is_graph = text.lines().skip(head.lines as usize).any(is_rule);
     match is_graph {
         true => graph::fill(&head, &report, each.max(1), rows, builder),
-        false => functions(&head, &report, each.max(1), rows, builder),
-    }
-    builder.note(match is_graph {
-        true => {
-            "the report has who calls whom, and no stacks: the samples of a function are shared out among its callers, as gprof does"
+        false => {
+            functions(&head, &report, each.max(1), rows, builder);
+            builder.note("the report has no callers and no times: `opreport -c` has callers");
         }
-        false => "the report has no callers and no times: `opreport -c` has callers",
-    });
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::records::{Damage, Record, number, records};
-use crate::cursor::Cursor;
+use crate::encoding::cursor::Cursor;
 
 /// The definitions of an archive.
 #[derive(Debug, Default)]

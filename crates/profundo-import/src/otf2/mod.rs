@@ -14,7 +14,7 @@ use profundo_model::{Call, Clock, FrameId, Nanos, StackId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::reader::{Reader, Table};
-use crate::{Builder, Error, Named, Source, Warning, source, traced};
+use crate::{Builder, Error, Named, Source, Warning, source};
 use definitions::{Definitions, Region};
 use events::Visit;
 use records::{Anchor, Damage};
@@ -42,7 +42,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     let ticks = definitions.ticks_per_second;
     let ticks = (ticks > 0).then_some(ticks);
     let ticks = ticks.ok_or_else(|| malformed("the definitions have no clock"))?;
-    traced::begin(builder, Clock::Wall);
+    builder.begin_calls(Clock::Wall);
     let mut frames = FxHashMap::default();
     let mut span = (u64::MAX, 0);
     for location in &definitions.locations {
@@ -149,7 +149,7 @@ fn add(
             own: Nanos(length(visit.total.saturating_sub(visit.inner), ticks)),
             ..Call::default()
         };
-        traced::add(builder, call);
+        builder.call(call);
     }
 }
 

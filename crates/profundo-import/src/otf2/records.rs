@@ -8,7 +8,7 @@
 //! 05  time (8)                                                  the time of the events that follow
 //! ```
 
-use crate::cursor::Cursor;
+use crate::encoding::cursor::Cursor;
 
 /// The kind of the first byte of a chunk.
 const CHUNK: u8 = 3;

@@ -1,7 +1,7 @@
 //! Profiles of memory: each stack's blocks and bytes, allocated and in use, under the names that
 //! Go's heap profiles have.
 
-use profundo_model::{Amount, ProcessId, Sampling, Site, StackId, ThreadId};
+use profundo_model::{Amount, ProcessId, Sampling, StackId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::Builder;
@@ -69,20 +69,8 @@ impl Sums {
         }
         let has_allocated = self.has_allocated;
         builder.profile.heap.sampling = Sampling::All;
-        for (number, ((process, stack), [allocated, in_use])) in (0..).zip(self.amounts) {
-            // Where only what is in use is known, all of it was allocated.
-            let allocated = if has_allocated { allocated } else { in_use };
-            builder.profile.heap.sites.push(Site {
-                process,
-                stack,
-                allocated,
-                freed: Amount {
-                    count: allocated.count.saturating_sub(in_use.count),
-                    bytes: allocated.bytes.saturating_sub(in_use.bytes),
-                },
-                number,
-                ..Site::default()
-            });
+        for ((process, stack), [allocated, in_use]) in self.amounts {
+            builder.site_in_use(process, stack, in_use, allocated);
         }
         if !has_allocated {
             builder.note("the file has the memory in use, and not all that was allocated");

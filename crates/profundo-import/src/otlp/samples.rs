@@ -6,7 +6,7 @@ use super::attributes::Owners;
 use super::memory::{self, Sums};
 use super::message::{Data, Dictionary, Int, Profile, ResourceProfiles, Sample, ValueType};
 use super::tables::Tables;
-use crate::value::choose;
+use crate::quantities::value::choose;
 use crate::{Builder, Error, Options, Row, Unit, Value};
 
 /// The types of value in a file, in the order of their first profiles.

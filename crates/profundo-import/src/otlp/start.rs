@@ -1,7 +1,7 @@
 //! Whether bytes begin as OTLP profiles. In protobuf nothing marks them, and traces, logs and
 //! metrics of OTLP begin alike, so the walk goes down to the first profile.
 
-use crate::protobuf::Value;
+use crate::encoding::protobuf::Value;
 
 use super::wire::each_field;
 

@@ -190,7 +190,7 @@ fn module(builder: &mut Builder, row: &Mapping, path: &str, build_id: &str) -> M
     let (start, end) = (row.memory_start.0, row.memory_limit.0);
     let path = builder.profile.strings.intern(path);
     let role = Role::of_path(builder.profile.strings.get(path));
-    builder.profile.modules.push(Module {
+    builder.add_module(Module {
         path,
         start: Avma(start),
         end: Avma(end),

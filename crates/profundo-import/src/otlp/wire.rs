@@ -6,7 +6,7 @@ use super::message::{
     Any, Attribute, Data, Dictionary, Function, Int, KeyValue, Lazy, Line, Location, Mapping,
     Profile, Resource, ResourceProfiles, Sample, ScopeProfiles, Stack, ValueType,
 };
-use crate::protobuf::{Field, Fields, Value};
+use crate::encoding::protobuf::{Field, Fields, Value};
 
 /// A message that can be read from its bytes.
 pub(super) trait Decode<'a>: Default {

@@ -3,7 +3,7 @@
 use profundo_model::{Nanos, SampleKind, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::value::{self, Unit, Value};
+use crate::quantities::value::{self, Unit, Value};
 use crate::{Builder, Error, Row};
 
 /// A sample of any event.

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::tables::{Line, Tables};
 use crate::Builder;
-use crate::parameters::without_parameters;
+use crate::code::parameters::without_parameters;
 
 /// The patterns.
 #[derive(Debug, Default)]

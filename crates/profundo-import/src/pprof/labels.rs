@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::tables::Tables;
 use crate::Builder;
-use crate::protobuf::Fields;
+use crate::encoding::protobuf::Fields;
 
 mod owners;
 

@@ -17,8 +17,8 @@ mod values;
 
 use profundo_model::{Engine, SampleKind, Sampling, StringId};
 
+use crate::quantities::value::Unit;
 use crate::reader::{Reader, Table};
-use crate::value::Unit;
 use crate::{Builder, Error, Source, Warning};
 use tables::Tables;
 

@@ -8,7 +8,7 @@ use profundo_model::{
 
 use super::hidden::{Hidden, Hides};
 use super::tables::{Line, Location, Tables};
-use crate::mappings::{Mapped, Mappings, is_kernel_address};
+use crate::code::mappings::{Mapped, Mappings, is_kernel_address};
 use crate::{Builder, Named, language_of};
 
 /// The locations of a file.

@@ -11,8 +11,8 @@ use super::memory::Sites;
 use super::places::{Place, Places};
 use super::tables::Tables;
 use super::values::{Main, Values};
-use crate::protobuf::Fields;
-use crate::value::Unit;
+use crate::encoding::protobuf::Fields;
+use crate::quantities::value::Unit;
 use crate::{Builder, Row};
 
 /// The most locations of a stack. Deeper ones are cut at their leaf's end.

@@ -1,7 +1,7 @@
 //! Whether bytes begin as a profile: each field of the message, and of the messages in it, has a
 //! number and a type of the schema.
 
-use crate::protobuf::{Field, Fields, Value};
+use crate::encoding::protobuf::{Field, Fields, Value};
 
 /// Whether a file begins like this. Its last field may be cut.
 pub(super) fn is_start(start: &[u8]) -> bool {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use crate::protobuf::{Field, Fields, Value};
+use crate::encoding::protobuf::{Field, Fields, Value};
 
 /// All but the samples.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use profundo_model::{SampleKind, State};
 
 use super::tables::Tables;
 use crate::Error;
-use crate::value::{Unit, Value, choose, listed};
+use crate::quantities::value::{Unit, Value, choose, listed};
 
 /// The values of a file.
 #[derive(Debug, Default)]

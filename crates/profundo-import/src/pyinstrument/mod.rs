@@ -7,7 +7,7 @@ mod tree;
 
 use profundo_model::{Language, Nanos, SampleKind, State};
 
-use crate::json::{Json, Read, member, members};
+use crate::encoding::json::{Json, Read, member, members};
 use crate::reader::{Reader, Table};
 use crate::{Builder, Error, Named, Source};
 

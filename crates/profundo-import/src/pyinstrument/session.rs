@@ -6,7 +6,7 @@ use profundo_model::{LocationId, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::{named, state_of_mark};
-use crate::json::{Json, Read};
+use crate::encoding::json::{Json, Read};
 use crate::{Builder, Row};
 
 /// The most frames of a stack. Deeper ones are cut at their leaf's end.

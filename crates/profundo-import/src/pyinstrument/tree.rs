@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use profundo_model::{StackId, State};
 
 use super::{Facts, named, nanos, state_of_mark};
-use crate::json::{Json, Read};
+use crate::encoding::json::{Json, Read};
 use crate::{Builder, Row};
 
 /// Deeper frames count for their callers.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use profundo_model::{FrameId, Language, StackId};
 
-use crate::json::{Json, Read};
+use crate::encoding::json::{Json, Read};
 use crate::{Builder, Named};
 
 /// A line and its percentages.

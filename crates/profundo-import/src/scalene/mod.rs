@@ -6,7 +6,7 @@ mod memory;
 
 use profundo_model::{Nanos, SampleKind, State};
 
-use crate::json::{Json, Read, member, members};
+use crate::encoding::json::{Json, Read, member, members};
 use crate::reader::{Reader, Table};
 use crate::{Builder, Error, Row, Source};
 use line::{File, Line};

@@ -11,9 +11,9 @@ mod profile;
 use profundo_model::{Amount, Domain, LocationId, SampleKind, Sampling, Site, StackId};
 use rustc_hash::FxHashMap;
 
-use crate::json::{Json, Read, first, member, members};
+use crate::encoding::json::{Json, Read, first, member, members};
+use crate::quantities::value::choose;
 use crate::reader::{Reader, Table};
-use crate::value::choose;
 use crate::{Builder, Error, Named, Source, Unit, Value};
 use name::Owners;
 

@@ -3,7 +3,7 @@
 use profundo_model::{Amount, LocationId, SampleKind, StackId, State, ThreadId};
 
 use super::{File, Measure, Tool};
-use crate::json::{Json, Read};
+use crate::encoding::json::{Json, Read};
 use crate::{Builder, Row, Unit};
 
 /// The most frames of a stack. Deeper ones are cut at their leaf's end.

@@ -18,8 +18,9 @@ use std::borrow::Cow;
 
 use profundo_model::{Nanos, SampleKind};
 
+use crate::encoding::unpack;
 use crate::reader::{Reader, Table};
-use crate::{Builder, Error, Source, Warning, unpack};
+use crate::{Builder, Error, Source, Warning};
 use samples::Samples;
 
 pub(crate) const READER: Reader = Reader(&Table {

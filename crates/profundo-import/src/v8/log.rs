@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use profundo_model::{Language, LocationId, SampleKind, StackId, State};
 use rustc_hash::FxHashMap;
 
-use crate::json::{Json, Read, first, member, members};
+use crate::encoding::json::{Json, Read, first, member, members};
 use crate::reader::{Reader, Table};
 use crate::{Builder, Error, Named, Row, Source};
 

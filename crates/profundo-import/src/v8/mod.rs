@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use profundo_model::{FrameId, Language, LocationId, StackId};
 use rustc_hash::FxHashMap;
 
-use crate::json::{Json, Read};
+use crate::encoding::json::{Json, Read};
 use crate::{Builder, Named};
 pub(crate) use tree::read_tree;
 

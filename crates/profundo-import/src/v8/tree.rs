@@ -2,7 +2,7 @@
 
 use super::Nodes;
 use crate::Builder;
-use crate::json::{Json, Read};
+use crate::encoding::json::{Json, Read};
 
 /// What is read next.
 enum Next {

@@ -2,7 +2,7 @@
 
 use profundo_model::{SampleKind, State};
 
-use crate::value::choose;
+use crate::quantities::value::choose;
 use crate::{Error, Options, Unit, Value};
 
 /// The columns of a report.

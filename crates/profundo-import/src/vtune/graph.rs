@@ -10,13 +10,13 @@
 
 use std::borrow::Cow;
 
-use profundo_model::{LocationId, SampleKind, State};
+use profundo_model::{LocationId, Nanos, SampleKind, State};
 use rustc_hash::FxHashMap;
 
 use super::columns::number;
 use super::table::Table;
-use crate::sums::Sums;
-use crate::weighted_graph::CallGraph;
+use crate::quantities::sums;
+use crate::stacks::call_graph::{Costs, Pairs};
 use crate::{Builder, Error, Named, Unit};
 
 /// Whether these are the titles of a call graph.
@@ -31,14 +31,14 @@ pub(super) fn is_report(titles: &[String]) -> bool {
 /// The functions so far.
 #[derive(Default)]
 struct Functions {
-    graph: CallGraph,
+    graph: Pairs,
     /// By their numbers, or by their names where there are none.
-    ids: FxHashMap<Vec<u8>, usize>,
+    ids: FxHashMap<Vec<u8>, u32>,
 }
 
 impl Functions {
     /// The function of a row; `None` stands for what calls the outermost ones.
-    fn id(&mut self, builder: &mut Builder, name: &[u8], index: &[u8]) -> Option<usize> {
+    fn id(&mut self, builder: &mut Builder, name: &[u8], index: &[u8]) -> Option<u32> {
         // Functions in cycles are marked: `trace <cycle 2>`.
         let name = match memchr::memmem::find(name, b" <cycle ") {
             Some(at) => &name[..at],
@@ -52,7 +52,7 @@ impl Functions {
         if let Some(&id) = self.ids.get(key) {
             return Some(id);
         }
-        let id = self.graph.function(location(builder, name));
+        let id = self.graph.function(location(builder, name), State::Running);
         self.ids.insert(key.to_vec(), id);
         Some(id)
     }
@@ -72,8 +72,9 @@ pub(super) fn fill<'a>(table: &mut Table<'a>, builder: &mut Builder) -> Result<(
         ["CPU Time:Self", "CPU Time:Children", "Name"].map(|title| position(title).unwrap_or(0));
     let last = table.titles.len() - 1;
     let mut functions = Functions::default();
-    let mut callers: Vec<(Option<usize>, f64)> = Vec::new();
+    let mut callers: Vec<(Option<u32>, u64)> = Vec::new();
     let mut current = None;
+    let mut decimals = 0;
     let mut cells: Vec<Cow<'a, [u8]>> = Vec::new();
     while table.next(&mut cells) {
         let cell = |at: usize| cells.get(at).map_or(&[][..], |cell| cell.trim_ascii());
@@ -82,10 +83,14 @@ pub(super) fn fill<'a>(table: &mut Table<'a>, builder: &mut Builder) -> Result<(
             current = None;
             continue;
         }
-        let time = |at| number(cell(at), Unit::Time(1e9));
+        let mut time = |at| {
+            decimals = decimals.max(decimals_of(cell(at)));
+            // A cast saturates.
+            number(cell(at), Unit::Time(1e9)).map_or(0, |time| time.round() as u64)
+        };
         let (own, children) = (time(at[0]), time(at[1]));
         let id = functions.id(builder, cell(at[2]), cell(last));
-        let weight = own.unwrap_or(0.0) + children.unwrap_or(0.0);
+        let weight = own.saturating_add(children);
         match (cell(0).is_empty(), current) {
             // Above the function.
             (true, None) => callers.push((id, weight)),
@@ -100,7 +105,7 @@ pub(super) fn fill<'a>(table: &mut Table<'a>, builder: &mut Builder) -> Result<(
                 let Some(id) = id else {
                     continue;
                 };
-                functions.graph.set_own(id, own.unwrap_or(0.0));
+                functions.graph.set_own(id, own);
                 for (caller, weight) in callers.drain(..) {
                     if let Some(caller) = caller {
                         functions.graph.set_arc(caller, id, weight);
@@ -110,14 +115,22 @@ pub(super) fn fill<'a>(table: &mut Table<'a>, builder: &mut Builder) -> Result<(
         }
     }
     let thread = builder.only_thread();
-    let mut sums = Sums::default();
     let least = functions.graph.least();
-    functions.graph.stacks(builder, |_, stack, weight| {
-        sums.add(stack, thread, weight, State::Running);
-    });
-    sums.finish_with(builder, least);
-    builder.note(
-        "the report has who calls whom, and no stacks: the time of a function is shared out among its callers, as gprof does",
-    );
+    // Times are rounded to their last digit.
+    let graph = functions.graph.finish(1e9 / 10_f64.powi(decimals));
+    graph.fill(builder, thread, Costs::Sampled(least));
+    builder.profile.meta.period = Nanos(least);
+    builder.note(sums::NOTE);
     Ok(())
+}
+
+/// The number of digits behind the point: `16.945`.
+fn decimals_of(cell: &[u8]) -> i32 {
+    let point = cell.iter().position(|&byte| byte == b'.');
+    let rest = point.and_then(|point| cell.get(point + 1..));
+    let digits = rest.unwrap_or_default().iter();
+    digits
+        .take(9)
+        .take_while(|byte| byte.is_ascii_digit())
+        .count() as i32
 }

@@ -18,8 +18,8 @@ mod table;
 
 use std::borrow::Cow;
 
+use crate::quantities::sums::Sums;
 use crate::reader::{Reader, Table as ReaderTable};
-use crate::sums::Sums;
 use crate::{Builder, Error, Source};
 use columns::{Columns, Label};
 use rows::Rows;

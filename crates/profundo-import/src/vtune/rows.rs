@@ -6,7 +6,7 @@ use profundo_model::{Language, LocationId, ModuleId, StackId, State, ThreadId, g
 use rustc_hash::FxHashMap;
 
 use super::columns::{Columns, Label, Measured, number};
-use crate::sums::Sums;
+use crate::quantities::sums::Sums;
 use crate::{Builder, Named, Unit, language_of};
 
 /// Names in place of what is not known.

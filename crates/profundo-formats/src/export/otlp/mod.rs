@@ -13,7 +13,6 @@
 //! these are known, and else with their sum. Whose they are is said by attributes, under the names
 //! of OpenTelemetry's conventions where there are any, and else under `profundo.…`.
 
-mod encode;
 mod tables;
 
 use std::io::Write;
@@ -26,11 +25,11 @@ use profundo_model::{
 use rustc_hash::FxHashMap;
 
 use super::format::{Holds, Row, has};
+use super::protobuf::{self, Message};
 use super::view::{Side, View};
 use super::{Counts, Format, Options, Weights, add};
 use super::{measured, owner};
 use crate::Error;
-use encode::Message;
 use tables::Tables;
 
 impl Format {
@@ -101,9 +100,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Resu
     for number in 0..processes {
         let process = ProcessId::from_index(number);
         let message = writer.process(process, &kinds);
-        let mut resource = Message::default();
-        resource.framed(1, message.bytes());
-        out.write_all(resource.bytes()).map_err(Error::Write)?;
+        protobuf::write(1, message.bytes(), out).map_err(Error::Write)?;
     }
     writer.tables.write(2, out).map_err(Error::Write)
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use super::encode::Message;
+use crate::export::protobuf::{self, Message};
 
 /// The rows of a table as they are written.
 #[derive(Debug)]
@@ -98,8 +98,6 @@ impl Tables {
                 dictionary.framed(number, row);
             }
         }
-        let mut message = Message::default();
-        message.framed(field, dictionary.bytes());
-        out.write_all(message.bytes())
+        protobuf::write(field, dictionary.bytes(), out)
     }
 }

@@ -1,8 +1,8 @@
 //! A gzipped `perftools.profiles.Profile`, for `go tool pprof` and the tools around it.
 //!
-//! The message is written field by field by an encoder of sixty lines: the schema is frozen, and
-//! a tree of generated structures would hold the whole profile in memory once more, and bring
-//! five crates, to write three kinds of field.
+//! The message is written field by field by a small encoder: the schema is frozen, and a tree of
+//! generated structures would hold the whole profile in memory once more, and bring five crates, to
+//! write three kinds of field.
 //!
 //! A sample is the sum of the samples of one stack, thread, task and kind, with two values: their
 //! count and their time; and more where memory was recorded, too, under the names of Go's heap
@@ -11,7 +11,7 @@
 //! its parameters where known, and otherwise empty: where it equals the name, pprof strips brackets
 //! with their contents, and `<module>` becomes nothing.
 
-mod proto;
+mod strings;
 
 use std::io::{Read, Write};
 
@@ -26,11 +26,12 @@ use rustc_hash::FxHashMap;
 
 use super::Format;
 use super::format::{Holds, Row};
+use super::protobuf::{self, Message};
 use super::view::View;
 use super::{Counts, Options, Weights, add};
 use super::{measured, owner};
 use crate::Error;
-use proto::{Message, Strings};
+use strings::Strings;
 
 impl Format {
     /// See [`pprof`](self).
@@ -194,7 +195,7 @@ impl<W: Write> Writer<'_, W> {
         top.number(10, meta.duration.0);
         top.number(12, meta.period.0);
         top.number(14, default);
-        top.finish(&mut self.out).map_err(Error::Write)
+        self.out.write_all(top.bytes()).map_err(Error::Write)
     }
 
     fn samples(&mut self) -> Result<(), Error> {
@@ -428,12 +429,12 @@ impl<W: Write> Writer<'_, W> {
         let ids: Vec<u64> = comments.iter().map(|text| self.strings.id(text)).collect();
         let mut top = Message::default();
         top.packed(13, ids);
-        top.finish(&mut self.out).map_err(Error::Write)
+        self.out.write_all(top.bytes()).map_err(Error::Write)
     }
 
     fn strings(&mut self) -> Result<(), Error> {
         for text in self.strings.all() {
-            proto::bytes(6, text.as_bytes(), &mut self.out).map_err(Error::Write)?;
+            protobuf::write(6, text.as_bytes(), &mut self.out).map_err(Error::Write)?;
         }
         Ok(())
     }

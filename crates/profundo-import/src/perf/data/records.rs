@@ -3,7 +3,8 @@
 
 use super::bytes::Bytes;
 use super::head::Head;
-use crate::{Builder, Warning, unpack};
+use crate::encoding::unpack;
+use crate::{Builder, Warning};
 
 /// Kinds of records.
 pub(super) mod kind {

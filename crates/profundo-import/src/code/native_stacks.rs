@@ -3,8 +3,8 @@
 use profundo_model::{Avma, CodeAddress, LocationId, StackId};
 use rustc_hash::FxHashMap;
 
-use crate::mappings::Mappings;
-use crate::parameters::without_parameters;
+use crate::code::mappings::Mappings;
+use crate::code::parameters::without_parameters;
 use crate::{Builder, Named};
 
 /// The stacks of a file.

@@ -3,7 +3,8 @@
 use profundo_model::{Avma, Module, ModuleId, Role};
 use rustc_hash::FxHashMap;
 
-use crate::{Builder, elf};
+use super::elf;
+use crate::Builder;
 
 /// A mapped part of a file.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,8 +51,9 @@ impl Mappings {
         let id = match self.modules.get(&key) {
             Some(&id) => id,
             None => {
-                let id = builder.profile.modules.push(Module {
-                    path: builder.profile.strings.intern(path),
+                let name = builder.profile.strings.intern(path);
+                let id = builder.add_module(Module {
+                    path: name,
                     start: Avma(mapped.start),
                     end: Avma(mapped.end),
                     bias,

@@ -1,5 +1,5 @@
-//! Call graphs: own costs of functions, and calls between pairs of them, as callgrind and gprof
-//! count them. They become stacks.
+//! Call graphs: own costs of functions, and calls between pairs of them, as callgrind, gprof, VTune
+//! and OProfile count them. They become stacks.
 //!
 //! A graph knows each caller of a function, and no caller of that caller. So a stack is estimated:
 //! from a function to its callers in proportion to the cost of their calls, on to theirs, and so
@@ -8,14 +8,17 @@
 
 mod calls;
 mod order;
+mod pairs;
 mod paths;
 mod propagate;
 
-use profundo_model::{LocationId, LocationKind, Reason, State, ThreadId};
+use profundo_model::{LocationId, LocationKind, Reason, StackId, State, ThreadId};
 use rustc_hash::FxHashMap;
 
+use crate::quantities::sums::samples_of;
 use crate::{Builder, Row};
 use order::Ordered;
+pub(crate) use pairs::Pairs;
 use paths::{Path, Walk};
 
 /// A graph of one thread.
@@ -36,6 +39,8 @@ pub(crate) struct Function {
     pub own: Vec<(LocationId, u64)>,
     /// The number of calls from outside of the graph, where known.
     pub begun: u64,
+    /// The activity of a thread in it.
+    pub state: State,
 }
 
 /// The calls of a function from one place.
@@ -60,8 +65,8 @@ pub(crate) enum Costs {
     Traced,
     /// Nanoseconds of samples, so many each.
     Sampled(u64),
-    /// Numbers of events.
-    Events,
+    /// Numbers of samples, or of one event each: so many events each.
+    Events(u64),
 }
 
 impl Graph {
@@ -73,7 +78,7 @@ impl Graph {
         let mut walk = Walk::new(self, &ordered);
         match costs {
             Costs::Traced => calls::fill(self, builder, thread, &mut walk, gap),
-            Costs::Sampled(_) | Costs::Events => {
+            Costs::Sampled(_) | Costs::Events(_) => {
                 self.samples(builder, thread, costs, &mut walk, gap);
                 calls::count(self, builder, thread);
             }
@@ -100,7 +105,7 @@ impl Graph {
         gap: LocationId,
     ) {
         // Equal stacks come from several parts of one walk.
-        let mut sums: FxHashMap<profundo_model::StackId, u64> = FxHashMap::default();
+        let mut sums: FxHashMap<(StackId, State), u64> = FxHashMap::default();
         let mut in_order = Vec::new();
         for (row, function) in self.functions.iter().enumerate() {
             for &(leaf, cost) in &function.own {
@@ -111,27 +116,30 @@ impl Graph {
                     let Some(stack) = builder.stack_of(locations) else {
                         return;
                     };
-                    let sum = sums.entry(stack).or_insert_with(|| {
-                        in_order.push(stack);
+                    let key = (stack, function.state);
+                    let sum = sums.entry(key).or_insert_with(|| {
+                        in_order.push(key);
                         0
                     });
                     *sum = sum.saturating_add(cost);
                 });
             }
         }
-        for stack in in_order {
-            let weight = sums.get(&stack).copied().unwrap_or_default();
-            let samples = match costs {
-                Costs::Sampled(period) => weight.checked_div(period).unwrap_or(1),
-                Costs::Traced | Costs::Events => weight,
+        for key in in_order {
+            let cost = sums.get(&key).copied().unwrap_or_default();
+            let (weight, samples) = match costs {
+                Costs::Sampled(period) => (cost, samples_of(cost, period)),
+                Costs::Events(each) => (cost.saturating_mul(each), cost),
+                Costs::Traced => (cost, 1),
             };
+            let (stack, state) = key;
             builder.sample(Row {
                 stack,
                 thread,
                 weight,
                 samples,
                 time: None,
-                state: State::Running,
+                state,
             });
         }
     }

@@ -5,6 +5,10 @@ use profundo_model::{Nanos, StackId, State, ThreadId};
 
 use crate::{Builder, Row};
 
+/// The note about the numbers of samples.
+pub(crate) const NOTE: &str = "the file has no numbers of samples: the smallest weight in it is \
+                               taken to be one sample's";
+
 /// The sums of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
@@ -22,27 +26,26 @@ impl Sums {
     /// Makes rows of samples of them.
     pub(crate) fn finish(self, builder: &mut Builder) {
         let weights = self.rows.iter().map(|&(_, _, weight, _)| weight);
-        if let Some(least) = weights.min() {
-            self.finish_with(builder, least);
-        }
-    }
-
-    /// Makes rows of samples of them, where this is the smallest weight before they were divided.
-    pub(crate) fn finish_with(self, builder: &mut Builder, least: u64) {
-        let least = least.max(1);
+        let Some(least) = weights.min() else {
+            return;
+        };
         for (stack, thread, weight, state) in self.rows {
             builder.sample(Row {
                 stack,
                 thread,
                 weight,
-                samples: (weight.saturating_add(least / 2) / least).max(1),
+                samples: samples_of(weight, least),
                 time: None,
                 state,
             });
         }
         builder.profile.meta.period = Nanos(least);
-        builder.note(
-            "the file has no numbers of samples: the smallest weight in it is taken to be one sample's",
-        );
+        builder.note(NOTE);
     }
+}
+
+/// The number of samples of a weight, where one has so much.
+pub(crate) fn samples_of(weight: u64, each: u64) -> u64 {
+    let samples = weight.saturating_add(each / 2).checked_div(each);
+    samples.unwrap_or(1).max(1)
 }

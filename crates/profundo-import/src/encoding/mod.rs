@@ -1,0 +1,8 @@
+//! What several formats are packed in or made of: gzip and zstd, JSON, protobuf, UTF-16, numbers in
+//! bare bytes.
+
+pub(crate) mod cursor;
+pub(crate) mod json;
+pub(crate) mod protobuf;
+pub(crate) mod text;
+pub(crate) mod unpack;
