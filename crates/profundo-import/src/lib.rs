@@ -26,7 +26,9 @@
 
 mod austin;
 mod builder;
+mod caliper;
 mod call_graph;
+mod call_values;
 mod callgrind;
 mod chrome_trace;
 mod collapsed;

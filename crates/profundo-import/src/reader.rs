@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    Builder, Error, Source, austin, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
+    Builder, Error, Source, austin, caliper, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
     dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, instruments, jemalloc, jfr,
     jlprof, lcov, lprof, macos_sample, massif, memory_profiler, memray, nettrace, nsight, oprofile,
     otf2, otlp, perf, pprof, pstats, pyinstrument, scalene, speedscope, tachyon, tau, v8, vtune,
@@ -57,7 +57,9 @@ impl Reader {
         memray::GPROF2DOT,
         memray::STATS,
         dhat::READER,
+        caliper::JSON,
         // Texts.
+        caliper::TEXT,
         callgrind::READER,
         callgrind::CACHEGRIND,
         massif::READER,

@@ -1,6 +1,7 @@
 //! Files of other tools, made by these tools, against what the tools themselves print of them.
 
 mod austin;
+mod caliper;
 mod callgrind;
 mod chrome_trace;
 mod collapsed;
