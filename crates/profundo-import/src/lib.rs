@@ -34,6 +34,7 @@ mod chrome_trace;
 mod collapsed;
 mod counted_source;
 mod cpuprofile;
+mod cube;
 mod cursor;
 mod dhat;
 mod elf;
@@ -44,6 +45,7 @@ mod gperftools;
 mod gprof;
 mod heapprofile;
 mod heaptrack;
+mod hpctoolkit;
 mod indented;
 mod instruments;
 mod jemalloc;
@@ -86,6 +88,7 @@ mod valgrind;
 mod value;
 mod vtune;
 mod weighted_graph;
+mod xml;
 
 use std::path::Path;
 
@@ -178,6 +181,9 @@ pub fn read_as(reader: Reader, bytes: &[u8]) -> Option<Imported> {
 pub fn read_beside(reader: Reader, bytes: &[u8]) {
     if reader.name() == otf2::READER.name() {
         otf2::read_member(bytes);
+    }
+    if reader.name() == hpctoolkit::DATABASE.name() {
+        hpctoolkit::read_member(bytes);
     }
 }
 

@@ -184,18 +184,20 @@ impl Head {
 
     fn roles(&self, path: Option<usize>) -> (Vec<Role>, Vec<Metric>) {
         let mut metrics = Vec::new();
-        let roles = self.columns.iter().enumerate().map(|(at, column)| {
-            match &column.metric.name[..] {
-                _ if Some(at) == path => Role::Path,
-                "mpi.rank" | "Rank" => Role::Rank,
-                "pthread.id" | "omp.thread.id" | "thread.id" | "omp.thread" => Role::Thread,
-                _ if column.is_value => {
-                    metrics.push(column.metric.clone());
-                    Role::Number(metrics.len() - 1)
-                }
-                _ => Role::Other,
-            }
-        });
+        let roles =
+            self.columns
+                .iter()
+                .enumerate()
+                .map(|(at, column)| match &column.metric.name[..] {
+                    _ if Some(at) == path => Role::Path,
+                    "mpi.rank" | "Rank" => Role::Rank,
+                    "pthread.id" | "omp.thread.id" | "thread.id" | "omp.thread" => Role::Thread,
+                    _ if column.is_value => {
+                        metrics.push(column.metric.clone());
+                        Role::Number(metrics.len() - 1)
+                    }
+                    _ => Role::Other,
+                });
         (roles.collect(), metrics)
     }
 
@@ -215,7 +217,11 @@ impl Head {
             let Some(number) = json.number()? else {
                 return Ok(());
             };
-            let node = || (number >= 0.0).then(|| self.nodes.get(number as usize)).flatten();
+            let node = || {
+                (number >= 0.0)
+                    .then(|| self.nodes.get(number as usize))
+                    .flatten()
+            };
             let label = || node().and_then(|node| node.label.trim().parse().ok());
             match role {
                 Role::Path => stack = node().and_then(|node| node.stack),

@@ -86,7 +86,9 @@ impl Records {
             }
         }
         if self.ranks.is_empty() {
-            builder.note("the file has no numbers of processes: all of them are added up, or there is one");
+            builder.note(
+                "the file has no numbers of processes: all of them are added up, or there is one",
+            );
         }
     }
 }

@@ -186,7 +186,10 @@ pub(super) fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Err
         builder.note("the file has no numbers");
         return Ok(());
     };
-    let unit = tree.metrics.get(choice.value).map(|it| it.unit(tree.is_old));
+    let unit = tree
+        .metrics
+        .get(choice.value)
+        .map(|it| it.unit(tree.is_old));
     let mut records = Records::new(unit.unwrap_or(crate::Unit::Count));
     for (_, line) in lines(source.bytes) {
         tree.record(builder, &mut records, line, choice);
@@ -424,12 +427,13 @@ impl<'a> Tree<'a> {
                 stack = known;
                 break;
             }
+            let node = self.nodes.get(row as usize)?;
             if base.is_some() {
                 // Each pair of nodes may be a path of its own.
-                self.budget = self.budget.checked_sub(1)?;
+                self.budget = self.budget.checked_sub(1 + node.data.len())?;
             }
             path.push(row);
-            above = self.nodes.get(row as usize)?.parent;
+            above = node.parent;
         }
         for row in path.into_iter().rev() {
             let node = *self.nodes.get(row as usize)?;
@@ -470,7 +474,9 @@ impl<'a> Tree<'a> {
     ) {
         let refs = parts.filter(|(key, _)| *key == b"ref");
         for id in refs.flat_map(|(_, ids)| split(ids, b'=')) {
-            let mut node = number(id).and_then(|id| self.node(id)).map(|(_, node)| *node);
+            let mut node = number(id)
+                .and_then(|id| self.node(id))
+                .map(|(_, node)| *node);
             while let Some(Node {
                 attribute,
                 data,
