@@ -34,7 +34,7 @@ pub(crate) enum Counted {
     Calls,
     /// Measurements, such as samples.
     Samples,
-    /// There are none.
+    /// No numbers.
     Nothing,
 }
 

@@ -38,8 +38,8 @@ impl Metric {
     pub(super) fn is_time(&self) -> bool {
         let is_point = self.has("offset") || self.has("timestamp") || self.has("starttime");
         let title = self.name.to_ascii_lowercase();
-        let is_named = title.contains("time") && !title.contains('%');
-        is_named && !is_point && !self.name.starts_with("avg.count#")
+        let is_named = title.contains("time") || title.contains("duration");
+        is_named && !is_point && !title.contains('%') && !self.name.starts_with("avg.count#")
     }
 
     /// Whether it has that of the callees in it.
@@ -68,7 +68,13 @@ impl Metric {
         if unit != Unit::Count || !self.is_time() {
             return unit;
         }
-        match (self.name.ends_with(".ns"), is_old) {
+        // Those of the graphics card are counted in nanoseconds, unless they were scaled.
+        let is_card = self.has("cupti") || self.has("rocm");
+        let is_scaled = self.name.split('#').any(|part| part == "scale");
+        match (
+            self.name.ends_with(".ns") || is_card && !is_scaled,
+            is_old && !is_scaled,
+        ) {
             (true, _) => Unit::Time(1.0),
             (false, true) => Unit::Time(1e3),
             (false, false) => Unit::Time(1e9),

@@ -238,6 +238,11 @@ impl<'a> Tree<'a> {
         Some((row, self.nodes.get(row as usize)?))
     }
 
+    fn is_other(&self, id: &[u8]) -> bool {
+        let node = number(id).and_then(|id| self.node(id));
+        node.is_some_and(|(_, node)| node.facts.is_other)
+    }
+
     /// Reads a line for the tree, and for the numbers that records have.
     fn define(&mut self, builder: &mut Builder, line: &'a [u8]) -> Option<()> {
         let mut parts = parts(line);
@@ -247,9 +252,17 @@ impl<'a> Tree<'a> {
         match kind {
             b"node" => self.define_node(parts),
             b"ctx" => {
-                let attributes = parts.filter(|(key, _)| *key == b"attr");
-                for id in attributes.flat_map(|(_, ids)| split(ids, b'=')) {
-                    self.use_column(number(id)?);
+                for (key, ids) in parts {
+                    match key {
+                        // Its numbers are of another channel.
+                        b"ref" if split(ids, b'=').any(|id| self.is_other(id)) => break,
+                        b"attr" => {
+                            for id in split(ids, b'=') {
+                                self.use_column(number(id)?);
+                            }
+                        }
+                        _ => {}
+                    }
                 }
                 Some(())
             }

@@ -1,4 +1,4 @@
-//! Files that Caliper wrote, of our own program and of others (`testdata/import/caliper/README.md`),
+//! Files that Caliper wrote, of our program and of others (`testdata/import/caliper/README.md`),
 //! against what Hatchet and Caliper's own reader in Python read of them.
 
 use profundo_model::SampleKind;

@@ -41,8 +41,6 @@ fn databases_have_the_weights_that_hatchet_reads() {
     assert_eq!(profile.meta.kind, SampleKind::Events);
     assert_eq!(profile.meta.event, "cycles");
     assert_eq!(profile.threads.len(), 1);
-    let lines = profile.frames.iter().filter(|frame| frame.line > 0);
-    assert!(lines.count() > 1);
     let profile = check("forked", "meta.db", "main");
     assert_eq!(profile.processes.len(), 1);
 }
@@ -51,6 +49,7 @@ fn databases_have_the_weights_that_hatchet_reads() {
 fn threads_are_apart() {
     let profile = read("hpctoolkit/inline/meta.db").profile;
     assert_eq!(profile.threads.len(), 8);
+    assert!(profile.frames.iter().any(|frame| frame.line > 0));
     // Hatchet reads the main thread alone, and cuts `f._omp_fn.0` to `f`.
     let sums = sums(&profile, "main");
     let expected = oracle("hpctoolkit/inline/sums.txt");
