@@ -46,9 +46,11 @@ fn check(file: &str) {
 
 #[test]
 fn times_and_calls_are_those_that_pycubexr_reads() {
-    // Packed and plain values, of one place and of eight.
     check("call_tree");
+    // With the highest byte first.
     check("kripke");
+    // With packed values.
+    check("packed");
     let profile = read("cube/kripke.cubex.gz").profile;
     assert_eq!(profile.processes.len(), 8);
 }
