@@ -80,6 +80,16 @@ fn every_reader_takes_damaged_files() {
                 profundo_import::read_beside(reader, bytes);
             });
         }
+        if path
+            .extension()
+            .is_some_and(|it| it == "db" || it == "metric-db")
+        {
+            let meta = fs::read(folder.join("hpctoolkit/loops/meta.db")).unwrap();
+            let reader = profundo_import::reader_of(&meta).unwrap();
+            damage(&bytes, TIMES, |bytes| {
+                profundo_import::read_beside(reader, bytes);
+            });
+        }
         let Ok(imported) = profundo_import::read_file(&path, &Default::default()) else {
             continue;
         };

@@ -8,7 +8,7 @@
 //! | part | what it has |
 //! |---|---|
 //! | `reader`, `source`, `builder`, `error` | what each format is given and makes |
-//! | `encoding` | what files are packed in or made of: gzip, JSON, protobuf, UTF-16, bare bytes |
+//! | `encoding` | what files are packed in or made of: gzip, JSON, protobuf, XML, UTF-16, bare bytes |
 //! | `code` | names and addresses of code: languages, paths, modules, frames of Valgrind |
 //! | `stacks` | stacks from what has none: who calls whom, indented text |
 //! | `quantities` | the kinds of value in a file, sums without numbers of samples, sampled memory |
@@ -35,12 +35,14 @@
 
 mod austin;
 mod builder;
+mod caliper;
 mod callgrind;
 mod chrome_trace;
 mod code;
 mod collapsed;
 mod counted_source;
 mod cpuprofile;
+mod cube;
 mod dhat;
 mod encoding;
 mod error;
@@ -50,6 +52,7 @@ mod gperftools;
 mod gprof;
 mod heapprofile;
 mod heaptrack;
+mod hpctoolkit;
 mod instruments;
 mod jemalloc;
 mod jfr;
@@ -173,6 +176,9 @@ pub fn read_as(reader: Reader, bytes: &[u8]) -> Option<Imported> {
 pub fn read_beside(reader: Reader, bytes: &[u8]) {
     if reader.name() == otf2::READER.name() {
         otf2::read_member(bytes);
+    }
+    if reader.name() == hpctoolkit::DATABASE.name() {
+        hpctoolkit::read_member(bytes);
     }
 }
 

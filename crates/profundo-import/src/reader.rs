@@ -3,10 +3,11 @@
 use std::fmt;
 
 use crate::{
-    Builder, Error, Source, austin, callgrind, chrome_trace, collapsed, counted_source, cpuprofile,
-    dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, instruments, jemalloc, jfr,
-    jlprof, lcov, lprof, macos_sample, massif, memory_profiler, memray, nettrace, nsight, oprofile,
-    otf2, otlp, perf, pprof, pstats, pyinstrument, scalene, speedscope, tachyon, tau, v8, vtune,
+    Builder, Error, Source, austin, caliper, callgrind, chrome_trace, collapsed, counted_source,
+    cpuprofile, cube, dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, hpctoolkit,
+    instruments, jemalloc, jfr, jlprof, lcov, lprof, macos_sample, massif, memory_profiler, memray,
+    nettrace, nsight, oprofile, otf2, otlp, perf, pprof, pstats, pyinstrument, scalene, speedscope,
+    tachyon, tau, v8, vtune,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -38,6 +39,8 @@ impl Reader {
         jlprof::READER,
         otf2::READER,
         otlp::READER,
+        hpctoolkit::DATABASE,
+        cube::READER,
         gmon::READER,
         perf::data::READER,
         pstats::READER,
@@ -56,7 +59,10 @@ impl Reader {
         memray::GPROF2DOT,
         memray::STATS,
         dhat::READER,
+        caliper::JSON,
         // Texts.
+        caliper::TEXT,
+        hpctoolkit::EXPERIMENT,
         callgrind::READER,
         callgrind::CACHEGRIND,
         massif::READER,

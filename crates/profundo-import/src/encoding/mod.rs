@@ -1,4 +1,4 @@
-//! What several formats are packed in or made of: gzip and zstd, JSON, protobuf, UTF-16, numbers in
+//! What several formats are packed in or made of: gzip and zstd, JSON, protobuf, XML, UTF-16, numbers in
 //! bare bytes.
 
 pub(crate) mod cursor;
@@ -6,3 +6,4 @@ pub(crate) mod json;
 pub(crate) mod protobuf;
 pub(crate) mod text;
 pub(crate) mod unpack;
+pub(crate) mod xml;

@@ -1,14 +1,17 @@
 //! Files of other tools, made by these tools, against what the tools themselves print of them.
 
 mod austin;
+mod caliper;
 mod callgrind;
 mod chrome_trace;
 mod collapsed;
 mod counted_source;
+mod cube;
 mod damage;
 mod firefox;
 mod gperftools;
 mod gprof;
+mod hpctoolkit;
 mod jemalloc;
 mod jfr;
 mod jlprof;
