@@ -28,6 +28,7 @@ mod perf;
 mod pprof;
 mod pstats;
 mod pyinstrument;
+mod round_trip;
 mod scalene;
 mod speedscope;
 mod support;
