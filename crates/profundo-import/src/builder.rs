@@ -319,8 +319,8 @@ impl Builder {
         self.profile.traced.calls.push(call);
     }
 
-    /// Adds the memory of a stack: what is in use, and all that was allocated. Where a file has only
-    /// the first, that is all that is known to have been allocated.
+    /// Adds the memory of a stack: what is in use, and all that was allocated. Where a file has
+    /// only the first, that is all that is known to have been allocated.
     pub fn site_in_use(
         &mut self,
         process: ProcessId,

@@ -71,12 +71,15 @@ const DEPTH: usize = 100;
 /// Writes the memory over time.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
     let is_of_blocks = has_allocations(profile);
-    let curve = match is_of_blocks {
+    let mut curve = match is_of_blocks {
         true => live(profile),
         false => resident(profile),
     };
     if curve.is_empty() {
         return Err(Error::NoMemory);
+    }
+    if is_of_blocks {
+        add_untimed_peak(profile, &mut curve);
     }
     text(profile, options, &curve, is_of_blocks, out).map_err(Error::Write)
 }
@@ -108,6 +111,23 @@ fn live(profile: &Profile) -> Vec<Reading> {
         changes.push((end, site.live().bytes as f64 - last as f64));
     }
     sums(changes)
+}
+
+/// A peak that is known only as sums of sites has no time: it stands at the end, before the end's
+/// own reading.
+fn add_untimed_peak(profile: &Profile, curve: &mut Vec<Reading>) {
+    let is_end = peak(curve) + 1 == curve.len();
+    let Some(&(time, bytes)) = curve
+        .last()
+        .filter(|_| is_end && profile.processes.len() < 2)
+    else {
+        return;
+    };
+    let sites = profile.heap.sites.iter().map(|site| site.at_peak.bytes);
+    let at_peak = sites.fold(0, u64::saturating_add);
+    if at_peak > bytes {
+        curve.insert(curve.len() - 1, (time, at_peak));
+    }
 }
 
 /// The resident bytes, at each reading.
@@ -191,8 +211,14 @@ fn text(
     for (number, row) in chosen(curve, peak).into_iter().enumerate() {
         let (time, bytes) = curve[row];
         let is_end = row + 1 == curve.len();
-        let tree = (is_of_blocks && (row == peak || is_end))
-            .then(|| Tree::new(profile, options, time, row == peak));
+        let tree = (is_of_blocks && (row == peak || is_end)).then(|| {
+            Tree::new(
+                profile,
+                options,
+                time,
+                exact_part(profile, row == peak, is_end),
+            )
+        });
         // The tree's own sum, which may differ by the rounding of sampled blocks.
         let bytes = tree.as_ref().map_or(bytes, |tree| tree.total);
         writeln!(out, "#-----------\nsnapshot={number}\n#-----------")?;
@@ -216,6 +242,16 @@ fn text(
     Ok(())
 }
 
+/// The sums that are known for an instant. Those by moments are less exact, or are not there.
+fn exact_part(profile: &Profile, is_peak: bool, is_end: bool) -> Option<Part> {
+    match (is_peak, is_end) {
+        // Each process has a peak of its own.
+        (true, _) if profile.processes.len() < 2 => Some(Part::Peak),
+        (_, true) => Some(Part::Live),
+        _ => None,
+    }
+}
+
 /// What held memory at an instant.
 struct Tree {
     total: u64,
@@ -223,18 +259,13 @@ struct Tree {
 }
 
 impl Tree {
-    fn new(profile: &Profile, options: &Options, time: u64, is_peak: bool) -> Self {
-        let processes = &profile.processes;
-        // The peak of a process is known exactly, where sums by moments are not.
-        let held = match is_peak && processes.len() < 2 {
-            true => measured(
-                profile.clone(),
-                Measure {
-                    part: Part::Peak,
-                    counts: false,
-                },
-            ),
-            false => measured_at(profile.clone(), false, Nanos(time)),
+    /// The tree of a part of the memory, or else of what was live at a time.
+    fn new(profile: &Profile, options: &Options, time: u64, part: Option<Part>) -> Self {
+        let profile = profile.clone();
+        let counts = false;
+        let held = match part {
+            Some(part) => measured(profile, Measure { part, counts }),
+            None => measured_at(profile, counts, Nanos(time)),
         };
         let view = View::new(&held, options);
         let manner = Manner {

@@ -32,6 +32,7 @@ mod perf_dwarf;
 mod pprof;
 mod pstats;
 mod pyinstrument;
+mod round_trip;
 mod scalene;
 mod speedscope;
 mod support;

@@ -5,7 +5,7 @@ use std::fs;
 
 use profundo_model::SampleKind;
 
-use crate::support::{functions, read, testdata};
+use crate::support::{functions, in_step, read, testdata};
 
 #[test]
 fn times_of_regions_are_those_that_are_printed() {
@@ -57,4 +57,15 @@ fn an_anchor_alone_says_what_is_missing() {
     let bytes = fs::read(testdata("otf2/traces.otf2")).unwrap();
     let error = profundo_import::read(&bytes, &profundo_import::Options::default()).unwrap_err();
     assert!(error.to_string().contains("other files"), "{error}");
+}
+
+#[test]
+fn calls_without_own_time_keep_their_rows() {
+    // `testdata/otf2/make-zero.py`.
+    let profile = read("otf2/zero/traces.otf2").profile;
+    let calls = &profile.traced.calls;
+    let own: Vec<u64> = calls.iter().map(|call| call.own.0).collect();
+    assert_eq!(own, [0, 0, 500_000, 0]);
+    assert!(calls.iter().all(|call| call.calls == 1));
+    in_step(&profile);
 }

@@ -99,3 +99,18 @@ pub fn oracle(name: &str) -> BTreeMap<String, (u64, u64)> {
         .map(|line| row(line).unwrap_or_else(|| panic!("{name}: {line}")))
         .collect()
 }
+
+/// Checks that each row of calls has a sample with its own time, and that rows which stand for
+/// several samples go along.
+pub fn in_step(profile: &Profile) {
+    let calls = profile.traced.calls.iter();
+    let calls: Vec<_> = calls
+        .map(|call| (call.thread, call.stack, call.own))
+        .collect();
+    let samples = profile.samples.iter();
+    let samples: Vec<_> = samples
+        .map(|sample| (sample.thread, sample.stack, sample.weight))
+        .collect();
+    assert_eq!(samples, calls);
+    assert_eq!(profile.gathered.rows.len(), samples.len());
+}

@@ -3,7 +3,7 @@
 
 use profundo_model::SampleKind;
 
-use crate::support::{read, stacks};
+use crate::support::{in_step, read, read_text, stacks};
 
 #[test]
 fn paths_make_a_tree_and_ranks_are_processes() {
@@ -38,4 +38,21 @@ fn counters_are_events() {
     assert_eq!(profile.meta.event, "PAPI_TOT_CYC");
     assert_eq!(stacks(&profile)["void work(double)"], 200);
     assert_eq!(profile.threads.len(), 1);
+}
+
+#[test]
+fn calls_without_own_time_keep_their_rows() {
+    // `main` only calls, and `leaf` has taken less than a microsecond.
+    let text = "3 templated_functions_MULTI_TIME\n\
+        # Name Calls Subrs Excl Incl ProfileCalls #\n\
+        \"main()\" 1 2 0 500 0 GROUP=\"TAU_CALLPATH\"\n\
+        \"main() => work()\" 2 0 500 500 0 GROUP=\"TAU_CALLPATH\"\n\
+        \"main() => leaf()\" 7 0 0 0 0 GROUP=\"TAU_CALLPATH\"\n\
+        0 aggregates\n";
+    let profile = read_text(text).profile;
+    let calls = &profile.traced.calls;
+    assert_eq!(calls.len(), 3);
+    assert_eq!(calls.iter().map(|call| call.calls).sum::<u64>(), 10);
+    assert_eq!(calls.iter().filter(|call| call.own.0 == 0).count(), 2);
+    in_step(&profile);
 }
