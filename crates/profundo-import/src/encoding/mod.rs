@@ -1,5 +1,5 @@
-//! What several formats are packed in or made of: gzip and zstd, JSON, protobuf, XML, UTF-16, numbers in
-//! bare bytes.
+//! What several formats are packed in or made of: gzip and zstd, JSON, protobuf, XML, UTF-16,
+//! numbers in bare bytes.
 
 pub(crate) mod cursor;
 pub(crate) mod json;
