@@ -44,6 +44,7 @@ mod counted_source;
 mod cpuprofile;
 mod cube;
 mod dhat;
+mod dtrace;
 mod encoding;
 mod error;
 mod firefox;
@@ -137,7 +138,8 @@ pub fn reader_of(start: &[u8]) -> Option<Reader> {
 /// What a file is that begins with these bytes, and the way around it, where its format is known
 /// and not read.
 pub fn refusal(start: &[u8]) -> Option<String> {
-    let (what, instead) = reader::refused(start)?;
+    let unpacked = unpack::start(start);
+    let (what, instead) = reader::refused(unpacked.as_deref().unwrap_or(start))?;
     Some(format!("{what} is not read; {instead}"))
 }
 

@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use memchr::memmem;
+
 use crate::{
     Builder, Error, Source, austin, caliper, callgrind, chrome_trace, collapsed, counted_source,
-    cpuprofile, cube, dhat, firefox, gmon, gperftools, gprof, heapprofile, heaptrack, hpctoolkit,
-    instruments, jemalloc, jfr, jlprof, lcov, lprof, macos_sample, massif, memory_profiler, memray,
-    nettrace, nsight, oprofile, otf2, otlp, perf, pprof, pstats, pyinstrument, scalene, speedscope,
-    tachyon, tau, v8, vtune,
+    cpuprofile, cube, dhat, dtrace, firefox, gmon, gperftools, gprof, heapprofile, heaptrack,
+    hpctoolkit, instruments, jemalloc, jfr, jlprof, lcov, lprof, macos_sample, massif,
+    memory_profiler, memray, nettrace, nsight, oprofile, otf2, otlp, perf, pprof, pstats,
+    pyinstrument, scalene, speedscope, tachyon, tau, v8, vtune,
 };
 
 /// A format that is read: one row of [`Reader::ALL`].
@@ -77,6 +79,7 @@ impl Reader {
         tau::READER,
         instruments::READER,
         macos_sample::READER,
+        dtrace::READER,
         memory_profiler::PLOT,
         memory_profiler::REPORT,
         memray::CSV,
@@ -125,11 +128,61 @@ impl Eq for Reader {}
 /// A format that is known and not read: the file in words, and the way around it.
 pub(crate) fn refused(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     /// The starts of such files.
-    const REFUSED: &[(&[u8], &str, &str)] = &[(
-        b"NVIDIA Tegra Profiler Report",
-        "a report of Nsight Systems",
-        "`nsys export --type sqlite FILE` makes a file that is",
-    )];
+    const REFUSED: &[(&[u8], &str, &str)] = &[
+        (
+            b"NVIDIA Tegra Profiler Report",
+            "a report of Nsight Systems",
+            "`nsys export --type sqlite FILE` makes a file that is",
+        ),
+        (
+            b"v8-version,",
+            "a raw log of V8",
+            "`node --prof-process --preprocess FILE` prints one that is",
+        ),
+        (
+            b"SIMPLEPERF",
+            "a trace of Android's simpleperf",
+            "its `pprof_proto_generator.py` and `stackcollapse.py` make files that are",
+        ),
+        (b"*version\n", "a method trace of Android", OPEN_AND_SAVE),
+        (b"SLOW\x02\0", "a method trace of Android", OPEN_AND_SAVE),
+        (b"SLOW\x03\0", "a method trace of Android", OPEN_AND_SAVE),
+        (b"SLOW\xf2\0", "a method trace of Android", OPEN_AND_SAVE),
+        (b"SLOW\xf3\0", "a method trace of Android", OPEN_AND_SAVE),
+        (
+            b"QPERFSTREAM",
+            "a file of hotspot",
+            "the `perf.data` that it was made of is",
+        ),
+        (
+            b"PERFFILE",
+            "a `perf.data` of a perf before 2010",
+            "the text of that perf's `perf script` is",
+        ),
+        (b"PK\x03\x04", "a zip archive", "the files in it may be"),
+        (b"\xfd7zXZ\0", "packed by xz", "`unxz FILE` unpacks it"),
+        (b"BZh", "packed by bzip2", "`bunzip2 FILE` unpacks it"),
+    ];
+    const OPEN_AND_SAVE: &str = "what the Firefox Profiler saves of it is";
+    /// JSON of other tools, by words near its start.
+    const JSON: &[(&[&[u8]], &str, &str)] = &[
+        (
+            &[b"\"mode\":", b"\"interval\":", b"\"gc_samples\":"],
+            "a profile of Ruby's stackprof in JSON",
+            "`stackprof --stackcollapse` prints a text that is",
+        ),
+        (
+            &[b"\"cost_centres\":", b"\"tick_interval\":"],
+            "a profile of GHC",
+            EXPORT_BY_SPEEDSCOPE,
+        ),
+        (
+            &[b"\"recording\":", b"\"instrumentTypes\":"],
+            "a recording of Safari",
+            EXPORT_BY_SPEEDSCOPE,
+        ),
+    ];
+    const EXPORT_BY_SPEEDSCOPE: &str = "speedscope opens it, and what it exports is";
     if memray::is_recording(bytes) {
         return Some((
             "a recording of memray",
@@ -137,5 +190,23 @@ pub(crate) fn refused(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         ));
     }
     let row = REFUSED.iter().find(|(start, ..)| bytes.starts_with(start));
+    if let Some(&(_, what, instead)) = row {
+        return Some((what, instead));
+    }
+    let first = bytes
+        .split(|&byte| byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    if first.starts_with(b"@ ") && first.trim_ascii_end().ends_with(b" samples]") {
+        return Some((
+            "a text of FreeBSD's `pmcstat`",
+            "`stackcollapse-pmc.pl FILE` prints one that is",
+        ));
+    }
+    let has = |words: &&[u8]| memmem::find(bytes, words).is_some();
+    let is_json = bytes.trim_ascii_start().starts_with(b"{");
+    let row = JSON
+        .iter()
+        .find(|(words, ..)| is_json && words.iter().all(has));
     row.map(|&(_, what, instead)| (what, instead))
 }

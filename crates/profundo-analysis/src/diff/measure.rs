@@ -66,7 +66,8 @@ pub(super) fn is_exact(profile: &Profile) -> bool {
     match profile.meta.kind {
         SampleKind::Heap(measure) => crate::heap::unit(&profile.heap, measure) <= 1,
         SampleKind::Traced => true,
-        SampleKind::Cpu | SampleKind::Wall | SampleKind::Events => false,
+        SampleKind::Events => profile.counts_each_event(),
+        SampleKind::Cpu | SampleKind::Wall => false,
     }
 }
 

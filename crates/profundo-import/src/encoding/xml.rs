@@ -1,5 +1,5 @@
-//! XML, read mark by mark and without a tree. It is a reader of profiles, not a judge of XML: names
-//! of marks are not compared, declarations and comments are passed over.
+//! XML, read tag by tag and without a tree. It does not validate: names of closing tags are not
+//! compared, and declarations and comments are skipped.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ pub(crate) enum Part<'a> {
     },
     /// `</name>`
     Close(&'a [u8]),
-    /// The text between two marks.
+    /// The text between two tags.
     Text(&'a [u8]),
 }
 
@@ -41,7 +41,7 @@ impl<'a> Xml<'a> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// The next part. `None` at the end, and where a mark is cut.
+    /// The next part. `None` at the end, and where a tag is cut.
     pub(crate) fn next(&mut self) -> Option<Part<'a>> {
         loop {
             let rest = self.rest();
@@ -60,7 +60,7 @@ impl<'a> Xml<'a> {
                 self.at += declaration(rest)?;
                 continue;
             }
-            let length = mark(rest)?;
+            let length = tag(rest)?;
             self.at += length + 1;
             let inside = rest.get(1..length)?;
             if inside.starts_with(b"?") {
@@ -84,8 +84,8 @@ impl<'a> Xml<'a> {
     }
 }
 
-/// The place of the `>` that ends a mark, behind its values in quotes.
-fn mark(text: &[u8]) -> Option<usize> {
+/// The place of the `>` that ends a tag, behind its values in quotes.
+fn tag(text: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
         match *text.get(at)? {

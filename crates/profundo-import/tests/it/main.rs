@@ -8,6 +8,7 @@ mod collapsed;
 mod counted_source;
 mod cube;
 mod damage;
+mod dtrace;
 mod firefox;
 mod gperftools;
 mod gprof;
