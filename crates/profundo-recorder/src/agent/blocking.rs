@@ -23,12 +23,31 @@ pub(super) struct Rests {
     pub(super) idle: u8,
     /// The number of checks to be skipped because of that.
     pub(super) left: u8,
+    /// Whether the present check has skipped it.
+    pub(super) is_skipped: bool,
+}
+
+/// The threads that a check looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looked {
+    /// Those that ran lately, and of the others those whose turn it is.
+    Awake,
+    /// Those that the same check has left out.
+    Resting,
+}
+
+/// The facts of a check.
+#[derive(Debug, Clone, Copy)]
+struct Check {
+    plan: ClockPlan,
+    now: u64,
+    has_lost: bool,
 }
 
 impl Agent {
-    /// Whether the process has so much more unsampled time than at the last check that a thread
-    /// could be blocking. Otherwise the threads' times are not read.
-    fn may_hide(&mut self, enough: u64) -> bool {
+    /// The unsampled time of the process since the last check, if a thread could be blocking.
+    /// Otherwise the threads' times are not read.
+    fn may_hide(&mut self, enough: u64) -> Option<u64> {
         let ran = Some(self.pid)
             .filter(|&pid| pid != 0)
             .and_then(proc::process_clock);
@@ -36,12 +55,13 @@ impl Agent {
         let hidden = ran.unwrap_or(u64::MAX).saturating_sub(accounted);
         let is_suspected = self.threads.iter().any(|thread| thread.suspected > 0);
         let may_hide = ran.is_none() || is_suspected || hidden > self.hidden.saturating_add(enough);
+        let grown = hidden.saturating_sub(self.hidden);
         // Unsampled time that belongs to no single thread is ignored from now on.
         self.hidden = match may_hide {
             true => hidden,
             false => self.hidden.min(hidden),
         };
-        may_hide
+        may_hide.then_some(if ran.is_some() { grown } else { 0 })
     }
 
     /// Writes a sample for each thread whose time is not sampled because it blocks our signal, so
@@ -52,28 +72,53 @@ impl Agent {
         now: u64,
         out: &mut Vec<u64>,
     ) {
-        /// The largest number of checks skipped for a thread that does not run.
-        const MOST: u8 = 15;
+        /// Reading the times of more threads takes longer than they are worth.
+        const MOST_RESTING: usize = 256;
         // Acquire pairs with the agent's release. A program that the agent has left blocks nothing,
         // and is not sampled.
         if self.header().left.load(Ordering::Acquire) != 0 {
             return;
         }
         let enough = suspicious(plan.period);
-        if !self.may_hide(enough) {
+        let Some(grown) = self.may_hide(enough) else {
             return;
-        }
-        let asked = self.asked();
+        };
         let lost = self.loss();
         let has_lost = std::mem::replace(&mut self.lost, lost) != lost;
+        let check = Check {
+            plan,
+            now,
+            has_lost,
+        };
+        let found = self.look_at_threads(Looked::Awake, check, out);
+        // A thread that rested has begun to run.
+        let resting = self.threads.iter().filter(|it| it.rests.is_skipped);
+        if grown > found.saturating_add(enough) && resting.count() <= MOST_RESTING {
+            self.look_at_threads(Looked::Resting, check, out);
+        }
+    }
+
+    /// Looks at some threads. Returns their unsampled time since they were looked at.
+    fn look_at_threads(&mut self, looked: Looked, check: Check, out: &mut Vec<u64>) -> u64 {
+        /// The largest number of checks skipped for a thread that does not run.
+        const MOST: u8 = 15;
+        let enough = suspicious(check.plan.period);
+        let asked = self.asked();
         let map = Arc::clone(&self.map);
+        let mut found = 0_u64;
         for thread in &mut self.threads {
-            if thread.samples != thread.checked.samples {
+            let was_skipped = std::mem::take(&mut thread.rests.is_skipped);
+            if looked == Looked::Resting && !was_skipped {
+                continue;
+            }
+            let is_sampled = thread.samples != thread.checked.samples;
+            if is_sampled {
                 thread.checked.samples = thread.samples;
                 thread.rests = Rests::default();
                 thread.is_blocking = false;
-            } else if thread.rests.left > 0 {
+            } else if looked == Looked::Awake && thread.rests.left > 0 {
                 thread.rests.left -= 1;
+                thread.rests.is_skipped = true;
                 continue;
             }
             let Some(record) = map
@@ -87,14 +132,21 @@ impl Agent {
                 true => thread.rests.idle.saturating_add(1).min(MOST),
                 false => 0,
             };
-            thread.rests = Rests { idle, left: idle };
+            if !is_sampled {
+                found = found.saturating_add(ran.saturating_sub(thread.checked.cpu));
+            }
+            thread.rests = Rests {
+                idle,
+                left: idle,
+                is_skipped: false,
+            };
             thread.checked.cpu = ran;
             let weight = ran.saturating_sub(thread.accounted);
             let before = std::mem::take(&mut thread.suspected);
             if weight <= enough {
                 continue;
             }
-            if has_lost {
+            if check.has_lost {
                 // The losses stand for this time, or for a part of it.
                 thread.accounted += weight;
                 continue;
@@ -114,13 +166,14 @@ impl Agent {
                     thread.index as u32 + 1,
                     thread.tid,
                     more,
-                    now,
+                    check.now,
                 ));
             }
             if is_blocked {
                 thread.suspected = weight - if thread.is_blocking { more } else { 0 };
             }
         }
+        found
     }
 }
 
