@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -82,9 +83,14 @@ fn main() {
 
 /// The functions with the most weight, of their own and with what they call.
 fn functions(profile: &Profile, what: &str, rows: impl Iterator<Item = (StackId, u64)>) {
-    let mut sums: std::collections::HashMap<String, (u64, u64)> = Default::default();
-    let mut all = 0;
+    // Many rows share a stack, whose names are the same.
+    let mut stacks: HashMap<StackId, u64> = HashMap::default();
     for (stack, weight) in rows {
+        *stacks.entry(stack).or_default() += weight;
+    }
+    let mut sums: HashMap<String, (u64, u64)> = HashMap::default();
+    let mut all = 0;
+    for (stack, weight) in stacks {
         all += weight;
         let mut names: Vec<String> = (profile.stacks.locations(stack))
             .flat_map(|location| profile.locations.get(location).frames.iter())
