@@ -175,3 +175,4 @@ pub use transform::{
 pub use tree::{Node, NodeId, Recur, Tree, TreeOptions, tree};
 pub use utilization::utilization;
 pub use waits::{WaitRow, waits};
+pub use weights::is_exact;

@@ -15,7 +15,7 @@ use crate::kind::Split;
 use crate::remembered::Remembered;
 use crate::scatter::Reading;
 use crate::walk::{self, StackOrder, Stop};
-use crate::weights::{Squares, weight_of};
+use crate::weights::{Squares, is_exact, weight_of};
 use crate::{Filter, FunctionShare, LinesOptions, Missing, Shown, SourceShares, admit, traced};
 
 /// Samples of a profile, in the order in which they were taken. It belongs to the profile that it
@@ -417,12 +417,7 @@ impl Sums {
         let mut rows = vec![0_u32; profile.stacks.len()];
         let mut sums = Self {
             is_heap: matches!(profile.meta.kind, SampleKind::Heap(_)),
-            is_counted: match profile.meta.kind {
-                // A unit of one byte or block: none was left out.
-                SampleKind::Heap(measure) => crate::heap::unit(&profile.heap, measure) <= 1,
-                SampleKind::Events => profile.counts_each_event(),
-                kind => kind == SampleKind::Traced,
-            },
+            is_counted: is_exact(profile),
             ..Self::default()
         };
         let mut counts = Counts::new(profile);

@@ -15,6 +15,17 @@ pub(crate) fn square(meta: &Meta, state: State, weight: u64) -> f64 {
     weight as f64 * each as f64
 }
 
+/// Whether weights were counted or measured one by one, so that shares are no estimates.
+pub fn is_exact(profile: &Profile) -> bool {
+    match profile.meta.kind {
+        // A unit of one byte or block: none was left out.
+        SampleKind::Heap(measure) => crate::heap::unit(&profile.heap, measure) <= 1,
+        SampleKind::Traced => true,
+        SampleKind::Events => profile.counts_each_event(),
+        SampleKind::Cpu | SampleKind::Wall => false,
+    }
+}
+
 /// The squares of weights, for the variance of a share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Squares {

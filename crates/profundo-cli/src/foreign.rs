@@ -9,7 +9,7 @@ use profundo_console::progress::Progress;
 use profundo_console::stderr;
 use profundo_formats::is_profundo;
 use profundo_import::{Error, Options, Reader};
-use profundo_model::{Profile, StringId};
+use profundo_model::{Profile, StringId, folders_of_copies};
 use profundo_save::naming;
 
 /// The reader of a file that is another tool's.
@@ -51,9 +51,7 @@ pub fn read(path: &Path, reader: Reader, value: Option<&str>) -> Result<(Profile
     let mut profile = imported.profile;
     name_programs(&mut profile, path);
     let samples = profile.samples.len();
-    // Where `perf archive` may have been unpacked.
-    let beside = path.parent().unwrap_or(Path::new("."));
-    let copies = vec![beside.to_owned(), beside.join(".debug")];
+    let copies = folders_of_copies(path).into();
     naming::complete_with_copies(&mut profile, samples, copies);
     let warnings = (imported.warnings.iter()).map(|warning| format!("{shown}: {warning}"));
     Ok((profile, warnings.collect()))

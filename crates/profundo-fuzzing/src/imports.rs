@@ -30,7 +30,7 @@ fn check(imported: &Imported, bytes: &[u8]) {
         assert!(site.stack.index() < profile.stacks.len());
         assert!(site.process.index() < profile.processes.len());
     }
-    // It takes ten times as long as reading most inputs.
+    // Saving compresses, which takes longer than to read a small input.
     if !is_one_in(16, bytes) {
         return;
     }

@@ -75,7 +75,9 @@ pub use location::{Avma, CodeAddress, Ends, Location, LocationKind, LocationTabl
 pub use loss::Loss;
 pub use machine::Machine;
 pub use meta::{Engine, Measure, Meta, Part, SampleKind, Settled, Weighed};
-pub use module::{Module, ModuleTable, Role, build_id_copies, is_generated_code};
+pub use module::{
+    Module, ModuleTable, Role, build_id_copies, folders_of_copies, is_generated_code,
+};
 pub use origin::{Alignment, Origin};
 pub use plumbing::is_start;
 pub use profile::Profile;

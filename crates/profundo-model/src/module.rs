@@ -93,6 +93,13 @@ pub fn build_id_copies(folder: &Path, build_id: &[u8]) -> Vec<PathBuf> {
     vec![copy.join("elf"), copy.join("vdso"), copy]
 }
 
+/// The folders beside a recording in which [`build_id_copies`] may lie: where `perf archive` was
+/// unpacked, with or without a `.debug` around it.
+pub fn folders_of_copies(recording: &Path) -> [PathBuf; 2] {
+    let beside = recording.parent().unwrap_or(Path::new("."));
+    [beside.to_owned(), beside.join(".debug")]
+}
+
 fn file_name(path: &str) -> &str {
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
     path.rsplit('/').next().unwrap_or(path)

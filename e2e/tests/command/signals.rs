@@ -209,6 +209,25 @@ fn time_without_samples_is_counted() {
 }
 
 #[test]
+fn a_thread_that_rested_is_seen_to_block() {
+    let Some(target) = c("late_deaf.c", &[]) else {
+        return;
+    };
+    for way in &WAYS[..2] {
+        let program = Program::new(&target).options(way).slack(2.0);
+        let recording = program.run_both_ways();
+        let (user, system) = recording.profile.cpu_used().expect("the kernel's count");
+        let used = (user.0 + system.0) as f64 / 1e9;
+        let counted = recording.seconds();
+        assert!(
+            (counted - used).abs() < 0.07 * used,
+            "{way:?}: {counted:.3} s of {used:.3} s; {}",
+            recording.outline()
+        );
+    }
+}
+
+#[test]
 fn programs_that_children_execute_are_not_killed_by_the_substitute_signal() {
     let Some(shell) = tool("bash") else {
         return;

@@ -12,8 +12,8 @@ use crate::test::tally::Tally;
 
 /// The largest wheel that is published, in bytes: pip downloads it for each environment.
 const LARGEST: u64 = 12_000_000;
-/// The same of a wheel for tests, whose code is not made small: a fifth more, as measured.
-const LARGEST_TESTED: u64 = 15_000_000;
+/// The largest wheel of tests: without optimisation over all crates, the same code takes more room.
+const LARGEST_TESTED: u64 = 14_000_000;
 /// The oldest glibc that the tag promises.
 const GLIBC: (u32, u32) = (2, 17);
 /// Parts of the file's name, in whatever order: no version of Python is in the tags.

@@ -7,6 +7,7 @@ use super::test::Cell;
 use super::{By, CompareError, Prepared, Unit};
 use crate::amount::Amount;
 use crate::interval::Z;
+use crate::weights::is_exact;
 use crate::{
     Estimate, GroupBy, Place, Selection, command_name, groups, held, io, lines, shares, spans,
     traced, traced_lines, waits,
@@ -58,16 +59,6 @@ pub(super) fn unit(profile: &Profile) -> Unit {
         SampleKind::Heap(measure) if measure.counts => Unit::Count,
         SampleKind::Heap(_) => Unit::Bytes,
         _ => Unit::Time,
-    }
-}
-
-/// Whether every event was counted.
-pub(super) fn is_exact(profile: &Profile) -> bool {
-    match profile.meta.kind {
-        SampleKind::Heap(measure) => crate::heap::unit(&profile.heap, measure) <= 1,
-        SampleKind::Traced => true,
-        SampleKind::Events => profile.counts_each_event(),
-        SampleKind::Cpu | SampleKind::Wall => false,
     }
 }
 

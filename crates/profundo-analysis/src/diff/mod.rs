@@ -248,7 +248,8 @@ impl<'a> Prepared<'a> {
             unit: measure::unit(first),
             assumed: Assumed::of(first.meta.kind, before.iter().chain(after).copied()),
             is_exact: before.iter().chain(after).all(|profile| {
-                matches!(profile.meta.kind, SampleKind::Heap(_)) && measure::is_exact(profile)
+                matches!(profile.meta.kind, SampleKind::Heap(_))
+                    && crate::weights::is_exact(profile)
             }),
             profiles: [before.to_vec(), after.to_vec()],
             selections,

@@ -166,7 +166,7 @@ pub(super) fn scaled_nothing(prepared: &Prepared<'_>, side: usize, run: usize) -
     let scale = prepared
         .scale
         .of_run(profile, &prepared.selections[side][run]);
-    let each = match mass.weight > 0.0 && !super::measure::is_exact(profile) {
+    let each = match mass.weight > 0.0 && !crate::weights::is_exact(profile) {
         true => mass.squares / mass.weight,
         false => 0.0,
     };

@@ -1,6 +1,6 @@
 //! The columns that many tables share: a share and how sure it is, and what kind of time it was.
 
-use profundo_analysis::{Amount, Estimate, KindShares, Selection, joules_per_nanosecond};
+use profundo_analysis::{Amount, Estimate, KindShares, Selection, is_exact, joules_per_nanosecond};
 use profundo_model::{Kind, Profile};
 
 use crate::naming::weighs::Weighs;
@@ -188,9 +188,8 @@ fn cell_of<R>(
 
 /// The width of a share with its range; an exact share has none.
 pub(super) fn share_width(profile: &Profile, columns: usize) -> usize {
-    match Weighs::of(profile) {
-        Weighs::Traced => EXACT,
-        _ if profile.counts_each_event() => EXACT,
+    match columns {
+        _ if is_exact(profile) => EXACT,
         _ if columns >= WIDE => RANGE,
         _ => MARGIN,
     }

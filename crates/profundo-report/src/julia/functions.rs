@@ -3,19 +3,16 @@
 
 use std::io;
 
-use profundo_analysis::{Estimate, FunctionShare};
+use profundo_analysis::{Estimate, FunctionShare, is_exact};
 
 use super::printer::Printer;
 use super::table::{Column, Row, Table};
-use crate::naming::weighs::Weighs;
 use crate::page::units::{share_text, share_title};
 
 /// Writes the table, whose rows are in order.
 pub(crate) fn write(printer: &mut Printer<'_>, rows: &[FunctionShare]) -> io::Result<()> {
     let is_few = rows.iter().any(|row| row.own.few.is_some());
-    let is_exact =
-        Weighs::of(printer.profile) == Weighs::Traced || printer.profile.counts_each_event();
-    let has_range = !is_exact && !is_few;
+    let has_range = !is_exact(printer.profile) && !is_few;
     let range = Column {
         title: "95 % range",
         width: 12,

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use profundo_model::build_id_copies;
+use profundo_model::{build_id_copies, folders_of_copies};
 
 use super::elf::Segments;
 
@@ -21,9 +21,8 @@ impl ProgramFiles {
         let Some(recording) = recording else {
             return Self::default();
         };
-        let beside = recording.parent().unwrap_or(Path::new("."));
         let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".debug"));
-        let folders = [beside.to_owned(), beside.join(".debug")];
+        let folders = folders_of_copies(recording);
         let has_copies = |folder: &PathBuf| folder.join(".build-id").is_dir();
         Self {
             folders: (folders.into_iter().chain(home))
