@@ -368,6 +368,11 @@ impl Builder {
         if self.profile.processes.is_empty() {
             self.profile.processes.push(Process::default());
         }
+        if Process::mend_parents(&mut self.profile.processes) > 0 {
+            self.note(
+                "some processes would be their own ancestors: they are shown without a parent",
+            );
+        }
         (self.profile, self.warnings)
     }
 

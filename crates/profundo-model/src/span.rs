@@ -39,8 +39,10 @@ impl Default for SpanTable {
 }
 
 impl SpanTable {
-    /// The id of a path, which is added when it is new. The path around it is there already.
-    pub fn intern(&mut self, path: SpanPath) -> SpanId {
+    /// The id of a path, which is added when it is new. The path around it is there already. A span
+    /// without a name and attributes is row 0, which is no path's parent.
+    pub fn intern(&mut self, mut path: SpanPath) -> SpanId {
+        path.parent = path.parent.filter(|parent| parent.index() > 0);
         if let Some(&id) = self.ids.get(&path) {
             return id;
         }

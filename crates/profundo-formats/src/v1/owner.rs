@@ -165,38 +165,6 @@ pub(super) mod processes {
             .and(name.finish())
             .and(origin.finish())
     }
-
-    /// Drops missing parents and those of processes that are their own ancestors; to be called once
-    /// all rows are known. Returns the number of dropped ones.
-    pub(in crate::v1) fn mend_parents(processes: &mut [Process]) -> usize {
-        const NEW: u8 = 0;
-        const ON_THE_WAY: u8 = 1;
-        const SOUND: u8 = 2;
-        let mut marks = vec![NEW; processes.len()];
-        let mut dropped = 0;
-        for start in 0..processes.len() {
-            let mut path = Vec::new();
-            let mut at = start;
-            while marks[at] == NEW {
-                marks[at] = ON_THE_WAY;
-                path.push(at);
-                let Some(parent) = processes[at].parent else {
-                    break;
-                };
-                if marks
-                    .get(parent.index())
-                    .is_none_or(|&mark| mark == ON_THE_WAY)
-                {
-                    processes[at].parent = None;
-                    dropped += 1;
-                    break;
-                }
-                at = parent.index();
-            }
-            path.into_iter().for_each(|row| marks[row] = SOUND);
-        }
-        dropped
-    }
 }
 
 /// `THRD`: flags mark known times.

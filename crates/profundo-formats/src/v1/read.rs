@@ -4,7 +4,9 @@
 //! A row that a file holds twice is one row of the profile: hence the lists from the file's ids
 //! to the profile's. In a file of ours both are the same.
 
-use profundo_model::{FileId, FrameId, Growing, LocationId, Profile, SpanId, StackId, StringId};
+use profundo_model::{
+    FileId, FrameId, Growing, LocationId, Process, Profile, SpanId, StackId, StringId,
+};
 
 use super::ahead::Ahead;
 use super::chunk::{self, Next, Packed, Unpacker};
@@ -110,7 +112,7 @@ impl Decoder {
             ..
         } = self;
         summed::complete(&mut profile);
-        let processes = owner::processes::mend_parents(&mut profile.processes);
+        let processes = Process::mend_parents(&mut profile.processes);
         if processes > 0 {
             warnings.push(Warning::Parents { processes });
         }

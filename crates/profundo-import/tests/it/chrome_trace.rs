@@ -144,6 +144,22 @@ fn a_list_may_lack_its_end_and_texts_may_be_numbers() {
 }
 
 #[test]
+fn a_stretch_without_a_name_is_nothing_around_others() {
+    let text = r#"[{"ph":"b","ts":0,"pid":1,"tid":1,"id":"1","cat":"x"},
+        {"name":"in","ph":"b","ts":2,"pid":1,"tid":1,"id":"1","cat":"x"},
+        {"name":"work","ph":"X","ts":2,"dur":3,"pid":1,"tid":1}]"#;
+    let profile = read_text(text).profile;
+    let spans = &profile.spans;
+    assert_eq!(spans.each.len(), 2);
+    assert_eq!(spans.paths.get(spans.each[1].path).parent, None);
+    let mut file = Vec::new();
+    profundo_formats::write(&profile, &mut file).unwrap();
+    let (again, warnings) = profundo_formats::read(&file).unwrap();
+    assert_eq!(warnings, []);
+    assert_eq!(again.spans.each, profile.spans.each);
+}
+
+#[test]
 fn an_end_closes_the_start_of_its_name() {
     let text = r#"[{"name":"a","ph":"B","ts":0,"pid":1,"tid":1},
         {"name":"b","ph":"B","ts":2,"pid":1,"tid":1},{"name":"c","ph":"E","ts":3,"pid":1,"tid":1},

@@ -52,6 +52,17 @@ fn lines_that_are_no_stack_are_counted() {
 }
 
 #[test]
+fn no_process_is_its_own_ancestor() {
+    let text = "process 7:\"a\";process 8:\"b\";main 1\nprocess 8:\"b\";process 7:\"a\";main 1\n";
+    let imported = read_text(text);
+    let parents: Vec<_> = (imported.profile.processes.iter())
+        .map(|process| process.parent.is_some())
+        .collect();
+    assert_eq!(parents, [true, false]);
+    assert_eq!(imported.warnings.len(), 1);
+}
+
+#[test]
 fn lines_that_share_beginnings_have_their_own_stacks() {
     // Lines in any order, each beginning like some other one.
     let mut expected = std::collections::BTreeMap::new();
