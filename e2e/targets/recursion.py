@@ -1,4 +1,5 @@
-"""Recursion fifty thousand deep, in a thread that has room for it, and one too deep for Python."""
+"""Recursion fifty thousand deep, or as deep as the first argument says, in a thread that has room for it, and one too
+deep for Python."""
 import sys
 import threading
 import time
@@ -35,8 +36,9 @@ def main():
     too_deep()
     sys.setrecursionlimit(60000)
     threading.stack_size(512 << 20)
+    depth = int(sys.argv[1]) if len(sys.argv) > 1 else 50000
     found = []
-    thread = threading.Thread(target=lambda: found.append(goes_down(50000)))
+    thread = threading.Thread(target=lambda: found.append(goes_down(depth)))
     thread.start()
     thread.join()
     print(found)

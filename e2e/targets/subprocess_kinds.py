@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 LOOK = ("import os, sys; print(sorted(k for k in os.environ if k not in ('LC_CTYPE',)), "
         "sorted(int(f) for f in os.listdir('/proc/self/fd'))[:-1], len(os.listdir('/proc/self/task')))")
@@ -30,6 +31,8 @@ def before_exec():
 
 
 def main():
+    # A debug build names processes in its warnings.
+    warnings.simplefilter("ignore", ResourceWarning)
     look()
     look(env={})
     look(env={"A": "1"})

@@ -47,11 +47,23 @@ impl Python {
         self.version >= (3, 11)
     }
 
+    /// True if it was built with CPython's own assertions, where parts of the evaluation loop are
+    /// functions of their own.
+    pub fn is_debug(&self) -> bool {
+        self.answers("hasattr(sys, 'gettotalrefcount')")
+    }
+
+    /// True if an expression is true in the interpreter, which has imported `sys`.
+    pub fn answers(&self, expression: &str) -> bool {
+        let question = format!("import sys; sys.exit(not ({expression}))");
+        let mut command = Command::new(&self.path);
+        command.args(["-c", &question]);
+        command.output().is_ok_and(|output| output.status.success())
+    }
+
     /// True if the interpreter can import a module.
     pub fn has(&self, module: &str) -> bool {
-        let mut command = Command::new(&self.path);
-        command.args(["-c", &format!("import {module}")]);
-        command.output().is_ok_and(|output| output.status.success())
+        self.answers(&format!("__import__('{module}')"))
     }
 }
 

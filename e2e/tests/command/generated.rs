@@ -157,6 +157,8 @@ fn trampolines_of_python_are_no_frames_of_their_own() {
                 "-X".into(),
                 (*mode).into(),
                 source("recursion.py").into_os_string(),
+                // Deeper ones are cut.
+                "200".into(),
             ];
             let program = Program::new(&python.path).with(&arguments).slack(4.0);
             let (recording, _) = program.run_both_ways_with(without_files);
