@@ -4,6 +4,17 @@ use std::io::{self, Write};
 
 /// Writes `text` as a JSON string.
 pub(crate) fn string(out: &mut impl Write, text: &str) -> io::Result<()> {
+    // `<` would end the script element of a page that carries the text.
+    escaped(out, text, |byte| byte == b'<')
+}
+
+/// Writes `text` as a JSON string of a file that no page carries.
+pub(crate) fn bare_string(out: &mut impl Write, text: &str) -> io::Result<()> {
+    escaped(out, text, |_| false)
+}
+
+/// Writes a JSON string in which some bytes have an escape that they do not need.
+fn escaped(out: &mut impl Write, text: &str, also: impl Fn(u8) -> bool) -> io::Result<()> {
     out.write_all(b"\"")?;
     let mut plain = 0;
     for (index, byte) in text.bytes().enumerate() {
@@ -13,8 +24,8 @@ pub(crate) fn string(out: &mut impl Write, text: &str) -> io::Result<()> {
             b'\n' => b"\\n",
             b'\r' => b"\\r",
             b'\t' => b"\\t",
-            // `<` would end the script element of a page that carries the text.
-            0..0x20 | b'<' => b"",
+            0..0x20 => b"",
+            _ if also(byte) => b"",
             _ => continue,
         };
         out.write_all(&text.as_bytes()[plain..index])?;
@@ -76,9 +87,10 @@ mod tests {
     fn what_json_cannot_hold_is_escaped() {
         let mut out = Vec::new();
         super::string(&mut out, "a\"b\\c\n\u{1}<é>").unwrap();
+        super::bare_string(&mut out, "a\"b\\c\n\u{1}<é>").unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            r#""a\"b\\c\n\u0001\u003cé>""#
+            r#""a\"b\\c\n\u0001\u003cé>""a\"b\\c\n\u0001<é>""#
         );
     }
 
