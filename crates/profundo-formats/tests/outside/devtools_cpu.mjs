@@ -1,5 +1,5 @@
-// Reads a CPU profile by DevTools' own model of it and by the engine of its Performance panel, and writes
-// the times of functions in microseconds: `devtools_cpu.mjs NPM-FOLDER BUNDLES-FOLDER PROFILE`.
+// Reads a CPU profile by DevTools' own model of it and by the engine of its Performance panel, and
+// writes the times of functions in microseconds: `devtools_cpu.mjs NPM-FOLDER BUNDLES-FOLDER FILE`.
 import fs from 'node:fs';
 import path from 'node:path';
 import {pathToFileURL} from 'node:url';

@@ -15,8 +15,9 @@
 //! are known as sums have no times, and are not in it. The bounds of sampled calls are not those of
 //! spans, so a thread that has both has two tracks.
 //!
-//! Perfetto leaves an escape in a name as it is written, unless the name has a quotation mark, too. So
-//! there are no more of them than JSON asks for.
+//! Perfetto leaves an escape in a name as it is written, unless the name has a quotation mark, too.
+//! So there are no more of them than JSON asks for, except that no text ends in a plain backslash,
+//! behind which Perfetto finds no end of it.
 //!
 //! A call goes on as long as samples show it, and ends where one does not or where there is none
 //! for longer than two. How often a function was called is not known.
