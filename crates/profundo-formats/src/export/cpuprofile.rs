@@ -11,6 +11,10 @@
 //! A row of `samples` lasts until the next one. Where a thread was not sampled, the node `(idle)`
 //! runs, which readers leave out. A file has one thread. If several have samples, each has a node,
 //! and they stand one behind the other without gaps, the one with the most time first.
+//!
+//! DevTools takes no notice of what happens at the time 0, so the file begins later. And it takes
+//! all hits and ticks for equally long: here each of them is a microsecond, so that the times of
+//! functions and lines are those of the samples.
 
 use std::io::{self, Write};
 
@@ -20,7 +24,7 @@ use super::calls::Callee;
 use super::format::{Holds, Row, has};
 use super::stretches::Stretches;
 use super::view::View;
-use super::{Format, Options, Weights, json};
+use super::{Format, Options, Weights, add, json};
 use crate::Error;
 
 impl Format {
@@ -62,6 +66,9 @@ const ROOT: u32 = 1;
 const IDLE: u32 = 2;
 const FIRST: u32 = 3;
 
+/// When the file begins, in nanoseconds.
+const START: u64 = 1_000;
+
 /// Writes the profile.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
     let view = View::new(profile, options);
@@ -84,7 +91,6 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Resu
         view: &view,
         stretches: &stretches,
         rows: rows(&stretches),
-        period: profile.meta.period.0.max(1),
     };
     writer.write(out).map_err(Error::Write)
 }
@@ -115,7 +121,6 @@ struct Writer<'a> {
     view: &'a View<'a>,
     stretches: &'a Stretches,
     rows: Vec<Running>,
-    period: u64,
 }
 
 impl Writer<'_> {
@@ -123,8 +128,10 @@ impl Writer<'_> {
         out.write_all(b"{")?;
         self.nodes(out)?;
         let end = self.rows.last().map_or(0, |&(time, _)| time);
-        out.write_all(b",\"startTime\":0,\"endTime\":")?;
-        json::thousandths(out, end)?;
+        out.write_all(b",\"startTime\":")?;
+        json::thousandths(out, START)?;
+        out.write_all(b",\"endTime\":")?;
+        json::thousandths(out, end.saturating_add(START))?;
         out.write_all(b",")?;
         json::list(out, "samples", &self.rows, |out, (_, node)| {
             write!(out, "{node}")
@@ -142,19 +149,22 @@ impl Writer<'_> {
         let (roots, children) = calls.children(|call| call);
         let first_lines = first_lines(self.view);
         let mut ticks: Vec<Vec<(u32, u64)>> = vec![Vec::new(); calls.calls.len()];
-        for (&(call, line), &count) in &self.stretches.ticks {
+        for (&(call, line), &time) in &self.stretches.ticks {
             if line > 0 {
-                ticks[call as usize].push((line, count));
+                ticks[call as usize].push((line, microseconds(time)));
             }
         }
+        let mut own = vec![0; calls.calls.len() + FIRST as usize];
+        for two in self.rows.windows(2) {
+            add(&mut own[two[0].1 as usize], two[1].0 - two[0].0);
+        }
+        let hits = hits(&own);
         out.write_all(b"\"nodes\":[")?;
         let mut roots: Vec<u32> = roots.iter().map(|root| FIRST + root).collect();
         roots.push(IDLE);
         node(out, ROOT, "(root)", None, 0, &roots, &[])?;
         out.write_all(b",")?;
-        let idle = self.rows.windows(2).filter(|two| two[0].1 == IDLE);
-        let idle: u64 = idle.map(|two| two[1].0 - two[0].0).sum();
-        node(out, IDLE, "(idle)", None, idle / self.period, &[], &[])?;
+        node(out, IDLE, "(idle)", None, hits[IDLE as usize], &[], &[])?;
         for (index, call) in calls.calls.iter().enumerate() {
             let (name, place) = match call.callee {
                 Callee::Owner(owner) => (&calls.owners[owner as usize][..], None),
@@ -172,10 +182,27 @@ impl Writer<'_> {
             ticks[index].sort_unstable();
             out.write_all(b",")?;
             let id = FIRST + index as u32;
-            node(out, id, name, place, call.own_count, &ids, &ticks[index])?;
+            node(out, id, name, place, hits[id as usize], &ids, &ticks[index])?;
         }
         out.write_all(b"]")
     }
+}
+
+/// Times in microseconds, which are as much in sum.
+fn hits(own: &[u64]) -> Vec<u64> {
+    let mut sum = 0_u64;
+    let mut before = 0;
+    let each = own.iter().map(|time| {
+        add(&mut sum, *time);
+        let now = microseconds(sum);
+        now - std::mem::replace(&mut before, now)
+    });
+    each.collect()
+}
+
+/// The nearest number of microseconds.
+fn microseconds(nanoseconds: u64) -> u64 {
+    nanoseconds / 1_000 + u64::from(nanoseconds % 1_000 >= 500)
 }
 
 /// The first known line of each function: readers take functions at different lines for different
@@ -239,6 +266,32 @@ mod tests {
     use profundo_model::Nanos;
 
     #[test]
+    fn hits_of_short_calls_are_not_lost() {
+        assert_eq!(hits(&[400, 400, 400, 0, 2_300]), [0, 1, 0, 0, 3]);
+        assert_eq!(
+            hits(&[u64::MAX, 1]).iter().sum::<u64>(),
+            u64::MAX / 1_000 + 1
+        );
+    }
+
+    #[test]
+    fn hits_and_ticks_are_times() {
+        let mut profile = Profile::from_folded("main;work 1\nmain;other 1").unwrap();
+        profile.samples[0].weight = Nanos(4_000_000);
+        profile.samples[1].weight = Nanos(250_499);
+        let mut out = Vec::new();
+        write(&profile, &Options::default(), &mut out).unwrap();
+        let file: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let nodes = file["nodes"].as_array().unwrap();
+        let hits = |name: &str| {
+            let mut nodes = nodes.iter();
+            let node = nodes.find(|node| node["callFrame"]["functionName"] == name);
+            node.unwrap()["hitCount"].as_u64().unwrap()
+        };
+        assert_eq!(["work", "other", "main"].map(hits), [4_000, 250, 0]);
+    }
+
+    #[test]
     fn a_gap_is_idle_and_lines_have_ticks() {
         let mut profile = Profile::from_folded("main;work 2").unwrap();
         profile.samples[0].time = Nanos(1_000_000);
@@ -252,8 +305,11 @@ mod tests {
             text.contains("\"timeDeltas\":[0,1000,7000.5,1000]"),
             "{text}"
         );
-        assert!(text.contains("\"endTime\":9000.5"), "{text}");
-        let idle = "\"(idle)\",\"scriptId\":\"0\",\"url\":\"\",\"lineNumber\":-1,\"columnNumber\":-1},\"hitCount\":7";
+        assert!(
+            text.contains("\"startTime\":1,\"endTime\":9001.5"),
+            "{text}"
+        );
+        let idle = "\"(idle)\",\"scriptId\":\"0\",\"url\":\"\",\"lineNumber\":-1,\"columnNumber\":-1},\"hitCount\":7001";
         assert!(text.contains(idle), "{text}");
     }
 }

@@ -4,17 +4,30 @@ use std::io::{self, Write};
 
 /// Writes `text` as a JSON string.
 pub(crate) fn string(out: &mut impl Write, text: &str) -> io::Result<()> {
+    // `<` would end the script element of a page that carries the text.
+    escaped(out, text, |_, byte| byte == b'<')
+}
+
+/// Writes `text` as a JSON string for Perfetto, which shows most escapes as they are written, and
+/// takes the quotation mark behind any backslash for a part of the text.
+pub(crate) fn bare_string(out: &mut impl Write, text: &str) -> io::Result<()> {
+    let last = text.len().saturating_sub(1);
+    escaped(out, text, |index, byte| index == last && byte == b'\\')
+}
+
+/// Writes a JSON string in which some bytes have an escape that they do not need.
+fn escaped(out: &mut impl Write, text: &str, also: impl Fn(usize, u8) -> bool) -> io::Result<()> {
     out.write_all(b"\"")?;
     let mut plain = 0;
     for (index, byte) in text.bytes().enumerate() {
         let escaped: &[u8] = match byte {
+            _ if also(index, byte) => b"",
             b'"' => b"\\\"",
             b'\\' => b"\\\\",
             b'\n' => b"\\n",
             b'\r' => b"\\r",
             b'\t' => b"\\t",
-            // `<` would end the script element of a page that carries the text.
-            0..0x20 | b'<' => b"",
+            0..0x20 => b"",
             _ => continue,
         };
         out.write_all(&text.as_bytes()[plain..index])?;
@@ -76,10 +89,15 @@ mod tests {
     fn what_json_cannot_hold_is_escaped() {
         let mut out = Vec::new();
         super::string(&mut out, "a\"b\\c\n\u{1}<é>").unwrap();
+        super::bare_string(&mut out, "a\"b\\c\n\u{1}<é>").unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            r#""a\"b\\c\n\u0001\u003cé>""#
+            r#""a\"b\\c\n\u0001\u003cé>""a\"b\\c\n\u0001<é>""#
         );
+        let mut out = Vec::new();
+        super::bare_string(&mut out, "a\\b\\").unwrap();
+        super::bare_string(&mut out, "").unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), r#""a\\b\u005c""""#);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) struct Stretches {
     pub calls: Calls,
     /// The stretches of each thread that has any, in the order of time.
     pub threads: Vec<(ThreadId, Vec<Stretch>)>,
-    /// The counts of the samples that end at a line of a call.
+    /// The time of the samples that end at a line of a call.
     pub ticks: FxHashMap<(u32, u32), u64>,
 }
 
@@ -53,7 +53,7 @@ impl Stretches {
             let line = view.spots[spot as usize]
                 .first()
                 .map_or(0, |leaf| leaf.line);
-            add(ticks.entry((call, line)).or_default(), count);
+            add(ticks.entry((call, line)).or_default(), length);
             let stretches = &mut threads[sample.thread.index()];
             let end = stretches.last().map_or(0, |last| last.to);
             let start = sample.time.0.saturating_sub(length);

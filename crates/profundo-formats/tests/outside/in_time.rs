@@ -1,10 +1,12 @@
 //! Formats in which each call has its time: Chrome's CPU profiles and trace events.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
 
 use profundo_formats::export::{Format, Options};
 use profundo_model::{Gauge, Nanos, ProcessId, Profile};
-use profundo_testing::skip;
+use profundo_testing::{find_tool, skip};
 use serde_json::Value;
 
 use crate::firefox::Shown;
@@ -64,7 +66,8 @@ fn cpu_profile(file: &Value) -> BTreeMap<Name, (u64, u64)> {
         }
     }
     let whole: u64 = deltas.iter().map(nanoseconds).sum();
-    assert_eq!(nanoseconds(&file["endTime"]), whole);
+    let length = nanoseconds(&file["endTime"]) - nanoseconds(&file["startTime"]);
+    assert_eq!(length, whole);
     sums
 }
 
@@ -74,18 +77,60 @@ fn a_cpu_profile_has_our_times() {
         let text = text(&profile, Format::CPUPROFILE, &Options::default());
         let file: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(cpu_profile(&file), ours(&profile));
+        // Each hit is a microsecond.
         let hits: u64 = (file["nodes"].as_array().unwrap().iter())
             .map(|node| node["hitCount"].as_u64().unwrap())
             .sum();
-        let counts = tables::functions(&profile, false);
-        assert_eq!(
-            hits,
-            counts
-                .values()
-                .map(|numbers| numbers.own_count)
-                .sum::<u64>()
-        );
+        let length = nanoseconds(&file["endTime"]) - nanoseconds(&file["startTime"]);
+        assert!((hits * 1000).abs_diff(length) <= 500, "{hits} of {length}");
     }
+}
+
+#[test]
+fn devtools_finds_our_times_in_a_cpu_profile() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/outside/devtools_cpu.mjs");
+    let packages = match tools::heap_readers() {
+        Ok(packages) => packages,
+        Err(why) => return skip(&why),
+    };
+    for (name, profile) in [("odd", made::odd()), ("large", made::large(4_000))] {
+        let text = text(&profile, Format::CPUPROFILE, &Options::default());
+        let path = tools::put(format!("{name}-devtools.cpuprofile"), text.as_bytes());
+        let mut command = Command::new(find_tool("node").unwrap());
+        command.arg(&script).arg(packages).arg(tools::folder());
+        let shown = tools::text(command.arg(path), 120).unwrap();
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        let ours = ours(&profile);
+        let owners = |row: &&Value| row["url"] != "" || ours.contains_key(&name_of(row));
+        // By hits, of which each function may have one too many or too few in each of its nodes;
+        // and by the calls in the order of time, as the Performance panel draws them.
+        for (kind, slack) in [("byHits", 1_000), ("byTime", 1)] {
+            let rows = shown[kind].as_array().unwrap().iter().filter(owners);
+            let mut theirs: BTreeMap<Name, &Value> = rows.map(|row| (name_of(row), row)).collect();
+            for (name, &(own, total)) in &ours {
+                let row = theirs.remove(name);
+                let row = row.unwrap_or_else(|| panic!("{name:?} is not in {kind}"));
+                let most = slack * row["nodes"].as_u64().unwrap() + 1;
+                for (member, time) in [("own", own), ("total", total)] {
+                    let shown = nanoseconds(&row[member]);
+                    assert!(
+                        shown.abs_diff(time) <= most,
+                        "{kind}, {name:?}: {row}, not {time}"
+                    );
+                }
+            }
+            assert!(theirs.is_empty(), "{theirs:?}");
+        }
+        let range = nanoseconds(&shown["range"]);
+        let file: Value = serde_json::from_str(&text).unwrap();
+        let length = nanoseconds(&file["endTime"]) - nanoseconds(&file["startTime"]);
+        assert!(range.abs_diff(length) <= 1, "{range}, not {length}");
+    }
+}
+
+fn name_of(row: &Value) -> Name {
+    let text = |member: &str| row[member].as_str().unwrap().to_owned();
+    (text("name"), text("url"))
 }
 
 #[test]

@@ -15,6 +15,10 @@
 //! are known as sums have no times, and are not in it. The bounds of sampled calls are not those of
 //! spans, so a thread that has both has two tracks.
 //!
+//! Perfetto leaves an escape in a name as it is written, unless the name has a quotation mark, too.
+//! So there are no more of them than JSON asks for, except that no text ends in a plain backslash,
+//! behind which Perfetto finds no end of it.
+//!
 //! A call goes on as long as samples show it, and ends where one does not or where there is none
 //! for longer than two. How often a function was called is not known.
 
@@ -26,7 +30,8 @@ use std::io::{self, Write};
 use profundo_model::{Profile, Span, ThreadId};
 
 use super::format::{Holds, Row, has};
-use super::{Format, Options, Weights, json, owner};
+use super::json::bare_string as string;
+use super::{Format, Options, Weights, owner};
 use crate::Error;
 
 impl Format {
@@ -96,7 +101,7 @@ fn events(profile: &Profile, options: &Options, out: &mut impl Write) -> io::Res
             write!(out, "{{\"ph\":\"M\",\"name\":\"{what}\",")?;
             place(profile, thread, out)?;
             out.write_all(b",\"args\":{\"name\":")?;
-            json::string(out, &name)?;
+            string(out, &name)?;
             out.write_all(b"}}")?;
         }
     }
@@ -133,7 +138,7 @@ fn events(profile: &Profile, options: &Options, out: &mut impl Write) -> io::Res
     for mark in &profile.spans.marks {
         begin(out)?;
         out.write_all(b"{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"mark\",\"name\":")?;
-        json::string(out, profile.strings.get(mark.name))?;
+        string(out, profile.strings.get(mark.name))?;
         out.write_all(b",")?;
         place(profile, mark.thread, out)?;
         write!(out, ",\"ts\":{}}}", Micros(mark.time.0))?;
@@ -179,7 +184,7 @@ fn slice(
 ) -> io::Result<()> {
     let path = profile.spans.paths.get(span.path);
     write!(out, "{{\"ph\":\"{kind}\",\"cat\":\"span\",\"name\":")?;
-    json::string(out, profile.strings.get(path.name))?;
+    string(out, profile.strings.get(path.name))?;
     out.write_all(b",")?;
     place(profile, span.thread, out)?;
     write!(out, ",\"ts\":{}", Micros(time))
@@ -197,9 +202,9 @@ fn arguments(profile: &Profile, span: &Span, out: &mut impl Write) -> io::Result
         if number > 0 {
             out.write_all(b",")?;
         }
-        json::string(out, key)?;
+        string(out, key)?;
         out.write_all(b":")?;
-        json::string(out, value)?;
+        string(out, value)?;
     }
     out.write_all(b"}}")
 }
@@ -227,6 +232,16 @@ mod tests {
     use profundo_model::{Mark, Nanos, SpanId, SpanPath};
 
     use super::*;
+
+    #[test]
+    fn names_have_no_escapes_that_perfetto_would_show() {
+        let profile = Profile::from_folded("<module>;Vec<u8>é 1").unwrap();
+        let mut out = Vec::new();
+        write(&profile, &Options::default(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(!text.contains('\\'), "{text}");
+        assert!(text.contains("\"name\":\"<module>\""), "{text}");
+    }
 
     #[test]
     fn slices_lie_in_one_another_and_others_have_tracks() {

@@ -6,9 +6,10 @@ use profundo_model::{Profile, ThreadId};
 
 use super::{Micros, place};
 use crate::export::calls::Callee;
+use crate::export::json::bare_string as string;
 use crate::export::stretches::{Stretch, Stretches};
 use crate::export::view::View;
-use crate::export::{Options, json, owner};
+use crate::export::{Options, owner};
 
 /// The most slices: about 150 MB of text, which is what a page reads in a minute.
 const MOST_SLICES: u64 = 1_000_000;
@@ -45,11 +46,11 @@ pub(super) fn write<W: Write>(
             write!(out, "{{\"ph\":\"X\",\"cat\":\"sample\",\"name\":")?;
             let (mut file, mut line) = ("", 0);
             match stretches.calls.calls[slice.call as usize].callee {
-                Callee::Owner(owner) => json::string(out, &stretches.calls.owners[owner as usize])?,
-                Callee::System => json::string(out, "[system]")?,
+                Callee::Owner(owner) => string(out, &stretches.calls.owners[owner as usize])?,
+                Callee::System => string(out, "[system]")?,
                 Callee::Function { function, .. } => {
                     let function = &view.functions[function as usize];
-                    json::string(out, &function.name)?;
+                    string(out, &function.name)?;
                     file = view.path(function.file);
                     line = stretches.calls.lines(slice.call).0;
                 }
@@ -64,7 +65,7 @@ pub(super) fn write<W: Write>(
             )?;
             if !file.is_empty() {
                 out.write_all(b",\"args\":{\"file\":")?;
-                json::string(out, file)?;
+                string(out, file)?;
                 if line > 0 {
                     write!(out, ",\"line\":{line}")?;
                 }
@@ -94,7 +95,7 @@ fn names<W: Write>(
         write!(out, "{{\"ph\":\"M\",\"name\":\"{what}\",")?;
         track(profile, thread, is_second, out)?;
         out.write_all(b",\"args\":{\"name\":")?;
-        json::string(out, &name)?;
+        string(out, &name)?;
         out.write_all(b"}}")?;
     }
     Ok(())
