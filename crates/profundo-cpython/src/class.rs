@@ -7,9 +7,9 @@
 
 use crate::code::{TextShape, text};
 use crate::dict::in_large_dictionary;
-use crate::layout::Layout;
 use crate::layout::objects::{object, type_flag, type_object};
-use crate::memory::{Memory, at, byte};
+use crate::layout::{Layout, References};
+use crate::memory::{Memory, at, byte, half};
 
 /// The most classes that one inherits from, one after another.
 const MOST_BASES: usize = 32;
@@ -144,22 +144,27 @@ impl Class {
         if object == 0 || !object.is_multiple_of(8) {
             return None;
         }
-        let references = memory.word(object)?;
-        let is_alive = match layout.objects.has_immortal_objects {
-            true => references as u32 != 0,
-            false => (1..MOST_REFERENCES).contains(&references),
+        let count = memory.word(object.wrapping_add(object::REFERENCES))?;
+        let is_alive = match layout.objects.references {
+            References::Plain => (1..MOST_REFERENCES).contains(&count),
+            References::Immortal => count as u32 != 0,
+            References::Split => {
+                let own = half(memory, object.wrapping_add(object::OWN_REFERENCES))?;
+                let others = object.wrapping_add(object::OTHERS_REFERENCES);
+                own != 0 || memory.word(others)? != 0
+            }
         };
         is_alive.then_some(())?;
-        let class = pointer(memory, object.wrapping_add(object::TYPE))?;
-        Self::at(memory, class)
+        let class = pointer(memory, layout.field(object, object::TYPE))?;
+        Self::at(layout, memory, class)
     }
 
     /// The class at an address.
-    pub fn at(memory: &mut impl Memory, address: u64) -> Option<Self> {
-        let meta = pointer(memory, address.wrapping_add(object::TYPE))?;
-        let is_of_classes = memory.word(meta.wrapping_add(type_object::FLAGS))? & type_flag::CLASS;
-        let flags = memory.word(address.wrapping_add(type_object::FLAGS))?;
-        let name = memory.word(address.wrapping_add(type_object::NAME))?;
+    pub fn at(layout: &Layout, memory: &mut impl Memory, address: u64) -> Option<Self> {
+        let meta = pointer(memory, layout.field(address, object::TYPE))?;
+        let is_of_classes = memory.word(layout.field(meta, type_object::FLAGS))? & type_flag::CLASS;
+        let flags = memory.word(layout.field(address, type_object::FLAGS))?;
+        let name = memory.word(layout.field(address, type_object::NAME))?;
         let is_one = is_of_classes != 0 && flags & type_flag::READY != 0 && name != 0;
         is_one.then_some(Self {
             address,
@@ -169,7 +174,7 @@ impl Class {
     }
 
     /// The kind of its objects.
-    pub fn kind(&self, memory: &mut impl Memory) -> Kind {
+    pub fn kind(&self, layout: &Layout, memory: &mut impl Memory) -> Kind {
         let mut class = *self;
         for _ in 0..MOST_BASES {
             if let Some(kind) = class.builtin(memory) {
@@ -179,8 +184,8 @@ impl Class {
             if let Some(&(_, kind)) = FLAGGED.iter().find(is_flagged) {
                 return kind;
             }
-            let base = pointer(memory, class.address.wrapping_add(type_object::BASE));
-            match base.and_then(|base| Self::at(memory, base)) {
+            let base = pointer(memory, layout.field(class.address, type_object::BASE));
+            match base.and_then(|base| Self::at(layout, memory, base)) {
                 Some(base) => class = base,
                 None => break,
             }
@@ -218,7 +223,7 @@ impl Class {
         }
         let name = pointer(memory, at(self.address, layout.objects.class_name))?;
         let name = text(layout, memory, name)?;
-        let module = pointer(memory, self.address.wrapping_add(type_object::DICT));
+        let module = pointer(memory, layout.field(self.address, type_object::DICT));
         let module = module
             .and_then(|names| in_large_dictionary(layout, memory, names, MODULE, MOST_NAMES))
             .and_then(|(_, module)| text(layout, memory, module));

@@ -46,8 +46,8 @@ impl CodeKey {
 pub fn code_key(layout: &Layout, memory: &mut impl Memory, code: u64) -> Option<CodeKey> {
     let at = |offset: u16| code.wrapping_add(u64::from(offset));
     let lines = memory.word(at(layout.code.lines))?;
-    let lines_length = memory.word(lines.wrapping_add(object::SIZE))?;
-    let lines_begin = memory.word(lines.wrapping_add(bytes::FIRST))?;
+    let lines_length = memory.word(layout.field(lines, object::SIZE))?;
+    let lines_begin = memory.word(layout.field(lines, bytes::FIRST))?;
     Some(CodeKey {
         address: code,
         lines,
@@ -93,9 +93,9 @@ const LONGEST_TABLE: u64 = 1 << 28;
 
 /// The characters of a text, if an object is one.
 pub fn text(layout: &Layout, memory: &mut impl Memory, object: u64) -> Option<TextShape> {
-    let length = memory.word(object.wrapping_add(text::LENGTH))?;
-    let state = half(memory, object.wrapping_add(text::STATE))?;
-    let (width, is_compact, is_ascii) = (state >> 2 & 7, state >> 5 & 1, state >> 6 & 1);
+    let length = memory.word(layout.field(object, text::LENGTH))?;
+    let state = half(memory, layout.field(object, text::STATE))?;
+    let (width, is_compact, is_ascii) = layout.objects.form_of_text(state);
     if is_compact == 0 || !matches!(width, 1 | 2 | 4) || length > LONGEST_TEXT {
         return None;
     }
@@ -116,7 +116,7 @@ pub fn code_shape(layout: &Layout, memory: &mut impl Memory, key: &CodeKey) -> O
     let file = key.address.wrapping_add(u64::from(layout.code.file));
     let file = memory.word(file)?;
     let lines = TextShape {
-        address: key.lines.wrapping_add(bytes::FIRST),
+        address: layout.field(key.lines, bytes::FIRST),
         bytes: u32::try_from(key.lines_length)
             .ok()
             .filter(|&length| u64::from(length) <= LONGEST_TABLE)?,

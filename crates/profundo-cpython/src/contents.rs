@@ -132,12 +132,12 @@ impl Pairs {
     /// The items of a dictionary.
     pub fn of(layout: &Layout, memory: &mut impl Memory, object: u64) -> Option<Self> {
         let heads = [
-            object.wrapping_add(dict::USED),
-            object.wrapping_add(dict::KEYS),
+            layout.field(object, dict::USED),
+            layout.field(object, dict::KEYS),
         ];
         let count = memory.word(heads[0]).filter(|&count| count < TOO_MANY)?;
         let keys = pointer(memory, heads[1])?;
-        let values = memory.word(object.wrapping_add(dict::VALUES))?;
+        let values = memory.word(layout.field(object, dict::VALUES))?;
         let entries = keys_table(layout, memory, keys)?;
         // The entries of a dictionary that never had any are not aligned.
         let is_aligned = entries.key(0).is_multiple_of(8) && values.is_multiple_of(8);
@@ -221,7 +221,8 @@ pub fn contents(
     object: u64,
     kind: Kind,
 ) -> Option<Contents> {
-    let number = |memory: &mut _, offset| word_at(memory, object, offset).map(f64::from_bits);
+    let number =
+        |memory: &mut _, offset| word_at(layout, memory, object, offset).map(f64::from_bits);
     Some(match kind {
         Kind::Single => Contents::None,
         Kind::Bool => Contents::Bool(digits(layout, memory, object)?.count != 0),
@@ -233,70 +234,70 @@ pub fn contents(
         ),
         Kind::Text => Contents::Text(characters(layout, memory, object)?),
         Kind::Bytes => {
-            let length = length(memory, object)?;
-            Contents::Bytes(object.wrapping_add(bytes::FIRST), length)
+            let length = length(layout, memory, object)?;
+            Contents::Bytes(layout.field(object, bytes::FIRST), length)
         }
         Kind::ByteArray => {
-            let length = length(memory, object)?;
-            let first = word_at(memory, object, byte_array::FIRST)?;
+            let length = length(layout, memory, object)?;
+            let first = word_at(layout, memory, object, byte_array::FIRST)?;
             Contents::Bytes(first, length)
         }
         Kind::List => {
-            let count = length(memory, object)?;
-            let first = object.wrapping_add(list::ITEMS);
-            array(memory, object, count, first)?
+            let count = length(layout, memory, object)?;
+            let first = layout.field(object, list::ITEMS);
+            array(layout, memory, object, count, first)?
         }
         Kind::Tuple => {
             let first = at(object, layout.objects.tuple_items);
             Contents::Items(Items {
-                count: length(memory, object)?,
+                count: length(layout, memory, object)?,
                 place: Place::Array { first },
-                heads: [object.wrapping_add(object::SIZE); 2],
+                heads: [layout.field(object, object::SIZE); 2],
             })
         }
         Kind::Dict => Contents::Pairs(Pairs::of(layout, memory, object)?),
         Kind::Set | Kind::FrozenSet => {
-            let slots = word_at(memory, object, set::MASK)?.checked_add(1)?;
-            let first = pointer(memory, object.wrapping_add(set::TABLE))?;
-            let count = word_at(memory, object, set::USED)?;
+            let slots = word_at(layout, memory, object, set::MASK)?.checked_add(1)?;
+            let first = pointer(memory, layout.field(object, set::TABLE))?;
+            let count = word_at(layout, memory, object, set::USED)?;
             (slots.is_power_of_two() && count <= slots).then_some(())?;
             Contents::Items(Items {
                 count,
                 place: Place::Table { first, slots },
-                heads: [set::USED, set::TABLE].map(|offset| object.wrapping_add(offset)),
+                heads: [set::USED, set::TABLE].map(|field| layout.field(object, field)),
             })
         }
         Kind::Deque => {
-            let count = length(memory, object)?;
-            let block = pointer(memory, object.wrapping_add(deque::BLOCK))?;
-            let index = word_at(memory, object, deque::INDEX)?;
+            let count = length(layout, memory, object)?;
+            let block = pointer(memory, layout.field(object, deque::BLOCK))?;
+            let index = word_at(layout, memory, object, deque::INDEX)?;
             (index <= deque::LENGTH).then_some(())?;
             Contents::Items(Items {
                 count,
                 place: Place::Blocks { block, index },
-                heads: [object::SIZE, deque::INDEX].map(|offset| object.wrapping_add(offset)),
+                heads: [object::SIZE, deque::INDEX].map(|field| layout.field(object, field)),
             })
         }
         Kind::Range => {
-            let [start, stop, step] = range::PARTS.map(|offset| object.wrapping_add(offset));
+            let [start, stop, step] = range::PARTS.map(|field| layout.field(object, field));
             Contents::Range([
                 pointer(memory, start)?,
                 pointer(memory, stop)?,
                 pointer(memory, step)?,
             ])
         }
-        Kind::Class => Contents::Class(Class::at(memory, object)?),
+        Kind::Class => Contents::Class(Class::at(layout, memory, object)?),
         Kind::Function => Contents::Named(function_name(layout, memory, object)?),
         Kind::Method => {
-            let function = pointer(memory, object.wrapping_add(method::FUNCTION))?;
-            let kind = Class::of(layout, memory, function)?.kind(memory);
+            let function = pointer(memory, layout.field(object, method::FUNCTION))?;
+            let kind = Class::of(layout, memory, function)?.kind(layout, memory);
             match kind {
                 Kind::Function => Contents::Named(function_name(layout, memory, function)?),
                 _ => Contents::Unknown,
             }
         }
         Kind::CFunction => {
-            let place = pointer(memory, object.wrapping_add(c_function::METHOD))?;
+            let place = pointer(memory, layout.field(object, c_function::METHOD))?;
             Contents::Named(ObjectName::Bytes(memory.word(place)?))
         }
         Kind::Module => {
@@ -307,23 +308,29 @@ pub fn contents(
             }
         }
         Kind::Exception => {
-            Contents::Exception(pointer(memory, object.wrapping_add(exception::ARGUMENTS))?)
+            Contents::Exception(pointer(memory, layout.field(object, exception::ARGUMENTS))?)
         }
         Kind::Cell | Kind::Other => Contents::Unknown,
     })
 }
 
-fn word_at(memory: &mut impl Memory, object: u64, offset: u64) -> Option<u64> {
-    memory.word(object.wrapping_add(offset))
+fn word_at(layout: &Layout, memory: &mut impl Memory, object: u64, field: u64) -> Option<u64> {
+    memory.word(layout.field(object, field))
 }
 
 /// The number of an object's items.
-fn length(memory: &mut impl Memory, object: u64) -> Option<u64> {
-    word_at(memory, object, object::SIZE).filter(|&length| length < TOO_MANY)
+fn length(layout: &Layout, memory: &mut impl Memory, object: u64) -> Option<u64> {
+    word_at(layout, memory, object, object::SIZE).filter(|&length| length < TOO_MANY)
 }
 
 /// The items that a pointer at an address leads to.
-fn array(memory: &mut impl Memory, object: u64, count: u64, place: u64) -> Option<Contents> {
+fn array(
+    layout: &Layout,
+    memory: &mut impl Memory,
+    object: u64,
+    count: u64,
+    place: u64,
+) -> Option<Contents> {
     // An empty list may have no room for items.
     let first = match count {
         0 => 0,
@@ -332,7 +339,7 @@ fn array(memory: &mut impl Memory, object: u64, count: u64, place: u64) -> Optio
     Some(Contents::Items(Items {
         count,
         place: Place::Array { first },
-        heads: [object.wrapping_add(object::SIZE), place],
+        heads: [layout.field(object, object::SIZE), place],
     }))
 }
 
@@ -343,7 +350,7 @@ fn function_name(layout: &Layout, memory: &mut impl Memory, function: u64) -> Op
 }
 
 fn digits(layout: &Layout, memory: &mut impl Memory, object: u64) -> Option<Digits> {
-    let head = word_at(memory, object, int::TAG)?;
+    let head = word_at(layout, memory, object, int::TAG)?;
     let (is_negative, count) = match layout.objects.has_tagged_integers {
         true => match head & 3 {
             0 => (false, head >> 3),
@@ -356,15 +363,15 @@ fn digits(layout: &Layout, memory: &mut impl Memory, object: u64) -> Option<Digi
     (count < TOO_MANY).then_some(Digits {
         is_negative,
         count,
-        first: object.wrapping_add(int::DIGITS),
+        first: layout.field(object, int::DIGITS),
     })
 }
 
 /// The characters of a text of any form.
 pub fn characters(layout: &Layout, memory: &mut impl Memory, object: u64) -> Option<Characters> {
-    let length = word_at(memory, object, text_object::LENGTH)?;
-    let state = half(memory, object.wrapping_add(text_object::STATE))?;
-    let (width, is_compact, is_ascii) = (state >> 2 & 7, state >> 5 & 1, state >> 6 & 1);
+    let length = word_at(layout, memory, object, text_object::LENGTH)?;
+    let state = half(memory, layout.field(object, text_object::STATE))?;
+    let (width, is_compact, is_ascii) = layout.objects.form_of_text(state);
     let (address, length, width) = match (width, is_compact) {
         (1 | 2 | 4, 1) => {
             let head = match is_ascii {

@@ -25,7 +25,7 @@ pub fn managed_attributes(
     object: u64,
     class: u64,
 ) -> Option<ManagedAttributes> {
-    let dictionary = memory.word(object.wrapping_sub(object::DICT_BEFORE))?;
+    let dictionary = memory.word(object.wrapping_sub(u64::from(layout.objects.dict_before)))?;
     let (values, dictionary) = match layout.objects.attributes {
         Attributes::Dictionary => (0, 0),
         Attributes::Values => (
@@ -37,8 +37,8 @@ pub fn managed_attributes(
         Attributes::Inline => {
             /// The offset of the byte that says whether the values are still the object's.
             const IS_VALID: u64 = 3;
-            let flags = memory.word(class.wrapping_add(type_object::FLAGS))?;
-            let size = memory.word(class.wrapping_add(type_object::BASIC_SIZE))?;
+            let flags = memory.word(layout.field(class, type_object::FLAGS))?;
+            let size = memory.word(layout.field(class, type_object::BASIC_SIZE))?;
             let values = object.wrapping_add(size);
             let has_values = flags & type_flag::INLINE_VALUES != 0
                 && byte(memory, values.wrapping_add(IS_VALID))? == 1;
@@ -55,10 +55,10 @@ pub(crate) fn attribute(
     object: u64,
     name: &[u8],
 ) -> Option<(u64, u64)> {
-    let class = memory.word(object.wrapping_add(object::TYPE))?;
-    let flags = memory.word(class.wrapping_add(type_object::FLAGS))?;
+    let class = memory.word(layout.field(object, object::TYPE))?;
+    let flags = memory.word(layout.field(class, type_object::FLAGS))?;
     if layout.objects.attributes == Attributes::Dictionary || flags & type_flag::MANAGED_DICT == 0 {
-        let offset = memory.word(class.wrapping_add(type_object::DICT_OFFSET))?;
+        let offset = memory.word(layout.field(class, type_object::DICT_OFFSET))?;
         if offset == 0 || offset as i64 <= 0 {
             return None;
         }
@@ -84,8 +84,8 @@ pub(crate) fn in_large_dictionary(
     if dictionary == 0 {
         return None;
     }
-    let keys = memory.word(dictionary.wrapping_add(dict::KEYS))?;
-    let values = memory.word(dictionary.wrapping_add(dict::VALUES))?;
+    let keys = memory.word(layout.field(dictionary, dict::KEYS))?;
+    let values = memory.word(layout.field(dictionary, dict::VALUES))?;
     in_keys(layout, memory, keys, values, name, most)
 }
 

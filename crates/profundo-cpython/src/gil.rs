@@ -6,6 +6,9 @@ use crate::memory::{Memory, at, half};
 /// The offsets of the last holder and of the flag in the lock of 3.12 and later.
 const LAST_HOLDER: u64 = 8;
 const LOCKED: u64 = 16;
+/// By how much they are larger in a build that can run without the lock, which begins with a flag
+/// of 32 bits that says whether it is used.
+const ENABLED: u64 = 8;
 
 /// Whether the thread of this state holds the lock; `None` if that is not known. `runtime` is the
 /// address of `_PyRuntime`.
@@ -23,11 +26,23 @@ pub fn is_holder(
         Gil::Interpreter { lock } => {
             let interpreter = memory.word(at(state, layout.state.interpreter))?;
             let lock = memory.word(at(interpreter, lock))?;
-            let holder = memory.word(lock.wrapping_add(LAST_HOLDER))?;
-            let locked = half(memory, lock.wrapping_add(LOCKED))?;
-            Some(locked == 1 && holder == state)
+            is_holder_of(memory, lock, state)
+        }
+        Gil::Optional { lock } => {
+            let interpreter = memory.word(at(state, layout.state.interpreter))?;
+            let lock = memory.word(at(interpreter, lock))?;
+            match half(memory, lock)? {
+                0 => None,
+                _ => is_holder_of(memory, lock.wrapping_add(ENABLED), state),
+            }
         }
     }
+}
+
+fn is_holder_of(memory: &mut impl Memory, lock: u64, state: u64) -> Option<bool> {
+    let holder = memory.word(lock.wrapping_add(LAST_HOLDER))?;
+    let locked = half(memory, lock.wrapping_add(LOCKED))?;
+    Some(locked == 1 && holder == state)
 }
 
 /// Whether the interpreter of a state collects garbage; `None` if that is not known.
@@ -55,7 +70,7 @@ pub fn is_in_shared_lock(layout: &Layout, runtime: u64, address: u64) -> Option<
     const RUNTIME: u64 = 1 << 14;
     match layout.gil {
         Gil::Runtime { .. } => Some(address.wrapping_sub(runtime) < RUNTIME),
-        Gil::Interpreter { .. } => None,
+        Gil::Interpreter { .. } | Gil::Optional { .. } => None,
     }
 }
 
@@ -64,7 +79,7 @@ pub fn is_in_shared_lock(layout: &Layout, runtime: u64, address: u64) -> Option<
 pub fn is_in_lock(layout: &Layout, memory: &mut impl Memory, state: u64, address: u64) -> bool {
     /// The size of a lock: four words, two conditions and two mutexes of the C library's.
     const SIZE: u64 = 208;
-    let Gil::Interpreter { lock } = layout.gil else {
+    let (Gil::Interpreter { lock } | Gil::Optional { lock }) = layout.gil else {
         return false;
     };
     let interpreter = memory.word(at(state, layout.state.interpreter));

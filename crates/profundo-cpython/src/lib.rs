@@ -53,9 +53,9 @@ pub use dict::{Entries, ManagedAttributes, keys_table, managed_attributes, value
 pub use gil::{is_collecting, is_holder, is_in_lock, is_in_shared_lock};
 pub use layout::{
     Attributes, Beginnings, Blocks, Chain, CodeObject, Collecting, DEBUG_WORDS, EvaluationLoop,
-    GeneratorObject, Gil, InterpreterFrame, KeysTable, Layout, Objects, Profiler, Refusal, Switch,
-    ThreadList, ThreadState, VariableNames, WideText, collector, layout_from_debug_offsets,
-    objects,
+    GeneratorObject, Gil, InstructionCopies, InterpreterFrame, KeysTable, Layout, Objects,
+    Profiler, References, Refusal, Switch, ThreadList, ThreadState, VariableNames, WideText,
+    collector, layout_from_debug_offsets, objects,
 };
 pub use linecache::{List, cached_lines, cells};
 pub use memory::{Arrival, Memory};

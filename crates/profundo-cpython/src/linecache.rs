@@ -23,11 +23,11 @@ pub struct List {
 }
 
 impl List {
-    fn of(memory: &mut impl Memory, object: u64) -> Option<Self> {
-        is_of_type(memory, object, b"list\0").then_some(())?;
+    fn of(layout: &Layout, memory: &mut impl Memory, object: u64) -> Option<Self> {
+        is_of_type(layout, memory, object, b"list\0").then_some(())?;
         Some(Self {
-            length: memory.word(object.wrapping_add(object::SIZE))?,
-            items: memory.word(object.wrapping_add(list::ITEMS))?,
+            length: memory.word(layout.field(object, object::SIZE))?,
+            items: memory.word(layout.field(object, list::ITEMS))?,
         })
     }
 
@@ -37,7 +37,7 @@ impl List {
             return None;
         }
         let item = memory.word(self.items.wrapping_add(index * 8))?;
-        is_of_type(memory, item, b"str\0").then_some(())?;
+        is_of_type(layout, memory, item, b"str\0").then_some(())?;
         text(layout, memory, item)
     }
 }
@@ -57,12 +57,12 @@ pub fn cached_lines(
         .module(layout, memory, runtime, b"linecache")?;
     let cache = global(layout, memory, module, b"cache")?;
     let (_, entry) = in_large_dictionary(layout, memory, cache, file, MOST_FILES)?;
-    let is_entry = is_of_type(memory, entry, b"tuple\0")
-        && memory.word(entry.wrapping_add(object::SIZE))? == PARTS;
+    let is_entry = is_of_type(layout, memory, entry, b"tuple\0")
+        && memory.word(layout.field(entry, object::SIZE))? == PARTS;
     is_entry.then_some(())?;
     let lines =
         memory.word(entry.wrapping_add(u64::from(layout.objects.tuple_items) + LINES * 8))?;
-    List::of(memory, lines)
+    List::of(layout, memory, lines)
 }
 
 /// IPython's list `In`: the text of each cell at its number.
@@ -71,23 +71,23 @@ pub fn cells(layout: &Layout, memory: &mut impl Memory, runtime: u64) -> Option<
         .threads
         .module(layout, memory, runtime, b"__main__")?;
     let list = global(layout, memory, module, b"In")?;
-    List::of(memory, list)
+    List::of(layout, memory, list)
 }
 
 /// A global variable of a module.
 fn global(layout: &Layout, memory: &mut impl Memory, module: u64, name: &[u8]) -> Option<u64> {
-    let dictionary = memory.word(module.wrapping_add(module::DICT))?;
+    let dictionary = memory.word(layout.field(module, module::DICT))?;
     let (_, value) = in_large_dictionary(layout, memory, dictionary, name, MOST_NAMES)?;
     Some(value)
 }
 
 /// Whether the type of an object has this name, which ends with a zero byte.
-fn is_of_type(memory: &mut impl Memory, object: u64, name: &[u8]) -> bool {
+fn is_of_type(layout: &Layout, memory: &mut impl Memory, object: u64, name: &[u8]) -> bool {
     let mut found = [0; 8];
     let Some(found) = found.get_mut(..name.len()) else {
         return false;
     };
-    let kind = memory.word(object.wrapping_add(object::TYPE));
-    let place = kind.and_then(|kind| memory.word(kind.wrapping_add(type_object::NAME)));
+    let kind = memory.word(layout.field(object, object::TYPE));
+    let place = kind.and_then(|kind| memory.word(layout.field(kind, type_object::NAME)));
     place.is_some_and(|place| memory.bytes(place, found)) && *found == *name
 }

@@ -40,7 +40,7 @@ pub fn running(
     states: &mut States,
 ) -> (u64, u64) {
     match layout.gil {
-        Gil::Interpreter { .. } => {
+        Gil::Interpreter { .. } | Gil::Optional { .. } => {
             if known.state != states.last {
                 // Either the state that the thread returns to or the one that it leaves was
                 // waiting: the one without frames was not.

@@ -61,10 +61,10 @@ fn find(
 ) -> Option<TaskName> {
     let handle = TURN.object(layout, memory, caller.address, caller.code)?;
     let coroutine = owner_of(layout, memory, coroutine)?;
-    let callback = memory.word(handle.wrapping_add(CALLBACK))?;
+    let callback = memory.word(layout.field(handle, CALLBACK))?;
     TASKS.into_iter().find_map(|place| {
-        let task = memory.word(callback.wrapping_add(place))?;
-        let name = name_behind(memory, task, coroutine)?;
+        let task = memory.word(layout.field(callback, place))?;
+        let name = name_behind(layout, memory, task, coroutine)?;
         name_of(layout, memory, name)
     })
 }
@@ -80,11 +80,16 @@ fn owner_of(layout: &Layout, memory: &mut impl Memory, frame: u64) -> Option<u64
 }
 
 /// The word behind a coroutine in a task, if the task has this coroutine.
-fn name_behind(memory: &mut impl Memory, task: u64, coroutine: u64) -> Option<u64> {
+fn name_behind(
+    layout: &Layout,
+    memory: &mut impl Memory,
+    task: u64,
+    coroutine: u64,
+) -> Option<u64> {
     if task == 0 || !task.is_multiple_of(8) || coroutine == 0 {
         return None;
     }
-    let first = task.wrapping_add(COROUTINE);
+    let first = layout.field(task, COROUTINE);
     (0..COROUTINES as u64).find_map(|index| {
         let place = first.wrapping_add(index * 8);
         (memory.word(place)? == coroutine).then(|| memory.word(place.wrapping_add(8)))?
@@ -93,17 +98,17 @@ fn name_behind(memory: &mut impl Memory, task: u64, coroutine: u64) -> Option<u6
 
 /// The value of a name: a text, or from 3.12 on a number.
 fn name_of(layout: &Layout, memory: &mut impl Memory, name: u64) -> Option<TaskName> {
-    let class = memory.word(name.wrapping_add(object::TYPE))?;
-    let flags = memory.word(class.wrapping_add(type_object::FLAGS))?;
+    let class = memory.word(layout.field(name, object::TYPE))?;
+    let flags = memory.word(layout.field(class, type_object::FLAGS))?;
     if flags & type_flag::TEXT != 0 {
         return text(layout, memory, name).map(TaskName::Text);
     }
     if flags & type_flag::INT == 0 || !layout.objects.has_numbered_tasks {
         return None;
     }
-    let tag = memory.word(name.wrapping_add(int::TAG))?;
+    let tag = memory.word(layout.field(name, int::TAG))?;
     let digit = |memory: &mut _, index: u64| {
-        half(memory, name.wrapping_add(int::DIGITS + 4 * index)).map(u64::from)
+        half(memory, layout.field(name, int::DIGITS + 4 * index)).map(u64::from)
     };
     let number = match (tag & 3, tag >> 3) {
         (0, 1) => digit(memory, 0)?,

@@ -29,7 +29,7 @@ pub fn thread_name(
     let thread = BEGINNING.object(layout, memory, frame, code)?;
     let (key, name) = attribute(layout, memory, thread, b"_name")?;
     // A value whose type is not that of its own attribute's name is no text.
-    let kind = memory.word(name.wrapping_add(TYPE))?;
-    (kind == memory.word(key.wrapping_add(TYPE))?).then_some(())?;
+    let kind = memory.word(layout.field(name, TYPE))?;
+    (kind == memory.word(layout.field(key, TYPE))?).then_some(())?;
     text(layout, memory, name)
 }

@@ -114,11 +114,11 @@ impl Places<'_> {
         let names = pointer(memory, at(code, names))?;
         let kinds = pointer(memory, at(code, kinds))?;
         let has_all = |memory: &mut M, object: u64| {
-            Some(memory.word(object.wrapping_add(object::SIZE))? >= count)
+            Some(memory.word(self.layout.field(object, object::SIZE))? >= count)
         };
         (has_all(memory, names)? && has_all(memory, kinds)?).then_some(())?;
         for index in 0..count {
-            let kind = byte(memory, kinds.wrapping_add(bytes::FIRST + index))?;
+            let kind = byte(memory, self.layout.field(kinds, bytes::FIRST + index))?;
             // Comprehensions in a class or a module have variables of their own.
             if !self.is_function && kind & (HIDDEN | FREE) == 0 {
                 continue;
@@ -153,7 +153,9 @@ impl Places<'_> {
         let mut first = 0;
         for (names, is_outer) in [(own, false), (cells, false), (outer, true)] {
             let is_cell = names != own || first > 0;
-            let count = memory.word(names.wrapping_add(object::SIZE))?.min(MOST);
+            let count = memory
+                .word(self.layout.field(names, object::SIZE))?
+                .min(MOST);
             // The body of a class has its own ones in a dictionary.
             let shown = if self.is_function || is_outer {
                 count
@@ -193,7 +195,7 @@ impl Places<'_> {
 
     /// Whether a name is that of an argument: equal names are one object.
     fn is_argument(&self, memory: &mut impl Memory, own: u64, name: u64) -> Option<bool> {
-        let count = memory.word(own.wrapping_add(object::SIZE))?;
+        let count = memory.word(self.layout.field(own, object::SIZE))?;
         for index in 0..self.arguments.min(count).min(MOST) {
             if self.name(memory, own, index)? == name {
                 return Some(true);
@@ -218,8 +220,8 @@ impl Places<'_> {
         if is_cell && value != 0 {
             // An argument is put into its cell by the first instructions.
             let class = Class::of(self.layout, memory, value);
-            if class.is_some_and(|class| class.kind(memory) == Kind::Cell) {
-                place = value.wrapping_add(cell::CONTENTS);
+            if class.is_some_and(|class| class.kind(self.layout, memory) == Kind::Cell) {
+                place = self.layout.field(value, cell::CONTENTS);
                 value = memory.word(place)? & !TAGS;
             }
         }
@@ -255,14 +257,14 @@ fn in_namespace<M: Memory>(
         return Some(ControlFlow::Continue(()));
     };
     // A metaclass may have given it anything.
-    if class.kind(memory) != Kind::Dict {
+    if class.kind(layout, memory) != Kind::Dict {
         return Some(ControlFlow::Continue(()));
     }
     let mut end = ControlFlow::Continue(());
     Pairs::of(layout, memory, namespace)?.each(layout, memory, |memory, places| {
         let [key, value] = places.map(|place| memory.word(place).unwrap_or(0));
-        let is_text =
-            Class::of(layout, memory, key).is_some_and(|class| class.kind(memory) == Kind::Text);
+        let is_text = Class::of(layout, memory, key)
+            .is_some_and(|class| class.kind(layout, memory) == Kind::Text);
         let name = is_text.then(|| characters(layout, memory, key)).flatten();
         let Some(name) = name.filter(|name| !is_special(memory, name)) else {
             return ControlFlow::Continue(());

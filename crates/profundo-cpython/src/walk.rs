@@ -9,7 +9,7 @@
 use core::ops::ControlFlow;
 
 use crate::layout::objects::{TAGS, bytes, object};
-use crate::layout::{Chain, Layout};
+use crate::layout::{Chain, InstructionCopies, Layout};
 use crate::memory::{Arrival, Memory, at, byte, half};
 
 /// The end of a walk.
@@ -276,7 +276,9 @@ impl Walker<'_> {
             return Some(Link::Shim);
         }
         let code = memory.word(at(address, layout.frame.code))? & !TAGS;
-        if code == 0 || of_code(memory, code.wrapping_add(object::TYPE))? != self.start.code_type {
+        if code == 0
+            || of_code(memory, self.layout.field(code, object::TYPE))? != self.start.code_type
+        {
             return None;
         }
         let entry = self.entry(memory, address)?;
@@ -334,7 +336,7 @@ impl Walker<'_> {
         };
         let instructions = at(code, self.layout.code.instructions);
         let first = half(memory, instructions.wrapping_sub(u64::from(distance)))?;
-        Some(u64::from(first) >= memory.word(code.wrapping_add(object::SIZE))?)
+        Some(u64::from(first) >= memory.word(self.layout.field(code, object::SIZE))?)
     }
 
     fn instruction(&self, memory: &mut impl Memory, frame: u64, code: u64) -> Option<Instruction> {
@@ -343,24 +345,41 @@ impl Walker<'_> {
         if let Chain::FrameObjects { unit, .. } = layout.chain {
             let offset = (half(memory, place)? as i32).checked_mul(unit)?;
             let bytes = of_code(memory, at(code, layout.code.instructions))?;
-            let length = of_code(memory, bytes.wrapping_add(object::SIZE))?;
+            let length = of_code(memory, self.layout.field(bytes, object::SIZE))?;
             let is_inside = offset < 0 || (offset as u64) < length;
-            let first = bytes.wrapping_add(bytes::FIRST);
+            let first = self.layout.field(bytes, bytes::FIRST);
             return is_inside.then(|| Instruction {
                 offset,
                 address: first.wrapping_add_signed(i64::from(offset)),
             });
         }
         let address = memory.word(place)?;
-        let first = at(code, layout.code.instructions);
+        let first = match self.copy(memory, frame, code) {
+            0 => at(code, layout.code.instructions),
+            copy => copy,
+        };
         let offset = address.wrapping_sub(first) as i64;
         // Its size is the number of code units; before the first instruction it stands on none.
-        let units = of_code(memory, code.wrapping_add(object::SIZE))? as i64;
+        let units = of_code(memory, self.layout.field(code, object::SIZE))? as i64;
         let is_inside = (-2..units.checked_mul(2)?).contains(&offset);
         is_inside.then_some(Instruction {
             offset: offset as i32,
             address,
         })
+    }
+
+    /// The copy of its instructions that a frame runs; 0 if it runs the code object's own.
+    fn copy(&self, memory: &mut impl Memory, frame: u64, code: u64) -> u64 {
+        let Some(InstructionCopies { array, index }) = self.layout.code.copies else {
+            return 0;
+        };
+        let mut find = || {
+            let index = u64::from(half(memory, at(frame, index)).filter(|&index| index != 0)?);
+            let array = memory.word(at(code, array))?;
+            let is_inside = array != 0 && index < memory.word(array)?;
+            is_inside.then(|| memory.word(array.wrapping_add(8 + index * 8)))?
+        };
+        find().unwrap_or(0)
     }
 
     /// The loop that a frame is the first one of, if it is; `None` if that cannot be read.

@@ -177,6 +177,9 @@ fn why_not(why: i32) -> Cow<'static, str> {
             return format!("it has no Python interpreter that is known (CPython {known})").into();
         }
         refusal::UNKNOWN_LAYOUT => "its interpreter is laid out in a way that is not known",
+        refusal::FREE_THREADED => {
+            "its interpreter can run without the global lock (a free-threaded build), which this needs"
+        }
         refusal::COLLECTING => "it was collecting garbage each time that it was asked",
         refusal::NOT_RUNNING => "its interpreter has not begun yet, or has ended",
         refusal::FULL => "its interpreter's list of pending calls is full",

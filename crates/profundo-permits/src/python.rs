@@ -18,7 +18,7 @@ pub fn why_not(refusal: Refusal) -> Cow<'static, str> {
         Refusal::Version => {
             return format!("its version is not one from {}", version::STACKS).into();
         }
-        Refusal::FreeThreaded => "it is a build without the global lock",
+        Refusal::FreeThreaded => "it is a free-threaded build",
         Refusal::Offsets => "it does not tell its own layout as its version should",
         Refusal::Symbol => "its symbols were removed",
         Refusal::Late => "it was loaded too late",

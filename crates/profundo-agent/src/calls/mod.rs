@@ -120,6 +120,13 @@ pub fn begin() {
     report_refusal(home, begun.err().unwrap_or(0));
 }
 
+/// No calls are counted, for this reason.
+pub fn refuse(why: i32) {
+    if let Some(home) = home::current() {
+        report_refusal(home, why);
+    }
+}
+
 /// Has the command report why calls are not counted.
 fn report_refusal(home: Home, why: i32) {
     let refused = &home.ring().header.calls_refused;

@@ -101,12 +101,16 @@ fn search() -> Result<Api, c_int> {
             *word = unsafe { (functions.runtime as *const u64).add(index).read() };
         }
     }
+    let layout = layout_from_debug_offsets(minor, &words).map_err(|_| refusal::UNKNOWN_LAYOUT)?;
+    if layout.is_free_threaded() {
+        return Err(refusal::FREE_THREADED);
+    }
     Ok(Api {
         functions,
         // SAFETY: the interpreter's function of that name has this type; no function lies at 0.
         blocks: unsafe {
             core::mem::transmute::<usize, Option<unsafe extern "C" fn() -> isize>>(blocks)
         },
-        layout: layout_from_debug_offsets(minor, &words).map_err(|_| refusal::UNKNOWN_LAYOUT)?,
+        layout,
     })
 }

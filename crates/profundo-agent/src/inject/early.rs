@@ -10,6 +10,8 @@ use core::mem::{MaybeUninit, transmute};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use profundo_probe::shared::refusal;
+
 use super::{api, builtin, collections};
 use crate::symbols::{self, Scope};
 use crate::{calls, session};
@@ -148,9 +150,13 @@ fn go_in_if_begun() {
         return;
     }
     take_back();
-    if let Ok(api) = api::find() {
+    match api::find() {
         // SAFETY: the function may be called at any time; ours keeps to its contract.
-        unsafe { (api.add_pending_call)(inside, null_mut()) };
+        Ok(api) => _ = unsafe { (api.add_pending_call)(inside, null_mut()) },
+        Err(refusal::FREE_THREADED) if calls::wanted() != 0 => {
+            calls::refuse(refusal::FREE_THREADED);
+        }
+        Err(_) => {}
     }
 }
 

@@ -1,5 +1,7 @@
 //! Code objects.
 
+use super::InstructionCopies;
+
 /// The place of the names of a function's variables in its code object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableNames {
@@ -39,6 +41,8 @@ pub struct CodeObject {
     pub lines: u16,
     /// Of its instructions: from 3.11 on the first one itself, before that a pointer to bytes.
     pub instructions: u16,
+    /// Of the copies of its instructions, in a build that can run without the lock, from 3.14 on.
+    pub copies: Option<InstructionCopies>,
     /// The offset, before the instructions, of the index of the first one that may be traced (from
     /// 3.12 on). In code of the interpreter's own, which makes objects, it lies behind all of them.
     pub first_traceable: Option<u16>,

@@ -1,8 +1,9 @@
 //! From 3.13 on, `_PyRuntime` begins with a list of the interpreter's own offsets.
 
 use super::{
-    Chain, CodeObject, Collecting, Collector, GeneratorObject, Gil, InterpreterFrame, Layout,
-    Objects, Thread, ThreadList, ThreadState, VariableNames, collector::Records,
+    Chain, CodeObject, Collecting, Collector, GeneratorObject, Gil, InstructionCopies,
+    InterpreterFrame, Layout, Objects, Thread, ThreadList, ThreadState, VariableNames,
+    collector::Records,
 };
 use crate::version::Version;
 
@@ -15,7 +16,7 @@ pub const DEBUG_WORDS: usize = 103;
 pub enum Refusal {
     /// A minor version that is not known.
     Version = 1,
-    /// A build without the global lock: another layout.
+    /// A build that can run without the global lock: what was asked for is not known for it.
     FreeThreaded = 2,
     /// Its list of offsets is not the one that this version should have.
     Offsets = 3,
@@ -71,6 +72,8 @@ struct Words {
     /// `code_object.filename`, with `name`, `qualname`, `linetable`, `firstlineno`, `argcount`,
     /// `localsplusnames`, `localspluskinds` and `co_code_adaptive` behind it.
     code: usize,
+    /// Whether a build that can run without the lock has copies of instructions.
+    has_copies: bool,
     /// `tuple_object.ob_item`, where it is taken from there.
     tuple_items: Option<usize>,
     /// The fields at the end of later lists.
@@ -97,6 +100,7 @@ const WORDS_3_13: Words = Words {
     thread_number: 25,
     frame: 29,
     code: 35,
+    has_copies: false,
     tuple_items: None,
     more: None,
 };
@@ -112,6 +116,7 @@ const WORDS_3_14: Words = Words {
     thread_number: 28,
     frame: 32,
     code: 40,
+    has_copies: true,
     tuple_items: Some(57),
     ..WORDS_3_13
 };
@@ -147,14 +152,17 @@ pub fn layout_from_debug_offsets(minor: u8, words: &[u64]) -> Result<Layout, Ref
     let Some(places) = words_of(minor) else {
         return Ok(*measured);
     };
-    let list = DebugOffsets {
+    let mut list = DebugOffsets {
         words,
         places,
-        measured,
+        measured: *measured,
     };
     list.check_head()?;
+    if list.is_free_threaded()? {
+        list.measured = measured.free_threaded();
+    }
     let listed = list.layout()?;
-    if is_plausible(&listed, measured, places.is_same_in_all_builds) {
+    if is_plausible(&listed, &list.measured, places.is_same_in_all_builds) {
         Ok(listed)
     } else {
         Err(Refusal::Offsets)
@@ -186,10 +194,13 @@ fn is_plausible(listed: &Layout, measured: &Layout, is_same_in_all_builds: bool)
         },
         code: CodeObject {
             instructions: measured.code.instructions,
+            copies: measured.code.copies,
+            first_traceable: measured.code.first_traceable,
             ..compared.code
         },
         objects: Objects {
             shared_keys: measured.objects.shared_keys,
+            width_bit: measured.objects.width_bit,
             ..compared.objects
         },
         ..compared
@@ -203,8 +214,8 @@ fn is_plausible(listed: &Layout, measured: &Layout, is_same_in_all_builds: bool)
 struct DebugOffsets<'a> {
     words: &'a [u64],
     places: &'static Words,
-    /// The table's row of the version.
-    measured: &'static Layout,
+    /// The table's row of the version, for this kind of build.
+    measured: Layout,
 }
 
 impl DebugOffsets<'_> {
@@ -216,17 +227,18 @@ impl DebugOffsets<'_> {
         u16::try_from(self.word(place)?).map_err(|_| Refusal::Offsets)
     }
 
-    /// Checks that the list is one, of this version, and of a build with the global lock.
+    /// Checks that the list is one, and of this version.
     fn check_head(&self) -> Result<(), Refusal> {
         let version = u32::try_from(self.word(1)?).map_err(|_| Refusal::Offsets)?;
         let minor = Version::of_hex(version).of_python_3();
         if self.word(0)? != COOKIE || minor != Some(self.measured.minor) {
             return Err(Refusal::Offsets);
         }
-        match self.word(2)? {
-            0 => Ok(()),
-            _ => Err(Refusal::FreeThreaded),
-        }
+        Ok(())
+    }
+
+    fn is_free_threaded(&self) -> Result<bool, Refusal> {
+        Ok(self.word(2)? != 0)
     }
 
     fn layout(&self) -> Result<Layout, Refusal> {
@@ -235,8 +247,9 @@ impl DebugOffsets<'_> {
             chain: Chain::Direct {
                 frame: self.offset(places.next_state + 2)?,
             },
-            gil: Gil::Interpreter {
-                lock: self.offset(places.lock)?,
+            gil: match (self.measured.gil, self.offset(places.lock)?) {
+                (Gil::Optional { .. }, lock) => Gil::Optional { lock },
+                (_, lock) => Gil::Interpreter { lock },
             },
             collecting: self.collecting()?,
             collector: self.collector(),
@@ -248,7 +261,7 @@ impl DebugOffsets<'_> {
             frame: self.frame()?,
             code: self.code()?,
             objects: self.objects()?,
-            ..*self.measured
+            ..self.measured
         })
     }
 
@@ -303,7 +316,18 @@ impl DebugOffsets<'_> {
 
     fn code(&self) -> Result<CodeObject, Refusal> {
         let first = self.places.code;
+        let copies = self.copies()?;
         Ok(CodeObject {
+            copies,
+            // The copies are between the two.
+            first_traceable: match copies {
+                None => self.measured.code.first_traceable,
+                Some(_) => self
+                    .measured
+                    .code
+                    .first_traceable
+                    .map(|distance| distance + 8),
+            },
             file: self.offset(first)?,
             bare_name: Some(self.offset(first + 1)?),
             name: self.offset(first + 2)?,
@@ -323,8 +347,23 @@ impl DebugOffsets<'_> {
         })
     }
 
+    /// Listed last among the fields of frames and of code objects.
+    fn copies(&self) -> Result<Option<InstructionCopies>, Refusal> {
+        if !self.places.has_copies || !self.is_free_threaded()? {
+            return Ok(None);
+        }
+        Ok(Some(InstructionCopies {
+            array: self.offset(self.places.code + 9)?,
+            index: self.offset(self.places.frame + 6)?,
+        }))
+    }
+
     fn objects(&self) -> Result<Objects, Refusal> {
         let mut objects = self.measured.objects;
+        if self.places.has_copies && self.is_free_threaded()? {
+            // The bits before it have a byte of their own.
+            objects.width_bit = 8;
+        }
         if let Some(place) = self.places.tuple_items {
             objects.tuple_items = self.offset(place)?;
         }
@@ -347,6 +386,7 @@ impl DebugOffsets<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::objects;
     use std::vec;
 
     /// The words that an interpreter of 3.13.0 begins with.
@@ -422,6 +462,39 @@ mod tests {
         );
     }
 
+    /// The words of 3.13.15 and 3.14.10, built without the lock, are those of the other builds but
+    /// for these.
+    #[test]
+    fn builds_without_the_lock_have_longer_heads() {
+        let mut words = words_of_3_13();
+        words[2] = 1;
+        words[11] = 7664;
+        words[34..44].copy_from_slice(&[224, 128, 136, 144, 152, 84, 68, 112, 120, 216]);
+        let listed = layout_from_debug_offsets(13, &words).unwrap();
+        assert!(listed.is_free_threaded());
+        assert_eq!(listed.field(0x1000, objects::object::TYPE), 0x1018);
+        assert_eq!((listed.code.flags, listed.code.frame_size), (64, 92));
+        assert_eq!(listed.code.copies, None);
+        assert_eq!(listed.collector, None);
+
+        let mut words = words_of_3_14();
+        words[2] = 1;
+        words[36..39].copy_from_slice(&[78, 64, 72]);
+        words[39..50].copy_from_slice(&[240, 128, 136, 144, 152, 84, 68, 112, 120, 232, 224]);
+        words[57] = 48;
+        let listed = layout_from_debug_offsets(14, &words).unwrap();
+        let copies = InstructionCopies {
+            array: 224,
+            index: 72,
+        };
+        assert_eq!(listed.code.copies, Some(copies));
+        assert_eq!(listed.code.first_traceable, Some(24));
+        assert_eq!(listed.objects.width_bit, 8);
+        // Fields of a build with the lock, in a list that says otherwise.
+        words[43] = 68;
+        assert_eq!(layout_from_debug_offsets(14, &words), Err(Refusal::Offsets));
+    }
+
     #[test]
     fn an_unknown_list_is_refused() {
         let mut words = words_of_3_13();
@@ -432,12 +505,6 @@ mod tests {
             Err(Refusal::Offsets),
             "the version in the list is another one"
         );
-        words[2] = 1;
-        assert_eq!(
-            layout_from_debug_offsets(13, &words),
-            Err(Refusal::FreeThreaded)
-        );
-        words[2] = 0;
         words[35] = 104;
         assert_eq!(layout_from_debug_offsets(13, &words), Err(Refusal::Offsets));
         assert_eq!(layout_from_debug_offsets(13, &[]), Err(Refusal::Offsets));

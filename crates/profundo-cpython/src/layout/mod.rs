@@ -9,6 +9,7 @@ mod code;
 pub mod collector;
 mod debug_offsets;
 mod frame;
+mod free_threaded;
 pub mod objects;
 mod profiler;
 mod rows;
@@ -18,6 +19,7 @@ pub use code::{CodeObject, VariableNames};
 use collector::Collector;
 pub use debug_offsets::{DEBUG_WORDS, Refusal, layout_from_debug_offsets};
 pub use frame::{Chain, InterpreterFrame};
+pub use free_threaded::InstructionCopies;
 use objects::FunctionObject;
 pub use profiler::{Beginnings, Blocks, Profiler, Switch};
 pub(crate) use threads::Thread;
@@ -36,6 +38,24 @@ pub enum Gil {
         /// Of the pointer, in the interpreter state.
         lock: u16,
     },
+    /// The same, in a build that can run without the lock, and mostly does.
+    Optional {
+        /// Of the pointer, in the interpreter state.
+        lock: u16,
+    },
+}
+
+/// The form of an object's reference count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum References {
+    /// A number.
+    Plain,
+    /// From 3.12 on some objects are immortal: the low half of the count, which is all that counts,
+    /// is negative or 0.
+    Immortal,
+    /// In a build that can run without the lock: the count of the thread that made the object, and
+    /// that of all others.
+    Split,
 }
 
 /// The place of the 32-bit flag that garbage is being collected.
@@ -149,9 +169,16 @@ pub struct Objects {
     /// In a type, of the names of the attributes that its objects have as values
     /// (`ht_cached_keys`).
     pub shared_keys: u16,
-    /// Whether some objects are immortal (from 3.12 on): the low half of their reference count,
-    /// which is all that counts, is negative or 0.
-    pub has_immortal_objects: bool,
+    /// By how much the head of an object is longer than 16 bytes, as it is in a build that can run
+    /// without the lock.
+    pub longer_head: u16,
+    /// The reference count.
+    pub references: References,
+    /// The distance from an object back to the pointer to its dictionary, from 3.11 on.
+    pub dict_before: u16,
+    /// The place of a text's width among the bits of its state. Two flags are behind it: whether it
+    /// is compact, and whether it is ASCII.
+    pub width_bit: u8,
     /// In a frame object, of the frame that it stands for (`f_frame`); `None` before 3.11, where
     /// frames are objects.
     pub frame_of_object: Option<u16>,
@@ -179,6 +206,17 @@ impl Layout {
         rows::ROWS.iter().find(|layout| layout.minor == minor)
     }
 
+    /// Whether it is a build that can run without the lock.
+    pub fn is_free_threaded(&self) -> bool {
+        matches!(self.gil, Gil::Optional { .. })
+    }
+
+    /// The address of an object's field, by its place in [`objects`].
+    #[inline]
+    pub const fn field(&self, object: u64, place: u64) -> u64 {
+        object.wrapping_add(self.objects.longer_head as u64 + place)
+    }
+
     /// Whether frames are objects, as before 3.11.
     pub fn has_frame_objects(&self) -> bool {
         self.objects.frame_of_object.is_none()
@@ -189,8 +227,16 @@ impl Layout {
     pub fn interpreters_with_locks(&self) -> Option<u16> {
         match self.gil {
             Gil::Runtime { .. } => None,
-            Gil::Interpreter { .. } => Some(self.threads.interpreters),
+            Gil::Interpreter { .. } | Gil::Optional { .. } => Some(self.threads.interpreters),
         }
+    }
+}
+
+impl Objects {
+    /// The bytes of a character, whether a text is compact, and whether it is ASCII, by its state.
+    pub(crate) const fn form_of_text(&self, state: u32) -> (u32, u32, u32) {
+        let form = state >> self.width_bit;
+        (form & 7, form >> 3 & 1, form >> 4 & 1)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The fields at the same place in the objects of every version: those of types, containers, texts
-//! and C functions, by their names in CPython's headers.
+//! and C functions, by their names in CPython's headers. In a build that can run without the lock
+//! they lie behind a longer head: [`Layout::field`](super::Layout::field).
 
 /// Bits that 3.14 keeps in a pointer to an object.
 pub(crate) const TAGS: u64 = 7;
@@ -18,14 +19,16 @@ pub const fn of_frame_word(word: u64) -> u64 {
 pub mod object {
     /// `ob_refcnt`.
     pub const REFERENCES: u64 = 0;
+    /// `ob_ref_local`, in a build that can run without the lock.
+    pub const OWN_REFERENCES: u64 = 12;
+    /// `ob_ref_shared`, there.
+    pub const OTHERS_REFERENCES: u64 = 16;
     /// `ob_type`.
     pub const TYPE: u64 = 8;
     /// `ob_size`: the number of items.
     pub const SIZE: u64 = 16;
     /// The size of `PyGC_Head`, which lies right before an object.
     pub const GC_HEAD: u64 = 16;
-    /// The distance from an object back to the pointer to its dictionary, from 3.11 on.
-    pub const DICT_BEFORE: u64 = 24;
     /// The distance from an object back to the pointer to its values, in 3.11.
     pub const VALUES_BEFORE: u64 = 32;
     /// The size of these pointers.

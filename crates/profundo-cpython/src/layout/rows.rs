@@ -3,8 +3,8 @@
 use super::objects::FunctionObject;
 use super::{
     Attributes, Chain, CodeObject, Collecting, EvaluationLoop, GeneratorObject, Gil,
-    InterpreterFrame, KeysTable, Layout, Objects, Thread, ThreadList, ThreadState, VariableNames,
-    WideText,
+    InterpreterFrame, KeysTable, Layout, Objects, References, Thread, ThreadList, ThreadState,
+    VariableNames, WideText,
 };
 use super::{collector, profiler};
 
@@ -65,6 +65,7 @@ const PYTHON_3_8: Layout = Layout {
         bare_name: None,
         lines: 120,
         instructions: 48,
+        copies: None,
         first_traceable: None,
         frame_size: 0,
         stack_size: 0,
@@ -76,7 +77,10 @@ const PYTHON_3_8: Layout = Layout {
         module_name: 48,
         class_name: 864,
         shared_keys: 0,
-        has_immortal_objects: false,
+        longer_head: 0,
+        references: References::Plain,
+        dict_before: 24,
+        width_bit: 2,
         frame_of_object: None,
         generator: None,
         function: FunctionObject {
@@ -257,7 +261,7 @@ const PYTHON_3_12: Layout = Layout {
         attributes: Attributes::Tagged,
         class_name: 872,
         shared_keys: 880,
-        has_immortal_objects: true,
+        references: References::Immortal,
         generator: Some(GeneratorObject {
             frame: 72,
             state: 67,

@@ -91,6 +91,8 @@ pub mod refusal {
     pub const HAS_PROFILER: i32 = -10_009;
     /// The address space of the process is limited.
     pub const LITTLE_MEMORY: i32 = -10_010;
+    /// The interpreter can run without the global lock, which this needs.
+    pub const FREE_THREADED: i32 = -10_011;
 }
 
 /// Flags of [`Request::flags`].

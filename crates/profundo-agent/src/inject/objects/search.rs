@@ -6,6 +6,7 @@
 
 use core::ffi::CStr;
 
+use profundo_cpython::References;
 use profundo_cpython::objects::{object, type_flag};
 use profundo_probe::shared::{refusal, request_flag};
 use profundo_wire::graph::{EdgeKind, End, edge_words, node_words};
@@ -202,9 +203,12 @@ impl<'a, 'o> Search<'a, 'o> {
             }
             // SAFETY: an object has a count of references.
             let count = unsafe { word(address + object::REFERENCES) };
-            let (count, is_immortal) = match self.api.layout.objects.has_immortal_objects {
-                true => (count & 0xFFFF_FFFF, count as i32 <= 0),
-                false => (count, false),
+            let (count, is_immortal) = match self.api.layout.objects.references {
+                References::Plain => (count, false),
+                // Builds with split counts have no list of objects to begin with.
+                References::Immortal | References::Split => {
+                    (count & 0xFFFF_FFFF, count as i32 <= 0)
+                }
             };
             let is_held = is_immortal || count > u64::from(self.rows.holders(row));
             match seen.get(row as usize) {

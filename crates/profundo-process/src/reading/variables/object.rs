@@ -159,7 +159,7 @@ impl<'a> ObjectReader<'a> {
             return Object::unreadable(address);
         };
         let name = class_name(self.layout, memory, &class);
-        let kind = class.kind(memory);
+        let kind = class.kind(self.layout, memory);
         let value = self.value(memory, address, kind, depth);
         self.has_lost |= value.is_none();
         Object {
@@ -214,7 +214,7 @@ impl<'a> ObjectReader<'a> {
             Contents::Class(class) => Value::Class(class_name(self.layout, memory, &class)?),
             Contents::Named(name) => Value::Named(kind, object_name(memory, name)?),
             Contents::Exception(arguments) => {
-                let kind = Class::of(self.layout, memory, arguments)?.kind(memory);
+                let kind = Class::of(self.layout, memory, arguments)?.kind(self.layout, memory);
                 let Some(Contents::Items(items)) = (kind == Kind::Tuple)
                     .then(|| contents(self.layout, memory, arguments, kind))
                     .flatten()
