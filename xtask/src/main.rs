@@ -12,6 +12,7 @@ mod field;
 mod figures;
 mod fuzz;
 mod metadata;
+mod pythons;
 mod test;
 mod tidy;
 mod tree;
@@ -39,6 +40,9 @@ tasks:
   fuzz [--seconds N | --runs N] [TARGET…]
           every reader of foreign bytes with inputs of libFuzzer's: all targets for 300 seconds together, or each
           for N inputs; `import:pprof` is the reader of that format
+  pythons [--only PYTHON]… [TEST…]
+          the tests of Python programs on CPython 3.14 and 3.15 of Debian unstable, their debug
+          builds and a free-threaded one, in a root of their own; needs root and debootstrap
   wheel [--sdist] [FILE], wheel --quick
           the Python package as it is published: built by maturin and zig, looked into, and installed
           in each way; with FILE a wheel that is there already, with --sdist from the sources, too;
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
         ["cpython-tests", ref rest @ ..] => cpython::run(&root(), rest),
         ["field", ref rest @ ..] => field::run(&root(), rest),
         ["fuzz", ref rest @ ..] => fuzz::run(&root(), rest),
+        ["pythons", ref rest @ ..] => pythons::run(&root(), rest),
         ["figures", ref rest @ ..] => figures::run(&root(), rest),
         ["wheel", ref rest @ ..] => wheel::run(&root(), rest),
         ["tidy"] => tidy::run(&root()),
@@ -68,7 +73,7 @@ fn main() -> ExitCode {
         }
         [unknown, ..] => {
             eprintln!(
-                "xtask: there is no task {unknown}: the tasks are test, tidy, field, figures, fuzz, wheel and cpython-tests"
+                "xtask: there is no task {unknown}: the tasks are test, tidy, field, figures, fuzz, pythons, wheel and cpython-tests"
             );
             return ExitCode::from(2);
         }
