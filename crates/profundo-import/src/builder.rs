@@ -308,7 +308,13 @@ impl Builder {
 
     /// Adds the calls of a function in one place of the tree, with a sample of their own time.
     /// Those without own time have one, too: calls and samples stay in step.
-    pub fn call(&mut self, call: Call) {
+    pub fn call(&mut self, mut call: Call) {
+        let own = call.own.0.min(MOST - self.weight);
+        if own != call.own.0 {
+            self.leave_out("values", || format!("{}", call.own.0));
+        }
+        self.weight += own;
+        call.own = Nanos(own);
         self.samples.push(1);
         self.profile.samples.push(Sample {
             weight: call.own,

@@ -26,7 +26,7 @@ pub(crate) const READER: Reader = Reader(&Table {
     fill,
 });
 
-/// The most frames of a stack. Deeper ones lose their roots.
+/// The most frames of a stack: of a deeper one, the outermost frames are left out.
 const DEEPEST: usize = 4096;
 /// The kernels' own modules, below which all other frames are the kernel's too.
 const KERNELS: &[&str] = &["unix", "genunix", "kernel", "mach_kernel"];
@@ -56,9 +56,8 @@ impl<'a> Line<'a> {
         }
         let is_address = words.strip_prefix("0x").is_some_and(is_hex);
         // What stands before the mark is a file's name.
-        let module = words.split_once('`').map(|(module, _)| module);
-        let has_module =
-            module.is_some_and(|it| !it.is_empty() && !it.contains(['(', '<', '"', ' ']));
+        let module = module_of(words);
+        let has_module = !module.is_empty() && !module.contains(['(', '<', '"', ' ']);
         match is_address || has_module {
             true => Self::Frame(without_offset(words)),
             false => Self::Other,
@@ -76,6 +75,17 @@ fn without_offset(frame: &str) -> &str {
         Some((name, offset)) if is_hex(offset) => name,
         _ => frame,
     }
+}
+
+/// The module in a frame; empty where there is none.
+fn module_of(frame: &str) -> &str {
+    frame.split_once('`').map_or("", |(module, _)| module)
+}
+
+/// Whether these frames, the innermost first, are the kernel's.
+fn is_of_kernel(frames: &[&str]) -> bool {
+    let outermost = frames.last().copied().map(module_of);
+    outermost.is_some_and(|module| KERNELS.contains(&module))
 }
 
 /// Whether a whole stack with its number stands there, and hardly anything before it.
@@ -164,19 +174,16 @@ impl<'a> Stacks<'a> {
     }
 
     fn close(&mut self, builder: &mut Builder, count: u64) {
-        let [first, second] = std::mem::take(&mut self.parts);
+        let [mut first, mut second] = std::mem::take(&mut self.parts);
         let has_both = std::mem::take(&mut self.part) == 1 && !second.is_empty();
         if first.is_empty() {
             return;
         }
-        let module = |frame: &str| {
-            frame
-                .split_once('`')
-                .map_or("", |(module, _)| module)
-                .to_owned()
-        };
-        let outermost = first.last().map(|frame| module(frame));
-        let is_kernels = has_both || outermost.is_some_and(|it| KERNELS.contains(&&*it));
+        // The program's part is first where a script asks for it first.
+        if has_both && is_of_kernel(&second) && !is_of_kernel(&first) {
+            std::mem::swap(&mut first, &mut second);
+        }
+        let is_kernels = has_both || is_of_kernel(&first);
         let user = second.iter().rev().map(|&frame| (frame, false));
         let frames = user.chain(first.iter().rev().map(|&frame| (frame, is_kernels)));
         let mut stack = None;

@@ -1,7 +1,7 @@
 //! The bytes of a file. Large ones are mapped, not copied.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Deref;
 use std::path::Path;
 
@@ -54,9 +54,23 @@ pub(crate) fn load(path: &Path) -> Result<Loaded, Error> {
     Ok(Loaded::Read(bytes))
 }
 
+/// Loads a second file of a format that has several. Unlike the first, which the user names, it is
+/// never a pipe or a device: these may have no end.
+pub(crate) fn load_beside(path: &Path) -> Result<Loaded, Error> {
+    let error = |source| Error::File {
+        path: path.to_owned(),
+        source,
+    };
+    if !path.metadata().map_err(error)?.is_file() {
+        let what = "it is no regular file";
+        return Err(error(io::Error::new(io::ErrorKind::InvalidInput, what)));
+    }
+    load(path)
+}
+
 /// The bytes of a program's file, which are looked at here and there.
 pub(crate) fn load_program(path: &Path) -> Option<Loaded> {
-    // A pipe or a device would keep us.
+    // A read of a pipe or a device may never end.
     if !path.metadata().is_ok_and(|about| about.is_file()) {
         return None;
     }
@@ -64,7 +78,7 @@ pub(crate) fn load_program(path: &Path) -> Option<Loaded> {
 }
 
 #[allow(unsafe_code)]
-fn map(file: &File) -> std::io::Result<memmap2::Mmap> {
+fn map(file: &File) -> io::Result<memmap2::Mmap> {
     // SAFETY: the map is read as bytes only, so any content is valid. If another program cuts the
     // file meanwhile, a read ends this program with SIGBUS, which loses nothing: we only read.
     unsafe { memmap2::Mmap::map(file) }

@@ -57,7 +57,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
             files.read(builder, source.bytes, place);
             continue;
         }
-        let bytes = source::load(Path::new(&path))?;
+        let bytes = source::load_beside(Path::new(&path))?;
         if is_start(&bytes) && metric == self::metric(&bytes) {
             files.read(builder, &bytes, place);
             others += 1;

@@ -10,8 +10,7 @@
 use profundo_model::StackId;
 
 use super::metric::{self, Choice, Metric};
-use super::records::{Record, Records};
-use super::text::is_callpath;
+use super::records::{Record, Records, is_callpath, is_rank, is_thread};
 use crate::encoding::json::{ENDS_EARLY, Json, Read, first, member, members};
 use crate::{Builder, Error, Named, Source, Unit, Warning};
 
@@ -27,7 +26,8 @@ pub(super) fn is_start(start: &[u8]) -> bool {
     let row = row.and_then(|row| row.split(|&byte| byte == b']').next());
     let is_rows = row.is_some_and(|row| row.iter().all(is_number));
     let is_whole = has("columns") && has("column_metadata") && has("nodes");
-    key == "data" && is_rows && (is_whole || members.len() == 1)
+    let is_cut = || members.len() == 1 && Json::new(data).skip().is_err();
+    key == "data" && is_rows && (is_whole || is_cut())
 }
 
 /// A column of the rows.
@@ -131,7 +131,7 @@ impl Head {
                     "attribute.alias" => {
                         column.metric.alias = json.text()?.unwrap_or_default().into_owned();
                     }
-                    "attribute.unit" => {
+                    "attribute.unit" | "time.unit" => {
                         column.metric.unit = json.text()?.unwrap_or_default().into_owned();
                     }
                     _ => json.skip()?,
@@ -144,7 +144,8 @@ impl Head {
     /// The column of paths.
     fn path(&self) -> Option<usize> {
         let is_other = |name: &str| {
-            name.contains("sourceloc") || name.contains("module#") || name == "mpi.rank"
+            let is_place = name.contains("sourceloc") || name.contains("module#");
+            is_place || is_rank(name) || is_thread(name)
         };
         let find = |is: &dyn Fn(&str) -> bool| {
             (self.columns.iter()).position(|column| !column.is_value && is(&column.metric.name))
@@ -190,8 +191,8 @@ impl Head {
                 .enumerate()
                 .map(|(at, column)| match &column.metric.name[..] {
                     _ if Some(at) == path => Role::Path,
-                    "mpi.rank" | "Rank" => Role::Rank,
-                    "pthread.id" | "omp.thread.id" | "thread.id" | "omp.thread" => Role::Thread,
+                    name if is_rank(name) => Role::Rank,
+                    name if is_thread(name) => Role::Thread,
                     _ if column.is_value => {
                         metrics.push(column.metric.clone());
                         Role::Number(metrics.len() - 1)

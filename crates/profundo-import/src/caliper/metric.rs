@@ -34,29 +34,66 @@ impl Metric {
         self.name.contains(text)
     }
 
+    /// The names of the operations that it comes from: `inclusive` and `sum` of
+    /// `inclusive#sum#time.duration`.
+    fn operations(&self) -> impl Iterator<Item = &str> {
+        let (operations, _) = self.name.rsplit_once('#').unwrap_or_default();
+        operations.split('#')
+    }
+
     /// Whether it is elapsed time.
     pub(super) fn is_time(&self) -> bool {
+        /// What is made of times by these is a share, a count, or a square of seconds. The value of
+        /// an `iteration` is its number in the loop.
+        const OTHERS: [&str; 8] = [
+            "percent_total",
+            "ipercent_total",
+            "ratio",
+            "iratio",
+            "variance",
+            "scount",
+            "avg.count",
+            "iteration",
+        ];
         let is_point = self.has("offset") || self.has("timestamp") || self.has("starttime");
         let title = self.name.to_ascii_lowercase();
-        let is_named = title.contains("time") || title.contains("duration");
-        is_named && !is_point && !title.contains('%') && !self.name.starts_with("avg.count#")
+        // A `timestep` is none.
+        let mut words = title.split(|letter: char| !letter.is_ascii_alphabetic());
+        let is_named = words.any(|word| word.ends_with("time") || word.ends_with("duration"));
+        let mut operations = self.operations();
+        let is_other = operations.any(|it| OTHERS.contains(&it) || it.starts_with("histogram"));
+        is_named && !is_point && !is_other && !title.contains('%')
     }
 
     /// Whether it has that of the callees in it.
     pub(super) fn is_inclusive(&self) -> bool {
+        const OPERATIONS: [&str; 5] = ["imin", "imax", "iscale", "iratio", "ipercent_total"];
         let titles = [&self.name, &self.alias];
         let ends = ["(I)", "(inc)", "(incl)", "(inclusive)"];
         let ends = |title: &String| ends.iter().any(|end| title.ends_with(end));
-        self.has("inclusive") || titles.into_iter().any(ends) || self.name == "Total time"
+        self.has("inclusive")
+            || self.operations().any(|it| OPERATIONS.contains(&it))
+            || titles.into_iter().any(ends)
+            || self.name == "Total time"
     }
 
     /// Whether it is of some of the measurements or processes, and no sum.
     pub(super) fn is_statistic(&self) -> bool {
+        const OPERATIONS: [&str; 8] = [
+            "imin",
+            "imax",
+            "any",
+            "variance",
+            "ratio",
+            "iratio",
+            "percent_total",
+            "ipercent_total",
+        ];
         let of = |part: &str| {
             let part = part.to_ascii_lowercase();
             ["min", "max", "avg"].iter().any(|it| part.starts_with(it))
         };
-        self.name.split('#').any(of)
+        self.name.split('#').any(of) || self.operations().any(|it| OPERATIONS.contains(&it))
     }
 
     /// The unit. `is_old`: times without one are in microseconds, as they were before version 2.
@@ -70,14 +107,13 @@ impl Metric {
         }
         // Those of the graphics card are counted in nanoseconds, unless they were scaled.
         let is_card = self.has("cupti") || self.has("rocm");
-        let is_scaled = self.name.split('#').any(|part| part == "scale");
-        match (
-            self.name.ends_with(".ns") || is_card && !is_scaled,
-            is_old && !is_scaled,
-        ) {
-            (true, _) => Unit::Time(1.0),
-            (false, true) => Unit::Time(1e3),
-            (false, false) => Unit::Time(1e9),
+        // A scaled time is one in seconds: reports divide by the unit to show these.
+        let is_scaled = (self.operations()).any(|it| ["scale", "iscale"].contains(&it));
+        match () {
+            () if is_scaled => Unit::Time(1e9),
+            () if self.name.ends_with(".ns") || is_card => Unit::Time(1.0),
+            () if is_old => Unit::Time(1e3),
+            () => Unit::Time(1e9),
         }
     }
 
@@ -162,5 +198,31 @@ mod tests {
         assert_eq!(usual(&names[..3]), "inclusive#sum#time.duration");
         assert_eq!(usual(&names[..2]), "min#time.duration");
         assert_eq!(usual(&["aggregate.slot", "count"]), "count");
+        let inclusive = ["variance#inclusive#sum#time.duration", "isum", names[2]];
+        assert_eq!(usual(&inclusive), names[2]);
+        assert_eq!(usual(&["iteration#timesteps", "count"]), "count");
+    }
+
+    #[test]
+    fn what_is_made_of_times_is_a_time_or_not() {
+        let metric = |name: &str| Metric {
+            name: name.to_owned(),
+            ..Metric::default()
+        };
+        for name in [
+            "percent_total#sum#time.duration",
+            "ratio#time.duration/count",
+            "variance#inclusive#sum#time.duration",
+            "iteration#time loop",
+            "timestep",
+        ] {
+            assert_eq!(metric(name).unit(false), Unit::Count, "{name}");
+        }
+        let seconds = metric("iscale#sum#time.duration.ns");
+        assert_eq!(seconds.unit(false), Unit::Time(1e9));
+        assert!(seconds.is_inclusive() && !seconds.is_statistic());
+        assert_eq!(metric("sum#time.duration.ns").unit(true), Unit::Time(1.0));
+        assert_eq!(metric("Total runtime").unit(true), Unit::Time(1e3));
+        assert!(metric("imax#sum#time.duration").is_statistic());
     }
 }

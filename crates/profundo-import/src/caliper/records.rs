@@ -8,6 +8,23 @@ use super::metric::{Choice, Metric};
 use crate::quantities::call_values::{CallValues, Counted};
 use crate::{Builder, Named, Unit};
 
+/// Whether the values of an attribute are numbers of processes.
+pub(super) fn is_rank(attribute: &str) -> bool {
+    ["mpi.rank", "Rank"].contains(&attribute)
+}
+
+/// Whether the values of an attribute are numbers of threads.
+pub(super) fn is_thread(attribute: &str) -> bool {
+    ["pthread.id", "omp.thread.id", "thread.id", "omp.thread"].contains(&attribute)
+}
+
+/// Whether the values of an attribute are functions that call each other.
+pub(super) fn is_callpath(attribute: &str) -> bool {
+    ["source.function#callpath", "callpath.regname"]
+        .iter()
+        .any(|start| attribute.starts_with(start))
+}
+
 /// A record without its path.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Record {
@@ -70,7 +87,7 @@ impl Records {
         }
         if metric.is_statistic() {
             builder.note(format!(
-                "values are {}, no sums over processes or records",
+                "each value is {} of several processes or records, not their sum",
                 metric.name
             ));
         }
@@ -87,7 +104,8 @@ impl Records {
         }
         if self.ranks.is_empty() {
             builder.note(
-                "the file has no numbers of processes: all of them are added up, or there is one",
+                "the file does not say which process a value is of: if there were several, they \
+                 are added up",
             );
         }
     }

@@ -11,11 +11,11 @@
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
-use profundo_model::StackId;
-use rustc_hash::FxHashMap;
+use profundo_model::{LocationId, StackId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::metric::{self, Choice, Metric};
-use super::records::{Record, Records};
+use super::records::{Record, Records, is_callpath, is_rank, is_thread};
 use crate::{Builder, Error, Named, Source};
 
 /// The attributes that attributes are made of, by the numbers that all files have.
@@ -38,6 +38,9 @@ const FIRST: [(u64, u64, &[u8], Option<u32>); 12] = [
     (PROPERTIES, NAME, b"cali.attribute.prop", Some(1)),
     (11, TYPE, b"ptr", None),
 ];
+
+/// About what the stack of a node takes besides its name.
+const NODE: usize = 64;
 
 /// A property of attributes: their values make paths.
 const NESTED: u32 = 256;
@@ -153,6 +156,16 @@ enum Role {
     Other,
 }
 
+/// What became of a line with a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Added {
+    Record,
+    /// It is no record, or has no value that is wanted.
+    Nothing,
+    /// Its path would take too much memory.
+    TooDeep,
+}
+
 #[derive(Debug)]
 struct Attribute {
     role: Role,
@@ -169,13 +182,19 @@ struct Tree<'a> {
     metrics: Vec<Metric>,
     /// The stacks of nodes below a stack.
     stacks: FxHashMap<(Option<StackId>, u32), Option<StackId>>,
+    /// The functions below paths, by the nodes of the function and of its place.
+    leaves: FxHashMap<(u32, Option<u32>), LocationId>,
+    /// The nodes whose facts about the run are read.
+    globals: FxHashSet<u32>,
     is_old: bool,
-    /// The frames that paths below others may still have.
+    /// What paths below others may still take: each pair of nodes may be a path of its own.
     budget: usize,
 }
 
 pub(super) fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
-    let mut tree = Tree::new(source.bytes.len());
+    /// Real paths share most of their nodes.
+    const BUDGET: usize = 16;
+    let mut tree = Tree::new(source.bytes.len().saturating_mul(BUDGET));
     for (at, line) in lines(source.bytes) {
         if tree.define(builder, line).is_none() {
             builder.leave_out("lines", || format!("byte {at}"));
@@ -191,8 +210,10 @@ pub(super) fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Err
         .get(choice.value)
         .map(|it| it.unit(tree.is_old));
     let mut records = Records::new(unit.unwrap_or(crate::Unit::Count));
-    for (_, line) in lines(source.bytes) {
-        tree.record(builder, &mut records, line, choice);
+    for (at, line) in lines(source.bytes) {
+        if tree.record(builder, &mut records, line, choice) == Added::TooDeep {
+            builder.leave_out("records", || format!("byte {at}"));
+        }
     }
     records.finish(builder, &tree.metrics, choice);
     Ok(())
@@ -211,15 +232,17 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 }
 
 impl<'a> Tree<'a> {
-    fn new(length: usize) -> Self {
+    fn new(budget: usize) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
             rows: FxHashMap::default(),
             attributes: FxHashMap::default(),
             metrics: Vec::new(),
             stacks: FxHashMap::default(),
+            leaves: FxHashMap::default(),
+            globals: FxHashSet::default(),
             is_old: true,
-            budget: length,
+            budget,
         };
         for (row, (id, attribute, data, parent)) in (0..).zip(FIRST) {
             tree.rows.insert(id, row);
@@ -319,6 +342,8 @@ impl<'a> Tree<'a> {
     }
 
     fn describe(&self, id: u64) -> Option<Attribute> {
+        /// An attribute has a type, properties, a title, a unit and little else.
+        const MOST_FACTS: usize = 256;
         let (_, node) = self.node(id)?;
         if node.attribute != NAME {
             return None;
@@ -329,7 +354,10 @@ impl<'a> Tree<'a> {
         };
         let (mut kind, mut properties) = (&b""[..], 0);
         let mut above = node.parent;
-        while let Some(node) = above.and_then(|row| self.nodes.get(row as usize)) {
+        for _ in 0..MOST_FACTS {
+            let Some(node) = above.and_then(|row| self.nodes.get(row as usize)) else {
+                break;
+            };
             match node.attribute {
                 TYPE if kind.is_empty() => kind = node.data,
                 PROPERTIES if properties == 0 => properties = number(node.data).unwrap_or(0),
@@ -371,10 +399,10 @@ impl<'a> Tree<'a> {
         records: &mut Records,
         line: &'a [u8],
         choice: Choice,
-    ) -> Option<()> {
+    ) -> Added {
         let mut parts = parts(line);
         if parts.next() != Some((b"__rec", b"ctx")) {
-            return None;
+            return Added::Nothing;
         }
         let (mut refs, mut ids, mut data) = (&b""[..], &b""[..], &b""[..]);
         for (key, text) in parts {
@@ -409,29 +437,40 @@ impl<'a> Tree<'a> {
             }
         }
         if !has_value {
-            return None;
+            return Added::Nothing;
         }
         let mut stack = None;
         for id in split(refs, b'=') {
             let Some(row) = number(id).and_then(|id| self.rows.get(&id).copied()) else {
                 continue;
             };
-            let node = self.nodes.get(row as usize)?;
-            facts = facts.with(node.facts);
-            stack = self.stack(builder, stack, row);
+            if let Some(node) = self.nodes.get(row as usize) {
+                facts = facts.with(node.facts);
+            }
+            let Some(inner) = self.stack(builder, stack, row) else {
+                return Added::TooDeep;
+            };
+            stack = inner;
         }
         if facts.is_other {
-            return None;
+            return Added::Nothing;
         }
-        let stack = self.leaf(builder, stack, facts);
+        let Some(stack) = self.leaf(builder, stack, facts) else {
+            return Added::TooDeep;
+        };
         record.rank = facts.rank;
         record.thread = facts.thread;
         records.add(builder, stack, &record);
-        Some(())
+        Added::Record
     }
 
-    /// The stack of a node below another one.
-    fn stack(&mut self, builder: &mut Builder, base: Option<StackId>, row: u32) -> Option<StackId> {
+    /// The stack of a node below another stack. The outer `None`: there are too many of them.
+    fn stack(
+        &mut self,
+        builder: &mut Builder,
+        base: Option<StackId>,
+        row: u32,
+    ) -> Option<Option<StackId>> {
         let mut path = Vec::new();
         let mut above = Some(row);
         let mut stack = base;
@@ -442,8 +481,7 @@ impl<'a> Tree<'a> {
             }
             let node = self.nodes.get(row as usize)?;
             if base.is_some() {
-                // Each pair of nodes may be a path of its own.
-                self.budget = self.budget.checked_sub(1 + node.data.len())?;
+                self.budget = self.budget.checked_sub(NODE + node.data.len())?;
             }
             path.push(row);
             above = node.parent;
@@ -460,16 +498,28 @@ impl<'a> Tree<'a> {
             }
             self.stacks.insert((base, row), stack);
         }
-        stack
+        Some(stack)
     }
 
-    /// The stack with the function or the kernel below the path.
-    fn leaf(&self, builder: &mut Builder, path: Option<StackId>, facts: Facts) -> Option<StackId> {
-        let Some(leaf) = facts.leaf.and_then(|row| self.nodes.get(row as usize)) else {
-            return path;
+    /// The stack with the function or the kernel below the path. The outer `None`: there are too
+    /// many of them.
+    fn leaf(
+        &mut self,
+        builder: &mut Builder,
+        path: Option<StackId>,
+        facts: Facts,
+    ) -> Option<Option<StackId>> {
+        let Some(row) = facts.leaf else {
+            return Some(path);
         };
+        if let Some(&location) = self.leaves.get(&(row, facts.place)) {
+            return Some(Some(builder.stack(path, location)));
+        }
+        let leaf = self.nodes.get(row as usize)?;
         let place = facts.place.and_then(|row| self.nodes.get(row as usize));
         let place = place.map(|node| plain(node.data)).unwrap_or_default();
+        let length = NODE + leaf.data.len() + place.len();
+        self.budget = self.budget.checked_sub(length)?;
         let (file, line) = place.rsplit_once(':').unwrap_or((&place, ""));
         let location = builder.location(Named {
             function: &plain(leaf.data),
@@ -477,9 +527,11 @@ impl<'a> Tree<'a> {
             line: line.parse().unwrap_or(0),
             ..Named::default()
         });
-        Some(builder.stack(path, location))
+        self.leaves.insert((row, facts.place), location);
+        Some(Some(builder.stack(path, location)))
     }
 
+    /// Reads the facts about the run.
     fn globals(
         &mut self,
         builder: &mut Builder,
@@ -487,16 +539,17 @@ impl<'a> Tree<'a> {
     ) {
         let refs = parts.filter(|(key, _)| *key == b"ref");
         for id in refs.flat_map(|(_, ids)| split(ids, b'=')) {
-            let mut node = number(id)
-                .and_then(|id| self.node(id))
-                .map(|(_, node)| *node);
-            while let Some(Node {
-                attribute,
-                data,
-                parent,
-                ..
-            }) = node
-            {
+            let mut above = number(id).and_then(|id| self.rows.get(&id).copied());
+            while let Some(row) = above.filter(|&row| self.globals.insert(row)) {
+                let Some(&Node {
+                    attribute,
+                    data,
+                    parent,
+                    ..
+                }) = self.nodes.get(row as usize)
+                else {
+                    break;
+                };
                 let name = self.node(attribute).map(|(_, node)| node.data);
                 let meta = &mut builder.profile.meta;
                 if matches!(name, Some(b"launchdate" | b"starttime.sec"))
@@ -508,23 +561,17 @@ impl<'a> Tree<'a> {
                         meta.started_at_unix = seconds.saturating_mul(1_000_000_000);
                     }
                 }
-                node = parent.and_then(|row| self.nodes.get(row as usize)).copied();
+                above = parent;
             }
         }
     }
 }
 
 /// What the values of an attribute say.
-pub(super) fn is_callpath(name: &str) -> bool {
-    ["source.function#callpath", "callpath.regname"]
-        .iter()
-        .any(|start| name.starts_with(start))
-}
-
 fn role(name: &str, is_nested: bool, is_number: bool) -> Role {
     match name {
-        "mpi.rank" => Role::Rank,
-        "pthread.id" | "omp.thread.id" | "thread.id" | "omp.thread" => Role::Thread,
+        _ if is_rank(name) => Role::Rank,
+        _ if is_thread(name) => Role::Thread,
         "sourceloc#cali.sampler.pc" => Role::Place,
         "spot.channel" => Role::Channel,
         _ if is_nested || is_callpath(name) => Role::Path,

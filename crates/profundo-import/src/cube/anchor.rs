@@ -153,9 +153,11 @@ impl Anchor {
                         (About::Location, b"rank") => anchor.last_location(|it| {
                             it.thread = value().parse().unwrap_or(0);
                         }),
-                        (_, b"metric" | b"region" | b"location" | b"locationgroup") => {
-                            about = About::Nothing;
-                        }
+                        (
+                            _,
+                            b"metric" | b"region" | b"location" | b"thread" | b"locationgroup"
+                            | b"process",
+                        ) => about = About::Nothing,
                         _ => {}
                     }
                     text = b"";

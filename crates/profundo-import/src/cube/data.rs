@@ -14,6 +14,11 @@ use flate2::read::ZlibDecoder;
 
 use super::anchor::Node;
 
+/// The length of a row of the table before packed values.
+const ROW: usize = 24;
+/// The most values of a metric that are read.
+const MOST: usize = 1 << 26;
+
 /// The type of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -149,55 +154,95 @@ fn fill(
     let (places, _) = places.as_chunks();
     let places = places.get(..count.min(places.len()))?;
     let row_length = kind.length().checked_mul(values.locations)?;
-    let size = row_length.checked_mul(places.len())?;
-    let unpacked = match data.strip_prefix(b"ZCUBEX.DATA") {
-        Some(packed) => unpack(packed, places.len(), size, is_swapped)?,
-        None => data.strip_prefix(b"CUBEX.DATA")?.to_vec(),
-    };
-    for (row, place) in places.iter().enumerate() {
+    let mut parts = Parts::of(data, row_length, is_swapped)?;
+    let mut row = Vec::new();
+    for place in places {
         let place = usize::try_from(number(*place)).ok()?;
-        if let Some(place) = order.get(place).and_then(|&row| values.rows.get_mut(row)) {
-            *place = Some(row);
+        row.clear();
+        let is_any = parts.next(&mut row)?;
+        let place = order.get(place).and_then(|&row| values.rows.get_mut(row));
+        let Some(place) = place.filter(|_| is_any) else {
+            continue;
+        };
+        let numbers = row.chunks_exact(kind.length());
+        let numbers = numbers.map(|bytes| kind.value(bytes, is_swapped).unwrap_or(0.0));
+        *place = values.values.len().checked_div(values.locations);
+        values.values.extend(numbers);
+        if values.values.len() > MOST {
+            return None;
         }
     }
-    let whole = unpacked.len() >= size;
-    let each = unpacked.chunks_exact(kind.length());
-    let each = each.take(places.len().checked_mul(values.locations)?);
-    let each = each.map(|bytes| kind.value(bytes, is_swapped).unwrap_or(0.0));
-    values.values = each.collect();
-    whole.then_some(())
+    Some(())
 }
 
-/// The values of packed places, one after another.
-fn unpack(packed: &[u8], places: usize, size: usize, is_swapped: bool) -> Option<Vec<u8>> {
-    /// The length of the table's rows.
-    const ROW: usize = 24;
-    /// The most bytes that are unpacked.
-    const MOST: usize = 1 << 30;
-    let size = size.min(MOST);
-    let (count, rest) = packed.split_first_chunk()?;
-    let number = |bytes: [u8; 8]| match is_swapped {
+/// The bytes of the values of one place after another.
+enum Parts<'a> {
+    Plain {
+        bytes: &'a [u8],
+        /// The length of the values of a place.
+        length: usize,
+    },
+    Packed {
+        /// The rest of the table.
+        table: &'a [u8],
+        bytes: &'a [u8],
+        length: usize,
+        is_swapped: bool,
+    },
+}
+
+impl<'a> Parts<'a> {
+    fn of(data: &'a [u8], length: usize, is_swapped: bool) -> Option<Self> {
+        let Some(packed) = data.strip_prefix(b"ZCUBEX.DATA") else {
+            let bytes = data.strip_prefix(b"CUBEX.DATA")?;
+            return Some(Self::Plain { bytes, length });
+        };
+        let (count, rest) = packed.split_first_chunk()?;
+        let table = usize::try_from(long(*count, is_swapped)).ok()?;
+        let (table, bytes) = rest.split_at_checked(table.checked_mul(ROW)?)?;
+        Some(Self::Packed {
+            table,
+            bytes,
+            length,
+            is_swapped,
+        })
+    }
+
+    /// Adds the bytes of the next place to `row`. `Some(false)`: all of its values are zero, and it
+    /// has no bytes. `None`: the file ends early.
+    fn next(&mut self, row: &mut Vec<u8>) -> Option<bool> {
+        match self {
+            Self::Plain { bytes, length } => {
+                let (part, rest) = bytes.split_at_checked(*length)?;
+                *bytes = rest;
+                row.extend_from_slice(part);
+                Some(true)
+            }
+            Self::Packed {
+                table,
+                bytes,
+                length,
+                is_swapped,
+            } => {
+                let (entry, others) = table.split_at_checked(ROW)?;
+                *table = others;
+                let size = long(*entry.last_chunk()?, *is_swapped);
+                let (part, rest) = bytes.split_at_checked(usize::try_from(size).ok()?)?;
+                *bytes = rest;
+                if part.is_empty() {
+                    return Some(false);
+                }
+                let mut decoder = ZlibDecoder::new(part).take(*length as u64);
+                let read = decoder.read_to_end(row).ok()?;
+                (read == *length).then_some(true)
+            }
+        }
+    }
+}
+
+fn long(bytes: [u8; 8], is_swapped: bool) -> u64 {
+    match is_swapped {
         true => u64::from_be_bytes(bytes),
         false => u64::from_le_bytes(bytes),
-    };
-    let table = usize::try_from(number(*count)).ok()?.checked_mul(ROW)?;
-    let (table, mut rest) = rest.split_at_checked(table)?;
-    let mut unpacked = Vec::new();
-    for row in table.chunks_exact(ROW).take(places) {
-        let length = row.get(16..)?.first_chunk()?;
-        let (part, left) = rest.split_at_checked(usize::try_from(number(*length)).ok()?)?;
-        rest = left;
-        if part.is_empty() {
-            // A place where all values are zero.
-            let zeros = size.checked_div(places)?;
-            unpacked.resize(unpacked.len().checked_add(zeros)?.min(size), 0);
-            continue;
-        }
-        let limit = size.checked_sub(unpacked.len())? as u64;
-        ZlibDecoder::new(part)
-            .take(limit)
-            .read_to_end(&mut unpacked)
-            .ok()?;
     }
-    Some(unpacked)
 }

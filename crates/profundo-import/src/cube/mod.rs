@@ -10,7 +10,7 @@ mod archive;
 mod data;
 
 use profundo_model::SampleKind;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::quantities::call_values::{CallValues, Counted};
 use crate::quantities::value::choose;
@@ -66,7 +66,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
         Unit::Time(_) => visits.map(|visits| anchor.values(visits, &files)),
         Unit::Bytes | Unit::Count => None,
     };
-    add(builder, &anchor, metric, &files, calls);
+    add(builder, &anchor, metric, &files, calls, source.bytes.len());
     builder.note("the format has no times of single calls");
     Ok(())
 }
@@ -78,26 +78,39 @@ fn add(
     metric: &Metric,
     files: &FxHashMap<&str, &[u8]>,
     calls: Option<Values>,
+    length: usize,
 ) {
+    /// The most values beyond one for each byte of the file, which packed ones may exceed.
+    const MOST: usize = 1 << 19;
+    let most = length.saturating_add(MOST);
     let mut threads = Vec::new();
-    for location in &anchor.locations {
+    let mut taken = FxHashSet::default();
+    for (row, location) in (0_u64..).zip(&anchor.locations) {
         let (process, rank) = match anchor.groups.get(location.group) {
             Some(group) => (&group.name[..], group.rank),
             None => ("", 0),
         };
         builder.process(rank, process);
         let number = u64::from(location.thread);
+        // The streams of a graphics card may have the numbers of the program's threads.
+        let number = match taken.insert((rank, number)) {
+            true => number,
+            false => (1 << 32) + row,
+        };
         threads.push(builder.thread(rank, number, &location.name));
     }
     let mut stacks = Vec::with_capacity(anchor.nodes.len());
+    let mut locations = FxHashMap::default();
     for node in &anchor.nodes {
-        let region = anchor.regions.get(&node.region);
-        let unknown = format!("region {}", node.region);
-        let location = builder.location(Named {
-            function: region.map_or(&unknown, |region| &region.name),
-            file: region.map(|region| &region.file[..]).unwrap_or_default(),
-            line: region.map_or(0, |region| region.line),
-            ..Named::default()
+        let location = *locations.entry(node.region).or_insert_with(|| {
+            let region = anchor.regions.get(&node.region);
+            let unknown = format!("region {}", node.region);
+            builder.location(Named {
+                function: region.map_or(&unknown, |region| &region.name),
+                file: region.map(|region| &region.file[..]).unwrap_or_default(),
+                line: region.map_or(0, |region| region.line),
+                ..Named::default()
+            })
         });
         let around = node.around.and_then(|row| stacks.get(row).copied());
         stacks.push(builder.stack(around, location));
@@ -118,8 +131,10 @@ fn add(
             let weight = metric.unit.weight(values.get(row, location));
             let calls = calls.as_ref().map_or(0.0, |it| it.get(row, location));
             let calls = calls.round() as u64;
-            if weight > 0 || calls > 0 {
-                sums.add(thread, stack, weight, calls);
+            match (weight, calls) {
+                (0, 0) => {}
+                _ if sums.len() >= most => builder.leave_out("values", || metric.name.clone()),
+                _ => sums.add(thread, stack, weight, calls),
             }
         }
     }

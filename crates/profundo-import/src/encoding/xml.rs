@@ -96,14 +96,23 @@ fn tag(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of a declaration with what is in its brackets.
+/// The length of a declaration with what is in its brackets, or of a section of plain text.
 fn declaration(text: &[u8]) -> Option<usize> {
-    let open = memchr2(b'[', b'>', text)?;
-    if text.get(open) == Some(&b'>') {
-        return Some(open + 1);
+    if text.starts_with(b"<![CDATA[") {
+        return Some(memmem::find(text, b"]]>")? + 3);
     }
-    let close = memmem::find(text, b"]>").map(|at| at + 2);
-    close.or_else(|| Some(memchr(b']', text)? + 1))
+    let mut at = memchr2(b'[', b'>', text)?;
+    // The bracket that ends it has only spaces before the `>`.
+    while text.get(at) != Some(&b'>') {
+        at += 1;
+        at += memchr(b']', text.get(at..)?)? + 1;
+        let spaces = text
+            .get(at..)?
+            .iter()
+            .take_while(|it| it.is_ascii_whitespace());
+        at += spaces.count();
+    }
+    Some(at + 1)
 }
 
 /// The value of an attribute.
@@ -128,8 +137,11 @@ pub(crate) fn number<T: std::str::FromStr>(attributes: &[u8], key: &str) -> Opti
     attribute(attributes, key)?.trim().parse().ok()
 }
 
-/// Text with the letters that its names stand for.
+/// Text with its character references replaced: `<` for `&lt;`, `A` for `&#65;`. Unknown ones stay
+/// as they are.
 pub(crate) fn plain(text: &[u8]) -> Cow<'_, str> {
+    /// A longer name is none that is known.
+    const LONGEST: usize = 12;
     let text = String::from_utf8_lossy(text);
     if !text.contains('&') {
         return text;
@@ -138,16 +150,17 @@ pub(crate) fn plain(text: &[u8]) -> Cow<'_, str> {
     let mut rest = &text[..];
     while let Some((before, after)) = rest.split_once('&') {
         plain.push_str(before);
-        let named = after.split_once(';').and_then(|(name, after)| {
-            let letter = match name {
+        let end = after.bytes().take(LONGEST).position(|byte| byte == b';');
+        let named = end.and_then(|end| {
+            let letter = match after.get(..end)? {
                 "lt" => '<',
                 "gt" => '>',
                 "amp" => '&',
                 "quot" => '"',
                 "apos" => '\'',
-                _ => numbered(name.strip_prefix('#')?)?,
+                name => numbered(name.strip_prefix('#')?)?,
             };
-            Some((letter, after))
+            Some((letter, after.get(end + 1..)?))
         });
         rest = match named {
             Some((letter, after)) => {
@@ -208,5 +221,29 @@ mod tests {
         }
         assert_eq!(seen, ["afalse", "btrue", "text", "/a"]);
         assert_eq!(xml.offset(), text.len() - 2);
+    }
+
+    #[test]
+    fn a_declaration_ends_at_its_own_bracket() {
+        for text in [
+            "<!DOCTYPE a [ <!ELEMENT b (c)> ]  ><d/>",
+            "<![CDATA[ a[0] > b ]]><d/>",
+            "<!DOCTYPE a><d/>",
+        ] {
+            let part = Xml::new(text.as_bytes()).next();
+            assert!(
+                matches!(part, Some(Part::Open { name: b"d", .. })),
+                "{text}"
+            );
+        }
+        assert!(Xml::new(b"<!DOCTYPE a [ ] b").next().is_none());
+    }
+
+    /// In time that grows with the square of the length, each would take minutes.
+    #[test]
+    fn marks_without_an_end_take_little_time() {
+        let text = "&".repeat(1 << 20);
+        assert_eq!(plain(text.as_bytes()), text);
+        assert!(Xml::new("<![]".repeat(1 << 18).as_bytes()).next().is_none());
     }
 }

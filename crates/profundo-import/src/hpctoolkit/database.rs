@@ -27,6 +27,9 @@ use crate::{Builder, Error, Source, Warning, source};
 
 const NAME: &str = "hpctoolkit";
 
+/// The length of a context without its words.
+const CONTEXT: usize = 32;
+
 pub(super) fn is_start(start: &[u8]) -> bool {
     start.starts_with(b"HPCTOOLKITmeta\x04")
 }
@@ -47,7 +50,7 @@ pub(super) fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Err
         return Err(malformed("it has no metrics"));
     }
     let titles: Vec<Metric> = metrics.iter().map(|(metric, _)| metric.clone()).collect();
-    let values = source::load(&path.with_file_name("profile.db"))?;
+    let values = source::load_beside(&path.with_file_name("profile.db"))?;
     let mut used = FxHashSet::default();
     profiles(&values, |profile| {
         let ids = (0..profile.values.0).map_while(|value| profile.value(value));
@@ -117,7 +120,7 @@ fn row(bytes: &[u8], table: u64, number: u64, length: u64) -> Option<Cursor<'_>>
 
 struct Meta<'a> {
     bytes: &'a [u8],
-    /// The bytes of texts that may still be read: one may be a part of another.
+    /// The bytes that may still be read: rows and texts may lie in each other.
     left: Cell<usize>,
 }
 
@@ -133,6 +136,12 @@ impl<'a> Meta<'a> {
         cursor(self.bytes, at)
     }
 
+    /// Counts bytes that are read.
+    fn spend(&self, length: usize) -> Option<()> {
+        self.left.set(self.left.get().checked_sub(length)?);
+        Some(())
+    }
+
     /// The text at a place.
     fn text(&self, at: u64) -> Option<String> {
         if at == 0 {
@@ -140,7 +149,7 @@ impl<'a> Meta<'a> {
         }
         let bytes = self.bytes.get(usize::try_from(at).ok()?..)?;
         let text = bytes.get(..memchr(0, bytes)?)?;
-        self.left.set(self.left.get().checked_sub(text.len())?);
+        self.spend(text.len())?;
         Some(String::from_utf8_lossy(text).into_owned())
     }
 
@@ -162,15 +171,20 @@ impl<'a> Meta<'a> {
 
     /// The quantities, with the number of their values for a context and all inside.
     fn metrics(&self) -> Option<Vec<(Metric, u16)>> {
+        /// The parts of a metric and of a scope that are read.
+        const METRIC: usize = 26;
+        const SCOPE: usize = 10;
         let mut header = self.cursor(self.section(2)?)?;
         let (table, count) = (header.u64()?, header.u32()?);
         let (length, scope_length) = (header.byte()?, header.byte()?);
         let metrics = (0..u64::from(count)).map_while(|number| {
+            self.spend(METRIC)?;
             let mut metric = row(self.bytes, table, number, u64::from(length).max(1))?;
             let (title, scopes) = (metric.u64()?, metric.u64()?);
             metric.u64()?;
             let count = metric.u16()?;
-            let whole = (0..u64::from(count)).find_map(|number| {
+            let rows = (0..u64::from(count)).take_while(|_| self.spend(SCOPE).is_some());
+            let whole = rows.into_iter().find_map(|number| {
                 let mut scope = row(self.bytes, scopes, number, u64::from(scope_length))?;
                 let (place, id) = (scope.u64()?, scope.u16()?);
                 let mut scope = self.cursor(place)?;
@@ -244,8 +258,8 @@ impl Tree<'_, '_> {
                 _ => "<thread>",
             };
             let function = self.add_function(name.into(), None);
-            let outside = Place::default().call(builder, &self.names, function, None);
-            self.outside = outside.stack(builder, &self.names);
+            let outside = Place::default().call(builder, &mut self.names, function, None);
+            self.outside = outside.stack(builder, &mut self.names);
             let stack = self.outside;
             self.contexts.insert(id, Context { stack, around: 0 });
             // The start of a thread is no function, but where nothing else is known.
@@ -279,6 +293,7 @@ impl Tree<'_, '_> {
         at: u64,
         (around, outer): (Place, u32),
     ) -> Option<u64> {
+        self.meta.spend(CONTEXT)?;
         let mut context = self.meta.cursor(at)?;
         let (size, inside) = (context.u64()?, context.u64()?);
         let id = context.u32()?;
@@ -302,12 +317,12 @@ impl Tree<'_, '_> {
                     Some(known) => known,
                     None => (self.unknown(), None),
                 };
-                around.call(builder, &self.names, function, file)
+                around.call(builder, &mut self.names, function, file)
             }
             2 => around.at(file, line),
             _ => around,
         };
-        let stack = place.stack(builder, &self.names).or(self.outside);
+        let stack = place.stack(builder, &mut self.names).or(self.outside);
         self.contexts.insert(
             id,
             Context {
@@ -318,7 +333,7 @@ impl Tree<'_, '_> {
         if size > 0 {
             self.left.push((size, inside, place, id));
         }
-        at.checked_add(32 + 8 * u64::from(words))
+        at.checked_add(CONTEXT as u64 + 8 * u64::from(words))
     }
 
     fn unknown(&mut self) -> usize {
@@ -401,10 +416,12 @@ fn profiles(bytes: &[u8], mut each: impl FnMut(&Profile<'_>)) -> bool {
         let mut header = cursor(bytes, header.u64()?)?;
         let (table, count) = (header.u64()?, header.u32()?);
         let length = u64::from(header.byte()?);
-        // Values of two threads are in two places.
+        /// The part of a row that is read. No two rows, and no values of two threads, are in one
+        /// place.
+        const ROW: u64 = 44;
         let mut left = bytes.len() as u64;
         for number in 0..u64::from(count) {
-            let mut profile = row(bytes, table, number, length.max(1))?;
+            let mut profile = row(bytes, table, number, length.max(ROW))?;
             let values = (profile.u64()?, profile.u64()?);
             let contexts = (u64::from(profile.u32()?), {
                 profile.u32()?;
@@ -412,7 +429,7 @@ fn profiles(bytes: &[u8], mut each: impl FnMut(&Profile<'_>)) -> bool {
             });
             let ids = profile.u64()?;
             let is_summary = profile.u32()? & 1 != 0;
-            let size = contexts.0.checked_mul(12)?.checked_add(values.0)?;
+            let size = (contexts.0.checked_mul(12)?).checked_add(values.0.checked_mul(10)?)?;
             left = left.checked_sub(size)?;
             if !is_summary && values.0 > 0 {
                 each(&Profile {
@@ -448,7 +465,9 @@ impl Profile<'_> {
         let mut ids = cursor(self.bytes, self.ids)?;
         let count = ids.u16()?;
         ids.take(6)?;
-        for _ in 0..count {
+        /// More numbers than a thread has: its node, rank, thread and the like.
+        const MOST: u16 = 64;
+        for _ in 0..count.min(MOST) {
             let kind = ids.byte()?;
             ids.take(3)?;
             let logical = ids.u32()?;

@@ -46,6 +46,8 @@ struct Node {
 struct Experiment {
     name: String,
     columns: Vec<Column>,
+    /// The columns by their titles.
+    titles: FxHashMap<String, usize>,
     modules: FxHashMap<String, String>,
     files: FxHashMap<String, usize>,
     functions: FxHashMap<String, Rc<str>>,
@@ -83,7 +85,7 @@ pub(super) fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Err
     let wanted = source.options.value.as_deref();
     let row = metric::choice(&titles, wanted, has_values)?;
     let mut sums = CallValues::default();
-    if !experiment.add_threads(source, builder, row, &mut sums)? {
+    if !experiment.add_threads(source, builder, row, &mut sums) {
         builder.process(0, &experiment.name);
         let thread = builder.only_thread();
         let values = experiment.own(row);
@@ -125,7 +127,7 @@ impl Experiment {
                     self.nodes.push(Node {
                         id: number(attributes, "i").unwrap_or(0),
                         around: outer.map(|(node, _)| node),
-                        stack: place.stack(builder, &self.names),
+                        stack: place.stack(builder, &mut self.names),
                     });
                     if !is_empty {
                         around.push((self.nodes.len() - 1, place));
@@ -178,20 +180,19 @@ impl Experiment {
         let title = attribute(attributes, "n").unwrap_or_default();
         // Other statistics over threads, such as `:Mean`, are no values of their own.
         let title = title.strip_suffix(" (I)").unwrap_or(&title);
-        let title = title.strip_suffix(":Sum").unwrap_or(title);
+        let title = title.strip_suffix(":Sum").unwrap_or(title).trim();
         let is_inclusive = attribute(attributes, "t").as_deref() == Some("inclusive");
         if !is_inclusive || title.contains(':') {
             return;
         }
-        let metric = Metric::of(title);
-        let at = self.columns.iter().position(|it| it.metric == metric);
-        let at = at.unwrap_or_else(|| {
-            self.columns.push(Column {
-                metric,
+        let columns = &mut self.columns;
+        let at = *self.titles.entry(title.to_owned()).or_insert_with(|| {
+            columns.push(Column {
+                metric: Metric::of(title),
                 sum: None,
                 single: None,
             });
-            self.columns.len() - 1
+            columns.len() - 1
         });
         if let Some(column) = self.columns.get_mut(at) {
             *part(column) = number(attributes, key);
@@ -230,7 +231,7 @@ impl Experiment {
                     }
                 };
                 let file = self.files.get(&*text("f")).copied();
-                around.call(builder, &self.names, function, file)
+                around.call(builder, &mut self.names, function, file)
             }
             // A range of lines begins with the first one.
             b"C" | b"S" => {
@@ -287,15 +288,15 @@ impl Experiment {
         builder: &mut Builder,
         column: usize,
         sums: &mut CallValues,
-    ) -> Result<bool, Error> {
+    ) -> bool {
         let single = self.columns.get(column).and_then(|column| column.single);
         let Some(single) = single else {
-            return Ok(false);
+            return false;
         };
         let mut has_any = false;
         for (path, [rank, thread]) in threads::beside(source.path) {
-            let bytes = source::load(&path)?;
-            let Some(values) = Values::of(&bytes) else {
+            let bytes = source::load_beside(&path);
+            let Some(values) = bytes.as_ref().ok().and_then(|bytes| Values::of(bytes)) else {
                 builder.leave_out("files", || path.display().to_string());
                 continue;
             };
@@ -307,6 +308,6 @@ impl Experiment {
             let values = self.alone(all.collect());
             self.add(thread, column, &values, sums);
         }
-        Ok(has_any)
+        has_any
     }
 }

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use profundo_model::{ModuleId, StackId};
+use profundo_model::{LocationId, ModuleId, StackId};
+use rustc_hash::FxHashMap;
 
 use crate::{Builder, Named};
 
@@ -11,6 +12,34 @@ use crate::{Builder, Named};
 pub(super) struct Names {
     pub(super) functions: Vec<Function>,
     pub(super) files: Vec<String>,
+    /// By the function, the file and the line.
+    locations: FxHashMap<(usize, Option<usize>, u32), LocationId>,
+}
+
+impl Names {
+    /// The location of a function at a line; `None` for a row that is not there.
+    fn location(
+        &mut self,
+        builder: &mut Builder,
+        function: usize,
+        file: Option<usize>,
+        line: u32,
+    ) -> Option<LocationId> {
+        if let Some(&known) = self.locations.get(&(function, file, line)) {
+            return Some(known);
+        }
+        let named = self.functions.get(function)?;
+        let path = file.and_then(|row| self.files.get(row));
+        let frame = builder.frame(Named {
+            function: &named.name,
+            file: path.map(String::as_str).unwrap_or_default(),
+            line,
+            ..Named::default()
+        });
+        let location = builder.location_of(frame, named.module);
+        self.locations.insert((function, file, line), location);
+        Some(location)
+    }
 }
 
 #[derive(Debug)]
@@ -33,7 +62,7 @@ impl Place {
     pub(super) fn call(
         self,
         builder: &mut Builder,
-        names: &Names,
+        names: &mut Names,
         function: usize,
         file: Option<usize>,
     ) -> Self {
@@ -57,19 +86,14 @@ impl Place {
         }
     }
 
-    pub(super) fn stack(self, builder: &mut Builder, names: &Names) -> Option<StackId> {
-        let Some(function) = self.function.and_then(|row| names.functions.get(row)) else {
-            return self.caller;
-        };
-        let file = self.file.and_then(|row| names.files.get(row));
-        let frame = builder.frame(Named {
-            function: &function.name,
-            file: file.map(String::as_str).unwrap_or_default(),
-            line: self.line,
-            ..Named::default()
-        });
-        let location = builder.location_of(frame, function.module);
-        Some(builder.stack(self.caller, location))
+    /// The stack of the place: its function at its line, below its callers.
+    pub(super) fn stack(self, builder: &mut Builder, names: &mut Names) -> Option<StackId> {
+        let function = self.function;
+        let location = function.and_then(|it| names.location(builder, it, self.file, self.line));
+        match location {
+            Some(location) => Some(builder.stack(self.caller, location)),
+            None => self.caller,
+        }
     }
 }
 

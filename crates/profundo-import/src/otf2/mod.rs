@@ -36,7 +36,7 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     let anchor = Anchor::read(source.bytes).map_err(malformed)?;
     let path = source.path;
     let path = path.ok_or_else(|| malformed("its events lie in other files, beside it"))?;
-    let bytes = source::load(&path.with_extension("def"))?;
+    let bytes = source::load_beside(&path.with_extension("def"))?;
     let (definitions, damage) = Definitions::read(&bytes, anchor.definition_chunk);
     warn(builder, "the definitions", damage);
     let ticks = definitions.ticks_per_second;
@@ -98,10 +98,10 @@ fn location_tree(
     // Numbers of regions are a location's own, where it has a table of them.
     let map = folder.join(format!("{id}.def"));
     let map = match map.exists() {
-        true => definitions::regions_of(&source::load(&map)?, anchor.definition_chunk),
+        true => definitions::regions_of(&source::load_beside(&map)?, anchor.definition_chunk),
         false => FxHashMap::default(),
     };
-    let bytes = source::load(&events)?;
+    let bytes = source::load_beside(&events)?;
     let (tree, damage) = events::tree(&bytes, anchor.event_chunk, &map);
     warn(builder, "the events of a location", damage);
     if tree.is_unfinished {

@@ -118,3 +118,68 @@ __rec=ctx,ref=31,attr=23
     ];
     assert_eq!(stacks(&imported.profile), expected.into());
 }
+
+/// The attributes of the files below.
+const HEAD: &str = "\
+__rec=node,id=20,attr=10,data=276,parent=3
+__rec=node,id=21,attr=8,data=region,parent=20
+__rec=node,id=22,attr=10,data=65,parent=5
+__rec=node,id=23,attr=8,data=sum#time.duration,parent=22
+__rec=node,id=25,attr=8,data=cali.caliper.version,parent=20
+__rec=node,id=26,attr=25,data=2.9.0
+";
+
+/// In time that grows with the square of the length, each would take minutes in this build.
+#[test]
+fn chains_of_nodes_are_walked_once() {
+    let chain = |attribute: u32, end: u32| -> String {
+        let node = |id| {
+            format!(
+                "__rec=node,id={id},attr={attribute},data=a,parent={}\n",
+                id - 1
+            )
+        };
+        (101..end).map(node).collect()
+    };
+    let record = "__rec=ctx,attr=23,data=1\n";
+    let ids: Vec<String> = (101..10_000).map(|id| id.to_string()).collect();
+    let ids = ids.join("=");
+    // Each node is an attribute, with those above it as its properties.
+    let root = "__rec=node,id=100,attr=8,data=a,parent=3\n";
+    let text = format!(
+        "{HEAD}{root}{}__rec=ctx,attr={ids}\n{record}",
+        chain(8, 10_000)
+    );
+    assert_eq!(read_text(&text).profile.samples.len(), 1);
+    // The facts about the run are all of them, many times.
+    let root = "__rec=node,id=100,attr=21,data=a\n";
+    let globals = format!("__rec=globals,ref={}\n", vec!["9999"; 20_000].join("="));
+    let text = format!("{HEAD}{root}{}{globals}{record}", chain(21, 10_000));
+    assert_eq!(read_text(&text).profile.samples.len(), 1);
+}
+
+#[test]
+fn paths_that_take_too_much_are_left_out() {
+    let mut text = HEAD.to_owned();
+    for (start, end) in [(100, 1_000), (1_001, 2_000)] {
+        text += &format!("__rec=node,id={start},attr=21,data=a\n");
+        for id in start + 1..end {
+            text += &format!("__rec=node,id={id},attr=21,data=a,parent={}\n", id - 1);
+        }
+    }
+    // Each node of the first chain has all of the second one below it.
+    for id in 100..1_000 {
+        text += &format!("__rec=ctx,ref={id}=1999,attr=23,data=1\n");
+    }
+    let imported = read_text(&text);
+    let warning = imported.warnings[0].to_string();
+    assert!(warning.contains("records could not be read"), "{warning}");
+    assert!(imported.profile.samples.len() > 5);
+}
+
+#[test]
+fn json_of_one_member_is_no_profile() {
+    let read = |text: &str| profundo_import::read(text.as_bytes(), &Default::default());
+    assert!(read("{\"data\": [[1, 2]]}").is_err_and(|it| it.to_string().contains("known format")));
+    assert!(read("{\"data\": [[1, 2], [").is_err_and(|it| it.to_string().contains("caliper-json")));
+}

@@ -71,3 +71,85 @@ fn any_metric_is_chosen_by_name() {
         assert_eq!(sums, expected.collect(), "{file} {value}");
     }
 }
+
+/// An archive with the time and the visits of places and threads. The values are the same bytes.
+fn archive(places: &str, regions: &str, threads: &[(u32, u32)], values: &[u8]) -> Vec<u8> {
+    let metric = |id: u32, name: &str, unit: &str| {
+        format!(
+            "<metric id=\"{id}\" type=\"EXCLUSIVE\"><uniq_name>{name}</uniq_name>\
+             <dtype>DOUBLE</dtype><uom>{unit}</uom></metric>"
+        )
+    };
+    let mut anchor = format!("<?xml version=\"1.0\"?><cube>{}", metric(0, "time", "sec"));
+    anchor += &metric(1, "visits", "occ");
+    anchor += &format!("{regions}{places}<locationgroup><rank>0</rank>");
+    for (id, rank) in threads {
+        anchor += &format!("<location Id=\"{id}\"><rank>{rank}</rank></location>");
+    }
+    anchor += "</locationgroup></cube>";
+    let count = places.matches("<cnode").count() as u32;
+    let mut index = b"CUBEX.INDEX\x01\0\0\0\0\0\0".to_vec();
+    index.extend(count.to_le_bytes());
+    index.extend((0..count).flat_map(u32::to_le_bytes));
+    let mut tar = Vec::new();
+    for (name, content) in [
+        ("anchor.xml", anchor.as_bytes()),
+        ("0.index", &index),
+        ("0.data", values),
+        ("1.index", &index),
+        ("1.data", values),
+    ] {
+        let mut head = [0; 512];
+        head[..name.len()].copy_from_slice(name.as_bytes());
+        head[124..135].copy_from_slice(format!("{:011o}", content.len()).as_bytes());
+        head[257..262].copy_from_slice(b"ustar");
+        tar.extend(head);
+        tar.extend(content);
+        tar.resize(tar.len().next_multiple_of(512), 0);
+    }
+    tar.resize(tar.len() + 1024, 0);
+    tar
+}
+
+fn read_archive(archive: &[u8]) -> profundo_model::Profile {
+    profundo_import::read(archive, &Default::default())
+        .unwrap()
+        .profile
+}
+
+#[test]
+fn threads_of_the_same_number_are_apart() {
+    let mut values = b"CUBEX.DATA".to_vec();
+    values.extend(
+        [1.0_f64, 2.0, 4.0]
+            .iter()
+            .flat_map(|value| value.to_le_bytes()),
+    );
+    let regions = "<region id=\"0\"><name>f</name></region>";
+    let threads = [(0, 0), (1, 0), (2, 1)];
+    let archive = archive("<cnode calleeId=\"0\"/>", regions, &threads, &values);
+    let profile = read_archive(&archive);
+    assert_eq!(profile.threads.len(), 3);
+    let weights = profile
+        .samples
+        .iter()
+        .map(|row| row.weight.0 / 1_000_000_000);
+    assert_eq!(weights.collect::<Vec<_>>(), [1, 2, 4]);
+}
+
+/// Values that are all zero have no bytes, and a long name stands there once.
+#[test]
+fn many_zeros_and_long_names_take_little_time() {
+    let threads: Vec<(u32, u32)> = (0..5_000).map(|id| (id, id)).collect();
+    let places = "<cnode calleeId=\"0\"/>".repeat(8_000);
+    let regions = format!(
+        "<region id=\"0\"><name>{}</name></region>",
+        "f".repeat(400_000)
+    );
+    let mut values = b"ZCUBEX.DATA".to_vec();
+    values.extend(8_000_u64.to_le_bytes());
+    values.resize(values.len() + 24 * 8_000, 0);
+    let profile = read_archive(&archive(&places, &regions, &threads, &values));
+    assert!(profile.samples.is_empty());
+    assert_eq!(profile.stacks.len(), 1);
+}

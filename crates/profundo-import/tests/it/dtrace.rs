@@ -4,7 +4,7 @@
 use profundo_import::{Options, read as read_bytes};
 use profundo_model::{SampleKind, State};
 
-use crate::support::{functions, read, testdata};
+use crate::support::{functions, read, read_text, stacks, testdata};
 
 #[test]
 fn stacks_of_kernel_and_program_are_one() {
@@ -71,4 +71,19 @@ fn formats_that_are_not_read_are_named() {
     );
     assert_eq!(profundo_import::refusal(b"SLOW down, said the fox"), None);
     assert_eq!(profundo_import::refusal(b"@ home [3 samples] are\n"), None);
+}
+
+#[test]
+fn the_part_of_the_kernel_is_known_by_its_module() {
+    let kernel = "  genunix`fop_write+0x5d\n  unix`sys_syscall+0x17d\n";
+    let program = "  libc.so.1`__pwrite+0xa\n  app`main+0x12\n";
+    for text in [
+        format!("\n{kernel}\n{program}  7\n"),
+        format!("\n{program}\n{kernel}  7\n"),
+    ] {
+        let profile = read_text(&text).profile;
+        let expected = "main;__pwrite;sys_syscall;fop_write";
+        assert_eq!(stacks(&profile), [(expected.to_owned(), 7)].into());
+        assert_eq!(profile.samples[0].state, State::System);
+    }
 }

@@ -86,3 +86,50 @@ fn names_alone_say_what_is_missing() {
     let error = profundo_import::read(&bytes, &profundo_import::Options::default()).unwrap_err();
     assert!(error.to_string().contains("profile.db"), "{error}");
 }
+
+/// The start of an experiment with one metric.
+const EXPERIMENT: &str = "<?xml version=\"1.0\"?>\n<HPCToolkitExperiment version=\"2.0\">\
+    <Metric i=\"1\" n=\"CPUTIME (sec):Sum (I)\" t=\"inclusive\"/>\
+    <MetricDB i=\"1\" n=\"CPUTIME (sec)\" db-id=\"0\" t=\"inclusive\"/>";
+
+#[test]
+fn a_file_of_a_thread_that_is_a_pipe_is_not_opened() {
+    let folder = std::env::temp_dir().join(format!("profundo-pipe-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let pipe = folder.join("a-000000-000-1-2-0.metric-db");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    let tree = "<PF i=\"1\" n=\"main\"><M n=\"1\" v=\"2\"/></PF></HPCToolkitExperiment>";
+    let file = folder.join("experiment.xml");
+    std::fs::write(&file, format!("{EXPERIMENT}{tree}")).unwrap();
+    let read = profundo_import::read_file(&file, &Default::default());
+    std::fs::remove_dir_all(&folder).unwrap();
+    let imported = read.unwrap();
+    let weight: u64 = imported
+        .profile
+        .samples
+        .iter()
+        .map(|row| row.weight.0)
+        .sum();
+    assert_eq!(weight, 2_000_000_000);
+    let has_pipe = made.is_ok_and(|status| status.success());
+    assert_eq!(imported.warnings.len(), usize::from(has_pipe));
+}
+
+/// In time that grows with the square of the length, this would take minutes in this build.
+#[test]
+fn long_names_and_many_metrics_take_little_time() {
+    let mut text = format!(
+        "{EXPERIMENT}<Procedure i=\"7\" n=\"{}\"/>",
+        "f".repeat(400_000)
+    );
+    for metric in 2..8_000 {
+        text += &format!("<Metric i=\"{metric}\" n=\"x{metric:05}\" t=\"inclusive\"/>");
+    }
+    for node in 1..6_000 {
+        text += &format!("<PF i=\"{node}\" n=\"7\"><M n=\"1\" v=\"1\"/></PF>");
+    }
+    text += "</HPCToolkitExperiment>";
+    let profile = crate::support::read_text(&text).profile;
+    assert_eq!(profile.samples.len(), 1);
+    assert_eq!(profile.samples[0].weight.0, 5_999_000_000_000);
+}
