@@ -60,6 +60,10 @@ impl Segments {
             true => (number(32, 8)?, number(54, 2)?, number(56, 2)?),
             false => (number(28, 4)?, number(42, 2)?, number(44, 2)?),
         };
+        // Rows of no size would be one row, read again and again.
+        if row < if is_long { 56 } else { 32 } {
+            return None;
+        }
         let mut segments = Vec::new();
         for index in 0..rows {
             let at = usize::try_from(table.checked_add(index.checked_mul(row)?)?).ok()?;
