@@ -15,8 +15,7 @@ pub(super) struct ProgramFiles {
 }
 
 impl ProgramFiles {
-    /// Looks for copies beside the recording too. A recording without a path says nothing of this
-    /// machine.
+    /// Looks for copies beside the recording too. For one without a path there are none.
     pub(super) fn beside(recording: Option<&Path>) -> Self {
         let Some(recording) = recording else {
             return Self::default();
