@@ -1,9 +1,9 @@
-//! `cargo xtask pythons`: the tests of Python programs on the interpreters of Debian unstable, whose
-//! C library is newer than this machine's: 3.14, 3.15, their debug builds, and a free-threaded build
-//! from Debian's source.
+//! `cargo xtask pythons`: the tests of Python programs on the interpreters of Debian unstable: 3.14,
+//! 3.15, their debug builds, and a free-threaded build from Debian's source.
 //!
-//! They run in a root of their own (`target/debian-unstable`), which is made once. It needs root's
-//! rights and `debootstrap`. The command and its tests are those that this machine has built.
+//! The C library there is newer than most machines' is. So they run in a root of their own
+//! (`target/debian-unstable`), which is made once; that needs root's rights and `debootstrap`. The
+//! command and its tests are those that this machine has built.
 
 mod free_threaded;
 mod root;
