@@ -34,6 +34,9 @@ fn is_start(start: &[u8]) -> bool {
     for line in lines {
         // The last line may be cut.
         let is_whole = line.ends_with(b"\n") || start.len() < 4096;
+        if without_stack(line).is_some() {
+            continue;
+        }
         let line = line.trim_ascii();
         if line.is_empty() || line.starts_with(b"#") || !is_whole {
             continue;
@@ -61,7 +64,10 @@ fn fill(source: &Source<'_>, builder: &mut Builder) -> Result<(), Error> {
         let line = &rest[..end.unwrap_or(rest.len())];
         rest = &rest[end.map_or(rest.len(), |end| end + 1)..];
         number += 1;
-        lines.line(builder, line.trim_ascii(), number);
+        match without_stack(line) {
+            Some(amount) => lines.sample(builder, b"", amount),
+            None => lines.line(builder, line.trim_ascii(), number),
+        }
     }
     let (has_lines, has_fractions) = (lines.marks.has_lines(), lines.has_fractions);
     if has_fractions {
@@ -81,6 +87,13 @@ fn split(line: &[u8]) -> Option<(&[u8], f64)> {
     let at = memchr::memrchr2(b' ', b'\t', line)?;
     let (stack, number) = (&line[..at], &line[at + 1..]);
     Some((stack.trim_ascii_end(), amount(number)?)).filter(|(stack, _)| !stack.is_empty())
+}
+
+/// The number of a line that has nothing before its space: py-spy writes those samples so in which a
+/// thread has no frame of Python, such as at the end of the program.
+fn without_stack(line: &[u8]) -> Option<f64> {
+    let begins_with_space = matches!(line, [b' ' | b'\t', ..]);
+    amount(line.trim_ascii()).filter(|_| begins_with_space)
 }
 
 /// A number that is not negative.
@@ -148,6 +161,11 @@ impl Lines {
             Some((both, _)) if self.marks.has_two_numbers => (both, amount),
             _ => (stack, amount),
         };
+        self.sample(builder, stack, amount);
+    }
+
+    /// So many samples of a stack, which may be empty.
+    fn sample(&mut self, builder: &mut Builder, stack: &[u8], amount: f64) {
         self.has_fractions |= amount.fract() != 0.0;
         let weight = amount.round() as u64;
         let (thread, stack) = match self.owners.split(builder, stack) {

@@ -208,7 +208,12 @@ impl Reading {
             let words: Vec<_> = words.iter().filter(|word| !word.is_empty()).collect();
             let command: Vec<&str> = words.iter().map(|word| &word[..]).collect();
             let process = builder.process(0, &command.join(" "));
-            let runtime = format!("{} {}", text(Role::JvmName), text(Role::JvmVersion));
+            let (name, version) = (text(Role::JvmName), text(Role::JvmVersion));
+            // HotSpot's version begins with the name.
+            let runtime = match version.starts_with(&name[..]) {
+                true => version,
+                false => format!("{name} {version}"),
+            };
             let runtime = builder.profile.strings.intern(runtime.trim());
             builder.profile.processes[process.index()].runtime = runtime;
             let pid = event.number(Role::Pid).unwrap_or(0);

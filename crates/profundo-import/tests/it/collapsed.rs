@@ -52,6 +52,31 @@ fn lines_that_are_no_stack_are_counted() {
 }
 
 #[test]
+fn samples_without_a_frame_are_counted() {
+    // As py-spy's `-f raw` has them without `--threads`, at any place in the file.
+    for text in [
+        "main (app.py:3) 2\n 14\nmain (app.py:4) 1\n",
+        " 14\r\nmain (app.py:3) 2\r\nmain (app.py:4) 1",
+    ] {
+        let imported = read_text(text);
+        assert!(imported.warnings.is_empty(), "{:?}", imported.warnings);
+        assert_eq!(
+            stacks(&imported.profile),
+            [
+                ("[Python, not readable]".to_owned(), 14),
+                ("main".to_owned(), 3)
+            ]
+            .into()
+        );
+    }
+    // Numbers alone are no stacks.
+    for text in [" 14\n 15\n", "14\n15\n", "main 1\n14\n"] {
+        let options = profundo_import::Options::default();
+        assert!(profundo_import::read(text.as_bytes(), &options).is_err());
+    }
+}
+
+#[test]
 fn no_process_is_its_own_ancestor() {
     let text = "process 7:\"a\";process 8:\"b\";main 1\nprocess 8:\"b\";process 7:\"a\";main 1\n";
     let imported = read_text(text);

@@ -80,7 +80,9 @@ fn samples_of_several_chunks_are_those_that_are_printed() {
     let process = &profile.processes[0];
     assert!(process.pid > 0);
     assert!(profile.strings.get(process.command).ends_with("Work 4000"));
-    assert!(profile.strings.get(process.runtime).contains("17."));
+    let runtime = profile.strings.get(process.runtime);
+    assert!(runtime.contains("17."));
+    assert_eq!(runtime.matches("Server VM").count(), 1, "{runtime}");
     let names = ("jfr/sample.top.txt", "jdk.ExecutionSample");
     check_samples(&imported, names, 10_000_000);
     check_blocks(profile, "jfr/sample.top.txt");
