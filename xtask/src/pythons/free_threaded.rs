@@ -19,10 +19,10 @@ pub fn made(root: &Root) -> Result<PathBuf> {
         let script = format!(
             "set -e
 mkdir -p /usr/src/python && cd /usr/src/python
-apt-get source -qq --download-only python{version} ||
-    apt-get source -qq --download-only \"python{version}=$(apt-cache madison python{version} |
-        sed -n '/Sources/s/.*| *\\([^ ]*\\) *|.*/\\1/p' | tail -1)\"
-mkdir {version} && tar xf python{version}_*.orig.tar.xz -C {version} --strip-components=1
+for release in $(apt-cache madison python{version} | awk '/Sources/ {{print $3}}'); do
+    apt-get source -qq --download-only \"python{version}=$release\" && break
+done
+mkdir -p {version} && tar xf python{version}_*.orig.tar.xz -C {version} --strip-components=1
 cd {version} && ./configure -q --disable-gil --prefix=/opt/python{version}t CFLAGS=-O2
 make -s -j2 && make -s install"
         );

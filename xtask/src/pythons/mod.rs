@@ -1,5 +1,5 @@
-//! `cargo xtask pythons`: the tests of Python programs on the interpreters of Debian unstable: 3.14,
-//! 3.15, their debug builds, and a free-threaded build from Debian's source.
+//! `cargo xtask pythons`: the tests of Python programs on the interpreters of Debian unstable: 3.14
+//! and 3.15, their debug builds, and a free-threaded build from Debian's source.
 //!
 //! The C library there is newer than most machines' is. So they run in a root of their own
 //! (`target/debian-unstable`), which is made once; that needs root's rights and `debootstrap`. The

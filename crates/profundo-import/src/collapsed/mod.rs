@@ -89,8 +89,8 @@ fn split(line: &[u8]) -> Option<(&[u8], f64)> {
     Some((stack.trim_ascii_end(), amount(number)?)).filter(|(stack, _)| !stack.is_empty())
 }
 
-/// The number of a line that has nothing before its space: py-spy writes those samples so in which a
-/// thread has no frame of Python, such as at the end of the program.
+/// The number of a line that has nothing before its space. py-spy writes such a line for samples of
+/// threads without a Python frame, as at the end of a program.
 fn without_stack(line: &[u8]) -> Option<f64> {
     let begins_with_space = matches!(line, [b' ' | b'\t', ..]);
     amount(line.trim_ascii()).filter(|_| begins_with_space)
