@@ -14,6 +14,7 @@ use crate::shown::{Shown, Sieve};
 use crate::tally::{
     Keep, Places, Rule, Tallies, Tally, place_slot, place_slots, tally, tally_both,
 };
+use crate::traced::known_totals;
 use crate::{Place, Selection, scatter};
 
 /// The time of one function.
@@ -50,12 +51,17 @@ fn of_functions(profile: &Profile, selection: &Selection, shown: Shown) -> Vec<F
     let sieve = Sieve::new(profile, shown);
     let numbers = FunctionNumbers::new(profile);
     // The line where a function works most is found beside it. Lines need no intervals.
-    let (tallies, lines) = tally_both(
+    let (mut tallies, lines) = tally_both(
         profile,
         selection,
         (&mut functions_of(profile, &sieve, &numbers), Keep::Members),
         (&mut lines_of(profile, &sieve), Keep::Sums),
     );
+    if let Some(table) = known_totals(profile, selection) {
+        for tally in &mut tallies.list {
+            table.correct(profile, tally.place, &mut tally.total);
+        }
+    }
     let mut functions = finish(profile, selection, &tallies);
     let mut rows: FxHashMap<u32, usize> = FxHashMap::default();
     for (row, function) in functions.iter().enumerate() {

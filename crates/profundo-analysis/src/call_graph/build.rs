@@ -11,6 +11,7 @@ use crate::amount::Amount;
 use crate::scatter;
 use crate::shown::Sieve;
 use crate::tally::{self, Keep, Places, Rule, Tallies, Tally, Thing, tally};
+use crate::traced::known_totals;
 use crate::{Libraries, Place, Selection, StackWeight};
 
 /// A stack as nodes: neighbours in one group are one.
@@ -173,6 +174,13 @@ pub(super) fn build(
     };
     let mut nodes = tally(profile, selection, &mut rule, Keep::Members);
     add_hidden(profile, selection, options, &mut rule, &mut nodes);
+    if options.by == GraphBy::Function
+        && let Some(table) = known_totals(profile, selection)
+    {
+        for node in &mut nodes.list {
+            table.correct(profile, node.place, &mut node.total);
+        }
+    }
     let of = |part: fn(&Tally) -> Amount| nodes.list.iter().map(part).collect::<Vec<_>>();
     let owns = scatter::estimates(profile, selection, &nodes.own, &of(|node| node.own));
     let totals = scatter::estimates(profile, selection, &nodes.total, &of(|node| node.total));

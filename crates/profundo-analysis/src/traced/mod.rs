@@ -14,7 +14,7 @@ mod lines;
 mod numbers;
 mod sampled;
 
-use profundo_model::{Call, Callers, Profile, SampleKind, StackId, ThreadId};
+use profundo_model::{Call, Callers, LocationId, Profile, SampleKind, StackId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use exceptions::{RaisedExceptions, traced_exceptions};
@@ -22,6 +22,7 @@ pub use label::CallLabel;
 pub use lines::{CountedLine, LinesOfFunction, traced_lines};
 pub use sampled::time_lines;
 
+use crate::amount::Amount;
 use crate::{Filter, Place, Selection};
 use numbers::Key;
 pub(crate) use numbers::Numbers;
@@ -249,14 +250,85 @@ pub fn calls_by_sample(profile: &Profile) -> Option<Vec<u64>> {
     if profile.meta.kind != SampleKind::Traced {
         return None;
     }
-    let mut calls: FxHashMap<(ThreadId, StackId), u64> = FxHashMap::default();
+    let spots = Spots::of(profile);
+    let mut calls: FxHashMap<Spot, u64> = FxHashMap::default();
     for call in &profile.traced.calls {
-        let sum = calls.entry((call.thread, call.stack)).or_default();
+        let spot = spots.spot(profile, call.thread, call.stack);
+        let sum = calls.entry(spot).or_default();
         *sum = sum.saturating_add(call.calls);
     }
-    let keys = profile.samples.iter();
-    let keys = keys.map(|sample| (sample.thread, sample.stack));
-    Some(keys.map(|key| calls.remove(&key).unwrap_or(0)).collect())
+    let samples = profile.samples.iter();
+    let of = samples.map(|sample| spots.spot(profile, sample.thread, sample.stack));
+    Some(of.map(|spot| calls.remove(&spot).unwrap_or(0)).collect())
+}
+
+/// How calls and samples of their own time belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spots {
+    /// They have the same stack.
+    Stacks,
+    /// Calls have one caller each, and the stacks of samples are longer, as far as they could be
+    /// estimated: they have the function and its caller in common.
+    Pairs,
+}
+
+/// A thread, and a stack or the end of one.
+type Spot = (ThreadId, Result<StackId, [Option<LocationId>; 2]>);
+
+impl Spots {
+    fn of(profile: &Profile) -> Self {
+        let mut calls = profile
+            .traced
+            .calls
+            .iter()
+            .filter(|call| has_one_caller(call));
+        let Some(first) = calls.next() else {
+            return Self::Stacks;
+        };
+        let samples = profile.samples.iter();
+        let stacks: FxHashSet<StackId> = samples.map(|sample| sample.stack).collect();
+        let is_missing = |call: &Call| !stacks.contains(&call.stack);
+        match is_missing(first) || calls.any(is_missing) {
+            true => Self::Pairs,
+            false => Self::Stacks,
+        }
+    }
+
+    fn spot(self, profile: &Profile, thread: ThreadId, stack: StackId) -> Spot {
+        match self {
+            Self::Stacks => (thread, Ok(stack)),
+            Self::Pairs => {
+                let mut locations = profile.stacks.locations(stack);
+                (thread, Err([locations.next(), locations.next()]))
+            }
+        }
+    }
+}
+
+/// Whether only one caller of a call is known.
+fn has_one_caller(call: &Call) -> bool {
+    matches!(call.callers, Callers::Last { .. })
+}
+
+/// The table, where it knows more of total times than stacks do: of some calls only one caller is
+/// known.
+pub(crate) fn known_totals(profile: &Profile, selection: &Selection) -> Option<CallTable> {
+    let is_traced = profile.meta.kind == SampleKind::Traced;
+    let has_some = is_traced && profile.traced.calls.iter().any(has_one_caller);
+    has_some.then(|| traced(profile, selection))
+}
+
+impl CallTable {
+    /// Gives an amount with all callees the time of the calls of the function at this place.
+    pub(crate) fn correct(&self, profile: &Profile, place: Place, total: &mut Amount) {
+        let Some(known) = self.of(profile, place) else {
+            return;
+        };
+        if total.weight > 0 {
+            *total = total.times(known.total as f64 / total.weight as f64);
+        }
+        total.weight = known.total;
+    }
 }
 
 /// Keeps only the calls, the lines and the exceptions that pass.
@@ -275,12 +347,14 @@ fn selected<'a>(
     selection: &'a Selection,
 ) -> impl Iterator<Item = &'a Call> + 'a {
     let is_all = selection.len() == profile.samples.len();
-    let chosen: FxHashSet<(ThreadId, StackId)> = match is_all {
+    let spots = Spots::of(profile);
+    let chosen: FxHashSet<Spot> = match is_all {
         true => FxHashSet::default(),
         false => (selection.samples(profile))
-            .map(|sample| (sample.thread, sample.stack))
+            .map(|sample| spots.spot(profile, sample.thread, sample.stack))
             .collect(),
     };
-    (profile.traced.calls.iter())
-        .filter(move |call| is_all || chosen.contains(&(call.thread, call.stack)))
+    (profile.traced.calls.iter()).filter(move |call| {
+        is_all || chosen.contains(&spots.spot(profile, call.thread, call.stack))
+    })
 }

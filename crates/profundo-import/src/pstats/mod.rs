@@ -14,6 +14,7 @@ use profundo_model::{
 use rustc_hash::FxHashMap;
 
 use crate::reader::{Reader, Table};
+use crate::stacks::call_graph::{Arc, Costs, Function, Graph};
 use crate::{Builder, Error, Named, Source, Warning};
 use divide::{ByCaller, Part, Sums, divide, share};
 use marshal::{Marshal, Span, Value};
@@ -229,6 +230,11 @@ impl Tables<'_> {
         builder.profile.traced.clock = Clock::Wall;
         let thread = builder.only_thread();
         let (mut parts, mut are_counted) = (Vec::new(), false);
+        let mut graph = Graph {
+            // Times are fractions of seconds.
+            rounding: 1.0,
+            ..Graph::default()
+        };
         for entry in entries {
             let sums = in_order(entry.sums);
             let (mut pairs, has_times) = self.callers(builder, entry);
@@ -236,6 +242,13 @@ impl Tables<'_> {
                 are_counted = true;
                 share(sums, &mut pairs);
             }
+            graph.arcs.extend(pairs.iter().map(|pair| Arc {
+                caller: pair.caller,
+                at: self.functions.locations[pair.caller as usize],
+                callee: entry.function,
+                calls: pair.sums.all,
+                cost: pair.sums.total,
+            }));
             divide(sums, pairs, &mut parts);
             for part in parts.drain(..) {
                 self.call(builder, thread, entry.function, part);
@@ -246,7 +259,18 @@ impl Tables<'_> {
                 "the file has the number of calls by each caller, not their time: each has its share",
             );
         }
-        builder.note("a pstats file has one level of callers, and no threads");
+        graph.functions = (self.functions.locations.iter())
+            .map(|&location| Function {
+                first: location,
+                ..Function::default()
+            })
+            .collect();
+        for entry in entries {
+            let function = &mut graph.functions[entry.function as usize];
+            function.own.push((function.first, entry.sums.own));
+        }
+        graph.sample(builder, thread, Costs::Traced);
+        builder.note("a pstats file has no threads");
     }
 
     /// The calls by each caller, and whether they have times.
@@ -298,7 +322,7 @@ impl Tables<'_> {
             None => Callers::All,
         };
         let stack = builder.stack(caller, callee);
-        builder.call(Call {
+        builder.profile.traced.calls.push(Call {
             thread,
             stack,
             calls: part.calls,

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use profundo_analysis::{CallLabel, Counted, Filter, Selection, traced};
+use profundo_analysis::{CallLabel, Counted, Filter, Selection, Shown, shares, traced};
 use profundo_import::{Imported, Options};
 use profundo_model::{Profile, SampleKind};
 
@@ -93,6 +93,70 @@ fn the_tables_are_those_of_pstats() {
     }
     for name in ["yappi-cpu", "yappi-wall"] {
         check(name);
+    }
+}
+
+/// The totals of Python's functions in stacks, by their standard names.
+fn totals_of_stacks(profile: &Profile) -> BTreeMap<String, u64> {
+    let mut totals = BTreeMap::new();
+    for sample in &profile.samples {
+        let locations = profile.stacks.locations(sample.stack);
+        let frames = locations.flat_map(|location| &profile.locations.get(location).frames);
+        let names: BTreeSet<String> = frames
+            .map(|&frame| {
+                let row = profile.frames.get(frame);
+                let path = profile.strings.get(profile.files.get(row.file).path);
+                format!("{path}:{}({})", row.line, profile.function_name(frame))
+            })
+            .collect();
+        for name in names {
+            *totals.entry(name).or_default() += sample.weight.0;
+        }
+    }
+    totals
+}
+
+/// The totals of stacks are cumulative times, but for functions that call each other in a circle.
+#[test]
+fn totals_of_stacks_are_cumulative_times() {
+    for name in ["cprofile-3.8", "cprofile-3.13", "yappi-wall"] {
+        let profile = check(name).profile;
+        let totals = totals_of_stacks(&profile);
+        let expected = expected(name);
+        let mut count = 0;
+        for (function, sums) in &expected {
+            let is_function = function.contains(".py:") && !function.contains(" <- ");
+            let in_circles = ["(even)", "(odd)", "(<genexpr>)"];
+            if !is_function || in_circles.iter().any(|name| function.ends_with(name)) {
+                continue;
+            }
+            count += 1;
+            let total = totals.get(function).copied().unwrap_or_default();
+            // Times are rounded to nanoseconds.
+            assert!(
+                total.abs_diff(sums[3]) <= 1_000,
+                "{name}: {function} has {total}"
+            );
+        }
+        assert!(count > 5, "{name}");
+    }
+}
+
+/// In the table of functions those in circles have the times of the file, too.
+#[test]
+fn totals_of_functions_are_those_of_the_file() {
+    for name in ["cprofile-3.8", "cprofile-3.13", "yappi-wall"] {
+        let profile = check(name).profile;
+        let selection = Selection::new(&profile, &Filter::default());
+        let table = traced(&profile, &selection);
+        let functions = shares(&profile, &selection, Shown::default());
+        assert!(functions.len() > 5, "{name}");
+        for function in functions {
+            let counted = table
+                .of(&profile, function.place)
+                .expect("a counted function");
+            assert_eq!(function.total_amount.weight, counted.total, "{name}");
+        }
     }
 }
 

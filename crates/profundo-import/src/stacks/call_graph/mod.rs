@@ -70,19 +70,35 @@ pub(crate) enum Costs {
 }
 
 impl Graph {
-    /// Adds the rows of the graph to a profile.
+    /// Adds the rows of the graph to a profile: samples, and calls.
     pub(crate) fn fill(&self, builder: &mut Builder, thread: ThreadId, costs: Costs) {
+        self.walk(builder, |builder, walk, gap| match costs {
+            Costs::Traced => calls::fill(self, builder, thread, walk, gap),
+            Costs::Sampled(_) | Costs::Events(_) => {
+                self.samples(builder, thread, costs, walk, gap);
+                calls::count(self, builder, thread);
+            }
+        });
+    }
+
+    /// Adds samples alone, where the calls are known better than the graph knows them.
+    pub(crate) fn sample(&self, builder: &mut Builder, thread: ThreadId, costs: Costs) {
+        self.walk(builder, |builder, walk, gap| {
+            self.samples(builder, thread, costs, walk, gap);
+        });
+    }
+
+    /// Has the stacks of the graph added, and says how far they are estimates.
+    fn walk(
+        &self,
+        builder: &mut Builder,
+        add: impl FnOnce(&mut Builder, &mut Walk<'_>, LocationId),
+    ) {
         let ordered = Ordered::new(self);
         let gap = LocationKind::Reason(Reason::NotKept);
         let gap = builder.profile.locations.intern(gap, None);
         let mut walk = Walk::new(self, &ordered);
-        match costs {
-            Costs::Traced => calls::fill(self, builder, thread, &mut walk, gap),
-            Costs::Sampled(_) | Costs::Events(_) => {
-                self.samples(builder, thread, costs, &mut walk, gap);
-                calls::count(self, builder, thread);
-            }
-        }
+        add(builder, &mut walk, gap);
         if walk.was_cut {
             builder.profile.name_reasons();
         }
