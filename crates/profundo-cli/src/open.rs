@@ -121,6 +121,13 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
             "{shown} is what a program has recorded of itself; `profundo export {shown} --to profundo -o FILE` \
              makes a whole recording of it"
         ),
+        Error::NotAProfile
+            if path
+                .metadata()
+                .is_ok_and(|file| file.len() == 0 && file.is_file()) =>
+        {
+            anyhow!("{shown} is empty")
+        }
         Error::NotAProfile if is_program(path) => anyhow!(
             "{shown} is not a recording but a program; `profundo run {shown}` records it, and `run --view` opens its page"
         ),

@@ -2,7 +2,8 @@
 //! write it: `{(file, line, function): (primitive calls, calls, own s, cumulative s, callers)}`.
 //!
 //! A function has one level of callers, with the sums of the calls that each made. So a call has a
-//! stack of two functions, and the table that is made of the calls is that of the file.
+//! stack of two functions, and the table that is made of the calls is that of the file. The samples
+//! of their own time have longer stacks, which are estimated.
 
 mod divide;
 mod marshal;

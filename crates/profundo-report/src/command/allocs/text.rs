@@ -147,10 +147,13 @@ pub(in crate::command) fn write_memory(
 }
 
 fn write_total(page: &mut Page<'_>, found: &Allocations) -> io::Result<()> {
-    let held = &found.total;
+    let (held, heap) = (&found.total, &page.profile.heap);
     let is_foreign = page.profile.meta.engine == Engine::Unknown;
     let when = match goes_on(page.profile, ProcessId(0)) {
-        _ if is_foreign => "at the end of the file",
+        // Sums have no final frees that could be told from the others.
+        _ if is_foreign && heap.blocks.is_empty() && heap.moments.is_empty() => {
+            "at the end of the file"
+        }
         true => "at the end of the recording",
         false => "when the program began to end",
     };
@@ -163,12 +166,12 @@ fn write_total(page: &mut Page<'_>, found: &Allocations) -> io::Result<()> {
     if live > 0 || !is_foreign {
         text += &format!(", {} of them live {when}", bytes(live));
     }
-    if let Some(peak) = highest(&found.peaks) {
-        text += &format!(
-            "; most at {}: {}",
-            duration(peak.time.0),
-            figure(peak.held.bytes())
-        );
+    let peak = highest(&found.peaks).map(|peak| (peak.time.0, figure(peak.held.bytes())));
+    let has_peak = highest(&found.peaks).is_some_and(|peak| peak.held.bytes().value > 0);
+    match peak.filter(|_| has_peak || !is_foreign) {
+        Some((0, most)) if is_foreign => text += &format!("; at most {most} at once"),
+        Some((time, most)) => text += &format!("; most at {}: {most}", duration(time)),
+        None => {}
     }
     if held.share_of(Domain::Mapped) >= 0.005 {
         let share = whole_percent(held.share_of(Domain::Mapped));
@@ -176,7 +179,8 @@ fn write_total(page: &mut Page<'_>, found: &Allocations) -> io::Result<()> {
     }
     let is_searched = !page.profile.heap.searched.is_empty();
     let has_leaks = !found.leaks.is_empty() || !unreachable(found).is_empty();
-    if !has_leaks && (is_searched || found.seconds >= LONG_ENOUGH) {
+    let knows_frees = live > 0 || !is_foreign;
+    if !has_leaks && knows_frees && (is_searched || found.seconds >= LONG_ENOUGH) {
         text += "; no leak was found";
     }
     page.marked("Memory:", Color::Cyan, &format!("{text}."))
