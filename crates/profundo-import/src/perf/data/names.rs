@@ -160,7 +160,9 @@ impl KernelFunctions {
         if address - start > LARGEST {
             return None;
         }
-        self.text.get(*at..at + size)
+        // The bytes before a function's first one have a name of their own.
+        let name = self.text.get(*at..at + size)?;
+        Some(name.strip_prefix("__pfx_").unwrap_or(name))
     }
 }
 
@@ -170,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_kernels_table_is_used_for_the_same_start_of_the_machine() {
-        const TEXT: &str = "ffffffff81000000 T _text\nffffffff81000100 t do_work\n\
+        const TEXT: &str = "ffffffff81000000 T _text\nffffffff810000f0 t __pfx_do_work\nffffffff81000100 t do_work\n\
                             ffffffff82000000 d data\nffffffffc0000010 t in_module\t[ext4]\n";
         let read = |address| {
             let mark = KernelMark {
@@ -181,6 +183,7 @@ mod tests {
         };
         let table = read(0xffff_ffff_8100_0000);
         assert_eq!(table.name(0xffff_ffff_8100_01ff), Some("do_work"));
+        assert_eq!(table.name(0xffff_ffff_8100_00ff), Some("do_work"));
         assert_eq!(table.name(0xffff_ffff_c000_0020), Some("in_module"));
         assert_eq!(table.name(0xffff_ffff_8000_0000), None);
         assert_eq!(
