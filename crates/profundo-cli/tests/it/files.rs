@@ -84,7 +84,7 @@ fn what_is_no_recording_is_said() {
             folder.run(&words)
         };
         with("text.profundo").refused(1, "neither a recording");
-        with("empty.profundo").refused(1, "neither a recording");
+        with("empty.profundo").refused(1, "empty.profundo is empty");
         with("missing.profundo").refused(1, "there is no recording");
         with("/").refused(1, "is a directory");
     }

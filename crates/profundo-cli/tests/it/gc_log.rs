@@ -75,13 +75,20 @@ fn no_foreign_file_is_written_over() {
 fn what_mends_a_refusal_is_the_same_command() {
     let folder = Folder::new();
     let own_pid = std::process::id();
-    // The test runs in a thread of its own.
-    let all = fs::read_dir("/proc/self/task").unwrap().flatten();
-    let all = all.map(|entry| entry.file_name().into_string().unwrap());
-    let thread = all.into_iter().find(|id| *id != own_pid.to_string());
-    let thread = thread.expect("there is another thread");
+    // Threads of other tests may end at any time.
+    let (tell, told) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let own = std::thread::spawn(move || {
+        tell.send(fs::read_link("/proc/thread-self").unwrap())
+            .unwrap();
+        _ = ended.recv();
+    });
+    let thread = told.recv().unwrap();
+    let thread = thread.file_name().unwrap().to_str().unwrap();
     for verb in ["gc-log", "heap", "snapshot"] {
         let mend = format!("mend it with `profundo {verb} {own_pid}`");
-        folder.run(&[verb, &thread]).refused(1, &mend);
+        folder.run(&[verb, thread]).refused(1, &mend);
     }
+    drop(end);
+    own.join().unwrap();
 }
