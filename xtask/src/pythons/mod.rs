@@ -32,6 +32,13 @@ const PACKAGES: &[&str] = &[
     "libc6-dev",
     "make",
     "binutils",
+    // For the build from source.
+    "dpkg-dev",
+    "xz-utils",
+    "pkgconf",
+    "zlib1g-dev",
+    "libffi-dev",
+    "libssl-dev",
 ];
 const INTERPRETERS: &[&str] = &["python3.14", "python3.14d", "python3.15", "python3.15d"];
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 const MIRROR: &str = "http://deb.debian.org/debian";
-/// Names this root as whole: it is written last.
+/// A file with the packages that the root has. It is written last.
 const DONE: &str = "made-by-profundo";
 
 /// A root with Debian's packages.
@@ -24,10 +24,24 @@ impl Root {
             folder: folder.to_owned(),
             shared: shared.to_owned(),
         };
-        if folder.join(DONE).exists() {
+        let wanted = packages.join("\n");
+        let has = fs::read_to_string(folder.join(DONE)).unwrap_or_default();
+        if has == wanted {
             return Ok(root);
         }
         println!("making {} (some minutes)", folder.display());
+        if has.is_empty() {
+            root.begin()?;
+        }
+        let install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"];
+        root.run(&[&install[..], packages].concat())?;
+        fs::write(folder.join(DONE), wanted)?;
+        Ok(root)
+    }
+
+    /// The smallest root, and what Debian has for it.
+    fn begin(&self) -> Result<()> {
+        let folder = &self.folder;
         let mut command = Command::new("debootstrap");
         command
             .args(["--variant=minbase", "sid"])
@@ -39,11 +53,7 @@ impl Root {
         fs::write(settings, "Acquire::Check-Valid-Until \"false\";\n")?;
         let sources = format!("deb {MIRROR} sid main\ndeb-src {MIRROR} sid main\n");
         fs::write(folder.join("etc/apt/sources.list"), sources)?;
-        root.run(&["apt-get", "update", "-qq"])?;
-        let install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"];
-        root.run(&[&install[..], packages].concat())?;
-        fs::write(folder.join(DONE), "")?;
-        Ok(root)
+        self.run(&["apt-get", "update", "-qq"])
     }
 
     /// The place on this machine of a path in the root.
