@@ -58,8 +58,9 @@ fn of_functions(profile: &Profile, selection: &Selection, shown: Shown) -> Vec<F
         (&mut lines_of(profile, &sieve), Keep::Sums),
     );
     if let Some(table) = known_totals(profile, selection) {
+        let whole = selection.weight(profile);
         for tally in &mut tallies.list {
-            table.correct(profile, tally.place, &mut tally.total);
+            table.correct(profile, tally.place, whole, &mut tally.total);
         }
     }
     let mut functions = finish(profile, selection, &tallies);

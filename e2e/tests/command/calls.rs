@@ -73,7 +73,7 @@ fn calls_are_counted_as_cprofile_counts_them() {
     }
 }
 
-/// Whether cProfile leaves functions of C's out if it is told to.
+/// Whether cProfile can leave out C functions (`builtins=False`).
 const COUNTS_PYTHON_ALONE: &str = "(lambda profile: (profile.enable(), len([]), profile.disable(), \
     not any(isinstance(row.code, str) for row in profile.getstats()))[-1])\
     (__import__('cProfile').Profile(builtins=False))";

@@ -177,8 +177,9 @@ pub(super) fn build(
     if options.by == GraphBy::Function
         && let Some(table) = known_totals(profile, selection)
     {
+        let whole = selection.weight(profile);
         for node in &mut nodes.list {
-            table.correct(profile, node.place, &mut node.total);
+            table.correct(profile, node.place, whole, &mut node.total);
         }
     }
     let of = |part: fn(&Tally) -> Amount| nodes.list.iter().map(part).collect::<Vec<_>>();

@@ -319,15 +319,17 @@ pub(crate) fn known_totals(profile: &Profile, selection: &Selection) -> Option<C
 }
 
 impl CallTable {
-    /// Gives an amount with all callees the time of the calls of the function at this place.
-    pub(crate) fn correct(&self, profile: &Profile, place: Place, total: &mut Amount) {
+    /// Gives an amount with all callees the time of the calls of the function at this place. It is
+    /// at most the time of the `whole`: cProfile counts some recursive functions more than once.
+    pub(crate) fn correct(&self, profile: &Profile, place: Place, whole: u64, total: &mut Amount) {
         let Some(known) = self.of(profile, place) else {
             return;
         };
+        let known = known.total.min(whole);
         if total.weight > 0 {
-            *total = total.times(known.total as f64 / total.weight as f64);
+            *total = total.times(known as f64 / total.weight as f64);
         }
-        total.weight = known.total;
+        total.weight = known;
     }
 }
 

@@ -166,11 +166,10 @@ fn write_total(page: &mut Page<'_>, found: &Allocations) -> io::Result<()> {
     if live > 0 || !is_foreign {
         text += &format!(", {} of them live {when}", bytes(live));
     }
-    let peak = highest(&found.peaks).map(|peak| (peak.time.0, figure(peak.held.bytes())));
-    let has_peak = highest(&found.peaks).is_some_and(|peak| peak.held.bytes().value > 0);
-    match peak.filter(|_| has_peak || !is_foreign) {
-        Some((0, most)) if is_foreign => text += &format!("; at most {most} at once"),
-        Some((time, most)) => text += &format!("; most at {}: {most}", duration(time)),
+    let peak = highest(&found.peaks).map(|peak| (peak.time.0, peak.held.bytes()));
+    match peak.filter(|(_, most)| most.value > 0 || !is_foreign) {
+        Some((0, most)) if is_foreign => text += &format!("; at most {} at once", figure(most)),
+        Some((time, most)) => text += &format!("; most at {}: {}", duration(time), figure(most)),
         None => {}
     }
     if held.share_of(Domain::Mapped) >= 0.005 {
