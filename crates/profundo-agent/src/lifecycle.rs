@@ -21,7 +21,7 @@ use crate::inject::early;
 use crate::interpose::memory::copies;
 use crate::interpose::shell;
 use crate::signals::pending::{self, Undo};
-use crate::signals::{actions, claims, timers, traps, waiting};
+use crate::signals::{actions, claims, sent, timers, traps, waiting};
 use crate::{
     calls, deferral, left, memory, python, session, spans, symbols, threads, usage, waits,
 };
@@ -167,6 +167,10 @@ static PARTS: [Part; 19] = [
             if symbols::is_late() {
                 leaving.pending = waiting::await_arrival(leaving.own_mask);
             }
+        }),
+        refused: Some(|home| {
+            sent::send_nothing();
+            timers::end_all(home);
         }),
         end_thread: Some(|home| {
             if let Some(home) = home {

@@ -1,6 +1,7 @@
 //! Running programs: they are attached to and left, and go on undisturbed.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -9,7 +10,7 @@ use profundo_model::{Sample, State};
 use profundo_testing::profundo;
 use serde_json::Value;
 
-use crate::program::alone;
+use crate::program::{PATIENCE, alone};
 use crate::recording::Recording;
 use crate::targets::{c, pythons_for, scratch, source};
 
@@ -26,11 +27,10 @@ impl Running {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        assert_eq!(line, "begun\n");
-        Self { child, output }
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut running = Self { child, output };
+        assert_eq!(running.until("\n"), "begun\n");
+        running
     }
 
     pub fn pid(&self) -> String {
@@ -47,16 +47,37 @@ impl Running {
     pub fn until(&mut self, last: &str) -> String {
         let mut text = String::new();
         while !text.ends_with(last) {
+            self.await_output();
             assert_ne!(self.output.read_line(&mut text).unwrap(), 0, "{text}");
         }
         text
+    }
+
+    /// Waits for output, or for its end. A program that hangs fails its test, and no other.
+    fn await_output(&mut self) {
+        let mut output = libc::pollfd {
+            fd: self.output.get_ref().as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let longest = PATIENCE.as_millis() as i32;
+        // SAFETY: the descriptor is open, and the place is ours.
+        if self.output.buffer().is_empty() && unsafe { libc::poll(&mut output, 1, longest) } == 0 {
+            let _ = self.child.kill();
+            panic!("process {} hangs", self.child.id());
+        }
     }
 
     /// Ends the program. Returns the rest of its output, and its exit code.
     pub fn end(mut self) -> (String, Option<i32>) {
         drop(self.child.stdin.take());
         let mut rest = String::new();
-        self.output.read_to_string(&mut rest).unwrap();
+        loop {
+            self.await_output();
+            if self.output.read_line(&mut rest).unwrap() == 0 {
+                break;
+            }
+        }
         let status = self.child.wait().unwrap();
         (rest, status.code())
     }

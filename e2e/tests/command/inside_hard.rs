@@ -337,7 +337,7 @@ fn children_that_are_forked_while_the_agent_comes_and_leaves_do_not_hang() {
 }
 
 #[test]
-fn goroutines_keep_their_small_stacks() {
+fn goroutines_are_sampled_from_outside() {
     let Some(program) = go("late_goroutines.go", true) else {
         return;
     };
@@ -351,6 +351,14 @@ fn goroutines_keep_their_small_stacks() {
                 return skip("no other process may be entered here");
             }
             assert!(output.status.success(), "{option}: {stderr}");
+            // Without perf events there is no other way than from inside.
+            let maps = fs::read_to_string(format!("/proc/{}/maps", running.pid())).unwrap();
+            let is_left_alone = stderr.contains("is not entered, because Go has");
+            assert_ne!(
+                is_left_alone,
+                maps.contains("profundo"),
+                "{option}: {stderr}"
+            );
             tell(&mut running, "go");
         }
         assert_eq!(running.end(), ("true\n".to_owned(), Some(7)), "{option}");

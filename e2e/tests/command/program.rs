@@ -22,7 +22,7 @@ use crate::recording::Recording;
 use crate::targets::scratch;
 
 /// No target takes this long.
-const PATIENCE: Duration = Duration::from_secs(90);
+pub const PATIENCE: Duration = Duration::from_secs(90);
 
 static RUNNING: RwLock<()> = RwLock::new(());
 

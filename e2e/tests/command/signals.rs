@@ -1,8 +1,12 @@
 //! Programs that use signals themselves, among them the one that the profiler uses.
 
+use std::process::Command;
+
 use profundo_testing::tool;
 
-use crate::program::Program;
+use crate::attach::Running;
+use crate::inside_memory::Recorder;
+use crate::program::{Program, alone};
 use crate::recording::Recording;
 use crate::targets::{c, source};
 
@@ -56,6 +60,26 @@ fn urgent_data_on_a_socket() {
     Program::new(target)
         .run_both_ways()
         .assert_share("burn_between", 50.0);
+}
+
+#[test]
+fn requests_by_sigurg_arrive() {
+    const ANSWER: &str = "6 of 6 threads answer\n";
+    let Some(target) = c("urgent_requests.c", &["-pthread"]) else {
+        return;
+    };
+    let program = Program::new(&target).input("ask\n");
+    let (_, outcome) = program.run_both_ways_with(|outcome| outcome);
+    assert_eq!(outcome.stdout, format!("begun\n{ANSWER}"));
+    let _alone = alone();
+    let mut running = Running::start(Command::new(&target));
+    let Some(recorder) = Recorder::start(&running.pid(), &["--inside"]) else {
+        return;
+    };
+    running.say("ask\n");
+    assert_eq!(running.until("\n"), ANSWER);
+    recorder.end();
+    assert_eq!(running.end(), (String::new(), Some(7)));
 }
 
 #[test]

@@ -16,6 +16,7 @@ use profundo_probe::sys;
 
 use super::running::{self, Running, hexadecimal, with_file};
 use crate::session::join;
+use crate::signals::actions;
 
 /// The bits of our signals.
 fn ours() -> u64 {
@@ -23,10 +24,13 @@ fn ours() -> u64 {
 }
 
 /// Notes the signals that the program uses itself, before our handlers are installed: a signal that
-/// is blocked by name, or read from a descriptor, is the program's. `own` is the mask of the
-/// calling thread.
+/// is blocked by name or read from a descriptor is the program's, and so is SIGURG with a handler.
+/// `own` is the mask of the calling thread.
 pub fn note_used(own: u64) {
-    let mut used = 0;
+    let mut used = match actions::handles_sigurg() {
+        true => bit(libc::SIGURG),
+        false => 0,
+    };
     running::each(own, |thread| {
         if !thread.has_other_mask && !hidden::is_full(thread.blocked) {
             used |= thread.blocked;

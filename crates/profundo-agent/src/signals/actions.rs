@@ -21,6 +21,11 @@ use crate::signals::{blocked, claims, sent, traps, waiting};
 /// A flag of the C library's own handlers, which queries return.
 pub const SA_RESTORER: c_int = 0x0400_0000;
 
+/// The signals that a program uses if it has a handler for them. A pending signal is not queued
+/// again: one that the program sends while a tick is pending would never reach its handler. A
+/// handler of SIGSTKFLT does not count: nothing sends it, but some programs handle all signals.
+const USED_BY_HANDLERS: [c_int; 2] = [libc::SIGTRAP, libc::SIGURG];
+
 static CHANGING: Lock = Lock::new();
 
 /// Installs our handler, and hides its signals.
@@ -68,9 +73,9 @@ fn has_ours(signal: c_int) -> bool {
 
 /// Does what the program asks for; returns its action before.
 pub fn exchange(signal: c_int, new: Option<Action>) -> Action {
-    if signal == libc::SIGTRAP && new.is_some_and(Action::is_function) {
+    if USED_BY_HANDLERS.contains(&signal) && new.is_some_and(Action::is_function) {
         let error = next_symbols::errno();
-        claims::claim(bit(libc::SIGTRAP));
+        claims::claim(bit(signal));
         next_symbols::set_errno(error);
     }
     CHANGING.with(|| {
@@ -208,6 +213,16 @@ pub fn after_exec(changed: u64) {
         }
     }
     next_symbols::set_errno(error);
+}
+
+/// Whether the program has a handler for SIGURG, before ours is installed.
+pub fn handles_sigurg() -> bool {
+    match current(libc::SIGURG) {
+        // Ours may have stayed when the agent left.
+        Some(action) if is_our_handler(&action) => urgent::believed(libc::SIGURG).is_function(),
+        Some(action) => Action::from_libc(&action).is_function(),
+        None => false,
+    }
 }
 
 /// The kernel's action for a signal.

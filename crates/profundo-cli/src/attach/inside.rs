@@ -25,22 +25,6 @@ pub fn agent(options: &Attached) -> Result<PathBuf> {
     })
 }
 
-/// The sentence that says what entering means.
-pub fn sentence(first: u32, others: &[u32]) -> String {
-    let (what, them, they) = match others {
-        [] => ("process", "it", "it records"),
-        _ => ("processes", "them", "they record"),
-    };
-    let pids: Vec<String> = std::iter::once(&first)
-        .chain(others)
-        .map(u32::to_string)
-        .collect();
-    format!(
-        "entering {what} {}: a library is loaded into {them}, and {they} from inside until it leaves",
-        pids.join(", ")
-    )
-}
-
 /// True if a process has ended meanwhile, as children do.
 fn has_ended(pid: u32) -> bool {
     proc::stat(pid).is_none_or(|stat| stat.has_ended())
@@ -50,6 +34,8 @@ fn has_ended(pid: u32) -> bool {
 pub struct Entered {
     library: Cow<'static, [u8]>,
     pids: Vec<u32>,
+    /// Those of the command line, the main one first.
+    named: Vec<u32>,
     filtered: bool,
     /// The option that enters, and the parts that begin in interpreters.
     option: &'static str,
@@ -72,6 +58,7 @@ impl Entered {
         let (first, others) = processes.first_and_others();
         let mut pids = vec![first];
         pids.extend(others);
+        let named = pids.clone();
         if !options.no_children {
             let recorder = std::process::id();
             for pid in pids.clone() {
@@ -88,6 +75,7 @@ impl Entered {
         Ok(Self {
             library: agent_file::library()?,
             pids,
+            named,
             filtered: options.filtered,
             option: match options.has_allocations() {
                 true => "--memory",
@@ -104,11 +92,50 @@ impl Entered {
         })
     }
 
+    /// Begins to sample those from outside that no agent is to come into.
+    pub fn leave_some_outside(
+        &mut self,
+        recorder: &mut Recorder,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> Result<()> {
+        recorder.expect_agents(&self.pids)?;
+        let lost = match self.option {
+            "--memory" => ", and its allocations are not recorded",
+            _ => "",
+        };
+        self.pids.retain(|&pid| {
+            let is_outside = recorder.leave_outside(pid, sink);
+            if is_outside {
+                stderr::note(&format!(
+                    "process {pid} is not entered, because Go has stacks and signals of its own: it is sampled from outside{lost}"
+                ));
+            }
+            !is_outside
+        });
+        Ok(())
+    }
+
+    /// The sentence that says what entering means. `None`: no process that was named is entered.
+    pub fn sentence(&self) -> Option<String> {
+        let is_entered = |pid: &&u32| self.pids.contains(pid);
+        let pids: Vec<String> = (self.named.iter().filter(is_entered))
+            .map(u32::to_string)
+            .collect();
+        let (what, them, they) = match pids.len() {
+            0 => return None,
+            1 => ("process", "it", "it records"),
+            _ => ("processes", "them", "they record"),
+        };
+        Some(format!(
+            "entering {what} {}: a library is loaded into {them}, and {they} from inside until it leaves",
+            pids.join(", ")
+        ))
+    }
+
     /// Has the agent enter all of them. A child that cannot be entered is named, and left alone.
     pub fn begin(&mut self, recorder: &mut Recorder, agent: &Path) -> Result<()> {
-        recorder.expect_agents(&self.pids)?;
         let directory = recorder.directory().to_owned();
-        let (first, mut entered) = (self.pids.first().copied(), Vec::new());
+        let (main, mut entered) = (self.named.first().copied(), Vec::new());
         for &pid in &self.pids {
             let result = Entry::of(pid, &self.library, self.filtered).and_then(|mut entry| {
                 let entered = entry.enter(&directory, agent);
@@ -117,8 +144,8 @@ impl Entered {
             });
             match result {
                 Ok(()) => entered.push(pid),
-                Err(_) if Some(pid) != first && has_ended(pid) => {}
-                Err(why) if Some(pid) != first => {
+                Err(_) if Some(pid) != main && has_ended(pid) => {}
+                Err(why) if Some(pid) != main => {
                     stderr::note(&format!("process {pid} is not recorded: {why}"));
                 }
                 Err(why) => {
@@ -148,6 +175,12 @@ impl Entered {
                 Err(Refused::Gone | Refused::Another | Refused::NoPython) if counted > 0 => {}
                 Err(why) => _ = first.get_or_insert((pid, why)),
             }
+        }
+        if let (Some(pid), true) = (self.named.first(), self.pids.is_empty()) {
+            bail!(
+                "nothing is counted in process {pid}: {}; without --trace it is sampled",
+                why_not(&Refused::NoPython)
+            );
         }
         match first {
             Some((pid, why)) if counted == 0 => bail!(

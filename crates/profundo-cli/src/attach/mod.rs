@@ -99,10 +99,11 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     let mut writer = writer.labels(&recording.labels);
     let begun = match (&mut entered, &agent) {
         (Some(entered), Some(agent)) => {
-            if counting.is_none() {
-                stderr::note(&inside::sentence(pid, others));
+            let left = entered.leave_some_outside(&mut recorder, &mut |event| writer.event(event));
+            if let (None, Some(sentence)) = (counting, entered.sentence()) {
+                stderr::note(&sentence);
             }
-            let begun = entered.begin(&mut recorder, agent);
+            let begun = left.and_then(|()| entered.begin(&mut recorder, agent));
             if begun.is_ok() {
                 // Here the agent gets its answer.
                 recorder.turn_now(&mut |event| writer.event(event));

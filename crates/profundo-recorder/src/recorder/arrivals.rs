@@ -87,7 +87,7 @@ impl Recorder {
                 &program.mapping_history,
                 &mut self.core.transport.store,
             );
-            if self.core.refuses(&program) {
+            if self.core.is_left_outside(&program.modules) {
                 answer(&map, ring_state::REFUSED);
                 self.core.processes.by_ring.insert(index, 0);
                 return;
@@ -234,12 +234,11 @@ impl Core {
         self.processes.programs.insert(program.key, program);
     }
 
-    /// Whether the program should be sampled from outside.
-    fn refuses(&self, program: &Program) -> bool {
-        let main = program.modules.loaded().iter();
-        // Go has stacks and signal handling of its own.
+    /// Whether a program with these modules is sampled from outside, although an agent could come
+    /// into it: Go has stacks and signal handling of its own.
+    pub(super) fn is_left_outside(&self, modules: &ModuleList) -> bool {
         self.can_sample_outside()
-            && main
+            && (modules.loaded().iter())
                 .filter_map(|module| module.file.as_ref())
                 .any(|file| file.compiled().is_go)
     }

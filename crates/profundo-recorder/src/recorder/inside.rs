@@ -10,10 +10,12 @@ use profundo_linux::proc;
 use profundo_linux::sys;
 use profundo_permits::may_be_read;
 use profundo_probe::shared::{Regions, trap_state};
+use profundo_process::modules::{MappingHistory, ModuleList};
 use profundo_wire::recording::Event;
 
 use super::Recorder;
 use crate::agent::Agent;
+use crate::engines::Begun;
 use crate::error::Error;
 use crate::parts::Part;
 use crate::parts::naming::{list, name_of};
@@ -53,6 +55,22 @@ impl Recorder {
             self.core.processes.expect(pid, 0, now);
         }
         Ok(())
+    }
+
+    /// Begins to sample a running process from outside if no agent is to come into it, although one
+    /// could. Returns whether it does.
+    pub fn leave_outside(&mut self, pid: u32, sink: &mut dyn FnMut(Event<'_>)) -> bool {
+        let mut modules = ModuleList::default();
+        let now = profundo_probe::clock::now();
+        let history = MappingHistory::default();
+        let store = &mut self.core.transport.store;
+        modules.refresh(pid, &proc::read(pid, "maps"), now, &history, store);
+        if !self.core.is_left_outside(&modules) {
+            return false;
+        }
+        self.begin_outside(pid, 0, Begun::Before, sink);
+        self.core.processes.newcomers.remove(&pid);
+        true
     }
 
     /// The number of regions that a program has open which records itself. `None`: it does not say.
