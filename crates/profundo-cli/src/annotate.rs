@@ -16,7 +16,7 @@ use profundo_console::stderr;
 use profundo_disassembly::{Code, Instruction, Machine, Syntax};
 use profundo_model::{Avma, CodeAddress, FrameId, LocationId, LocationKind, ModuleId, Profile};
 use profundo_report::{ListedInstruction, Listing};
-use profundo_save::process_roots;
+use profundo_save::{process_roots, served_names};
 use profundo_symbols::{MachineCode, Problem, Processor, Symbolizer};
 
 /// How many functions are disassembled, and how.
@@ -45,7 +45,9 @@ pub fn listings(
         };
     }
     let _progress = Progress::start("reading machine code");
-    let symbolizer = Symbolizer::new().with_other_roots(process_roots::of(profile));
+    let symbolizer = Symbolizer::new()
+        .with_other_roots(process_roots::of(profile))
+        .with_server(served_names::server());
     let mut files = Files::default();
     let functions = files.functions(profile, &symbolizer, &sampled)?;
     let mut found = Vec::new();

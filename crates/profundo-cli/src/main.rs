@@ -34,6 +34,7 @@ mod recordings;
 mod recover;
 mod report;
 mod run;
+mod served;
 mod snapshot;
 mod snapshot_files;
 mod time;
@@ -141,6 +142,18 @@ fn records(verb: &Verb) -> bool {
 }
 
 fn answer(arguments: Arguments) -> Result<ExitCode> {
+    let servers = match arguments.debuginfod {
+        true => Some(served::ask_servers()?),
+        false => None,
+    };
+    let code = answer_verb(arguments);
+    if let Some(servers) = servers {
+        served::say(&servers.outcome());
+    }
+    code
+}
+
+fn answer_verb(arguments: Arguments) -> Result<ExitCode> {
     let verb = arguments.verb;
     if records(&verb)
         && let Err(gap) = enough_descriptors()

@@ -17,6 +17,7 @@ pub mod process_roots;
 pub mod qualified_names;
 pub mod raw;
 pub mod recording_writer;
+pub mod served_names;
 pub mod sources;
 pub mod stack_weights;
 pub mod trace_request;

@@ -7,7 +7,7 @@ use profundo_console::progress::Progress;
 use profundo_model::{LocationKind, Profile, Role};
 use profundo_symbols::Symbolizer;
 
-use crate::{missing_files, process_roots, stack_weights, unnamed_jit_code};
+use crate::{missing_files, process_roots, served_names, stack_weights, unnamed_jit_code};
 
 /// With fewer samples, threads cost more than they save.
 const FEW: usize = 300;
@@ -31,6 +31,7 @@ pub fn complete_last(profile: &mut Profile, times: &[u64], samples: usize) {
 }
 
 fn name(profile: &mut Profile, times: &[u64], samples: usize, copies: Vec<PathBuf>) {
+    let poor = served_names::take_poor(profile);
     let is_unnamed = profile.locations.iter().any(|(_, location)| {
         matches!(location.kind, LocationKind::Code(_)) && location.frames.is_empty()
     });
@@ -43,12 +44,14 @@ fn name(profile: &mut Profile, times: &[u64], samples: usize, copies: Vec<PathBu
             .with_symbols_only(of_the_runtime(profile))
             .with_other_roots(process_roots::of(profile))
             .with_copies(copies)
+            .with_server(served_names::server())
             .with_cache(profundo_process::modules::user_cache());
         if samples < FEW {
             symbolizer = symbolizer.with_threads(1);
         }
         symbolizer.name_profile(profile);
     }
+    poor.give_back(profile);
     profile.name_reasons();
     profile.mark_runtime();
     unnamed_jit_code::note(profile, times, samples);

@@ -3,7 +3,8 @@
 //! Distributions strip their files and put the debug information elsewhere, in places defined by
 //! GDB: by build id below a debug root, or by the name in `.gnu_debuglink` beside the file. dwz
 //! moves the common part of many debug files into a supplement, named by `.gnu_debugaltlink`. A
-//! candidate counts only if its build id or checksum matches.
+//! server may have what is not on this machine. A candidate counts only if its build id or checksum
+//! matches.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -13,6 +14,19 @@ use object::Object;
 
 use crate::Problem;
 use crate::image::Image;
+
+/// Has debug information that is not on this machine.
+pub trait DebugServer: std::fmt::Debug + Send + Sync {
+    /// The file with the debug information of a file with this build id. It may take minutes.
+    fn debug_file(&self, build_id: &[u8]) -> Option<PathBuf>;
+}
+
+/// The debug file of this build id that a server has.
+pub(crate) fn by_server(server: Option<&dyn DebugServer>, build_id: &[u8]) -> Option<Image> {
+    let server = server.filter(|_| !build_id.is_empty())?;
+    let image = Image::open(&server.debug_file(build_id)?).ok()?;
+    (image.build_id == build_id).then_some(image)
+}
 
 /// `ab/cdef….debug` for the build id `abcdef…`.
 fn build_id_file(build_id: &[u8]) -> Option<PathBuf> {
@@ -83,7 +97,11 @@ pub(crate) fn by_debug_link(roots: &[PathBuf], image: &Image) -> Result<Option<I
 }
 
 /// The supplement that `image`'s `.gnu_debugaltlink` names; an error where it names one in vain.
-pub(crate) fn supplement(roots: &[PathBuf], image: &Image) -> Result<Option<Image>, Problem> {
+pub(crate) fn supplement(
+    roots: &[PathBuf],
+    server: Option<&dyn DebugServer>,
+    image: &Image,
+) -> Result<Option<Image>, Problem> {
     let Some((name, build_id)) = image
         .object()
         .and_then(|file| file.gnu_debugaltlink().ok().flatten())
@@ -100,6 +118,7 @@ pub(crate) fn supplement(roots: &[PathBuf], image: &Image) -> Result<Option<Imag
         .ok()
         .filter(|found| found.build_id == build_id)
         .or_else(|| by_build_id(roots, build_id))
+        .or_else(|| by_server(server, build_id))
         .map(Some)
         .ok_or_else(|| Problem::SupplementMissing {
             name: String::from_utf8_lossy(name).into(),

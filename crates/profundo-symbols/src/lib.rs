@@ -63,6 +63,7 @@ mod symbolizer;
 mod symtab;
 mod vdso;
 
+pub use debug_files::DebugServer;
 pub use debug_information::DebugInformation;
 pub use demangle::{Demangled, demangle};
 pub use functions::{FunctionInFile, functions_of};

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::image::Image;
 use crate::mmap::Bytes;
 use crate::python::PythonNames;
-use crate::{Problem, debug_files, vdso};
+use crate::{DebugServer, Problem, debug_files, vdso};
 
 /// The settings about files.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub(crate) struct FileOptions {
     pub(crate) root: Option<PathBuf>,
     /// Roots below which a missing or different file is looked for.
     pub(crate) other_roots: Vec<PathBuf>,
+    /// A server that is asked for debug information that is in none of these directories.
+    pub(crate) server: Option<Arc<dyn DebugServer>>,
     /// Folders with copies of files by build id, such as perf's.
     pub(crate) copies: Vec<PathBuf>,
     /// Images of modules without a file.
@@ -69,15 +71,22 @@ impl ModuleFile {
         if this.symbols_only && this.main.as_ref().is_some_and(Image::has_symbols) {
             return this;
         }
-        let roots = &options.debug_roots;
+        let (roots, server) = (&options.debug_roots, options.server.as_deref());
         if !this.main.as_ref().is_some_and(Image::has_debug_info) {
             let id = this.main.as_ref().map_or(build_id, |image| &image.build_id);
             this.debug = debug_files::by_build_id(roots, id);
+            let mut missing = None;
             if let (None, Some(main)) = (&this.debug, &this.main) {
                 match debug_files::by_debug_link(roots, main) {
                     Ok(found) => this.debug = found,
-                    Err(problem) => this.problems.push(problem),
+                    Err(problem) => missing = Some(problem),
                 }
+            }
+            if this.debug.is_none() {
+                this.debug = debug_files::by_server(server, id);
+            }
+            if this.debug.is_none() {
+                this.problems.extend(missing);
             }
         }
         if this.symbols_only {
@@ -86,7 +95,7 @@ impl ModuleFile {
         if let Some(image) = this.debug_image() {
             let package = debug_files::package(&image.path)
                 .or_else(|| debug_files::package(&this.main.as_ref()?.path));
-            let supplement = debug_files::supplement(roots, image);
+            let supplement = debug_files::supplement(roots, server, image);
             this.package = package;
             match supplement {
                 Ok(found) => this.supplement = found,

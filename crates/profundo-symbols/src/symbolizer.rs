@@ -12,8 +12,8 @@ use crate::cache::{ModuleKey, ModuleNames, unknown};
 use crate::module_file::{FileOptions, ModuleFile};
 use crate::named::corrected;
 use crate::{
-    DebugInformation, LineCorrection, MachineCode, ModuleSummary, NamedFrame, Problem, Shortener,
-    Summary, lookup, pool,
+    DebugInformation, DebugServer, LineCorrection, MachineCode, ModuleSummary, NamedFrame, Problem,
+    Shortener, Summary, lookup, pool,
 };
 
 /// Each piece of a module's addresses is parsed for on its own, so a piece must be worth it.
@@ -75,6 +75,12 @@ impl Symbolizer {
     /// `/usr/lib/debug`.
     pub fn with_debug_roots(mut self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         self.files.debug_roots = roots.into_iter().collect();
+        self
+    }
+
+    /// Asks a server for debug information that is in none of these directories.
+    pub fn with_server(mut self, server: Option<Arc<dyn DebugServer>>) -> Self {
+        self.files.server = server;
         self
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use profundo_model::{FrameId, LocationId, LocationKind, Profile};
 use profundo_save::naming::of_the_runtime;
-use profundo_save::process_roots;
+use profundo_save::{process_roots, served_names};
 use profundo_symbols::{Symbolizer, Unnamed};
 
 /// The pause before the next search, in multiples of the last one's duration.
@@ -68,6 +68,7 @@ impl Naming {
         let symbolizer = Symbolizer::new()
             .with_symbols_only(of_the_runtime(profile))
             .with_other_roots(process_roots::of(profile))
+            .with_server(served_names::server())
             .with_cache(profundo_process::modules::user_cache())
             .with_threads(1);
         let looking = move || {

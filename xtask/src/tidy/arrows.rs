@@ -172,6 +172,11 @@ const ARROWS: &[Row] = &[
         may_use: &["profundo-cpython", "profundo-model"],
     },
     Row {
+        name: "profundo-debuginfod",
+        idea: "debug information from the servers of distributions, by build id",
+        may_use: &["profundo-symbols"],
+    },
+    Row {
         name: "profundo-disassembly",
         idea: "machine code to instructions, with the targets of jumps and calls",
         may_use: &[],
@@ -297,6 +302,7 @@ const ARROWS: &[Row] = &[
             "profundo-scan",
             "profundo-ingest",
             "profundo-symbols",
+            "profundo-debuginfod",
             "profundo-disassembly",
             "profundo-model",
             "profundo-analysis",

@@ -88,6 +88,9 @@ pub struct Arguments {
     /// Leave out the settings in files: only what is typed counts
     #[arg(long, global = true, hide_short_help = true)]
     pub no_config: bool,
+    /// Ask the servers of DEBUGINFOD_URLS for names and lines of libraries that this machine lacks
+    #[arg(long, global = true, hide_short_help = true)]
+    pub debuginfod: bool,
     #[command(subcommand)]
     pub verb: Verb,
 }

@@ -6,6 +6,7 @@ mod bench;
 mod cache;
 mod cargo_profundo;
 mod config;
+mod debuginfod;
 mod diff;
 mod doctor;
 mod endings;
