@@ -90,6 +90,10 @@ pub const STAND_INS: &[StandIn] = &[
         "pytest --profundo --profundo-compare=profiles --profundo-fail-above=10%",
         PYTEST,
     ),
+    none(
+        "profundo report app.profundo lines --debuginfod",
+        "it asks the reader's server; a test of the command asks one",
+    ),
     none("curl 'http://127.0.0.1:8000/orders?profile=text'", SERVER),
     none("cargo profundo run -- --port 8080", CARGO),
     none("cargo profundo run --memory --example tour", CARGO),
