@@ -47,6 +47,7 @@ mod image;
 mod lambdas;
 mod lookup;
 mod machine_code;
+mod mini_debug;
 mod mmap;
 mod module_file;
 mod named;

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::image::Image;
 use crate::mmap::Bytes;
 use crate::python::PythonNames;
-use crate::{DebugServer, Problem, debug_files, vdso};
+use crate::{DebugServer, Problem, debug_files, mini_debug, vdso};
 
 /// The settings about files.
 #[derive(Debug, Default)]
@@ -40,6 +40,8 @@ pub(crate) struct ModuleFile {
     pub(crate) main: Option<Image>,
     /// The separate file with its debug information.
     pub(crate) debug: Option<Image>,
+    /// The symbol table within the mapped file.
+    pub(crate) mini: Option<Image>,
     /// The common part of many debug files.
     pub(crate) supplement: Option<Image>,
     /// The package of its split debug files.
@@ -87,6 +89,8 @@ impl ModuleFile {
             }
             if this.debug.is_none() {
                 this.problems.extend(missing);
+                let main = this.main.as_ref().filter(|main| !main.has_symbols());
+                this.mini = main.and_then(mini_debug::within);
             }
         }
         if this.symbols_only {

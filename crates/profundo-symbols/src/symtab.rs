@@ -37,6 +37,7 @@ pub(crate) fn names(module: &ModuleFile, addresses: &[u64]) -> Vec<Option<String
     for (image, dynamic) in [
         (&module.main, false),
         (&module.debug, false),
+        (&module.mini, false),
         (&module.main, true),
     ] {
         let Some(image) = image else { continue };

@@ -229,3 +229,37 @@ fn shared_debug_information_is_found_by_dwz() {
     let names: Vec<&str> = frames.iter().map(|frame| &*frame.function).collect();
     assert_eq!(names, ["leaf", "middle", "outer"]);
 }
+
+#[test]
+fn a_symbol_table_within_the_file_is_read() {
+    let scratch = Scratch::new();
+    let options = ["-O2", "-g", "-Wl,--build-id=sha1"];
+    let Some(program) = scratch.compile("app.c", C, &options) else {
+        return;
+    };
+    let inside = function(&program, "outer").start;
+    let steps: [(&str, &[&str]); 4] = [
+        ("objcopy", &["--only-keep-debug", "program", "mini"]),
+        ("objcopy", &["--strip-debug", "mini"]),
+        ("xz", &["mini"]),
+        ("strip", &["program"]),
+    ];
+    for (tool, arguments) in steps {
+        if scratch.run(tool, arguments).is_none() {
+            return;
+        }
+    }
+    let named = |program: &Path| line(&Symbolizer::new(), program, inside).0;
+    assert!(named(&program).starts_with("program+0x"));
+    let add = ["--add-section", ".gnu_debugdata=mini.xz", "program"];
+    scratch.run("objcopy", &add).unwrap();
+    assert_eq!(named(&program), "outer");
+    // One that is damaged is as none.
+    let mut bytes = std::fs::read(scratch.path().join("mini.xz")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..].fill(0x55);
+    std::fs::write(scratch.path().join("mini.xz"), bytes).unwrap();
+    let update = ["--update-section", ".gnu_debugdata=mini.xz", "program"];
+    scratch.run("objcopy", &update).unwrap();
+    assert!(named(&program).starts_with("program+0x"));
+}
