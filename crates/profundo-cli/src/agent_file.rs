@@ -2,9 +2,11 @@
 //!
 //! It is kept in the user's cache under a name made of its checksum, so that a recording does
 //! not begin with writing it. Programs that outlive the command may go on loading it from there.
-//! An agent that no command has used for a month is removed: see `unused`.
+//! An agent that no command has used for a month is removed: see `unused`. Where no folder will do,
+//! it is kept in memory.
 
 mod hidden_symbols;
+mod in_memory;
 mod unused;
 
 use std::borrow::Cow;
@@ -85,6 +87,13 @@ pub fn file(what: For) -> Result<PathBuf> {
             Ok(path) => return Ok(path),
             Err(error) => last = Some(error),
         }
+    }
+    // This one is asked for by a command that ends before it is loaded.
+    if what != For::Late
+        && let Ok(path) = in_memory::write(&name, &what.bytes()?)
+        && is_loadable(&path)
+    {
+        return Ok(path);
     }
     let last = last.map_or_else(|| anyhow!("there is no folder for it"), Into::into);
     Err(last.context("cannot write the agent, which is loaded into the program; set XDG_CACHE_HOME to a folder that can be written"))

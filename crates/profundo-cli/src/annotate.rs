@@ -47,6 +47,7 @@ pub fn listings(
     let _progress = Progress::start("reading machine code");
     let symbolizer = Symbolizer::new()
         .with_other_roots(process_roots::of(profile))
+        .with_kept_files(profundo_process::modules::kept_files::paths())
         .with_server(served_names::server());
     let mut files = Files::default();
     let functions = files.functions(profile, &symbolizer, &sampled)?;

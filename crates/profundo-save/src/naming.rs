@@ -43,6 +43,7 @@ fn name(profile: &mut Profile, times: &[u64], samples: usize, copies: Vec<PathBu
         let mut symbolizer = Symbolizer::new()
             .with_symbols_only(of_the_runtime(profile))
             .with_other_roots(process_roots::of(profile))
+            .with_kept_files(profundo_process::modules::kept_files::paths())
             .with_copies(copies)
             .with_server(served_names::server())
             .with_cache(profundo_process::modules::user_cache());

@@ -1,6 +1,7 @@
 //! The files behind one module: the file that was mapped, and those that hold its debug
 //! information. Opened once for a round of lookups and shared by its threads.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -25,6 +26,8 @@ pub(crate) struct FileOptions {
     pub(crate) server: Option<Arc<dyn DebugServer>>,
     /// Folders with copies of files by build id, such as perf's.
     pub(crate) copies: Vec<PathBuf>,
+    /// Files by build id, wherever they were mapped from.
+    pub(crate) kept: BTreeMap<Vec<u8>, PathBuf>,
     /// Images of modules without a file.
     pub(crate) images: FxHashMap<String, Arc<[u8]>>,
     /// Modules whose debug information is not worth reading.
@@ -64,7 +67,7 @@ impl ModuleFile {
             ..Self::default()
         };
         let main = open_main(options, module_path, build_id)
-            .or_else(|problem| open_copy(options, build_id).ok_or(problem));
+            .or_else(|problem| open_copy(options, module_path, build_id).ok_or(problem));
         match main {
             Ok(image) => this.main = Some(image),
             Err(problem) => this.problems.push(problem),
@@ -138,11 +141,16 @@ fn own_deleted_program() -> Option<String> {
     Some(link.to_str()?.strip_suffix(DELETED)?.to_owned())
 }
 
-/// Finds a copy of the file with this build id.
-fn open_copy(options: &FileOptions, build_id: &[u8]) -> Option<Image> {
+/// Finds the file with this build id elsewhere: kept open, or in a folder of copies.
+fn open_copy(options: &FileOptions, module_path: &str, build_id: &[u8]) -> Option<Image> {
+    let open = |path: &Path| Image::open(path).ok().filter(|it| it.build_id == build_id);
+    if let Some(mut image) = options.kept.get(build_id).and_then(|kept| open(kept)) {
+        image.path = module_path.into();
+        return Some(image);
+    }
     let folders = options.copies.iter();
     let mut copies = folders.flat_map(|folder| build_id_copies(folder, build_id));
-    copies.find_map(|copy| Image::open(&copy).ok().filter(|it| it.build_id == build_id))
+    copies.find_map(|copy| open(&copy))
 }
 
 /// Finds the file that was mapped from `module_path`. With a build id only that very file will do;

@@ -123,6 +123,12 @@ impl Symbolizer {
         self
     }
 
+    /// Takes these files, by their build ids, for those that are not where they were mapped from.
+    pub fn with_kept_files(mut self, files: BTreeMap<Vec<u8>, PathBuf>) -> Self {
+        self.files.kept = files;
+        self
+    }
+
     /// Takes `bytes` as the contents of the module at `path`: for modules without a file, such
     /// as a vDSO that is not this system's own.
     pub fn with_image(mut self, path: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {

@@ -68,6 +68,7 @@ impl Naming {
         let symbolizer = Symbolizer::new()
             .with_symbols_only(of_the_runtime(profile))
             .with_other_roots(process_roots::of(profile))
+            .with_kept_files(profundo_process::modules::kept_files::paths())
             .with_server(served_names::server())
             .with_cache(profundo_process::modules::user_cache())
             .with_threads(1);

@@ -5,6 +5,7 @@ mod called;
 mod elf;
 mod file;
 mod interpreter;
+pub mod kept_files;
 mod list;
 mod mapping_history;
 mod publish;

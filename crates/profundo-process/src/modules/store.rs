@@ -15,6 +15,7 @@ use profundo_unwind::{Module, TableRef};
 
 use super::elf::{Bytes, Elf};
 use super::file::{Compiled, FileEntry, Prepared, is_go, prepare};
+use super::kept_files;
 use super::list::Loaded;
 use super::table_cache;
 use super::tables::{LONGEST_NAME, Tables};
@@ -147,8 +148,15 @@ impl Store {
         if let Some(known) = self.files.get(&identity) {
             return known.clone();
         }
-        let elf = File::open(&path).ok().and_then(Elf::read);
-        let entry = elf.map(|elf| self.entry(elf, Some(&identity)));
+        let plain = Path::new(OsStr::from_bytes(line.path));
+        let entry = File::open(&path).ok().and_then(|file| {
+            let again = file.try_clone();
+            let entry = self.entry(Elf::read(file)?, Some(&identity));
+            if let Ok(file) = again {
+                kept_files::keep(plain, &entry.build_id, &file);
+            }
+            Some(entry)
+        });
         self.files.insert(identity, entry.clone());
         entry
     }
