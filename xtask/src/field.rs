@@ -9,6 +9,7 @@
 //! [`entries`] names. [`entry`] describes its parts.
 
 mod attached;
+mod containers;
 mod entry;
 mod forks;
 mod load;
@@ -40,6 +41,7 @@ fn entries() -> Vec<Entry> {
         attached::entries(),
         python::entries(),
         forks::entries(),
+        containers::entries(),
     ]
     .concat()
 }

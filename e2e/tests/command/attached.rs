@@ -289,16 +289,14 @@ fn files_that_only_the_program_sees_have_names() {
     assert_eq!(running.end().1, Some(7));
 }
 
-#[test]
-fn a_file_that_is_gone_at_the_lookup_of_names_is_noted() {
-    let (Some(target), Some(unshare)) = (c("hot.c", &[]), tool("unshare")) else {
-        return;
-    };
+/// Records a program in a file system that is gone when names are looked up.
+fn recorded_hidden(flags: &[&str]) -> Option<Recording> {
+    let (target, unshare) = (c("hot.c", flags)?, tool("unshare")?);
     let mut probe = Command::new(&unshare);
     let probe = probe.args(["-m", "true"]).stderr(Stdio::null()).status();
     if !probe.is_ok_and(|status| status.success()) {
         skip("no mount namespaces can be made");
-        return;
+        return None;
     }
     let _alone = alone();
     let file = scratch().join("hidden-run.profundo");
@@ -310,11 +308,31 @@ fn a_file_that_is_gone_at_the_lookup_of_names_is_noted() {
     let took = Duration::from_secs(1);
     let recording = Recording::read(&file, took, took);
     let _ = std::fs::remove_file(&file);
+    Some(recording)
+}
+
+fn is_gone_noted(recording: &Recording) -> bool {
     let notes = &recording.profile.meta.notes;
-    let is_noted = notes
+    notes
         .iter()
-        .any(|note| note.contains("/mnt/hidden_program"));
-    assert!(is_noted, "{notes:?}; {}", recording.outline());
+        .any(|note| note.contains("/mnt/hidden_program"))
+}
+
+#[test]
+fn a_file_that_is_gone_at_the_lookup_of_names_was_kept_open() {
+    let Some(recording) = recorded_hidden(&["-Wl,--build-id=sha1"]) else {
+        return;
+    };
+    recording.assert_share("six_parts", 50.0);
+    assert!(!is_gone_noted(&recording), "{}", recording.outline());
+}
+
+#[test]
+fn a_file_without_a_build_id_that_is_gone_is_noted() {
+    let Some(recording) = recorded_hidden(&["-Wl,--build-id=none"]) else {
+        return;
+    };
+    assert!(is_gone_noted(&recording), "{}", recording.outline());
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Programs that are recorded only in part: emulators of other programs, and programs with a
-//! sanitizer. One note for each kind names them.
+//! Programs that are recorded only in part: emulators of other programs, programs with a sanitizer,
+//! and interpreters that no agent could be loaded into. One note for each kind names them.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use profundo_process::loading::why_nothing;
 use super::naming::{list, name_of, with_pid};
 use super::{Leaving, Part, Sink};
 use crate::core::Core;
-use crate::program::Program;
+use crate::program::{Program, Way};
 
 /// The programs, as `name (pid)`.
 #[derive(Debug, Default)]
@@ -22,6 +22,8 @@ pub(crate) struct Special {
     sanitized: Vec<(String, &'static str)>,
     /// Programs whose agent was loaded after such a runtime.
     behind: Vec<String>,
+    /// Interpreters that are sampled from outside, without their Python frames.
+    unread: Vec<String>,
 }
 
 impl Special {
@@ -52,6 +54,10 @@ impl Part for Special {
             let name = with_pid(program);
             self.behind.push(name);
         }
+        let is_unread = matches!(&program.way, Way::Outside(outside) if outside.process.is_none());
+        if is_unread && program.modules.interpreter().is_some() {
+            self.unread.push(with_pid(program));
+        }
     }
 
     fn last_notes(&mut self, core: &mut Core, _: &mut Sink<'_>) {
@@ -59,6 +65,7 @@ impl Part for Special {
             emulators,
             sanitized,
             behind,
+            unread,
         } = std::mem::take(self);
         if !emulators.is_empty() {
             let names: Vec<String> = emulators
@@ -80,6 +87,13 @@ impl Part for Special {
                 "nothing was loaded into programs that have the runtime of a sanitizer in them, and they were \
                  sampled from outside: {}",
                 list(&names)
+            ));
+        }
+        if !unread.is_empty() {
+            core.notes.push(format!(
+                "Python functions are missing in programs that no agent could be loaded into, as in containers, though \
+                 `profundo attach PID` sees them: {}",
+                list(&unread)
             ));
         }
         if !behind.is_empty() {
