@@ -1,6 +1,6 @@
 //! The agent in memory, for a machine without a folder from which a library may be loaded: a
-//! container with a read-only root, whose other folders forbid it (`noexec`). It is there as long as
-//! this command runs. A program that is executed later does without it, and says nothing.
+//! container with a read-only root, whose other folders forbid it (`noexec`). It is there as long
+//! as this command runs. A program that is executed later does without it, and says nothing.
 
 use std::ffi::CString;
 use std::fs::File;

@@ -1,6 +1,6 @@
-//! Files of modules that are not where their names say: a container or a mount namespace has its own
-//! under that name, or the file was removed. They are kept open, so that names can be looked up when
-//! the program has ended and its container is gone.
+//! Files of modules that are not where their names say: a container or a mount namespace has its
+//! own under that name, or the file was removed. They are kept open, so that names can be looked up
+//! when the program has ended and its container is gone.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
