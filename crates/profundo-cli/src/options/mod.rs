@@ -328,6 +328,8 @@ pub enum Request {
     Stop,
     /// Forget what was recorded so far, as if the recording began now
     Clear,
+    /// Write the last minutes now, of a recording with `--last`
+    Keep,
 }
 
 #[derive(Debug, Args)]
@@ -338,6 +340,9 @@ pub struct Ctl {
     /// What to do
     #[arg(value_enum)]
     pub request: Request,
+    /// Where `keep` writes to [default: a name after that of the recording]
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
 }
 
 const DOCTORS_EXIT: &str = "\
