@@ -31,8 +31,14 @@ impl Recorder {
     /// The figures so far, of a recording that is divided here: all threads are emitted with
     /// theirs.
     pub fn mark(&mut self, sink: &mut dyn FnMut(Event<'_>)) -> SoFar {
+        let Self {
+            core,
+            parts,
+            outside,
+            ..
+        } = self;
+        parts.wall.divide(core, sink);
         let now = profundo_probe::clock::now();
-        let Self { core, outside, .. } = self;
         core.scale.measure();
         for program in core.processes.programs.values_mut() {
             program.emit_threads(now, &core.scale, sink);

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use profundo_analysis::{JoinedPiece, Joining, begin_at};
 use profundo_console::output;
 use profundo_formats::{read_file, write_file};
-use profundo_model::{Nanos, Origin, OriginId, Profile};
+use profundo_model::{Nanos, Origin, OriginId, Profile, State};
 
 use super::ring::Finished;
 use crate::{naming, sources, stack_weights};
@@ -117,6 +117,11 @@ impl Kept {
     /// Begins the time of the recording with the oldest piece.
     fn begin(&self, profile: &mut Profile, from: Nanos) {
         begin_at(profile, from);
+        // A wait may have begun before.
+        let waits = profile.samples.iter_mut();
+        for wait in waits.filter(|sample| sample.state == State::WallWaiting) {
+            wait.weight = wait.weight.min(wait.time);
+        }
         if from > Nanos(0) {
             profile.meta.notes.push(format!(
                 "this is the end of a longer recording, of which the last minutes were kept: what was recorded in \
