@@ -30,6 +30,8 @@ pub struct Last {
     named: PathBuf,
     path: PathBuf,
     keeps_source: bool,
+    /// Whether sampling is paused: no time passes then.
+    is_paused: bool,
     /// The files that are being written.
     writing: Vec<JoinHandle<()>>,
     /// The names that were given so far.
@@ -55,6 +57,7 @@ impl Last {
             named,
             path: path.to_owned(),
             keeps_source: true,
+            is_paused: false,
             writing: Vec::new(),
             given: Vec::new(),
         })
@@ -85,19 +88,23 @@ impl Last {
 
     /// The time until the next piece is due.
     pub fn until_due(&self) -> Duration {
-        self.flight.until_due()
+        match self.is_paused {
+            true => Duration::MAX,
+            false => self.flight.until_due(),
+        }
     }
 
-    /// Writes what is ready, if it is due. Returns whether more can be written.
-    pub fn turn(&mut self) -> bool {
-        self.flight.turn()
+    /// Writes what is ready, if it is due.
+    pub fn turn(&mut self) {
+        self.flight.turn();
     }
 
     /// Begins the next piece if it is due, and writes the last minutes if that is requested.
     pub fn answer(&mut self, recorder: &mut Recorder, wants_keeping: bool) {
         let requests = recorder.keep_requests();
         let is_asked = wants_keeping || !requests.is_empty();
-        if !is_asked && !self.flight.until_due().is_zero() {
+        self.is_paused = recorder.is_paused();
+        if !is_asked && !self.until_due().is_zero() {
             return;
         }
         if is_asked {
@@ -162,7 +169,7 @@ impl Last {
         }
         if let Some(failure) = self.flight.failure() {
             let failure = stderr::chain(failure);
-            stderr::note(&format!("the recording ends early: {failure}"));
+            stderr::note(&format!("some of the recording is missing: {failure}"));
         }
         let (samples, notes) = match kept.write(&self.path, self.keeps_source) {
             Ok(Written { samples, notes, .. }) => (samples, notes),

@@ -48,7 +48,10 @@ impl Writer {
     pub fn turn(&mut self) -> bool {
         match self {
             Self::Whole(writer) => writer.turn(),
-            Self::Last(last) => last.turn(),
+            Self::Last(last) => {
+                last.turn();
+                true
+            }
         }
     }
 

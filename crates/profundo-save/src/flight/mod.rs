@@ -105,12 +105,10 @@ impl FlightRecorder {
             whole: Whole::default(),
             failure: None,
         };
-        let piece = recorder.begin(ingest, Figures::none(start));
-        recorder.piece = Some(
-            piece
-                .map_err(|error| output::why_not_written(folder, error))
-                .context(UNBEGUN)?,
-        );
+        let begun = recorder.begin(ingest, Figures::none(start));
+        begun
+            .map_err(|error| output::why_not_written(folder, error))
+            .context(UNBEGUN)?;
         Ok(recorder)
     }
 
@@ -157,11 +155,11 @@ impl FlightRecorder {
         }
     }
 
-    /// Writes what is ready. Returns whether writing is possible.
-    pub fn turn(&mut self) -> bool {
+    /// Writes what is ready. A piece that cannot be written is missing, and the next one is tried:
+    /// there may be room again.
+    pub fn turn(&mut self) {
         let written = self.piece.as_mut().map_or(Ok(()), Piece::turn);
         self.failed_with(written);
-        self.failure.is_none()
     }
 
     /// Ends a piece and begins the next one. The recorder has just emitted all threads, and has
@@ -176,9 +174,17 @@ impl FlightRecorder {
         let ingest = piece
             .next(first)
             .qualified_names(qualified_names::by_source());
-        let ended = piece.end(&after).map(|finished| self.ring.push(finished));
-        self.failed_with(ended);
-        self.continue_with(ingest, after);
+        self.end(piece, &after);
+        let begun = self.begin(ingest, after);
+        self.failed_with(begun);
+    }
+
+    /// Ends a piece, and keeps it.
+    fn end(&mut self, piece: Piece, after: &Figures) {
+        match piece.end(after) {
+            Ok(finished) => finished.into_iter().for_each(|it| self.ring.push(it)),
+            Err(error) => self.failed_with(Err(error)),
+        }
     }
 
     /// Drops all pieces: the recording begins here.
@@ -196,17 +202,12 @@ impl FlightRecorder {
             started: at,
             ..self.start
         });
-        self.continue_with(ingest, figures);
+        let begun = self.begin(ingest, figures);
+        self.failed_with(begun);
     }
 
-    fn continue_with(&mut self, ingest: Ingest, figures: Figures) {
-        match self.begin(ingest, figures) {
-            Ok(piece) => self.piece = Some(piece),
-            Err(error) => self.failed_with(Err(error)),
-        }
-    }
-
-    fn begin(&mut self, mut ingest: Ingest, figures: Figures) -> Result<Piece, Error> {
+    /// Begins a piece.
+    fn begin(&mut self, mut ingest: Ingest, figures: Figures) -> Result<(), Error> {
         let this = machine::this();
         ingest.profile_mut().meta.machine = Some(Machine {
             cpu: this.cpu,
@@ -220,11 +221,15 @@ impl FlightRecorder {
             max_size: self.max_size,
         };
         self.number += 1;
-        Piece::begin(ingest, place, &self.standing, figures)
+        let (piece, begun) = Piece::begin(ingest, place, &self.standing, figures);
+        self.piece = Some(piece);
+        begun
     }
 
     fn failed_with(&mut self, written: Result<(), Error>) {
         if let Err(error) = written {
+            let why = error.to_string();
+            self.note(format!("some of the recording is missing: {why}"));
             self.failure.get_or_insert(error);
         }
     }
@@ -234,7 +239,7 @@ impl FlightRecorder {
         Kept::new(self.whole.clone(), self.ring.pieces())
     }
 
-    /// Why nothing more is written, if that is so.
+    /// The first reason why something is missing.
     pub fn failure(&self) -> Option<&Error> {
         self.failure.as_ref()
     }
@@ -251,8 +256,7 @@ impl FlightRecorder {
                 finish,
                 processes: Vec::new(),
             });
-            let ended = piece.end(&after).map(|finished| self.ring.push(finished));
-            self.failed_with(ended);
+            self.end(piece, &after);
         }
         self.kept()
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use profundo_formats::{Error, StreamWriter, create_file};
 use profundo_ingest::Ingest;
-use profundo_model::Nanos;
+use profundo_model::{Growing, Nanos, Profile};
 use profundo_recorder::SoFar;
 use profundo_wire::recording::{Event, Finish, Start};
 
@@ -56,7 +56,7 @@ impl Figures {
 #[derive(Debug)]
 pub(super) struct Piece {
     ingest: Ingest,
-    /// `None` once writing has failed.
+    /// `None` once writing has failed: then the piece is not kept.
     stream: Option<StreamWriter<BufWriter<File>>>,
     file: PieceFile,
     before: Figures,
@@ -76,21 +76,25 @@ pub(super) struct Place {
 }
 
 impl Piece {
-    /// Begins a piece with what is known of the programs.
+    /// Begins a piece with what is known of the programs. If its file cannot be made, that is
+    /// returned too; the piece after it may have more luck.
     pub(super) fn begin(
         mut ingest: Ingest,
         place: Place,
         standing: &Standing,
         before: Figures,
-    ) -> Result<Self, Error> {
+    ) -> (Self, Result<(), Error>) {
         ingest.event(Event::Clock(before.finish.ended));
         standing.tell(&mut |event| ingest.event(event));
         ingest.begin_figures();
         let file = PieceFile::new(place.path);
-        let stream = create_file(file.path(), &ingest.profile().meta)?;
+        let (stream, made) = match create_file(file.path(), &ingest.profile().meta) {
+            Ok(stream) => (Some(stream.max_size(place.max_size)), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
         let now = Instant::now();
-        Ok(Self {
-            stream: Some(stream.max_size(place.max_size)),
+        let piece = Self {
+            stream,
             ingest,
             file,
             before,
@@ -98,7 +102,8 @@ impl Piece {
             start: place.start,
             began: now,
             flushed: now,
-        })
+        };
+        (piece, made)
     }
 
     /// Takes in an event.
@@ -127,9 +132,15 @@ impl Piece {
             return Ok(());
         }
         self.flushed = Instant::now();
+        let profile = self.ingest.profile_mut();
+        // It is for recordings that are continued.
+        profile.growing = Growing::default();
         let written = match &mut self.stream {
-            Some(stream) => stream.flush(self.ingest.profile_mut()),
-            None => Ok(()),
+            Some(stream) => stream.flush(profile),
+            None => {
+                forget_rows(profile);
+                Ok(())
+            }
         };
         if written.is_err() {
             self.stream = None;
@@ -142,8 +153,11 @@ impl Piece {
         self.ingest.next_piece(self.start, first_kept)
     }
 
-    /// Ends the piece, where the recorder has these figures.
-    pub(super) fn end(mut self, after: &Figures) -> Result<Finished, Error> {
+    /// Ends the piece, where the recorder has these figures. `None`: it could not be written.
+    pub(super) fn end(mut self, after: &Figures) -> Result<Option<Finished>, Error> {
+        let Some(stream) = self.stream.take() else {
+            return Ok(None);
+        };
         let keys = self.ingest.keys().to_vec();
         let blocks = self.ingest.block_rows();
         let from = self.from();
@@ -171,25 +185,36 @@ impl Piece {
             process.user = last.map(|(user, _)| Nanos(difference(user, first.0)));
             process.system = last.map(|(_, system)| Nanos(difference(system, first.1)));
         }
-        let mut bytes = 0;
-        if let Some(stream) = self.stream {
-            let samples = stream.samples() + profile.samples.len();
-            stream.finish(&mut profile)?;
-            if split.is_needed() {
-                split_names(self.file.path(), &split, samples)?;
-            }
-            bytes = std::fs::metadata(self.file.path()).map_or(0, |file| file.len());
+        let samples = stream.samples() + profile.samples.len();
+        stream.finish(&mut profile)?;
+        if split.is_needed() {
+            split_names(self.file.path(), &split, samples)?;
         }
-        Ok(Finished {
+        Ok(Some(Finished {
             from,
             to: since(self.start, now),
+            ran: (Nanos(before.duration), Nanos(now.duration)),
             keys,
             blocks,
             earlier,
-            bytes,
+            bytes: std::fs::metadata(self.file.path()).map_or(0, |file| file.len()),
             file: self.file,
-        })
+        }))
     }
+}
+
+/// Drops what would have been written.
+fn forget_rows(profile: &mut Profile) {
+    profile.samples.clear();
+    profile.traffic.clear();
+    profile.syscalls.clear();
+    let heap = &mut profile.heap;
+    heap.taken += heap.blocks.len() as u64;
+    heap.blocks.clear();
+    heap.ends.clear();
+    heap.unreachable.clear();
+    heap.copies.clear();
+    heap.gauges.clear();
 }
 
 /// The time of figures, since the start of the recording.

@@ -16,6 +16,8 @@ pub(super) struct Finished {
     /// Its time, since the start of the recording.
     pub(super) from: Nanos,
     pub(super) to: Nanos,
+    /// The same without the time in which sampling was paused.
+    pub(super) ran: (Nanos, Nanos),
     /// The keys of its processes, by their rows.
     pub(super) keys: Vec<u32>,
     /// The number of blocks of all pieces before it, and its own.
@@ -65,9 +67,9 @@ impl Ring {
 
     /// Adds the newest piece, and lets go of those that are not needed any more.
     pub(super) fn push(&mut self, piece: Finished) {
-        let since = Nanos(piece.to.0.saturating_sub(self.last.0));
+        let since = Nanos(piece.ran.1.0.saturating_sub(self.last.0));
         self.pieces.push_back(Arc::new(piece));
-        while self.pieces.get(1).is_some_and(|next| next.from <= since) {
+        while self.pieces.get(1).is_some_and(|next| next.ran.0 <= since) {
             self.pieces.pop_front();
         }
     }
@@ -102,10 +104,12 @@ mod tests {
     fn piece(folder: &Path, number: u64, from: u64, to: u64) -> Finished {
         let path = folder.join(number.to_string());
         fs::write(&path, "").unwrap();
+        let (from, to) = (Nanos(from * 1_000_000_000), Nanos(to * 1_000_000_000));
         Finished {
             file: PieceFile::new(path),
-            from: Nanos(from * 1_000_000_000),
-            to: Nanos(to * 1_000_000_000),
+            from,
+            to,
+            ran: (from, to),
             keys: Vec::new(),
             blocks: (number, 1),
             earlier: EarlierBlocks::default(),
@@ -148,6 +152,19 @@ mod tests {
         assert_eq!(files(&folder), [1]);
         ring.clear();
         assert!(files(&folder).is_empty());
+    }
+
+    #[test]
+    fn a_pause_is_no_time_that_is_kept() {
+        let folder = Folder::new("ring-paused");
+        let mut ring = Ring::new(Duration::from_secs(3));
+        ring.push(piece(folder.path(), 0, 0, 2));
+        // Sampling was paused for a hundred seconds.
+        ring.push(Finished {
+            ran: (Nanos(2_000_000_000), Nanos(4_000_000_000)),
+            ..piece(folder.path(), 1, 2, 104)
+        });
+        assert_eq!(files(&folder), [0, 1]);
     }
 
     #[test]

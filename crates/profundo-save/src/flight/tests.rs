@@ -128,7 +128,7 @@ impl Made {
             self.flight.event(Event::Clock(at(time)));
         }
         self.thread(1, 1, self.cpu);
-        assert!(self.flight.turn());
+        self.flight.turn();
         let so_far = self.so_far(time);
         self.flight.divide(&so_far);
     }
@@ -360,6 +360,28 @@ fn clearing_drops_all_pieces() {
     assert_eq!(times(&profile), [50]);
     assert_eq!(profile.meta.duration, Nanos(SECOND));
     assert_eq!(profile.meta.cpu, Some(Nanos(SECOND / 10)));
+}
+
+#[test]
+fn a_piece_that_cannot_be_written_is_missing_and_the_next_one_is_not() {
+    let mut made = Made::new("flight-full", 5 * SECOND);
+    made.sample(0x1000, 1);
+    // The next pieces have no place, for a while.
+    let pieces = made.folder.path().join("pieces");
+    let away = made.folder.path().join("away");
+    std::fs::rename(&pieces, &away).unwrap();
+    made.divide(SECOND);
+    made.sample(0x1000, SECOND + 1);
+    std::fs::rename(&away, &pieces).unwrap();
+    made.divide(2 * SECOND);
+    made.sample(0x1000, 2 * SECOND + 1);
+    made.divide(3 * SECOND);
+    assert!(made.flight.failure().is_some());
+    let profile = made.kept("kept");
+    assert_eq!(times(&profile), [0, 200]);
+    assert_eq!(profile.meta.cpu, Some(Nanos(2 * SECOND / 10)));
+    let is_missing = |note: &String| note.contains("some of the recording is missing");
+    assert!(profile.meta.notes.iter().any(is_missing));
 }
 
 #[test]
