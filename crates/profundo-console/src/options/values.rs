@@ -54,6 +54,9 @@ pub fn length_of_time(text: &str) -> Result<Duration, String> {
         .find_map(|(ending, unit)| Some((text.strip_suffix(ending)?, *unit)))
         .unwrap_or((text, 1.0));
     let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    if number.is_nan() {
+        return Err(wrong());
+    }
     let seconds = (number * unit).min(3e9);
     match Duration::try_from_secs_f64(seconds) {
         Ok(time) if time >= SHORTEST => Ok(time),
