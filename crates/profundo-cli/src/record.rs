@@ -203,7 +203,9 @@ pub fn by_plan(mut plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
             let named = plan.output.unwrap_or(&path);
             let last = Last::create(named, &path, &recorder, last, plan.max_size)?;
             let last = last.own_code(plan.mine).labels(&plan.labels);
-            Writer::Last(Box::new(last.keeps_source(plan.keeps_source)))
+            let limit = (plan.output.is_none()).then(|| plan.keep.unwrap_or_default());
+            let last = last.limit(limit).keeps_source(plan.keeps_source);
+            Writer::Last(Box::new(last))
         }
         None => {
             let writer = RecordingWriter::create_beside(&path, recorder.start(), plan.max_size)?;

@@ -105,7 +105,9 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         Some(last) => {
             let last = Last::create(shown_path, &path, &recorder, last, max_size)?;
             let last = last.own_code(&mine).labels(&recording.labels);
-            Writer::Last(Box::new(last.keeps_source(!recording.no_source)))
+            let limit = (named.is_none()).then(|| recording.keep.unwrap_or_default());
+            let last = last.limit(limit).keeps_source(!recording.no_source);
+            Writer::Last(Box::new(last))
         }
         None => {
             let writer = RecordingWriter::create_beside(&path, recorder.start(), max_size)?;

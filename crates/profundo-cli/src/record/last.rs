@@ -17,6 +17,8 @@ use profundo_save::recording_writer::Saved;
 use profundo_session::KeepRequest;
 use profundo_wire::recording::{Event, Finish};
 
+use crate::recordings::Keep;
+
 /// The last part of a folder's name, before the process id of its recorder.
 const FOLDER: &str = ".last-";
 /// The files that may be written beside each other with numbers.
@@ -30,6 +32,8 @@ pub struct Last {
     named: PathBuf,
     path: PathBuf,
     keeps_source: bool,
+    /// The limit on recordings in the folder, where the files have names of ours.
+    limit: Option<Keep>,
     /// Whether sampling is paused: no time passes then.
     is_paused: bool,
     /// The files that are being written.
@@ -57,6 +61,7 @@ impl Last {
             named,
             path: path.to_owned(),
             keeps_source: true,
+            limit: None,
             is_paused: false,
             writing: Vec::new(),
             given: Vec::new(),
@@ -78,6 +83,13 @@ impl Last {
     /// Sets whether lines of source are kept.
     pub fn keeps_source(mut self, keeps_source: bool) -> Self {
         self.keeps_source = keeps_source;
+        self
+    }
+
+    /// Sets the limit on recordings in the folder, where the files have names of ours: there may be
+    /// many of them until the end.
+    pub fn limit(mut self, limit: Option<Keep>) -> Self {
+        self.limit = limit;
         self
     }
 
@@ -129,9 +141,13 @@ impl Last {
         let file = request.as_ref().and_then(|request| request.file.clone());
         let path = file.unwrap_or_else(|| self.free_path());
         let (kept, keeps_source) = (self.flight.kept(), self.keeps_source);
+        let limit = self.limit;
         let write = move || {
             let written = kept.write(&path, keeps_source);
             drop(kept);
+            if let (Ok(_), Some(limit)) = (&written, limit) {
+                limit.tidy(&path);
+            }
             match (&written, request) {
                 (Ok(_), Some(request)) => request.answer(Ok(&path)),
                 (Err(error), Some(request)) => request.answer(Err(&format!("{error:#}"))),
