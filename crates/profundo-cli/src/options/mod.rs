@@ -145,7 +145,7 @@ pub enum Verb {
     GcLog(GcLog),
     /// Make a heap snapshot of the part files that were streamed
     Assemble(Assemble),
-    /// Start and stop the sampling of a program that is being recorded
+    /// Start and stop the sampling of a program that is being recorded, or write its last minutes
     Ctl(Ctl),
     /// Say what works here, and what mends what does not
     Doctor(Doctor),
