@@ -108,7 +108,7 @@ pub use callers::{Caller, CallersError, callers};
 pub use calls::{Call, Calls, calls};
 pub use cells::cells;
 pub use choice::{UnknownChoice, choose};
-pub use cut::cut;
+pub use cut::{begin_at, cut};
 pub use energy::{EnergyUse, energy, joules_per_nanosecond};
 pub use expression::{Expression, ExpressionError};
 pub use filter::{
@@ -140,7 +140,7 @@ pub use line_calls::{LineCall, SourceLine, line_calls};
 pub use line_finder::LinesOptions;
 pub use lineless::{Lineless, Phase};
 pub use lines::{FileLines, Launched, LineShare, SourceShares, lines, lines_joined};
-pub use merge::{InputLabels, MergeError, Merging, merge};
+pub use merge::{InputLabels, JoinedPiece, Joining, MergeError, Merging, merge};
 pub use missing::{Cause, Missing, Whole, missing, missing_beside, missing_of, unread};
 pub use nearest::nearest;
 pub use origin_spread::{FunctionInOrigins, OriginSpread, OriginTimes, origin_spread};

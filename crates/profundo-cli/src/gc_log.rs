@@ -150,7 +150,7 @@ fn accompany(
             recorder.turn_now(&mut |event| listener.event(event));
             listener.close(Duration::MAX);
         }
-        if let Some(ended) = handle_signals_and_end(recorder, signals, pid)? {
+        if let Some(ended) = handle_signals_and_end(recorder, signals, pid)?.ended {
             return Ok(ended);
         }
     }

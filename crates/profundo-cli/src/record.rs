@@ -2,10 +2,12 @@
 //! `track-allocation`.
 
 mod decorated;
+mod last;
 mod left_behind;
 mod native_calls;
 mod perf_map;
 mod schedule;
+mod writer;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -16,8 +18,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use profundo_console::stderr;
 use profundo_launch::{
-    Ended, Program, SIGNAL_INTERVAL, Signals, Unstarted, end_as, fork_recorded, handle_signals,
-    handle_signals_and_end, reap,
+    Ended, KEEPING, Program, SIGNAL_INTERVAL, Signals, Unstarted, end_as, fork_recorded,
+    handle_signals, handle_signals_and_end, reap,
 };
 use profundo_linux::perf::Instructions;
 use profundo_recorder::{EngineChoice, Options, Recorder};
@@ -27,11 +29,13 @@ use profundo_session::Remains;
 use profundo_wire::recording::Event;
 
 use crate::agent_file;
-use crate::options::Recording;
+use crate::options::{self, Recording};
 use crate::recordings::{Destination, Keep};
 
+pub use last::{Last, sentence};
 pub use native_calls::ProbedFunctions;
 pub use schedule::Schedule;
+pub use writer::Writer;
 
 /// The time for processes to register that were started just before the program's end.
 const SETTLING: Duration = Duration::from_millis(100);
@@ -94,6 +98,8 @@ pub struct Plan<'a> {
     pub force: bool,
     /// The recording's largest size in bytes.
     pub max_size: u64,
+    /// The time that is kept, if only the last is.
+    pub last: Option<Duration>,
     pub keeps_source: bool,
     /// Make the interpreter write a perf map.
     pub perf_map: bool,
@@ -123,6 +129,9 @@ pub fn with_options(
     words: &[OsString],
     began: &dyn Fn(&Path),
 ) -> Result<Recorded> {
+    if let Some(why) = options.last_misfit() {
+        options::refuse(&why);
+    }
     let agent = match options.engine {
         EngineChoice::PerfRing => None,
         _ => Some(agent_file::file(match options.memory() {
@@ -151,6 +160,7 @@ pub fn with_options(
             keep: options.keep,
             force,
             max_size: options.max_size.0,
+            last: options.last,
             keeps_source: !options.no_source,
             perf_map: options.perf_map,
             schedule: Schedule::new(options.start_after, options.duration),
@@ -179,25 +189,43 @@ pub fn by_plan(mut plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
         .and_then(|calls| calls.lines.clone());
     let mut recorder = Recorder::create(plan.options)?;
     let counters = plan.functions.map(ProbedFunctions::count).transpose()?;
-    let signals = Signals::take()?;
+    let signals = match plan.last {
+        Some(_) => Signals::take_also(&[KEEPING], true)?,
+        None => Signals::take()?,
+    };
     let perf_map = plan
         .perf_map
         .then(|| (perf_map::VARIABLE.into(), "1".into()));
     let child = fork_recorded(&program, &recorder, perf_map, &signals, None)?;
     let pid = child.pid();
-    let writer = RecordingWriter::create_beside(&path, recorder.start(), plan.max_size)?;
-    let mut writer = (writer.trace_request(plan.request).with_lines(lines)).own_code(plan.mine);
-    writer = writer.labels(&plan.labels);
+    let mut writer = match plan.last {
+        Some(last) => {
+            let named = plan.output.unwrap_or(&path);
+            let last = Last::create(named, &path, &recorder, last, plan.max_size)?;
+            let last = last.own_code(plan.mine).labels(&plan.labels);
+            let limit = (plan.output.is_none()).then(|| plan.keep.unwrap_or_default());
+            let last = last.limit(limit).keeps_source(plan.keeps_source);
+            Writer::Last(Box::new(last))
+        }
+        None => {
+            let writer = RecordingWriter::create_beside(&path, recorder.start(), plan.max_size)?;
+            let writer = writer.trace_request(plan.request).with_lines(lines);
+            let writer = writer.own_code(plan.mine).labels(&plan.labels);
+            Writer::Whole(Box::new(writer))
+        }
+    };
     // If we are killed, `recover` finds the memory with the last samples by this. Without it, only
     // the file remains.
-    let _ = std::path::absolute(&path).map(|recording| {
-        Remains {
-            directory: recorder.directory().to_owned(),
-            recording: std::fs::canonicalize(&recording).unwrap_or(recording),
-            start: recorder.start(),
-        }
-        .leave()
-    });
+    if plan.last.is_none() {
+        let _ = std::path::absolute(&path).map(|recording| {
+            Remains {
+                directory: recorder.directory().to_owned(),
+                recording: std::fs::canonicalize(&recording).unwrap_or(recording),
+                start: recorder.start(),
+            }
+            .leave()
+        });
+    }
     recorder.watch(pid as u32)?;
     let instructions = plan
         .counts_instructions
@@ -206,11 +234,10 @@ pub fn by_plan(mut plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
     let watch = signals.watch(move || wake.wake())?;
     // Reported before the program's output, and only on a terminal.
     if std::io::stderr().is_terminal() {
-        stderr::note(&format!(
-            "recording {} to {}",
-            program.name,
-            stderr::path(&path)
-        ));
+        stderr::note(&match plan.last {
+            None => format!("recording {} to {}", program.name, stderr::path(&path)),
+            Some(last) => sentence(last, &program.name, plan.output.unwrap_or(&path)),
+        });
     }
     if let Err(error) = child.release() {
         // Nothing ran, so nothing was recorded.
@@ -243,8 +270,10 @@ pub fn by_plan(mut plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
     }
     // The rest is our own work, which Ctrl-C may end: the recorded data is in the file.
     signals.release();
-    if plan.perf_map {
-        perf_map::note_refusals(&mut writer);
+    if plan.perf_map
+        && let Writer::Whole(writer) = &mut writer
+    {
+        perf_map::note_refusals(writer);
     }
     let done = writer.finish(finish, plan.keeps_source);
     destination.tidy(plan.keep);
@@ -264,18 +293,20 @@ pub fn by_plan(mut plan: Plan<'_>, words: &[OsString]) -> Result<Recorded> {
 /// Records until the program has ended.
 fn accompany(
     recorder: &mut Recorder,
-    writer: &mut RecordingWriter,
+    writer: &mut Writer,
     signals: &Signals,
     pid: i32,
     mut schedule: Schedule,
 ) -> Result<Ended> {
     schedule.begin();
     loop {
-        recorder.turn_within(schedule.left(), &mut |event| writer.event(event));
-        write_if_wanted(recorder, writer);
-        if let Some(ended) = handle_signals_and_end(recorder, signals, pid)? {
+        let wait = schedule.left().min(writer.until_due());
+        recorder.turn_within(wait, &mut |event| writer.event(event));
+        let handled = handle_signals_and_end(recorder, signals, pid)?;
+        if let Some(ended) = handled.ended {
             return Ok(ended);
         }
+        writer.answer(recorder, handled.wants_keeping);
         if let Some(paused) = schedule.due() {
             recorder.set_paused(paused);
         }
@@ -285,36 +316,23 @@ fn accompany(
     }
 }
 
-/// Writes all until now, if somebody wants to read it.
-fn write_if_wanted(recorder: &mut Recorder, writer: &mut RecordingWriter) {
-    let Some(wanted) = recorder.wanted() else {
-        return;
-    };
-    // Twice: samples wait until the time is known on both sides of them.
-    for _ in 0..2 {
-        recorder.turn_now(&mut |event| writer.event(event));
-    }
-    writer.flush();
-    recorder.written(wanted);
-}
-
 /// Records on until the last process has ended, or the user requests an end.
 fn outlast(
     recorder: &mut Recorder,
-    writer: &mut RecordingWriter,
+    writer: &mut Writer,
     signals: &Signals,
     pid: i32,
 ) -> Result<()> {
     let mut has_said = false;
     loop {
-        recorder.turn_within(SIGNAL_INTERVAL, &mut |event| writer.event(event));
-        write_if_wanted(recorder, writer);
+        let wait = SIGNAL_INTERVAL.min(writer.until_due());
+        recorder.turn_within(wait, &mut |event| writer.event(event));
         let living = recorder.living();
-        if living.is_empty() && !recorder.has_programs()
-            || handle_signals(signals, pid)?.is_interrupted
-        {
+        let handled = handle_signals(signals, pid)?;
+        if living.is_empty() && !recorder.has_programs() || handled.is_interrupted {
             return Ok(());
         }
+        writer.answer(recorder, handled.wants_keeping);
         if !living.is_empty() && !std::mem::replace(&mut has_said, true) {
             let names = left_behind::named(&living);
             stderr::note(&format!(

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use profundo_console::{output, stderr};
 
-use crate::options::{self, OnPage, Record, Run, What};
+use crate::options::{self, OnPage, Record, Recording, Run, What};
 use crate::report::{Shape, Stream};
 use crate::{open, record, view};
 
@@ -24,7 +24,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
             "`{what}` shows counted calls, which `profundo trace CMD` records and `run` does not"
         ));
     }
-    refuse_pages(options.page, options.recording.output.as_deref());
+    refuse_pages(options.page, &options.recording);
     let shape = Shape::new(what, None, &options.view);
     let force = options.view.style.force;
     let recording = options.recording.clone().with_all_of(what);
@@ -47,7 +47,13 @@ pub fn run(options: &Run) -> Result<ExitCode> {
 }
 
 /// Refuses a page of a recording that is in no file.
-fn refuse_pages(page: OnPage, output: Option<&Path>) {
+fn refuse_pages(page: OnPage, recording: &Recording) {
+    if recording.last.is_some() && page.live {
+        options::refuse(
+            "`--live` follows a whole recording, and `--last` keeps its end: leave one of both out",
+        );
+    }
+    let output = recording.output.as_deref();
     if output.is_some_and(output::is_stdout) && (page.at_end || page.live) {
         options::refuse("a page shows a recording in a file, and `-o -` sends it elsewhere");
     }
@@ -70,7 +76,7 @@ fn show(recording: &Path) {
 }
 
 pub fn record(options: &Record) -> Result<ExitCode> {
-    refuse_pages(options.page, options.recording.output.as_deref());
+    refuse_pages(options.page, &options.recording);
     let mine = options.own_code.rules();
     let began = following(options.page);
     let recorded = record::with_options(

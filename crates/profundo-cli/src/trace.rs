@@ -59,6 +59,7 @@ pub fn trace(options: &Trace) -> Result<ExitCode> {
             keep: options.keep,
             force: options.view.style.force,
             max_size: MOST,
+            last: None,
             keeps_source: !options.no_source,
             perf_map: false,
             schedule: Schedule::new(None, None::<Duration>),

@@ -49,9 +49,71 @@ pub(crate) struct Blocks {
     ends: Vec<(u64, u64, bool)>,
     /// The number of rows.
     rows: u64,
+    /// The blocks of earlier pieces of the recording, and what became of them here.
+    earlier: Earlier,
+}
+
+/// In a recording in pieces, the blocks of earlier pieces. Their rows count through all pieces.
+#[derive(Debug, Default)]
+struct Earlier {
+    /// The number of rows of all earlier pieces.
+    rows: u64,
+    /// The rows of blocks not known to be freed.
+    live: FxHashMap<(u32, u64), u64>,
+    /// Frees that came in the piece before, of blocks that were unknown there.
+    frees: FxHashMap<(u32, u64), Freed>,
+    ends: Vec<(u64, u64, bool)>,
+    lost: Vec<u64>,
+}
+
+/// The fate of blocks of earlier pieces, by their rows in all pieces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EarlierBlocks {
+    /// The ends of blocks that were freed.
+    pub ends: Vec<BlockEnd>,
+    /// Blocks that were found to be unreachable.
+    pub unreachable: Vec<u64>,
 }
 
 impl Blocks {
+    /// The blocks of the next piece, which knows the live ones from this row of all pieces on.
+    pub(crate) fn next_piece(&mut self, first_kept: u64) -> Self {
+        let rows = self.earlier.rows;
+        let mut live = std::mem::take(&mut self.earlier.live);
+        live.extend(self.live.drain().map(|(key, row)| (key, rows + row)));
+        live.retain(|_, row| *row >= first_kept);
+        live.shrink_to_fit();
+        Self {
+            earlier: Earlier {
+                rows: rows + self.rows,
+                live,
+                frees: std::mem::take(&mut self.early),
+                ..Earlier::default()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// The number of rows of earlier pieces, and of this one.
+    pub(crate) fn rows(&self) -> (u64, u64) {
+        (self.earlier.rows, self.rows)
+    }
+
+    /// The fate of blocks of earlier pieces.
+    pub(crate) fn take_earlier(&mut self, clock: Clock) -> EarlierBlocks {
+        let ends = self.earlier.ends.drain(..);
+        EarlierBlocks {
+            ends: ends
+                .map(|(row, when, is_temporary)| BlockEnd {
+                    row,
+                    freed: clock.since_start(when),
+                    is_temporary,
+                })
+                .collect(),
+            unreachable: std::mem::take(&mut self.earlier.lost),
+        }
+    }
+
     /// Continues after the rows of a profile.
     pub(crate) fn after(heap: &Heap) -> Self {
         Self {
@@ -91,7 +153,8 @@ impl Blocks {
         if self.early_lost.remove(&key) {
             self.lost.push(row);
         }
-        match self.early.remove(&key) {
+        let early = self.early.remove(&key);
+        match early.or_else(|| self.earlier.frees.remove(&key)) {
             Some(freed) => self.ends.push((row, freed.clock, freed.at_once)),
             None => {
                 self.live.insert(key, row);
@@ -105,6 +168,9 @@ impl Blocks {
             let key = (process, number);
             match self.live.get(&key) {
                 Some(&row) => self.lost.push(row),
+                None if self.earlier.live.contains_key(&key) => {
+                    self.earlier.lost.extend(self.earlier.live.get(&key));
+                }
                 None if self.forgotten.contains(&key) => {}
                 None => drop(self.early_lost.insert(key)),
             }
@@ -138,9 +204,10 @@ impl Blocks {
         }
         match self.live.remove(&key) {
             Some(row) => self.ends.push((row, freed.clock, freed.at_once)),
-            None => {
-                self.early.insert(key, *freed);
-            }
+            None => match self.earlier.live.remove(&key) {
+                Some(row) => (self.earlier.ends).push((row, freed.clock, freed.at_once)),
+                None => drop(self.early.insert(key, *freed)),
+            },
         }
     }
 
@@ -150,6 +217,8 @@ impl Blocks {
         self.early.retain(|(of, _), _| *of != process);
         self.forgotten.retain(|(of, _)| *of != process);
         self.early_lost.retain(|(of, _)| *of != process);
+        self.earlier.live.retain(|(of, _), _| *of != process);
+        self.earlier.frees.retain(|(of, _), _| *of != process);
     }
 
     /// Appends the held back rows to the profile.

@@ -25,6 +25,7 @@ mod calls;
 mod clear;
 mod memory;
 mod meta;
+mod pieces;
 mod processes;
 mod program;
 pub(crate) mod programs;

@@ -32,6 +32,7 @@ use profundo_model::Profile;
 use profundo_wire::recording::{Event, Finish, ProcessInfo, Recording, Start};
 
 pub use generated::Split;
+pub use heap::EarlierBlocks;
 pub use ingest::{Ingest, MOST_STACKS};
 pub use objects::Objects;
 pub use qualified::QualifiedNames;

@@ -20,6 +20,11 @@ const ROOT_TASK: u64 = 0xF0F0_0000_0000;
 #[derive(Debug)]
 pub(crate) struct Numbers {
     next: u64,
+    /// In a recording in pieces, the numbers of this piece's threads by the keys of their processes
+    /// and their own numbers there, and those of the piece before.
+    given: FxHashMap<(u32, u32), u64>,
+    given_before: FxHashMap<(u32, u32), u64>,
+    is_piece: bool,
 }
 
 impl Numbers {
@@ -29,7 +34,37 @@ impl Numbers {
         let used = used.filter(|&number| number != PARKED).max();
         Self {
             next: used.unwrap_or(1).max(1) + 1,
+            given: FxHashMap::default(),
+            given_before: FxHashMap::default(),
+            is_piece: false,
         }
+    }
+
+    /// The numbers of a recording's first piece.
+    pub(crate) fn in_pieces(&mut self) {
+        self.is_piece = true;
+    }
+
+    /// The numbers of the next piece: a thread that is in both keeps its number.
+    pub(crate) fn next_piece(&mut self) -> Self {
+        Self {
+            next: self.next,
+            given: FxHashMap::default(),
+            given_before: std::mem::take(&mut self.given),
+            is_piece: true,
+        }
+    }
+
+    /// The number of a thread that has none yet in this profile.
+    fn of(&mut self, key: u32, thread: u32) -> u64 {
+        if !self.is_piece {
+            return self.take();
+        }
+        let known = self.given.get(&(key, thread)).copied();
+        let known = known.or_else(|| self.given_before.get(&(key, thread)).copied());
+        let number = known.unwrap_or_else(|| self.take());
+        self.given.insert((key, thread), number);
+        number
     }
 
     fn take(&mut self) -> u64 {
@@ -55,6 +90,7 @@ pub(crate) enum Numbering {
 #[derive(Debug)]
 pub(crate) struct Threads {
     process: ProcessId,
+    key: u32,
     numbering: Numbering,
     /// Distinguishes its tasks from those of other processes.
     tag: u64,
@@ -90,6 +126,7 @@ impl Threads {
     pub(crate) fn new(process: ProcessId, numbering: Numbering, key: u32) -> Self {
         Self {
             process,
+            key,
             numbering,
             tag: u64::from(key.saturating_sub(1)) << 48,
             is_resumed: false,
@@ -324,7 +361,7 @@ impl Threads {
             (0, _) => PARKED,
             (_, Numbering::AsRecorded) => u64::from(number),
             (1, Numbering::First) => 1,
-            _ => numbers.take(),
+            _ => numbers.of(self.key, number),
         };
         let mut thread = Thread {
             number: shown,

@@ -36,14 +36,19 @@ pub struct Handled {
     pub ended: Option<Ended>,
     /// True if an end was requested: at the terminal, or by a signal to us.
     pub is_interrupted: bool,
+    /// True if the last minutes are to be written now.
+    pub wants_keeping: bool,
 }
 
 /// Passes signals on, and stops when the program stops.
 pub fn handle_signals(signals: &Signals, pid: i32) -> Result<Handled> {
     let mut is_interrupted = false;
+    let mut wants_keeping = false;
     while let Some(got) = signals.next() {
         is_interrupted |= got.wants_end();
-        if let Received::ForUs { signal, sender } = got {
+        if got.wants_keeping() {
+            wants_keeping = true;
+        } else if let Received::ForUs { signal, sender } = got {
             pass_on(pid, signal, sender);
         }
     }
@@ -54,6 +59,7 @@ pub fn handle_signals(signals: &Signals, pid: i32) -> Result<Handled> {
     Ok(Handled {
         ended,
         is_interrupted,
+        wants_keeping,
     })
 }
 
@@ -62,12 +68,12 @@ pub fn handle_signals_and_end(
     recorder: &mut Recorder,
     signals: &Signals,
     pid: i32,
-) -> Result<Option<Ended>> {
-    let ended = handle_signals(signals, pid)?.ended;
-    if let Some(ended) = ended {
+) -> Result<Handled> {
+    let handled = handle_signals(signals, pid)?;
+    if let Some(ended) = handled.ended {
         recorder.exited(pid as u32, ended.into());
     }
-    Ok(ended)
+    Ok(handled)
 }
 
 /// The interval of checks for signals.

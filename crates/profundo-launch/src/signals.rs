@@ -34,6 +34,10 @@ pub enum Received {
     },
 }
 
+/// The signal by which a user has the last minutes of a recording written. It is taken only where
+/// that is possible ([`Signals::take_also`]), and a process that does not expect it ignores it.
+pub const KEEPING: i32 = libc::SIGURG;
+
 /// The signals by which a user ends the recording, at the terminal or by `kill`.
 const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
@@ -44,6 +48,17 @@ impl Received {
             Self::Child => false,
             Self::FromTerminal { signal } | Self::ForUs { signal, .. } => ENDING.contains(&signal),
         }
+    }
+
+    /// True if the signal is a request to write the last minutes.
+    pub fn wants_keeping(self) -> bool {
+        matches!(
+            self,
+            Self::ForUs {
+                signal: KEEPING,
+                ..
+            }
+        )
     }
 }
 

@@ -26,7 +26,7 @@ mod watcher;
 pub use crate::core::WakeHandle;
 pub use error::Error;
 pub use options::{Calls, EngineChoice, Lines, LinesOf, Memory, Options};
-pub use recorder::{ChildLimit, Recorder, SoFar};
+pub use recorder::{ChildLimit, ProcessTimes, Recorder, SoFar};
 
 /// The symbols that an agent exports only to record allocations, or calls.
 pub use profundo_probe::shared::{CALL_SYMBOLS, LATE_SYMBOLS, MEMORY_SYMBOLS};

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod flight;
 mod missing_files;
 pub mod naming;
 mod native_calls;

@@ -299,10 +299,11 @@ impl RecordingWriter {
         profile.meta.cpu = (profile.meta.kind == SampleKind::Cpu).then_some(Nanos(finish.cpu));
         profile.meta.own_cost = finish.own_cost.map(Nanos);
         profile.meta.by_ticks = (finish.by_ticks > 0).then_some(Nanos(finish.by_ticks));
-        for &(pid, user, system) in &so_far.processes {
+        for times in &so_far.processes {
             let mut living = profile.processes.iter_mut().rev();
-            if let Some(process) = living.find(|process| process.pid == pid) {
-                (process.user, process.system) = (Some(Nanos(user)), Some(Nanos(system)));
+            if let Some(process) = living.find(|process| process.pid == times.pid) {
+                (process.user, process.system) =
+                    (Some(Nanos(times.user)), Some(Nanos(times.system)));
             }
         }
         add_others(&mut profile, self.busy);
@@ -456,7 +457,7 @@ fn begin(
 
 /// Gives each sample the names that its addresses had when it was taken, if generated code was
 /// replaced later.
-fn split_names(path: &Path, split: &Split, samples: usize) -> Result<(), Error> {
+pub(crate) fn split_names(path: &Path, split: &Split, samples: usize) -> Result<(), Error> {
     /// The samples have to be in memory for it.
     const MOST: usize = 8 << 20;
     if samples > MOST {
@@ -468,7 +469,7 @@ fn split_names(path: &Path, split: &Split, samples: usize) -> Result<(), Error> 
 }
 
 /// The number of rows of the stack table that a file of this size has room for beside its samples.
-fn stacks_within(max_size: u64) -> usize {
+pub(crate) fn stacks_within(max_size: u64) -> usize {
     /// The bytes of a row in a file where no two stacks are alike.
     const BYTES: u64 = 3;
     /// A quarter of the file is for stacks.

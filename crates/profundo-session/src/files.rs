@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use crate::keep;
 use profundo_linux::map::allocate;
 use profundo_probe::shared::{CALLS_FILE, CUT_CALLS_FILE, STACKS_FILE, SUMS_FILE, file};
 
@@ -64,7 +65,8 @@ pub fn remove(path: &Path) {
             || name.starts_with(SUMS_FILE)
             || name.starts_with(STACKS_FILE)
             || name.starts_with(CALLS_FILE)
-            || name.starts_with(CUT_CALLS_FILE);
+            || name.starts_with(CUT_CALLS_FILE)
+            || keep::is_one(&name);
         if is_ours {
             let _ = fs::remove_file(entry.path());
         }
@@ -90,6 +92,8 @@ mod tests {
             "calls.0",
             "calls.0.3",
             "cut-calls.0",
+            "keep-7",
+            "kept-7",
         ];
         fs::create_dir(&folder).unwrap();
         for name in own.into_iter().chain(["another"]) {

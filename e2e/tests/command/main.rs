@@ -38,6 +38,7 @@ mod inside_parts;
 mod inside_trace;
 mod interactive;
 mod io;
+mod last_minutes;
 mod leaks;
 mod live_objects;
 mod loading;

@@ -237,6 +237,23 @@ pub const STAND_INS: &[StandIn] = &[
         "as above",
     ),
     other(
+        "profundo ctl PID keep",
+        "profundo record --last 5m -o all.profundo -- sh -c 'echo $$ > pid; exec python3 app.py' & sleep 1; \
+         profundo ctl $(cat pid) keep; code=$?; wait; exit $code",
+        "the program has to be one that is recorded",
+    ),
+    other(
+        "profundo ctl PID keep slow.profundo",
+        "profundo record --last 5m -o all.profundo -- sh -c 'echo $$ > pid; exec python3 app.py' & sleep 1; \
+         profundo ctl $(cat pid) keep slow.profundo; code=$?; wait; exit $code",
+        "as above",
+    ),
+    other(
+        "profundo attach PID --last 5m",
+        "profundo attach PID --last 5m -d 1",
+        LONG,
+    ),
+    other(
         "profundo recover killed.profundo",
         "profundo record -o killed.profundo app.py & sleep 1; kill -9 $!; wait; \
          profundo recover killed.profundo",

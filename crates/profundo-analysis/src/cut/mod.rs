@@ -17,6 +17,8 @@ use crate::heap::{Gauged, keep_uses};
 use crate::io::{Admits, traffic_of};
 use crate::{Filter, Selection, keep_only, transform};
 
+pub use times::begin_at;
+
 use sums::Sums;
 
 /// Reduces a settled profile to what passes `filter`, and transforms its stacks. Each of its

@@ -6,6 +6,16 @@ use profundo_model::{Lengths, Nanos, ProcessEnd, Profile, SpanSum};
 
 use crate::Filter;
 
+/// Begins the time of a profile at an instant of it. What came before it has its place there.
+pub fn begin_at(profile: &mut Profile, from: Nanos) {
+    add_up_earlier(profile, from);
+    shift(profile, from);
+    let meta = &mut profile.meta;
+    if meta.started_at_unix > 0 {
+        meta.started_at_unix = meta.started_at_unix.saturating_add(from.0);
+    }
+}
+
 /// Begins the time of a profile with the part that passes, and ends it there.
 pub(super) fn begin(profile: &mut Profile, filter: &Filter) {
     if filter.from.is_none() && filter.to.is_none() {

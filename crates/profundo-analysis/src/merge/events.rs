@@ -66,7 +66,7 @@ fn add_samples(profile: &mut Profile, input: &Profile, rows: &Rows) {
     let samples = input.samples.iter().map(|sample| Sample {
         time: rows.time(sample.time),
         thread: rows.thread(sample.thread),
-        task: TaskId(rows.tasks + sample.task.0),
+        task: rows.task(sample.task),
         stack: rows.maps.stacks[sample.stack.index()],
         file: text(sample.file),
         span: rows.maps.spans[sample.span.index()],
@@ -142,7 +142,7 @@ fn take_all(gathered: &mut Gathered, samples: &[Sample], first: usize, begins: N
 fn add_spans(profile: &mut Profile, input: &Profile, rows: &Rows) {
     let from = &input.spans;
     let path = |id: SpanId| rows.maps.spans[id.index()];
-    let task = |id: TaskId| TaskId(rows.tasks + id.0);
+    let task = |id: TaskId| rows.task(id);
     let spans = &mut profile.spans;
     spans.each.extend(from.each.iter().map(|span| Span {
         path: path(span.path),
@@ -177,7 +177,7 @@ fn add_heap(profile: &mut Profile, input: &Profile, rows: &Rows, sites: &mut usi
         time: rows.time(block.time),
         freed: block.freed.map(|time| rows.time(time)),
         thread: rows.thread(block.thread),
-        task: TaskId(rows.tasks + block.task.0),
+        task: rows.task(block.task),
         stack: stack(block.stack),
         type_name: rows.maps.strings[block.type_name.index()],
         span: rows.maps.spans[block.span.index()],

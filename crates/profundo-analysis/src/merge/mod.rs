@@ -11,14 +11,17 @@
 
 mod error;
 mod events;
+mod joined;
 mod meta;
 mod places;
 
 use profundo_model::{
-    Alignment, Nanos, Origin, OriginId, Process, ProcessId, Profile, StringId, Thread, ThreadId,
+    Alignment, Nanos, Origin, OriginId, Process, ProcessId, Profile, StringId, TaskId, Thread,
+    ThreadId,
 };
 
 pub use error::MergeError;
+pub use joined::{JoinedPiece, Joining};
 
 use meta::Metas;
 use places::{Maps, Places};
@@ -70,9 +73,9 @@ pub struct Merging {
 /// The rows of one input in the tables of the merged profile.
 struct Rows {
     maps: Maps,
-    processes: u32,
-    threads: u32,
-    tasks: u32,
+    processes: Vec<ProcessId>,
+    threads: Vec<ThreadId>,
+    tasks: Vec<TaskId>,
     /// The start on the clock of the merged profile.
     begins: Nanos,
 }
@@ -83,11 +86,15 @@ impl Rows {
     }
 
     fn process(&self, process: ProcessId) -> ProcessId {
-        ProcessId(self.processes + process.0)
+        self.processes[process.index()]
     }
 
     fn thread(&self, thread: ThreadId) -> ThreadId {
-        ThreadId(self.threads + thread.0)
+        self.threads[thread.index()]
+    }
+
+    fn task(&self, task: TaskId) -> TaskId {
+        self.tasks[task.index()]
     }
 }
 
@@ -117,11 +124,26 @@ impl Merging {
     pub fn add(&mut self, input: &Profile, labels: &InputLabels) -> Result<(), MergeError> {
         let begins = self.begins(input, &labels.name)?;
         self.metas.add(&mut self.profile, input, &labels.name)?;
+        let profile = &mut self.profile;
+        let (processes, threads) = (id(profile.processes.len()), id(profile.threads.len()));
+        let tasks = id(profile.tasks.len());
+        // A thread may point at a process that is not there.
+        let owners = input
+            .threads
+            .iter()
+            .map(|(_, thread)| thread.process.index() + 1);
+        let most = owners.max().unwrap_or(0).max(input.processes.len());
         let rows = Rows {
-            maps: self.places.add(&mut self.profile, input),
-            processes: id(self.profile.processes.len()),
-            threads: id(self.profile.threads.len()),
-            tasks: id(self.profile.tasks.len()),
+            maps: self.places.add(profile, input),
+            processes: (0..id(most))
+                .map(|row| ProcessId(processes + row))
+                .collect(),
+            threads: (0..id(input.threads.len()))
+                .map(|row| ThreadId(threads + row))
+                .collect(),
+            tasks: (0..id(input.tasks.len()))
+                .map(|row| TaskId(tasks + row))
+                .collect(),
             begins,
         };
         self.add_owners(input, labels, &rows);

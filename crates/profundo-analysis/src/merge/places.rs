@@ -36,6 +36,9 @@ pub(super) struct Places {
     /// The files of each path: several where the texts differ.
     versions: FxHashMap<StringId, Vec<FileId>>,
     last_invented: u64,
+    /// Whether the inputs are pieces of one recording: an address of a module is one place, which
+    /// may have got its name in one piece only.
+    are_pieces: bool,
 }
 
 /// The identity of a module. Without a build id, its addresses belong to it.
@@ -46,6 +49,14 @@ enum ModuleKey {
 }
 
 impl Places {
+    /// The tables of the pieces of one recording.
+    pub(super) fn of_pieces() -> Self {
+        Self {
+            are_pieces: true,
+            ..Self::default()
+        }
+    }
+
     /// Adds the tables of an input.
     pub(super) fn add(&mut self, profile: &mut Profile, input: &Profile) -> Maps {
         let strings: Vec<StringId> = (input.strings.iter())
@@ -243,6 +254,12 @@ impl Places {
             }
             let known = &profile.locations.get(id).frames;
             if *known == frames {
+                return id;
+            }
+            if self.are_pieces && (known.is_empty() || frames.is_empty()) {
+                if known.is_empty() {
+                    profile.locations.set_frames(id, &frames);
+                }
                 return id;
             }
             // These are identified by what they are: one of both was not named.

@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use profundo_console::progress::Progress;
 use profundo_console::stderr;
 use profundo_ingest::Ingest;
-use profundo_launch::{SIGNAL_INTERVAL, Signals, process_program};
+use profundo_launch::{KEEPING, SIGNAL_INTERVAL, Signals, process_program};
 use profundo_model::{Profile, Tracing};
 use profundo_recorder::{EngineChoice, Options, Recorder};
 use profundo_report::ThreadLocals;
@@ -23,6 +23,7 @@ use profundo_save::{naming, qualified_names};
 use crate::locals;
 use crate::open;
 use crate::options::{self, Attach, Counting, LocalsOptions, What};
+use crate::record::{self, Last, Writer};
 use crate::recordings::Destination;
 use crate::report::{Shape, Stream};
 
@@ -39,6 +40,9 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         options::refuse(
             "`--filtered` is for entering the process: it goes with `--memory` and `--trace`",
         );
+    }
+    if let Some(why) = options.recording.last_misfit() {
+        options::refuse(&why);
     }
     let what = options.what();
     if what.wants_name() {
@@ -91,12 +95,29 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
             None
         }
     };
-    let signals = Signals::take()?;
-    let writer = RecordingWriter::create_beside(&path, recorder.start(), recording.max_size.0)?;
-    let writer = writer.own_code(&mine).with_lines(lines);
-    let request = counting.map(|counting| TraceRequest::new(counting.tracing(), counting.lines));
-    let writer = writer.trace_request(request);
-    let mut writer = writer.labels(&recording.labels);
+    let signals = match recording.last {
+        Some(_) => Signals::take_also(&[KEEPING], true)?,
+        None => Signals::take()?,
+    };
+    let max_size = recording.max_size.0;
+    let shown_path = named.unwrap_or(&path);
+    let mut writer = match recording.last {
+        Some(last) => {
+            let last = Last::create(shown_path, &path, &recorder, last, max_size)?;
+            let last = last.own_code(&mine).labels(&recording.labels);
+            let limit = (named.is_none()).then(|| recording.keep.unwrap_or_default());
+            let last = last.limit(limit).keeps_source(!recording.no_source);
+            Writer::Last(Box::new(last))
+        }
+        None => {
+            let writer = RecordingWriter::create_beside(&path, recorder.start(), max_size)?;
+            let writer = writer.own_code(&mine).with_lines(lines);
+            let request =
+                counting.map(|counting| TraceRequest::new(counting.tracing(), counting.lines));
+            let writer = writer.trace_request(request).labels(&recording.labels);
+            Writer::Whole(Box::new(writer))
+        }
+    };
     let begun = match (&mut entered, &agent) {
         (Some(entered), Some(agent)) => {
             let left = entered.leave_some_outside(&mut recorder, &mut |event| writer.event(event));
@@ -135,7 +156,13 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
         Some(counting) => counted_in(counting, pid, others),
         None => format!("recording {}", processes_named(pid, others)),
     };
-    if recording.duration.is_none() {
+    if let Some(last) = recording.last {
+        stderr::note(&record::sentence(
+            last,
+            &processes_named(pid, others),
+            shown_path,
+        ));
+    } else if recording.duration.is_none() {
         stderr::note(&format!(
             "{what} to {}; Ctrl-C ends it and prints the report",
             stderr::path(&path)
@@ -145,14 +172,20 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
     }
     let began = Instant::now();
     let progress = Progress::start(progress_line(pid, Duration::ZERO, recording.duration));
-    while recorder.has_programs() && !signals.want_end() {
+    loop {
+        let got: Vec<_> = std::iter::from_fn(|| signals.next()).collect();
+        if !recorder.has_programs() || got.iter().any(|got| got.wants_end()) {
+            break;
+        }
+        writer.answer(&mut recorder, got.iter().any(|got| got.wants_keeping()));
         let left = recording.duration.map_or(Duration::MAX, |duration| {
             duration.saturating_sub(began.elapsed())
         });
         if left.is_zero() {
             break;
         }
-        recorder.turn_within(left.min(SIGNAL_INTERVAL), &mut |event| writer.event(event));
+        let wait = left.min(SIGNAL_INTERVAL).min(writer.until_due());
+        recorder.turn_within(wait, &mut |event| writer.event(event));
         if !writer.turn() {
             break;
         }

@@ -96,10 +96,12 @@ Examples:
             "wait_all",
             "start_after",
             "paused",
+            "last",
         ],
         examples: "\
 Examples:
   profundo record app.py && profundo report lines
+  profundo record --last 5m -- ./server    only the last minutes, whenever it ends
   profundo record -o before.profundo -- make -j4",
     },
     Screen {

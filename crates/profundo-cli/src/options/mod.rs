@@ -148,7 +148,7 @@ pub enum Verb {
     GcLog(GcLog),
     /// Make a heap snapshot of the part files that were streamed
     Assemble(Assemble),
-    /// Start and stop the sampling of a program that is being recorded
+    /// Start and stop the sampling of a program that is being recorded, or write its last minutes
     Ctl(Ctl),
     /// Say what works here, and what mends what does not
     Doctor(Doctor),
@@ -331,6 +331,8 @@ pub enum Request {
     Stop,
     /// Forget what was recorded so far, as if the recording began now
     Clear,
+    /// Write the last minutes now, of a recording with `--last`
+    Keep,
 }
 
 #[derive(Debug, Args)]
@@ -341,6 +343,9 @@ pub struct Ctl {
     /// What to do
     #[arg(value_enum)]
     pub request: Request,
+    /// Where `keep` writes to [default: a name after that of the recording]
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
 }
 
 const DOCTORS_EXIT: &str = "\

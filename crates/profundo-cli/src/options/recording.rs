@@ -1,11 +1,13 @@
 //! Options of commands that record.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use profundo_console::options::choices::one_of_described;
-use profundo_console::options::values::{Size, period_of, rate, seconds, some_seconds};
+use profundo_console::options::values::{
+    Size, length_of_time, period_of, rate, seconds, some_seconds,
+};
 use profundo_recorder::{EngineChoice, Memory};
 
 use crate::recordings::Keep;
@@ -56,6 +58,10 @@ pub struct Recording {
     /// Stop sampling after so long; the program goes on
     #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true)]
     pub duration: Option<Duration>,
+    /// Keep only the last so much: 30s, 5m or 2h. It is written when the program ends or crashes,
+    /// and by `profundo ctl PID keep`
+    #[arg(long, value_name = "TIME", value_parser = length_of_time, allow_negative_numbers = true)]
+    pub last: Option<Duration>,
     /// Record where threads wait, too, and for how long; and what they read and write
     #[arg(long)]
     pub wall: bool,
@@ -136,6 +142,10 @@ pub struct Attached {
     /// How long to record [default: until Ctrl-C, or the process ends]
     #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true)]
     pub duration: Option<Duration>,
+    /// Keep only the last so much: 30s, 5m or 2h. It is written when the program ends or crashes,
+    /// and by `profundo ctl PID keep`
+    #[arg(long, value_name = "TIME", value_parser = length_of_time, allow_negative_numbers = true)]
+    pub last: Option<Duration>,
     /// Record where threads wait, too, and for how long; and what they read and write
     #[arg(long)]
     pub wall: bool,
@@ -186,7 +196,34 @@ pub struct Attached {
     pub counts: AttachedTrace,
 }
 
+/// Why the last minutes of such a recording cannot be kept, if they cannot.
+fn last_misfit(
+    last: Option<Duration>,
+    counts: bool,
+    energy: bool,
+    output: Option<&Path>,
+) -> Option<String> {
+    last?;
+    let why = if counts {
+        "exact counts are of a whole recording, and `--last` keeps its end: leave one of both out"
+    } else if energy {
+        "energy is counted for a whole recording, and `--last` keeps its end: leave one of both out"
+    } else if output.is_some_and(profundo_console::output::is_stdout) {
+        "`--last` may write several files, and `-o -` sends one elsewhere: name a file"
+    } else {
+        return None;
+    };
+    Some(why.to_owned())
+}
+
 impl Attached {
+    /// Why `--last` does not go with the other options, if it does not.
+    pub fn last_misfit(&self) -> Option<String> {
+        let is_exact = self.memory == Some(AttachedMemory::Exact);
+        let counts = is_exact || self.counts.trace.is_some();
+        last_misfit(self.last, counts, self.energy, self.output.as_deref())
+    }
+
     /// The recorder's setting for memory. Allocations cannot be seen from outside, so its rate has
     /// no effect there.
     pub fn memory(&self) -> Option<Memory> {
@@ -232,6 +269,7 @@ impl Recording {
             keep: None,
             rate: 10.0,
             duration: None,
+            last: None,
             wall: false,
             syscalls: false,
             energy: false,
@@ -257,6 +295,12 @@ impl Recording {
         }
         self.wall |= matches!(what, What::Io | What::Syscalls);
         self
+    }
+
+    /// Why `--last` does not go with the other options, if it does not.
+    pub fn last_misfit(&self) -> Option<String> {
+        let is_exact = self.memory == Some(MemoryChoice::Exact);
+        last_misfit(self.last, is_exact, self.energy, self.output.as_deref())
     }
 
     /// True if waits are recorded.

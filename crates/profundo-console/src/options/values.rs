@@ -43,6 +43,28 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds.min(3e9)).map_err(|_| wrong())
 }
 
+/// A length of time: `90`, `90s`, `5m`, `2h`, `1d`. Without a unit it is seconds.
+pub fn length_of_time(text: &str) -> Result<Duration, String> {
+    /// A shorter one has hardly any samples.
+    const SHORTEST: Duration = Duration::from_millis(100);
+    let wrong = || format!("`{text}` is no length of time: write 30s, 5m or 2h");
+    let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
+    let text = text.trim();
+    let (number, unit) = (units.iter())
+        .find_map(|(ending, unit)| Some((text.strip_suffix(ending)?, *unit)))
+        .unwrap_or((text, 1.0));
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    if number.is_nan() {
+        return Err(wrong());
+    }
+    let seconds = (number * unit).min(3e9);
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if time >= SHORTEST => Ok(time),
+        Ok(_) => Err("at least 0.1 seconds are kept".into()),
+        Err(_) => Err(wrong()),
+    }
+}
+
 /// Milliseconds, with a fraction if wanted.
 pub fn milliseconds(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is no number of milliseconds");
@@ -134,6 +156,17 @@ mod tests {
         assert!(seconds("1e99").is_ok(), "as good as never");
         for wrong in ["", "-1", "NaN", "soon"] {
             assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn lengths_of_time_have_units() {
+        for (text, seconds) in [("90", 90.0), ("0.5s", 0.5), ("5m", 300.0), ("2h", 7200.0)] {
+            assert_eq!(length_of_time(text), Ok(Duration::from_secs_f64(seconds)));
+        }
+        assert_eq!(length_of_time("1d"), Ok(Duration::from_secs(86_400)));
+        for wrong in ["", "m", "-5m", "NaN", "5 minutes", "0", "0.01s"] {
+            assert!(length_of_time(wrong).is_err(), "{wrong}");
         }
     }
 

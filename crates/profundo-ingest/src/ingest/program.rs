@@ -9,6 +9,9 @@ use crate::stacks::Stacks;
 use crate::threads_and_tasks::{Numbering, Row, Threads, root_task_of};
 use crate::waits::Waits;
 
+/// The key of the first program.
+const FIRST_KEY: u32 = 1;
+
 /// The state of one program.
 #[derive(Debug)]
 pub(super) struct Program {
@@ -57,7 +60,7 @@ pub(super) struct Losses {
 
 impl Program {
     pub(super) fn new(id: ProcessId, key: u32, is_single: bool) -> Self {
-        let numbering = match (is_single, id.0 == 0) {
+        let numbering = match (is_single, key == FIRST_KEY) {
             (true, _) => Numbering::AsRecorded,
             (false, true) => Numbering::First,
             (false, false) => Numbering::Later,

@@ -33,6 +33,9 @@ pub(super) struct Programs {
     is_single: bool,
     /// The number of processes in a continued profile.
     rows_before: usize,
+    /// In a recording in pieces, the keys of the programs by their rows: a piece has only those of
+    /// its time.
+    keys: Option<Vec<u32>>,
     shared: Shared,
 }
 
@@ -55,6 +58,7 @@ impl Programs {
             clock_events: 0,
             is_single: false,
             rows_before: profile.processes.len(),
+            keys: None,
             shared: Shared {
                 registry: Registry::of(profile),
                 numbers: Numbers::after(profile),
@@ -66,6 +70,21 @@ impl Programs {
     /// The only process keeps the numbers of its threads.
     pub(super) fn set_single(&mut self) {
         self.is_single = true;
+    }
+
+    /// The programs of a recording's first piece, or of a later one.
+    pub(super) fn in_pieces(&mut self, before: Option<&mut Self>) {
+        self.keys = Some(Vec::new());
+        let numbers = &mut self.shared.numbers;
+        match before {
+            Some(before) => *numbers = before.shared.numbers.next_piece(),
+            None => numbers.in_pieces(),
+        }
+    }
+
+    /// The keys of the programs by their rows, in a piece of a recording.
+    pub(super) fn keys(&self) -> &[u32] {
+        self.keys.as_deref().unwrap_or_default()
     }
 
     /// The state that all programs share.
@@ -80,6 +99,7 @@ impl Programs {
             past,
             is_single,
             rows_before,
+            keys,
             shared,
             ..
         } = self;
@@ -91,8 +111,11 @@ impl Programs {
             let rows = &mut profile.processes;
             // Programs have their rows in the order of their keys, in whatever order they come: so
             // they are found again in a continued recording.
-            let is_near = index < rows.len() + FAR;
+            let is_near = index < rows.len() + FAR && keys.is_none();
             let index = if is_near { index } else { rows.len() };
+            if let Some(keys) = keys {
+                keys.push(key);
+            }
             let new = Process {
                 // The labels of the recording, where it has some, are those of its processes.
                 origin: profile

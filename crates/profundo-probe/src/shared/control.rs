@@ -131,7 +131,10 @@ pub struct Control {
     /// 1 if there is no command: the process has made this session by itself, and keeps its samples
     /// in its own memory. It takes them only while a region of it is open ([`super::Regions`]).
     pub is_alone: AtomicU32,
-    reserved: [AtomicU32; 7],
+    /// 0 if the recording is kept as a whole. Otherwise its last minutes are kept, and this is
+    /// incremented to have them written now: a file in the session's directory says where.
+    pub keep: AtomicU32,
+    reserved: [AtomicU32; 6],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The final reports, in a ring.

@@ -7,12 +7,15 @@
 use std::sync::atomic::Ordering;
 
 use profundo_linux::sys;
-use profundo_session::Remains;
+use profundo_session::{KeepRequest, Remains};
 use profundo_wire::recording::Event;
 
 use super::Recorder;
 use crate::agent::{Agent, Cost};
 use crate::program::{Program, Way};
+
+/// The word of a recording of which the last minutes are kept, before any request.
+const KEEPS: u32 = 1;
 
 impl Recorder {
     /// Clears the recording, if that was requested.
@@ -35,6 +38,21 @@ impl Recorder {
         let wanted = control.wanted.load(Ordering::Acquire);
         // No other process stores to the answer.
         (wanted != control.written.load(Ordering::Relaxed)).then_some(wanted)
+    }
+
+    /// Lets `profundo ctl PID keep` ask for the last minutes, which are all that is kept.
+    pub fn accept_keeping(&self) {
+        // Release pairs with the acquire of the asker.
+        self.core.control().keep.store(KEEPS, Ordering::Release);
+    }
+
+    /// The requests to write the last minutes since this was called last. The caller answers them.
+    pub fn keep_requests(&mut self) -> Vec<KeepRequest> {
+        let keep = self.core.control().keep.load(Ordering::Acquire);
+        if keep == std::mem::replace(&mut self.kept, keep) || keep == KEEPS {
+            return Vec::new();
+        }
+        KeepRequest::take_all(self.core.transport.directory.path())
     }
 
     /// All until a request is written.

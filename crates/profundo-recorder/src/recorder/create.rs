@@ -118,6 +118,7 @@ impl Recorder {
             watcher: None,
             left_alone: BTreeSet::new(),
             cleared: 0,
+            kept: 0,
         })
     }
 

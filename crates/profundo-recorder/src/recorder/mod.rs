@@ -32,7 +32,7 @@ use crate::parts::Parts;
 use crate::watcher::Watcher;
 
 pub use create::ChildLimit;
-pub use so_far::SoFar;
+pub use so_far::{ProcessTimes, SoFar};
 
 use schedule::{Schedule, Turn};
 
@@ -53,6 +53,8 @@ pub struct Recorder {
     watcher: Option<Watcher>,
     /// The last request to clear that was carried out.
     cleared: u32,
+    /// The last request to write the last minutes that was carried out.
+    kept: u32,
     /// Processes that are not recorded, as a note says.
     left_alone: BTreeSet<u32>,
 }

@@ -1,7 +1,7 @@
 //! The figures of a recording that goes on, as [`Recorder::finish`] would return them now.
 
 use profundo_linux::sys;
-use profundo_wire::recording::Finish;
+use profundo_wire::recording::{Event, Finish};
 
 use super::Recorder;
 
@@ -10,11 +10,44 @@ use super::Recorder;
 pub struct SoFar {
     /// Those of the whole.
     pub finish: Finish,
-    /// The living processes: the id of each, and its user and system time in nanoseconds.
-    pub processes: Vec<(u32, u64, u64)>,
+    /// The living processes.
+    pub processes: Vec<ProcessTimes>,
+}
+
+/// The times of a living process, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProcessTimes {
+    /// Its key in the recording.
+    pub key: u32,
+    /// The kernel's process id.
+    pub pid: u32,
+    /// User time.
+    pub user: u64,
+    /// System time.
+    pub system: u64,
 }
 
 impl Recorder {
+    /// The figures so far, of a recording that is divided here: all threads are emitted with
+    /// theirs.
+    pub fn mark(&mut self, sink: &mut dyn FnMut(Event<'_>)) -> SoFar {
+        let Self {
+            core,
+            parts,
+            outside,
+            ..
+        } = self;
+        parts.wall.divide(core, sink);
+        let now = profundo_probe::clock::now();
+        core.scale.measure();
+        for program in core.processes.programs.values_mut() {
+            program.emit_threads(now, &core.scale, sink);
+            program.emit_loss(sink);
+            outside.count(program);
+        }
+        self.so_far()
+    }
+
     /// The figures so far. Allocations and calls that are summed up in the programs are not in a
     /// recording before its end.
     pub fn so_far(&mut self) -> SoFar {
@@ -28,7 +61,12 @@ impl Recorder {
                 totals.add_agent(agent);
             }
             let (user, system) = program.sampled_times();
-            processes.push((program.pid, user, system));
+            processes.push(ProcessTimes {
+                key: program.key,
+                pid: program.pid,
+                user,
+                system,
+            });
         }
         let finish = Finish {
             ended: last,

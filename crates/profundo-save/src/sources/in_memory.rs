@@ -67,6 +67,11 @@ impl InMemory {
         self.in_use.since(profile, file)
     }
 
+    /// Notes when the processes of a whole recording began, of which no text was read meanwhile.
+    pub fn note_starts(&mut self, profile: &Profile) {
+        self.in_use.note_roots(profile);
+    }
+
     /// Looks for the texts of new code objects in the profile, and names cells by their numbers.
     pub fn read_new(&mut self, profile: &mut Profile) {
         self.in_use.note_roots(profile);

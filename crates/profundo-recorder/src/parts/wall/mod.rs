@@ -277,6 +277,24 @@ impl Wall {
     }
 }
 
+impl Wall {
+    /// The recording is divided here: continuing waits count up to now in its first part.
+    pub(crate) fn divide(&mut self, core: &mut Core, sink: &mut Sink<'_>) {
+        let Some(watch) = self.watch.as_mut().filter(|_| core.running) else {
+            return;
+        };
+        let mut due = Vec::new();
+        watch.follow_switches(core, &mut due);
+        let now = sys::nanoseconds(libc::CLOCK_MONOTONIC);
+        let mut out = Vec::new();
+        for (&tid, thread) in &mut watch.threads {
+            thread.spans.divide(now, &mut out);
+            due.extend(out.drain(..).map(|emission| (thread.pid, tid, emission)));
+        }
+        emit(due, core, sink);
+    }
+}
+
 impl Part for Wall {
     /// The threads of a program that ran before its agent came may wait already, and go on waiting.
     fn begin(&mut self, core: &mut Core, program: &mut Program) {

@@ -181,6 +181,24 @@ impl Spans {
         }
     }
 
+    /// Emits the time of a continuing wait up to now, where its place is known.
+    pub(crate) fn divide(&mut self, now: u64, out: &mut Vec<Emission>) {
+        if let State::Off {
+            emitted,
+            place: Some(place),
+            ..
+        } = &mut self.state
+            && now > *emitted
+        {
+            out.push(Emission::At {
+                place: Arc::clone(place),
+                weight: now - *emitted,
+                until: now,
+            });
+            *emitted = now;
+        }
+    }
+
     /// Emits the sum of the short waits, if any of them was read; with `is_last`, all that is left.
     pub(crate) fn settle(&mut self, now: u64, is_last: bool, out: &mut Vec<Emission>) {
         if is_last {
