@@ -7,7 +7,6 @@
 
 mod contents;
 mod install;
-mod tools;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,8 +16,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::metadata;
 use crate::test::tally::Tally;
-use tools::Tools;
+use crate::tools::{self, Tools};
 
+/// The packages of PyPI. maturin finds zig as the module `ziglang`.
+pub const PACKAGES: &[&str] = &["maturin>=1.8,<2", "ziglang", "uv"];
 /// The target that cargo builds for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The library that `import profundo` loads, as a member of the package.
@@ -102,7 +103,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
 
 fn published(root: &Path, target: PathBuf, wanted: &Wanted) -> Result<Tally> {
     let folder = target.join("wheel");
-    let tools = Tools::installed(&folder)?;
+    let tools = Tools::installed(&target, PACKAGES)?;
     let mut tally = Tally::default();
     let build = Build {
         root,
@@ -110,6 +111,7 @@ fn published(root: &Path, target: PathBuf, wanted: &Wanted) -> Result<Tally> {
         tools: &tools,
         purpose: Purpose::Publishing,
         target,
+        prepare: &|_| (),
     };
     let wheel = match &wanted.wheel {
         Some(wheel) => wheel.canonicalize().context("there is no such wheel")?,
@@ -126,7 +128,7 @@ fn published(root: &Path, target: PathBuf, wanted: &Wanted) -> Result<Tally> {
 pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
     let mut tally = Tally::default();
     let folder = target.join("wheel");
-    let tools = match Tools::installed(&folder) {
+    let tools = match Tools::installed(target, PACKAGES) {
         Ok(tools) => tools,
         Err(error) => {
             tally.skip(&format!(
@@ -141,6 +143,7 @@ pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
         tools: &tools,
         purpose: Purpose::Testing,
         target: folder.join("testing"),
+        prepare: &|_| (),
     };
     let wheel = build.wheel()?;
     build.check(&wheel, &mut tally)?;
@@ -148,6 +151,28 @@ pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
     build.target = folder.join("testing-sources");
     build.check_sources(&mut tally)?;
     Ok(tally)
+}
+
+/// The wheel and the source distribution as they are published, with the checks of the wheel. All is
+/// made in `folder`; `prepare` has the last word on how cargo builds.
+pub fn distributions(
+    root: &Path,
+    tools: &Tools,
+    folder: &Path,
+    prepare: &dyn Fn(&mut Command),
+    tally: &mut Tally,
+) -> Result<[PathBuf; 2]> {
+    let build = Build {
+        root,
+        folder,
+        tools,
+        purpose: Purpose::Publishing,
+        target: folder.join("target"),
+        prepare,
+    };
+    let wheel = build.wheel()?;
+    build.check(&wheel, tally)?;
+    Ok([wheel, build.sources()?])
 }
 
 /// A build of the package.
@@ -159,6 +184,8 @@ struct Build<'a> {
     purpose: Purpose,
     /// Cargo's target folder.
     target: PathBuf,
+    /// What a release sets for cargo.
+    prepare: &'a dyn Fn(&mut Command),
 }
 
 impl Build<'_> {
@@ -199,9 +226,13 @@ impl Build<'_> {
     }
 
     fn check_sources(&self, tally: &mut Tally) -> Result<()> {
-        let sources = self.distribution("sdist", &[], ".tar.gz")?;
+        let sources = self.sources()?;
         println!("{}", sources.display());
         install::check_sources(&sources, self.folder, tally, |pip| self.prepare(pip))
+    }
+
+    fn sources(&self) -> Result<PathBuf> {
+        self.distribution("sdist", &[], ".tar.gz")
     }
 
     /// Makes a distribution by maturin, in a folder of its own.
@@ -218,6 +249,7 @@ impl Build<'_> {
 
     /// Tells a command, and the cargo that it runs, how to build and where.
     fn prepare(&self, command: &mut Command) {
+        (self.prepare)(command);
         command.env("CARGO_TARGET_DIR", &self.target);
         command.envs(self.purpose.settings().iter().copied());
     }
