@@ -153,8 +153,8 @@ pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
     Ok(tally)
 }
 
-/// The wheel and the source distribution as they are published, with the checks of the wheel. All is
-/// made in `folder`; `prepare` has the last word on how cargo builds.
+/// The wheel and the source distribution as they are published, with the checks of the wheel. All
+/// is made in `folder`; `prepare` adds to how cargo builds.
 pub fn distributions(
     root: &Path,
     tools: &Tools,

@@ -1,5 +1,5 @@
-//! Packages for distributions: `.deb` and `.rpm`, of the same files as the archive. Their metadata is
-//! in the manifest of `profundo-cli`.
+//! Packages for distributions: `.deb` and `.rpm`, of the same files as the archive. Their metadata
+//! is in the manifest of `profundo-cli`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
