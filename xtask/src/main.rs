@@ -50,10 +50,11 @@ tasks:
           the Python package as it is published: built by maturin and zig, looked into, and installed
           in each way; with FILE a wheel that is there already, with --sdist from the sources, too;
           with --quick what `test` does
-  dist [--target TARGET]… [--no-wheel] [--allow-dirty] [--check-reproducible]
+  dist [--target TARGET]… [--no-wheel] [--check-reproducible], dist --crates
           a release of the commit, in target/dist: the command for each target as archive, .deb and .rpm, the
           Python package, bills of materials and checksums; with --check-reproducible all of it twice, the second
-          time in another folder, with the same bytes
+          time in another folder, with the same bytes; with --crates what crates.io and others' compilers want:
+          terms, known weaknesses, the oldest compiler, packages
   tidy    the rules of the house that no compiler knows: arrows between crates, file headers and
           lengths, links in documents, unfinished business, manifests";
 

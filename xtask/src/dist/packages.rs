@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
-use super::Release;
 use super::graph::COMMAND;
 use super::targets::Target;
+use super::{Release, checksums};
 use crate::test::tally::Tally;
 use crate::tools::{done, output};
 
@@ -26,15 +26,12 @@ const MEMBERS: &[&str] = &[
     "/usr/share/doc/profundo/THIRD-PARTY.txt",
 ];
 
-/// Makes both packages in `folder`, out of what is staged.
-pub fn make(release: &Release<'_>, target: &Target, folder: &Path) -> Result<Vec<PathBuf>> {
+/// Makes both packages out of what is staged, under the names that their distributions want.
+pub fn make(release: &Release<'_>, target: &Target) -> Result<Vec<PathBuf>> {
     release.tools.install_crates(TOOLS)?;
-    let version = &release.sources.version;
-    let name = format!("profundo-{version}-{}", target.triple);
-    let (deb, rpm) = (
-        folder.join(format!("{name}.deb")),
-        folder.join(format!("{name}.rpm")),
-    );
+    let place = release.building.join(target.triple).join("dist/packages");
+    let _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(&place)?;
     let mut make = release.tools.command("cargo-deb");
     make.args([
         "deb",
@@ -44,10 +41,8 @@ pub fn make(release: &Release<'_>, target: &Target, folder: &Path) -> Result<Vec
         "--profile",
         "dist",
     ]);
-    make.args(["--package", COMMAND, "--target", target.triple, "--output"]);
-    make.arg(&deb).current_dir(&release.sources.root);
-    release.prepare(&mut make);
-    done(&mut make)?;
+    make.args(["--package", COMMAND, "--target", target.triple]);
+    run(release, &mut make, &place)?;
     let mut make = release.tools.command("cargo-generate-rpm");
     make.args([
         "generate-rpm",
@@ -62,12 +57,26 @@ pub fn make(release: &Release<'_>, target: &Target, folder: &Path) -> Result<Vec
         "--target",
         target.triple,
     ]);
-    make.arg("--output").arg(&rpm);
     make.arg("--target-dir").arg(&release.building);
-    make.current_dir(&release.sources.root);
-    release.prepare(&mut make);
-    done(&mut make)?;
-    Ok(vec![deb, rpm])
+    run(release, &mut make, &place)?;
+    let mut packages = Vec::new();
+    for name in checksums::names(&place)? {
+        let package = release.published.join(&name);
+        fs::copy(place.join(name), &package)?;
+        packages.push(package);
+    }
+    Ok(packages)
+}
+
+fn run(release: &Release<'_>, make: &mut Command, place: &Path) -> Result<()> {
+    release.prepare(make);
+    // A folder is known by its last character.
+    let place = place.join("");
+    done(
+        make.arg("--output")
+            .arg(place)
+            .current_dir(&release.sources.root),
+    )
 }
 
 /// Looks into the packages with the tools of their distributions, and runs the command in each.
