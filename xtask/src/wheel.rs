@@ -14,6 +14,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::dist::{graph, notices};
 use crate::metadata;
 use crate::test::tally::Tally;
 use crate::tools::{self, Tools};
@@ -199,8 +200,8 @@ impl Build<'_> {
             COMPATIBILITY,
         ];
         let place = self.root.join(LIBRARY);
-        let first = place.parent().context("a file has a folder")?;
-        fs::create_dir_all(first)?;
+        let beside = place.parent().context("a file has a folder")?;
+        fs::create_dir_all(beside)?;
         // The first build makes the command, which has the library; the second one adds the
         // library.
         let _ = fs::remove_file(&place);
@@ -208,9 +209,11 @@ impl Build<'_> {
         let command = self.target.join(TARGET).join("dist/profundo");
         let path = tools::output(Command::new(command).args(["beside", "--library"]))?;
         fs::copy(path.trim_end(), &place).context("the command has no library")?;
+        let parts = graph::parts(self.root, TARGET)?;
+        notices::write(self.root, &parts, beside)?;
         let wheel = self.distribution("build", &words, ".whl");
-        // It is a part of this wheel, and would grow old in the tree.
-        let _ = fs::remove_file(&place);
+        // The files are parts of this wheel, and would grow old in the tree.
+        let _ = fs::remove_dir_all(beside);
         wheel
     }
 

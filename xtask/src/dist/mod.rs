@@ -9,9 +9,9 @@ mod checksums;
 mod command;
 mod crates;
 mod documents;
-mod graph;
+pub mod graph;
 mod materials;
-mod notices;
+pub mod notices;
 mod packages;
 mod reproducible;
 mod sources;
@@ -200,6 +200,8 @@ impl Release<'_> {
         }
         let parts = graph::parts(&self.sources.root, target.triple)?;
         notices::write(&self.sources.root, &parts, &files)?;
+        let has_terms = files.join(notices::STANDARD).exists();
+        tally.check("the terms of the standard library", has_terms);
 
         for file in &built.debug {
             let name = file.file_name().context("a file has a name")?;

@@ -22,18 +22,22 @@ const NAMES: &[&str] = &[
 ];
 /// The terms of the packages in the page, which its build writes beside it.
 const OF_PAGE: &str = "ui/dist/notices.txt";
-/// The terms of the standard library, in a folder of the compiler's.
+/// The name of the file with the terms of the standard library.
+pub const STANDARD: &str = "THIRD-PARTY-rust.html";
+/// The place of those terms, in the compiler's folder.
 const OF_STANDARD: &str = "share/doc/rust/COPYRIGHT-library.html";
 
-/// Writes the terms of all parts into a folder.
+/// Writes the terms of all parts into a folder. A compiler of a distribution may have no file with
+/// those of its library.
 pub fn write(root: &Path, parts: &[Part], folder: &Path) -> Result<()> {
     let of_page = fs::read_to_string(root.join(OF_PAGE));
     let of_page = of_page.with_context(|| format!("{OF_PAGE} is missing"))?;
     fs::write(folder.join("THIRD-PARTY.txt"), of_crates(parts)? + &of_page)?;
     let compiler = output(Command::new("rustc").args(["--print", "sysroot"]))?;
     let of_standard = Path::new(compiler.trim()).join(OF_STANDARD);
-    let copied = fs::copy(&of_standard, folder.join("THIRD-PARTY-rust.html"));
-    copied.with_context(|| format!("{} is missing", of_standard.display()))?;
+    if of_standard.exists() {
+        fs::copy(&of_standard, folder.join(STANDARD))?;
+    }
     Ok(())
 }
 

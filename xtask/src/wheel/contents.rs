@@ -29,6 +29,7 @@ const MEMBERS: &[&str] = &[
     "profundo/__init__.py",
     "profundo/__main__.py",
     "profundo/_agent/libprofundo-agent.so",
+    "profundo/_agent/THIRD-PARTY.txt",
     "profundo/py.typed",
     ".dist-info/METADATA",
     "LICENSE-APACHE",
