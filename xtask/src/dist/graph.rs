@@ -57,18 +57,42 @@ pub fn parts(root: &Path, triple: &str) -> Result<Vec<Part>> {
         .current_dir(root);
     let metadata = serde_json::from_str(&output(&mut metadata)?)?;
     let lock = fs::read_to_string(root.join("Cargo.lock"))?;
-    let mut parts = crates(&metadata, &checksums(&lock)).context("cargo's metadata is odd")?;
+    let parts = crates(&metadata, &checksums(&lock), &linked(root, triple)?);
+    let mut parts = parts.context("cargo's metadata is odd")?;
     let lock = serde_json::from_str(&fs::read_to_string(root.join("ui/package-lock.json"))?)?;
     parts.extend(of_page(&lock).context("the lock file of the page is odd")?);
     Ok(parts)
 }
 
+/// Names and versions of the crates that are linked. Cargo's metadata has more: it does not tell for
+/// which packages of the workspace a feature is wanted.
+fn linked(root: &Path, triple: &str) -> Result<BTreeSet<(String, String)>> {
+    let mut tree = cargo();
+    tree.args(["tree", "--locked", "--edges", "normal", "--prefix", "none"]);
+    tree.args(["--no-dedupe", "--package", COMMAND, "--target", triple]);
+    let tree = output(tree.current_dir(root))?;
+    let named = tree.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
+        Some((name.to_owned(), version.to_owned()))
+    });
+    Ok(named.collect())
+}
+
 /// The crates that the command is linked from: itself and what it needs, not what builds or tests
 /// it.
-fn crates(metadata: &Value, checksums: &BTreeMap<(String, String), String>) -> Option<Vec<Part>> {
+fn crates(
+    metadata: &Value,
+    checksums: &BTreeMap<(String, String), String>,
+    linked: &BTreeSet<(String, String)>,
+) -> Option<Vec<Part>> {
     let packages: BTreeMap<&str, &Value> = metadata["packages"]
         .as_array()?
         .iter()
+        .filter(|package| {
+            let text = |key| package[key].as_str().unwrap_or_default().to_owned();
+            linked.contains(&(text("name"), text("version")))
+        })
         .filter_map(|package| Some((package["id"].as_str()?, package)))
         .collect();
     let mut uses: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -78,6 +102,7 @@ fn crates(metadata: &Value, checksums: &BTreeMap<(String, String), String>) -> O
             kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"].is_null()))
         });
         let needed = needed.filter_map(|dependency| dependency["pkg"].as_str());
+        let needed = needed.filter(|id| packages.contains_key(id));
         uses.insert(node["id"].as_str()?, needed.collect());
     }
     let is_command = |id: &&str| packages[*id]["name"] == COMMAND;
@@ -183,14 +208,18 @@ mod tests {
             "packages": [
                 package(COMMAND, none.clone()), package("linked", json!("registry+x")),
                 package("builder", json!("registry+x")), package("elsewhere", none.clone()),
+                package("unwanted", json!("registry+x")),
             ],
             "resolve": {"nodes": [
                 node(COMMAND, &[("linked", none.clone()), ("builder", json!("build"))]),
-                node("linked", &[]), node("builder", &[]), node("elsewhere", &[]),
+                node("linked", &[("unwanted", none.clone())]),
+                node("builder", &[]), node("elsewhere", &[]), node("unwanted", &[]),
             ]},
         });
         let lock = "[[package]]\nname = \"linked\"\nversion = \"1.0.0\"\nchecksum = \"ab\"\n";
-        let parts = crates(&metadata, &checksums(lock)).unwrap();
+        let linked = [COMMAND, "linked", "elsewhere"];
+        let linked = linked.map(|name| (name.to_owned(), "1.0.0".to_owned()));
+        let parts = crates(&metadata, &checksums(lock), &linked.into()).unwrap();
         let names: Vec<&str> = parts.iter().map(|part| &*part.name).collect();
         assert_eq!(names, ["linked", COMMAND]);
         assert_eq!(parts[0].checksum, Some(("SHA-256", "ab".to_owned())));

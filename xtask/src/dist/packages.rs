@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::graph::COMMAND;
 use super::targets::Target;
@@ -130,7 +130,9 @@ fn unpack(package: &Path, is_deb: bool, place: &Path) -> Result<()> {
     }
     let archive = place.join("archive");
     let mut convert = Command::new("rpm2cpio");
-    done(convert.arg(package).stdout(fs::File::create(&archive)?))?;
+    convert.arg(package).stdout(fs::File::create(&archive)?);
+    // Debian's ends with 1 whatever it has written. What is missing is missed below.
+    let _ = convert.status().context("cannot run rpm2cpio")?;
     let mut unpack = Command::new("cpio");
     unpack.args(["--extract", "--make-directories", "--quiet"]);
     let archive = fs::File::open(archive)?;
