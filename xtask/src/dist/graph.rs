@@ -64,8 +64,8 @@ pub fn parts(root: &Path, triple: &str) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// Names and versions of the crates that are linked. Cargo's metadata has more: it does not tell for
-/// which packages of the workspace a feature is wanted.
+/// Names and versions of the crates that are linked. Cargo's metadata has more: it does not tell
+/// for which packages of the workspace a feature is wanted.
 fn linked(root: &Path, triple: &str) -> Result<BTreeSet<(String, String)>> {
     let mut tree = cargo();
     tree.args(["tree", "--locked", "--edges", "normal", "--prefix", "none"]);
