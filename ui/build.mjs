@@ -43,3 +43,16 @@ const page = readFileSync(join(here, "src", "page.html"), "utf8")
 mkdirSync(dirname(out), { recursive: true });
 writeFileSync(out, page);
 console.log(`${out}: ${page.length} bytes`);
+
+// The terms of the packages in the page, which go wherever the command goes.
+const { dependencies } = JSON.parse(readFileSync(join(here, "package.json"), "utf8"));
+const notices = Object.keys(dependencies).map((name) => {
+  const folder = join(here, "node_modules", name);
+  const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const text = readFileSync(join(folder, "LICENSE"), "utf8").trim();
+  return `\n${"=".repeat(80)}\n${name} ${version} (${license})\n${"-".repeat(80)}\n${text}\n`;
+});
+writeFileSync(
+  join(dirname(out), "notices.txt"),
+  `\nIts page contains these packages:\n${notices.join("")}`,
+);

@@ -8,13 +8,16 @@
 )]
 
 mod cpython;
+mod dist;
 mod field;
 mod figures;
 mod fuzz;
+mod glibc;
 mod metadata;
 mod pythons;
 mod test;
 mod tidy;
+mod tools;
 mod tree;
 mod wheel;
 
@@ -47,6 +50,11 @@ tasks:
           the Python package as it is published: built by maturin and zig, looked into, and installed
           in each way; with FILE a wheel that is there already, with --sdist from the sources, too;
           with --quick what `test` does
+  dist [--target TARGET]… [--no-wheel] [--check-reproducible], dist --crates
+          a release of the commit, in target/dist: the command for each target as archive, .deb and .rpm, the
+          Python package, bills of materials and checksums; with --check-reproducible all of it twice, the second
+          time in another folder, with the same bytes; with --crates what crates.io and others' compilers want:
+          terms, known weaknesses, the oldest compiler, packages
   tidy    the rules of the house that no compiler knows: arrows between crates, file headers and
           lengths, links in documents, unfinished business, manifests";
 
@@ -66,6 +74,7 @@ fn main() -> ExitCode {
         ["pythons", ref rest @ ..] => pythons::run(&root(), rest),
         ["figures", ref rest @ ..] => figures::run(&root(), rest),
         ["wheel", ref rest @ ..] => wheel::run(&root(), rest),
+        ["dist", ref rest @ ..] => dist::run(&root(), rest),
         ["tidy"] => tidy::run(&root()),
         ["test" | "tidy", unknown, ..] => {
             eprintln!("xtask: {unknown} is not known");
@@ -73,7 +82,7 @@ fn main() -> ExitCode {
         }
         [unknown, ..] => {
             eprintln!(
-                "xtask: there is no task {unknown}: the tasks are test, tidy, field, figures, fuzz, pythons, wheel and cpython-tests"
+                "xtask: there is no task {unknown}: the tasks are test, tidy, dist, field, figures, fuzz, pythons, wheel and cpython-tests"
             );
             return ExitCode::from(2);
         }

@@ -21,6 +21,8 @@ pub struct Package {
     /// Normal and build dependencies: dev-dependencies are not part of the architecture.
     pub dependencies: Vec<String>,
     pub examples: Vec<Example>,
+    /// Whether it may be published.
+    pub is_published: bool,
 }
 
 /// An example of a package.
@@ -116,6 +118,10 @@ fn package(value: &Value) -> Result<Package> {
         manifest,
         dependencies,
         examples,
+        // `publish = false` is a list of no registries.
+        is_published: value["publish"]
+            .as_array()
+            .is_none_or(|list| !list.is_empty()),
     })
 }
 

@@ -15,7 +15,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::metadata::{self, Metadata, cargo};
-use crate::{cpython, fuzz, tidy, wheel};
+use crate::{cpython, dist, fuzz, tidy, wheel};
 use runner::Runner;
 use tally::Tally;
 
@@ -90,6 +90,9 @@ fn steps(root: &Path, all: &mut Tally, is_long: bool) -> Result<()> {
     step(all, "the page", || page::run(root, &metadata.target));
     step(all, "the Python package", || {
         wheel::quick(root, &metadata.target)
+    });
+    step(all, "the terms of dependencies", || {
+        dist::quick(root, &metadata.target)
     });
     step(all, "CPython's own tests", || {
         cpython::modules_of_the_run(root, is_long)

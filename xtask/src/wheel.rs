@@ -7,7 +7,6 @@
 
 mod contents;
 mod install;
-mod tools;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +14,13 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::dist::{graph, notices};
 use crate::metadata;
 use crate::test::tally::Tally;
-use tools::Tools;
+use crate::tools::{self, Tools};
 
+/// The packages of PyPI. maturin finds zig as the module `ziglang`.
+pub const PACKAGES: &[&str] = &["maturin>=1.8,<2", "ziglang", "uv"];
 /// The target that cargo builds for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The library that `import profundo` loads, as a member of the package.
@@ -102,7 +104,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
 
 fn published(root: &Path, target: PathBuf, wanted: &Wanted) -> Result<Tally> {
     let folder = target.join("wheel");
-    let tools = Tools::installed(&folder)?;
+    let tools = Tools::installed(&target, PACKAGES)?;
     let mut tally = Tally::default();
     let build = Build {
         root,
@@ -110,6 +112,7 @@ fn published(root: &Path, target: PathBuf, wanted: &Wanted) -> Result<Tally> {
         tools: &tools,
         purpose: Purpose::Publishing,
         target,
+        prepare: &|_| (),
     };
     let wheel = match &wanted.wheel {
         Some(wheel) => wheel.canonicalize().context("there is no such wheel")?,
@@ -126,7 +129,7 @@ fn published(root: &Path, target: PathBuf, wanted: &Wanted) -> Result<Tally> {
 pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
     let mut tally = Tally::default();
     let folder = target.join("wheel");
-    let tools = match Tools::installed(&folder) {
+    let tools = match Tools::installed(target, PACKAGES) {
         Ok(tools) => tools,
         Err(error) => {
             tally.skip(&format!(
@@ -141,6 +144,7 @@ pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
         tools: &tools,
         purpose: Purpose::Testing,
         target: folder.join("testing"),
+        prepare: &|_| (),
     };
     let wheel = build.wheel()?;
     build.check(&wheel, &mut tally)?;
@@ -148,6 +152,28 @@ pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
     build.target = folder.join("testing-sources");
     build.check_sources(&mut tally)?;
     Ok(tally)
+}
+
+/// The wheel and the source distribution as they are published, with the checks of the wheel. All
+/// is made in `folder`; `prepare` adds to how cargo builds.
+pub fn distributions(
+    root: &Path,
+    tools: &Tools,
+    folder: &Path,
+    prepare: &dyn Fn(&mut Command),
+    tally: &mut Tally,
+) -> Result<[PathBuf; 2]> {
+    let build = Build {
+        root,
+        folder,
+        tools,
+        purpose: Purpose::Publishing,
+        target: folder.join("target"),
+        prepare,
+    };
+    let wheel = build.wheel()?;
+    build.check(&wheel, tally)?;
+    Ok([wheel, build.sources()?])
 }
 
 /// A build of the package.
@@ -159,6 +185,8 @@ struct Build<'a> {
     purpose: Purpose,
     /// Cargo's target folder.
     target: PathBuf,
+    /// What a release sets for cargo.
+    prepare: &'a dyn Fn(&mut Command),
 }
 
 impl Build<'_> {
@@ -172,8 +200,8 @@ impl Build<'_> {
             COMPATIBILITY,
         ];
         let place = self.root.join(LIBRARY);
-        let first = place.parent().context("a file has a folder")?;
-        fs::create_dir_all(first)?;
+        let beside = place.parent().context("a file has a folder")?;
+        fs::create_dir_all(beside)?;
         // The first build makes the command, which has the library; the second one adds the
         // library.
         let _ = fs::remove_file(&place);
@@ -181,9 +209,11 @@ impl Build<'_> {
         let command = self.target.join(TARGET).join("dist/profundo");
         let path = tools::output(Command::new(command).args(["beside", "--library"]))?;
         fs::copy(path.trim_end(), &place).context("the command has no library")?;
+        let parts = graph::parts(self.root, TARGET)?;
+        notices::write(self.root, &parts, beside)?;
         let wheel = self.distribution("build", &words, ".whl");
-        // It is a part of this wheel, and would grow old in the tree.
-        let _ = fs::remove_file(&place);
+        // The files are parts of this wheel, and would grow old in the tree.
+        let _ = fs::remove_dir_all(beside);
         wheel
     }
 
@@ -199,9 +229,13 @@ impl Build<'_> {
     }
 
     fn check_sources(&self, tally: &mut Tally) -> Result<()> {
-        let sources = self.distribution("sdist", &[], ".tar.gz")?;
+        let sources = self.sources()?;
         println!("{}", sources.display());
         install::check_sources(&sources, self.folder, tally, |pip| self.prepare(pip))
+    }
+
+    fn sources(&self) -> Result<PathBuf> {
+        self.distribution("sdist", &[], ".tar.gz")
     }
 
     /// Makes a distribution by maturin, in a folder of its own.
@@ -218,6 +252,7 @@ impl Build<'_> {
 
     /// Tells a command, and the cargo that it runs, how to build and where.
     fn prepare(&self, command: &mut Command) {
+        (self.prepare)(command);
         command.env("CARGO_TARGET_DIR", &self.target);
         command.envs(self.purpose.settings().iter().copied());
     }

@@ -131,13 +131,13 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
         Error::NotAProfile if is_program(path) => anyhow!(
             "{shown} is not a recording but a program; `profundo run {shown}` records it, and `run --view` opens its page"
         ),
-        Error::NotAProfile if let Some(refusal) = foreign::refusal(path) => {
-            anyhow!("cannot read {shown}: {refusal}")
-        }
-        Error::NotAProfile => anyhow!(
-            "{shown} is neither a recording of profundo's nor a profile in a format that it knows; \
-             `profundo record -o FILE -- CMD` makes one"
-        ),
+        Error::NotAProfile => match foreign::refusal(path) {
+            Some(refusal) => anyhow!("cannot read {shown}: {refusal}"),
+            None => anyhow!(
+                "{shown} is neither a recording of profundo's nor a profile in a format that it knows; \
+                 `profundo record -o FILE -- CMD` makes one"
+            ),
+        },
         Error::UnknownVersion { version, newest } => anyhow!(
             "{shown} is of format version {version} and this profundo reads up to {newest}; a newer profundo reads it"
         ),

@@ -226,10 +226,12 @@ fn source_of(path: &Path) -> (String, u32) {
     else {
         return (path.into_owned(), 0);
     };
-    match name.rsplit_once('.') {
-        Some((source, pid)) if let Ok(pid) = pid.parse() => (source.to_owned(), pid),
-        _ => (name.to_owned(), 0),
+    if let Some((source, pid)) = name.rsplit_once('.')
+        && let Ok(pid) = pid.parse()
+    {
+        return (source.to_owned(), pid);
     }
+    (name.to_owned(), 0)
 }
 
 #[cfg(test)]

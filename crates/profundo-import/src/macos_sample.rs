@@ -157,10 +157,10 @@ impl<'a> Rows<'a> {
         let place = rest
             .rsplit_once("]  ")
             .map_or("", |(_, place)| place.trim());
-        let (file, line) = match place.rsplit_once(':') {
-            Some((file, line)) if let Ok(line) = line.parse() => (file, line),
-            _ => ("", 0),
-        };
+        let (file, line) = place
+            .rsplit_once(':')
+            .and_then(|(file, line)| Some((file, line.parse().ok()?)))
+            .unwrap_or(("", 0));
         // Addresses differ, and offsets with them.
         let end = text.len() - rest.len();
         let key = if place.is_empty() { &text[..end] } else { text };

@@ -55,7 +55,10 @@ fn of_a_frame(state: &[u8]) -> (&[u8], u64) {
     }
     /// The processor's description of the parts of its state.
     const STATE_LEAF: u32 = 0xd;
-    let start = core::arch::x86_64::__cpuid_count(STATE_LEAF, TILES).ebx as usize;
+    // SAFETY: every processor of x86-64 has the instruction.
+    #[allow(unused_unsafe, reason = "only older compilers call it unsafe")]
+    let described = unsafe { core::arch::x86_64::__cpuid_count(STATE_LEAF, TILES) };
+    let start = described.ebx as usize;
     let before = state.get(..start).filter(|before| before.len() > IN_USE);
     before.map_or((state, parts), |before| (before, parts & !tiles))
 }

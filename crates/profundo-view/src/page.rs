@@ -6,7 +6,7 @@ use std::io::Read;
 use crate::Error;
 
 /// The page. It has its script and its style inside.
-const PAGE: &str = include_str!("../../../ui/dist/page.html");
+const PAGE: &str = include_str!("../page.html");
 
 /// What stands in the page for the word that its script and its style are known by.
 const NONCE: &str = "@nonce@";

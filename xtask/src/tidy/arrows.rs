@@ -477,6 +477,7 @@ mod tests {
                 manifest: format!("/root/{name}/Cargo.toml").into(),
                 dependencies: Vec::new(),
                 examples: Vec::new(),
+                is_published: true,
             })
             .collect();
         let package = packages
@@ -524,6 +525,7 @@ mod tests {
             manifest: "/root/extra/Cargo.toml".into(),
             dependencies: vec![],
             examples: vec![],
+            is_published: true,
         };
         let mut findings = Vec::new();
         check(&[package], Path::new("/root"), &mut findings);

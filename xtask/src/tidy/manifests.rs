@@ -1,4 +1,5 @@
-//! Every crate inherits the lints, licence and compiler of the root's manifest.
+//! Every crate inherits the lints, licence and compiler of the root's manifest, and one that is
+//! published has what crates.io shows.
 
 use std::fs;
 use std::path::Path;
@@ -16,6 +17,9 @@ const INHERITED: &[(&str, &str)] = &[
     ("[package]", "license.workspace = true"),
 ];
 
+/// The lines of a crate that crates.io shows, by their beginnings.
+const PUBLISHED: &[&str] = &["description = \"", "repository.workspace = true"];
+
 pub fn check(root: &Path, manifest: &Path, findings: &mut Vec<Finding>) -> Result<()> {
     let text = fs::read_to_string(manifest);
     let text = text.with_context(|| format!("cannot read {}", manifest.display()))?;
@@ -23,7 +27,21 @@ pub fn check(root: &Path, manifest: &Path, findings: &mut Vec<Finding>) -> Resul
     for (section, line) in missing(&text) {
         findings.push(Finding::new(&path, 0, format!("{section} lacks `{line}`")));
     }
+    for line in unshown(&text) {
+        let what = format!("a crate that is published lacks `{line}…`");
+        findings.push(Finding::new(&path, 0, what));
+    }
     Ok(())
+}
+
+/// The lines that crates.io misses, if the crate is published.
+fn unshown(text: &str) -> Vec<&'static str> {
+    let has = |start: &str| text.lines().any(|line| line.starts_with(start));
+    let missing = PUBLISHED.iter().copied().filter(|start| !has(start));
+    match has("publish = false") {
+        true => Vec::new(),
+        false => missing.collect(),
+    }
 }
 
 /// The lines are compared literally: they are always written this way.
@@ -56,5 +74,14 @@ mod tests {
                 ("[package]", "license.workspace = true")
             ]
         );
+    }
+
+    #[test]
+    fn what_crates_io_shows_is_wanted_of_published_crates() {
+        let package = "[package]\nrepository.workspace = true\n";
+        assert_eq!(unshown(package), ["description = \""]);
+        assert_eq!(unshown(&format!("{package}publish = false\n")), [""; 0]);
+        let whole = format!("{package}description = \"An idea\"\n");
+        assert_eq!(unshown(&whole), [""; 0]);
     }
 }

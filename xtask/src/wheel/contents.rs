@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use super::tools::{Tools, done, output};
 use super::{Purpose, only};
+use crate::glibc;
 use crate::test::tally::Tally;
+use crate::tools::{Tools, done, output};
 
 /// The largest wheel that is published, in bytes: pip downloads it for each environment.
 const LARGEST: u64 = 12_000_000;
@@ -29,6 +29,7 @@ const MEMBERS: &[&str] = &[
     "profundo/__init__.py",
     "profundo/__main__.py",
     "profundo/_agent/libprofundo-agent.so",
+    "profundo/_agent/THIRD-PARTY.txt",
     "profundo/py.typed",
     ".dist-info/METADATA",
     "LICENSE-APACHE",
@@ -74,9 +75,7 @@ pub fn check(
     let programs = [("profundo", &*command), ("agent", agent)];
     let cargo = scripts.join("cargo-profundo");
     for (name, file) in programs.into_iter().chain([("cargo-profundo", &*cargo)]) {
-        let text = output(Command::new("objdump").arg("-T").arg(file));
-        let text = text.with_context(|| format!("cannot look into {}", file.display()))?;
-        let newest = newest(&text);
+        let newest = glibc::newest(file)?;
         println!("{name} wants glibc {newest:?}");
         tally.check(&format!("glibc of {name}"), newest <= GLIBC);
     }
@@ -85,32 +84,4 @@ pub fn check(
     let mut parts = command.windows(agent.len().max(1));
     tally.check("the agent in the command", parts.any(|part| part == agent));
     Ok(())
-}
-
-/// The newest version of glibc among the symbols that a file wants; (0, 0) for none.
-fn newest(symbols: &str) -> (u32, u32) {
-    let words = symbols.split(|c: char| c.is_whitespace() || c == '(' || c == ')');
-    let versions = words.filter_map(|word| {
-        let (major, rest) = word.strip_prefix("GLIBC_")?.split_once('.')?;
-        let minor = rest.split('.').next()?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
-    });
-    versions.max().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_newest_version_is_found() {
-        let text = "\
-0000000000000000      DF *UND*  0000000000000000 (GLIBC_2.2.5) free
-0000000000000000      DF *UND*  0000000000000000 (GLIBC_2.14) memcpy
-0000000000000000      DF *UND*  0000000000000000  GLIBC_2.3.4 __xpg_basename
-0000000000012340 g    DF .text  0000000000000010  Base        malloc
-";
-        assert_eq!(newest(text), (2, 14));
-        assert_eq!(newest("free"), (0, 0));
-    }
 }

@@ -11,8 +11,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::tools::{Tools, done, output};
 use crate::test::tally::Tally;
+use crate::tools::{Tools, done, output};
 use trial::Trial;
 
 /// The longest `import profundo`, in milliseconds: the median of many interpreters.

@@ -286,15 +286,11 @@ fn parts(text: &str) -> Parts<'_> {
         return of_name;
     };
     let file = file.strip_suffix(')').unwrap_or(file);
-    let (file, line) = match file.rsplit_once(':') {
-        Some((path, number))
-            if line == 0
-                && let Ok(number) = number.parse() =>
-        {
-            (path, number)
-        }
-        _ => (file, line),
-    };
+    let (file, line) = file
+        .rsplit_once(':')
+        .filter(|_| line == 0)
+        .and_then(|(path, number)| Some((path, number.parse().ok()?)))
+        .unwrap_or((file, line));
     Parts {
         file,
         function,

@@ -132,11 +132,12 @@ fn mark(text: &str) -> (&str, Option<Mark>) {
 /// `name (file:line)`.
 fn place(text: &str) -> Option<(&str, &str, u32)> {
     let (name, place) = text.strip_suffix(')')?.rsplit_once(" (")?;
-    match place.rsplit_once(':') {
-        Some((file, line)) if let Ok(line) = line.parse() => Some((name, file, line)),
-        _ if place.contains('.') => Some((name, place, 0)),
-        _ => None,
+    if let Some((file, line)) = place.rsplit_once(':')
+        && let Ok(line) = line.parse()
+    {
+        return Some((name, file, line));
     }
+    place.contains('.').then_some((name, place, 0))
 }
 
 /// Whether a file is a shared library by its name.

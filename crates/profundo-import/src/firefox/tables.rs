@@ -261,10 +261,12 @@ fn place(text: &str) -> Option<(&str, &str, u32)> {
     };
     let (before, last) = place.rsplit_once(':')?;
     let last = last.parse().ok()?;
-    match before.rsplit_once(':') {
-        Some((file, line)) if let Ok(line) = line.parse() => Some((function, file, line)),
-        _ => Some((function, before, last)),
+    if let Some((file, line)) = before.rsplit_once(':')
+        && let Ok(line) = line.parse()
+    {
+        return Some((function, file, line));
     }
+    Some((function, before, last))
 }
 
 /// The path in a name such as `hg:hg.mozilla.org/mozilla-central:dom/x.cpp:0123abcd`.

@@ -126,9 +126,13 @@ fn is_kernel(image: &str) -> bool {
 
 /// The file and the line of `file.c:123`, or of `(no location information)`.
 fn place(text: &str) -> (&str, u32) {
-    match text.rsplit_once(':') {
-        Some((file, line)) if let Ok(line) = line.parse() => (file, line),
-        _ if text.starts_with('(') => ("", 0),
-        _ => (text, 0),
+    if let Some((file, line)) = text.rsplit_once(':')
+        && let Ok(line) = line.parse()
+    {
+        return (file, line);
+    }
+    match text.starts_with('(') {
+        true => ("", 0),
+        false => (text, 0),
     }
 }

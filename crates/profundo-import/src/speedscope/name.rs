@@ -80,9 +80,12 @@ fn ours(name: &str) -> Option<Owner<'_>> {
     let thread = thread.strip_prefix("thread ")?;
     let (thread, tid) = with_number(thread, " (tid ");
     let (number, thread) = thread.split_once(' ').unwrap_or((thread, ""));
-    let (process, pid) = match process.strip_prefix("process ") {
-        Some(pid) if let Ok(pid) = pid.parse() => ("", Some(pid)),
-        _ => with_number(process, " ("),
+    let alone = process
+        .strip_prefix("process ")
+        .and_then(|pid| pid.parse().ok());
+    let (process, pid) = match alone {
+        Some(pid) => ("", Some(pid)),
+        None => with_number(process, " ("),
     };
     Some(Owner {
         process: if process == "unknown process" {
@@ -102,10 +105,12 @@ fn with_number<'a>(text: &'a str, open: &str) -> (&'a str, Option<u64>) {
     let parts = text
         .strip_suffix(')')
         .and_then(|text| text.rsplit_once(open));
-    match parts {
-        Some((before, number)) if let Ok(number) = number.parse() => (before, Some(number)),
-        _ => (text, None),
+    if let Some((before, number)) = parts
+        && let Ok(number) = number.parse()
+    {
+        return (before, Some(number));
     }
+    (text, None)
 }
 
 /// The names of py-spy: `Process 12 Thread 14 "worker"`, `Thread 0x7F12 "MainThread"`.

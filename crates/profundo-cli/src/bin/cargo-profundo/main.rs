@@ -110,6 +110,7 @@ impl Asked {
             let text = word.to_string_lossy().into_owned();
             let name = text.split('=').next().unwrap_or_default();
             let known = OURS.iter().find(|(option, _)| *option == name);
+            let wants_value = known.is_some_and(|(_, has_value)| *has_value) && name == text;
             match text.as_str() {
                 "--" => {
                     cargos.push(word);
@@ -117,8 +118,7 @@ impl Asked {
                 }
                 "-h" | "--help" => return Ok(None),
                 "--dev" => is_dev = true,
-                _ if let Some((_, has_value)) = known => {
-                    let wants_value = *has_value && name == text;
+                _ if known.is_some() => {
                     ours.push(word);
                     if wants_value {
                         let value = words.next().ok_or(format!("`{name}` wants a value"))?;

@@ -88,12 +88,15 @@ fn summary(profile: &Profile, amounts: &Amounts, weights: Weights, kinds: &Kinds
         true => all.taken(profile),
         false => amounts.count,
     };
-    let mut text = match amounts.unit {
-        _ if let Some(measure) = measure => format!(
+    if let Some(measure) = measure {
+        // Allocations have no kind of time.
+        return format!(
             "{} {}",
             measured::text(measure, amounts.total),
             measured::which(measure)
-        ),
+        );
+    }
+    let mut text = match amounts.unit {
         Unit::Time => format!(
             "{} of {clock} in {taken} {}",
             time(amounts.total),
@@ -101,10 +104,6 @@ fn summary(profile: &Profile, amounts: &Amounts, weights: Weights, kinds: &Kinds
         ),
         _ => format!("{} {}", amounts.count, amounts.counted(amounts.count)),
     };
-    if measure.is_some() {
-        // Allocations have no kind of time.
-        return text;
-    }
     let counts = Counts::new(profile);
     let mut weight_of = [0; Kind::ALL.len()];
     for (row, sample) in profile.samples.iter().enumerate() {

@@ -1,0 +1,136 @@
+//! The command of a target: built by zig's linker, so that it runs with an old glibc, and without
+//! what only a debugger reads. That is in a file beside it, which debuggers find by its name and
+//! its checksum.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::Release;
+use super::targets::Target;
+use crate::glibc;
+use crate::test::tally::Tally;
+use crate::tools::{done, output};
+
+/// The programs of the package.
+pub const PROGRAMS: &[&str] = &["profundo", "cargo-profundo"];
+
+/// The largest command, in bytes: its pages are read at each start, and each archive has it.
+const LARGEST: u64 = 18_000_000;
+
+/// Settings of the profile `dist`: what names a line of the command goes into a file of its own.
+const SETTINGS: &[(&str, &str)] = &[
+    ("CARGO_PROFILE_DIST_DEBUG", "line-tables-only"),
+    ("CARGO_PROFILE_DIST_STRIP", "none"),
+];
+
+/// What was built for a target.
+pub struct Built {
+    /// The programs, without debug information.
+    pub programs: Vec<PathBuf>,
+    /// The debug information of each.
+    pub debug: Vec<PathBuf>,
+}
+
+/// Builds the programs, and parts them from their debug information, into `folder`.
+pub fn build(release: &Release<'_>, target: &Target, folder: &Path) -> Result<Built> {
+    let mut build = release.tools.command("cargo-zigbuild");
+    build.args(["zigbuild", "--locked", "--profile", "dist"]);
+    build.args(["--package", "profundo-cli", "--bins", "--target"]);
+    build.arg(target.for_zig());
+    build
+        .current_dir(&release.sources.root)
+        .envs(SETTINGS.iter().copied());
+    release.prepare(&mut build);
+    done(&mut build)?;
+    let place = release.building.join(target.triple).join("dist");
+    let mut built = Built {
+        programs: Vec::new(),
+        debug: Vec::new(),
+    };
+    for name in PROGRAMS {
+        let (program, debug) = (folder.join(name), folder.join(format!("{name}.debug")));
+        part(&place.join(name), &program, &debug)?;
+        built.programs.push(program);
+        built.debug.push(debug);
+    }
+    Ok(built)
+}
+
+/// Writes a program without its debug information, and that information by itself.
+fn part(whole: &Path, program: &Path, debug: &Path) -> Result<()> {
+    let mut objcopy = Command::new("objcopy");
+    objcopy.args(["--only-keep-debug", "--compress-debug-sections=zlib"]);
+    done(objcopy.arg(whole).arg(debug))?;
+    let mut objcopy = Command::new("objcopy");
+    objcopy.arg("--strip-all").arg("--add-gnu-debuglink");
+    // Only its last part is kept, so the folder does not matter.
+    done(objcopy.arg(debug).arg(whole).arg(program))
+}
+
+/// Checks the programs: their size, what they want from glibc, and their debug information.
+pub fn check(built: &Built, target: &Target, tally: &mut Tally) -> Result<()> {
+    for (program, debug) in built.programs.iter().zip(&built.debug) {
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{name} for {}", target.triple);
+        let (size, debug_size) = (fs::metadata(program)?.len(), fs::metadata(debug)?.len());
+        println!(
+            "{name}: {:.1} MB, and {:.1} MB of debug information",
+            size as f64 / 1e6,
+            debug_size as f64 / 1e6
+        );
+        tally.check(&format!("the size of {name}"), size <= LARGEST);
+        if let Some(oldest) = target.glibc {
+            let wants = glibc::newest(program)?;
+            println!("{name} wants glibc {wants:?}");
+            tally.check(&format!("the glibc of {name}"), wants <= oldest);
+        }
+        let line = line_of_main(program, debug)?;
+        println!("{name}: its first function is in {line}");
+        let is_ours = line.contains("profundo") && line.contains(".rs:");
+        tally.check(&format!("the lines of {name}"), is_ours);
+    }
+    Ok(())
+}
+
+/// The line of the function `main` of Rust, found as a debugger finds it: the program is asked, and
+/// its debug information is beside it.
+fn line_of_main(program: &Path, debug: &Path) -> Result<String> {
+    let symbols = output(Command::new("nm").arg(debug))?;
+    let address =
+        address_of_main(&symbols).context("the program has no function `main` of Rust")?;
+    let said = output(
+        Command::new("addr2line")
+            .arg("-e")
+            .arg(program)
+            .arg(address),
+    )?;
+    ensure!(!said.trim().is_empty(), "addr2line says nothing");
+    Ok(said.trim().to_owned())
+}
+
+/// The address of a function `main` in a crate of ours.
+fn address_of_main(symbols: &str) -> Option<&str> {
+    let line = symbols.lines().find(|line| {
+        let name = line.rsplit(' ').next().unwrap_or_default();
+        name.contains("profundo") && name.contains("4main")
+    })?;
+    line.split(' ').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_function_of_a_crate_of_ours_is_found() {
+        let symbols = "\
+0000000000001000 T main
+0000000000002000 t _ZN3std2rt10lang_start17h00E
+0000000000003000 t _ZN8profundo4main17h5bd0c3e4d1e6e6b0E
+";
+        assert_eq!(address_of_main(symbols), Some("0000000000003000"));
+    }
+}
