@@ -93,12 +93,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
         true => quick(root, &target)?,
         false => published(root, target, &wanted)?,
     };
-    for (why, times) in &tally.reasons {
-        println!("skipped {times} × {why}");
-    }
-    let failures = tally.failures.iter();
-    failures.for_each(|name| println!("FAILED  {name}"));
-    println!("{}", tally.closing_line());
+    tally.print();
     Ok(tally.failed == 0)
 }
 

@@ -111,12 +111,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
     } else {
         release(root, &target, arguments, &mut tally)?;
     }
-    for (why, times) in &tally.reasons {
-        println!("skipped {times} × {why}");
-    }
-    let failures = tally.failures.iter();
-    failures.for_each(|name| println!("FAILED  {name}"));
-    println!("{}", tally.closing_line());
+    tally.print();
     Ok(tally.failed == 0)
 }
 

@@ -69,7 +69,7 @@ def config(options, root):
         linux.update(uidMappings=mapped, gidMappings=mapped)
     linux["namespaces"] = [{"type": name} for name in namespaces]
     user = 65534 if options.user else 0
-    # What `HOME` is: a folder that nobody may write to, as in many images.
+    # The home folder does not exist, as in many images.
     variables = [f"{name}={os.environ[name]}" for name in ("HERE", "ROOT", "PATH")]
     process = {
         "user": {"uid": user, "gid": user},

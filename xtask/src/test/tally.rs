@@ -91,6 +91,16 @@ impl Tally {
         }
     }
 
+    /// Prints what was skipped and what failed, and the closing line.
+    pub fn print(&self) {
+        for (why, times) in &self.reasons {
+            println!("skipped {times} × {why}");
+        }
+        let failures = self.failures.iter();
+        failures.for_each(|name| println!("FAILED  {name}"));
+        println!("{}", self.closing_line());
+    }
+
     /// The closing line.
     pub fn closing_line(&self) -> String {
         format!(

@@ -5,10 +5,11 @@
 //! something of the piece is theirs.
 
 use profundo_model::{
-    BlockEnd, Loss, Nanos, Process, ProcessId, Profile, StringId, Task, TaskId, Thread, ThreadId,
+    BlockEnd, Nanos, Process, ProcessId, Profile, StringId, Task, TaskId, Thread, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
+use super::meta::add_loss;
 use super::places::{Maps, Places};
 use super::{Rows, events};
 
@@ -111,24 +112,7 @@ impl Joining {
         meta.cpu = of_both(meta.cpu, from.cpu);
         meta.own_cost = of_both(meta.own_cost, from.own_cost);
         meta.by_ticks = of_any(meta.by_ticks, from.by_ticks);
-        let Loss {
-            buffer_full,
-            overwritten,
-            truncated,
-            broken,
-            reentrant,
-            thread_table_full,
-        } = from.loss;
-        for (sum, more) in [
-            (&mut meta.loss.buffer_full, buffer_full),
-            (&mut meta.loss.overwritten, overwritten),
-            (&mut meta.loss.truncated, truncated),
-            (&mut meta.loss.broken, broken),
-            (&mut meta.loss.reentrant, reentrant),
-            (&mut meta.loss.thread_table_full, thread_table_full),
-        ] {
-            *sum = sum.saturating_add(more);
-        }
+        add_loss(&mut meta.loss, &from.loss);
         for note in &from.notes {
             if !meta.notes.contains(note) {
                 meta.notes.push(note.clone());

@@ -338,7 +338,7 @@ fn sampling_words(sampling: Sampling, is_exact: bool) -> String {
     }
 }
 
-fn add_loss(sum: &mut Loss, more: &Loss) {
+pub(super) fn add_loss(sum: &mut Loss, more: &Loss) {
     let Loss {
         buffer_full,
         overwritten,

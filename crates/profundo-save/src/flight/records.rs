@@ -1,5 +1,5 @@
-//! The records of a program that later records refer to: what a new piece of a recording has to be
-//! told again.
+//! The records of a program that later records refer to. A new piece of a recording begins with
+//! them.
 
 use std::collections::{BTreeMap, VecDeque};
 
