@@ -47,7 +47,7 @@ functions! {
     mcount: fn() -> ();
     __fentry__: fn() -> ();
     open: fn(*const c_char, c_int, c_uint) -> c_int;
-    open64: fn(*const c_char, c_int, c_uint) -> c_int;
+    open64 or open: fn(*const c_char, c_int, c_uint) -> c_int;
     sigaction: fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
     signal: fn(c_int, Handler) -> Handler;
     sysv_signal: fn(c_int, Handler) -> Handler;
@@ -81,6 +81,9 @@ functions! {
     dlsym: fn(*mut c_void, *const c_char) -> *mut c_void;
     dlvsym: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
     __register_atfork: fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int;
+    pthread_atfork: fn(*mut c_void, *mut c_void, *mut c_void) -> c_int;
+    __cxa_atexit: fn(unsafe extern "C" fn(*mut c_void), *mut c_void, *mut c_void) -> c_int;
+    __dls3: fn() -> ();
 }
 
 /// Sets `errno`.

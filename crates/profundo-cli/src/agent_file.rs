@@ -4,6 +4,7 @@
 //! not begin with writing it. Programs that outlive the command may go on loading it from there.
 //! An agent that no command has used for a month is removed: see `unused`.
 
+mod any_loader;
 mod hidden_symbols;
 mod unused;
 
@@ -44,9 +45,11 @@ impl For {
             Self::Calls => [MEMORY_SYMBOLS, LATE_SYMBOLS].concat(),
             Self::Late => CALL_SYMBOLS.to_vec(),
         };
-        hidden_symbols::without(AGENT, &hidden)
-            .map(Cow::Owned)
-            .context("the agent that this profundo carries is damaged")
+        let bytes = hidden_symbols::without(AGENT, &hidden).and_then(|mut bytes| {
+            any_loader::forget_loader(&mut bytes)?;
+            Some(Cow::Owned(bytes))
+        });
+        bytes.context("the agent that this profundo carries is damaged")
     }
 }
 

@@ -1,6 +1,6 @@
 //! The libraries that a program can be given at its exec, judged by its file beforehand.
 //!
-//! A program of another machine or C library cannot load the agent. One that was linked with a
+//! A program of another machine, or of a C library other than glibc and musl, cannot load the agent. One that was linked with a
 //! sanitizer wants that runtime before all other libraries. One that a tool like valgrind emulates
 //! must not have anything of ours in it. In doubt, the program is taken for an ordinary one.
 //!
@@ -156,18 +156,18 @@ fn of_elf(file: &File, head: &[u8], surroundings: &Surroundings<'_>) -> Option<V
         // A program without a loader ignores the list, and may start others that do not.
         return Some(Verdict::First);
     };
-    if !loader.ends_with(LOADER) {
+    if !LOADERS.iter().any(|ours| loader.ends_with(ours)) {
         return Some(Verdict::Nothing(Why::Foreign));
     }
     let sanitizer = sanitizers::of(&elf, surroundings.library_path);
     Some(sanitizer.unwrap_or(Verdict::First))
 }
 
-/// The loader that the agent is for.
+/// The loaders that the agent is for: glibc's and musl's.
 #[cfg(target_arch = "x86_64")]
-const LOADER: &[u8] = b"ld-linux-x86-64.so.2";
+const LOADERS: [&[u8]; 2] = [b"ld-linux-x86-64.so.2", b"ld-musl-x86_64.so.1"];
 #[cfg(target_arch = "aarch64")]
-const LOADER: &[u8] = b"ld-linux-aarch64.so.1";
+const LOADERS: [&[u8]; 2] = [b"ld-linux-aarch64.so.1", b"ld-musl-aarch64.so.1"];
 
 /// Joins parts into a string that ends in a NUL. `None`: there is no room.
 pub fn join<'a>(room: &'a mut [u8], parts: &[&[u8]]) -> Option<&'a CStr> {
