@@ -2,15 +2,22 @@
 
 use std::io;
 
+/// The number of a request, as the C library has it.
+#[cfg(target_env = "gnu")]
+pub(super) type Request = libc::c_uint;
+/// The number of a request, as the C library has it.
+#[cfg(not(target_env = "gnu"))]
+pub(super) type Request = libc::c_int;
+
 /// Reads a thread's mask of signals.
-pub(super) const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
+pub(super) const PTRACE_GETSIGMASK: Request = 0x420a;
 /// Sets a thread's mask of signals.
-pub(super) const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
+pub(super) const PTRACE_SETSIGMASK: Request = 0x420b;
 
 /// Makes a request of `ptrace`.
 pub(super) fn request(
     tid: i32,
-    number: libc::c_uint,
+    number: Request,
     address: usize,
     data: usize,
 ) -> io::Result<()> {

@@ -283,6 +283,35 @@ fn linkage_stubs_and_realigned_stacks() {
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
+fn the_result_of_the_first_function_goes_straight_to_the_one_that_ends() {
+    // `mov edi, eax` or `mov rdi, rax`, and a call of the same file or of another one.
+    let here = [0x89, 0xc7, 0xe8, 0, 1, 0, 0, 0];
+    let word = [0x48, 0x89, 0xc7, 0xe8, 0, 1, 0, 0];
+    let elsewhere = [0x89, 0xc7, 0xe8, 0, 0, 1, 0, 0];
+    for (code, end) in [
+        (here, End::Root),
+        (word, End::Root),
+        (elsewhere, End::NoTable { ip: 0x1910 }),
+    ] {
+        let regs = Regs {
+            // The number of the program's arguments is kept there.
+            fp: 3,
+            ..at(0x1010)
+        };
+        let mut memory = Words {
+            stack: vec![0x1910, STACK, STACK],
+            code: vec![(0x1910, code.to_vec())],
+        };
+        let mut out = [0; 8];
+        with_rules(&[Rule::sp(8)], |modules| {
+            assert_eq!(walk(regs, modules, &mut memory, &mut out), (2, end));
+        });
+        assert_eq!(out[..2], [0x1010, 0x1910]);
+    }
+}
+
+#[test]
 fn a_call_of_no_code_returns_to_its_caller() {
     let mut memory = Words {
         stack: vec![0x1010, 0x1110],

@@ -3,7 +3,7 @@
 //! address counts only if it looks like one.
 
 use super::calls::{call_before, is_stub};
-use super::{Regs, arrive, read, signal_context};
+use super::{Regs, arrive, plus, read, signal_context};
 use crate::regs::{Call, Code, Frame, Stop};
 use crate::{End, Memory, Rbx};
 
@@ -36,11 +36,35 @@ pub(crate) fn step_without_row(
         return Ok(());
     }
     let here = code(frame.lookup());
+    if depth > 1
+        && here == Code::Module
+        && let Some(next) = next
+        && ends_with_result(ip, next, &code)
+    {
+        return Err(Stop::End(End::Root));
+    }
     // Code of a module without information seldom keeps frame pointers, generated code does.
     if depth == 1 && here != Code::Unknown && by_any_call(frame, &code, memory)? {
         return Ok(());
     }
     by_frame_pointer(frame, depth, here, &code, memory)
+}
+
+/// The result goes straight to another function of the same file, as in `exit(main(…))`: so musl
+/// calls what a program and its threads begin with. It keeps other values in `rbp` meanwhile, which
+/// may look like a frame pointer.
+fn ends_with_result(ip: u64, next: u64, code: &impl Fn(u64) -> Code) -> bool {
+    /// `mov edi, eax` and `mov rdi, rax`, each before a call.
+    const NUMBER: [u8; 3] = [0x89, 0xc7, 0xe8];
+    const WORD: [u8; 4] = [0x48, 0x89, 0xc7, 0xe8];
+    let bytes = next.to_le_bytes();
+    let after = |prefix: &[u8]| {
+        let distance = bytes.strip_prefix(prefix)?.first_chunk()?;
+        let end = ip.wrapping_add(prefix.len() as u64 + 4);
+        Some(plus(end, i32::from_le_bytes(*distance)))
+    };
+    let target = after(&NUMBER).or_else(|| after(&WORD));
+    target.is_some_and(|target| code(target) == Code::Module)
 }
 
 /// The next instructions release the frame's stack and return, as in the trampolines through which
