@@ -10,8 +10,8 @@ use profundo_probe::urgent;
 
 use crate::home::{self, Home, home};
 use crate::{
-    c_library, command, deferred, ends, environment, fork, hello, lifecycle, next_symbols, proc, process, session,
-    symbols, threads, variables,
+    c_library, command, deferred, ends, environment, fork, hello, lifecycle, next_symbols, proc,
+    process, session, symbols, threads, variables,
 };
 
 /// Before, during and after the start.

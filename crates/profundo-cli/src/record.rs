@@ -123,8 +123,7 @@ pub fn with_options(
     words: &[OsString],
     began: &dyn Fn(&Path),
 ) -> Result<Recorded> {
-    let is_done_without =
-        options.memory().is_none() && agent_file::is_done_without(options.engine);
+    let is_done_without = options.memory().is_none() && agent_file::is_done_without(options.engine);
     if is_done_without {
         stderr::note(agent_file::DONE_WITHOUT);
     }

@@ -15,12 +15,7 @@ pub(super) const PTRACE_GETSIGMASK: Request = 0x420a;
 pub(super) const PTRACE_SETSIGMASK: Request = 0x420b;
 
 /// Makes a request of `ptrace`.
-pub(super) fn request(
-    tid: i32,
-    number: Request,
-    address: usize,
-    data: usize,
-) -> io::Result<()> {
+pub(super) fn request(tid: i32, number: Request, address: usize, data: usize) -> io::Result<()> {
     // SAFETY: what is pointed to is ours, of the size that the request has, and outlives the call.
     match unsafe { libc::ptrace(number, tid, address, data) } {
         -1 => Err(io::Error::last_os_error()),

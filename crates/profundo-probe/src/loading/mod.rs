@@ -156,18 +156,26 @@ fn of_elf(file: &File, head: &[u8], surroundings: &Surroundings<'_>) -> Option<V
         // A program without a loader ignores the list, and may start others that do not.
         return Some(Verdict::First);
     };
-    if !LOADERS.iter().any(|ours| loader.ends_with(ours)) {
+    if !loader.ends_with(GLIBC) && !loader.ends_with(MUSL) {
+        return Some(Verdict::Nothing(Why::Foreign));
+    }
+    // It would not load the agent, but see it in its environment.
+    if loader.ends_with(MUSL) && file.gives_rights() {
         return Some(Verdict::Nothing(Why::Foreign));
     }
     let sanitizer = sanitizers::of(&elf, surroundings.library_path);
     Some(sanitizer.unwrap_or(Verdict::First))
 }
 
-/// The loaders that the agent is for: glibc's and musl's.
+/// The loaders that the agent is for.
 #[cfg(target_arch = "x86_64")]
-const LOADERS: [&[u8]; 2] = [b"ld-linux-x86-64.so.2", b"ld-musl-x86_64.so.1"];
+const GLIBC: &[u8] = b"ld-linux-x86-64.so.2";
+#[cfg(target_arch = "x86_64")]
+const MUSL: &[u8] = b"ld-musl-x86_64.so.1";
 #[cfg(target_arch = "aarch64")]
-const LOADERS: [&[u8]; 2] = [b"ld-linux-aarch64.so.1", b"ld-musl-aarch64.so.1"];
+const GLIBC: &[u8] = b"ld-linux-aarch64.so.1";
+#[cfg(target_arch = "aarch64")]
+const MUSL: &[u8] = b"ld-musl-aarch64.so.1";
 
 /// Joins parts into a string that ends in a NUL. `None`: there is no room.
 pub fn join<'a>(room: &'a mut [u8], parts: &[&[u8]]) -> Option<&'a CStr> {

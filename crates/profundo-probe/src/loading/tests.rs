@@ -3,6 +3,7 @@
 use super::*;
 use std::ffi::CString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -56,8 +57,8 @@ fn programs_of_other_machines_and_loaders_get_nothing() {
     assert_eq!(check("foreign", &foreign), FOREIGN);
     // Those of glibc and of musl are for the agent, and no others.
     for (loader, verdict) in [
-        (LOADERS[0], Verdict::First),
-        (LOADERS[1], Verdict::First),
+        (GLIBC, Verdict::First),
+        (MUSL, Verdict::First),
         (b"ld-uClibc.so.1", FOREIGN),
         (b"ld-", FOREIGN),
     ] {
@@ -76,13 +77,30 @@ fn programs_of_other_machines_and_loaders_get_nothing() {
 
 /// A program with another loader, whose name is as long or shorter.
 fn with_loader(program: &[u8], loader: &[u8]) -> Vec<u8> {
-    let [glibc, _] = LOADERS;
-    let found = |window: &[u8]| window == glibc;
-    let at = program.windows(glibc.len()).position(found).unwrap();
+    let found = |window: &[u8]| window == GLIBC;
+    let at = program.windows(GLIBC.len()).position(found).unwrap();
     let mut program = program.to_vec();
-    program[at..at + glibc.len()].fill(0);
+    program[at..at + GLIBC.len()].fill(0);
     program[at..at + loader.len()].copy_from_slice(loader);
     program
+}
+
+#[test]
+fn a_program_of_musl_with_the_rights_of_its_file_gets_nothing() {
+    let path = folder().join("with-rights");
+    let shell = fs::read("/bin/sh").unwrap();
+    for (loader, with_rights) in [(GLIBC, Verdict::First), (MUSL, FOREIGN)] {
+        fs::write(&path, with_loader(&shell, loader)).unwrap();
+        for (mode, verdict) in [(0o755, Verdict::First), (0o4755, with_rights)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(
+                judged(path.to_str().unwrap()),
+                verdict,
+                "{loader:?}, {mode:o}"
+            );
+        }
+    }
+    fs::remove_file(path).unwrap();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! was generated and keeps frame pointers. Each is recognised by its instructions, and a return
 //! address counts only if it looks like one.
 
-use super::calls::{call_before, is_stub};
+use super::calls::{call_before, is_stub, leads_to};
 use super::{Regs, arrive, plus, read, signal_context};
 use crate::regs::{Call, Code, Frame, Stop};
 use crate::{End, Memory, Rbx};
@@ -45,6 +45,9 @@ pub(crate) fn step_without_row(
     }
     // Code of a module without information seldom keeps frame pointers, generated code does.
     if depth == 1 && here != Code::Unknown && by_any_call(frame, &code, memory)? {
+        return Ok(());
+    }
+    if here == Code::Module && by_search(frame, &code, memory) {
         return Ok(());
     }
     by_frame_pointer(frame, depth, here, &code, memory)
@@ -166,6 +169,41 @@ fn by_any_call(
         }
     }
     Ok(false)
+}
+
+/// A function of a file without information, such as musl, was entered by a call that leads to it:
+/// its return address is the nearest one on the stack that follows such a call. Where the function
+/// keeps a frame pointer, there is none below that; where it does not, that may be its caller's,
+/// which lies above.
+fn by_search(frame: &mut Frame<'_>, code: &impl Fn(u64) -> Code, memory: &mut impl Memory) -> bool {
+    /// As much stack as most functions of a C library take.
+    const MOST: u64 = 2048;
+    let Regs { sp, fp, .. } = frame.regs;
+    let here = frame.lookup();
+    let enters = |entry: u64| (here.wrapping_sub(entry) < MAX_BARE).then_some(());
+    let end = sp.saturating_add(MOST);
+    let end = match frame.fp_known && fp >= sp {
+        true => end.min(fp),
+        false => end,
+    };
+    for slot in (sp..end).step_by(8) {
+        let Some(caller) = memory.read(slot) else {
+            return false;
+        };
+        if code(caller.wrapping_sub(1)) == Code::Unknown {
+            continue;
+        }
+        if let Call::Direct(target) = call_before(caller, memory)
+            && leads_to(target, enters, memory).is_some()
+        {
+            arrive(frame, caller, slot.wrapping_add(8), Rbx::UNKNOWN);
+            // It may have been saved somewhere in between.
+            frame.fp_known = false;
+            frame.interrupted = false;
+            return true;
+        }
+    }
+    false
 }
 
 fn by_frame_pointer(
