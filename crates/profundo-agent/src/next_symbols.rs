@@ -74,6 +74,9 @@ functions! {
     ptrace: fn(c_uint, pid_t, *mut c_void, *mut c_void) -> c_long;
     waitpid: fn(pid_t, *mut c_int, c_int) -> pid_t;
     kill: fn(pid_t, c_int) -> c_int;
+    pthread_attr_getstack: fn(*const pthread_attr_t, *mut *mut c_void, *mut usize) -> c_int;
+    pthread_attr_getstacksize: fn(*const pthread_attr_t, *mut usize) -> c_int;
+    pthread_attr_setstacksize: fn(*mut pthread_attr_t, usize) -> c_int;
     pthread_key_create: fn(*mut c_uint, Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
     pthread_setspecific: fn(c_uint, *const c_void) -> c_int;
     dlopen: fn(*const c_char, c_int) -> *mut c_void;
