@@ -327,10 +327,15 @@ fn the_result_of_the_first_function_goes_straight_to_the_one_that_ends() {
     let here = [0x89, 0xc7, 0xe8, 0, 1, 0, 0, 0];
     let word = [0x48, 0x89, 0xc7, 0xe8, 0, 1, 0, 0];
     let elsewhere = [0x89, 0xc7, 0xe8, 0, 0, 1, 0, 0];
-    for (code, end) in [
-        (here, End::Root),
-        (word, End::Root),
-        (elsewhere, End::NoTable { ip: 0x1910 }),
+    // Two arguments, above two words of the function's own.
+    let start = [0x1910, STACK, STACK, 2, STACK + 0x100, STACK + 0x108, 0, 7];
+    let nothing = [0x1910, STACK, STACK, 2, STACK + 0x100, STACK + 0x108, 5, 7];
+    let elsewhere_end = End::NoTable { ip: 0x1910 };
+    for (code, stack, end) in [
+        (here, start, End::Root),
+        (word, start, End::Root),
+        (elsewhere, start, elsewhere_end),
+        (here, nothing, elsewhere_end),
     ] {
         let regs = Regs {
             // The number of the program's arguments is kept there.
@@ -338,7 +343,7 @@ fn the_result_of_the_first_function_goes_straight_to_the_one_that_ends() {
             ..at(0x1010)
         };
         let mut memory = Words {
-            stack: vec![0x1910, STACK, STACK],
+            stack: stack.to_vec(),
             code: vec![(0x1910, code.to_vec())],
         };
         let mut out = [0; 8];

@@ -40,6 +40,7 @@ pub(crate) fn step_without_row(
         && here == Code::Module
         && let Some(next) = next
         && ends_with_result(ip, next, &code)
+        && is_near_arguments(sp, memory)
     {
         return Err(Stop::End(End::Root));
     }
@@ -54,7 +55,7 @@ pub(crate) fn step_without_row(
 }
 
 /// The result goes straight to another function of the same file, as in `exit(main(…))`: so musl
-/// calls what a program and its threads begin with. It keeps other values in `rbp` meanwhile, which
+/// calls what a program begins with. It keeps other values in `rbp` meanwhile, which
 /// may look like a frame pointer.
 fn ends_with_result(ip: u64, next: u64, code: &impl Fn(u64) -> Code) -> bool {
     /// `mov edi, eax` and `mov rdi, rax`, each before a call.
@@ -68,6 +69,22 @@ fn ends_with_result(ip: u64, next: u64, code: &impl Fn(u64) -> Code) -> bool {
     };
     let target = after(&NUMBER).or_else(|| after(&WORD));
     target.is_some_and(|target| code(target) == Code::Module)
+}
+
+/// The program's arguments lie not far above: the kernel has put their number and their pointers
+/// where the stack begins.
+fn is_near_arguments(sp: u64, memory: &mut impl Memory) -> bool {
+    /// The frames of the first code take less.
+    const MOST: u64 = 160;
+    const ARGUMENTS: u64 = 1 << 12;
+    (sp..sp.saturating_add(MOST)).step_by(8).any(|slot| {
+        let mut word = |index: u64| memory.read(slot.wrapping_add(index.wrapping_mul(8)));
+        let count = word(0).filter(|&count| (1..ARGUMENTS).contains(&count));
+        // The first string lies above all pointers, of which a zero follows the last.
+        count.is_some_and(|count| {
+            word(1).is_some_and(|text| text > slot) && word(count + 1) == Some(0)
+        })
+    })
 }
 
 /// The next instructions release the frame's stack and return, as in the trampolines through which
