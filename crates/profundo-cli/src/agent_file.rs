@@ -4,8 +4,8 @@
 //! not begin with writing it. Programs that outlive the command may go on loading it from there.
 //! An agent that no command has used for a month is removed: see `unused`.
 //!
-//! One agent is for programs of glibc and of musl: see `any_loader`. A static command that was built
-//! without one samples from outside.
+//! One agent is for programs of glibc and of musl: see `any_loader`. A static command that was
+//! built without one samples from outside.
 
 mod any_loader;
 mod hidden_symbols;
