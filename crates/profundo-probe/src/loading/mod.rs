@@ -2,8 +2,8 @@
 //!
 //! A program of another machine, or of a C library other than glibc and musl, cannot load the
 //! agent. One that was linked with a sanitizer wants that runtime before all other libraries. One
-//! that a tool like valgrind emulates must not have anything of ours in it. In doubt, the program is
-//! taken for an ordinary one.
+//! that a tool like valgrind emulates must not have anything of ours in it. In doubt, the program
+//! is taken for an ordinary one.
 //!
 //! The agent asks before each exec, perhaps in a child that borrows its parent's memory (`vfork`),
 //! so this writes nothing but its own stack. The command asks the same for the first program.
