@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "burn.h"
@@ -45,7 +46,11 @@ int main(int argc, char **argv) {
     case 5: execlp(path, argv[0], next, how, (char *)NULL);
     case 6: execvpe(path, args, none);
     case 7: fexecve(open(path, O_RDONLY | O_CLOEXEC), args, held);
+#ifdef __GLIBC__
     case 8: execveat(AT_FDCWD, path, args, two, 0);
+#else
+    case 8: syscall(SYS_execveat, AT_FDCWD, path, args, two, 0);
+#endif
     case 9: environ = NULL; execv(path, args);
     case 10: { environ = none; clearenv(); execv(path, args); }
     case 11: {

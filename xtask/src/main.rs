@@ -15,6 +15,7 @@ mod fuzz;
 mod glibc;
 mod metadata;
 mod pythons;
+mod static_command;
 mod test;
 mod tidy;
 mod tools;
@@ -46,6 +47,9 @@ tasks:
   pythons [--only PYTHON]… [TEST…]
           the tests of Python programs on CPython 3.14 and 3.15 of Debian unstable, their debug
           builds and a free-threaded one, in a root of their own; needs root and debootstrap
+  static [--quick]
+          the command as one static file, which runs in any container; with --quick without
+          optimisations
   wheel [--sdist] [FILE], wheel --quick
           the Python package as it is published: built by maturin and zig, looked into, and installed
           in each way; with FILE a wheel that is there already, with --sdist from the sources, too;
@@ -73,6 +77,7 @@ fn main() -> ExitCode {
         ["fuzz", ref rest @ ..] => fuzz::run(&root(), rest),
         ["pythons", ref rest @ ..] => pythons::run(&root(), rest),
         ["figures", ref rest @ ..] => figures::run(&root(), rest),
+        ["static", ref rest @ ..] => static_command::run(&root(), rest),
         ["wheel", ref rest @ ..] => wheel::run(&root(), rest),
         ["dist", ref rest @ ..] => dist::run(&root(), rest),
         ["tidy"] => tidy::run(&root()),
@@ -82,7 +87,7 @@ fn main() -> ExitCode {
         }
         [unknown, ..] => {
             eprintln!(
-                "xtask: there is no task {unknown}: the tasks are test, tidy, dist, field, figures, fuzz, pythons, wheel and cpython-tests"
+                "xtask: there is no task {unknown}: the tasks are test, tidy, dist, field, figures, fuzz, pythons, static, wheel and cpython-tests"
             );
             return ExitCode::from(2);
         }

@@ -10,6 +10,12 @@ use crate::{command, left, lifecycle, memory, next_symbols, session, threads};
 /// `exit`. Functions that were registered first are called last.
 pub fn watch() {
     threads::make_key(thread_ends);
+    /// The code is not told to functions of `__cxa_atexit`.
+    const UNKNOWN: c_int = -1;
+    unsafe extern "C" fn at_unknown_exit(_: *mut c_void) {
+        // SAFETY: takes nothing.
+        unsafe { at_exit(UNKNOWN, ptr::null_mut()) };
+    }
     unsafe extern "C" fn at_exit(code: c_int, _: *mut c_void) {
         note(code);
         // Whose memory the home is takes a system call.
@@ -20,9 +26,13 @@ pub fn watch() {
             memory::search_unreachable(home);
         }
     }
-    if let Some(on_exit) = next_symbols::on_exit() {
-        // SAFETY: the function may be called at any time, and stays.
-        unsafe { on_exit(at_exit, ptr::null_mut()) };
+    // SAFETY: the functions may be called at any time, and stay.
+    unsafe {
+        if let Some(on_exit) = next_symbols::on_exit() {
+            on_exit(at_exit, ptr::null_mut());
+        } else if let Some(register) = next_symbols::__cxa_atexit() {
+            register(at_unknown_exit, ptr::null_mut(), ptr::null_mut());
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 //! loading.
 
 /// Makes an accessor for the next function of each name, and `resolve`, which looks all of them up.
-/// An accessor that is called before that looks them up itself.
+/// An accessor that is called before that looks them up itself. With `or`, the function of another
+/// name stands in where there is none.
 macro_rules! functions {
-    ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
+    ($($name:ident $(or $other:ident)?: fn($($argument:ty),*) -> $result:ty;)*) => {
         #[allow(non_camel_case_types)]
         #[derive(Clone, Copy)]
         pub(crate) enum Name { $($name),* }
@@ -61,6 +62,12 @@ macro_rules! functions {
                     address.store(symbol.address, Ordering::Relaxed);
                 }
             });
+            $($(
+                if ADDRESSES[Name::$name as usize].load(Ordering::Relaxed) == 0 {
+                    let stand_in = ADDRESSES[Name::$other as usize].load(Ordering::Relaxed);
+                    ADDRESSES[Name::$name as usize].store(stand_in, Ordering::Relaxed);
+                }
+            )?)*
             // Release pairs with the acquire above.
             RESOLVED.store(true, Ordering::Release);
         }

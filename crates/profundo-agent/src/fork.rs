@@ -19,10 +19,14 @@ pub fn watch() {
             begin_child(home, true);
         }
     }
-    if let Some(register) = next_symbols::__register_atfork() {
-        let (before, after) = (gate::before_fork as *mut _, gate::after_fork as *mut _);
-        // SAFETY: the functions may be called at any fork, and stay.
-        unsafe { register(before, after, in_child as *mut _, ptr::null_mut()) };
+    let (before, after) = (gate::before_fork as *mut _, gate::after_fork as *mut _);
+    // SAFETY: the functions may be called at any fork, and stay.
+    unsafe {
+        if let Some(register) = next_symbols::__register_atfork() {
+            register(before, after, in_child as *mut _, ptr::null_mut());
+        } else if let Some(register) = next_symbols::pthread_atfork() {
+            register(before, after, in_child as *mut _);
+        }
     }
 }
 

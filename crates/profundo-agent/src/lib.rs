@@ -17,6 +17,7 @@
 
 mod agent_memory;
 mod arena;
+mod c_library;
 mod calls;
 mod child;
 mod clear;

@@ -47,7 +47,7 @@ functions! {
     mcount: fn() -> ();
     __fentry__: fn() -> ();
     open: fn(*const c_char, c_int, c_uint) -> c_int;
-    open64: fn(*const c_char, c_int, c_uint) -> c_int;
+    open64 or open: fn(*const c_char, c_int, c_uint) -> c_int;
     sigaction: fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
     signal: fn(c_int, Handler) -> Handler;
     sysv_signal: fn(c_int, Handler) -> Handler;
@@ -74,6 +74,9 @@ functions! {
     ptrace: fn(c_uint, pid_t, *mut c_void, *mut c_void) -> c_long;
     waitpid: fn(pid_t, *mut c_int, c_int) -> pid_t;
     kill: fn(pid_t, c_int) -> c_int;
+    pthread_attr_getstack: fn(*const pthread_attr_t, *mut *mut c_void, *mut usize) -> c_int;
+    pthread_attr_getstacksize: fn(*const pthread_attr_t, *mut usize) -> c_int;
+    pthread_attr_setstacksize: fn(*mut pthread_attr_t, usize) -> c_int;
     pthread_key_create: fn(*mut c_uint, Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
     pthread_setspecific: fn(c_uint, *const c_void) -> c_int;
     dlopen: fn(*const c_char, c_int) -> *mut c_void;
@@ -81,6 +84,9 @@ functions! {
     dlsym: fn(*mut c_void, *const c_char) -> *mut c_void;
     dlvsym: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
     __register_atfork: fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int;
+    pthread_atfork: fn(*mut c_void, *mut c_void, *mut c_void) -> c_int;
+    __cxa_atexit: fn(unsafe extern "C" fn(*mut c_void), *mut c_void, *mut c_void) -> c_int;
+    __dls3: fn() -> ();
 }
 
 /// Sets `errno`.

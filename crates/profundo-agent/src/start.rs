@@ -10,8 +10,8 @@ use profundo_probe::urgent;
 
 use crate::home::{self, Home, home};
 use crate::{
-    command, deferred, ends, environment, fork, hello, lifecycle, next_symbols, process, session,
-    symbols, threads, variables,
+    c_library, command, deferred, ends, environment, fork, hello, lifecycle, next_symbols, proc,
+    process, session, symbols, threads, variables,
 };
 
 /// Before, during and after the start.
@@ -29,9 +29,12 @@ static PHASE: AtomicU32 = AtomicU32::new(phase::BEFORE);
 static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
 
 extern "C" fn constructor(count: c_int, words: *const *const c_char, _: *const *const c_char) {
-    let arguments = Arguments {
-        count: usize::try_from(count).unwrap_or(0),
-        words,
+    let arguments = match c_library::passes_arguments() {
+        true => Arguments::Given {
+            count: usize::try_from(count).unwrap_or(0),
+            words,
+        },
+        false => Arguments::Asked,
     };
     if PHASE.load(Ordering::Relaxed) == phase::BEFORE {
         start(Some(arguments));
@@ -40,25 +43,41 @@ extern "C" fn constructor(count: c_int, words: *const *const c_char, _: *const *
     }
 }
 
-/// The program's arguments, as the loader passes them, and their count.
+/// The program's arguments.
 #[derive(Clone, Copy)]
-struct Arguments {
-    count: usize,
-    words: *const *const c_char,
+enum Arguments {
+    /// As the loader passes them, and their count.
+    Given {
+        count: usize,
+        words: *const *const c_char,
+    },
+    /// The loader does not pass them: the kernel is asked.
+    Asked,
+}
+
+impl Arguments {
+    /// Writes them down as far as there is room for them, each with its NUL. Returns the length.
+    fn write(self, text: &mut [u8]) -> usize {
+        let Self::Given { count, words } = self else {
+            return proc::read(c"/proc/self/cmdline", text).len();
+        };
+        let mut end = 0;
+        for index in 0..count {
+            // SAFETY: so many strings are there.
+            let word = unsafe { CStr::from_ptr(*words.add(index)) }.to_bytes_with_nul();
+            let room = text.get_mut(end..).unwrap_or_default();
+            let length = word.len().min(room.len());
+            room.iter_mut().zip(word).for_each(|(to, &from)| *to = from);
+            end += length;
+        }
+        end
+    }
 }
 
 /// Writes down the command line, as far as there is room for it.
-fn note_command(home: Home, Arguments { count, words }: Arguments) {
+fn note_command(home: Home, arguments: Arguments) {
     let mut text = [0_u8; COMMAND_BYTES];
-    let mut end = 0;
-    for index in 0..count {
-        // SAFETY: so many strings are there.
-        let word = unsafe { CStr::from_ptr(*words.add(index)) }.to_bytes_with_nul();
-        let room = text.get_mut(end..).unwrap_or_default();
-        let length = word.len().min(room.len());
-        room.iter_mut().zip(word).for_each(|(to, &from)| *to = from);
-        end += length;
-    }
+    let end = arguments.write(&mut text);
     let header = &home.ring().header;
     let (chunks, _) = text.as_chunks();
     for (to, from) in header.command.iter().zip(chunks).take(end.div_ceil(8)) {

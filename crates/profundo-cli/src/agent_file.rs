@@ -4,7 +4,11 @@
 //! not begin with writing it. Programs that outlive the command may go on loading it from there.
 //! An agent that no command has used for a month is removed: see `unused`. Where no folder will do,
 //! it is kept in memory.
+//!
+//! One agent is for programs of glibc and of musl: see `any_loader`. A static command that was
+//! built without one samples from outside.
 
+mod any_loader;
 mod hidden_symbols;
 mod in_memory;
 mod unused;
@@ -17,7 +21,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use profundo_recorder::{CALL_SYMBOLS, LATE_SYMBOLS, MEMORY_SYMBOLS};
+use profundo_recorder::{CALL_SYMBOLS, EngineChoice, LATE_SYMBOLS, MEMORY_SYMBOLS};
 
 /// The beginning of agents' names.
 const PREFIX: &str = "libprofundo-agent-";
@@ -46,9 +50,11 @@ impl For {
             Self::Calls => [MEMORY_SYMBOLS, LATE_SYMBOLS].concat(),
             Self::Late => CALL_SYMBOLS.to_vec(),
         };
-        hidden_symbols::without(AGENT, &hidden)
-            .map(Cow::Owned)
-            .context("the agent that this profundo carries is damaged")
+        let bytes = hidden_symbols::without(AGENT, &hidden).and_then(|mut bytes| {
+            any_loader::forget_loader(&mut bytes)?;
+            Some(Cow::Owned(bytes))
+        });
+        bytes.context("the agent that this profundo carries is damaged")
     }
 }
 
@@ -61,8 +67,24 @@ pub fn library() -> Result<Cow<'static, [u8]>> {
     For::Late.bytes()
 }
 
-const NO_AGENT: &str =
-    "this profundo was built without its agent; build it with `cargo build -p profundo-cli`";
+const NO_AGENT: &str = match cfg!(target_feature = "crt-static") {
+    true => {
+        "this profundo was built without its agent, which this wants; build it with `cargo xtask static`"
+    }
+    false => {
+        "this profundo was built without its agent; build it with `cargo build -p profundo-cli`"
+    }
+};
+
+/// True if there is no agent, and the engine is left to us: then programs are sampled from outside.
+/// A static command can be built without one.
+pub fn is_done_without(engine: EngineChoice) -> bool {
+    cfg!(target_feature = "crt-static") && AGENT.is_empty() && engine == EngineChoice::Auto
+}
+
+/// The consequence of [`is_done_without`].
+pub const DONE_WITHOUT: &str = "this profundo was built without its agent, so programs are sampled from outside: without the \
+     frames of an interpreter (`cargo xtask static` builds one with it)";
 
 /// The path of the agent's file, which is written where it does not exist yet.
 pub fn file(what: For) -> Result<PathBuf> {

@@ -132,8 +132,13 @@ pub fn with_options(
     if let Some(why) = options.last_misfit() {
         options::refuse(&why);
     }
+    let is_done_without = options.memory().is_none() && agent_file::is_done_without(options.engine);
+    if is_done_without {
+        stderr::note(agent_file::DONE_WITHOUT);
+    }
     let agent = match options.engine {
         EngineChoice::PerfRing => None,
+        _ if is_done_without => None,
         _ => Some(agent_file::file(match options.memory() {
             None => agent_file::For::Time,
             Some(_) => agent_file::For::Memory,
@@ -141,7 +146,10 @@ pub fn with_options(
     };
     let how = Options {
         period: options.period(),
-        engine: options.engine,
+        engine: match is_done_without {
+            true => EngineChoice::Around,
+            false => options.engine,
+        },
         follow: options.follows(),
         wall: (options.has_waits()).then_some(profundo_recorder::WALL_TICK),
         syscalls: options.syscalls,

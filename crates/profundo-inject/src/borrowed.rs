@@ -23,7 +23,7 @@ use profundo_process::reading::{Held, Registers, Stop};
 
 use super::frame::{self, Frame};
 use super::held_signals::HeldSignals;
-use super::ptrace::{PTRACE_GETSIGMASK, request};
+use super::ptrace::{PTRACE_GETSIGMASK, Request, request};
 use super::safe_point::{Instructions, SYSCALL};
 use super::stacks::Stacks;
 
@@ -493,7 +493,7 @@ pub(super) fn state(tid: i32) -> io::Result<Vec<u8>> {
 }
 
 /// Reads or writes the extended state. Returns its size in bytes.
-fn exchange_state(tid: i32, number: libc::c_uint, state: &mut [u8]) -> io::Result<usize> {
+fn exchange_state(tid: i32, number: Request, state: &mut [u8]) -> io::Result<usize> {
     let mut vector = libc::iovec {
         iov_base: state.as_mut_ptr().cast(),
         iov_len: state.len(),

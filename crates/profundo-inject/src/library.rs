@@ -60,8 +60,8 @@ pub(super) fn load(
 /// The loader's message. The path in it says nothing to a user.
 fn why_not_loaded(text: String) -> Refused {
     match () {
-        // musl asks for the loader of glibc.
-        () if text.contains("ld-linux") => Refused::Static,
+        // musl gives no place among the thread's own variables to a library that comes late.
+        () if text.contains("initial-exec TLS") => Refused::Static,
         () if text.starts_with("/proc/self/fd/") && text.contains("cannot open shared object") => {
             let why = "it has another root directory without /proc (chroot)";
             Refused::NotLoaded(why.to_owned())

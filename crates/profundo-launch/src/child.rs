@@ -6,6 +6,8 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use profundo_recorder::ChildLimit;
+
 use super::inherited;
 use super::pipe::pipe;
 use super::program::{PYTHON, Program};
@@ -129,7 +131,7 @@ impl Child {
     pub fn fork(
         program: &Program,
         environment: &Environment,
-        limits: &[(u32, u64)],
+        limits: &[ChildLimit],
         signals: &Signals,
         streams: Option<&Streams>,
         reports_usage: bool,
@@ -243,13 +245,13 @@ impl Child {
 ///
 /// # Safety
 /// Only in a child that will execute a program.
-unsafe fn restore(before: inherited::Inherited, mask: &libc::sigset_t, limits: &[(u32, u64)]) {
+unsafe fn restore(before: inherited::Inherited, mask: &libc::sigset_t, limits: &[ChildLimit]) {
     // SAFETY: system calls with arguments of this function's own.
     unsafe {
         inherited::dispose(libc::SIGPIPE, before.ignored_pipe);
         inherited::dispose(libc::SIGCHLD, before.ignored_child);
         inherited::dispose(libc::SIGXFSZ, before.ignored_file_size);
-        for &(resource, soft) in limits {
+        for &ChildLimit { resource, soft } in limits {
             let mut limit = std::mem::zeroed();
             if libc::getrlimit(resource, &mut limit) == 0 {
                 limit.rlim_cur = soft;

@@ -21,11 +21,9 @@ pub fn fork_recorded(
     streams: Option<&Streams>,
 ) -> Result<Child> {
     let limits = recorder.child_limits();
-    let limits = limits.iter().map(|limit| (limit.resource, limit.soft));
-    let limits: Vec<(u32, u64)> = limits.collect();
     let ours = recorder.environment(&program.path);
     let environment = Environment::with(ours.into_iter().chain(besides));
-    Child::fork(program, &environment, &limits, signals, streams, false)
+    Child::fork(program, &environment, limits, signals, streams, false)
         .context("cannot start a process")
 }
 

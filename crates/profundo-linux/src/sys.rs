@@ -13,7 +13,7 @@ pub use profundo_scan::read_memory;
 /// in memory that other processes share.
 pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Duration) {
     let time = libc::timespec {
-        tv_sec: timeout.as_secs() as libc::time_t,
+        tv_sec: timeout.as_secs() as i64,
         tv_nsec: timeout.subsec_nanos().into(),
     };
     // SAFETY: the word outlives the call, and the kernel only reads it and the time.
@@ -240,8 +240,15 @@ pub fn group() -> u32 {
     unsafe { libc::getegid() }
 }
 
+/// A resource that has a limit, such as `RLIMIT_NOFILE`, as the C library has its number.
+#[cfg(target_env = "gnu")]
+pub type Resource = libc::__rlimit_resource_t;
+/// A resource that has a limit, such as `RLIMIT_NOFILE`, as the C library has its number.
+#[cfg(not(target_env = "gnu"))]
+pub type Resource = libc::c_int;
+
 /// A limit of this process: soft and hard.
-pub fn limit(resource: u32) -> Option<(u64, u64)> {
+pub fn limit(resource: Resource) -> Option<(u64, u64)> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -252,7 +259,7 @@ pub fn limit(resource: u32) -> Option<(u64, u64)> {
 }
 
 /// Raises a limit of this process to its hard value. Returns the old value if it has changed.
-pub fn raise_limit(resource: u32) -> Option<u64> {
+pub fn raise_limit(resource: Resource) -> Option<u64> {
     let (soft, hard) = limit(resource)?;
     let raised = libc::rlimit {
         rlim_cur: hard,
@@ -283,7 +290,9 @@ pub fn file_system(path: &std::path::Path) -> io::Result<(i64, u64)> {
             return Err(io::Error::last_os_error());
         }
         let free = answer.f_bavail.saturating_mul(answer.f_bsize as u64);
-        Ok((answer.f_type, free))
+        #[allow(clippy::unnecessary_cast, reason = "C libraries differ in the sign")]
+        let kind = answer.f_type as i64;
+        Ok((kind, free))
     }
 }
 

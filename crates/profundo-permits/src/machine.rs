@@ -215,7 +215,7 @@ fn attach(settings: &Settings) -> Finding {
     }
 }
 
-/// The C library: the agent needs glibc's loader.
+/// The C library: the agent is for programs of glibc and of musl.
 fn library() -> Finding {
     const TOPIC: &str = "C library";
     let loaders = ["/lib64", "/lib"].into_iter().flat_map(fs::read_dir);
@@ -223,21 +223,18 @@ fn library() -> Finding {
         let name = entry.file_name();
         name.to_string_lossy().starts_with("ld-musl-")
     });
-    let musl = match has_musl {
-        true => "; programs of musl are sampled from outside",
-        false => "",
+    let text = match (glibc(), has_musl) {
+        (Some(version), false) => {
+            format!("glibc {version}: its programs can be recorded from inside")
+        }
+        (Some(version), true) => {
+            format!("glibc {version}, and musl: programs of both can be recorded from inside")
+        }
+        (None, _) => "this profundo brings its own (musl); programs of glibc and of musl can be recorded from \
+                      inside"
+            .to_owned(),
     };
-    match glibc() {
-        Some(version) => Finding::works(
-            TOPIC,
-            format!("glibc {version}: its programs can be recorded from inside{musl}"),
-        ),
-        None => Finding::gap(
-            TOPIC,
-            Verdict::Partly,
-            Gap::of(format!("this profundo was not built for glibc{musl}")),
-        ),
-    }
+    Finding::works(TOPIC, text)
 }
 
 #[cfg(target_env = "gnu")]

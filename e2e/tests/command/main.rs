@@ -43,6 +43,7 @@ mod leaks;
 mod live_objects;
 mod loading;
 mod locals;
+mod musl;
 mod native_calls;
 mod odd_calls;
 mod processes;

@@ -24,10 +24,15 @@ pub fn scratch() -> PathBuf {
     folder
 }
 
-/// A C program; `None`, and skipped, where it cannot be compiled.
+/// A C program; `None`, and skipped, where it cannot be compiled. The whole suite can be run with
+/// another compiler for them than gcc, as `musl-gcc`: `PROFUNDO_E2E_CC` names it.
 pub fn c(name: &str, flags: &[&str]) -> Option<PathBuf> {
     let usual = ["-O1", "-g", "-pthread", "-Wall"];
-    compiled("gcc", name, &[&usual, flags].concat(), &["-ldl"])
+    let compiler = std::env::var("PROFUNDO_E2E_CC").unwrap_or_else(|_| "gcc".to_owned());
+    // Built programs are kept by their flags.
+    let mark = format!("-DBY_{}", compiler.replace('-', "_"));
+    let usual = [&[&*mark], &usual[..]].concat();
+    compiled(&compiler, name, &[&usual, flags].concat(), &["-ldl"])
 }
 
 /// A C++ program.

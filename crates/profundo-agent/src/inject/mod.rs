@@ -118,7 +118,8 @@ fn begin_thread() -> c_int {
     let Some(create) = create_thread() else {
         return refusal::NO_THREAD;
     };
-    let mut thread = 0;
+    // SAFETY: a number or a pointer, by the C library, and never looked at before it is written.
+    let mut thread = unsafe { core::mem::zeroed() };
     // SAFETY: the two types differ in what may unwind out of the function, which its caller
     // handles.
     let body = unsafe { core::mem::transmute::<Body, ThreadFunction>(thread_body) };

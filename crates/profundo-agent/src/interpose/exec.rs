@@ -7,6 +7,8 @@ use core::arch::naked_asm;
 use core::ffi::{c_char, c_int};
 use core::mem::MaybeUninit;
 
+use profundo_probe::sys;
+
 use crate::interpose::interpose;
 use crate::late::within;
 use crate::loadable::Target;
@@ -44,10 +46,39 @@ interpose! {
         list: Strings,
         flags: c_int,
     ) -> c_int {
-        let next = execveat or missing();
         let target = target_at(directory, path);
-        replace(target, list, |list| next(directory, path, arguments, list, flags))
+        replace(target, list, |list| match next_symbols::execveat() {
+            Some(next) => next(directory, path, arguments, list, flags),
+            // A program may call it by its number, where the C library has no such function.
+            None => execute_at(directory, path, arguments, list, flags),
+        })
     }
+}
+
+/// As the system call of this name, with the error in `errno`.
+///
+/// # Safety
+/// As for `execveat`.
+unsafe fn execute_at(
+    directory: c_int,
+    path: *const c_char,
+    arguments: Strings,
+    list: Strings,
+    flags: c_int,
+) -> c_int {
+    let (words, list) = (arguments as usize, list as usize);
+    let all = [
+        directory as usize,
+        path as usize,
+        words,
+        list,
+        flags as usize,
+        0,
+    ];
+    // SAFETY: the caller vouches; the kernel looks at the strings itself.
+    let error = unsafe { sys::call(libc::SYS_execveat, all) };
+    next_symbols::set_errno(-error as c_int);
+    -1
 }
 
 /// The target of `execveat`, in the cases that are simple to express.

@@ -21,7 +21,7 @@ use crate::loadable::Target;
 use crate::lock::Lock;
 use crate::next_symbols::{self, Strings, missing};
 use crate::signals::actions;
-use crate::{environment, session, variables};
+use crate::{c_library, environment, session, variables};
 
 interpose! {
     extern "C-unwind" fn system(line: *const c_char) -> c_int {
@@ -138,8 +138,7 @@ unsafe fn run(line: *const c_char) -> c_int {
     let status = if error == 0 {
         wait_or_kill(shell)
     } else {
-        // As if the shell had not been there.
-        127 << 8
+        c_library::status_without_shell()
     };
     restore();
     sys::set_signal_mask(mask);

@@ -12,7 +12,7 @@ use crate::interpose::interpose;
 use crate::next_symbols::{ThrdFunction, ThreadFunction};
 use crate::signals::blocked;
 use crate::thread_starts::{Begun, Start};
-use crate::{calls, command, home, lifecycle, python, session, start, threads};
+use crate::{c_library, calls, command, home, lifecycle, python, session, start, threads};
 
 interpose! {
     extern "C" fn pthread_create(
@@ -22,6 +22,8 @@ interpose! {
         argument: *mut c_void,
     ) -> c_int {
         let next = pthread_create or libc::EAGAIN;
+        let wider = c_library::with_room_for_handlers(attributes);
+        let attributes = wider.as_ref().map_or(attributes, ptr::from_ref);
         with_start(function as usize, argument, |start| match start {
             Some(start) => next(thread, attributes, first, start),
             None => next(thread, attributes, function, argument),

@@ -25,7 +25,9 @@ interpose! {
 
 /// Before a call of `ptrace`.
 pub fn before(request: c_uint) {
-    if request == libc::PTRACE_TRACEME {
+    /// As the kernel has it; C libraries differ in the type.
+    const TRACE_ME: c_uint = 0;
+    if request == TRACE_ME {
         traps::before_trace();
     }
 }

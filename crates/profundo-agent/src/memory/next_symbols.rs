@@ -20,7 +20,7 @@ functions! {
     valloc: fn(usize) -> Block;
     pvalloc: fn(usize) -> Block;
     mmap: fn(Block, usize, c_int, c_int, c_int, i64) -> Block;
-    mmap64: fn(Block, usize, c_int, c_int, c_int, i64) -> Block;
+    mmap64 or mmap: fn(Block, usize, c_int, c_int, c_int, i64) -> Block;
     munmap: fn(Block, usize) -> c_int;
     mremap: fn(Block, usize, usize, c_int, Block) -> Block;
     sbrk: fn(isize) -> Block;

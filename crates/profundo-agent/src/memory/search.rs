@@ -11,7 +11,7 @@ use crate::home::Home;
 use crate::memory::exact;
 use crate::memory::local::local;
 use crate::memory::state::heap;
-use crate::{agent_memory, command, next_symbols, process, session};
+use crate::{agent_memory, c_library, command, next_symbols, process, session};
 
 /// A command that is not delayed begins within a part of this, in nanoseconds.
 const TO_BEGIN: u64 = 100_000_000;
@@ -24,6 +24,10 @@ const TURN: u64 = 20_000_000;
 #[inline(never)]
 pub fn search_unreachable(home: Home) {
     if !super::is_on() {
+        return;
+    }
+    // Where musl keeps pointers of its own is not known, and a wrong answer is worse than none.
+    if c_library::is_musl() {
         return;
     }
     let header = &home.ring().header;

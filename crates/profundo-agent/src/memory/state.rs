@@ -11,7 +11,7 @@ use crate::home::Home;
 use crate::memory::exact;
 use crate::memory::mapped::Mapped;
 use crate::symbols::{self, Scope, Symbol};
-use crate::{files, memory};
+use crate::{c_library, files, memory};
 
 /// The most blocks that are followed at one time: at the usual distance of half a megabyte those of
 /// a heap of 64 gigabytes.
@@ -36,6 +36,8 @@ static HEAP: AtomicPtr<Heap> = AtomicPtr::new(ptr::null_mut());
 static PLACE: AtomicPtr<Heap> = AtomicPtr::new(ptr::null_mut());
 /// True if every allocation is counted.
 pub static IS_EXACT: AtomicBool = AtomicBool::new(false);
+/// True if `calloc` may call `malloc`, which is ours: then only one of them may count.
+pub static IS_NESTED: AtomicBool = AtomicBool::new(false);
 /// The number of recordings in this process.
 static RECORDINGS: AtomicU32 = AtomicU32::new(0);
 /// The usual distance of two samples in bytes; 0: nothing is recorded.
@@ -61,6 +63,12 @@ pub fn heap() -> Option<&'static Heap> {
     // Acquire pairs with the release in `begin`. SAFETY: it is mapped for ever, and all zero is
     // valid.
     unsafe { HEAP.load(Ordering::Acquire).as_ref() }
+}
+
+/// True if functions of the allocator may call others of it that are ours.
+#[inline(always)]
+pub fn is_nested() -> bool {
+    IS_NESTED.load(Ordering::Relaxed)
 }
 
 /// True if every allocation is counted.
@@ -102,6 +110,7 @@ pub fn begin(control: &Control, home: Home) {
     }
     RECORDINGS.fetch_add(1, Ordering::Relaxed);
     memory::next_symbols::resolve();
+    IS_NESTED.store(c_library::allocator_calls_us(), Ordering::Relaxed);
     let malloc = memory::next_symbols::malloc().map(|function| function as usize);
     if let Some((start, end)) = malloc.and_then(symbols::range_of) {
         let [first, last] = &ALLOCATOR;

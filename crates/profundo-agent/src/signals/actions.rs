@@ -13,6 +13,7 @@ use profundo_probe::hidden::{self, ALL, ASKED, bit};
 use profundo_probe::sys;
 use profundo_probe::urgent::{self, Action};
 
+use crate::c_library;
 use crate::home::{Whose, home};
 use crate::lock::Lock;
 use crate::next_symbols::{self, Handler};
@@ -130,9 +131,9 @@ pub fn exchange_handler(signal: c_int, handler: Handler, flags: c_int) -> Handle
         handler,
         flags: flags | SA_RESTORER,
         // BSD's `signal` blocks the signal itself in its handler, and `sigaction` shows that mask.
-        mask: match flags & libc::SA_RESTART {
-            0 => 0,
-            _ => bit(signal),
+        mask: match flags & libc::SA_RESTART != 0 && c_library::signal_masks_itself() {
+            true => bit(signal),
+            false => 0,
         },
     };
     let before = exchange(signal, Some(new));

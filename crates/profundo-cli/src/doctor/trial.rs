@@ -60,10 +60,17 @@ pub fn record_something() -> Finding {
 fn recorded() -> Result<Profile> {
     let words: Vec<OsString> = WORK.iter().map(OsString::from).collect();
     let program = Program::find(&words)?;
+    let is_done_without = agent_file::is_done_without(EngineChoice::Auto);
     let mut recorder = Recorder::create(Options {
-        engine: EngineChoice::Auto,
+        engine: match is_done_without {
+            true => EngineChoice::Around,
+            false => EngineChoice::Auto,
+        },
         follow: false,
-        agent: Some(agent_file::file(agent_file::For::Time)?),
+        agent: match is_done_without {
+            true => None,
+            false => Some(agent_file::file(agent_file::For::Time)?),
+        },
         ..Options::default()
     })?;
     let signals = Signals::take()?;

@@ -196,7 +196,7 @@ impl Sampler {
             })
             .collect();
         let time = libc::timespec {
-            tv_sec: most.as_secs().min(3600) as libc::time_t,
+            tv_sec: most.as_secs().min(3600) as i64,
             tv_nsec: most.subsec_nanos().into(),
         };
         let count = polled.len() as libc::nfds_t;

@@ -1,6 +1,7 @@
 //! Files that are read before an exec, by bare system calls.
 
 use core::ffi::{CStr, c_int};
+use core::mem::MaybeUninit;
 
 use crate::sys;
 
@@ -54,6 +55,19 @@ impl File {
             sys::call(libc::SYS_pread64, arguments)
         };
         usize::try_from(count).unwrap_or(0).min(room.len())
+    }
+
+    /// True if a program of this file gets the rights of the file's user or group.
+    pub fn gives_rights(&self) -> bool {
+        let mut status = MaybeUninit::<libc::stat>::zeroed();
+        // SAFETY: the kernel fills in the structure, which is ours; zeroed is a valid one.
+        let mode = unsafe {
+            let place = status.as_mut_ptr() as usize;
+            let arguments = [self.descriptor as usize, place, 0, 0, 0, 0];
+            sys::call(libc::SYS_fstat, arguments);
+            status.assume_init().st_mode
+        };
+        mode & (libc::S_ISUID | libc::S_ISGID) != 0
     }
 }
 

@@ -1,8 +1,9 @@
 //! The libraries that a program can be given at its exec, judged by its file beforehand.
 //!
-//! A program of another machine or C library cannot load the agent. One that was linked with a
-//! sanitizer wants that runtime before all other libraries. One that a tool like valgrind emulates
-//! must not have anything of ours in it. In doubt, the program is taken for an ordinary one.
+//! A program of another machine, or of a C library other than glibc and musl, cannot load the
+//! agent. One that was linked with a sanitizer wants that runtime before all other libraries. One
+//! that a tool like valgrind emulates must not have anything of ours in it. In doubt, the program
+//! is taken for an ordinary one.
 //!
 //! The agent asks before each exec, perhaps in a child that borrows its parent's memory (`vfork`),
 //! so this writes nothing but its own stack. The command asks the same for the first program.
@@ -156,18 +157,26 @@ fn of_elf(file: &File, head: &[u8], surroundings: &Surroundings<'_>) -> Option<V
         // A program without a loader ignores the list, and may start others that do not.
         return Some(Verdict::First);
     };
-    if !loader.ends_with(LOADER) {
+    if !loader.ends_with(GLIBC) && !loader.ends_with(MUSL) {
+        return Some(Verdict::Nothing(Why::Foreign));
+    }
+    // It would not load the agent, but see it in its environment.
+    if loader.ends_with(MUSL) && file.gives_rights() {
         return Some(Verdict::Nothing(Why::Foreign));
     }
     let sanitizer = sanitizers::of(&elf, surroundings.library_path);
     Some(sanitizer.unwrap_or(Verdict::First))
 }
 
-/// The loader that the agent is for.
+/// The loaders that the agent is for.
 #[cfg(target_arch = "x86_64")]
-const LOADER: &[u8] = b"ld-linux-x86-64.so.2";
+const GLIBC: &[u8] = b"ld-linux-x86-64.so.2";
+#[cfg(target_arch = "x86_64")]
+const MUSL: &[u8] = b"ld-musl-x86_64.so.1";
 #[cfg(target_arch = "aarch64")]
-const LOADER: &[u8] = b"ld-linux-aarch64.so.1";
+const GLIBC: &[u8] = b"ld-linux-aarch64.so.1";
+#[cfg(target_arch = "aarch64")]
+const MUSL: &[u8] = b"ld-musl-aarch64.so.1";
 
 /// Joins parts into a string that ends in a NUL. `None`: there is no room.
 pub fn join<'a>(room: &'a mut [u8], parts: &[&[u8]]) -> Option<&'a CStr> {

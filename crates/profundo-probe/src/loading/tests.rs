@@ -3,6 +3,7 @@
 use super::*;
 use std::ffi::CString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -54,21 +55,52 @@ fn programs_of_other_machines_and_loaders_get_nothing() {
     let mut foreign = shell.clone();
     foreign[18] = 243;
     assert_eq!(check("foreign", &foreign), FOREIGN);
-    let at = shell
-        .windows(LOADER.len())
-        .position(|window| window == LOADER)
-        .unwrap();
-    let mut musl = shell.clone();
-    musl[at..at + LOADER.len()].fill(0);
-    musl[at..at + 3].copy_from_slice(b"ld-");
-    assert_eq!(check("musl", &musl), FOREIGN);
+    // Those of glibc and of musl are for the agent, and no others.
+    for (loader, verdict) in [
+        (GLIBC, Verdict::First),
+        (MUSL, Verdict::First),
+        (b"ld-uClibc.so.1", FOREIGN),
+        (b"ld-", FOREIGN),
+    ] {
+        let named = with_loader(&shell, loader);
+        assert_eq!(check("named", &named), verdict, "{loader:?}");
+    }
     // A file cut anywhere is judged, or left to the kernel.
+    let other = with_loader(&shell, b"ld-");
     for length in 0..900 {
-        check("cut", &musl[..length]);
+        check("cut", &other[..length]);
     }
     for length in (900..shell.len()).step_by(977) {
         check("cut", &shell[..length]);
     }
+}
+
+/// A program with another loader, whose name is as long or shorter.
+fn with_loader(program: &[u8], loader: &[u8]) -> Vec<u8> {
+    let found = |window: &[u8]| window == GLIBC;
+    let at = program.windows(GLIBC.len()).position(found).unwrap();
+    let mut program = program.to_vec();
+    program[at..at + GLIBC.len()].fill(0);
+    program[at..at + loader.len()].copy_from_slice(loader);
+    program
+}
+
+#[test]
+fn a_program_of_musl_with_the_rights_of_its_file_gets_nothing() {
+    let path = folder().join("with-rights");
+    let shell = fs::read("/bin/sh").unwrap();
+    for (loader, with_rights) in [(GLIBC, Verdict::First), (MUSL, FOREIGN)] {
+        fs::write(&path, with_loader(&shell, loader)).unwrap();
+        for (mode, verdict) in [(0o755, Verdict::First), (0o4755, with_rights)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(
+                judged(path.to_str().unwrap()),
+                verdict,
+                "{loader:?}, {mode:o}"
+            );
+        }
+    }
+    fs::remove_file(path).unwrap();
 }
 
 #[test]

@@ -42,6 +42,9 @@ pub unsafe fn from_context(context: *const libc::ucontext_t) -> (Regs, General) 
 /// The number of words of the general and the vector registers.
 pub const ALL: usize = 48;
 
+/// The number of words of the vector registers.
+const VECTORS: usize = 32;
+
 /// The general and the vector registers of the interrupted code, in words.
 ///
 /// # Safety
@@ -51,14 +54,28 @@ pub unsafe fn all_from_context(context: *const libc::ucontext_t, general: &Gener
     let (words, halves) = all.split_at_mut(general.0.len());
     words.copy_from_slice(&general.0);
     // SAFETY: the caller vouches for the context; what it points to is null or as valid as itself.
-    if let Some(state) = unsafe { (*context).uc_mcontext.fpregs.as_ref() } {
-        let elements = state._xmm.iter().map(|register| register.element);
-        for (pair, [a, b, c, d]) in halves.chunks_exact_mut(2).zip(elements) {
-            let join = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
-            pair.copy_from_slice(&[join(a, b), join(c, d)]);
-        }
+    if let Some(vectors) = unsafe { vectors(context).as_ref() } {
+        halves.copy_from_slice(vectors);
     }
     all
+}
+
+/// Where the kernel has put the vector registers of a context.
+///
+/// # Safety
+/// As for `from_context`.
+pub unsafe fn vectors(context: *const libc::ucontext_t) -> *const [u64; VECTORS] {
+    /// Where the registers are in what `fxsave` writes.
+    const OFFSET: usize = 160;
+    // SAFETY: the pointer comes behind the general registers. Not all C libraries give it a name.
+    let state = unsafe {
+        let general = &raw const (*context).uc_mcontext.gregs;
+        general.add(1).cast::<*const u8>().read()
+    };
+    match state.is_null() {
+        true => core::ptr::null(),
+        false => state.wrapping_add(OFFSET).cast(),
+    }
 }
 
 /// The address of the thread control block. glibc and musl put it at the top of a thread's stack,

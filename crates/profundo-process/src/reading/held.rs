@@ -362,7 +362,14 @@ fn has_ended(tid: i32) -> bool {
     }
 }
 
-fn request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> std::io::Result<()> {
+/// The number of a request, as the C library has it.
+#[cfg(target_env = "gnu")]
+type Request = libc::c_uint;
+/// The number of a request, as the C library has it.
+#[cfg(not(target_env = "gnu"))]
+type Request = libc::c_int;
+
+fn request(request: Request, tid: i32, address: usize, data: usize) -> std::io::Result<()> {
     // SAFETY: callers pass addresses only for requests that fill in what they own.
     let done = unsafe { libc::ptrace(request, tid, address, data) };
     match done {

@@ -45,7 +45,7 @@ impl Core {
         let was_deferred = word.is_some() || self.is_deferred(pid);
         self.forget_deferred(pid);
         let (code, times) = word.unzip();
-        let how = match (code, stat) {
+        let how = match (code.flatten(), stat) {
             (Some(code), _) => HowEnded::Exited(code),
             (None, Some(stat)) => how_ended(stat.status),
             (None, None) => HowEnded::Unknown,
@@ -152,8 +152,8 @@ impl Core {
     }
 }
 
-/// The last word of a process: its exit code, and its user and system time.
-fn last_word(control: &Control, pid: u32) -> Option<(u8, (u64, u64))> {
+/// The last word of a process: its exit code, if it was known, and its user and system time.
+fn last_word(control: &Control, pid: u32) -> Option<(Option<u8>, (u64, u64))> {
     // Acquire pairs with the agent's release: the rest is written.
     let word = control
         .last_words
@@ -164,5 +164,7 @@ fn last_word(control: &Control, pid: u32) -> Option<(u8, (u64, u64))> {
     let code = word.code.load(Ordering::Relaxed);
     // Another process may get the same number.
     word.pid.store(0, Ordering::Relaxed);
-    Some(((code & 0xFF) as u8, (user, system)))
+    // Below zero: not known.
+    let code = (code >= 0).then_some((code & 0xFF) as u8);
+    Some((code, (user, system)))
 }

@@ -34,7 +34,7 @@ use crate::watcher::Watcher;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChildLimit {
     /// The number of the resource, such as `RLIMIT_NOFILE`.
-    pub resource: u32,
+    pub resource: sys::Resource,
     /// The soft limit before.
     pub soft: u64,
 }

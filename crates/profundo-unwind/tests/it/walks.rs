@@ -283,6 +283,78 @@ fn linkage_stubs_and_realigned_stacks() {
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
+fn a_function_without_a_row_is_left_by_the_call_that_leads_to_it() {
+    // The caller's call at 0x1005 leads to a stub at 0x1500, and that to the function at 0x1800. It
+    // has called another one at 0x1900, which has taken three words of stack.
+    let caller = [&[0x90; 5][..], &[0xe8, 0xf6, 4, 0, 0]].concat();
+    let stub = [0xff, 0x25, 0xfa, 0, 0, 0, 0x90, 0x90];
+    let function = [&[0x90; 11][..], &[0xe8, 0xf0, 0, 0, 0], &[0x90; 16]].concat();
+    let inner = vec![0x90; 0x20];
+    for (fp, known) in [(0, true), (STACK + 64, true), (STACK + 8, false)] {
+        let regs = Regs { fp, ..at(0x1910) };
+        let mut memory = Words {
+            // What looks like a return address follows no call of this function.
+            stack: vec![0x1210, STACK, 3, 0x1810, 7, 0x100a, 0x1110, 0],
+            code: vec![
+                (0x1000, caller.clone()),
+                (0x1200, vec![0x90; 0x20]),
+                (0x1500, stub.to_vec()),
+                (0x1600, 0x1800_u64.to_le_bytes().to_vec()),
+                (0x1800, function.clone()),
+                (0x1900, inner.clone()),
+            ],
+        };
+        let mut out = [0; 8];
+        with_rules(&[Rule::sp(8), Rule::ROOT, Rule::sp(8)], |modules| {
+            let (depth, end) = walk(regs, modules, &mut memory, &mut out);
+            match known {
+                true => {
+                    assert_eq!((depth, end), (4, End::Root));
+                    assert_eq!(out[..4], [0x1910, 0x1810, 0x100a, 0x1110]);
+                }
+                // It keeps a frame pointer, and nothing below it is a return address.
+                false => assert_ne!(out[1], 0x1810),
+            }
+        });
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn the_result_of_the_first_function_goes_straight_to_the_one_that_ends() {
+    // `mov edi, eax` or `mov rdi, rax`, and a call of the same file or of another one.
+    let here = [0x89, 0xc7, 0xe8, 0, 1, 0, 0, 0];
+    let word = [0x48, 0x89, 0xc7, 0xe8, 0, 1, 0, 0];
+    let elsewhere = [0x89, 0xc7, 0xe8, 0, 0, 1, 0, 0];
+    // Two arguments, above two words of the function's own.
+    let start = [0x1910, STACK, STACK, 2, STACK + 0x100, STACK + 0x108, 0, 7];
+    let nothing = [0x1910, STACK, STACK, 2, STACK + 0x100, STACK + 0x108, 5, 7];
+    let elsewhere_end = End::NoTable { ip: 0x1910 };
+    for (code, stack, end) in [
+        (here, start, End::Root),
+        (word, start, End::Root),
+        (elsewhere, start, elsewhere_end),
+        (here, nothing, elsewhere_end),
+    ] {
+        let regs = Regs {
+            // The number of the program's arguments is kept there.
+            fp: 3,
+            ..at(0x1010)
+        };
+        let mut memory = Words {
+            stack: stack.to_vec(),
+            code: vec![(0x1910, code.to_vec())],
+        };
+        let mut out = [0; 8];
+        with_rules(&[Rule::sp(8)], |modules| {
+            assert_eq!(walk(regs, modules, &mut memory, &mut out), (2, end));
+        });
+        assert_eq!(out[..2], [0x1010, 0x1910]);
+    }
+}
+
+#[test]
 fn a_call_of_no_code_returns_to_its_caller() {
     let mut memory = Words {
         stack: vec![0x1010, 0x1110],

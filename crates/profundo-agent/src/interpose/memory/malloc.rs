@@ -11,7 +11,7 @@ use profundo_wire::Source;
 use crate::memory::counting::{counted, resized};
 use crate::memory::entry::{caller, counting_entries, entries, freeing_entries, go_on_in_real};
 use crate::memory::local::local;
-use crate::memory::state::is_exact;
+use crate::memory::state::{IS_NESTED, is_exact, is_nested};
 use crate::memory::{ends, next_symbols};
 
 type Block = *mut c_void;
@@ -22,7 +22,8 @@ counting_entries! {
     malloc(1: "mov rax, rdi") => go_on_in_real!(), {
         addresses = sym next_symbols::ADDRESSES, place = const next_symbols::Name::malloc as usize * 8,
     }, malloc_seldom;
-    calloc(2: "mov rax, rdi\nmul rsi\njo 5f") => go_on_in_real!(), {
+    calloc(2: "mov rax, rdi\nmul rsi\njo 5f\ncmp byte ptr [rip + {nested}], 0\njne 5f") => go_on_in_real!(), {
+        nested = sym IS_NESTED,
         addresses = sym next_symbols::ADDRESSES, place = const next_symbols::Name::calloc as usize * 8,
     }, calloc_seldom;
 }
@@ -83,6 +84,7 @@ unsafe extern "C-unwind" fn realloc_from(
 ) -> Block {
     if !ends::may_matter(old as u64)
         && !is_exact()
+        && !is_nested()
         && local().may_pass(size as u64)
         && let Some(real) = next_symbols::realloc()
     {

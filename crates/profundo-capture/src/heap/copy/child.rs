@@ -117,7 +117,7 @@ unsafe fn idle(parent: libc::pid_t, limit: Duration) -> ! {
             // kernels do not have the call.
             libc::syscall(libc::SYS_close_range, 0_u64, u64::from(u32::MAX), 0_u64);
             let time = libc::timespec {
-                tv_sec: limit.as_secs() as libc::time_t,
+                tv_sec: limit.as_secs() as i64,
                 tv_nsec: 0,
             };
             libc::syscall(libc::SYS_nanosleep, &raw const time, 0_u64);

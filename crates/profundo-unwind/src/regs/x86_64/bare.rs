@@ -2,8 +2,8 @@
 //! was generated and keeps frame pointers. Each is recognised by its instructions, and a return
 //! address counts only if it looks like one.
 
-use super::calls::{call_before, is_stub};
-use super::{Regs, arrive, read, signal_context};
+use super::calls::{call_before, is_stub, leads_to};
+use super::{Regs, arrive, plus, read, signal_context};
 use crate::regs::{Call, Code, Frame, Stop};
 use crate::{End, Memory, Rbx};
 
@@ -36,11 +36,55 @@ pub(crate) fn step_without_row(
         return Ok(());
     }
     let here = code(frame.lookup());
+    if depth > 1
+        && here == Code::Module
+        && let Some(next) = next
+        && ends_with_result(ip, next, &code)
+        && is_near_arguments(sp, memory)
+    {
+        return Err(Stop::End(End::Root));
+    }
     // Code of a module without information seldom keeps frame pointers, generated code does.
     if depth == 1 && here != Code::Unknown && by_any_call(frame, &code, memory)? {
         return Ok(());
     }
+    if here == Code::Module && by_search(frame, &code, memory) {
+        return Ok(());
+    }
     by_frame_pointer(frame, depth, here, &code, memory)
+}
+
+/// The result goes straight to another function of the same file, as in `exit(main(…))`: so musl
+/// calls what a program begins with. It keeps other values in `rbp` meanwhile, which
+/// may look like a frame pointer.
+fn ends_with_result(ip: u64, next: u64, code: &impl Fn(u64) -> Code) -> bool {
+    /// `mov edi, eax` and `mov rdi, rax`, each before a call.
+    const NUMBER: [u8; 3] = [0x89, 0xc7, 0xe8];
+    const WORD: [u8; 4] = [0x48, 0x89, 0xc7, 0xe8];
+    let bytes = next.to_le_bytes();
+    let after = |prefix: &[u8]| {
+        let distance = bytes.strip_prefix(prefix)?.first_chunk()?;
+        let end = ip.wrapping_add(prefix.len() as u64 + 4);
+        Some(plus(end, i32::from_le_bytes(*distance)))
+    };
+    let target = after(&NUMBER).or_else(|| after(&WORD));
+    target.is_some_and(|target| code(target) == Code::Module)
+}
+
+/// The program's arguments lie not far above: the kernel has put their number and their pointers
+/// where the stack begins.
+fn is_near_arguments(sp: u64, memory: &mut impl Memory) -> bool {
+    /// The frames of the first code take less.
+    const MOST: u64 = 160;
+    const ARGUMENTS: u64 = 1 << 12;
+    (sp..sp.saturating_add(MOST)).step_by(8).any(|slot| {
+        let mut word = |index: u64| memory.read(slot.wrapping_add(index.wrapping_mul(8)));
+        let count = word(0).filter(|&count| (1..ARGUMENTS).contains(&count));
+        // The first string lies above all pointers, of which a zero follows the last.
+        count.is_some_and(|count| {
+            word(1).is_some_and(|text| text > slot) && word(count + 1) == Some(0)
+        })
+    })
 }
 
 /// The next instructions release the frame's stack and return, as in the trampolines through which
@@ -142,6 +186,41 @@ fn by_any_call(
         }
     }
     Ok(false)
+}
+
+/// A function of a file without information, such as musl, was entered by a call that leads to it:
+/// its return address is the nearest one on the stack that follows such a call. Where the function
+/// keeps a frame pointer, there is none below that; where it does not, that may be its caller's,
+/// which lies above.
+fn by_search(frame: &mut Frame<'_>, code: &impl Fn(u64) -> Code, memory: &mut impl Memory) -> bool {
+    /// As much stack as most functions of a C library take.
+    const MOST: u64 = 2048;
+    let Regs { sp, fp, .. } = frame.regs;
+    let here = frame.lookup();
+    let enters = |entry: u64| (here.wrapping_sub(entry) < MAX_BARE).then_some(());
+    let end = sp.saturating_add(MOST);
+    let end = match frame.fp_known && fp >= sp {
+        true => end.min(fp),
+        false => end,
+    };
+    for slot in (sp..end).step_by(8) {
+        let Some(caller) = memory.read(slot) else {
+            return false;
+        };
+        if code(caller.wrapping_sub(1)) == Code::Unknown {
+            continue;
+        }
+        if let Call::Direct(target) = call_before(caller, memory)
+            && leads_to(target, enters, memory).is_some()
+        {
+            arrive(frame, caller, slot.wrapping_add(8), Rbx::UNKNOWN);
+            // It may have been saved somewhere in between.
+            frame.fp_known = false;
+            frame.interrupted = false;
+            return true;
+        }
+    }
+    false
 }
 
 fn by_frame_pointer(
