@@ -17,7 +17,7 @@ use profundo_probe::shared::{
 };
 use profundo_process::loading::why_nothing;
 use profundo_scan::map_lines;
-use profundo_session::find_session;
+use profundo_session::is_recorded_inside;
 
 use super::ROOM;
 use super::borrowed::Borrowed;
@@ -286,7 +286,7 @@ fn has_session(pid: u32) -> bool {
     let is_control = |path: &[u8]| {
         path.ends_with(b"/control") && path.windows(10).any(|part| part == b"/profundo-")
     };
-    map_lines(&maps).any(|(_, line)| is_control(line.plain_path())) && find_session(pid).is_some()
+    map_lines(&maps).any(|(_, line)| is_control(line.plain_path())) && is_recorded_inside(pid)
 }
 
 fn put_path(pid: u32, address: u64, path: &Path) -> Result<(), Refused> {
