@@ -178,9 +178,9 @@ pub struct TracedCalls {
 }
 
 impl TracedCalls {
-    /// Numbers functions anew, so that those of which nothing was counted are left out. The child of
-    /// a fork knows all functions of its parent, and calls few of them. `wanted`: others to keep.
-    /// Returns the former numbers of those that are kept.
+    /// Numbers functions anew, so that those of which nothing was counted are left out. The child
+    /// of a fork knows all functions of its parent, and calls few of them. `wanted`: others to
+    /// keep. Returns the former numbers of those that are kept.
     pub fn renumber_functions(&mut self, wanted: impl Iterator<Item = u32>) -> Vec<u32> {
         let mut kept: Vec<u32> = wanted.collect();
         self.each_function(&mut |row| kept.push(*row));
