@@ -5,11 +5,14 @@
 //! The tests come with the installed interpreters. The daily run has the modules that a profiler is
 //! most likely to break ([`daily`] lists what is left out); `cargo xtask cpython-tests` and `cargo
 //! xtask test --long` leave out none of their tests, and `cargo xtask cpython-tests --all` runs
-//! every module, which takes hours.
+//! every module, which takes hours: `--resume` goes on where such a run was ended. `--mode` chooses
+//! how they are recorded.
 
 mod daily;
 mod judgement;
+mod mode;
 mod outcomes;
+mod progress;
 mod pythons;
 mod side;
 
@@ -24,6 +27,8 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::metadata;
 use crate::test::tally::Tally;
 use judgement::Judgement;
+use mode::Mode;
+use progress::{Progress, SAME, SKIPPED};
 use pythons::Python;
 use side::Sides;
 
@@ -65,6 +70,8 @@ struct Wanted {
     daily: bool,
     all: bool,
     at_once: Option<usize>,
+    mode: Mode,
+    resumes: bool,
     modules: Vec<String>,
     pythons: Vec<PathBuf>,
 }
@@ -77,6 +84,10 @@ impl Wanted {
             match argument {
                 "--short" => wanted.daily = true,
                 "--all" => wanted.all = true,
+                "--resume" => wanted.resumes = true,
+                "--mode" => {
+                    wanted.mode = Mode::named(rest.next().context("--mode needs a name")?)?;
+                }
                 "--jobs" => {
                     let number = rest.next().context("--jobs needs a number")?;
                     let number: usize = number.parse().context("--jobs needs a number")?;
@@ -122,7 +133,21 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
         }
     }
     let at_once = wanted.at_once.unwrap_or(AT_ONCE);
-    compare(&metadata::profundo(root)?, &modules, at_once, &mut tally)?;
+    let mut progress = match wanted.resumes {
+        true => {
+            let target = metadata::load(root)?.target;
+            Progress::read(&target.join("cpython-tests").join(wanted.mode.name()))?
+        }
+        false => Progress::default(),
+    };
+    let mut run = Run {
+        sides: Sides::new(&metadata::profundo(root)?, wanted.mode)?,
+        at_once,
+        progress: &mut progress,
+        tally: &mut tally,
+    };
+    run.go_on(&modules)?;
+    println!("{} runs were recorded", run.sides.recorded());
     println!("{}", tally.closing_line());
     Ok(tally.failed == 0)
 }
@@ -140,41 +165,93 @@ pub fn modules_of_the_run(root: &Path, is_long: bool) -> Result<Tally> {
         true => daily::whole_modules(&pythons),
         false => daily::modules(&pythons, &mut tally),
     };
-    compare(&metadata::profundo(root)?, &modules, AT_ONCE, &mut tally)?;
+    let mut run = Run {
+        sides: Sides::new(&metadata::profundo(root)?, Mode::Run)?,
+        at_once: AT_ONCE,
+        progress: &mut Progress::default(),
+        tally: &mut tally,
+    };
+    run.compare(&modules)?;
     Ok(tally)
 }
 
-/// Runs each module without and with the profiler, and retries differences.
-fn compare(profundo: &Path, modules: &[Module], at_once: usize, tally: &mut Tally) -> Result<()> {
-    let sides = Sides::new(profundo)?;
-    let first = first_tries(&sides, modules, at_once)?;
-    for (module, mut judgement) in modules.iter().zip(first) {
-        let title = module.title();
-        if let Some(why) = judgement.no_answer() {
-            tally.skip(&format!("{title}: {why}"));
-            continue;
-        }
-        for _ in 1..TRIES {
-            let Some(retry) = judgement.open() else {
-                break;
-            };
-            println!("{title}: tried again: {retry}");
-            let mut module = module.clone();
-            if !retry.patterns.is_empty() {
-                module.only = retry.patterns;
+/// A run over modules.
+struct Run<'a> {
+    sides: Sides,
+    at_once: usize,
+    progress: &'a mut Progress,
+    tally: &'a mut Tally,
+}
+
+impl Run<'_> {
+    /// Compares those modules that are not done yet, in parts: what a part has found is kept if the
+    /// run is ended.
+    fn go_on(&mut self, modules: &[Module]) -> Result<()> {
+        const PART: usize = 24;
+        let mut open = Vec::new();
+        for module in modules {
+            let title = module.title();
+            match self.progress.outcome(&title) {
+                None => open.push(module.clone()),
+                Some(outcome) => {
+                    if let Some(why) = outcome.strip_prefix(SKIPPED) {
+                        self.tally.skip(&format!("{title}: {why}"));
+                        continue;
+                    }
+                    if outcome != SAME {
+                        println!("{title}: {outcome} (an earlier run)");
+                    }
+                    let name = format!("CPython's own {title}");
+                    self.tally.check(&name, outcome == SAME);
+                }
             }
-            judgement.add(sides.in_turn(&module)?);
         }
-        let ours = judgement.ours();
-        for difference in &ours {
-            println!("{title}: {difference}");
+        println!("{} of {} modules are open", open.len(), modules.len());
+        for part in open.chunks(PART) {
+            self.compare(part)?;
         }
-        for name in judgement.flaky() {
-            println!("{title}: {name} differed at first, and is not steady");
-        }
-        tally.check(&format!("CPython's own {title}"), ours.is_empty());
+        Ok(())
     }
-    Ok(())
+
+    /// Runs each module without and with the profiler, and retries differences.
+    fn compare(&mut self, modules: &[Module]) -> Result<()> {
+        let first = first_tries(&self.sides, modules, self.at_once)?;
+        for (module, mut judgement) in modules.iter().zip(first) {
+            let title = module.title();
+            if let Some(why) = judgement.no_answer() {
+                self.tally.skip(&format!("{title}: {why}"));
+                self.progress.note(&title, &format!("{SKIPPED}{why}"))?;
+                continue;
+            }
+            for _ in 1..TRIES {
+                let Some(retry) = judgement.open() else {
+                    break;
+                };
+                println!("{title}: tried again: {retry}");
+                let mut module = module.clone();
+                if !retry.patterns.is_empty() {
+                    module.only = retry.patterns;
+                }
+                judgement.add(self.sides.in_turn(&module)?);
+            }
+            let ours = judgement.ours();
+            for difference in &ours {
+                println!("{title}: {difference}");
+            }
+            for name in judgement.flaky() {
+                println!("{title}: {name} differed at first, and is not steady");
+            }
+            let differences: Vec<String> = ours.iter().map(ToString::to_string).collect();
+            let outcome = match differences.as_slice() {
+                [] => SAME.to_owned(),
+                differences => differences.join("; "),
+            };
+            self.progress.note(&title, &outcome)?;
+            self.tally
+                .check(&format!("CPython's own {title}"), ours.is_empty());
+        }
+        Ok(())
+    }
 }
 
 /// Runs all modules once, this many at a time, in their order.

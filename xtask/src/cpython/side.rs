@@ -8,6 +8,7 @@ use std::{env, fs, process, thread};
 use anyhow::{Context, Result};
 
 use super::Module;
+use super::mode::Mode;
 use super::outcomes::Outcomes;
 
 /// The limit of a single test in seconds: then its runner prints where it hangs, and exits.
@@ -20,6 +21,9 @@ const MODULE_LIMIT: &str = "1500";
 pub struct Sides {
     profundo: PathBuf,
     folder: PathBuf,
+    mode: Mode,
+    /// The number of runs that were recorded.
+    recorded: AtomicUsize,
     runs: AtomicUsize,
 }
 
@@ -30,15 +34,22 @@ impl Drop for Sides {
 }
 
 impl Sides {
-    pub fn new(profundo: &Path) -> Result<Self> {
+    pub fn new(profundo: &Path, mode: Mode) -> Result<Self> {
         // Short: the path of a socket may have no more than a hundred characters.
         let folder = env::temp_dir().join(format!("cpython-{}", process::id()));
         fs::create_dir_all(&folder)?;
         Ok(Self {
             profundo: profundo.to_owned(),
             folder,
+            mode,
+            recorded: AtomicUsize::new(0),
             runs: AtomicUsize::new(0),
         })
+    }
+
+    /// The number of runs that were recorded. A recorder that comes late may come too late.
+    pub fn recorded(&self) -> usize {
+        self.recorded.load(Ordering::Relaxed)
     }
 
     /// Runs the tests without and then with the profiler: some tests check or clean up resources
@@ -66,9 +77,9 @@ impl Sides {
         let xml = folder.join("outcomes.xml");
         let mut command = Command::new("timeout");
         command.args(["-k", "20", MODULE_LIMIT]);
+        let recording = folder.join("recording");
         if is_recorded {
-            command.arg(&self.profundo).args(["record", "-o"]);
-            command.arg(folder.join("recording")).arg("--");
+            self.mode.words(&mut command, &self.profundo, &recording);
         }
         command.arg(&module.python.path);
         command.args(["-m", "test", "--timeout", TEST_LIMIT, "--junit-xml"]);
@@ -95,6 +106,9 @@ impl Sides {
             let log = String::from_utf8_lossy(&log);
             let last: Vec<&str> = log.lines().rev().take(30).collect();
             last.iter().rev().for_each(|line| println!("    {line}"));
+        }
+        if is_recorded && (recording.exists() || self.mode != Mode::Late) {
+            self.recorded.fetch_add(1, Ordering::Relaxed);
         }
         // Files that a test made unreadable stay until all is removed, or for good.
         let _ = fs::remove_dir_all(&folder);
