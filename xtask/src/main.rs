@@ -16,6 +16,7 @@ mod glibc;
 mod harm;
 mod metadata;
 mod pythons;
+mod soak;
 mod static_command;
 mod test;
 mod tidy;
@@ -86,6 +87,7 @@ fn main() -> ExitCode {
         ["fuzz", ref rest @ ..] => fuzz::run(&root(), rest),
         ["pythons", ref rest @ ..] => pythons::run(&root(), rest),
         ["figures", ref rest @ ..] => figures::run(&root(), rest),
+        ["soak", ref rest @ ..] => soak::run(&root(), rest),
         ["static", ref rest @ ..] => static_command::run(&root(), rest),
         ["wheel", ref rest @ ..] => wheel::run(&root(), rest),
         ["dist", ref rest @ ..] => dist::run(&root(), rest),
@@ -96,7 +98,7 @@ fn main() -> ExitCode {
         }
         [unknown, ..] => {
             eprintln!(
-                "xtask: there is no task {unknown}: the tasks are test, tidy, dist, faults, field, figures, fuzz, kills, pythons, static, wheel and cpython-tests"
+                "xtask: there is no task {unknown}: the tasks are test, tidy, dist, faults, field, figures, fuzz, kills, pythons, soak, static, wheel and cpython-tests"
             );
             return ExitCode::from(2);
         }

@@ -17,7 +17,7 @@ use profundo_probe::shared::{
 };
 use profundo_process::loading::why_nothing;
 use profundo_scan::map_lines;
-use profundo_session::find_session;
+use profundo_session::is_recorded_inside;
 
 use super::ROOM;
 use super::borrowed::Borrowed;
@@ -27,6 +27,7 @@ use super::program::Program;
 use super::refused::Refused;
 use super::safe_point::{Instructions, Places};
 use super::steps::{borrow, has_more_filters, map, write_memory};
+use super::turn::Turn;
 
 /// The offsets of the answer and of the two paths in our memory; the stack is above.
 const ANSWER: u64 = 0;
@@ -44,6 +45,9 @@ const LATER: i32 = -libc::EAGAIN;
 /// The longest time to ask again, where the answer is needed, and where it is not.
 const PATIENCE: Duration = Duration::from_secs(5);
 const SHORT_PATIENCE: Duration = Duration::from_millis(200);
+
+/// The longest time until other commands have come in or left, each of which may ask for as long.
+const OTHERS: Duration = Duration::from_secs(20);
 
 /// What the agent leaves behind in a program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -119,6 +123,7 @@ impl<'a> Entry<'a> {
     /// Has the agent enter the session in a directory. Programs that this one executes load the
     /// agent from the file at `agent`. The recorder answers the agent afterwards.
     pub fn enter(&mut self, directory: &Path, agent: &Path) -> Result<(), Refused> {
+        let _turn = self.turn()?;
         // The program may have another agent, as one that was started under `run` has.
         if has_session(self.pid) {
             return Err(Refused::NotEntered(libc::EBUSY));
@@ -148,6 +153,7 @@ impl<'a> Entry<'a> {
 
     /// Has the agent begin to record allocations. The recorder has answered it before.
     pub fn follow_memory(&mut self) -> Result<(), Refused> {
+        let _turn = self.turn()?;
         let answer = self.ask(FOLLOW_MEMORY_SYMBOL, PATIENCE)?;
         let answer = answer.ok_or_else(|| {
             let gone = self.program.is_another(self.pid);
@@ -192,6 +198,8 @@ impl<'a> Entry<'a> {
         /// A mask that is given back may be inherited meanwhile.
         const ROUNDS: usize = 4;
         let pid = self.pid;
+        // To stay for good would be worse than to leave while another comes in.
+        let _turn = self.turn();
         let mut staying = Staying::default();
         for _ in 0..ROUNDS {
             let Some(answer) = self.ask(FALL_SILENT_SYMBOL, SHORT_PATIENCE)? else {
@@ -209,6 +217,10 @@ impl<'a> Entry<'a> {
             staying.memory = *answer.result.get_mut() != 0;
         }
         Ok(staying)
+    }
+
+    fn turn(&self) -> Result<Turn, Refused> {
+        Turn::wait(self.pid, OTHERS).ok_or(Refused::NotEntered(libc::EALREADY))
     }
 
     /// Calls a function of the agent until it has done its work. `None`: there is no agent.
@@ -274,7 +286,7 @@ fn has_session(pid: u32) -> bool {
     let is_control = |path: &[u8]| {
         path.ends_with(b"/control") && path.windows(10).any(|part| part == b"/profundo-")
     };
-    map_lines(&maps).any(|(_, line)| is_control(line.plain_path())) && find_session(pid).is_some()
+    map_lines(&maps).any(|(_, line)| is_control(line.plain_path())) && is_recorded_inside(pid)
 }
 
 fn put_path(pid: u32, address: u64, path: &Path) -> Result<(), Refused> {

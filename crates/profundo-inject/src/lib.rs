@@ -24,6 +24,7 @@ mod refused;
 mod safe_point;
 mod stacks;
 mod steps;
+mod turn;
 
 use std::cell::Cell;
 use std::io;
@@ -54,6 +55,7 @@ use copy::Copy;
 use program::Program;
 use safe_point::{Instructions, Places};
 use steps::{borrow, failed, has_more_filters, map, write_memory};
+use turn::Turn;
 
 /// The options of a walk over objects.
 #[derive(Debug, Clone, Copy)]
@@ -434,6 +436,8 @@ impl<'a> Injection<'a> {
         &mut self,
         f: impl FnOnce(&mut Self, &mut Borrowed) -> Result<R, Refused>,
     ) -> Result<R, Refused> {
+        let turn = Turn::wait(self.pid, LONGEST);
+        let _turn = turn.ok_or(Refused::NotEntered(libc::EALREADY))?;
         let (mut thread, since) =
             borrow(self.pid, &self.program, self.instructions, &mut self.places)?;
         let result = f(self, &mut thread);

@@ -27,11 +27,15 @@ use super::copy::child_of;
 use super::program::Program;
 use super::ptrace::request;
 use super::safe_point::{Instructions, Places};
+use super::turn::Turn;
 use super::{ROOM, Refused, borrow, failed, has_more_filters, map};
 
 /// The advice values for memory that no child inherits, and that all children inherit.
 const WIPE_ON_FORK: u64 = libc::MADV_WIPEONFORK as u64;
 const KEEP_ON_FORK: u64 = libc::MADV_KEEPONFORK as u64;
+
+/// The longest time until other commands have come in or left.
+const OTHERS: Duration = Duration::from_secs(20);
 
 /// More than any process has, and longer than any wait.
 const ALL: u64 = u64::MAX;
@@ -131,6 +135,8 @@ impl Native {
 
     /// Holds all threads, and makes the copy.
     fn make(&mut self) -> Result<(), Refused> {
+        let turn = Turn::wait(self.pid, OTHERS);
+        let _turn = turn.ok_or(Refused::NotEntered(libc::EALREADY))?;
         let (mut thread, since) =
             borrow(self.pid, &self.program, self.instructions, &mut self.places)?;
         self.room = map(&mut thread, ROOM)?;
@@ -303,6 +309,7 @@ impl Native {
             {}
             self.announced = None;
         }
+        let _turn = Turn::wait(self.pid, OTHERS);
         // A program that has ended meanwhile has no children.
         if let Ok((mut thread, since)) =
             borrow(self.pid, &self.program, self.instructions, &mut self.places)

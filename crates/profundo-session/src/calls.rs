@@ -77,13 +77,13 @@ fn read(path: &Path) -> Option<TracedCalls> {
     let nodes = count(&header.nodes, NODES);
     let text = count(&header.text, TEXT);
     let is = |number: &AtomicU32, value| number.load(Ordering::Relaxed) == value;
-    let functions = calls.functions.get(..functions)?.iter();
+    let functions = calls.functions.get(..functions)?;
     let nodes = calls.nodes.get(1..nodes)?.iter();
     let counted_by = match is(&header.clock, call_clock::NONE) {
         true => CountedBy::Beginnings,
         false => CountedBy::Ends,
     };
-    Some(TracedCalls {
+    let mut found = TracedCalls {
         counted_by,
         is_cpu: is(&header.clock, call_clock::CPU),
         cost: header
@@ -91,7 +91,7 @@ fn read(path: &Path) -> Option<TracedCalls> {
             .each_ref()
             .map(|both| both.each_ref().map(|count| count.load(Ordering::Relaxed))),
         has_line_times: is(&header.has_line_times, 1),
-        functions: functions.map(|row| function(calls, row, text)).collect(),
+        functions: Vec::new(),
         nodes: nodes
             .map(node)
             .map(|node| TracedNode {
@@ -107,7 +107,15 @@ fn read(path: &Path) -> Option<TracedCalls> {
         unmatched: header.unmatched.load(Ordering::Relaxed),
         is_closed: is(&header.is_closed, 1),
         is_replaced: is(&header.is_replaced, 1),
-    })
+    };
+    let with_lines = functions.iter().zip(0..);
+    let with_lines = with_lines.filter(|(row, _)| row.lines[2].load(Ordering::Acquire) != 0);
+    let kept = found.renumber_functions(with_lines.map(|(_, number)| number));
+    let kept = kept.iter().map(|&number| functions.get(number as usize));
+    found.functions = kept
+        .map(|row| row.map_or_else(TracedFunction::default, |row| function(calls, row, text)))
+        .collect();
+    Some(found)
 }
 
 fn function(calls: &CallsFile, row: &FunctionRow, end: usize) -> TracedFunction {

@@ -136,11 +136,15 @@ impl SessionHandle {
     }
 
     fn concerns(&self, pid: u32) -> bool {
+        self.command() == pid || self.has_agent_of(pid)
+    }
+
+    fn has_agent_of(&self, pid: u32) -> bool {
         let has_it = |ring: &profundo_probe::shared::RingEntry| {
             ring.state.load(Ordering::Relaxed) == entry_state::TAKEN
                 && ring.pid.load(Ordering::Relaxed) == pid
         };
-        self.command() == pid || self.control().rings.iter().any(has_it)
+        self.control().rings.iter().any(has_it)
     }
 }
 
@@ -148,6 +152,11 @@ impl SessionHandle {
 /// sessions are found.
 pub fn find_session(pid: u32) -> Option<SessionHandle> {
     sessions().find(|session| session.concerns(pid))
+}
+
+/// Whether a process is recorded from inside. A recorder is not, by its own session.
+pub fn is_recorded_inside(pid: u32) -> bool {
+    sessions().any(|session| session.has_agent_of(pid))
 }
 
 /// The addresses of a process's table of live blocks, where all allocations are counted.

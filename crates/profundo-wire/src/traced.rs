@@ -176,3 +176,87 @@ pub struct TracedCalls {
     /// Whether another profiler has replaced ours in some thread.
     pub is_replaced: bool,
 }
+
+impl TracedCalls {
+    /// Numbers functions anew, so that those of which nothing was counted are left out. The child
+    /// of a fork knows all functions of its parent, and calls few of them. `wanted`: others to
+    /// keep. Returns the former numbers of those that are kept.
+    pub fn renumber_functions(&mut self, wanted: impl Iterator<Item = u32>) -> Vec<u32> {
+        let mut kept: Vec<u32> = wanted.collect();
+        self.each_function(&mut |row| kept.push(*row));
+        kept.sort_unstable();
+        kept.dedup();
+        self.each_function(&mut |row| {
+            *row = kept.binary_search(row).map_or(u32::MAX, |new| new as u32);
+        });
+        kept
+    }
+
+    /// Calls `f` with each row of a function that nodes and exceptions name.
+    fn each_function(&mut self, f: &mut dyn FnMut(&mut u32)) {
+        for node in &mut self.nodes {
+            match &mut node.place {
+                TracedPlace::Thread { name, .. } => name.iter_mut().for_each(&mut *f),
+                TracedPlace::Function(function)
+                | TracedPlace::Anywhere(function)
+                | TracedPlace::Called { function, .. } => f(function),
+            }
+        }
+        for row in &mut self.exceptions {
+            f(&mut row.of_type);
+            f(&mut row.raised.function);
+            if let TracedEnd::Caught(line) = &mut row.end {
+                f(&mut line.function);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn functions_of_which_nothing_was_counted_are_left_out() {
+        let node = |place| TracedNode {
+            parent: 0,
+            place,
+            calls: 1,
+            resumes: 0,
+            total: 0,
+        };
+        let line = |function| TracedLine { function, line: 1 };
+        let mut calls = TracedCalls {
+            nodes: vec![
+                node(TracedPlace::Thread {
+                    tid: 1,
+                    name: Some(30),
+                }),
+                node(TracedPlace::Function(10)),
+                node(TracedPlace::Anywhere(10)),
+            ],
+            exceptions: vec![TracedExceptions {
+                of_type: 40,
+                raised: line(50),
+                end: TracedEnd::Caught(line(10)),
+                count: 1,
+            }],
+            ..TracedCalls::default()
+        };
+        let kept = calls.renumber_functions([20, 30].into_iter());
+        assert_eq!(kept, [10, 20, 30, 40, 50]);
+        let places: Vec<_> = calls.nodes.iter().map(|node| node.place).collect();
+        let thread = TracedPlace::Thread {
+            tid: 1,
+            name: Some(2),
+        };
+        let called = [TracedPlace::Function(0), TracedPlace::Anywhere(0)];
+        assert_eq!(places, [thread, called[0], called[1]]);
+        let [row] = calls.exceptions[..] else {
+            panic!("it stays")
+        };
+        assert_eq!((row.of_type, row.raised.function), (3, 4));
+        assert_eq!(row.end, TracedEnd::Caught(line(0)));
+    }
+}

@@ -9,13 +9,16 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::Release;
-use super::targets::Target;
+use super::targets::{TARGETS, Target};
 use crate::glibc;
 use crate::test::tally::Tally;
 use crate::tools::{done, output};
 
 /// The programs of the package.
 pub const PROGRAMS: &[&str] = &["profundo", "cargo-profundo"];
+
+/// The agent, which is built as the package's library.
+const AGENT: &str = "libprofundo_cli.so";
 
 /// The largest command, in bytes: its pages are read at each start, and each archive has it.
 const LARGEST: u64 = 18_000_000;
@@ -36,14 +39,17 @@ pub struct Built {
 
 /// Builds the programs, and parts them from their debug information, into `folder`.
 pub fn build(release: &Release<'_>, target: &Target, folder: &Path) -> Result<Built> {
-    let mut build = release.tools.command("cargo-zigbuild");
-    build.args(["zigbuild", "--locked", "--profile", "dist"]);
-    build.args(["--package", "profundo-cli", "--bins", "--target"]);
-    build.arg(target.for_zig());
-    build
-        .current_dir(&release.sources.root)
-        .envs(SETTINGS.iter().copied());
-    release.prepare(&mut build);
+    let mut build = cargo_for(release, target);
+    build.arg("--bins");
+    if let Some(of) = target.agent_of {
+        // A static command carries the agent of a target that was built before: see
+        // `static_command`.
+        let of = TARGETS.iter().find(|target| target.triple == of);
+        let of = of.context("the target of the agent is not known")?;
+        done(cargo_for(release, of).arg("--lib"))?;
+        let agent = release.building.join(of.triple).join("dist").join(AGENT);
+        build.env("PROFUNDO_AGENT", agent);
+    }
     done(&mut build)?;
     let place = release.building.join(target.triple).join("dist");
     let mut built = Built {
@@ -57,6 +63,20 @@ pub fn build(release: &Release<'_>, target: &Target, folder: &Path) -> Result<Bu
         built.debug.push(debug);
     }
     Ok(built)
+}
+
+/// A build of the package for a target.
+fn cargo_for(release: &Release<'_>, target: &Target) -> Command {
+    let mut build = release.tools.command("cargo-zigbuild");
+    build.args(["zigbuild", "--locked", "--profile", "dist"]);
+    build.args(["--package", "profundo-cli", "--target"]);
+    build.arg(target.for_zig());
+    build
+        .current_dir(&release.sources.root)
+        .env_remove("PROFUNDO_AGENT")
+        .envs(SETTINGS.iter().copied());
+    release.prepare(&mut build);
+    build
 }
 
 /// Writes a program without its debug information, and that information by itself.

@@ -6,6 +6,8 @@ pub struct Target {
     pub triple: &'static str,
     /// The oldest glibc on which the command runs; `None` for a static command.
     pub glibc: Option<(u32, u32)>,
+    /// The target whose agent a static command carries.
+    pub agent_of: Option<&'static str>,
     /// Whether `.deb` and `.rpm` are made of this command.
     pub has_packages: bool,
     /// The sentence in place of a release.
@@ -17,21 +19,21 @@ pub const TARGETS: &[Target] = &[
     Target {
         triple: "x86_64-unknown-linux-gnu",
         glibc: Some((2, 17)),
+        agent_of: None,
         has_packages: true,
         unpublished: None,
     },
     Target {
         triple: "x86_64-unknown-linux-musl",
         glibc: None,
+        agent_of: Some("x86_64-unknown-linux-gnu"),
         has_packages: false,
-        unpublished: Some(
-            "the agent is loaded by the program's own loader, and programs of glibc and of musl each want \
-             an agent of their own: a static command with both is not made yet",
-        ),
+        unpublished: None,
     },
     Target {
         triple: "aarch64-unknown-linux-gnu",
         glibc: Some((2, 17)),
+        agent_of: None,
         has_packages: false,
         unpublished: Some(
             "the agent and the walk of stacks read registers and instructions of x86-64 only, \
@@ -41,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         triple: "x86_64-apple-darwin",
         glibc: None,
+        agent_of: None,
         has_packages: false,
         unpublished: Some(
             "the crates that read and report type-check there, but the command cannot leave out yet \
@@ -50,6 +53,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         triple: "x86_64-pc-windows-gnu",
         glibc: None,
+        agent_of: None,
         has_packages: false,
         unpublished: Some(
             "as on macOS, and five crates that read use descriptors and modes of Unix: jit, \

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Result;
 use profundo_console::stderr;
 use profundo_recorder::Recorder;
-use profundo_save::flight::{FlightRecorder, Written};
+use profundo_save::flight::{FlightRecorder, Written, is_in_use};
 use profundo_save::recording_writer::Saved;
 use profundo_session::KeepRequest;
 use profundo_wire::recording::{Event, Finish};
@@ -229,7 +229,9 @@ fn remove_stale(path: &Path) {
         let name = name.to_string_lossy();
         let pid = name.rsplit_once(FOLDER).filter(|_| name.starts_with('.'));
         let pid = pid.and_then(|(_, pid)| pid.parse::<u32>().ok());
-        let is_stale = pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+        let is_gone = pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+        // A recorder in a container has its number there.
+        let is_stale = is_gone && !is_in_use(&entry.path());
         if is_stale && holds_pieces(&entry.path()) {
             // What stays does no harm.
             let _ = fs::remove_dir_all(entry.path());
@@ -310,5 +312,15 @@ mod tests {
         }
         remove_stale(&path);
         assert!(!stale.exists() && own.exists() && foreign.exists());
+
+        // A recorder in a container may have a number that is not in use here.
+        fs::create_dir(&stale).unwrap();
+        let lock = fs::File::open(&stale).unwrap();
+        lock.lock().unwrap();
+        remove_stale(&path);
+        assert!(stale.exists());
+        drop(lock);
+        remove_stale(&path);
+        assert!(!stale.exists());
     }
 }

@@ -9,6 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use profundo_linux::sys;
+
 /// By build id: by nothing else is a file known to be the one that was mapped.
 static KEPT: Mutex<BTreeMap<Vec<u8>, File>> = Mutex::new(BTreeMap::new());
 
@@ -18,8 +20,11 @@ fn kept() -> MutexGuard<'static, BTreeMap<Vec<u8>, File>> {
 
 /// Keeps a file that was mapped under a name, if another file or none has that name here.
 pub(super) fn keep(name: &Path, build_id: &[u8], file: &File) {
-    /// Each takes a descriptor.
-    const MOST: usize = 512;
+    /// Each takes a descriptor, of which clocks and rings need most.
+    const MOST: u64 = 512;
+    const PART: u64 = 4;
+    let (limit, _) = sys::limit(libc::RLIMIT_NOFILE).unwrap_or((u64::MAX, 0));
+    let most = usize::try_from(MOST.min(limit / PART)).unwrap_or(0);
     let identity = |data: fs::Metadata| (data.dev(), data.ino());
     let is_here = || {
         let here = fs::metadata(name).map(identity).ok();
@@ -29,7 +34,7 @@ pub(super) fn keep(name: &Path, build_id: &[u8], file: &File) {
         return;
     }
     let mut kept = kept();
-    if kept.len() < MOST && !kept.contains_key(build_id) {
+    if kept.len() < most && !kept.contains_key(build_id) {
         // Without it, the names of this file are missing.
         let _ = file
             .try_clone()

@@ -20,7 +20,8 @@ mod records;
 mod ring;
 mod standing;
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -73,28 +74,51 @@ pub struct FlightRecorder {
 
 /// The folder of the pieces, which goes with the recorder.
 #[derive(Debug)]
-struct Folder(PathBuf);
+struct Folder {
+    path: PathBuf,
+    /// The lock that says that a recorder uses the folder. `None`: its file system has no locks.
+    _lock: Option<File>,
+}
+
+impl Folder {
+    /// Makes a folder that was not there.
+    fn create(path: &Path) -> io::Result<Self> {
+        DirBuilder::new().mode(0o700).create(path)?;
+        let lock = File::open(path).ok();
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: lock.filter(|lock| lock.try_lock().is_ok()),
+        })
+    }
+}
 
 impl Drop for Folder {
     fn drop(&mut self) {
         // Files that a thread still reads are removed with their last user.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+/// True if a recorder uses this folder of pieces, in whichever container it runs.
+pub fn is_in_use(folder: &Path) -> bool {
+    let lock = File::open(folder).map(|folder| folder.try_lock());
+    matches!(lock, Ok(Err(TryLockError::WouldBlock)))
 }
 
 impl FlightRecorder {
     /// Begins the recording, in a new folder of this name, whose files take at most `max_size`
     /// bytes.
     pub fn create(folder: &Path, start: Start, last: Duration, max_size: u64) -> Result<Self> {
-        let made = DirBuilder::new().mode(0o700).create(folder);
-        made.with_context(|| format!("cannot make the folder {}", folder.display()))
+        let made = Folder::create(folder);
+        let own = made
+            .with_context(|| format!("cannot make the folder {}", folder.display()))
             .context(UNBEGUN)?;
         let max_size = max_size / FILES;
         let ingest = Ingest::first_piece(start)
             .max_stacks(stacks_within(max_size))
             .qualified_names(qualified_names::by_source());
         let mut recorder = Self {
-            folder: Folder(folder.to_owned()),
+            folder: own,
             start,
             last,
             max_size,
@@ -216,7 +240,7 @@ impl FlightRecorder {
             others: None,
         });
         let place = Place {
-            path: self.folder.0.join(self.number.to_string()),
+            path: self.folder.path.join(self.number.to_string()),
             start: self.start,
             max_size: self.max_size,
         };
