@@ -99,9 +99,9 @@ static void each_file(void (*does)(const char *path)) {
 static void scribble_file(const char *path) {
     int file = open(path, O_RDWR);
     off_t length = lseek(file, 0, SEEK_END);
-    for (int turn = 0; file >= 0 && turn < 3000; turn++) {
+    for (int turn = 0; file >= 0 && turn < 400; turn++) {
         uint64_t word = bad_word();
-        off_t at = turn < 1000 ? turn * 8 : (off_t)(next_random() % (length / 8 + 1)) * 8;
+        off_t at = turn < 200 ? turn * 8 : (off_t)(next_random() % (length / 8 + 1)) * 8;
         if (at + 8 <= length && pwrite(file, &word, 8, at) != 8)
             break;
     }
@@ -158,6 +158,13 @@ static void perf_map(const char *kind) {
         mkfifo(path, 0600);
     if (!strcmp(kind, "link") && symlink("/dev/zero", path))
         perror(path);
+    if (!strcmp(kind, "other")) {
+        FILE *map = fopen(path, "w");
+        fprintf(map, "1000 7ffffffff000 name_of_another_user\n");
+        fclose(map);
+        if (chown(path, 65534, 65534))
+            perror(path);
+    }
     if (!strcmp(kind, "long")) {
         FILE *map = fopen(path, "w");
         for (int line = 0; line < 300000; line++)
@@ -178,7 +185,7 @@ int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "";
     int is_work = 1;
     burn_in_spite(0.1);
-    for (int turn = 0; turn < 20; turn++) {
+    for (int turn = 0; turn < 8; turn++) {
         if (!strcmp(how, "mappings"))
             scribble_mappings("/profundo-", turn % 2 ? 50 : 5, 64 << 20);
         if (!strcmp(how, "headers"))
@@ -198,11 +205,11 @@ int main(int argc, char **argv) {
         if (!strcmp(how, "map") && turn == 0)
             perf_map(argv[2]), is_work = 0;
         if (!strcmp(how, "name"))
-            prctl(PR_SET_NAME, turn % 2 ? "\x1b]0;x\x07\n\xff\xfe" : "\r\x1b[2J\x9b31m");
+            prctl(PR_SET_NAME, turn % 2 ? "\x1b]0;x\x07\n\xff\xfe" : "\r\x1b[2J\x9b" "31m");
         if (!strcmp(how, "library") && turn == 0 && !dlopen(argv[2], RTLD_NOW))
             puts(dlerror());
         if (is_work)
-            burn_in_spite(0.02);
+            burn_in_spite(0.05);
     }
     puts("worked in spite");
     return 7;
