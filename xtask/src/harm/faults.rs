@@ -83,6 +83,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
             cases.extend(agent::cases(&place, number)?);
         }
     }
+    cases.retain(|case| trace::fails_by(&case.call, case.error));
     cases.retain(|case| wanted.has(&case.name()) && !list.has(&case.name()));
     println!("{} cases", cases.len());
     in_turn(cases.len(), wanted.jobs, |number| {

@@ -26,10 +26,12 @@ const WORK: u64 = 200;
 /// A program that is entered works longer, so that it is there when the recorder comes.
 const WORK_ENTERED: u64 = 500;
 /// No round takes this long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// The sessions of killed commands that are kept for `recover`, as `docs/trouble.md` says.
 const KEPT: usize = 16;
 const SIGKILL: i32 = 9;
+/// What `recover` says of a recording that had just begun.
+const NOTHING_YET: [&str; 2] = ["nothing had been recorded yet", "is empty"];
 
 /// `cargo xtask kills [--rounds N] [--seed N] [--jobs N] [NAME…]`.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
@@ -182,7 +184,7 @@ fn after_recorder(
         return Ok("killed before there was a file");
     }
     match look(round, "recover") {
-        Err(why) if why.contains("nothing had been recorded yet") => {
+        Err(why) if NOTHING_YET.iter().any(|said| why.contains(said)) => {
             return Ok("killed before anything was recorded");
         }
         recovered => recovered?,

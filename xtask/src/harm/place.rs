@@ -150,3 +150,20 @@ pub fn remains(recorder: u32) -> Vec<PathBuf> {
     };
     paths.filter(is_its).collect()
 }
+
+/// The directories of recorders that are gone. They are removed, so that each is found once.
+pub fn remains_of_dead() -> Vec<PathBuf> {
+    let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let is_dead = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let pid = name.split('-').nth(2);
+        pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
+    };
+    let found: Vec<PathBuf> = paths.filter(is_dead).collect();
+    for path in &found {
+        // Another round may have found it.
+        let _ = fs::remove_dir_all(path);
+    }
+    found
+}

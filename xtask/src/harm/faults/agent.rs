@@ -62,10 +62,8 @@ fn traced(round: &Round<'_>, run: usize, options: &[&str]) -> Result<Ended<'stat
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut child = round.profundo("recorder", &words)?.spawn()?;
     Ok(Ended {
-        recorder: Some(child.id()),
         status: wait(&mut child)?,
-        out: "",
-        err: "",
+        files: ["recorder.out", "recorder.err"],
         program: None,
         is_memory: false,
     })
@@ -75,15 +73,7 @@ fn traced(round: &Round<'_>, run: usize, options: &[&str]) -> Result<Ended<'stat
 pub fn one(round: &Round<'_>, case: &Case) -> Result<Outcome> {
     let inject = case.inject();
     let ended = traced(round, case.run, &["-e", &inject])?;
-    let (out, err) = (round.text("recorder.out"), round.text("recorder.err"));
-    let judged = judge(
-        round,
-        &Ended {
-            out: &out,
-            err: &err,
-            ..ended
-        },
-    );
+    let judged = judge(round, &ended);
     // The program ran in any case: its code is the command's.
     Ok(judged.and_then(|what| match what.starts_with("7: ") {
         true => Ok(what),

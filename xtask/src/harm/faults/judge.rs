@@ -1,12 +1,11 @@
 //! What must hold, whatever has failed.
 
-use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use super::super::kills::wait;
 use super::super::mark::wait_until_gone;
-use super::super::place::{CODE, Round, remains};
+use super::super::place::{CODE, Round, remains_of_dead};
 use super::super::runs::RECORDING;
 
 /// What came of a case, or what went wrong.
@@ -24,12 +23,8 @@ const SIGABRT: i32 = 6;
 #[derive(Debug)]
 pub struct Ended<'a> {
     pub status: Option<ExitStatus>,
-    /// The recorder's process.
-    pub recorder: Option<u32>,
-    /// The output of the program.
-    pub out: &'a str,
-    /// Standard error of the command.
-    pub err: &'a str,
+    /// The files of the program's output, and of the command's sentences.
+    pub files: [&'a str; 2],
     /// The code of a program that the command has not started.
     pub program: Option<Option<i32>>,
     /// A call that allocates memory fails.
@@ -44,7 +39,8 @@ pub fn judge(round: &Round<'_>, ended: &Ended<'_>) -> Outcome {
     let Some(status) = ended.status else {
         return Err("it hangs".to_owned());
     };
-    let err = ended.err.trim();
+    let (out, err) = (round.text(ended.files[0]), round.text(ended.files[1]));
+    let err = err.trim();
     let has_aborted = status.signal() == Some(SIGABRT);
     if err.contains("panicked") && !(ended.is_memory && has_aborted) {
         return Err(format!("a panic: {err}"));
@@ -52,12 +48,9 @@ pub fn judge(round: &Round<'_>, ended: &Ended<'_>) -> Outcome {
     if !left.is_empty() {
         return Err(format!("processes are left: {}", left.join(", ")));
     }
-    let has_run = ended.out.starts_with(BOTH_LINES);
-    if !has_run && !ended.out.is_empty() && ended.out.starts_with("begun") {
-        return Err(format!(
-            "the program did not end: {:?} {status} {err}",
-            ended.out
-        ));
+    let has_run = out.starts_with(BOTH_LINES);
+    if !has_run && out.starts_with("begun") {
+        return Err(format!("the program did not end: {out:?} {status} {err}"));
     }
     let code = match (has_aborted, status.code()) {
         // As if it were killed: the program has gone on.
@@ -90,11 +83,13 @@ pub fn judge(round: &Round<'_>, ended: &Ended<'_>) -> Outcome {
     if !is_fine && (err.is_empty() || !err.starts_with("profundo: ")) {
         return Err(format!("no reason is given for {code}: {err:?}"));
     }
-    let files = round.left();
+    let mut files = round.left();
+    // The agent's file where the cache cannot be written: the next command uses it.
+    files.retain(|name| !name.starts_with("profundo-agent-"));
     if !files.is_empty() {
         return Err(format!("files are left: {}", files.join(", ")));
     }
-    let its = ended.recorder.map(remains).unwrap_or_default();
+    let its = remains_of_dead();
     if !its.is_empty() {
         return Err(format!("memory is left: {}; {err}", its[0].display()));
     }
@@ -123,12 +118,4 @@ fn opens(round: &Round<'_>) -> Result<(), String> {
         }
     }
     Err(format!("the recording does not open: {last}"))
-}
-
-/// The process id that the traced command wrote as its first one: its own.
-pub fn recorder_of(trace: &Path) -> Option<u32> {
-    let text = std::fs::read_to_string(trace).ok()?;
-    let at = text.find("/dev/shm/profundo-")?;
-    let mut words = text[at..].split('-').skip(2);
-    words.next()?.parse().ok()
 }

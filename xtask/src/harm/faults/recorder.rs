@@ -7,7 +7,7 @@ use std::process::Child;
 
 use anyhow::{Context, Result};
 
-use super::judge::{Ended, Outcome, judge, recorder_of};
+use super::judge::{Ended, Outcome, judge};
 use super::trace::calls;
 use super::{Case, ERRORS, Side, WORK};
 use crate::harm::kills::wait;
@@ -104,9 +104,7 @@ fn traced(
     let trace = fs::read(round.path("trace")).unwrap_or_default();
     let ended = Ended {
         status,
-        recorder: recorder_of(&round.path("trace")),
-        out: "",
-        err: "",
+        files: ["recorder.out", "recorder.err"],
         program,
         is_memory: false,
     };
@@ -118,16 +116,14 @@ pub fn one(round: &Round<'_>, case: &Case) -> Result<Outcome> {
     let (words, program) = begin(round, case.run)?;
     let inject = case.inject();
     let (_, ended) = traced(round, &["-e", &inject], &words, program)?;
-    let name = match ended.program {
+    let out = match ended.program {
         Some(_) => "program.out",
         None => "recorder.out",
     };
-    let (out, err) = (round.text(name), round.text("recorder.err"));
     Ok(judge(
         round,
         &Ended {
-            out: &out,
-            err: &err,
+            files: [out, "recorder.err"],
             is_memory: MEMORY.contains(&case.call.as_str()),
             ..ended
         },

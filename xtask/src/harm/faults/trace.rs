@@ -1,9 +1,12 @@
 //! What `strace` writes: a line for each call, and with `-k` its stack below it.
 
-/// Calls that cannot fail, or that end or begin the process.
+/// Calls that cannot fail, or that end or begin the process. `close` closes in any case, and `brk`
+/// returns no error, so that a failure of them by `strace` is none of the kernel's.
 const UNFAILING: &[&str] = &[
     "arch_prctl",
+    "brk",
     "clock_gettime",
+    "close",
     "execve",
     "exit",
     "exit_group",
@@ -14,6 +17,7 @@ const UNFAILING: &[&str] = &[
     "getppid",
     "gettid",
     "getuid",
+    "munmap",
     "rseq",
     "rt_sigprocmask",
     "rt_sigreturn",
@@ -22,6 +26,20 @@ const UNFAILING: &[&str] = &[
     "set_tid_address",
     "restart_syscall",
 ];
+
+/// Calls that fail by few of the errors: those of the kernel's own documentation.
+const SELDOM: &[(&str, &[&str])] = &[
+    ("futex", &["EINTR"]),
+    ("getrandom", &["EINTR", "EPERM"]),
+    ("wait4", &["EINTR"]),
+    ("waitid", &["EINTR"]),
+];
+
+/// True if a call can fail by this error.
+pub fn fails_by(call: &str, error: &str) -> bool {
+    let seldom = SELDOM.iter().find(|(name, _)| *name == call);
+    seldom.is_none_or(|(_, errors)| errors.contains(&error))
+}
 
 /// A call in a trace.
 #[derive(Debug, PartialEq, Eq)]
