@@ -13,6 +13,7 @@ mod field;
 mod figures;
 mod fuzz;
 mod glibc;
+mod harm;
 mod metadata;
 mod pythons;
 mod soak;
@@ -40,11 +41,17 @@ tasks:
   field [--load N] [--list] [NAME…]
           real programs without and with `profundo record`: sanitizers, other loaders, emulators,
           servers under load; with --load beside so many busy processes
+  faults [--seed N] [--jobs N] [NAME…]
+          each system call of the recorder and of the agent fails in turn, over ten ordinary runs; needs root,
+          strace, gcc and python3; a repeated call goes on where the last one ended
   figures [NAME…]
           the benchmarks, and what misses its target: for a machine that does nothing else
   fuzz [--seconds N | --runs N] [TARGET…]
           every reader of foreign bytes with inputs of libFuzzer's: all targets for 300 seconds together, or each
           for N inputs; `import:pprof` is the reader of that format
+  kills [--rounds N] [--seed N] [--jobs N] [NAME…]
+          SIGKILL for the recorder or the program at random moments, in 10000 short runs; needs root; a repeated
+          call goes on where the last one ended
   pythons [--only PYTHON]… [TEST…]
           the tests of Python programs on CPython 3.14 and 3.15 of Debian unstable, their debug
           builds and a free-threaded one, in a root of their own; needs root and debootstrap
@@ -75,6 +82,8 @@ fn main() -> ExitCode {
         ["test", "--long"] => test::run(&root(), true),
         ["cpython-tests", ref rest @ ..] => cpython::run(&root(), rest),
         ["field", ref rest @ ..] => field::run(&root(), rest),
+        ["faults", ref rest @ ..] => harm::faults::run(&root(), rest),
+        ["kills", ref rest @ ..] => harm::kills::run(&root(), rest),
         ["fuzz", ref rest @ ..] => fuzz::run(&root(), rest),
         ["pythons", ref rest @ ..] => pythons::run(&root(), rest),
         ["figures", ref rest @ ..] => figures::run(&root(), rest),
@@ -89,7 +98,7 @@ fn main() -> ExitCode {
         }
         [unknown, ..] => {
             eprintln!(
-                "xtask: there is no task {unknown}: the tasks are test, tidy, dist, field, figures, fuzz, pythons, soak, static, wheel and cpython-tests"
+                "xtask: there is no task {unknown}: the tasks are test, tidy, dist, faults, field, figures, fuzz, kills, pythons, soak, static, wheel and cpython-tests"
             );
             return ExitCode::from(2);
         }

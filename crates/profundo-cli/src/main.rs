@@ -65,6 +65,7 @@ const NOTHING: u8 = 4;
 
 fn main() -> ExitCode {
     completing::answer(Arguments::command);
+    profundo_launch::outlive_shortened_files();
     let words = options::spelled_out(std::env::args_os());
     let given = match config::with_defaults(words) {
         Ok(given) => given,

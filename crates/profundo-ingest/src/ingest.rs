@@ -62,7 +62,13 @@ pub struct Ingest {
     cleared: u64,
     /// The limit of the stack table's rows; beyond it, new stacks are cut short.
     most_stacks: usize,
+    /// The sum of all samples' weights.
+    weights: u64,
 }
+
+/// The limit of all weights together, in nanoseconds: some seventy years. Only a program that writes
+/// nonsense into its buffer exceeds it, and sums of weights are to be numbers all the same.
+const MOST_WEIGHT: u64 = 1 << 61;
 
 impl Ingest {
     /// An empty profile.
@@ -100,6 +106,7 @@ impl Ingest {
             calls: Vec::new(),
             cleared: 0,
             most_stacks: MOST_STACKS,
+            weights: 0,
             profile,
         }
     }

@@ -155,6 +155,22 @@ fn an_empty_stack_keeps_its_weight() {
     assert_eq!(profile.meta.loss.broken, 1);
 }
 
+/// A hostile program writes any weights into its buffer.
+#[test]
+fn weights_without_measure_add_up_to_a_number() {
+    let huge = |clock| SampleHead {
+        weight: u64::MAX,
+        ..head(clock, 1, 0, End::Root, 0)
+    };
+    let first = head(1500, 1, 0, End::Root, 0);
+    let chunk = words(&[(first, &[]), (huge(1600), &[]), (huge(1700), &[])]);
+    let profile = ingest(&recording(vec![chunk], vec![]));
+    assert_eq!(profile.samples.len(), 3);
+    assert_eq!(profile.samples[0].weight, Nanos(1000));
+    let all: u64 = profile.samples.iter().map(|sample| sample.weight.0).sum();
+    assert_eq!(all, 1 << 61);
+}
+
 #[test]
 fn an_address_belongs_to_the_module_of_its_time() {
     let chunk = words(&[

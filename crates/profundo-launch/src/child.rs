@@ -2,7 +2,7 @@
 //! had it, and becomes the program. Between fork and exec it calls nothing but the kernel.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -214,15 +214,15 @@ impl Child {
         let Some(gate) = self.gate.take() else {
             return Ok(None);
         };
-        // SAFETY: writes a byte of ours to a descriptor of ours.
-        let written = unsafe { libc::write(gate.as_raw_fd(), [1_u8].as_ptr().cast(), 1) };
-        if written != 1 {
-            return Err(io::Error::last_os_error());
+        match let_go(&gate) {
+            Ok(()) => {}
+            // It was killed while it waited: its end says so.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(None),
+            Err(error) => return Err(error),
         }
         drop(gate);
         // Ends at once: the other end closes when the program is executed.
-        let mut received = Vec::new();
-        std::fs::File::from(self.refusal.try_clone()?).read_to_end(&mut received)?;
+        let received = read_all(&self.refusal);
         let usage_bytes = if self.reports_usage {
             size_of::<BeforeExec>()
         } else {
@@ -238,6 +238,37 @@ impl Child {
         let is_whole = before.len() == size_of::<BeforeExec>();
         // SAFETY: as many bytes as it has, which the child has copied from one.
         Ok(is_whole.then(|| unsafe { before.as_ptr().cast::<BeforeExec>().read_unaligned() }))
+    }
+}
+
+/// Writes the byte that a waiting child reads.
+fn let_go(gate: &OwnedFd) -> io::Result<()> {
+    loop {
+        // SAFETY: writes a byte of ours to a descriptor of ours.
+        if unsafe { libc::write(gate.as_raw_fd(), [1_u8].as_ptr().cast(), 1) } == 1 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// The bytes up to the end of a pipe. After an error they are fewer: the program runs by then, and
+/// must not be taken for one that does not.
+fn read_all(pipe: &OwnedFd) -> Vec<u8> {
+    let mut received = Vec::new();
+    let mut part = [0_u8; 512];
+    loop {
+        // SAFETY: at most as many bytes are written as the place has.
+        let read = unsafe { libc::read(pipe.as_raw_fd(), part.as_mut_ptr().cast(), part.len()) };
+        match usize::try_from(read) {
+            Ok(0) => return received,
+            Ok(read) => received.extend_from_slice(part.get(..read).unwrap_or_default()),
+            Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return received,
+        }
     }
 }
 

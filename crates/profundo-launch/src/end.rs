@@ -30,8 +30,11 @@ pub fn has_ended(pid: i32) -> io::Result<Option<Ended>> {
     let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: the structure is a place of ours; its fields are those of SIGCHLD.
     let (pid, code, status) = unsafe {
-        if libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, how) != 0 {
-            return Err(io::Error::last_os_error());
+        while libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, how) != 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
         }
         (info.si_pid(), info.si_code, info.si_status())
     };

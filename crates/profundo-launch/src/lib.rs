@@ -17,6 +17,7 @@ mod poll;
 mod process_name;
 mod program;
 mod recorded;
+mod shortened;
 mod signals;
 mod waited;
 
@@ -31,5 +32,6 @@ pub use poll::Poll;
 pub use process_name::{process_name, process_program};
 pub use program::{PYTHON, Program, Unstarted, python, script};
 pub use recorded::{SIGNAL_INTERVAL, fork_recorded, handle_signals, handle_signals_and_end};
+pub use shortened::outlive_shortened_files;
 pub use signals::{KEEPING, Received, Signals};
 pub use waited::{Used, of_children, of_us, wait_for, wait_or_kill};

@@ -28,6 +28,7 @@ mod gauges;
 mod generated;
 mod heap;
 mod heap_stacks;
+mod hostile;
 mod inside;
 mod inside_churn;
 mod inside_ends;

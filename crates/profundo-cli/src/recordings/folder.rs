@@ -99,13 +99,16 @@ impl Folder {
     }
 }
 
-/// True if no other user can create files in a folder.
+/// True if no other user can create files in a folder, or has chosen it by a link of theirs.
 fn is_ours(folder: &Path) -> bool {
-    fs::metadata(folder).is_ok_and(|metadata| {
-        metadata.is_dir()
-            && file_owner::is_users_own(&metadata)
-            && !file_owner::is_world_writable(&metadata)
-    })
+    let is_link_ours =
+        fs::symlink_metadata(folder).is_ok_and(|metadata| file_owner::is_users_own(&metadata));
+    is_link_ours
+        && fs::metadata(folder).is_ok_and(|metadata| {
+            metadata.is_dir()
+                && file_owner::is_users_own(&metadata)
+                && !file_owner::is_world_writable(&metadata)
+        })
 }
 
 fn is_writable(folder: &Path) -> bool {
@@ -200,6 +203,26 @@ mod tests {
             Folder::found(None, &root.0, state()).path(),
             Path::new("/state")
         );
+    }
+
+    /// Else another user could have root write into any folder of root's.
+    #[test]
+    fn a_link_of_another_user_is_passed_over() {
+        use std::os::unix::fs::{lchown, symlink};
+
+        let root = Temporary::new("link");
+        let (here, other) = (root.0.join("here"), root.0.join("other"));
+        fs::create_dir(&here).unwrap();
+        fs::create_dir(&other).unwrap();
+        let link = here.join(NAME);
+        symlink(&other, &link).unwrap();
+        let state = || Some(PathBuf::from("/state"));
+        assert_eq!(Folder::found(None, &here, state()).path(), link);
+        if lchown(&link, Some(65534), Some(65534)).is_err() {
+            return profundo_testing::skip("only root can give a link to another user");
+        }
+        let found = Folder::found(None, &here, state());
+        assert_eq!(found.path(), Path::new("/state"));
     }
 
     #[test]

@@ -7,9 +7,9 @@ use profundo_wire::{
     ThreadName, Traffic, Wait,
 };
 
-use super::Ingest;
 use super::meta::{gil, state};
 use super::samples::{PATIENCE, Waiting};
+use super::{Ingest, MOST_WEIGHT};
 use crate::heap::{AllocationRecord, NO_TIME};
 use crate::spans::{Held, Owner, head_of};
 use crate::stacks::{StackWords, Stacks};
@@ -195,9 +195,11 @@ impl Ingest {
         if !is_allocation && !is_call {
             count_cut(head, &mut profile.meta.loss);
         }
+        let weight = head.weight.min(MOST_WEIGHT.saturating_sub(self.weights));
+        self.weights = self.weights.saturating_add(weight);
         let sample = Sample {
             time: NO_TIME,
-            weight: Nanos(head.weight),
+            weight: Nanos(weight),
             clock: head.clock,
             thread,
             task,

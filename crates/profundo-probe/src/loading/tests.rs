@@ -4,15 +4,15 @@ use super::*;
 use std::ffi::CString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::string::{String, ToString};
 use std::vec::Vec;
-use std::{env, format, process};
+use std::{format, process};
 
-fn folder() -> PathBuf {
-    let folder = env::temp_dir().join(format!("profundo-loading-{}", process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    folder
+use profundo_testing::Folder;
+
+/// A folder that goes with its test.
+fn folder() -> Folder {
+    Folder::new("loading")
 }
 
 fn judged(path: &str) -> Verdict {
@@ -21,11 +21,9 @@ fn judged(path: &str) -> Verdict {
 }
 
 fn check(name: &str, contents: &[u8]) -> Verdict {
-    let path = folder().join(name);
-    fs::write(&path, contents).unwrap();
-    let verdict = judged(path.to_str().unwrap());
-    fs::remove_file(path).unwrap();
-    verdict
+    let folder = folder();
+    let path = folder.write(name, contents);
+    judged(path.to_str().unwrap())
 }
 
 const FOREIGN: Verdict = Verdict::Nothing(Why::Foreign);
@@ -87,7 +85,8 @@ fn with_loader(program: &[u8], loader: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_program_of_musl_with_the_rights_of_its_file_gets_nothing() {
-    let path = folder().join("with-rights");
+    let folder = folder();
+    let path = folder.join("with-rights");
     let shell = fs::read("/bin/sh").unwrap();
     for (loader, with_rights) in [(GLIBC, Verdict::First), (MUSL, FOREIGN)] {
         fs::write(&path, with_loader(&shell, loader)).unwrap();
@@ -100,14 +99,14 @@ fn a_program_of_musl_with_the_rights_of_its_file_gets_nothing() {
             );
         }
     }
-    fs::remove_file(path).unwrap();
 }
 
 #[test]
 fn a_script_is_what_its_interpreter_is() {
     let mut small = fs::read("/bin/sh").unwrap();
     small[4] = 1;
-    let interpreter = folder().join("interpreter");
+    let folder = folder();
+    let interpreter = folder.join("interpreter");
     fs::write(&interpreter, small).unwrap();
     let line = format!("#! {} -x\necho", interpreter.display());
     assert_eq!(check("script", line.as_bytes()), FOREIGN);
@@ -210,8 +209,7 @@ fn what_is_put_into_a_list_is_taken_out_again() {
 }
 
 /// Compiles an empty program with these flags. `None`: that is not possible here.
-fn built(compiler: &str, flags: &[&str]) -> Option<String> {
-    let folder = folder();
+fn built(folder: &Folder, compiler: &str, flags: &[&str]) -> Option<String> {
     let source = folder.join("empty.c");
     fs::write(&source, "int main(void) { return 0; }").unwrap();
     let name: String = [&[compiler], flags].concat().concat();
@@ -235,6 +233,7 @@ const HWASAN: &[&str] = &[
 
 #[test]
 fn sanitizers_are_found_in_programs() {
+    let folder = folder();
     let within = |sanitizer| Verdict::Nothing(Why::Sanitizer(sanitizer));
     for (compiler, flags, wanted) in [
         ("gcc", &["-fsanitize=undefined"][..], Verdict::First),
@@ -267,7 +266,7 @@ fn sanitizers_are_found_in_programs() {
         ("clang", &[], Verdict::First),
     ] {
         for strip in [&[][..], &["-s"]] {
-            if let Some(path) = built(compiler, &[flags, strip].concat()) {
+            if let Some(path) = built(&folder, compiler, &[flags, strip].concat()) {
                 assert_eq!(judged(&path), wanted, "{compiler} {flags:?} {strip:?}");
             }
         }
@@ -277,7 +276,7 @@ fn sanitizers_are_found_in_programs() {
         ("-fsanitize=thread", "libtsan.so."),
         ("-fsanitize=leak", "liblsan.so."),
     ] {
-        let Some(path) = built("gcc", &[flag]) else {
+        let Some(path) = built(&folder, "gcc", &[flag]) else {
             continue;
         };
         let Verdict::Behind(runtime) = judged(&path) else {

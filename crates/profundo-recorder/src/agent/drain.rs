@@ -89,12 +89,13 @@ impl Agent {
             };
             if let Some(thread) = at.and_then(|at| self.threads.get_mut(at)) {
                 thread.samples += 1;
-                thread.accounted += head.weight;
+                // The words are the program's, which may have written any.
+                thread.accounted = thread.accounted.saturating_add(head.weight);
                 if thread.clock.is_none() {
-                    self.by_ticks += head.weight;
+                    self.by_ticks = self.by_ticks.saturating_add(head.weight);
                 }
             }
-            self.sampled += head.weight;
+            self.sampled = self.sampled.saturating_add(head.weight);
             last = at;
         }
         (first, is_unfinished)

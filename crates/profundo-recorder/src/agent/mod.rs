@@ -50,10 +50,10 @@ pub(crate) struct Cost {
 impl Cost {
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
-            cycles: self.cycles + other.cycles,
-            handled: self.handled + other.handled,
-            switches: self.switches + other.switches,
-            clocked: self.clocked + other.clocked,
+            cycles: self.cycles.saturating_add(other.cycles),
+            handled: self.handled.saturating_add(other.handled),
+            switches: self.switches.saturating_add(other.switches),
+            clocked: self.clocked.saturating_add(other.clocked),
         }
     }
 

@@ -140,14 +140,14 @@ impl Agent {
                 sink(thread.event(key, pid, record, has_ended, scale));
             }
             if has_ended {
-                ran += thread.ran(pid, record);
+                ran = thread.ran(pid, record).saturating_add(ran);
                 thread.emit_rest(key, pid, record, sink);
                 record.clock.store(0, Ordering::Relaxed);
                 forget(numbers, thread);
             }
             !has_ended
         });
-        self.ran += ran;
+        self.ran = self.ran.saturating_add(ran);
     }
 
     /// The time that all its threads, ended ones included, have run while they were sampled.
@@ -156,7 +156,7 @@ impl Agent {
             let record = self.map.record(thread.index)?;
             Some(thread.ran(self.pid, record))
         });
-        self.ran + living.sum::<u64>()
+        living.fold(self.ran, u64::saturating_add)
     }
 
     /// Emits all living threads.
@@ -234,7 +234,7 @@ impl Thread {
     /// The time that it has run while it was sampled.
     pub(super) fn ran(&self, pid: u32, record: &ThreadRecord) -> u64 {
         match self.clock.as_ref().and_then(TaskClock::ran) {
-            Some(ran) => self.ran_before + ran,
+            Some(ran) => self.ran_before.saturating_add(ran),
             None => self.cpu.at(self.cpu_now(pid, record)),
         }
     }
@@ -259,7 +259,7 @@ impl Thread {
         if weight <= least {
             return;
         }
-        self.accounted += weight;
+        self.accounted = self.accounted.saturating_add(weight);
         let now = profundo_probe::clock::now();
         let words = &blocking_sample(self.index as u32 + 1, self.tid, weight, now);
         sink(Event::Words { process, words });

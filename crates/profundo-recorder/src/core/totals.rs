@@ -43,15 +43,17 @@ impl Totals {
 
     /// Adds the CPU time of a program that could be sampled.
     pub(crate) fn add_cpu(&mut self, program: &Program, engine: Engine) {
-        self.cpu += program.expected(engine);
-        self.by_kernel += program.expected_by_kernel(engine);
+        // Some of the numbers are the programs', which may have written any.
+        self.cpu = self.cpu.saturating_add(program.expected(engine));
+        let by_kernel = program.expected_by_kernel(engine);
+        self.by_kernel = self.by_kernel.saturating_add(by_kernel);
     }
 
     /// Adds the cost of sampling a program.
     pub(crate) fn add_agent(&mut self, agent: &Agent) {
         self.cost = self.cost.plus(agent.cost());
-        self.by_ticks += agent.by_ticks();
-        self.cost_of_starts += agent.start_cost();
+        self.by_ticks = self.by_ticks.saturating_add(agent.by_ticks());
+        self.cost_of_starts = self.cost_of_starts.saturating_add(agent.start_cost());
         self.loads += u64::from(agent.was_loaded());
     }
 

@@ -82,23 +82,23 @@ mod tests {
 
     #[test]
     fn the_least_that_was_measured_counts() {
-        let folder = std::env::temp_dir().join(format!("profundo-loading-{}", std::process::id()));
+        let folder = profundo_testing::Folder::new("loading");
         std::fs::create_dir_all(folder.join("profundo")).unwrap();
         let path = folder.join("profundo/loading");
+        let cache = Some(folder.path());
         let agent = Path::new("/no/such/library.so");
         if profundo_linux::sys::boot().is_none() || !Path::new("/bin/true").exists() {
             return;
         }
         // A recording of few programs is not worth the measurement.
-        assert_eq!(load_cost(FEW - 1, agent, Some(&folder)), None);
+        assert_eq!(load_cost(FEW - 1, agent, cache), None);
         // The loader ignores a missing library, which costs next to nothing.
-        let measured = load_cost(FEW, agent, Some(&folder));
+        let measured = load_cost(FEW, agent, cache);
         assert!(measured.is_none_or(|cost| cost < 2_000_000), "{measured:?}");
         keep(&path, "/library.so", 300_000, OFTEN).unwrap();
-        assert_eq!(load_cost(FEW, agent, Some(&folder)), Some(300_000));
+        assert_eq!(load_cost(FEW, agent, cache), Some(300_000));
         // A measurement of one agent does not hold for another.
         let other = Path::new("/no/such/other.so");
-        assert_eq!(load_cost(FEW - 1, other, Some(&folder)), None);
-        std::fs::remove_dir_all(folder).unwrap();
+        assert_eq!(load_cost(FEW - 1, other, cache), None);
     }
 }

@@ -56,7 +56,9 @@ impl Added {
 pub(crate) fn switch_cost(clocked: u64, watched: u64, cache: Option<&Path>) -> u64 {
     let by_clocks = cost(Added::Clocks, clocked, cache).unwrap_or(0);
     let by_events = cost(Added::SideBand, watched, cache).unwrap_or(0);
-    clocked * by_clocks + watched * by_events / MANY
+    // The counts are the programs' own, which may have written any.
+    let by_events = watched.saturating_mul(by_events) / MANY;
+    clocked.saturating_mul(by_clocks).saturating_add(by_events)
 }
 
 /// The added cost of a switch (a hundred for the side-band), for a recording of this many: the

@@ -60,17 +60,22 @@ impl Part for Allocations {
         };
         let header = agent.header();
         let read = |number: &std::sync::atomic::AtomicU64| number.load(Ordering::Relaxed);
-        self.lost += read(&header.memory.lost);
-        self.unfollowed += read(&header.memory.unfollowed);
-        self.unfreed += read(&header.memory.unfreed);
-        self.strangers += read(&header.memory.strangers);
+        self.lost = self.lost.saturating_add(read(&header.memory.lost));
+        self.unfollowed = self
+            .unfollowed
+            .saturating_add(read(&header.memory.unfollowed));
+        self.unfreed = self.unfreed.saturating_add(read(&header.memory.unfreed));
+        self.strangers = self
+            .strangers
+            .saturating_add(read(&header.memory.strangers));
         if header.kind.load(Ordering::Relaxed) == start_kind::LATE {
             self.late.push(name());
         }
         if header.memory.slots_elsewhere.load(Ordering::Relaxed) != 0 {
             self.elsewhere.push(name());
         }
-        self.uncounted += agent.sums.as_ref().map_or(0, SumsMap::uncounted);
+        let uncounted = agent.sums.as_ref().map_or(0, SumsMap::uncounted);
+        self.uncounted = self.uncounted.saturating_add(uncounted);
         if header.allocator_hidden.load(Ordering::Relaxed) != 0 {
             self.hidden.push(name());
         }

@@ -259,12 +259,16 @@ impl Recorder {
             Some(agent) if totals.loads > 0 => load_cost(totals.loads, agent, cache).unwrap_or(0),
             _ => 0,
         };
-        let starts = totals.cost_of_starts + loading * totals.loads;
+        let loading = loading.saturating_mul(totals.loads);
+        let starts = totals.cost_of_starts.saturating_add(loading);
         match self.outside.reads {
             true => Some(totals.readings.held + totals.readings.held_late),
             // The kernel's cost of sampling, and of switching clocks, is not counted.
             false if totals.by_kernel > totals.cpu / UNCOUNTED => None,
-            false => delivery.map(|each| handlers + each * cost.handled + switches + starts),
+            false => delivery.map(|each| {
+                let parts = [each.saturating_mul(cost.handled), switches, starts];
+                parts.into_iter().fold(handlers, u64::saturating_add)
+            }),
         }
     }
 }
@@ -290,7 +294,7 @@ fn estimate_times(program: &mut Program) {
         Way::Agent(agent) => {
             let before = program.times_before;
             let system = program.times.1.saturating_sub(before.1);
-            before.0 + agent.ran().saturating_sub(system)
+            before.0.saturating_add(agent.ran().saturating_sub(system))
         }
         Way::Outside(outside) => user_time_outside(outside, program.times.1),
     };
@@ -306,7 +310,7 @@ fn user_time_outside(outside: &Outside, system: u64) -> u64 {
         true => system.saturating_sub(before.1),
         false => 0,
     };
-    before.0 + counted.saturating_sub(system)
+    before.0.saturating_add(counted.saturating_sub(system))
 }
 
 /// User and system time, as the process reported them at its end or before an exec. Sets how it
