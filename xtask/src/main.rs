@@ -7,6 +7,7 @@
     reason = "a task talks to the terminal"
 )]
 
+mod arm;
 mod cpython;
 mod dist;
 mod field;
@@ -33,6 +34,9 @@ tasks:
           everything that must pass: format, clippy, tidy, all tests, the Python package as a wheel,
           loom and Miri where they are; the last line is `N passed, N failed, N skipped`; with --long the tests, too, that are
           marked as long, each of which has a shorter one of its subject
+  arm [PACKAGE…]
+          library tests built for aarch64 and run by qemu's emulator of a single program; needs
+          Debian's gcc-aarch64-linux-gnu and qemu-user-static
   cpython-tests [--all | --short] [--jobs N] [PYTHON…] [test_MODULE…]
           CPython's own tests without and with `profundo record`: those that a profiler is most
           likely to break, with --all every one, with --short those that `test` runs
@@ -72,6 +76,7 @@ fn main() -> ExitCode {
         }
         ["test"] => test::run(&root(), false),
         ["test", "--long"] => test::run(&root(), true),
+        ["arm", ref rest @ ..] => arm::run(&root(), rest),
         ["cpython-tests", ref rest @ ..] => cpython::run(&root(), rest),
         ["field", ref rest @ ..] => field::run(&root(), rest),
         ["fuzz", ref rest @ ..] => fuzz::run(&root(), rest),
@@ -87,7 +92,7 @@ fn main() -> ExitCode {
         }
         [unknown, ..] => {
             eprintln!(
-                "xtask: there is no task {unknown}: the tasks are test, tidy, dist, field, figures, fuzz, pythons, static, wheel and cpython-tests"
+                "xtask: there is no task {unknown}: the tasks are test, tidy, arm, dist, field, figures, fuzz, pythons, static, wheel and cpython-tests"
             );
             return ExitCode::from(2);
         }

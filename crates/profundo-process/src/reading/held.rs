@@ -54,6 +54,10 @@ struct Late {
     /// When it was last seen running.
     running: Instant,
     /// Whether it may have waited for long when it was asked.
+    #[cfg_attr(
+        target_arch = "aarch64",
+        expect(dead_code, reason = "no call is restarted there by us")
+    )]
     may_have_waited: bool,
 }
 

@@ -222,5 +222,5 @@ fn index(rows: &[Row]) -> Vec<u32> {
 /// The parsed cies, kept for their fdes; `None` for one that cannot be read.
 pub(crate) type Cies<'a> = BTreeMap<usize, Option<(Cie<'a>, Initial)>>;
 
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

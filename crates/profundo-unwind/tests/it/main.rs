@@ -10,6 +10,10 @@ mod memory;
 mod oracle;
 mod process;
 mod rows;
+#[cfg(target_arch = "x86_64")]
 mod singlestep;
 mod stacks;
+#[cfg(target_arch = "x86_64")]
 mod walks;
+#[cfg(target_arch = "aarch64")]
+mod walks_aarch64;
