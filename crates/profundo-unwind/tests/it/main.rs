@@ -9,6 +9,7 @@ mod damage;
 mod memory;
 mod oracle;
 mod process;
+#[cfg(target_arch = "x86_64")]
 mod rows;
 #[cfg(target_arch = "x86_64")]
 mod singlestep;

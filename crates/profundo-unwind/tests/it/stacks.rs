@@ -53,7 +53,13 @@ fn check_here() -> usize {
     if chain == marked {
         let (framehop, reached) = Oracle::of(&process).walk(regs);
         assert!(reached);
-        assert_eq!(process.names(&chain), process.names(&framehop), "framehop");
+        // There it leaves out the function that has no caller.
+        let outermost = usize::from(cfg!(target_arch = "aarch64"));
+        assert_eq!(
+            process.names(&chain[..chain.len() - outermost]),
+            process.names(&framehop),
+            "framehop"
+        );
     }
     chain.len()
 }
