@@ -34,9 +34,10 @@ tasks:
           everything that must pass: format, clippy, tidy, all tests, the Python package as a wheel,
           loom and Miri where they are; the last line is `N passed, N failed, N skipped`; with --long the tests, too, that are
           marked as long, each of which has a shorter one of its subject
-  arm [PACKAGE…]
-          library tests built for aarch64 and run by qemu's emulator of a single program; needs
-          Debian's gcc-aarch64-linux-gnu and qemu-user-static
+  arm [PACKAGE…], arm --kernel
+          library tests built for aarch64 and run by qemu's emulator of a single program; with --kernel the
+          command in Debian's kernel of aarch64 in a whole machine; needs Debian's gcc-aarch64-linux-gnu,
+          qemu-user-static, qemu-system-arm, debootstrap and cpio
   cpython-tests [--all | --short] [--jobs N] [PYTHON…] [test_MODULE…]
           CPython's own tests without and with `profundo record`: those that a profiler is most
           likely to break, with --all every one, with --short those that `test` runs

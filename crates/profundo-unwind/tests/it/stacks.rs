@@ -52,14 +52,17 @@ fn check_here() -> usize {
     // framehop does not evaluate the expressions of a signal frame and guesses there.
     if chain == marked {
         let (framehop, reached) = Oracle::of(&process).walk(regs);
-        assert!(reached);
-        // There it leaves out the function that has no caller.
+        // On aarch64 it does not read the instructions that sign a return address, as glibc has
+        // them from 2.41 on, and it leaves out the function that has no caller.
         let outermost = usize::from(cfg!(target_arch = "aarch64"));
-        assert_eq!(
-            process.names(&chain[..chain.len() - outermost]),
-            process.names(&framehop),
-            "framehop"
-        );
+        assert!(reached || outermost > 0);
+        if reached {
+            assert_eq!(
+                process.names(&chain[..chain.len() - outermost]),
+                process.names(&framehop),
+                "framehop"
+            );
+        }
     }
     chain.len()
 }

@@ -1,17 +1,22 @@
 //! `cargo xtask arm`: library tests on aarch64, built here and run by qemu's emulator of a single
-//! program (`qemu-user-static`).
+//! program (`qemu-user-static`). Instructions, registers, the C library and `.eh_frame` are those
+//! of aarch64; the kernel is this machine's.
 //!
-//! Instructions, registers, the C library and `.eh_frame` are those of aarch64. The kernel is this
-//! machine's: what needs `ptrace`, perf events or the kernel's own layout of a signal cannot be
-//! shown so, and those crates are not in the list.
+//! `cargo xtask arm --kernel` runs the command in Debian's kernel of aarch64, in a whole machine
+//! (`qemu-system-aarch64`).
 
+mod machine;
+
+use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::metadata::cargo;
+use crate::metadata::{self, cargo};
 use crate::test::tally::Tally;
+use crate::tools::done;
+use machine::Machine;
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 
@@ -24,8 +29,14 @@ const RUNNER: &str = "qemu-aarch64-static -L /usr/aarch64-linux-gnu";
 const TESTED: &[&str] = &["profundo-wire", "profundo-unwind"];
 const BUILT: &[&str] = &["profundo-agent", "profundo-process", "profundo-inject"];
 
-/// `cargo xtask arm [PACKAGE…]`.
+/// What runs in the whole machine: it prints `ok NAME` or `FAILED NAME` for each check.
+const GUEST: &str = include_str!("guest.sh");
+
+/// `cargo xtask arm [PACKAGE…]`, `cargo xtask arm --kernel`.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
+    if arguments == ["--kernel"] {
+        return in_kernel(root);
+    }
     if let Some(option) = arguments.iter().find(|word| word.starts_with('-')) {
         bail!("{option} is not known");
     }
@@ -62,8 +73,39 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
     Ok(tally.failed == 0)
 }
 
+/// Builds the command and a program for it, and runs both in a machine.
+fn in_kernel(root: &Path) -> Result<bool> {
+    let target = metadata::load(root)?.target;
+    let machine = Machine::made(&target.join("arm/machine"))?;
+    done(&mut for_arm(root, "build", "profundo-cli"))?;
+    let profundo = target.join(TARGET).join("debug/profundo");
+    let mut strip = Command::new("aarch64-linux-gnu-strip");
+    strip.arg("-g").arg(profundo).arg("-o");
+    done(strip.arg(machine.file("profundo")))?;
+    let mut compile = Command::new(LINKER);
+    compile.args(["-g", "-O1", "-pthread", "-o"]);
+    compile.arg(machine.file("share"));
+    done(compile.arg(root.join("xtask/src/arm/share.c")))?;
+    fs::write(machine.file("guest.sh"), GUEST)?;
+    let text = machine.run()?;
+    print!("{text}");
+    let mut tally = Tally::default();
+    for line in text.lines() {
+        match line.split_once(' ') {
+            Some(("ok", name)) => tally.check(name, true),
+            Some(("FAILED", name)) => tally.check(name, false),
+            Some(("skipped:", why)) => tally.skip(why),
+            _ => {}
+        }
+    }
+    let has_ended = text.lines().any(|line| line == "all is done");
+    tally.check("the machine came to its end", has_ended);
+    tally.print();
+    Ok(tally.failed == 0)
+}
+
 /// A command of cargo for one package and the target.
-fn for_arm(root: &Path, verb: &str, package: &str) -> std::process::Command {
+fn for_arm(root: &Path, verb: &str, package: &str) -> Command {
     let mut command = cargo();
     command
         .args([verb, "--target", TARGET, "--package", package])
