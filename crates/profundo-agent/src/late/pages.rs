@@ -175,7 +175,7 @@ mod tests {
             page(libc::PROT_READ | libc::PROT_WRITE),
             page(libc::PROT_READ),
         );
-        let value = store_checked as *const () as usize;
+        let value = store::store_checked as *const () as usize;
         assert!(store::store_checked(open, value));
         assert!(!store::store_checked(closed, value));
         assert_eq!((load(open), load(closed)), (value, 7));
