@@ -68,7 +68,8 @@ const fn is_at(number: usize, name: &str) -> bool {
     at == name.len() && at == there.len()
 }
 
-/// Finds the function whose number its caller has left in a register, and jumps there with the arguments that it was
+/// Finds the function whose number its caller has left in a register, and jumps there with the
+/// arguments that it was
 /// called with.
 #[unsafe(naked)]
 unsafe extern "C" fn find_and_jump() {

@@ -1,5 +1,5 @@
-//! On this processor no thread is borrowed: how its registers and the frame of a signal are put back
-//! is known for x86-64 only, and a program must not be entered without a way back.
+//! On this processor no thread is borrowed: how its registers and the frame of a signal are put
+//! back is known for x86-64 only, and a program must not be entered without a way back.
 
 use std::io;
 use std::ops::Range;
