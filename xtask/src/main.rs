@@ -7,6 +7,7 @@
     reason = "a task talks to the terminal"
 )]
 
+mod arm;
 mod cpython;
 mod dist;
 mod field;
@@ -35,6 +36,10 @@ tasks:
           everything that must pass: format, clippy, tidy, all tests, the Python package as a wheel,
           loom and Miri where they are; the last line is `N passed, N failed, N skipped`; with --long the tests, too, that are
           marked as long, each of which has a shorter one of its subject
+  arm [PACKAGE…], arm --kernel
+          library tests built for aarch64 and run by qemu's emulator of a single program; with --kernel the
+          command in Debian's kernel of aarch64 in a whole machine; needs Debian's gcc-aarch64-linux-gnu,
+          qemu-user-static, qemu-system-arm, debootstrap and cpio
   cpython-tests [--all | --short] [--jobs N] [PYTHON…] [test_MODULE…]
           CPython's own tests without and with `profundo record`: those that a profiler is most
           likely to break, with --all every one, with --short those that `test` runs
@@ -80,6 +85,7 @@ fn main() -> ExitCode {
         }
         ["test"] => test::run(&root(), false),
         ["test", "--long"] => test::run(&root(), true),
+        ["arm", ref rest @ ..] => arm::run(&root(), rest),
         ["cpython-tests", ref rest @ ..] => cpython::run(&root(), rest),
         ["field", ref rest @ ..] => field::run(&root(), rest),
         ["faults", ref rest @ ..] => harm::faults::run(&root(), rest),
@@ -98,7 +104,7 @@ fn main() -> ExitCode {
         }
         [unknown, ..] => {
             eprintln!(
-                "xtask: there is no task {unknown}: the tasks are test, tidy, dist, faults, field, figures, fuzz, kills, pythons, soak, static, wheel and cpython-tests"
+                "xtask: there is no task {unknown}: the tasks are test, tidy, arm, dist, faults, field, figures, fuzz, kills, pythons, soak, static, wheel and cpython-tests"
             );
             return ExitCode::from(2);
         }

@@ -126,17 +126,7 @@ fn on_a_stack_of_ours(function: extern "C" fn()) {
 unsafe extern "C" fn call_on(function: extern "C" fn(), top: *mut u8) {
     naked_asm!(
         ".cfi_startproc",
-        "push rbp",
-        ".cfi_adjust_cfa_offset 8",
-        ".cfi_rel_offset rbp, 0",
-        "mov rbp, rsp",
-        ".cfi_def_cfa_register rbp",
-        "mov rsp, rsi",
-        "call rdi",
-        "mov rsp, rbp",
-        "pop rbp",
-        ".cfi_def_cfa rsp, 8",
-        "ret",
+        crate::machine::call_on_stack!(),
         ".cfi_endproc",
     )
 }

@@ -13,7 +13,10 @@
 //! Nothing in here allocates, and nothing may: a program's allocator can be anything. Should Rust's
 //! own library allocate all the same, it gets memory from a small arena of ours.
 
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 
 mod agent_memory;
 mod arena;
@@ -39,6 +42,7 @@ mod left;
 mod lifecycle;
 mod loadable;
 mod lock;
+mod machine;
 mod memory;
 mod next_symbols;
 mod patience;

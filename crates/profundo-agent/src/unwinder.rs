@@ -27,11 +27,7 @@ macro_rules! functions {
                 concat!(".type ", $name, ",@function"),
                 concat!($name, ":"),
                 ".cfi_startproc",
-                "mov r11, [rip + {places} + 8 * {number}]",
-                "mov eax, {number}",
-                "test r11, r11",
-                "jz {find_and_jump}",
-                "jmp r11",
+                crate::machine::jump_to_unwinder!(),
                 ".cfi_endproc",
                 concat!(".size ", $name, ", .-", $name),
                 ".popsection",
@@ -72,31 +68,14 @@ const fn is_at(number: usize, name: &str) -> bool {
     at == name.len() && at == there.len()
 }
 
-/// Finds the function whose number is in `eax`, and jumps there with the arguments that it was
+/// Finds the function whose number its caller has left in a register, and jumps there with the
+/// arguments that it was
 /// called with.
 #[unsafe(naked)]
 unsafe extern "C" fn find_and_jump() {
     naked_asm!(
         ".cfi_startproc",
-        "push rdi",
-        "push rsi",
-        "push rdx",
-        "push rcx",
-        "push r8",
-        "push r9",
-        "sub rsp, 8",
-        ".cfi_adjust_cfa_offset 56",
-        "mov edi, eax",
-        "call {find}",
-        "add rsp, 8",
-        "pop r9",
-        "pop r8",
-        "pop rcx",
-        "pop rdx",
-        "pop rsi",
-        "pop rdi",
-        ".cfi_adjust_cfa_offset -56",
-        "jmp rax",
+        crate::machine::find_unwinder!(),
         ".cfi_endproc",
         find = sym find,
     )

@@ -10,7 +10,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use profundo_linux::{proc, sys};
-use profundo_permits::may_be_read;
 use profundo_probe::loading::Why;
 use profundo_probe::shared::{
     Answer, ENTER_SYMBOL, FALL_SILENT_SYMBOL, LEAVE_SYMBOL, MASKED_SYMBOL,
@@ -26,7 +25,7 @@ use super::masks;
 use super::program::Program;
 use super::refused::Refused;
 use super::safe_point::{Instructions, Places};
-use super::steps::{borrow, has_more_filters, map, write_memory};
+use super::steps::{borrow, has_more_filters, map, may_be_entered, write_memory};
 use super::turn::Turn;
 
 /// The offsets of the answer and of the two paths in our memory; the stack is above.
@@ -89,7 +88,7 @@ impl<'a> Entry<'a> {
     /// Finds out whether the agent can come into a program. `library`: the bytes of the agent's
     /// file. `filtered`: also if it restricts its system calls.
     pub fn of(pid: u32, library: &'a [u8], filtered: bool) -> Result<Self, Refused> {
-        may_be_read(pid).map_err(Refused::Machine)?;
+        may_be_entered(pid)?;
         if !filtered && has_more_filters(pid) {
             return Err(Refused::Filtered);
         }

@@ -7,11 +7,18 @@
 //! a thread of ours takes the lock instead. What was written to the program's memory for that is
 //! undone.
 
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(dead_code, reason = "no thread is borrowed there")
+)]
+
 mod allocators;
+#[cfg_attr(not(target_arch = "x86_64"), path = "borrowed/never.rs")]
 mod borrowed;
 mod collections;
 mod copy;
 mod entry;
+#[cfg(target_arch = "x86_64")]
 mod frame;
 mod held_signals;
 mod library;
@@ -36,7 +43,6 @@ use profundo_cpython::version;
 use profundo_linux::headroom;
 use profundo_linux::proc;
 use profundo_linux::sys;
-use profundo_permits::may_be_read;
 use profundo_probe::shared::{
     Outlet, REQUEST_SYMBOL, Request, refusal, request_flag, request_state, way, wish,
 };
@@ -54,7 +60,7 @@ use borrowed::Borrowed;
 use copy::Copy;
 use program::Program;
 use safe_point::{Instructions, Places};
-use steps::{borrow, failed, has_more_filters, map, write_memory};
+use steps::{borrow, failed, has_more_filters, map, may_be_entered, write_memory};
 use turn::Turn;
 
 /// The options of a walk over objects.
@@ -144,7 +150,7 @@ impl std::fmt::Debug for Injection<'_> {
 impl<'a> Injection<'a> {
     /// Finds out whether a program can be entered. `library`: the bytes of the agent's file.
     pub fn of(pid: u32, library: &'a [u8], filtered: bool) -> Result<Self, Refused> {
-        may_be_read(pid).map_err(Refused::Machine)?;
+        may_be_entered(pid)?;
         if !filtered && has_more_filters(pid) {
             return Err(Refused::Filtered);
         }

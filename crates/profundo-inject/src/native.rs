@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 use profundo_linux::headroom;
 use profundo_linux::proc;
 use profundo_linux::sys;
-use profundo_permits::may_be_read;
 use profundo_probe::heap::seen::{SHADOW_BYTES, Words, each_leaf_seen, each_seen};
 use profundo_process::reading::{Held, Registers, Stop, Stopper, wait_for_stop};
 use profundo_scan::{Area, Block, Freed, Memory, Range, Unread, areas, chunks, map_lines};
@@ -28,7 +27,7 @@ use super::program::Program;
 use super::ptrace::request;
 use super::safe_point::{Instructions, Places};
 use super::turn::Turn;
-use super::{ROOM, Refused, borrow, failed, has_more_filters, map};
+use super::{ROOM, Refused, borrow, failed, has_more_filters, map, may_be_entered};
 
 /// The advice values for memory that no child inherits, and that all children inherit.
 const WIPE_ON_FORK: u64 = libc::MADV_WIPEONFORK as u64;
@@ -92,7 +91,7 @@ impl Native {
     /// Copies a program, if its blocks are known. `filtered`: even if it restricts its system
     /// calls.
     pub fn copy(pid: u32, filtered: bool) -> Result<Self, Refused> {
-        may_be_read(pid).map_err(Refused::Machine)?;
+        may_be_entered(pid)?;
         let program = Program::of(pid).ok_or(Refused::Gone)?;
         if program.is_stopped() {
             return Err(Refused::Stopped);

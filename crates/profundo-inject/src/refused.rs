@@ -14,6 +14,8 @@ use profundo_probe::shared::refusal;
 pub enum Refused {
     /// The machine does not permit it.
     Machine(Gap),
+    /// Threads of this processor cannot be borrowed.
+    Processor,
     /// It has no Python interpreter.
     NoPython,
     /// Its allocations are not counted.
@@ -84,6 +86,7 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Machine(gap) => write!(f, "{gap}"),
+            Self::Processor => f.write_str("a program that runs already is entered on x86-64 only"),
             Self::NoPython => f.write_str(&why_not(refusal::NO_INTERPRETER)),
             Self::Uncounted => f.write_str(
                 "its blocks are not known: start it with `profundo record --memory=exact -- CMD`",

@@ -74,9 +74,7 @@ mod tests {
     fn this_thread_is_on_its_stack() {
         let inner = || {
             let here = 0_u64;
-            let own: u64;
-            // SAFETY: reads the address of the thread's own data.
-            unsafe { core::arch::asm!("mov {}, fs:0", out(reg) own) };
+            let own = profundo_probe::regs::thread_pointer();
             let stacks = Stacks::of(std::process::id());
             stacks.lower_end(&raw const here as u64, own).is_some()
         };

@@ -5,6 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use profundo_linux::proc;
+use profundo_permits::may_be_read;
 use profundo_process::reading::{Held, NotHeld, Stopper};
 
 use super::borrowed::{Borrowed, Failed};
@@ -111,12 +112,22 @@ fn waits_in_vain(pid: u32, tid: u32) -> bool {
         .collect();
     let argument = |at: usize| arguments.get(at).copied().unwrap_or(0);
     match number {
-        libc::SYS_epoll_wait | libc::SYS_epoll_pwait => argument(3) as i32 >= 0,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_epoll_wait => argument(3) as i32 >= 0,
+        libc::SYS_epoll_pwait => argument(3) as i32 >= 0,
         libc::SYS_epoll_pwait2 | libc::SYS_semtimedop => argument(3) != 0,
         libc::SYS_rt_sigtimedwait => argument(2) != 0,
         libc::SYS_io_getevents => argument(4) != 0,
         _ => false,
     }
+}
+
+/// Whether threads of the process may be borrowed, as far as the machine is concerned.
+pub(super) fn may_be_entered(pid: u32) -> Result<(), Refused> {
+    if cfg!(not(target_arch = "x86_64")) {
+        return Err(Refused::Processor);
+    }
+    may_be_read(pid).map_err(Refused::Machine)
 }
 
 /// Whether a process is another profundo, which has a thread for a moment.

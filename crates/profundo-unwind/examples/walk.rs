@@ -68,10 +68,14 @@ fn measure() {
     let (ip, sp, fp): (u64, u64, u64);
     // SAFETY: reads three registers and changes none.
     unsafe {
+        #[cfg(target_arch = "x86_64")]
         asm!("lea {ip}, [rip]", "mov {sp}, rsp", "mov {fp}, rbp",
             ip = out(reg) ip, sp = out(reg) sp, fp = out(reg) fp, options(nomem, nostack));
+        #[cfg(target_arch = "aarch64")]
+        asm!("adr {ip}, .", "mov {sp}, sp", "mov {fp}, x29",
+            ip = out(reg) ip, sp = out(reg) sp, fp = out(reg) fp, options(nomem, nostack));
     }
-    let regs = Regs { ip, sp, fp };
+    let regs = Regs::new(ip, sp, fp);
     let process = Process::this();
     let mut remote = Remote(process.pid);
     let words = (sp..).step_by(8).map_while(|address| remote.read(address));

@@ -28,7 +28,7 @@
 //! let table = TableRef { base: 0x1000, rows: &rows, index: &[0, 3] };
 //! let modules = [Module { start: 0x1000, end: 0x2000, table }];
 //!
-//! let regs = Regs { ip: 0x1010, sp: 0x7000, fp: 0 };
+//! let regs = Regs::new(0x1010, 0x7000, 0);
 //! let mut out = [0; 16];
 //! let (depth, end) = walk(regs, &Modules::new(&modules), &mut Stack([7, 0x1050, 0]), &mut out);
 //! assert_eq!((&out[..depth], end), (&[0x1010, 0x1050][..], End::Root));
@@ -37,10 +37,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(
     target_arch = "aarch64",
-    expect(
-        dead_code,
-        reason = "signals and other registers are not followed there yet"
-    )
+    expect(dead_code, reason = "other registers are not followed there")
 )]
 
 #[cfg(feature = "compile")]

@@ -73,7 +73,8 @@ pub enum Fp {
 }
 
 /// The place of the caller's `rbx`: the only other register by which code that calls (the lazy
-/// binder of glibc) finds its frame. In words below the cfa; two values are special.
+/// binder of glibc) finds its frame. On aarch64, the place of the return address. In words below
+/// the cfa; two values are special.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rbx(pub u8);
 
@@ -302,7 +303,9 @@ impl Row {
     /// True if this is the rule of a function's first instruction.
     #[inline]
     pub(crate) fn is_entry(self) -> bool {
-        self.kinds & 0x0f == SP && self.offset == 8
+        /// What a call leaves on the stack.
+        const CALL: i32 = if cfg!(target_arch = "aarch64") { 0 } else { 8 };
+        self.kinds & 0x0f == SP && self.offset == CALL
     }
 
     /// True if the row has no information.

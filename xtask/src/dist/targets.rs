@@ -36,8 +36,8 @@ pub const TARGETS: &[Target] = &[
         agent_of: None,
         has_packages: false,
         unpublished: Some(
-            "the agent and the walk of stacks read registers and instructions of x86-64 only, \
-             so the command would record nothing there",
+            "the agent and the walk of stacks run there, but the whole command has not been run on such a \
+             machine, and it cannot enter a program that runs already",
         ),
     },
     Target {

@@ -69,7 +69,7 @@ fn cut_off(number: u32) {
         unsafe {
             let here = libc::AT_FDCWD as usize;
             let (from, to) = (from.as_ptr() as usize, to.as_ptr() as usize);
-            sys::call(libc::SYS_renameat, [here, from, here, to, 0, 0]);
+            sys::call(libc::SYS_renameat2, [here, from, here, to, 0, 0]);
         }
     }
 }

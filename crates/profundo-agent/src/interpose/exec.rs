@@ -116,7 +116,7 @@ enum ListCall {
     File = 2,
 }
 
-/// `execl` and its like have their arguments one by one: five in registers, the others on the
+/// `execl` and its like have their arguments one by one: some in registers, the others on the
 /// stack. They are put into a list, which is executed.
 macro_rules! from_list {
     ($name:ident, $call:literal) => {
@@ -127,20 +127,7 @@ macro_rules! from_list {
         pub unsafe extern "C" fn $name() -> c_int {
             naked_asm!(
                 ".cfi_startproc",
-                "sub rsp, 56",
-                ".cfi_adjust_cfa_offset 56",
-                "mov [rsp], rsi",
-                "mov [rsp + 8], rdx",
-                "mov [rsp + 16], rcx",
-                "mov [rsp + 24], r8",
-                "mov [rsp + 32], r9",
-                "mov rsi, rsp",
-                "lea rdx, [rsp + 64]",
-                "mov ecx, {call}",
-                "call {list}",
-                "add rsp, 56",
-                ".cfi_adjust_cfa_offset -56",
-                "ret",
+                crate::machine::call_with_list!(),
                 ".cfi_endproc",
                 call = const $call as usize,
                 list = sym exec_list,
@@ -160,10 +147,10 @@ const _: () = {
 };
 
 /// The number of arguments that come in registers.
-const REGISTERS: usize = 5;
+const REGISTERS: usize = crate::machine::LIST_REGISTERS;
 
 /// # Safety
-/// Called by the functions above only: `registers` are the five arguments after the path, `stack`
+/// Called by the functions above only: `registers` are the first arguments after the path, `stack`
 /// those after them, and there is a null among them.
 unsafe extern "C" fn exec_list(
     path: *const c_char,

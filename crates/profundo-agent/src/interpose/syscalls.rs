@@ -27,12 +27,21 @@ extern "C" fn before(number: c_long, first: c_long) -> *const () {
         libc::SYS_rt_sigpending => return pending as *const (),
         libc::SYS_rt_sigprocmask => return mask as *const (),
         libc::SYS_rt_sigtimedwait => return wait as *const (),
-        libc::SYS_signalfd | libc::SYS_signalfd4 => return descriptor as *const (),
+        number if is_signalfd(number) => return descriptor as *const (),
         libc::SYS_seccomp => restrict::before_seccomp(first),
         libc::SYS_ptrace => trace::before(first as c_uint),
         _ => {}
     }
     next_symbols::syscall().map_or(fails as *const (), |real| real as *const ())
+}
+
+/// Whether this is one of the calls that make a descriptor of signals. Newer machines have but one.
+fn is_signalfd(number: c_long) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if number == libc::SYS_signalfd {
+        return true;
+    }
+    number == libc::SYS_signalfd4
 }
 
 /// The function that continues is jumped to, so that a call that returns twice, or on another
@@ -45,24 +54,7 @@ extern "C" fn before(number: c_long, first: c_long) -> *const () {
 pub unsafe extern "C" fn syscall() -> c_long {
     naked_asm!(
         ".cfi_startproc",
-        "push rdi",
-        "push rsi",
-        "push rdx",
-        "push rcx",
-        "push r8",
-        "push r9",
-        "sub rsp, 8",
-        ".cfi_adjust_cfa_offset 56",
-        "call {before}",
-        "add rsp, 8",
-        "pop r9",
-        "pop r8",
-        "pop rcx",
-        "pop rdx",
-        "pop rsi",
-        "pop rdi",
-        ".cfi_adjust_cfa_offset -56",
-        "jmp rax",
+        crate::machine::jump_to_result!("{before}"),
         ".cfi_endproc",
         before = sym before,
     )

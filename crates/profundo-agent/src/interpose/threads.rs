@@ -84,13 +84,7 @@ unsafe extern "C" fn begin(place: *const Start) -> Begun {
 unsafe extern "C" fn first(place: *mut c_void) -> *mut c_void {
     naked_asm!(
         ".cfi_startproc",
-        "push rax",
-        ".cfi_adjust_cfa_offset 8",
-        "call {begin}",
-        "pop rcx",
-        ".cfi_adjust_cfa_offset -8",
-        "mov rdi, rdx",
-        "jmp rax",
+        crate::machine::begin_thread!(),
         ".cfi_endproc",
         begin = sym begin,
     )

@@ -49,7 +49,7 @@ impl Opened {
             Right::Lasting => exchange(address, before, after),
             Right::Passing if load(address) != before => false,
             Right::Passing => {
-                store_checked(address, after)
+                store::store_checked(address, after)
                     || self.open(object.read_only) && exchange(address, before, after)
             }
         }
@@ -124,6 +124,10 @@ fn protect((start, end): (usize, usize), protection: i32) -> bool {
     }
 }
 
+#[cfg_attr(target_arch = "aarch64", path = "pages/aarch64.rs")]
+#[cfg_attr(target_arch = "x86_64", path = "pages/x86_64.rs")]
+mod store;
+
 /// True if a word may be written to. Its contents do not change: the kernel sets none of the bits
 /// of its first half, in one step, as a part of a call that wakes no thread.
 fn is_writable(address: usize) -> bool {
@@ -134,25 +138,6 @@ fn is_writable(address: usize) -> bool {
     let how = (libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG) as usize;
     // SAFETY: the kernel checks both addresses.
     unsafe { sys::call(libc::SYS_futex, [first, how, 0, 0, address, SET_BITS]) >= 0 }
-}
-
-/// Stores a word by the kernel, in one step. `false`: its page may not be written to. The kernel
-/// writes down the thread's base of `gs`, which no compiler uses on x86-64; all signals are
-/// blocked meanwhile.
-fn store_checked(address: usize, value: usize) -> bool {
-    const SET_GS: usize = 0x1001;
-    const GET_GS: usize = 0x1004;
-    let ask = |what: usize, place: usize| {
-        // SAFETY: the base of `gs` changes for a moment, and the kernel checks the address.
-        unsafe { sys::call(libc::SYS_arch_prctl, [what, place, 0, 0, 0, 0]) == 0 }
-    };
-    let mut base = 0_usize;
-    if !ask(GET_GS, &raw mut base as usize) || !ask(SET_GS, value) {
-        return false;
-    }
-    let is_stored = ask(GET_GS, address);
-    ask(SET_GS, base);
-    is_stored
 }
 
 #[cfg(test)]
@@ -190,9 +175,9 @@ mod tests {
             page(libc::PROT_READ | libc::PROT_WRITE),
             page(libc::PROT_READ),
         );
-        let value = store_checked as *const () as usize;
-        assert!(store_checked(open, value));
-        assert!(!store_checked(closed, value));
+        let value = store::store_checked as *const () as usize;
+        assert!(store::store_checked(open, value));
+        assert!(!store::store_checked(closed, value));
         assert_eq!((load(open), load(closed)), (value, 7));
         assert_eq!(load(open + 8), 0);
     }

@@ -38,7 +38,7 @@ pub(crate) fn count(
     };
     let caller = caller();
     if exact().is_some() {
-        let Regs { ip, sp, fp } = caller.registers;
+        let Regs { ip, sp, fp, .. } = caller.registers;
         return allocated(local, &given, ip, sp, fp, caller.base);
     }
     sample(local, given, caller);

@@ -4,12 +4,13 @@
 //! its last and is found by two instructions. Rust's own thread-locals in a library are found by a
 //! call, which may allocate.
 
-use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::sync::atomic::{Ordering, compiler_fence};
 
 use profundo_probe::heap::{Gaps, Known, Pace, Recall};
+
+use crate::machine::{own_address, own_block};
 
 /// A number of bytes that no allocation has.
 pub const NEVER: u64 = u64::MAX;
@@ -56,33 +57,12 @@ const BYTES: usize = size_of::<Local>();
 pub const LEFT: usize = offset_of!(Local, left);
 pub const COPIES: usize = offset_of!(Local, copies);
 
-global_asm!(
-    ".pushsection .tbss.profundo_local, \"awT\", @nobits",
-    ".balign 64",
-    ".hidden profundo_local",
-    ".globl profundo_local",
-    ".type profundo_local, @object",
-    ".size profundo_local, {bytes}",
-    "profundo_local:",
-    ".zero {bytes}",
-    ".popsection",
-    bytes = const BYTES,
-);
+own_block!("profundo_local", BYTES, 64);
 
 /// The calling thread's state.
 #[inline(always)]
 pub fn local() -> &'static Local {
-    let address: *const Local;
-    // SAFETY: `fs:0` holds the thread pointer, and the linker has put the offset from it into its
-    // table. Nothing is written.
-    unsafe {
-        asm!(
-            "mov {address}, qword ptr fs:[0]",
-            "add {address}, qword ptr [rip + profundo_local@GOTTPOFF]",
-            address = out(reg) address,
-            options(nostack, readonly),
-        );
-    }
+    let address: *const Local = own_address!("profundo_local");
     // SAFETY: all zero is a valid one, it is aligned, and only this thread and its handlers reach
     // it, through cells. It lives as long as the thread, which does not hand it on.
     unsafe { &*address }

@@ -36,7 +36,7 @@ pub fn sample(local: &Local, given: Given, caller: Caller) {
         return local.set(given.left);
     }
     if exact::exact().is_some() {
-        let Regs { ip, sp, fp } = caller.registers;
+        let Regs { ip, sp, fp, .. } = caller.registers;
         return exact::allocated(local, &given, ip, sp, fp, caller.base);
     }
     let mean = mean();

@@ -1,7 +1,6 @@
 //! The search for unreachable blocks at the very end, after the program's own exit functions. The
 //! command searches, while the thread that ends the process waits for a moment.
 
-use core::arch::asm;
 use core::sync::atomic::Ordering;
 
 use profundo_probe::shared::search_state;
@@ -11,7 +10,7 @@ use crate::home::Home;
 use crate::memory::exact;
 use crate::memory::local::local;
 use crate::memory::state::heap;
-use crate::{agent_memory, c_library, command, next_symbols, process, session};
+use crate::{agent_memory, c_library, command, machine, next_symbols, process, session};
 
 /// A command that is not delayed begins within a part of this, in nanoseconds.
 const TO_BEGIN: u64 = 100_000_000;
@@ -64,23 +63,8 @@ pub fn search_unreachable(home: Home) {
         place.store(value, Ordering::Relaxed);
     }
     // The registers of our callers lie on the stack then, above its end.
-    let mut registers = [0_u64; 6];
-    let stack: u64;
-    // SAFETY: six words of ours are written.
-    unsafe {
-        asm!(
-            "mov [{place}], rbx",
-            "mov [{place} + 8], rbp",
-            "mov [{place} + 16], r12",
-            "mov [{place} + 24], r13",
-            "mov [{place} + 32], r14",
-            "mov [{place} + 40], r15",
-            "mov {stack}, rsp",
-            place = in(reg) registers.as_mut_ptr(),
-            stack = out(reg) stack,
-            options(nostack),
-        );
-    }
+    let mut registers = [0; machine::KEPT];
+    let stack = machine::keep_registers(&mut registers);
     search.stack.store(stack, Ordering::Relaxed);
     // Release pairs with the acquire of the command.
     search.state.store(search_state::WANTED, Ordering::Release);

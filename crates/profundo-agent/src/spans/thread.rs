@@ -3,12 +3,12 @@
 //! They are in the thread's own static block, as the state of allocations is
 //! (`memory/local.rs`): asking the kernel for them would take longer than all the rest.
 
-use core::arch::{asm, global_asm};
 use core::cell::Cell;
 
 use profundo_probe::sys;
 
 use crate::home::Home;
+use crate::machine::{own_address, own_block};
 
 /// All zero at first: unknown.
 #[repr(C)]
@@ -19,32 +19,11 @@ struct Thread {
     tid: Cell<u32>,
 }
 
-global_asm!(
-    ".pushsection .tbss.profundo_span_thread, \"awT\", @nobits",
-    ".balign 8",
-    ".hidden profundo_span_thread",
-    ".globl profundo_span_thread",
-    ".type profundo_span_thread, @object",
-    ".size profundo_span_thread, {bytes}",
-    "profundo_span_thread:",
-    ".zero {bytes}",
-    ".popsection",
-    bytes = const size_of::<Thread>(),
-);
+own_block!("profundo_span_thread", size_of::<Thread>(), 8);
 
 #[inline(always)]
 fn thread() -> &'static Thread {
-    let address: *const Thread;
-    // SAFETY: `fs:0` holds the thread pointer, and the linker has put the offset from it into its
-    // table. Nothing is written.
-    unsafe {
-        asm!(
-            "mov {address}, qword ptr fs:[0]",
-            "add {address}, qword ptr [rip + profundo_span_thread@GOTTPOFF]",
-            address = out(reg) address,
-            options(nostack, readonly),
-        );
-    }
+    let address: *const Thread = own_address!("profundo_span_thread");
     // SAFETY: all zero is a valid one, it is aligned, and only this thread reaches it. It lives as
     // long as the thread, which does not hand it on.
     unsafe { &*address }

@@ -74,6 +74,10 @@ pub enum SlotKind {
     Call(usize),
 }
 
+#[cfg_attr(target_arch = "aarch64", path = "object/aarch64.rs")]
+#[cfg_attr(target_arch = "x86_64", path = "object/x86_64.rs")]
+mod machine;
+
 const DT_NULL: i64 = 0;
 const DT_PLTRELSZ: i64 = 2;
 const DT_HASH: i64 = 4;
@@ -168,10 +172,11 @@ pub unsafe fn object(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Object
 /// The whole pages of a segment that is made read-only: the loader leaves out the last one where it
 /// is not full.
 fn pages(base: usize, segment: &libc::Elf64_Phdr) -> (usize, usize) {
-    const PAGE: usize = 4096;
+    // SAFETY: reads a number that the kernel has given to the C library.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize;
     let start = base.wrapping_add(segment.p_vaddr as usize);
     let end = start.wrapping_add(segment.p_memsz as usize);
-    (start & !(PAGE - 1), end & !(PAGE - 1))
+    (start & !(page - 1), end & !(page - 1))
 }
 
 impl Object {
@@ -195,35 +200,20 @@ impl Object {
     /// instructions of this file that pass the slot's number to the loader. A function of the
     /// file's own may be there in place of it.
     pub fn is_unfilled(&self, slot: &Slot<'_>, value: usize) -> bool {
-        const LONGEST: usize = 16;
-        /// A mark for indirect jumps, which may come first.
-        const TARGET: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
-        const PUSH: u8 = 0x68;
-        /// The common beginning of all, as the linker mold makes it: the number is in `r11`.
-        const PUSH_R11: [u8; 4] = [0x41, 0x53, 0xff, 0x35];
         let (start, end) = self.code;
         let SlotKind::Call(number) = slot.kind else {
             return false;
         };
-        if !(start..end.saturating_sub(LONGEST)).contains(&value) {
+        if !(start..end.saturating_sub(machine::LONGEST)).contains(&value) {
             return false;
         }
         // SAFETY: in the code of a loaded file, which is mapped and can be read.
-        let code = unsafe { (value as *const [u8; LONGEST]).read_unaligned() };
-        let code = code.strip_prefix(&TARGET).unwrap_or(&code);
-        match code {
-            [PUSH, a, b, c, d, ..] => u32::from_le_bytes([*a, *b, *c, *d]) as usize == number,
-            other => other.starts_with(&PUSH_R11),
-        }
+        let code = unsafe { (value as *const [u8; machine::LONGEST]).read_unaligned() };
+        machine::asks_loader(&code, number)
     }
 
     /// Visits the slots by which this file reaches functions of others, or of itself.
     pub fn each_slot(&self, mut visit: impl FnMut(Slot<'_>)) {
-        /// The kinds of relocations: of an address in data, of a word of the global offset table,
-        /// and of one that calls go through.
-        const ADDRESS: u32 = 1;
-        const GLOBAL: u32 = 6;
-        const CALL: u32 = 7;
         const WEAK: u8 = 2;
         for table in self.relocations {
             if table.first.is_null() {
@@ -233,9 +223,9 @@ impl Object {
                 // SAFETY: the table is in memory, and as long as the dynamic section says.
                 let entry = unsafe { &*table.first.add(index) };
                 let kind = match entry.r_info as u32 {
-                    GLOBAL => SlotKind::Global,
-                    CALL => SlotKind::Call(index),
-                    ADDRESS if entry.r_addend == 0 => SlotKind::Variable,
+                    machine::GLOBAL => SlotKind::Global,
+                    machine::CALL => SlotKind::Call(index),
+                    machine::ADDRESS if entry.r_addend == 0 => SlotKind::Variable,
                     _ => continue,
                 };
                 let symbol = (entry.r_info >> 32) as usize;

@@ -5,8 +5,19 @@
 //! [`activity`](super::activity). If it blocks in the instant between, in a system call that would
 //! return `EINTR`, the call is restarted.
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(target_arch = "aarch64")]
+use aarch64::restart_interrupted;
+#[cfg(target_arch = "x86_64")]
+use x86_64::restart_interrupted;
+
 use std::time::{Duration, Instant};
 
+use profundo_probe::regs::ALL;
 use profundo_unwind::{General, Regs};
 
 use super::blocked::{Activity, ActivityReader};
@@ -43,6 +54,10 @@ struct Late {
     /// When it was last seen running.
     running: Instant,
     /// Whether it may have waited for long when it was asked.
+    #[cfg_attr(
+        target_arch = "aarch64",
+        expect(dead_code, reason = "no call is restarted there by us")
+    )]
     may_have_waited: bool,
 }
 
@@ -83,8 +98,8 @@ pub struct Registers {
     pub place: Regs,
     /// The general registers.
     pub general: General,
-    /// The vector registers.
-    pub all: [u64; 48],
+    /// The general registers, and where the kernel gives them with those, the vector registers.
+    pub all: [u64; ALL],
 }
 
 impl Stopper {
@@ -152,13 +167,9 @@ impl Stopper {
             since,
             is_after_a_call: false,
             registers: Registers {
-                place: Regs {
-                    ip: 0,
-                    sp: 0,
-                    fp: 0,
-                },
+                place: Regs::default(),
                 general: General([0; 16]),
-                all: [0; 48],
+                all: [0; ALL],
             },
         };
         match held.read_registers(may_have_waited) {
@@ -375,116 +386,6 @@ fn request(request: Request, tid: i32, address: usize, data: usize) -> std::io::
     match done {
         -1 => Err(std::io::Error::last_os_error()),
         _ => Ok(()),
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Late {
-    /// Resumes the thread, which has stopped. The call that it may have begun to wait in goes on.
-    fn resume(&self, signal: i32) {
-        // SAFETY: zeroed registers are registers.
-        let mut regs: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-        let place = &raw mut regs as usize;
-        if signal == 0 && request(libc::PTRACE_GETREGS, self.tid, 0, place).is_ok() {
-            restart_call(self.tid, &mut regs, self.may_have_waited);
-        }
-        let _ = request(libc::PTRACE_DETACH, self.tid, 0, signal as usize);
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Held {
-    fn read_registers(&mut self, may_have_waited: bool) -> bool {
-        // SAFETY: zeroed registers are registers.
-        let (mut regs, mut vectors): (libc::user_regs_struct, libc::user_fpregs_struct) =
-            unsafe { std::mem::zeroed() };
-        let place = &raw mut regs as usize;
-        if request(libc::PTRACE_GETREGS, self.tid, 0, place).is_err() {
-            return false;
-        }
-        let place = &raw mut vectors as usize;
-        let _ = request(libc::PTRACE_GETFPREGS, self.tid, 0, place);
-        self.is_after_a_call = regs.orig_rax as i64 >= 0;
-        if self.signal == 0 {
-            restart_call(self.tid, &mut regs, may_have_waited);
-        }
-        self.registers.general = General([
-            regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
-            regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15,
-        ]);
-        self.registers.place = Regs {
-            ip: regs.rip,
-            sp: regs.rsp,
-            fp: regs.rbp,
-        };
-        let Registers { general, all, .. } = &mut self.registers;
-        let (words, halves) = all.split_at_mut(general.0.len());
-        words.copy_from_slice(&general.0);
-        for (pair, [a, b, c, d]) in halves
-            .chunks_exact_mut(2)
-            .zip(vectors.xmm_space.as_chunks().0.iter().copied())
-        {
-            let join = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
-            pair.copy_from_slice(&[join(a, b), join(c, d)]);
-        }
-        true
-    }
-}
-
-/// A few system calls do not continue after a stop, but return `EINTR`. We have the kernel restart
-/// this one unless a signal of the program's own arrives. If the thread may have waited for long,
-/// and for a limited time, the restart would reset that time, so its call returns `EINTR`, as after
-/// any stop.
-#[cfg(target_arch = "x86_64")]
-fn restart_call(tid: i32, regs: &mut libc::user_regs_struct, may_have_waited: bool) {
-    /// The result by which the kernel restarts a call unless a signal has a handler.
-    const RESTART: i64 = -514;
-    let is_interrupted = regs.orig_rax as i64 >= 0 && regs.rax as i64 == -i64::from(libc::EINTR);
-    if !is_interrupted || (may_have_waited && has_limit(regs)) {
-        return;
-    }
-    regs.rax = RESTART as u64;
-    let place = std::ptr::from_mut(regs) as usize;
-    let _ = request(libc::PTRACE_SETREGS, tid, 0, place);
-}
-
-/// Whether a system call that returns `EINTR` after a stop waits for a limited time.
-#[cfg(target_arch = "x86_64")]
-fn has_limit(regs: &libc::user_regs_struct) -> bool {
-    match regs.orig_rax as i64 {
-        libc::SYS_epoll_wait | libc::SYS_epoll_pwait => regs.r10 as i32 >= 0,
-        libc::SYS_epoll_pwait2 | libc::SYS_semtimedop => regs.r10 != 0,
-        libc::SYS_rt_sigtimedwait => regs.rdx != 0,
-        _ => false,
-    }
-}
-
-/// As [`restart_call`], for a thread that has just been stopped again.
-#[cfg(target_arch = "x86_64")]
-fn restart_interrupted(tid: i32) {
-    // SAFETY: zeroed registers are registers.
-    let mut regs: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-    let place = &raw mut regs as usize;
-    if request(libc::PTRACE_GETREGS, tid, 0, place).is_ok() {
-        restart_call(tid, &mut regs, false);
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn restart_interrupted(_: i32) {}
-
-#[cfg(not(target_arch = "x86_64"))]
-impl Late {
-    fn resume(&self, signal: i32) {
-        let _ = request(libc::PTRACE_DETACH, self.tid, 0, signal as usize);
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-impl Held {
-    /// Registers are laid out differently here: no thread is held.
-    fn read_registers(&mut self, _: bool) -> bool {
-        false
     }
 }
 

@@ -3,6 +3,7 @@
 use profundo_linux::sys;
 use profundo_probe::MAX_DEPTH;
 use profundo_probe::python::{Merge, close, pair};
+use profundo_probe::regs::of_blocked;
 use profundo_probe::sample::wire_end;
 use profundo_unwind::{
     General, Module, Modules, Observer, Regs, walk_observed, walk_without_frame_pointer,
@@ -174,11 +175,7 @@ impl Reader {
                 let mut left = READINGS;
                 loop {
                     let place = Place {
-                        registers: Regs {
-                            ip: blocked.ip,
-                            sp: blocked.sp,
-                            fp: 0,
-                        },
+                        registers: of_blocked(blocked.sp, blocked.ip),
                         general: None,
                         all: &[],
                         lock: (blocked.call == libc::SYS_futex).then_some(blocked.arguments[0]),

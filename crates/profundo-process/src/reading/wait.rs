@@ -67,9 +67,7 @@ impl Wait {
                 wait(WaitKind::Sleep, String::new())
             }
             call if polls(call) => wait(WaitKind::Poll, String::new()),
-            libc::SYS_rt_sigtimedwait | libc::SYS_rt_sigsuspend | libc::SYS_pause => {
-                wait(WaitKind::Signal, String::new())
-            }
+            call if awaits_signal(call) => wait(WaitKind::Signal, String::new()),
             libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_sync_file_range => {
                 wait(WaitKind::Write, file(pid, first))
             }
@@ -172,6 +170,14 @@ fn writes(call: i64) -> bool {
         libc::SYS_sendmmsg,
     ]
     .contains(&call)
+}
+
+fn awaits_signal(call: i64) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if call == libc::SYS_pause {
+        return true;
+    }
+    [libc::SYS_rt_sigtimedwait, libc::SYS_rt_sigsuspend].contains(&call)
 }
 
 #[cfg(target_arch = "x86_64")]

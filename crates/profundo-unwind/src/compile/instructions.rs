@@ -284,20 +284,19 @@ impl State {
         Rule {
             cfa,
             fp: self.fp_rule(),
-            rbx: self.rbx_rule(cfa),
+            rbx: match cfg!(target_arch = "aarch64") {
+                true => place_below(self.ra, cfa),
+                false => place_below(self.rbx, cfa),
+            },
             caller_interrupted: initial.signal,
         }
     }
 
     /// On x86_64 the return address is always just below the cfa; on aarch64 it is in its
-    /// register, or next to the frame pointer.
+    /// register, or at any place that a row can name.
     fn has_usual_return(&self) -> bool {
         if cfg!(target_arch = "aarch64") {
-            match (self.ra, self.fp) {
-                (Saved::Unnamed | Saved::Same, Saved::Unnamed | Saved::Same) => true,
-                (Saved::AtCfa(ra), Saved::AtCfa(fp)) => fp.checked_add(8) == Some(ra),
-                _ => false,
-            }
+            matches!(self.ra, Saved::Unnamed | Saved::Same | Saved::AtCfa(_))
         } else {
             self.ra == Saved::AtCfa(-8)
         }
@@ -314,17 +313,18 @@ impl State {
         };
         rule.unwrap_or(Fp::Undefined)
     }
+}
 
-    fn rbx_rule(&self, cfa: Cfa) -> Rbx {
-        match (self.rbx, cfa) {
-            // Rows of other kinds have no room for it.
-            (_, Cfa::SpDeref { .. } | Cfa::FpDeref { .. } | Cfa::Plt { .. }) => Rbx::UNKNOWN,
-            (Saved::Unnamed | Saved::Same, _) => Rbx::SAME,
-            (Saved::AtCfa(offset), _) if offset % 8 == 0 && (-254 * 8..0).contains(&offset) => {
-                Rbx((-offset / 8) as u8)
-            }
-            _ => Rbx::UNKNOWN,
+/// The place of another register in a row: of `rbx`, or of the return address on aarch64.
+fn place_below(saved: Saved, cfa: Cfa) -> Rbx {
+    match (saved, cfa) {
+        // Rows of other kinds have no room for it.
+        (_, Cfa::SpDeref { .. } | Cfa::FpDeref { .. } | Cfa::Plt { .. }) => Rbx::UNKNOWN,
+        (Saved::Unnamed | Saved::Same, _) => Rbx::SAME,
+        (Saved::AtCfa(offset), _) if offset % 8 == 0 && (-254 * 8..0).contains(&offset) => {
+            Rbx((-offset / 8) as u8)
         }
+        _ => Rbx::UNKNOWN,
     }
 }
 

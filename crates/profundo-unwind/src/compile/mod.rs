@@ -134,7 +134,11 @@ pub fn compile_eh_frame(
     if let Some(text_base) = text_base {
         bases = bases.set_text(text_base);
     }
-    let section = gimli::EhFrame::new(eh_frame, gimli::LittleEndian);
+    let mut section = gimli::EhFrame::new(eh_frame, gimli::LittleEndian);
+    // An instruction of that architecture says that return addresses are signed from there on.
+    if cfg!(target_arch = "aarch64") {
+        section.set_vendor(gimli::Vendor::AArch64);
+    }
     let mut cies = BTreeMap::new();
     let mut rows = Vec::new();
     let mut functions = Vec::new();
@@ -218,5 +222,5 @@ fn index(rows: &[Row]) -> Vec<u32> {
 /// The parsed cies, kept for their fdes; `None` for one that cannot be read.
 pub(crate) type Cies<'a> = BTreeMap<usize, Option<(Cie<'a>, Initial)>>;
 
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

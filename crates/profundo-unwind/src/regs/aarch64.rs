@@ -1,9 +1,10 @@
 //! On aarch64 a call puts the return address into the link register, which functions that call
-//! others store next to the frame pointer. Signal frames are not crossed yet.
+//! others store: rows keep that place where those of x86-64 have the place of `rbx`. The kernel
+//! leaves a `ucontext` above the stack pointer of a signal's handler.
 
 use super::{Call, Code, Frame, Others, Place, Stop};
 use crate::walk::Way;
-use crate::{Cfa, End, Fp, Memory, Row};
+use crate::{Cfa, End, Fp, Memory, Rbx, Row};
 
 /// The registers that a walk begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,8 +19,28 @@ pub struct Regs {
     pub lr: u64,
 }
 
+impl Regs {
+    /// Registers without a link register, as those of a frame that has called.
+    pub const fn new(ip: u64, sp: u64, fp: u64) -> Self {
+        Self { ip, sp, fp, lr: 0 }
+    }
+}
+
 /// Addresses have 48 bits; above them may be a signature of pointer authentication.
 const ADDRESS: u64 = (1 << 48) - 1;
+
+/// The offset of the `ucontext` in the kernel's frame of a signal, and those of registers in it.
+const CONTEXT: u64 = 128;
+const CONTEXT_FP: u64 = 416;
+const CONTEXT_LR: u64 = 424;
+const CONTEXT_SP: u64 = 432;
+const CONTEXT_PC: u64 = 440;
+
+/// The code that the handler of a signal returns to: `mov x8, #139` and `svc #0`.
+const RETURN: u64 = 0xd400_0001_d280_1168;
+
+/// More signals than this on one stack are a walk in circles.
+const MAX_SIGNALS: u8 = 16;
 
 fn read(memory: &mut impl Memory, address: u64) -> Result<u64, Stop> {
     memory
@@ -34,26 +55,61 @@ pub(crate) fn step(frame: &mut Frame<'_>, row: Row, memory: &mut impl Memory) ->
     let cfa = match rule.cfa {
         Cfa::Sp(offset) => sp.wrapping_add_signed(offset.into()),
         Cfa::Fp(_) if !frame.fp_known => return Err(Stop::NeedsFramePointer),
-        Cfa::Fp(offset) => fp.wrapping_add_signed(offset.into()),
-        Cfa::Root => return Err(Stop::End(End::Root)),
-        _ => return Err(Stop::Unsupported),
-    };
-    let (fp, ip) = match rule.fp {
-        Fp::AtCfa(offset) => {
-            let saved = cfa.wrapping_add_signed(offset.into());
-            let fp = read(memory, saved)?;
-            (fp, read(memory, saved.wrapping_add(8))?)
+        Cfa::Fp(offset) => {
+            memory.uses_frame_pointer();
+            fp.wrapping_add_signed(offset.into())
         }
-        // Only a function that has not called yet still has its return address in the register.
-        Fp::Same if frame.interrupted => (fp, lr),
+        Cfa::Root => return Err(Stop::End(End::Root)),
+        Cfa::Signal => return signal_context(frame, sp.wrapping_add(CONTEXT), memory),
         _ => return Err(Stop::Unsupported),
     };
     if cfa < sp || cfa == sp && !frame.interrupted {
         return Err(Stop::End(End::NoProgress));
     }
-    let known = frame.fp_known || matches!(rule.fp, Fp::AtCfa(_));
+    let ip = match rule.rbx {
+        // Only a function that has not called yet still has its return address in the register,
+        // which is not known of every thread.
+        Rbx::SAME if frame.interrupted && lr != 0 => lr,
+        Rbx::SAME | Rbx::UNKNOWN => return Err(Stop::Unsupported),
+        Rbx(words) => read(memory, cfa.wrapping_sub(u64::from(words) * 8))?,
+    };
+    let (fp, is_known) = match rule.fp {
+        Fp::Same => (fp, frame.fp_known),
+        Fp::AtCfa(offset) => {
+            let place = cfa.wrapping_add_signed(offset.into());
+            let saved = memory.read_frame_pointer(place);
+            (
+                saved.ok_or(Stop::End(End::Unreadable { address: place }))?,
+                true,
+            )
+        }
+        Fp::AtFp(_) | Fp::AtSp(_) => return Err(Stop::Unsupported),
+        Fp::Undefined => (fp, false),
+    };
     arrive(frame, ip, cfa, fp);
-    frame.fp_known = known;
+    frame.fp_known = is_known;
+    Ok(())
+}
+
+/// Moves a frame to the code that the signal interrupted, whose registers are in a `ucontext`.
+#[cold]
+fn signal_context(
+    frame: &mut Frame<'_>,
+    context: u64,
+    memory: &mut impl Memory,
+) -> Result<(), Stop> {
+    if frame.signals >= MAX_SIGNALS {
+        return Err(Stop::End(End::NoProgress));
+    }
+    frame.regs = Regs {
+        ip: read(memory, context.wrapping_add(CONTEXT_PC))?,
+        sp: read(memory, context.wrapping_add(CONTEXT_SP))?,
+        fp: read(memory, context.wrapping_add(CONTEXT_FP))?,
+        lr: read(memory, context.wrapping_add(CONTEXT_LR))? & ADDRESS,
+    };
+    frame.fp_known = true;
+    frame.interrupted = true;
+    frame.signals += 1;
     Ok(())
 }
 
@@ -80,9 +136,15 @@ pub(crate) fn step_without_row(
     code: impl Fn(u64) -> Code,
     memory: &mut impl Memory,
 ) -> Result<(), Stop> {
-    let Regs { sp, fp, .. } = frame.regs;
+    let Regs { ip, sp, fp, lr } = frame.regs;
+    if depth > 1 && memory.read_code(ip) == Some(RETURN) {
+        return signal_context(frame, sp.wrapping_add(CONTEXT), memory);
+    }
     if !frame.fp_known {
-        return Err(Stop::Unsupported);
+        return match frame.interrupted && lr == 0 {
+            true => step_over_caller(frame, code, memory),
+            false => Err(Stop::Unsupported),
+        };
     }
     if fp == 0 && depth > 1 {
         return Err(Stop::End(End::Root));
@@ -96,6 +158,27 @@ pub(crate) fn step_without_row(
         return Err(Stop::Unsupported);
     }
     arrive(frame, caller, fp + 16, callers_fp);
+    Ok(())
+}
+
+/// Moves the frame of a blocked thread, of which only two registers are known, to the caller of its
+/// caller. It is in a function that does no more than a system call; the function that has called
+/// that one has put the frame pointer and its return address at the end of the stack, as compilers
+/// do. A frame begins there where its record lies.
+fn step_over_caller(
+    frame: &mut Frame<'_>,
+    code: impl Fn(u64) -> Code,
+    memory: &mut impl Memory,
+) -> Result<(), Stop> {
+    let sp = frame.regs.sp;
+    let callers_fp = read(memory, sp)?;
+    let caller = read(memory, sp.wrapping_add(8))? & ADDRESS;
+    let is_record = callers_fp > sp && callers_fp.is_multiple_of(16);
+    let is_known = code(caller.wrapping_sub(1)) != Code::Unknown;
+    if !is_record || !is_known || call_before(caller, memory) == Call::None {
+        return Err(Stop::Unsupported);
+    }
+    arrive(frame, caller, callers_fp, callers_fp);
     Ok(())
 }
 

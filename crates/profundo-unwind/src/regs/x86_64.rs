@@ -22,6 +22,13 @@ pub struct Regs {
     pub fp: u64,
 }
 
+impl Regs {
+    /// These registers.
+    pub const fn new(ip: u64, sp: u64, fp: u64) -> Self {
+        Self { ip, sp, fp }
+    }
+}
+
 const DWARF_RBX: u8 = 3;
 
 /// The offsets of the registers in the kernel's `ucontext`, by DWARF number.

@@ -95,7 +95,7 @@ proptest! {
         let (ip, sp, fp) = registers;
         let mut out = [0; 100];
         for (ip, sp) in [(ip, sp), (base.wrapping_add(ip & 0xffff), sp & 0xffff_fff8)] {
-            let regs = Regs { ip, sp, fp };
+            let regs = Regs::new(ip, sp, fp);
             walk(regs, &modules, &mut Noise(noise), &mut out);
             walk_without_frame_pointer(regs, &modules, &mut Noise(noise), &mut out, &mut ());
             let general = General([noise; 16]);

@@ -9,7 +9,12 @@ mod damage;
 mod memory;
 mod oracle;
 mod process;
+#[cfg(target_arch = "x86_64")]
 mod rows;
+#[cfg(target_arch = "x86_64")]
 mod singlestep;
 mod stacks;
+#[cfg(target_arch = "x86_64")]
 mod walks;
+#[cfg(target_arch = "aarch64")]
+mod walks_aarch64;

@@ -2,21 +2,23 @@
 
 use std::sync::Arc;
 
-use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
-use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder};
+use framehop::{
+    CacheNative, ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind,
+    UnwindRegsNative, Unwinder, UnwinderNative,
+};
 use profundo_unwind::{Memory, Regs};
 
 use crate::process::{Process, Remote};
 
 pub struct Oracle {
-    pub unwinder: UnwinderX86_64<Arc<[u8]>>,
-    pub cache: CacheX86_64,
+    pub unwinder: UnwinderNative<Arc<[u8]>, MayAllocateDuringUnwind>,
+    pub cache: CacheNative<MayAllocateDuringUnwind>,
     pid: i32,
 }
 
 impl Oracle {
     pub fn of(process: &Process) -> Self {
-        let mut unwinder = UnwinderX86_64::new();
+        let mut unwinder = UnwinderNative::new();
         for image in &process.images {
             let (address, bytes) = &image.eh_frame;
             unwinder.add_module(framehop::Module::new(
@@ -33,7 +35,7 @@ impl Oracle {
         }
         Self {
             unwinder,
-            cache: CacheX86_64::new(),
+            cache: CacheNative::new(),
             pid: process.pid,
         }
     }
@@ -42,7 +44,10 @@ impl Oracle {
     pub fn walk(&mut self, regs: Regs) -> (Vec<u64>, bool) {
         let mut memory = Remote(self.pid);
         let mut read = |address| memory.read(address).ok_or(());
-        let first = UnwindRegsX86_64::new(regs.ip, regs.sp, regs.fp);
+        #[cfg(target_arch = "x86_64")]
+        let first = UnwindRegsNative::new(regs.ip, regs.sp, regs.fp);
+        #[cfg(target_arch = "aarch64")]
+        let first = UnwindRegsNative::new(regs.lr, regs.sp, regs.fp);
         let mut frames = self
             .unwinder
             .iter_frames(regs.ip, first, &mut self.cache, &mut read);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -115,10 +116,19 @@ impl Process {
             .map(|&address| {
                 let unmarked = address - u64::from(interrupted);
                 let row = modules.row(address - 1);
-                interrupted = row.is_some_and(|row| row.rule().caller_interrupted);
+                interrupted = row.is_some_and(|row| row.rule().caller_interrupted)
+                    || self.is_end_of_handler(address);
                 unmarked
             })
             .collect()
+    }
+
+    /// Whether handlers of signals return there, by the instructions, where there are no rows for
+    /// them.
+    fn is_end_of_handler(&self, address: u64) -> bool {
+        /// `mov x8, #139` and `svc #0`.
+        const RETURN: u64 = 0xd400_0001_d280_1168;
+        cfg!(target_arch = "aarch64") && Remote(self.pid).read(address) == Some(RETURN)
     }
 
     /// An address as its file and the address there, for messages.
@@ -181,6 +191,12 @@ impl Memory for Remote {
         };
         // SAFETY: the kernel checks the remote range, and the local one is ours.
         let read = unsafe { libc::process_vm_readv(self.0, &local, 1, &remote, 1, 0) };
+        // An emulator of a single program may not have the call.
+        if read < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) {
+            let file = fs::File::open(format!("/proc/{}/mem", self.0)).ok()?;
+            file.read_exact_at(&mut word, address).ok()?;
+            return Some(u64::from_le_bytes(word));
+        }
         (read == 8).then_some(u64::from_le_bytes(word))
     }
 }

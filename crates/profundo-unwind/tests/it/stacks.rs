@@ -14,20 +14,30 @@ unsafe extern "C" {
     fn backtrace(buffer: *mut *mut c_void, size: c_int) -> c_int;
 }
 
-/// Walks from here by tables, framehop and libgcc, compares them, and returns the depth.
-#[inline(never)]
-fn check_here() -> usize {
+/// The registers of the caller, from where a walk begins.
+#[inline(always)]
+fn here() -> Regs {
     let (ip, sp, fp): (u64, u64, u64);
     // SAFETY: reads three registers and changes none.
     unsafe {
+        #[cfg(target_arch = "x86_64")]
         asm!("lea {ip}, [rip]", "mov {sp}, rsp", "mov {fp}, rbp",
             ip = out(reg) ip, sp = out(reg) sp, fp = out(reg) fp, options(nomem, nostack));
+        #[cfg(target_arch = "aarch64")]
+        asm!("adr {ip}, .", "mov {sp}, sp", "mov {fp}, x29",
+            ip = out(reg) ip, sp = out(reg) sp, fp = out(reg) fp, options(nomem, nostack));
     }
+    Regs::new(ip, sp, fp)
+}
+
+/// Walks from here by tables, framehop and libgcc, compares them, and returns the depth.
+#[inline(never)]
+fn check_here() -> usize {
+    let regs = here();
     let mut buffer = vec![std::ptr::null_mut(); 4096];
     // SAFETY: the buffer holds as many pointers as said.
     let depth = unsafe { backtrace(buffer.as_mut_ptr(), 4096) };
     buffer.truncate(depth as usize);
-    let regs = Regs { ip, sp, fp };
     let process = Process::this();
     let (chain, end) = process.walk(regs);
     assert_eq!(end, End::Root, "{:#?}", process.names(&chain));
@@ -42,8 +52,17 @@ fn check_here() -> usize {
     // framehop does not evaluate the expressions of a signal frame and guesses there.
     if chain == marked {
         let (framehop, reached) = Oracle::of(&process).walk(regs);
-        assert!(reached);
-        assert_eq!(process.names(&chain), process.names(&framehop), "framehop");
+        // On aarch64 it does not read the instructions that sign a return address, as glibc has
+        // them from 2.41 on, and it leaves out the function that has no caller.
+        let outermost = usize::from(cfg!(target_arch = "aarch64"));
+        assert!(reached || outermost > 0);
+        if reached {
+            assert_eq!(
+                process.names(&chain[..chain.len() - outermost]),
+                process.names(&framehop),
+                "framehop"
+            );
+        }
     }
     chain.len()
 }

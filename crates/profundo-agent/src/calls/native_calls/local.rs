@@ -1,22 +1,12 @@
 //! The thread tree of the calling thread: a word in its own static block, which is found by two
 //! instructions. Beside it is the number of calls that a thread without a tree could not count.
 
-use core::arch::{asm, global_asm};
 use core::cell::Cell;
 
 use super::thread_tree::ThreadTree;
+use crate::machine::{own_address, own_block};
 
-global_asm!(
-    ".pushsection .tbss.profundo_thread_tree, \"awT\", @nobits",
-    ".balign 8",
-    ".hidden profundo_thread_tree",
-    ".globl profundo_thread_tree",
-    ".type profundo_thread_tree, @object",
-    ".size profundo_thread_tree, 16",
-    "profundo_thread_tree:",
-    ".zero 16",
-    ".popsection",
-);
+own_block!("profundo_thread_tree", 16, 8);
 
 /// The thread-local fields, all zero at first.
 #[repr(C)]
@@ -27,17 +17,7 @@ struct Fields {
 
 #[inline(always)]
 fn fields() -> &'static Fields {
-    let address: *const Fields;
-    // SAFETY: `fs:0` holds the thread pointer, and the linker has put the offset from it into its
-    // table. Nothing is written.
-    unsafe {
-        asm!(
-            "mov {address}, qword ptr fs:[0]",
-            "add {address}, qword ptr [rip + profundo_thread_tree@GOTTPOFF]",
-            address = out(reg) address,
-            options(nostack, readonly),
-        );
-    }
+    let address: *const Fields = own_address!("profundo_thread_tree");
     // SAFETY: only this thread and its handlers reach it, through cells, and zeros are valid ones.
     // It is as large as that.
     unsafe { &*address }

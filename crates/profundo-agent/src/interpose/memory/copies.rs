@@ -52,7 +52,7 @@ pub fn real_of(name: &CStr) -> Option<usize> {
 /// The function of this name, as the program calls it. Before the real one is known it copies by
 /// itself, byte by byte, in the direction that is right.
 macro_rules! entry {
-    ($($index:literal $name:ident => $result:literal;)*) => {$(
+    ($($index:literal $name:ident => $result:tt;)*) => {$(
         /// # Safety
         /// As for the function of the C library.
         #[unsafe(naked)]
@@ -60,65 +60,7 @@ macro_rules! entry {
         pub unsafe extern "C" fn $name() {
             naked_asm!(
                 ".cfi_startproc",
-                "mov rax, qword ptr [rip + {real} + {index}]",
-                "test rax, rax",
-                "jz 3f",
-                "cmp rdx, {floor}",
-                "jae 2f",
-                "jmp rax",
-                "2:",
-                // Subtract the bytes from the copy budget, if they are less.
-                "mov r10, qword ptr [rip + profundo_local@GOTTPOFF]",
-                "mov r11, qword ptr fs:[r10 + {copies}]",
-                "sub r11, rdx",
-                "jbe 5f",
-                "mov qword ptr fs:[r10 + {copies}], r11",
-                "jmp rax",
-                // The copy is reported.
-                "5:",
-                "mov r10, rsp",
-                "push rdi",
-                ".cfi_adjust_cfa_offset 8",
-                "push rsi",
-                ".cfi_adjust_cfa_offset 8",
-                "push rdx",
-                ".cfi_adjust_cfa_offset 8",
-                "push rcx",
-                ".cfi_adjust_cfa_offset 8",
-                "push rax",
-                ".cfi_adjust_cfa_offset 8",
-                "mov rdi, rdx",
-                "mov rsi, r10",
-                "mov rdx, rbp",
-                "mov rcx, rbx",
-                "call {sample_copy}",
-                "pop rax",
-                ".cfi_adjust_cfa_offset -8",
-                "pop rcx",
-                ".cfi_adjust_cfa_offset -8",
-                "pop rdx",
-                ".cfi_adjust_cfa_offset -8",
-                "pop rsi",
-                ".cfi_adjust_cfa_offset -8",
-                "pop rdi",
-                ".cfi_adjust_cfa_offset -8",
-                "jmp rax",
-                "3:",
-                $result,
-                "mov r8, rdi",
-                "sub r8, rsi",
-                "mov rcx, rdx",
-                "cmp r8, rdx",
-                "jb 4f",
-                "rep movsb",
-                "ret",
-                "4:",
-                "lea rdi, [rdi + rdx - 1]",
-                "lea rsi, [rsi + rdx - 1]",
-                "std",
-                "rep movsb",
-                "cld",
-                "ret",
+                crate::machine::copy!($result),
                 ".cfi_endproc",
                 real = sym REAL,
                 index = const $index * 8,
@@ -131,11 +73,11 @@ macro_rules! entry {
 }
 
 entry! {
-    0 memcpy => "mov rax, rdi";
-    1 memmove => "mov rax, rdi";
-    2 mempcpy => "lea rax, [rdi + rdx]";
-    3 __memcpy_chk => "mov rax, rdi";
-    4 __memmove_chk => "mov rax, rdi";
+    0 memcpy => start;
+    1 memmove => start;
+    2 mempcpy => end;
+    3 __memcpy_chk => start;
+    4 __memmove_chk => start;
 }
 
 /// Reports a copy.

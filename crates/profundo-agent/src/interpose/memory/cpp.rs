@@ -12,8 +12,9 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use profundo_wire::Source;
 
+use crate::machine::{go_straight_on, jump, pass_caller};
 use crate::memory::counting::count;
-use crate::memory::entry::{caller, pass_caller};
+use crate::memory::entry::caller;
 use crate::memory::local::{Local, local};
 use crate::memory::{ends, next_symbols};
 
@@ -25,34 +26,6 @@ const OPERATORS: usize = 20;
 
 /// The real operator that each goes straight on to; 0: to the function below.
 static TARGETS: [AtomicUsize; OPERATORS] = [const { AtomicUsize::new(0) }; OPERATORS];
-
-/// Jumps to the real operator, as if ours were not interposed, if it is not to be counted: it and
-/// its callees have no frame of ours below them. The first call has to choose.
-macro_rules! go_straight_on {
-    () => {
-        "mov rax, qword ptr [rip + {targets} + 8*{index}]
-        test rax, rax
-        jnz 3f
-        push rdi
-        .cfi_adjust_cfa_offset 8
-        push rsi
-        .cfi_adjust_cfa_offset 8
-        push rdx
-        .cfi_adjust_cfa_offset 8
-        call {choose}
-        pop rdx
-        .cfi_adjust_cfa_offset -8
-        pop rsi
-        .cfi_adjust_cfa_offset -8
-        pop rdi
-        .cfi_adjust_cfa_offset -8
-        test rax, rax
-        jz 2f
-        3:
-        jmp rax
-        2:"
-    };
-}
 
 /// The operators that allocate.
 macro_rules! new {
@@ -66,7 +39,7 @@ macro_rules! new {
                 ".cfi_startproc",
                 go_straight_on!(),
                 pass_caller!($arguments),
-                "jmp {inner}",
+                jump!("{inner}"),
                 ".cfi_endproc",
                 targets = sym TARGETS,
                 index = const $index,
@@ -111,7 +84,7 @@ macro_rules! delete {
             naked_asm!(
                 ".cfi_startproc",
                 go_straight_on!(),
-                "jmp {inner}",
+                jump!("{inner}"),
                 ".cfi_endproc",
                 targets = sym TARGETS,
                 index = const $index,

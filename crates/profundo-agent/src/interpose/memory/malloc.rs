@@ -8,8 +8,9 @@ use core::ptr;
 
 use profundo_wire::Source;
 
+use crate::machine::{bytes_first, bytes_product, go_on_in_real};
 use crate::memory::counting::{counted, resized};
-use crate::memory::entry::{caller, counting_entries, entries, freeing_entries, go_on_in_real};
+use crate::memory::entry::{caller, counting_entries, entries, freeing_entries};
 use crate::memory::local::local;
 use crate::memory::state::{IS_NESTED, is_exact, is_nested};
 use crate::memory::{ends, next_symbols};
@@ -19,10 +20,10 @@ type Block = *mut c_void;
 // The functions of these names, as the program calls them.
 counting_entries! {
     export
-    malloc(1: "mov rax, rdi") => go_on_in_real!(), {
+    malloc(1: bytes_first!()) => go_on_in_real!(), {
         addresses = sym next_symbols::ADDRESSES, place = const next_symbols::Name::malloc as usize * 8,
     }, malloc_seldom;
-    calloc(2: "mov rax, rdi\nmul rsi\njo 5f\ncmp byte ptr [rip + {nested}], 0\njne 5f") => go_on_in_real!(), {
+    calloc(2: bytes_product!()) => go_on_in_real!(), {
         nested = sym IS_NESTED,
         addresses = sym next_symbols::ADDRESSES, place = const next_symbols::Name::calloc as usize * 8,
     }, calloc_seldom;
@@ -30,7 +31,7 @@ counting_entries! {
 
 freeing_entries! {
     export
-    free("rdi") => go_on_in_real!(), {
+    free(first) => go_on_in_real!(), {
         addresses = sym next_symbols::ADDRESSES, place = const next_symbols::Name::free as usize * 8,
     }, free_seldom;
 }

@@ -6,6 +6,7 @@ use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::native_calls::{drop_below, local};
+use crate::machine::{jump, pass_stack_second};
 use crate::symbols;
 
 /// The function that catches an exception: it is given one, and returns the thrown object.
@@ -18,7 +19,7 @@ const NAME: &CStr = c"__cxa_begin_catch";
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn __cxa_begin_catch(exception: *mut c_void) -> *mut c_void {
-    naked_asm!("mov rsi, rsp", "jmp {begin}", begin = sym begin)
+    naked_asm!(pass_stack_second!(), jump!("{begin}"), begin = sym begin)
 }
 
 /// # Safety

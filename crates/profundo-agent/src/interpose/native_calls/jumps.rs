@@ -1,17 +1,11 @@
 //! Jumps out of functions (`longjmp`): these are over, and do not report it.
 
-use core::arch::asm;
 use core::ffi::{c_int, c_ulong};
 
 use crate::calls::native_calls::{enter_current_tree, local, now, place};
 use crate::interpose::interpose;
+use crate::machine;
 use crate::next_symbols::{self, Jump};
-
-/// The index of the stack pointer in the buffer of `setjmp`.
-const STACK: usize = 6;
-
-/// The rotation by which the C library mangles addresses that it keeps.
-const ROTATED: u32 = 17;
 
 interpose! {
     extern "C" fn longjmp(kept: *const c_ulong, value: c_int) -> ! {
@@ -52,22 +46,17 @@ unsafe fn jump(real: Option<Jump>, kept: *const c_ulong, value: c_int) -> ! {
 /// # Safety
 /// As for `longjmp`.
 unsafe fn drop_what_ends(kept: *const c_ulong) {
-    let guard: u64;
-    // SAFETY: the C library keeps it there for each thread, and the caller vouches for what it has
-    // kept itself.
-    let stack = unsafe {
-        asm!("mov {guard}, qword ptr fs:[0x30]", guard = out(reg) guard, options(nostack, readonly));
-        kept.add(STACK).read().rotate_right(ROTATED) ^ guard
-    };
+    // SAFETY: the caller vouches.
+    let stack = unsafe { machine::stack_of_jump(kept) };
     let Some(thread_tree) = enter_current_tree() else {
         return;
     };
     // SAFETY: this thread has entered the thread tree, and no other thread uses it.
     unsafe {
         let (tree, calls) = thread_tree.work();
-        // A function reported its beginning with its own return address on the stack, and the
-        // functions that it called lie below that.
-        tree.drop_past(calls, place(stack).wrapping_sub(1), now());
+        // A function reported its beginning with the hook's return address on the stack, if that
+        // is where calls put it, and the functions that it called lie below that.
+        tree.drop_past(calls, place(stack.wrapping_sub(machine::CALL_BYTES)), now());
     }
     thread_tree.leave();
 }

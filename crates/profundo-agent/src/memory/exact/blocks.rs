@@ -31,7 +31,7 @@ const RECHECK_BYTES: u64 = 1 << 20;
 pub fn allocated(local: &Local, given: &Given, ip: u64, sp: u64, fp: u64, base: u64) {
     // One by one, in registers: writes of eight bytes that are read by larger loads stall.
     let caller = Caller {
-        registers: Regs { ip, sp, fp },
+        registers: Regs::new(ip, sp, fp),
         base,
     };
     let Some(exact) = exact() else {

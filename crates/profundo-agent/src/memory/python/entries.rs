@@ -8,6 +8,7 @@ use core::sync::atomic::Ordering;
 use profundo_wire::Source;
 
 use super::{Block, chain};
+use crate::machine::{bytes_second_if_small, go_on_in_before};
 use crate::memory::counting::{counted, resized};
 use crate::memory::ends;
 use crate::memory::entry::{caller, counting_entries, entries, freeing_entries};
@@ -56,24 +57,20 @@ const SMALL: usize = 512;
 macro_rules! allocator {
     ($domain:literal: $malloc:ident, $calloc:ident, $realloc:ident, $free:ident) => {
         counting_entries! {
-            $malloc(2: "mov rax, rsi\ncmp rsi, {small}\nja 5f") =>
-                "lea rdi, [rip + {before} + {at}]\nmov rax, qword ptr [rdi + {malloc}]
-mov rdi, qword ptr [rdi + {context}]\njmp rax", {
+            $malloc(2: bytes_second_if_small!()) => go_on_in_before!(), {
                 small = const SMALL,
                 before = sym BEFORE,
                 at = const $domain * size_of::<Allocator>(),
-                malloc = const offset_of!(Allocator, malloc),
+                function = const offset_of!(Allocator, malloc),
                 context = const offset_of!(Allocator, context),
             }, malloc_from::<$domain>;
         }
 
         freeing_entries! {
-            $free("rsi") =>
-                "lea rdi, [rip + {before} + {at}]\nmov rax, qword ptr [rdi + {free}]
-mov rdi, qword ptr [rdi + {context}]\njmp rax", {
+            $free(second) => go_on_in_before!(), {
                 before = sym BEFORE,
                 at = const $domain * size_of::<Allocator>(),
-                free = const offset_of!(Allocator, free),
+                function = const offset_of!(Allocator, free),
                 context = const offset_of!(Allocator, context),
             }, free_from::<$domain>;
         }
