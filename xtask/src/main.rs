@@ -58,8 +58,9 @@ tasks:
           SIGKILL for the recorder or the program at random moments, in 10000 short runs; needs root; a repeated
           call goes on where the last one ended
   pythons [--only PYTHON]… [TEST…]
-          the tests of Python programs on CPython 3.14 and 3.15 of Debian unstable, their debug
-          builds and a free-threaded one, in a root of their own; needs root and debootstrap
+          the tests of Python programs on CPython 3.14 and 3.15 of Debian unstable, with their JIT and
+          without, their debug builds, and builds from source (free-threaded, its debug build, tail
+          calls), in a root of their own; needs root and debootstrap
   static [--quick]
           the command as one static file, which runs in any container; with --quick without
           optimisations

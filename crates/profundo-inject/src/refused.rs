@@ -181,7 +181,8 @@ fn why_not(why: i32) -> Cow<'static, str> {
         }
         refusal::UNKNOWN_LAYOUT => "its interpreter is laid out in a way that is not known",
         refusal::FREE_THREADED => {
-            "its interpreter can run without the global lock (a free-threaded build), which this needs"
+            "its interpreter can run without the global lock (a free-threaded build), and lacks a \
+             function that this needs there"
         }
         refusal::COLLECTING => "it was collecting garbage each time that it was asked",
         refusal::NOT_RUNNING => "its interpreter has not begun yet, or has ended",

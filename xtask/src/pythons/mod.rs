@@ -1,11 +1,11 @@
 //! `cargo xtask pythons`: the tests of Python programs on the interpreters of Debian unstable: 3.14
-//! and 3.15, their debug builds, and a free-threaded build from Debian's source.
+//! and 3.15, with their JIT and without, their debug builds, and builds from Debian's source.
 //!
 //! The C library there is newer than most machines' is. So they run in a root of their own
 //! (`target/debian-unstable`), which is made once; that needs root's rights and `debootstrap`. The
 //! command and its tests are those that this machine has built.
 
-mod free_threaded;
+mod builds;
 mod root;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::metadata::{self, cargo};
 use crate::test::tally::Tally;
+use builds::BUILDS;
 use root::Root;
 
 /// Debian's interpreters, with what programs under test are built by.
@@ -27,12 +28,13 @@ const PACKAGES: &[&str] = &[
     "python3.15",
     "python3.15-dev",
     "python3.15-dbg",
+    "pypy3",
     "gcc",
     "g++",
     "libc6-dev",
     "make",
     "binutils",
-    // For the build from source.
+    // For the builds from source.
     "dpkg-dev",
     "xz-utils",
     "pkgconf",
@@ -40,10 +42,62 @@ const PACKAGES: &[&str] = &[
     "libffi-dev",
     "libssl-dev",
 ];
-const INTERPRETERS: &[&str] = &["python3.14", "python3.14d", "python3.15", "python3.15d"];
 
-/// The tests whose names have one of these words have to do with Python.
-const TESTS: &[&str] = &["python"];
+/// An interpreter that the tests run with.
+struct Interpreter {
+    /// Its name for `--only`.
+    name: String,
+    /// Its path in the root; `None`: it cannot be had.
+    path: Option<PathBuf>,
+    /// A variable that changes how it runs.
+    variable: Option<(&'static str, &'static str)>,
+}
+
+/// Debian's interpreters. Their JIT is built, and off until a variable says otherwise.
+const OF_DEBIAN: &[(&str, &str, Option<(&str, &str)>)] = &[
+    ("python3.14", "python3.14", None),
+    ("python3.14d", "python3.14d", None),
+    ("python3.14-jit", "python3.14", JIT),
+    ("python3.15", "python3.15", None),
+    ("python3.15d", "python3.15d", None),
+    ("python3.15-jit", "python3.15", JIT),
+];
+const JIT: Option<(&str, &str)> = Some(("PYTHON_JIT", "1"));
+
+/// The tests whose names have one of these words have to do with Python. Some tests of native
+/// programs are among them.
+const TESTS: &[&str] = &[
+    "python",
+    "pypy",
+    "attach::",
+    "attached::",
+    "calls::",
+    "collections::",
+    "container_owners::",
+    "cut::",
+    "exceptions::",
+    "execs::",
+    "gauges::",
+    "generated::",
+    "heap_stacks::",
+    "inside::",
+    "inside_churn::",
+    "inside_ends::",
+    "inside_interpreters::",
+    "inside_memory::",
+    "inside_parts::",
+    "inside_trace::",
+    "interactive::",
+    "io::",
+    "leaks::",
+    "live_objects::",
+    "locals::",
+    "spans::",
+    "syscalls::",
+    "trace_messages::",
+    "truth::",
+    "waits::",
+];
 
 /// `cargo xtask pythons [--only PYTHON]… [TEST…]`.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
@@ -56,53 +110,103 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
             test => tests.push(test),
         }
     }
-    if tests.is_empty() {
+    let is_whole = tests.is_empty();
+    if is_whole {
         tests.extend(TESTS);
     }
     let target = metadata::load(root)?.target;
     let unstable = Root::made(&target.join("debian-unstable"), root, PACKAGES)?;
-    let mut pythons: Vec<PathBuf> = INTERPRETERS
-        .iter()
-        .map(|name| Path::new("/usr/bin").join(name))
-        .collect();
-    pythons.push(free_threaded::made(&unstable)?);
-    let is_named =
-        |path: &&PathBuf| only.is_empty() || only.iter().any(|name| path.ends_with(name));
-    let pythons: Vec<&PathBuf> = pythons.iter().filter(is_named).collect();
-    ensure!(
-        !pythons.is_empty(),
-        "the Pythons are {}",
-        INTERPRETERS.join(", ")
-    );
+    let pythons = interpreters(&unstable, &only);
+    ensure!(!pythons.is_empty(), "the Pythons are {}", names());
 
     let profundo = metadata::profundo(root)?;
     let program = built_tests(root)?;
     let mut tally = Tally::default();
     for python in pythons {
-        println!("== {}", python.display());
-        let mut command = unstable.enter(&root.join("e2e"));
+        let Some(path) = &python.path else {
+            let name = &python.name;
+            println!("== {name}: skipped");
+            tally.skip(&format!("{name}: Debian's archive has no source of it"));
+            continue;
+        };
+        println!("== {} ({})", python.name, path.display());
+        let enter = |folder: &Path| {
+            let mut command = unstable.enter(folder);
+            command.env("PROFUNDO_NO_CONFIG", "1").envs(python.variable);
+            command
+        };
+        let mut command = enter(&root.join("e2e"));
         command
             .arg(&program)
             .args(["--test-threads", "2"])
             .args(&tests)
             .env("PROFUNDO_COMMAND", &profundo)
-            .env("PROFUNDO_NO_CONFIG", "1")
-            .env("PROFUNDO_E2E_PYTHONS", python);
-        let output = command
-            .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
-            .output()
-            .context("cannot enter the root")?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        print!("{text}");
-        text.lines().for_each(|line| tally.runner_line(line));
-        tally.check(
-            &format!("tests on {}", python.display()),
-            output.status.success(),
-        );
+            .env("PROFUNDO_E2E_PYTHONS", path);
+        check(&mut tally, &format!("tests on {}", python.name), command)?;
+        if is_whole {
+            let mut command = enter(&root.join("python"));
+            command
+                .arg(path)
+                .args(["-m", "unittest", "discover", "-s", "tests"])
+                .env("PYTHONPATH", root.join("python/src"))
+                .env("PYTHONDONTWRITEBYTECODE", "1")
+                .env("PROFUNDO_BINARY", &profundo);
+            let name = format!("the package's tests on {}", python.name);
+            check(&mut tally, &name, command)?;
+        }
     }
-    println!("{}", tally.closing_line());
+    tally.print();
     Ok(tally.failed == 0)
+}
+
+/// The interpreters of these names, or all.
+fn interpreters(unstable: &Root, only: &[&str]) -> Vec<Interpreter> {
+    let is_wanted = |name: &str| only.is_empty() || only.contains(&name);
+    let of_debian = OF_DEBIAN.iter().filter(|(name, ..)| is_wanted(name));
+    let mut found: Vec<Interpreter> = of_debian
+        .map(|&(name, file, variable)| Interpreter {
+            name: name.to_owned(),
+            path: Some(Path::new("/usr/bin").join(file)),
+            variable,
+        })
+        .collect();
+    for build in BUILDS {
+        let name = format!("python3{}", build.suffix);
+        if is_wanted(&name) {
+            found.push(Interpreter {
+                path: build.made(unstable),
+                name,
+                variable: None,
+            });
+        }
+    }
+    found
+}
+
+/// The names of all interpreters.
+fn names() -> String {
+    let of_debian = OF_DEBIAN.iter().map(|(name, ..)| (*name).to_owned());
+    let built = BUILDS
+        .iter()
+        .map(|build| format!("python3{}", build.suffix));
+    of_debian.chain(built).collect::<Vec<_>>().join(", ")
+}
+
+/// Runs tests in the root, and adds up their results.
+fn check(tally: &mut Tally, name: &str, mut command: Command) -> Result<()> {
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot enter the root")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    print!("{text}");
+    for line in text.lines() {
+        tally.runner_line(line);
+        tally.skip_line(line);
+    }
+    tally.check(name, output.status.success());
+    Ok(())
 }
 
 /// The program with the tests of the command, built as usual.

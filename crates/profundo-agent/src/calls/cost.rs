@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::api::{Calls, Method, Object};
 use super::state::{State, state, time};
-use crate::inject::table;
+use crate::inject::{exclusive, table};
 use crate::process;
 
 table! {
@@ -234,7 +234,10 @@ impl Measure {
         unsafe {
             let code = super::api::attribute(self.calls, self.functions[3], CODE);
             let keys = [code as u64, &raw const NOTHING as u64];
-            let total = || keys.map(|key| state().map_or(0, |state| state.tree.total_of(key).1));
+            let total = || {
+                let _alone = exclusive::COUNTS.enter();
+                keys.map(|key| state().map_or(0, |state| state.tree.total_of(key).1))
+            };
             let mut before = total();
             let counted = self.least(|| {
                 let now = total();

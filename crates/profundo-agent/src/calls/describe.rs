@@ -10,7 +10,7 @@ use profundo_probe::calls::Described;
 use profundo_probe::shared::function_kind;
 
 use super::api::{Calls, Object};
-use crate::inject::{There, word};
+use crate::inject::{There, field, word};
 
 /// A text that is being put together; it is cut where the room ends.
 struct Room {
@@ -157,10 +157,11 @@ unsafe fn add_method(name: &mut Room, method: u64) {
     // SAFETY: the caller vouches.
     unsafe {
         name.add(b"method '");
-        name.add_c(word(word(method + method_descriptor::METHOD)));
+        name.add_c(word(field(method, method_descriptor::METHOD)));
         name.add(b"' of '");
-        name.add_c(word(
-            word(method + method_descriptor::TYPE) + type_object::NAME,
+        name.add_c(field(
+            field(method, method_descriptor::TYPE),
+            type_object::NAME,
         ));
         name.add(b"' objects");
     }
@@ -233,20 +234,20 @@ pub unsafe fn function(
     let mut name = Room::new();
     // SAFETY: the caller vouches; all of these are parts of the object.
     unsafe {
-        let bare = word(word(function + c_function::METHOD));
+        let bare = word(field(function, c_function::METHOD));
         let (receiver, module) = (
-            word(function + c_function::SELF),
-            word(function + c_function::MODULE),
+            field(function, c_function::SELF),
+            field(function, c_function::MODULE),
         );
-        let is_text = module != 0 && word(module + object::TYPE) == calls.text_type as u64;
+        let is_text = module != 0 && field(module, object::TYPE) == calls.text_type as u64;
         let found = match receiver {
             0 => 0,
-            _ => find(calls, word(receiver + object::TYPE), bare),
+            _ => find(calls, field(receiver, object::TYPE), bare),
         };
         let found_type = if found == 0 {
             0
         } else {
-            word(found + object::TYPE)
+            field(found, object::TYPE)
         };
         if receiver == 0 {
             let is_bare = !is_text || is(layout, module, b"builtins");
@@ -258,12 +259,12 @@ pub unsafe fn function(
         } else if found_type == calls.method_type as u64 {
             add_method(&mut name, found);
         } else if found_type == calls.function_type as u64 {
-            let receiver = word(found + c_function::SELF);
+            let receiver = field(found, c_function::SELF);
             name.add(b"built-in method ");
             name.add_c(bare);
             if receiver != 0 {
                 name.add(b" of ");
-                name.add_c(word(word(receiver + object::TYPE) + type_object::NAME));
+                name.add_c(field(field(receiver, object::TYPE), type_object::NAME));
                 name.add(b" object");
             }
         } else {

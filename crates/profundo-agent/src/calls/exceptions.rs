@@ -21,7 +21,7 @@ use super::api::{Calls, Object, attribute};
 use super::describe;
 use super::lines;
 use super::state::State;
-use crate::inject::{There, word};
+use crate::inject::{There, field, field_at};
 
 /// An instruction, by its code object and its offset in bytes.
 pub type Place = (u64, u32);
@@ -87,7 +87,7 @@ pub unsafe fn arrive(state: &mut State, place: Place, arrival: Arrival) -> Arriv
         let none = state.calls.none as u64;
         let has_traceback = traceback != 0 && traceback != none;
         // A frame adds itself to the traceback of what it does not consume.
-        if !has_traceback || word(traceback + traceback::FRAME) != frame {
+        if !has_traceback || field(traceback, traceback::FRAME) != frame {
             if state.tree.course(exception) == Course::Underway
                 && let Some(at) = site(state, place)
             {
@@ -95,7 +95,7 @@ pub unsafe fn arrive(state: &mut State, place: Place, arrival: Arrival) -> Arriv
             }
             return Arrived::Consumed;
         }
-        let next = word(traceback + traceback::NEXT);
+        let next = field(traceback, traceback::NEXT);
         let is_first = next == 0 || next == none;
         let Some(at) = site(state, place) else {
             state.tree.ignore(exception);
@@ -125,7 +125,7 @@ pub unsafe fn arrive(state: &mut State, place: Place, arrival: Arrival) -> Arriv
 unsafe fn raise(state: &mut State, at: Site, exception: u64, is_named: bool) {
     // SAFETY: the caller vouches; a type's name is a text of C's.
     unsafe {
-        let of_type = word(exception + object::TYPE);
+        let of_type = field(exception, object::TYPE);
         let Calls {
             generator_exit,
             end_of_async,
@@ -136,7 +136,7 @@ unsafe fn raise(state: &mut State, at: Site, exception: u64, is_named: bool) {
         if !is_named && is_of_iteration.contains(&of_type) || !has_begun(state) {
             return state.tree.ignore(exception);
         }
-        let name = word(of_type + type_object::NAME) as *const c_char;
+        let name = field(of_type, type_object::NAME) as *const c_char;
         let name = CStr::from_ptr(name).to_bytes();
         let of_type = state.tree.exception_type(name);
         state.tree.raised(exception, of_type, at);
@@ -469,8 +469,8 @@ unsafe fn contents<'a>(given: *mut c_void) -> &'a [u8] {
     let at = given as u64;
     // SAFETY: the caller vouches.
     unsafe {
-        let length = word(at + object::SIZE) as usize;
-        core::slice::from_raw_parts((at + bytes::FIRST) as *const u8, length)
+        let length = field(at, object::SIZE) as usize;
+        core::slice::from_raw_parts(field_at(at, bytes::FIRST) as *const u8, length)
     }
 }
 

@@ -20,7 +20,7 @@ use super::api::{Calls, Object};
 use super::state::{State, Wanted, state};
 use super::{describe, lines, monitoring, profile};
 use crate::home;
-use crate::inject::{self, Api, Checked, There, word};
+use crate::inject::{self, Api, Checked, FreeThreaded, There, exclusive, word};
 use crate::{command, files, session};
 
 /// Begins to count what the command requests. The interpreter's lock is held. Returns 0, or a
@@ -76,7 +76,10 @@ fn cut_off(number: u32) {
 
 /// Ends the counting, and takes back all that was set for it. The interpreter's lock is held.
 pub fn end() -> c_int {
-    let was_open = super::state::end();
+    let was_open = {
+        let _alone = exclusive::COUNTS.enter();
+        super::state::end()
+    };
     if let (Ok(api), Some(calls)) = (inject::api(), super::api::find()) {
         // SAFETY: the caller has the lock.
         unsafe {
@@ -86,6 +89,7 @@ pub fn end() -> c_int {
             }
         }
     }
+    let _alone = exclusive::COUNTS.enter();
     // SAFETY: as above; nothing is reported any more.
     unsafe { super::state::give_back(was_open) };
     0
@@ -122,6 +126,37 @@ fn is_forgotten() -> bool {
 
 /// The most frames of a thread that are noted.
 const DEEP: usize = 16_384;
+
+/// In a build that can run without the lock: has the interpreter stop all its threads, discards
+/// what they have counted until now, and notes the calls that run already. Lines of these are
+/// counted when their functions begin the next time: to ask for them would start the threads again.
+///
+/// # Safety
+/// The calling thread is one of the interpreter's, and calls are counted from now on.
+pub unsafe fn note_stopped(
+    functions: &FreeThreaded,
+    api: &Api,
+    calls: &'static Calls,
+    wanted: Wanted,
+) {
+    struct Noting<'a>(&'a Api, &'static Calls, Wanted);
+    unsafe extern "C" fn note(_: Object, noting: *mut c_void) -> c_int {
+        // SAFETY: it comes from below.
+        let Noting(api, calls, wanted) = unsafe { &*noting.cast::<Noting<'_>>() };
+        super::state::forget();
+        if wanted.has_calls() {
+            // SAFETY: no other thread of the interpreter's runs.
+            unsafe { note_running(api, calls, *wanted) };
+        }
+        // No more objects are wanted.
+        0
+    }
+    // No stopped thread is in the middle of a count.
+    let _alone = exclusive::COUNTS.enter();
+    let mut noting = Noting(api, calls, wanted);
+    // SAFETY: the caller vouches; what is passed outlives the call.
+    unsafe { (functions.visit_tracked)(note, (&raw mut noting).cast()) };
+}
 
 /// Notes the calls of all threads that run already.
 ///

@@ -11,7 +11,7 @@ use super::api::{Calls, Method, Object, attribute};
 use super::describe;
 use super::select;
 use super::state::{State, state, time};
-use crate::inject::word;
+use crate::inject::{exclusive, field, field_at, word};
 
 /// True if a code object's lines are counted; decided here if it was not known.
 ///
@@ -99,10 +99,10 @@ unsafe fn find_within(state: &mut State, code: u64, depth: u32) {
         if constants.is_null() {
             return;
         }
-        let count = word(constants as u64 + object::SIZE);
+        let count = field(constants as u64, object::SIZE);
         for at in 0..count {
             let inner = word(constants as u64 + u64::from(layout.objects.tuple_items) + at * 8);
-            if word(inner + object::TYPE) != calls.code_type as u64 {
+            if field(inner, object::TYPE) != calls.code_type as u64 {
                 continue;
             }
             let mut is_chosen = false;
@@ -128,8 +128,8 @@ pub(super) unsafe fn ranges<'a>(state: &State, code: u64) -> (Ranges<'a>, i32) {
     // SAFETY: the caller vouches: its table is an object of bytes.
     let (table, first) = unsafe {
         let table = word(code + u64::from(layout.code.lines));
-        let length = word(table + object::SIZE) as usize;
-        let bytes = core::slice::from_raw_parts((table + bytes::FIRST) as *const u8, length);
+        let length = field(table, object::SIZE) as usize;
+        let bytes = core::slice::from_raw_parts(field_at(table, bytes::FIRST) as *const u8, length);
         (bytes, word(code + u64::from(layout.code.first_line)) as i32)
     };
     (Ranges::new(layout.minor, table, first), first)
@@ -264,7 +264,8 @@ unsafe extern "C" fn mark(_: Object, arguments: Object, _: Object) -> Object {
             }
         };
         if !code.is_null() {
-            if word(code as u64 + object::TYPE) == calls.code_type as u64
+            let _alone = exclusive::COUNTS.enter();
+            if field(code as u64, object::TYPE) == calls.code_type as u64
                 && let Some(state) = state()
             {
                 if state.tree.line_tracing(code as u64) != LineTracing::Yes {

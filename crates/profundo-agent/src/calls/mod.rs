@@ -34,7 +34,7 @@ pub use late::{
 pub use profile::new_thread;
 
 use crate::home::Home;
-use crate::inject;
+use crate::inject::{self, exclusive};
 use crate::{home, left, process, session};
 
 /// The counting that the command requests: [`trace_flag`]s.
@@ -76,6 +76,7 @@ pub fn stop() {
 /// In the child of any fork. Where a program counts by itself, its children count nothing: the
 /// file is the parent's, and shared.
 pub fn forked() {
+    exclusive::COUNTS.forked();
     if wanted() == 0 {
         state::leave_behind();
     }
@@ -206,7 +207,10 @@ fn begin_with(number: u32, wanted: u32, is_late: bool) -> Result<(), i32> {
             state::forget();
         }
         if begun.is_ok() && is_late {
-            late::note_running(api, calls, how);
+            match &api.free_threaded {
+                None => late::note_running(api, calls, how),
+                Some(functions) => late::note_stopped(functions, api, calls, how),
+            }
         } else if begun.is_ok() {
             match api.layout.profiler {
                 Some(_) => profile::note_running(api, calls),

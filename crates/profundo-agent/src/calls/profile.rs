@@ -17,7 +17,7 @@ use super::describe;
 use super::frames;
 use super::state::{State, Wanted, state};
 use super::tracing;
-use crate::inject::{self, Api, There, word};
+use crate::inject::{self, Api, There, field, word};
 use crate::symbols::{self, Scope};
 
 /// The events of a profile function.
@@ -564,7 +564,7 @@ unsafe extern "C" fn profiled(_: Object, frame: u64, what: c_int, argument: Obje
             event::C_RETURN | event::C_EXCEPTION if state.has_builtins => {
                 let now = state.now();
                 if let Some(stack) = state.stack() {
-                    let method = word(argument as u64 + c_function::METHOD);
+                    let method = field(argument as u64, c_function::METHOD);
                     state.tree.leave(stack, method, now);
                 }
             }
@@ -587,7 +587,7 @@ unsafe fn enter_function(state: &mut State, function: u64) {
         ..
     } = state;
     // SAFETY: as the caller says.
-    let method = unsafe { word(function + c_function::METHOD) };
+    let method = unsafe { field(function, c_function::METHOD) };
     let describe = |report: &mut dyn FnMut(Described<'_>)| {
         // SAFETY: as the caller says.
         unsafe { describe::function(calls, layout, function, report) };

@@ -13,7 +13,7 @@ use super::exceptions::{
     Arrival, Arrived, arrive, begin_with, catch, is_hidden, leave, line, note, running,
 };
 use super::state::State;
-use crate::inject::word;
+use crate::inject::{field, field_at, word};
 
 /// The most handlers of the compiler's own that an exception passes in a frame.
 const HIDDEN: usize = 32;
@@ -201,8 +201,8 @@ unsafe fn handler(fields: &Profiler, frame: u64, code: u64, offset: u32) -> Opti
             return number(found + 4).checked_mul(unit);
         }
         let table = word(code + u64::from(fields.handlers?));
-        let length = word(table + object::SIZE) as usize;
-        let table = core::slice::from_raw_parts((table + bytes::FIRST) as *const u8, length);
+        let length = field(table, object::SIZE) as usize;
+        let table = core::slice::from_raw_parts(field_at(table, bytes::FIRST) as *const u8, length);
         profundo_cpython::handlers::handler_in(table, offset)
     }
 }

@@ -58,6 +58,21 @@ pub struct Api {
     /// Up to 3.11: the number of blocks that the allocator for small objects has handed out.
     pub blocks: Option<unsafe extern "C" fn() -> isize>,
     pub layout: Layout,
+    /// The functions of a build that can run without the lock.
+    pub free_threaded: Option<FreeThreaded>,
+}
+
+/// The callback for each object that the collector knows; 0 ends the visit.
+pub type VisitTracked = unsafe extern "C" fn(Object, *mut c_void) -> c_int;
+
+table! {
+    /// The functions that only a build needs that can run without the lock.
+    FreeThreaded {
+        visit_tracked: c"PyUnstable_GC_VisitObjects" as unsafe extern "C" fn(VisitTracked, *mut c_void),
+        disable_collector: c"PyGC_Disable" as unsafe extern "C" fn() -> c_int,
+        lock: c"PyMutex_Lock" as unsafe extern "C" fn(*mut u8),
+        unlock: c"PyMutex_Unlock" as unsafe extern "C" fn(*mut u8),
+    }
 }
 
 impl Deref for Api {
@@ -102,11 +117,16 @@ fn search() -> Result<Api, c_int> {
         }
     }
     let layout = layout_from_debug_offsets(minor, &words).map_err(|_| refusal::UNKNOWN_LAYOUT)?;
-    if layout.is_free_threaded() {
-        return Err(refusal::FREE_THREADED);
-    }
+    let free_threaded = match layout.is_free_threaded() {
+        // SAFETY: these are the types of the interpreter's functions of these names.
+        true => Some(unsafe { FreeThreaded::find() }.ok_or(refusal::FREE_THREADED)?),
+        false => None,
+    };
+    super::memory::note_head(&layout);
+    super::exclusive::begin(free_threaded);
     Ok(Api {
         functions,
+        free_threaded,
         // SAFETY: the interpreter's function of that name has this type; no function lies at 0.
         blocks: unsafe {
             core::mem::transmute::<usize, Option<unsafe extern "C" fn() -> isize>>(blocks)

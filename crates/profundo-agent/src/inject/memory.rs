@@ -1,8 +1,35 @@
 //! Reading the interpreter's memory: where it is known to be mapped, in objects that something
 //! holds, and where another interpreter may give it back meanwhile.
 
-use profundo_cpython::Memory;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use profundo_cpython::{Layout, Memory};
 use profundo_probe::sys;
+
+/// By how much the head of this interpreter's objects is longer than usual.
+static LONGER_HEAD: AtomicU64 = AtomicU64::new(0);
+
+/// Notes the length of the head of this interpreter's objects. Called before any is looked at.
+pub(super) fn note_head(layout: &Layout) {
+    let longer = layout.field(0, 0);
+    LONGER_HEAD.store(longer, Ordering::Relaxed);
+}
+
+/// The address of a field of an object, by its place in [`profundo_cpython::objects`].
+#[inline]
+pub fn field_at(object: u64, place: u64) -> u64 {
+    object + LONGER_HEAD.load(Ordering::Relaxed) + place
+}
+
+/// A field of an object, by its place in [`profundo_cpython::objects`].
+///
+/// # Safety
+/// It is an object of the interpreter's that has such a field.
+#[inline]
+pub unsafe fn field(object: u64, place: u64) -> u64 {
+    // SAFETY: the caller vouches.
+    unsafe { word(field_at(object, place)) }
+}
 
 /// A word of the interpreter's.
 ///

@@ -11,6 +11,7 @@ mod asked;
 mod builtin;
 mod collections;
 pub mod early;
+pub mod exclusive;
 mod memory;
 mod objects;
 pub mod parts;
@@ -26,8 +27,8 @@ use profundo_probe::sys;
 use crate::next_symbols::{self, ThreadFunction};
 use crate::symbols::{self, Scope};
 use crate::{calls, process};
-pub use api::{Api, find as api};
-pub use memory::{Checked, There, word};
+pub use api::{Api, FreeThreaded, find as api};
+pub use memory::{Checked, There, field, field_at, word};
 pub use table::Kept;
 pub(crate) use table::table;
 

@@ -16,7 +16,7 @@ use profundo_probe::sys;
 
 use super::api::{Method, ModuleDefinition, Object, Spans, find, how, is_main, type_of};
 use super::{functions, make, object};
-use crate::inject::{There, table};
+use crate::inject::{There, exclusive, table};
 
 static METHODS: [Method; 8] = [
     Method::new(c"connect", connect as *const c_void, how::ARRAY),
@@ -74,6 +74,10 @@ table! {
 /// # Safety
 /// The interpreter's lock is held.
 pub unsafe fn offer() {
+    // The package has no use for it there, and the module is not made for longer heads of objects.
+    if exclusive::is_needed() {
+        return;
+    }
     let Some(api) = find() else { return };
     // SAFETY: these are the types of the interpreter's functions of these names.
     let Some(package) = (unsafe { Package::find() }) else {

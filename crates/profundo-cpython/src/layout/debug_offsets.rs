@@ -387,6 +387,9 @@ impl DebugOffsets<'_> {
 mod tests {
     use super::*;
     use crate::layout::objects;
+    use crate::memory::Memory;
+    use crate::walk::{Start, Step, walk};
+    use core::ops::ControlFlow;
     use std::vec;
 
     /// The words that an interpreter of 3.13.0 begins with.
@@ -508,6 +511,75 @@ mod tests {
         words[35] = 104;
         assert_eq!(layout_from_debug_offsets(13, &words), Err(Refusal::Offsets));
         assert_eq!(layout_from_debug_offsets(13, &[]), Err(Refusal::Offsets));
+    }
+
+    #[test]
+    fn a_changed_head_is_refused() {
+        let changes = [
+            (0, COOKIE ^ 1),
+            (0, 0),
+            (1, 0x0310_00f0),
+            (1, 0x030e_0af0),
+            (1, u64::MAX),
+        ];
+        for (place, word) in changes {
+            let mut words = words_of_3_15();
+            words[place] = word;
+            let refused = layout_from_debug_offsets(15, &words);
+            assert_eq!(refused, Err(Refusal::Offsets), "{place}: {word:#x}");
+        }
+    }
+
+    /// Memory whose every word leads on to another place.
+    struct Leads;
+
+    impl Memory for Leads {
+        fn word(&mut self, address: u64) -> Option<u64> {
+            Some(address.wrapping_mul(0x9E37_79B9_7F4A_7C15) & 0x7FFF_FFFF_FFF8)
+        }
+
+        fn bytes(&mut self, _: u64, out: &mut [u8]) -> bool {
+            out.fill(0x41);
+            true
+        }
+    }
+
+    /// Offsets that differ between builds are believed. What is read by wrong ones is no frame, and
+    /// each walk ends.
+    #[test]
+    fn offsets_that_point_nowhere_lead_to_no_frame() {
+        let odd = [1, 8, 0xFFF8, 1 << 16, u64::MAX];
+        let lists = [
+            (13, words_of_3_13()),
+            (14, words_of_3_14()),
+            (15, words_of_3_15()),
+        ];
+        let (mut believed, mut refused) = (0, 0);
+        for (minor, words) in lists {
+            for (place, word) in (3..DEBUG_WORDS).flat_map(|place| odd.map(|word| (place, word))) {
+                let mut words = words.clone();
+                words[place] = word;
+                let Ok(layout) = layout_from_debug_offsets(minor, &words) else {
+                    refused += 1;
+                    continue;
+                };
+                believed += 1;
+                let start = Start {
+                    state: 0x10_0000,
+                    code_type: 0x20_0000,
+                    is_settled: true,
+                    ..Start::default()
+                };
+                let mut steps = 0;
+                let _ = walk(&layout, &mut Leads, start, |_, step| {
+                    assert!(!matches!(step, Step::Frame(_)), "{minor}: {place}");
+                    steps += 1;
+                    ControlFlow::Continue(())
+                });
+                assert!(steps < 1 << 20, "{minor}: {place}");
+            }
+        }
+        assert!(believed > 100 && refused > 100, "{believed}, {refused}");
     }
 
     #[test]

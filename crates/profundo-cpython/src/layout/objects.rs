@@ -19,6 +19,10 @@ pub const fn of_frame_word(word: u64) -> u64 {
 pub mod object {
     /// `ob_refcnt`.
     pub const REFERENCES: u64 = 0;
+    /// `ob_gc_bits`, a byte, in a build that can run without the lock.
+    pub const COLLECTOR_BITS: u64 = 11;
+    /// There: references from frames are not counted (`_PyGC_BITS_DEFERRED`).
+    pub const DEFERRED: u8 = 1 << 6;
     /// `ob_ref_local`, in a build that can run without the lock.
     pub const OWN_REFERENCES: u64 = 12;
     /// `ob_ref_shared`, there.

@@ -10,7 +10,7 @@ use super::{Event, argument, elsewhere, everywhere, with};
 use crate::calls::api::{Calls, Object};
 use crate::calls::describe;
 use crate::calls::state::{State, time};
-use crate::inject::word;
+use crate::inject::field;
 
 /// The events of calls.
 pub const EVENTS: [Event; 6] = [
@@ -84,12 +84,12 @@ unsafe fn builtin(calls: &Calls, arguments: *const u64) -> Option<(u64, Called)>
     // SAFETY: the caller vouches.
     unsafe {
         let function = argument(arguments, 2);
-        let of_type = word(function + object::TYPE);
+        let of_type = field(function, object::TYPE);
         if of_type == calls.method_type as u64 {
             let is_there = argument(arguments, 3) != MISSING.load(Ordering::Relaxed) as u64;
             return is_there.then(|| {
                 (
-                    word(function + method_descriptor::METHOD),
+                    field(function, method_descriptor::METHOD),
                     Called::Method(function),
                 )
             });
@@ -98,7 +98,7 @@ unsafe fn builtin(calls: &Calls, arguments: *const u64) -> Option<(u64, Called)>
             || of_type == METHOD_WITH_CLASS.load(Ordering::Relaxed) as u64;
         is_function.then(|| {
             (
-                word(function + c_function::METHOD),
+                field(function, c_function::METHOD),
                 Called::Function(function),
             )
         })

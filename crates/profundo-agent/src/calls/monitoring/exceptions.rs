@@ -7,7 +7,7 @@ use super::{Event, Local, argument, elsewhere, everywhere, number, with};
 use crate::calls::api::{Calls, Object};
 use crate::calls::exceptions::{self, Arrival, Place, note};
 use crate::calls::state::state;
-use crate::inject::word;
+use crate::inject::field;
 
 /// The events of exceptions.
 pub const EVENTS: [Event; 6] = [
@@ -41,7 +41,7 @@ unsafe fn three(arguments: *const u64) -> (Place, u64, u64) {
     unsafe {
         let exception = argument(arguments, 2);
         let place = (argument(arguments, 0), number(argument(arguments, 1)));
-        (place, exception, word(exception + exception::TRACEBACK))
+        (place, exception, field(exception, exception::TRACEBACK))
     }
 }
 

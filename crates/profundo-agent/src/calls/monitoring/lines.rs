@@ -7,6 +7,7 @@ use super::{Event, Local, argument, elsewhere, everywhere, number, with};
 use crate::calls::api::{Calls, Object};
 use crate::calls::lines;
 use crate::calls::state::{State, Wanted, state};
+use crate::inject::exclusive;
 
 /// The events of lines.
 pub const EVENTS: [Event; 7] = [
@@ -79,6 +80,7 @@ unsafe extern "C" fn started(_: Object, arguments: *const u64, count: usize, _: 
             return with(count, 1, |_| {});
         }
         let code = argument(arguments, 0);
+        let _alone = exclusive::COUNTS.enter();
         let Some(state) = state() else {
             return ASKED.no_more();
         };
@@ -128,8 +130,9 @@ unsafe extern "C" fn left(_: Object, arguments: *const u64, count: usize, _: Obj
 unsafe extern "C" fn line(_: Object, arguments: *const u64, count: usize, _: Object) -> Object {
     // SAFETY: as above.
     unsafe {
-        let is_once = state().is_some_and(|state| state.is_once);
+        let mut is_once = false;
         let answer = with(count, 2, |state| {
+            is_once = state.is_once;
             let number = number(argument(arguments, 1));
             lines::line(state, argument(arguments, 0), number);
         });

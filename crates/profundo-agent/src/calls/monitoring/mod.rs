@@ -17,7 +17,7 @@ use profundo_probe::shared::refusal;
 
 use super::api::{Calls, Object, attribute};
 use super::state::{State, Wanted, state};
-use crate::inject::table;
+use crate::inject::{exclusive, field_at, table};
 use calls::{METHOD_WITH_CLASS, MISSING};
 pub use end::end;
 
@@ -60,13 +60,8 @@ struct Member {
 
 type Call = unsafe extern "C" fn(Object, *const u64, usize, Object) -> Object;
 
-/// A callback object of ours.
-#[repr(C)]
-struct Callback {
-    references: u64,
-    of_type: Object,
-    call: Call,
-}
+/// The place in a callback object of ours of the function, behind the head of each object.
+const PLACE_OF_CALL: u64 = 16;
 
 /// `Py_tp_call`.
 const CALL: c_int = 50;
@@ -246,9 +241,12 @@ unsafe fn register(
             if ours.is_null() {
                 return None;
             }
-            (*ours.cast::<Callback>()).call = event.call;
+            (field_at(ours as u64, PLACE_OF_CALL) as *mut Call).write(event.call);
             call(calls, module, c"register_callback", &[tool, number, ours])?;
-            (calls.release)(ours);
+            // Where threads run at the same time, one may be about to call it when it goes.
+            if !exclusive::is_needed() {
+                (calls.release)(ours);
+            }
             (calls.release)(number);
         }
         (calls.release)(events);
@@ -274,7 +272,7 @@ unsafe fn callbacks(types: &Types) -> Option<Object> {
 
 /// Makes the type of the callbacks.
 unsafe fn new_type(types: &Types) -> Option<Object> {
-    let place = core::mem::offset_of!(Callback, call) as isize;
+    let place = field_at(0, PLACE_OF_CALL) as usize;
     let end = Member {
         name: core::ptr::null(),
         kind: 0,
@@ -286,7 +284,7 @@ unsafe fn new_type(types: &Types) -> Option<Object> {
         Member {
             name: c"__vectorcalloffset__".as_ptr(),
             kind: SIZE,
-            offset: place,
+            offset: place as isize,
             flags: READ_ONLY,
             doc: core::ptr::null(),
         },
@@ -308,7 +306,7 @@ unsafe fn new_type(types: &Types) -> Option<Object> {
     ];
     let mut spec = Spec {
         name: c"profundo.callback".as_ptr(),
-        size: size_of::<Callback>() as c_int,
+        size: (place + size_of::<Call>()) as c_int,
         item_size: 0,
         flags: FLAGS,
         slots: slots.as_mut_ptr(),
@@ -545,7 +543,7 @@ impl Local {
 #[inline]
 unsafe fn number(object: u64) -> u32 {
     // SAFETY: the caller vouches: it has one digit.
-    unsafe { ((object + int::DIGITS) as *const u32).read() }
+    unsafe { (field_at(object, int::DIGITS) as *const u32).read() }
 }
 
 /// An argument of an event.
@@ -570,7 +568,8 @@ fn answer(calls: &Calls) -> Object {
 unsafe fn with(count: usize, least: usize, f: impl FnOnce(&mut State)) -> Object {
     /// A flag that a caller may set in the count.
     const OFFSET: usize = 1 << (usize::BITS - 1);
-    // SAFETY: the interpreter calls with its lock held.
+    let _alone = exclusive::COUNTS.enter();
+    // SAFETY: the interpreter calls with its lock held, or the thread is alone.
     match unsafe { state() } {
         Some(state) if count & !OFFSET >= least => {
             f(state);

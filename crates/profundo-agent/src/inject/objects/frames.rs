@@ -14,7 +14,7 @@ use super::pages::Pages;
 use super::rows::Row;
 use super::search::Search;
 use crate::inject::api::Object;
-use crate::inject::word;
+use crate::inject::{field, field_at, word};
 
 /// Our own memory, read only where it is mapped.
 struct Checked;
@@ -179,7 +179,7 @@ pub fn know_inner_locals(search: &mut Search<'_, '_>, object: u64) -> Result<(),
     };
     // SAFETY: an object of one of these types.
     let frame = unsafe {
-        if word(object + object::TYPE) == api.frame_type as u64 {
+        if field(object, object::TYPE) == api.frame_type as u64 {
             word(object + u64::from(frame_of_object))
         } else {
             let state = ((object + u64::from(generator.state)) as *const i8).read();
@@ -191,8 +191,8 @@ pub fn know_inner_locals(search: &mut Search<'_, '_>, object: u64) -> Result<(),
     };
     // Only a frame has a code object there.
     let code = sys::read_word(frame + u64::from(api.layout.frame.code)).map(of_frame_word);
-    let Some(code) =
-        code.filter(|&code| sys::read_word(code + object::TYPE) == Some(api.code_type as u64))
+    let Some(code) = code
+        .filter(|&code| sys::read_word(field_at(code, object::TYPE)) == Some(api.code_type as u64))
     else {
         return Ok(());
     };
@@ -227,7 +227,7 @@ pub fn know_locals(search: &mut Search<'_, '_>, frame: u64) -> Result<(), Failur
         // SAFETY: as above.
         let (names, count) = unsafe {
             let names = word(code + u64::from(place_of_names));
-            (names, word(names + object::SIZE))
+            (names, field(names, object::SIZE))
         };
         for index in 0..count {
             // SAFETY: there are as many variables as names.

@@ -21,7 +21,7 @@ use super::rows::Row;
 use super::search::Search;
 use super::types::{HELD_BY_CLASS, Kind, is_text};
 use crate::inject::api::Object;
-use crate::inject::{There, word};
+use crate::inject::{There, field, word};
 
 /// A held object whose name is known before it is reported.
 #[derive(Debug, Clone, Copy)]
@@ -78,11 +78,11 @@ impl Search<'_, '_> {
             }
             // SAFETY: lists and tuples have their count and their items there.
             flags if flags & type_flag::LIST != 0 => unsafe {
-                (word(address + object::SIZE), word(address + list::ITEMS))
+                (field(address, object::SIZE), field(address, list::ITEMS))
             },
             // SAFETY: as above.
             flags if flags & type_flag::TUPLE != 0 => unsafe {
-                (word(address + object::SIZE), address + items_of_tuple)
+                (field(address, object::SIZE), address + items_of_tuple)
             },
             _ => return Ok(false),
         };
@@ -125,8 +125,8 @@ impl Search<'_, '_> {
         let may_show = unsafe {
             is_text(key)
                 && (self.flags & request_flag::REDACT == 0
-                    || word(key as u64 + text::STATE) & text::INTERNED != 0
-                    || word(value as u64 + object::TYPE) == module)
+                    || field(key as u64, text::STATE) & text::INTERNED != 0
+                    || field(value as u64, object::TYPE) == module)
         };
         if !may_show {
             return Ok(None);
@@ -137,7 +137,7 @@ impl Search<'_, '_> {
     /// A key that is a small whole number, where keys are to be recorded.
     fn shown_number(&self, key: Object) -> Option<u32> {
         // SAFETY: a key is an object.
-        let kind = unsafe { word(key as u64 + object::TYPE) };
+        let kind = unsafe { field(key as u64, object::TYPE) };
         if self.flags & request_flag::REDACT != 0 || kind != self.api.number_type as u64 {
             return None;
         }
@@ -213,7 +213,7 @@ impl Search<'_, '_> {
         let address = object as u64;
         if kind.address == self.api.cell_type as u64 {
             // SAFETY: a cell has its contents there.
-            let contents = unsafe { word(address + cell::CONTENTS) };
+            let contents = unsafe { field(address, cell::CONTENTS) };
             self.know(contents, EdgeKind::Named, c"cell_contents")?;
         } else if kind.address == self.api.frame_type as u64 && self.api.layout.has_frame_objects()
         {
@@ -249,7 +249,7 @@ impl Search<'_, '_> {
     fn know_class(&mut self, class: u64) -> Result<(), Failure> {
         for (offset, name) in HELD_BY_CLASS {
             // SAFETY: a class has these fields.
-            let held = unsafe { word(class + offset) };
+            let held = unsafe { field(class, offset) };
             self.know(held, EdgeKind::Named, name)?;
         }
         Ok(())
@@ -352,9 +352,9 @@ impl Search<'_, '_> {
             return Ok(());
         }
         // SAFETY: a weak reference has it there; `None` once it is gone, which is an object too.
-        let referent = unsafe { word(object as u64 + weak_reference::REFERENT) };
+        let referent = unsafe { field(object as u64, weak_reference::REFERENT) };
         // SAFETY: an object.
-        if referent == 0 || unsafe { word(referent + object::TYPE) } == 0 {
+        if referent == 0 || unsafe { field(referent, object::TYPE) } == 0 {
             return Ok(());
         }
         let name = self.texts.of_ours(self.out, c"referent")?;

@@ -5,6 +5,7 @@
 //! thread, which holds the interpreter's lock, so the objects are as they are between two
 //! instructions of the interpreter, and stay so. Should it crash or hang, only the command notices.
 
+mod counts;
 mod frames;
 mod holders;
 mod names;
@@ -13,6 +14,7 @@ mod pages;
 mod roots;
 mod rows;
 mod search;
+mod stopped;
 mod types;
 
 use core::ffi::{CStr, c_int};
@@ -25,6 +27,7 @@ use profundo_wire::graph::{End, end_words};
 use super::api::Api;
 use crate::memory;
 use outlet::Out;
+use pages::Pages;
 use search::Search;
 
 /// The reason why a search ends early: an error number, or a refusal.
@@ -38,15 +41,17 @@ pub fn copy(api: &'static Api, request: &Request) -> c_int {
     forget_last();
     // None of the program's handlers runs in the copy.
     let before = sys::set_signal_mask(u64::MAX);
-    // SAFETY: neither memory nor descriptors are shared, the stack is the copy's own, and no signal
-    // is sent at its end.
-    let made = unsafe { sys::call(libc::SYS_clone, [0; 6]) };
+    let seconds = request.seconds.load(Ordering::Relaxed);
+    let (made, found) = match &api.free_threaded {
+        None => (make(seconds), None),
+        Some(functions) => stopped::make(functions, seconds),
+    };
     if made != 0 {
         sys::set_signal_mask(before);
     }
     match made {
         0 => {
-            serve(api, request);
+            serve(api, request, found);
             exit(0)
         }
         made => {
@@ -54,6 +59,18 @@ pub fn copy(api: &'static Api, request: &Request) -> c_int {
             made as c_int
         }
     }
+}
+
+/// Makes the copy: 0 in it, and its process id in the process itself, or a negative error number.
+/// The copy lives for so many seconds at most.
+fn make(seconds: u32) -> isize {
+    // SAFETY: neither memory nor descriptors are shared, the stack is the copy's own, and no signal
+    // is sent at its end.
+    let made = unsafe { sys::call(libc::SYS_clone, [0; 6]) };
+    if made == 0 {
+        settle(seconds);
+    }
+    made
 }
 
 /// Reaps the last copy, in case the command that had it made was killed.
@@ -75,15 +92,16 @@ fn exit(code: usize) -> ! {
     }
 }
 
-/// In the copy: goes through the objects, and reports them.
-fn serve(api: &'static Api, request: &Request) {
-    settle(request.seconds.load(Ordering::Relaxed));
+/// In the copy: goes through the objects, and reports them. `found`: those that the collector
+/// knows, where it has no lists of them.
+fn serve(api: &'static Api, request: &Request, found: Option<Result<Pages<u64>, Failure>>) {
     memory::forget_in_copy();
     let Some(mut out) = Out::new(&request.outlet) else {
         return;
     };
     let flags = request.flags.load(Ordering::Relaxed);
-    let end = match Search::run(api, flags, &mut out) {
+    let found = found.transpose();
+    let end = match found.and_then(|found| Search::run(api, flags, found, &mut out)) {
         Ok(end) => end,
         Err(failure) => End {
             failure: failure.unsigned_abs(),

@@ -1,4 +1,4 @@
-//! The collector's lists of objects, and the roots of the graph.
+//! The objects that the collector knows, and the roots of the graph.
 
 use profundo_cpython::Layout;
 use profundo_cpython::collector::{Collector, GENERATION_BYTES, GENERATION_COUNT, Records, head};
@@ -7,9 +7,62 @@ use profundo_probe::shared::refusal;
 use profundo_probe::sys;
 
 use super::Failure;
+use super::pages::Pages;
 use crate::calls;
-use crate::inject::api::Object;
+use crate::inject::api::{Api, Object};
 use crate::inject::word;
+
+/// The objects that the collector knows.
+pub enum Tracked {
+    /// In lists.
+    Lists(Lists),
+    /// In a build that can run without the lock, which has no lists: those that the interpreter has
+    /// shown.
+    Found(Pages<u64>),
+}
+
+impl Tracked {
+    /// # Safety
+    /// As for [`Lists::of`].
+    pub unsafe fn of(
+        api: &Api,
+        object: Object,
+        found: Option<Pages<u64>>,
+    ) -> Result<Self, Failure> {
+        match found {
+            Some(found) => Ok(Self::Found(found)),
+            // SAFETY: the caller vouches.
+            None => unsafe { Lists::of(&api.layout, object) }.map(Self::Lists),
+        }
+    }
+
+    /// True if a garbage collection is running: then the lists are not whole.
+    pub fn is_collecting(&self) -> bool {
+        match self {
+            Self::Lists(lists) => lists.is_collecting(),
+            // It shows none while it collects.
+            Self::Found(_) => false,
+        }
+    }
+
+    /// Keeps the collector from ever beginning, in the copy.
+    pub fn forbid(&self, api: &Api) {
+        match (self, api.free_threaded) {
+            (Self::Lists(lists), _) => lists.forbid(),
+            // SAFETY: the interpreter runs; a number is written.
+            (Self::Found(_), Some(functions)) => _ = unsafe { (functions.disable_collector)() },
+            (Self::Found(_), None) => {}
+        }
+    }
+
+    /// Calls `f` with each object.
+    pub fn each(&self, mut f: impl FnMut(u64) -> Result<(), Failure>) -> Result<(), Failure> {
+        match self {
+            Self::Lists(lists) => lists.each(f),
+            Self::Found(found) => found.as_slice().iter().try_for_each(|&object| f(object)),
+        }
+    }
+}
 
 /// The collector's records, and the places in them.
 #[derive(Debug, Clone, Copy)]
@@ -117,13 +170,13 @@ impl Lists {
     }
 
     /// True if a garbage collection is running: then the lists are not whole.
-    pub fn is_collecting(self) -> bool {
+    fn is_collecting(self) -> bool {
         // SAFETY: the records are there.
         (unsafe { word(self.at(self.places.collecting)) }) as u32 != 0
     }
 
     /// Keeps the collector from ever beginning, in the copy.
-    pub fn forbid(self) {
+    fn forbid(self) {
         // SAFETY: the records are there, and the lock is held.
         unsafe {
             (self.at(self.places.enabled) as *mut u32).write(0);
@@ -132,7 +185,7 @@ impl Lists {
     }
 
     /// Calls `f` with each object that the collector knows.
-    pub fn each(self, mut f: impl FnMut(u64) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn each(self, mut f: impl FnMut(u64) -> Result<(), Failure>) -> Result<(), Failure> {
         for head in self.heads() {
             // SAFETY: each list is a ring of heads of objects.
             let mut at = unsafe { word(head) } & !head::TAGS;

@@ -6,22 +6,22 @@
 
 use core::ffi::CStr;
 
-use profundo_cpython::References;
 use profundo_cpython::objects::{object, type_flag};
 use profundo_probe::shared::{refusal, request_flag};
 use profundo_wire::graph::{EdgeKind, End, edge_words, node_words};
 
 use super::Failure;
+use super::counts;
 use super::frames;
 use super::holders::Known;
 use super::names::{Text, Texts};
 use super::outlet::Out;
 use super::pages::Pages;
-use super::roots::Lists;
+use super::roots::Tracked;
 use super::rows::{Row, Rows};
 use super::types::{self, Types};
 use crate::inject::api::{Api, Object};
-use crate::inject::word;
+use crate::inject::field;
 
 /// The number of objects after which progress is reported.
 const OFTEN: usize = 1 << 14;
@@ -56,18 +56,23 @@ struct Places {
 
 impl<'a, 'o> Search<'a, 'o> {
     /// Searches everything.
-    pub fn run(api: &'a Api, flags: u32, out: &'a mut Out<'o>) -> Result<End, Failure> {
+    pub fn run(
+        api: &'a Api,
+        flags: u32,
+        found: Option<Pages<u64>>,
+        out: &'a mut Out<'o>,
+    ) -> Result<End, Failure> {
         // SAFETY: the lock is held; the dictionary is borrowed.
         let modules = unsafe { (api.modules)() };
         if modules.is_null() {
             return Err(refusal::NOT_RUNNING);
         }
         // SAFETY: that dictionary holds modules, so the collector knows it.
-        let lists = unsafe { Lists::of(&api.layout, modules) }?;
-        if lists.is_collecting() {
+        let tracked = unsafe { Tracked::of(api, modules, found) }?;
+        if tracked.is_collecting() {
             return Err(refusal::COLLECTING);
         }
-        lists.forbid();
+        tracked.forbid(api);
         let asks = flags & request_flag::NO_CALLS == 0;
         let mut search = Search {
             api,
@@ -84,7 +89,7 @@ impl<'a, 'o> Search<'a, 'o> {
             edges: 0,
         };
         let places = search.begin(modules)?;
-        lists.each(|object| {
+        tracked.each(|object| {
             let count = search.rows.len();
             if count.is_multiple_of(OFTEN) {
                 search.out.progress(count as u64);
@@ -160,7 +165,7 @@ impl<'a, 'o> Search<'a, 'o> {
     fn write_object(&mut self, row: Row, address: u64) -> Result<(), Failure> {
         let object = address as Object;
         // SAFETY: an object has a type.
-        let class = unsafe { word(address + object::TYPE) };
+        let class = unsafe { field(address, object::TYPE) };
         let (api, out) = (self.api, &mut *self.out);
         let kind = self.types.of(api, out, &mut self.texts, class)?;
         let name = self.own_name(object, &kind)?;
@@ -201,16 +206,11 @@ impl<'a, 'o> Search<'a, 'o> {
             if address == 0 {
                 continue;
             }
-            // SAFETY: an object has a count of references.
-            let count = unsafe { word(address + object::REFERENCES) };
-            let (count, is_immortal) = match self.api.layout.objects.references {
-                References::Plain => (count, false),
-                // Builds with split counts have no list of objects to begin with.
-                References::Immortal | References::Split => {
-                    (count & 0xFFFF_FFFF, count as i32 <= 0)
-                }
-            };
-            let is_held = is_immortal || count > u64::from(self.rows.holders(row));
+            // SAFETY: it is an object.
+            let counted = unsafe { counts::of(self.api.layout.objects.references, address) };
+            let is_immortal = counted.is_none();
+            let holders = u64::from(self.rows.holders(row));
+            let is_held = counted.is_none_or(|count| count > holders);
             match seen.get(row as usize) {
                 Some(0) if is_held => {
                     self.write_inner_edge(places.native, row, EdgeKind::Internal, name);

@@ -11,7 +11,7 @@ use super::names::{self, Text, Texts};
 use super::outlet::Out;
 use super::pages::{Map, Pages};
 use crate::inject::api::{Api, Object, Visit};
-use crate::inject::word;
+use crate::inject::{field, field_at, word};
 
 /// The fields of a class. Only a class from a `class` statement may be traversed by the
 /// interpreter's own function.
@@ -64,7 +64,7 @@ impl Kind {
             offset if offset > 0 => Some(address + offset as u64),
             offset => {
                 // SAFETY: an object of a type with items says how many.
-                let count = unsafe { word(address + object::SIZE) as i64 }.unsigned_abs();
+                let count = unsafe { field(address, object::SIZE) as i64 }.unsigned_abs();
                 let bytes = self.basic_size + count.saturating_mul(self.item_size);
                 Some((address + bytes.next_multiple_of(8)).wrapping_add_signed(offset))
             }
@@ -85,9 +85,9 @@ impl Kind {
         let items = match self.item_size {
             0 => 0,
             // SAFETY: an object of a type whose objects have items says how many.
-            size => unsafe { word(object as u64 + object::SIZE) as i64 }.unsigned_abs() * size,
+            size => unsafe { field(object as u64, object::SIZE) as i64 }.unsigned_abs() * size,
         };
-        let head = match self.is_gc(object) {
+        let head = match self.is_gc(object) && !api.layout.is_free_threaded() {
             true => object::GC_HEAD,
             false => 0,
         };
@@ -177,15 +177,16 @@ impl Types {
             Kind {
                 address,
                 number,
-                flags: word(address + type_object::FLAGS),
-                basic_size: word(address + type_object::BASIC_SIZE),
-                item_size: word(address + type_object::ITEM_SIZE),
-                dict_offset: word(address + type_object::DICT_OFFSET) as i64,
-                traverse: core::mem::transmute::<u64, Option<Traverse>>(word(
-                    address + type_object::TRAVERSE,
+                flags: field(address, type_object::FLAGS),
+                basic_size: field(address, type_object::BASIC_SIZE),
+                item_size: field(address, type_object::ITEM_SIZE),
+                dict_offset: field(address, type_object::DICT_OFFSET) as i64,
+                traverse: core::mem::transmute::<u64, Option<Traverse>>(field(
+                    address,
+                    type_object::TRAVERSE,
                 )),
                 is_gc: core::mem::transmute::<u64, Option<unsafe extern "C" fn(Object) -> c_int>>(
-                    word(address + type_object::IS_GC),
+                    field(address, type_object::IS_GC),
                 ),
                 members: (from, self.members.len() as u32),
                 may_ask: self.may_ask(api, address),
@@ -209,7 +210,7 @@ impl Types {
                 (api.clear_error)();
                 return false;
             }
-            word(found as u64 + object::TYPE) == api.method_type as u64
+            field(found as u64, object::TYPE) == api.method_type as u64
         }
     }
 
@@ -234,8 +235,8 @@ impl Types {
     ) -> Result<Text, Failure> {
         // SAFETY: a type has a name that ends in a NUL.
         let (flags, name) = unsafe {
-            let name = word(address + type_object::NAME) as *const c_char;
-            (word(address + type_object::FLAGS), name)
+            let name = field(address, type_object::NAME) as *const c_char;
+            (field(address, type_object::FLAGS), name)
         };
         if flags & type_flag::HEAP == 0 {
             return texts.of_c(out, name);
@@ -253,7 +254,7 @@ impl Types {
         // SAFETY: a class has a dictionary, in which its module's name may be, and a name of its
         // own.
         unsafe {
-            let dict = word(address + type_object::DICT) as Object;
+            let dict = field(address, type_object::DICT) as Object;
             let module = match dict.is_null() {
                 true => core::ptr::null_mut(),
                 false => (api.dict_get)(dict, self.module_name),
@@ -287,7 +288,7 @@ impl Types {
         while class != 0 {
             // SAFETY: a type's list of members ends in one without a name.
             unsafe {
-                let list = word(class + type_object::MEMBERS);
+                let list = field(class, type_object::MEMBERS);
                 for index in 0..MOST {
                     let member = list + index * member::BYTES;
                     let name = match list {
@@ -299,12 +300,12 @@ impl Types {
                     }
                     let offset = word(member + member::OFFSET);
                     let kind = word(member + member::KIND) as u32;
-                    if member::OBJECTS.contains(&kind) && offset > object::TYPE {
+                    if member::OBJECTS.contains(&kind) && offset > field_at(0, object::TYPE) {
                         let name = texts.of_c(out, name as *const c_char)?;
                         self.members.push(Member { offset, name })?;
                     }
                 }
-                class = word(class + type_object::BASE);
+                class = field(class, type_object::BASE);
             }
         }
         Ok(())
@@ -317,12 +318,12 @@ impl Types {
 /// `object` is an object of the interpreter's.
 pub unsafe fn is_text(object: Object) -> bool {
     // SAFETY: the caller vouches.
-    unsafe { word(word(object as u64 + object::TYPE) + type_object::FLAGS) & type_flag::TEXT != 0 }
+    unsafe { field(field(object as u64, object::TYPE), type_object::FLAGS) & type_flag::TEXT != 0 }
 }
 
 fn node_kind(api: &Api, address: u64) -> NodeKind {
     // SAFETY: a type.
-    let flags = unsafe { word(address + type_object::FLAGS) };
+    let flags = unsafe { field(address, type_object::FLAGS) };
     match address {
         _ if flags & type_flag::TEXT != 0 => NodeKind::Text,
         _ if flags & type_flag::CLASS != 0 => NodeKind::Class,
