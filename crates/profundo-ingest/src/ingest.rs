@@ -66,8 +66,8 @@ pub struct Ingest {
     weights: u64,
 }
 
-/// The limit of all weights together, in nanoseconds: some seventy years. Only a program that writes
-/// nonsense into its buffer exceeds it, and sums of weights are to be numbers all the same.
+/// The limit of all weights together, in nanoseconds: some seventy years. Only a program that
+/// writes nonsense into its buffer exceeds it, and sums of weights are to be numbers all the same.
 const MOST_WEIGHT: u64 = 1 << 61;
 
 impl Ingest {

@@ -1,6 +1,6 @@
 //! Files that another process shortens while they are mapped: a ring that the program under test
-//! truncates, a library that is installed anew. A page beyond the end raises SIGBUS, which would end
-//! the command. A page of zeros is put in its place, and readers find damage that they know.
+//! truncates, a library that is installed anew. A page beyond the end raises SIGBUS, which would
+//! end the command. A page of zeros is put in its place, and readers find damage that they know.
 
 use std::mem::{MaybeUninit, zeroed};
 use std::ptr;

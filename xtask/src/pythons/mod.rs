@@ -50,11 +50,14 @@ struct Interpreter {
     /// Its path in the root; `None`: it cannot be had.
     path: Option<PathBuf>,
     /// A variable that changes how it runs.
-    variable: Option<(&'static str, &'static str)>,
+    variable: Variable,
 }
 
+/// An environment variable and its value, if there is one.
+type Variable = Option<(&'static str, &'static str)>;
+
 /// Debian's interpreters. Their JIT is built, and off until a variable says otherwise.
-const OF_DEBIAN: &[(&str, &str, Option<(&str, &str)>)] = &[
+const OF_DEBIAN: &[(&str, &str, Variable)] = &[
     ("python3.14", "python3.14", None),
     ("python3.14d", "python3.14d", None),
     ("python3.14-jit", "python3.14", JIT),
@@ -62,7 +65,7 @@ const OF_DEBIAN: &[(&str, &str, Option<(&str, &str)>)] = &[
     ("python3.15d", "python3.15d", None),
     ("python3.15-jit", "python3.15", JIT),
 ];
-const JIT: Option<(&str, &str)> = Some(("PYTHON_JIT", "1"));
+const JIT: Variable = Some(("PYTHON_JIT", "1"));
 
 /// The tests whose names have one of these words have to do with Python. Some tests of native
 /// programs are among them.
