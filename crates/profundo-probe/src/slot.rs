@@ -173,8 +173,8 @@ impl Slot {
 
     /// Notes when a sample began and ended.
     pub(crate) fn note_cost(&self, began: u64, ended: u64) {
-        /// A millisecond or two: what took longer was interrupted itself.
-        const MOST: u64 = 4_000_000;
+        /// Some tens of milliseconds: what took longer was interrupted itself.
+        const MOST: u64 = 1 << 26;
         let cost = ended.wrapping_sub(began).min(MOST);
         self.left.store(ended, Ordering::Relaxed);
         self.cost.store(cost, Ordering::Relaxed);

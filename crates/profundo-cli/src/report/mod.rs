@@ -210,7 +210,12 @@ impl<'a> Shape<'a> {
             What::Annotate => !self.listings.is_empty(),
             what if what.wants_name() => {
                 let callers = Callers::new(self.name.unwrap_or_default());
-                callers.choices(self.choices()).finds(profile)
+                let callers = callers.choices(self.choices());
+                match self.view.measuring.measure() {
+                    // A function may allocate, and take too little time to be sampled.
+                    Some(measure) => callers.finds(&measured(profile.clone(), measure)),
+                    None => callers.finds(profile),
+                }
             }
             _ => true,
         }

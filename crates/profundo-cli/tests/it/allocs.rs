@@ -78,6 +78,25 @@ fn memory_is_looked_at_in_every_way() {
 }
 
 #[test]
+fn a_function_that_allocates_and_takes_no_time_is_found() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    let program = folder.file("app.py", PROGRAM);
+    // So rarely that the program has ended before the first sample.
+    let options = ["--rate", "1", "--memory", "--memory-sample", "256K", "--"];
+    let mut command = folder.profundo(&["record", "-o", "rare.profundo"]);
+    let output = command.args(options).args([&python, &program]).output();
+    assert!(output.as_ref().unwrap().status.success(), "{output:?}");
+    let report = |words: &[&str]| folder.run(&[&["report", "rare.profundo"], words].concat());
+    let callers = report(&["callers", "take", "--of", "allocated"]);
+    assert!(
+        callers.succeeded().out.contains("take  app.py:5"),
+        "{callers:?}"
+    );
+    assert_eq!(report(&["callers", "take"]).code, Some(4));
+}
+
+#[test]
 fn a_recording_carries_the_lines_that_allocate() {
     let Some(python) = python() else { return };
     let folder = recorded(&python);

@@ -192,6 +192,10 @@ fn by_any_call(
 /// its return address is the nearest one on the stack that follows such a call. Where the function
 /// keeps a frame pointer, there is none below that; where it does not, that may be its caller's,
 /// which lies above.
+///
+/// A file of which the tables are not there yet, or found no room, is walked like this too. Each
+/// word of code that is read may be a system call in a handler, so all searches of a walk together
+/// read a limited number of words.
 fn by_search(frame: &mut Frame<'_>, code: &impl Fn(u64) -> Code, memory: &mut impl Memory) -> bool {
     /// As much stack as most functions of a C library take.
     const MOST: u64 = 2048;
@@ -203,24 +207,51 @@ fn by_search(frame: &mut Frame<'_>, code: &impl Fn(u64) -> Code, memory: &mut im
         true => end.min(fp),
         false => end,
     };
+    let mut memory = Limited {
+        memory,
+        left: frame.search_left,
+    };
+    let mut found = None;
     for slot in (sp..end).step_by(8) {
-        let Some(caller) = memory.read(slot) else {
-            return false;
+        let Some(caller) = memory.read(slot).filter(|_| memory.left > 0) else {
+            break;
         };
         if code(caller.wrapping_sub(1)) == Code::Unknown {
             continue;
         }
-        if let Call::Direct(target) = call_before(caller, memory)
-            && leads_to(target, enters, memory).is_some()
+        if let Call::Direct(target) = call_before(caller, &mut memory)
+            && leads_to(target, enters, &mut memory).is_some()
         {
-            arrive(frame, caller, slot.wrapping_add(8), Rbx::UNKNOWN);
-            // It may have been saved somewhere in between.
-            frame.fp_known = false;
-            frame.interrupted = false;
-            return true;
+            found = Some((slot, caller));
+            break;
         }
     }
-    false
+    frame.search_left = memory.left;
+    let Some((slot, caller)) = found else {
+        return false;
+    };
+    arrive(frame, caller, slot.wrapping_add(8), Rbx::UNKNOWN);
+    // It may have been saved somewhere in between.
+    frame.fp_known = false;
+    frame.interrupted = false;
+    true
+}
+
+/// Memory of which a limited number of words of code can be read.
+struct Limited<'a, M> {
+    memory: &'a mut M,
+    left: u16,
+}
+
+impl<M: Memory> Memory for Limited<'_, M> {
+    fn read(&mut self, address: u64) -> Option<u64> {
+        self.memory.read(address)
+    }
+
+    fn read_code(&mut self, address: u64) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        self.memory.read_code(address)
+    }
 }
 
 fn by_frame_pointer(
