@@ -386,10 +386,12 @@ pub fn file_called<'a>(room: &'a mut [u8], name: &str) -> Option<&'a CStr> {
 pub fn map_tables() -> Option<(u64, u64)> {
     /// Enough for the tables of all but the largest libraries.
     const LEAST: u64 = 8 << 20;
+    /// Enough for nearly all programs: a limited one has other use for the rest.
+    const MOST: u64 = 128 << 20;
     let most = profundo_probe::shared::TABLE_BYTES;
     let room = match process::address_space_limit() {
         None => most,
-        Some(limit) => usize::try_from((limit / 16).max(LEAST)).unwrap_or(most),
+        Some(limit) => usize::try_from((limit / 16).clamp(LEAST, MOST)).unwrap_or(most),
     };
     let mut path = [0; PATH];
     let path = join(&mut path, &[directory(), b"/", file::TABLES.as_bytes()])?;

@@ -334,7 +334,7 @@ impl Sites {
             let rows = self.of_process.get(&key).into_iter().flatten();
             let rows: Vec<usize> = rows.map(|&row| row as usize).collect();
             let known = rows.iter().filter_map(|&row| heap.sites.get(row));
-            let at_peak: u64 = known.map(|site| site.at_peak.bytes).sum();
+            let at_peak = known.fold(0_u64, |sum, site| sum.saturating_add(site.at_peak.bytes));
             let first = rows.first().and_then(|&row| heap.sites.get(row));
             let is_shared = first.is_some_and(|site| has_threads(site.process));
             if !is_shared || highest.bytes <= at_peak {
@@ -373,7 +373,8 @@ impl Sites {
         site.freed += amount(sum.freed);
         site.temporary += amount(sum.temporary);
         site.at_peak += amount(whole(sum.at_peak));
-        site.lifetimes.0 += clock.length(sum.lived).0;
+        let lived = clock.length(sum.lived).0;
+        site.lifetimes.0 = site.lifetimes.0.saturating_add(lived);
     }
 
     /// Takes in the number of a stack.

@@ -21,6 +21,10 @@ pub struct Loss {
 impl Loss {
     /// Samples that are missing altogether.
     pub fn lost(&self) -> u64 {
-        self.buffer_full + self.overwritten + self.reentrant + self.thread_table_full
+        let parts = [self.overwritten, self.reentrant, self.thread_table_full];
+        // A program may have written nonsense into its counts.
+        parts
+            .into_iter()
+            .fold(self.buffer_full, u64::saturating_add)
     }
 }

@@ -191,8 +191,12 @@ impl Profile {
         (self.meta.settled).is_some_and(|settled| settled.is_counted(stack))
     }
 
-    /// User and system time of all processes by the kernel's count, where known.
+    /// User and system time of all processes by the kernel's count. `None` if it is not known of a
+    /// process that was sampled: its recorder was killed, or still records.
     pub fn cpu_used(&self) -> Option<(Nanos, Nanos)> {
+        if self.has_sampled_without_time() {
+            return None;
+        }
         let sum = |part: fn(&crate::Process) -> Option<Nanos>| {
             let known = self.processes.iter().filter_map(part);
             known.fold(None, |sum: Option<u64>, time| {
@@ -203,6 +207,21 @@ impl Profile {
             (None, None) => None,
             (user, system) => Some((Nanos(user.unwrap_or(0)), Nanos(system.unwrap_or(0)))),
         }
+    }
+
+    /// Whether there are samples of a process whose CPU time is not known, beside others whose time
+    /// is.
+    fn has_sampled_without_time(&self) -> bool {
+        let is_unknown = |process: &crate::Process| (process.user, process.system) == (None, None);
+        let unknown: Vec<bool> = self.processes.iter().map(is_unknown).collect();
+        if !unknown.contains(&true) || !unknown.contains(&false) {
+            return false;
+        }
+        let is_of_one = |sample: &crate::Sample| {
+            let process = self.threads.get(sample.thread).process;
+            unknown.get(process.index()) == Some(&true)
+        };
+        self.samples.iter().any(is_of_one)
     }
 }
 
@@ -226,5 +245,38 @@ impl Meta {
     pub fn expected_samples(&self) -> Option<f64> {
         let cpu = self.cpu?;
         (self.period.0 > 0).then(|| cpu.0 as f64 / self.period.0 as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Nanos, Process, ProcessId, Profile, Sample, Thread};
+
+    #[test]
+    fn the_time_of_a_process_that_was_sampled_is_known_or_none_is() {
+        let mut profile = Profile::default();
+        let ended = Process {
+            user: Some(Nanos(3)),
+            system: Some(Nanos(1)),
+            ..Process::default()
+        };
+        profile.processes = vec![ended.clone(), Process::default()];
+        let threads = [0, 1].map(|process| {
+            profile.threads.push(Thread {
+                process: ProcessId::from_index(process),
+                ..Thread::default()
+            })
+        });
+        let sample = |thread| Sample {
+            thread,
+            ..Sample::default()
+        };
+        // One that was never sampled has hardly run.
+        profile.samples = vec![sample(threads[0])];
+        assert_eq!(profile.cpu_used(), Some((Nanos(3), Nanos(1))));
+        profile.samples.push(sample(threads[1]));
+        assert_eq!(profile.cpu_used(), None);
+        profile.processes[1] = ended;
+        assert_eq!(profile.cpu_used(), Some((Nanos(6), Nanos(2))));
     }
 }

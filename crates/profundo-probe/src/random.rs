@@ -43,7 +43,7 @@ impl PeriodDraw {
         /// The golden section, in parts of the range of numbers.
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
         self.0 = self.0.wrapping_add(STEP);
-        let part = (u128::from(self.0) * u128::from(nominal + 1)) >> 64;
+        let part = (u128::from(self.0) * (u128::from(nominal) + 1)) >> 64;
         (nominal / 2 + part as u64).max(1)
     }
 }

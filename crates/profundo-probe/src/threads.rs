@@ -277,7 +277,7 @@ impl Threads {
         let fresh = self
             .met()
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |met| {
-                (met < count).then_some(met + 1)
+                (met < count).then(|| met + 1)
             });
         let number = match fresh {
             Ok(met) => met + 1,

@@ -164,16 +164,19 @@ fn by_line(profile: &Profile, weights: &[u64]) -> FxHashMap<(FileId, u32), u64> 
         let stack = profile
             .stacks
             .get(profundo_model::StackId::from_index(index));
-        *by_location.entry(stack.location).or_default() += weight;
+        let sum = by_location.entry(stack.location).or_default();
+        *sum = sum.saturating_add(weight);
         if let Some(parent) = stack.parent {
-            by_stack[parent.index()] += weight;
+            let sum = &mut by_stack[parent.index()];
+            *sum = sum.saturating_add(weight);
         }
     }
     let mut lines: FxHashMap<(FileId, u32), u64> = FxHashMap::default();
     for (location, weight) in by_location {
         for &frame in &profile.locations.get(location).frames {
             if let Some(place) = place(profile, frame) {
-                *lines.entry(place).or_default() += weight;
+                let sum = lines.entry(place).or_default();
+                *sum = sum.saturating_add(weight);
             }
         }
     }
@@ -187,7 +190,8 @@ fn by_line(profile: &Profile, weights: &[u64]) -> FxHashMap<(FileId, u32), u64> 
             Path::new(profile.strings.get(profile.files.get(file).path)).is_file()
         });
         if !*is_there {
-            *lines.entry((file, number)).or_default() += line.time.0.max(1);
+            let sum = lines.entry((file, number)).or_default();
+            *sum = sum.saturating_add(line.time.0.max(1));
         }
     }
     lines

@@ -17,7 +17,8 @@ pub fn add_times(times: &mut Vec<u64>, profile: &Profile) {
 pub fn add_samples(weights: &mut Vec<u64>, profile: &Profile) {
     weights.resize(profile.stacks.len(), 0);
     for sample in &profile.samples {
-        weights[sample.stack.index()] += sample.weight.0.max(1);
+        let weight = &mut weights[sample.stack.index()];
+        *weight = weight.saturating_add(sample.weight.0.max(1));
     }
     let heap = &profile.heap;
     for block in &heap.blocks {

@@ -107,7 +107,7 @@ impl Sites {
         let number = || {
             let count = &means.header.sites;
             let before = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
-                (count < LAST).then_some(count + 1)
+                (count < LAST).then(|| count + 1)
             });
             before
                 .map(|number| number + 1)

@@ -86,7 +86,7 @@ impl CodeTable {
     pub(super) fn give(&self) -> Option<u32> {
         self.given
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |given| {
-                (given < MOST).then_some(given + 1)
+                (given < MOST).then(|| given + 1)
             })
             .ok()
             .map(|given| given + 1)

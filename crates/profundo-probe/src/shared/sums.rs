@@ -131,7 +131,7 @@ impl SumsHeader {
         let given = self.pieces_given.load(Ordering::Acquire);
         let taken = &self.pieces_taken;
         let taken = taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
-            (taken < given).then_some(taken + 1)
+            (taken < given).then(|| taken + 1)
         });
         let slot = taken.ok()? as usize;
         (self.purposes.get(slot)?).store(Self::purpose(share, run), Ordering::Release);

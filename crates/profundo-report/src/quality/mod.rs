@@ -368,8 +368,8 @@ const WIDE_MARGIN: f64 = 0.05;
 fn grade(quality: &Quality, overwritten: u64) -> Option<&'static str> {
     let covered = (quality.sampled_share()? - 1.0).abs();
     let lost = quality.lost.saturating_sub(overwritten);
-    let flawed = lost + quality.truncated + quality.broken;
-    let flawed = flawed as f64 / quality.samples.max(1) as f64;
+    let flawed = lost as f64 + quality.truncated as f64 + quality.broken as f64;
+    let flawed = flawed / quality.samples.max(1) as f64;
     let cost = quality.own_cost.unwrap_or(0.0);
     quality.margin?;
     Some(match (covered, flawed, cost) {

@@ -291,7 +291,8 @@ impl Findings<'_> {
             false => format!("About {} of memory was allocated", bytes(allocated.value)),
         };
         let most = found.lines.first();
-        let most = most.filter(|row| row.held.allocated.bytes().value * 2 >= allocated.value);
+        let most = most
+            .filter(|row| row.held.allocated.bytes().value.saturating_mul(2) >= allocated.value);
         if let Some(at) = most.and_then(|row| row.of) {
             text += &format!(", most of it in {}", self.place(at));
         }
