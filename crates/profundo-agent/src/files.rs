@@ -19,14 +19,22 @@ pub fn map(path: &CStr, bytes: usize) -> Option<NonNull<u8>> {
     mapped.ok()?
 }
 
-/// Maps a growing file for reading: its present length and `room` more, at most `most` in all. It
-/// may be another process's link. Only the part that its writer has announced may be touched.
-/// `place`: memory of ours that it takes the place of, which is so long. Returns how much is
-/// mapped.
+/// The room for a file that grows, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// Beyond its present length.
+    pub more: usize,
+    /// In all.
+    pub least: usize,
+    pub most: usize,
+}
+
+/// Maps a growing file for reading, with this room. It may be another process's link. Only the part
+/// that its writer has announced may be touched. `place`: memory of ours that it takes the place
+/// of, which is so long. Returns how much is mapped.
 pub fn map_growing(
     path: &CStr,
-    room: usize,
-    most: usize,
+    room: Room,
     place: Option<(NonNull<u8>, usize)>,
 ) -> Option<(NonNull<u8>, usize)> {
     const PAGE: usize = 4096;
@@ -34,7 +42,8 @@ pub fn map_growing(
         let length = usize::try_from(length(file))
             .ok()
             .filter(|&length| length > 0)?;
-        let bytes = length.saturating_add(room).min(most);
+        let bytes = length.saturating_add(room.more);
+        let bytes = bytes.max(room.least).min(room.most);
         let bytes = bytes.checked_next_multiple_of(PAGE)?;
         let (at, bytes, how) = match place {
             Some((place, room)) => (place.as_ptr() as usize, bytes.min(room), libc::MAP_FIXED),

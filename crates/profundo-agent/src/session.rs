@@ -381,23 +381,31 @@ pub fn file_called<'a>(room: &'a mut [u8], name: &str) -> Option<&'a CStr> {
 
 /// Maps the tables. Returns their address and their length.
 ///
-/// In a program with a limit on its address space, the present tables are mapped, and some room for
-/// those of libraries that the command has not met so far.
+/// The present tables are mapped, and some room for those of libraries that the command has not met
+/// so far. A program may limit its address space later, so the room is not more than nearly all
+/// need; in one that has a limit, it is less.
 pub fn map_tables() -> Option<(u64, u64)> {
     /// Enough for the tables of all but the largest libraries.
     const LEAST: u64 = 8 << 20;
-    /// Enough for nearly all programs: a limited one has other use for the rest.
-    const MOST: u64 = 128 << 20;
-    let most = profundo_probe::shared::TABLE_BYTES;
+    const USUAL: usize = 128 << 20;
+    const MORE: usize = 16 << 20;
     let room = match process::address_space_limit() {
-        None => most,
-        Some(limit) => usize::try_from((limit / 16).clamp(LEAST, MOST)).unwrap_or(most),
+        None => files::Room {
+            more: MORE,
+            least: USUAL,
+            most: profundo_probe::shared::TABLE_BYTES,
+        },
+        Some(limit) => files::Room {
+            more: usize::try_from((limit / 16).max(LEAST)).unwrap_or(USUAL),
+            least: 0,
+            most: USUAL,
+        },
     };
     let mut path = [0; PATH];
     let path = join(&mut path, &[directory(), b"/", file::TABLES.as_bytes()])?;
     let former = ptr::NonNull::new(TABLES.load(Ordering::Relaxed));
     let place = former.map(|place| (place, TABLE_ROOM.load(Ordering::Relaxed)));
-    let (memory, bytes) = files::map_growing(path, room, most, place)?;
+    let (memory, bytes) = files::map_growing(path, room, place)?;
     if former.is_none() {
         TABLE_ROOM.store(bytes, Ordering::Relaxed);
     }

@@ -35,7 +35,12 @@ pub fn begin() {
     };
     // The list of an earlier session makes room.
     let place = NonNull::new(LIST.load(Ordering::Relaxed)).map(|place| (place, LINES_LIST));
-    if let Some((list, _)) = files::map_growing(path, LINES_LIST, LINES_LIST, place) {
+    let room = files::Room {
+        more: 0,
+        least: LINES_LIST,
+        most: LINES_LIST,
+    };
+    if let Some((list, _)) = files::map_growing(path, room, place) {
         LIST.store(list.as_ptr(), Ordering::Relaxed);
         LENGTH.store(LINES_LIST, Ordering::Release);
     } else if let Some((place, bytes)) = place {

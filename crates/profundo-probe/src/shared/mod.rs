@@ -189,7 +189,7 @@ pub const LATE_SYMBOLS: &[&str] = &["dlopen", "dlmopen", "dlsym", "dlvsym"];
 /// that finds another one does nothing.
 pub const MAGIC: u64 = u64::from_be_bytes(*b"PROFUND\x0D");
 
-/// The address space of `tables`. PyTorch with CUDA needs a quarter of it. A program that limits
-/// its own address space maps less. The file is as long as its contents, and grows: only memory
-/// that a list of modules names may be touched.
+/// The limit of `tables`. PyTorch with CUDA needs a quarter of it. Programs map the present length
+/// and some more. The file is as long as its contents, and grows: only memory that a list of
+/// modules names may be touched.
 pub const TABLE_BYTES: usize = 1 << 29;
