@@ -22,9 +22,9 @@ pub fn map(path: &CStr, bytes: usize) -> Option<NonNull<u8>> {
 /// The room for a file that grows, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
-    /// Beyond its present length.
+    /// The bytes beyond its present length.
     pub more: usize,
-    /// In all.
+    /// The least and the most bytes in all.
     pub least: usize,
     pub most: usize,
 }

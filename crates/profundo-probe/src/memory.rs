@@ -195,6 +195,17 @@ impl Memory for StackMemory<'_> {
         }
     }
 
+    fn read_searched(&mut self, address: u64) -> Option<u64> {
+        if self.own_stack.holds_word(address) {
+            return self.read(address);
+        }
+        if let Some(log) = self.log {
+            log.lose();
+        }
+        // What lies above the end of another stack may be unmapped at any time.
+        (address >= PAGE).then(|| sys::read_word(address))?
+    }
+
     fn read_code(&mut self, address: u64) -> Option<u64> {
         let log = self.log.filter(|_| !self.own_stack.holds_word(address));
         let read = log.and_then(|log| log.read_code(address));

@@ -22,6 +22,12 @@ pub trait Memory {
         self.read(address)
     }
 
+    /// As [`Memory::read`], for a word that may lie beyond the stack, because a search comes by it.
+    #[inline]
+    fn read_searched(&mut self, address: u64) -> Option<u64> {
+        self.read(address)
+    }
+
     /// As [`Memory::read`], for the place of a saved frame pointer. Whether it matters is known
     /// when it is used.
     #[inline]

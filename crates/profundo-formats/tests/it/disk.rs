@@ -110,6 +110,9 @@ fn a_recording_says_what_it_is_about() {
     let path = folder.join("a.profundo");
     let mut profile = small::small();
     profile.meta.started_at_unix = 1_234_567_890;
+    for process in &mut profile.processes {
+        process.user.get_or_insert(Nanos(1));
+    }
     write_file(&path, &profile).unwrap();
     assert_eq!(begun_file(&path), Some(1_234_567_890));
     let overview = overview_file(&path).unwrap();

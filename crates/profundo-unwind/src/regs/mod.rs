@@ -51,13 +51,13 @@ pub(crate) struct Frame<'a> {
     pub others: Others<'a>,
     /// Signal frames crossed so far.
     pub signals: u8,
-    /// The number of words of code that searches for callers may still read.
+    /// The number of words that searches for callers may still read.
     #[cfg_attr(target_arch = "aarch64", expect(dead_code))]
     pub search_left: u16,
 }
 
-/// The limit of words of code that all searches of a walk read.
-const SEARCHED: u16 = 160;
+/// The limit of words that all searches of a walk read.
+const SEARCHED: u16 = 400;
 
 impl<'a> Frame<'a> {
     /// The frame that a thread was stopped in.

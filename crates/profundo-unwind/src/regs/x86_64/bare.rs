@@ -78,7 +78,7 @@ fn is_near_arguments(sp: u64, memory: &mut impl Memory) -> bool {
     const MOST: u64 = 160;
     const ARGUMENTS: u64 = 1 << 12;
     (sp..sp.saturating_add(MOST)).step_by(8).any(|slot| {
-        let mut word = |index: u64| memory.read(slot.wrapping_add(index.wrapping_mul(8)));
+        let mut word = |index: u64| memory.read_searched(slot.wrapping_add(index.wrapping_mul(8)));
         let count = word(0).filter(|&count| (1..ARGUMENTS).contains(&count));
         // The first string lies above all pointers, of which a zero follows the last.
         count.is_some_and(|count| {
@@ -194,8 +194,8 @@ fn by_any_call(
 /// which lies above.
 ///
 /// A file of which the tables are not there yet, or found no room, is walked like this too. Each
-/// word of code that is read may be a system call in a handler, so all searches of a walk together
-/// read a limited number of words.
+/// word that is read may be a system call in a handler, so all searches of a walk together read a
+/// limited number of words.
 fn by_search(frame: &mut Frame<'_>, code: &impl Fn(u64) -> Code, memory: &mut impl Memory) -> bool {
     /// As much stack as most functions of a C library take.
     const MOST: u64 = 2048;
@@ -213,7 +213,7 @@ fn by_search(frame: &mut Frame<'_>, code: &impl Fn(u64) -> Code, memory: &mut im
     };
     let mut found = None;
     for slot in (sp..end).step_by(8) {
-        let Some(caller) = memory.read(slot).filter(|_| memory.left > 0) else {
+        let Some(caller) = memory.read_searched(slot) else {
             break;
         };
         if code(caller.wrapping_sub(1)) == Code::Unknown {
@@ -237,7 +237,7 @@ fn by_search(frame: &mut Frame<'_>, code: &impl Fn(u64) -> Code, memory: &mut im
     true
 }
 
-/// Memory of which a limited number of words of code can be read.
+/// Memory of which a limited number of words can be read: of code, and of what a search comes by.
 struct Limited<'a, M> {
     memory: &'a mut M,
     left: u16,
@@ -246,6 +246,11 @@ struct Limited<'a, M> {
 impl<M: Memory> Memory for Limited<'_, M> {
     fn read(&mut self, address: u64) -> Option<u64> {
         self.memory.read(address)
+    }
+
+    fn read_searched(&mut self, address: u64) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        self.memory.read_searched(address)
     }
 
     fn read_code(&mut self, address: u64) -> Option<u64> {
