@@ -10,7 +10,7 @@ const BUS_ADRERR: i32 = 2;
 /// No page is smaller, and a mapping begins at a multiple of any page's size.
 const LEAST_PAGE: usize = 4096;
 
-/// Replaces vanished pages from now on. A disposition that is not the default one is kept.
+/// Replaces vanished pages from now on, unless the command was started with the signal ignored.
 pub fn outlive_shortened_files() {
     // SAFETY: zeroed structures are valid ones to be filled in; the handler is of the kind that
     // the flag says, and calls nothing but the kernel.

@@ -2,8 +2,8 @@
 //! `__fentry__` before anything else, and nothing when it ends.
 //!
 //! On x86-64 the caller does not expect that any register changes, those for vectors included.
-//! After us the C
-//! library's function is called as if by the program, so `gmon.out` is what it would be.
+//! After us the C library's function is called as if by the program, so `gmon.out` is what it would
+//! be.
 //!
 //! The caller is found by the frame pointer, which such functions keep. At `__fentry__` it is not
 //! the function's own yet, so no caller is known.
