@@ -18,8 +18,8 @@ use crate::rewalk::{Beginning, Entries, Trailer, Unlisted};
 use crate::slot::Slot;
 use crate::{clock, regs, sys, weight};
 
-/// A tenth of a millisecond or so, in cycles: the time of the deepest stacks.
-const LONGEST: u64 = 1 << 18;
+/// A tenth of a millisecond or so, in cycles: the time of most deep stacks.
+const LONG: u64 = 1 << 18;
 
 /// The stack that the walk of an interpreter's frames needs at most.
 const PYTHON_STACK: u64 = 2 << 10;
@@ -147,33 +147,44 @@ impl Probe {
                 None => 0,
                 Some(_) => PYTHON_STACK,
             };
-            // SAFETY: passed on, twice.
-            let has_run = unsafe {
-                self.stacks
-                    .run_with_more(context, more, || self.sample_counted(event, context, began))
+            let mut most = LONG;
+            let work = || {
+                // SAFETY: passed on.
+                most = most.max(unsafe { self.sample_counted(event, context, began) });
             };
+            // SAFETY: passed on.
+            let has_run = unsafe { self.stacks.run_with_more(context, more, work) };
             if !has_run {
                 self.counters.reentrant.fetch_add(1, Ordering::Relaxed);
             }
-            // A handler that took longer was interrupted itself, and that is no cost of ours.
-            let cycles = clock::now().wrapping_sub(began).min(LONGEST);
+            // A handler that took longer than that and than the last one was interrupted itself, and
+            // that is no cost of ours.
+            let cycles = clock::now().wrapping_sub(began).min(most);
             self.counters.cycles.fetch_add(cycles, Ordering::Relaxed);
             self.counters.handled.fetch_add(1, Ordering::Relaxed);
         }
         drop(inside);
     }
 
+    /// Returns the time that the thread's last sample took, in cycles.
+    ///
     /// # Safety
     /// As for `sample`; the caller has counted itself into the code map.
-    unsafe fn sample_counted(&self, event: Event, context: *const libc::ucontext_t, clock: u64) {
+    unsafe fn sample_counted(
+        &self,
+        event: Event,
+        context: *const libc::ucontext_t,
+        clock: u64,
+    ) -> u64 {
         let tid = sys::thread_id();
         let thread_pointer = regs::thread_pointer();
         let Some(slot) = self.threads.enter(tid, thread_pointer) else {
             self.counters
                 .thread_table_full
                 .fetch_add(1, Ordering::Relaxed);
-            return;
+            return 0;
         };
+        let last = slot.cost();
         if slot.busy.swap(true, Ordering::Relaxed) {
             if self.recorder.is_none() && slot.weighs(&event) {
                 // The clock's next tick stands for this one, too.
@@ -183,11 +194,12 @@ impl Probe {
             } else if event.system_call != SystemCall::Returned {
                 self.counters.reentrant.fetch_add(1, Ordering::Relaxed);
             }
-            return;
+            return last;
         }
         // SAFETY: passed on.
         unsafe { self.sample_slot(slot, event, context, clock) };
         slot.busy.store(false, Ordering::Relaxed);
+        last
     }
 
     /// # Safety

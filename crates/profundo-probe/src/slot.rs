@@ -158,7 +158,7 @@ impl Slot {
     /// other without end, and the program would stand still.
     pub(crate) fn is_too_soon(&self, clock: u64) -> bool {
         let since = clock.wrapping_sub(self.left.load(Ordering::Relaxed));
-        since < self.cost.load(Ordering::Relaxed)
+        since < self.cost()
     }
 
     /// Notes the weight of a sample that came too soon, for the next one to carry.
@@ -169,6 +169,11 @@ impl Slot {
     /// The weight that the next sample has to carry besides its own.
     pub fn take_owed(&self) -> u64 {
         self.owed.swap(0, Ordering::Relaxed)
+    }
+
+    /// The duration of the last sample, in cycles.
+    pub(crate) fn cost(&self) -> u64 {
+        self.cost.load(Ordering::Relaxed)
     }
 
     /// Notes when a sample began and ended.

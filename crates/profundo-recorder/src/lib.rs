@@ -19,9 +19,9 @@ mod error;
 mod options;
 mod outside;
 mod parts;
+mod poller;
 mod program;
 mod recorder;
-mod watcher;
 
 pub use crate::core::WakeHandle;
 pub use error::Error;

@@ -27,7 +27,6 @@ use crate::engines::OutsideSampling;
 use crate::error::Error;
 use crate::options::{Calls, EngineChoice, Lines, LinesOf, Memory, Options};
 use crate::parts::{Part, Parts};
-use crate::watcher::Watcher;
 
 /// A limit of resources that was raised here. The code that starts the program restores it in the
 /// child, between fork and exec.
@@ -115,7 +114,7 @@ impl Recorder {
             schedule,
             limits,
             side_band: None,
-            watcher: None,
+            poller: None,
             left_alone: BTreeSet::new(),
             cleared: 0,
             kept: 0,
@@ -132,11 +131,7 @@ impl Recorder {
         if self.core.options.follow || self.core.engine == Engine::PerfRing {
             match SideBand::open(pid) {
                 Ok(side_band) => {
-                    let side_band = Arc::new(side_band);
-                    let wake = self.core.wake_handle();
-                    self.watcher = Watcher::start(&side_band, move || wake.wake()).ok();
-                    self.side_band = Some(side_band);
-                    self.core.allow_deferred_entry();
+                    self.take_side_band(side_band);
                 }
                 Err(error) if self.core.engine == Engine::PerfSignal => {
                     self.core.notes.push(format!(

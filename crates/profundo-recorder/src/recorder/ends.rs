@@ -147,7 +147,7 @@ impl Recorder {
     /// programs go on without the recorder.
     pub fn finish(mut self, sink: &mut dyn FnMut(Event<'_>)) -> Finish {
         // No other thread may hold the directory.
-        self.watcher = None;
+        self.poller = None;
         self.turn_now(sink);
         let Self {
             core,

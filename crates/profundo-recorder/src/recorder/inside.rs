@@ -1,7 +1,6 @@
 //! Running processes that the agent comes into: they are watched first, and their agents say hello
 //! like those of any program. Before the agents leave, no clock sends a signal any more.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -20,7 +19,6 @@ use crate::error::Error;
 use crate::parts::Part;
 use crate::parts::naming::{list, name_of};
 use crate::program::Way;
-use crate::watcher::Watcher;
 
 impl Recorder {
     /// Begins to watch running processes, the first of which is the main one. Their agents are
@@ -34,11 +32,7 @@ impl Recorder {
         let tids: Vec<u32> = pids.iter().flat_map(|&pid| proc::threads(pid)).collect();
         match SideBand::open_running(&tids) {
             Ok(side_band) => {
-                let side_band = Arc::new(side_band);
-                let wake = self.core.wake_handle();
-                self.watcher = Watcher::start(&side_band, move || wake.wake()).ok();
-                self.side_band = Some(side_band);
-                self.core.allow_deferred_entry();
+                self.take_side_band(side_band);
             }
             Err(error) => self.core.notes.push(format!(
                 "processes are found by looking at /proc every 100 ms: the kernel does not tell of them ({error})"

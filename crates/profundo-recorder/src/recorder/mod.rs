@@ -29,7 +29,7 @@ use crate::core::{Core, WakeHandle};
 use crate::engines::{Begun, Opened, OutsideSampling};
 use crate::options::Memory;
 use crate::parts::Parts;
-use crate::watcher::Watcher;
+use crate::poller::Poller;
 
 pub use create::ChildLimit;
 pub use so_far::{ProcessTimes, SoFar};
@@ -50,7 +50,7 @@ pub struct Recorder {
     /// The kernel's records of processes.
     side_band: Option<Arc<SideBand>>,
     /// Wakes the recorder when there are such records.
-    watcher: Option<Watcher>,
+    poller: Option<Poller>,
     /// The last request to clear that was carried out.
     cleared: u32,
     /// The last request to write the last minutes that was carried out.
@@ -84,6 +84,24 @@ impl Recorder {
             ("LD_PRELOAD".into(), preload),
             (profundo_probe::shared::SESSION_VARIABLE.into(), session),
         ]
+    }
+
+    /// Reads the kernel's records of processes from here on, and wakes when there are some.
+    fn take_side_band(&mut self, side_band: SideBand) {
+        /// The least interval of wake-ups.
+        const PAUSE: Duration = Duration::from_millis(1);
+        let side_band = Arc::new(side_band);
+        let wake = self.core.wake_handle();
+        let polled = Arc::clone(&side_band);
+        let ready = move || {
+            wake.wake();
+            std::thread::sleep(PAUSE);
+            // The descriptors stay open as long as they are polled.
+            let _ = &polled;
+        };
+        self.poller = Poller::start(side_band.descriptors(), ready).ok();
+        self.side_band = Some(side_band);
+        self.core.allow_deferred_entry();
     }
 
     /// The session's directory.
@@ -303,7 +321,7 @@ impl Recorder {
             reads: self.outside.reads,
             words: self.core.transport.words_drained,
             newcomers: !self.core.processes.newcomers.is_empty(),
-            watched: self.watcher.is_some(),
+            watched: self.poller.is_some(),
         });
     }
 

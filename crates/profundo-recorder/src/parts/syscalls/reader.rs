@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 
 use profundo_linux::perf::{Returned, SyscallExits};
+
+use crate::poller::Poller;
 
 /// The calls of one kind, with one result, from one place of a thread's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,31 +85,19 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct Reader {
     shared: Arc<Mutex<Shared>>,
-    end: OwnedFd,
-    thread: Option<JoinHandle<()>>,
+    _poller: Poller,
 }
 
 impl Reader {
     pub(super) fn start(exits: SyscallExits) -> io::Result<Self> {
-        // SAFETY: a call without pointers.
-        let end = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        if end < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was just made, and nothing else owns it.
-        let end = unsafe { OwnedFd::from_raw_fd(end) };
-        let ended = end.try_clone()?;
         let descriptors: Vec<i32> = exits.descriptors().collect();
         let sums = Sums::default();
         let shared = Arc::new(Mutex::new(Shared { exits, sums }));
         let theirs = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("profundo".into())
-            .spawn(move || watch(&theirs, &descriptors, &ended))?;
+        let poller = Poller::start(descriptors, move || lock(&theirs).read())?;
         Ok(Self {
             shared,
-            end,
-            thread: Some(thread),
+            _poller: poller,
         })
     }
 
@@ -126,47 +114,8 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
-    fn drop(&mut self) {
-        let one = 1_u64;
-        // SAFETY: eight bytes of ours to a descriptor of ours.
-        unsafe { libc::write(self.end.as_raw_fd(), (&raw const one).cast(), 8) };
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn watch(shared: &Mutex<Shared>, descriptors: &[i32], end: &OwnedFd) {
-    let entry = |fd| libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    let ours = std::iter::once(end.as_raw_fd());
-    let all = ours.chain(descriptors.iter().copied());
-    let mut polls: Vec<libc::pollfd> = all.map(entry).collect();
-    loop {
-        // SAFETY: the entries are valid and as many as said.
-        let found = unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, -1) };
-        if found < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            return;
-        }
-        if polls.first().is_none_or(|end| end.revents != 0) {
-            return;
-        }
-        for poll in &mut polls {
-            // All watched processes have ended; the descriptor would stay readable.
-            if poll.revents & !libc::POLLIN != 0 {
-                poll.fd = -1;
-            }
-        }
-        lock(shared).read();
-    }
 }
 
 #[cfg(test)]

@@ -277,7 +277,9 @@ fn by_frame_pointer(
     if fp < sp || fp % 8 != 0 || fp > u64::MAX - 16 {
         return Err(Stop::Unsupported);
     }
-    let (Some(callers_fp), Some(caller)) = (memory.read(fp), memory.read(fp + 8)) else {
+    // The register may hold anything, so the two words may lie beyond the stack.
+    let saved = [fp, fp + 8].map(|place| memory.read_searched(place));
+    let [Some(callers_fp), Some(caller)] = saved else {
         return Err(Stop::Unsupported);
     };
     let plausible = match code(caller.wrapping_sub(1)) {
