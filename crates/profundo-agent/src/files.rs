@@ -60,6 +60,26 @@ pub fn is_readable(path: &CStr) -> bool {
     with_file(path, libc::O_RDONLY | libc::O_NOCTTY, |_| ()).is_ok()
 }
 
+/// True if a file can be opened to be read, and may be mapped to be executed: a container may have
+/// it in a file system where nothing may.
+pub fn is_loadable(path: &CStr) -> bool {
+    let flags = libc::O_RDONLY | libc::O_NOCTTY;
+    with_file(path, flags, |file| !forbids_execution(file)).unwrap_or(false)
+}
+
+/// Whether a file lies in a file system that is mounted with `noexec`.
+fn forbids_execution(file: usize) -> bool {
+    /// `ST_NOEXEC`, and the word of the kernel's `struct statfs` that holds it.
+    const NOEXEC: u64 = 8;
+    const FLAGS: usize = 10;
+    const WORDS: usize = 15;
+    let mut about = [0_u64; WORDS];
+    let place = about.as_mut_ptr() as usize;
+    // SAFETY: the kernel fills the structure, which has so many words on 64-bit machines.
+    let result = unsafe { sys::call(libc::SYS_fstatfs, [file, place, 0, 0, 0, 0]) };
+    result == 0 && about[FLAGS] & NOEXEC != 0
+}
+
 fn length(file: usize) -> i64 {
     // SAFETY: the descriptor is ours; its offset does not matter.
     unsafe { sys::call(libc::SYS_lseek, [file, 0, libc::SEEK_END as usize, 0, 0, 0]) as i64 }

@@ -20,12 +20,13 @@ pub enum Target {
 }
 
 /// Judges the target, which will have these variables. The agent's file is `library`: a program
-/// that runs as another user may not be permitted to read it.
+/// that runs as another user may not be permitted to read it, and in a container it may not be
+/// permitted to be executed.
 ///
 /// # Safety
 /// The target's string is one; the list is null or ends in a null.
 pub unsafe fn judge(target: Target, list: Strings, library: &CStr) -> Verdict {
-    if !files::is_readable(library) {
+    if !files::is_loadable(library) {
         return Verdict::Nothing(Why::Foreign);
     }
     // SAFETY: the caller vouches; null is for the kernel to refuse.

@@ -151,8 +151,7 @@ pub(super) fn child_of(parent: u32, number: i32) -> Option<u32> {
             lines.find_map(|line| line.strip_prefix(name).map(str::trim))
         };
         let is_child = field("PPid:").and_then(|value| value.parse().ok()) == Some(parent);
-        let number_inside = field("NSpid:").and_then(|value| value.split_whitespace().last());
-        is_child && number_inside.and_then(|value| value.parse().ok()) == Some(number)
+        is_child && proc::number_inside(pid, pid) == u32::try_from(number).ok()
     };
     let same = u32::try_from(number).ok()?;
     if is_it(same) {

@@ -251,6 +251,16 @@ pub fn has_thread(pid: u32, tid: u32) -> bool {
     pid == tid || fs::symlink_metadata(format!("/proc/{pid}/task/{tid}")).is_ok()
 }
 
+/// The number of a thread in its own namespace, which is another one in a container.
+pub fn number_inside(pid: u32, tid: u32) -> Option<u32> {
+    let status = read(pid, &format!("task/{tid}/status"));
+    let status = String::from_utf8_lossy(&status);
+    let numbers = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_whitespace().next_back()?.parse().ok()
+}
+
 /// Whether a tracer, such as a debugger, is attached. It would stop at each of our traps.
 pub fn is_traced(pid: u32) -> bool {
     tracer(pid, pid).is_some()

@@ -46,6 +46,17 @@ impl PeriodDraw {
         let part = (u128::from(self.0) * (u128::from(nominal) + 1)) >> 64;
         (nominal / 2 + part as u64).max(1)
     }
+
+    /// The next period of a clock that keeps each for the same time, rather than for as many ticks:
+    /// then the numbers of ticks must be right on average, so the frequencies are drawn as `next`
+    /// draws periods.
+    pub fn next_for_a_time(&mut self, nominal: u64) -> u64 {
+        let frequency = self.next(nominal);
+        let square = u128::from(nominal) * u128::from(nominal);
+        u64::try_from(square / u128::from(frequency))
+            .unwrap_or(nominal)
+            .max(1)
+    }
 }
 
 #[cfg(test)]
@@ -78,5 +89,16 @@ mod tests {
             assert!(periods[0] >= 500 && periods[33] <= 1500);
         }
         assert_eq!(PeriodDraw::new(1).next(0), 1);
+    }
+
+    #[test]
+    fn clocks_that_change_after_a_time_tick_as_often_as_one_that_does_not() {
+        for salt in 0..100 {
+            let mut draw = PeriodDraw::new(salt);
+            let periods = (0..34).map(|_| draw.next_for_a_time(1_000_000));
+            let ticks: f64 = periods.map(|period| 1e9 / period as f64).sum();
+            assert!((33_000.0..=35_000.0).contains(&ticks), "{ticks}");
+        }
+        assert_eq!(PeriodDraw::new(1).next_for_a_time(0), 1);
     }
 }

@@ -149,6 +149,13 @@ impl Outside {
         leads_out
     }
 
+    /// Whether the frames of an interpreter are read.
+    pub(crate) fn reads_python(&self) -> bool {
+        self.process
+            .as_ref()
+            .is_some_and(|process| process.has_python())
+    }
+
     /// Reads the threads of the samples. Of several samples of one thread only the last is read,
     /// which then stands for all. Returns the samples that could not be read.
     pub(crate) fn read<'a>(

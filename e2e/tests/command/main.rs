@@ -45,6 +45,7 @@ mod live_objects;
 mod loading;
 mod locals;
 mod musl;
+mod namespaces;
 mod native_calls;
 mod odd_calls;
 mod processes;

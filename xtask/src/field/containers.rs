@@ -14,6 +14,16 @@ const KINDS: [(&str, &str); 6] = [
     ("hardest", "--noexec --no-shm --user --memory 64"),
 ];
 
+/// Works for a second in one function.
+const BURN: &str = "import time
+def burn():
+    until = time.process_time() + 1
+    while time.process_time() < until:
+        for _ in range(1000): pass
+burn()
+print('done')
+";
+
 pub fn entries() -> Vec<Entry> {
     let entry = |name: String, script: String| {
         Entry::new(name, script)
@@ -47,5 +57,21 @@ pub fn entries() -> Vec<Entry> {
             .attaches()
             .modes(&["", "--memory=outside"])
     });
-    within.into_iter().chain(beside).collect()
+    // The agent does not get into these.
+    let started = KINDS.map(|(name, options)| {
+        let script = format!(
+            "$P /usr/bin/python3 -IS $ROOT/xtask/src/field/container.py {options} -- \
+             /usr/bin/python3 -IS $HERE/burn.py"
+        );
+        Entry::new(format!("started-container-{name}"), script)
+            .needs(&[
+                "crun",
+                "/usr/bin/python3",
+                "unshare",
+                "/usr/share/containers/seccomp.json",
+            ])
+            .prepare(format!("cat > burn.py <<'END'\n{BURN}END"))
+            .shape(Shape::Hot("burn", 50.0))
+    });
+    within.into_iter().chain(beside).chain(started).collect()
 }

@@ -1,7 +1,7 @@
 //! Sampling a process without an agent in it: the kernel copies registers and a piece of the stack
 //! at each tick of a task clock.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -29,8 +29,12 @@ pub struct Sampler {
     events: Vec<(u32, u32, OwnedFd)>,
     /// The threads sampled since the last change of the period.
     sampled: RefCell<HashSet<u32>>,
+    /// The number of changes of the period.
+    changes: Cell<u64>,
     /// By process, the factor of its clocks' period.
     rarer: HashMap<u32, u64>,
+    /// By process, nanoseconds that closed clocks had counted.
+    closed: HashMap<u32, u64>,
     what: Sampled,
 }
 
@@ -76,7 +80,9 @@ impl Sampler {
             rings,
             events: Vec::new(),
             sampled: RefCell::default(),
+            changes: Cell::default(),
             rarer: HashMap::new(),
+            closed: HashMap::new(),
             what,
         })
     }
@@ -137,24 +143,40 @@ impl Sampler {
     /// Nanoseconds that the clocks of a process have counted.
     pub fn counted(&self, pid: u32) -> u64 {
         let events = self.events.iter().filter(|(owner, ..)| *owner == pid);
-        events.filter_map(|(.., event)| read_count(event)).sum()
+        let open: u64 = events.filter_map(|(.., event)| read_count(event)).sum();
+        open + self.closed.get(&pid).copied().unwrap_or_default()
     }
 
-    /// Closes the clocks of a process.
+    /// Closes the clocks of a process, which is to have others.
+    pub fn close(&mut self, pid: u32) {
+        let counted = self.counted(pid);
+        self.closed.insert(pid, counted);
+        self.events.retain(|(owner, ..)| *owner != pid);
+    }
+
+    /// Closes the clocks of a process, and forgets it.
     pub fn remove(&mut self, pid: u32) {
         self.events.retain(|(owner, ..)| *owner != pid);
         self.rarer.remove(&pid);
+        self.closed.remove(&pid);
     }
 
-    /// Changes the period of the clocks that have ticked. Changing that of a sleeping thread's
-    /// would wake a CPU.
+    /// Changes the period of the clocks that have ticked; of rarer clocks that of as many fewer.
+    /// Changing that of a sleeping thread's would wake a CPU.
     pub fn set_period(&self, nanoseconds: u64) {
-        let sampled = std::mem::take(&mut *self.sampled.borrow_mut());
+        let change = self.changes.get();
+        self.changes.set(change.wrapping_add(1));
+        let times = |pid| self.rarer.get(&pid).copied().unwrap_or(1);
+        let is_due = |pid| change.is_multiple_of(times(pid));
+        let mut sampled = self.sampled.borrow_mut();
         for (pid, tid, event) in &self.events {
-            if sampled.contains(tid) {
+            if is_due(*pid) && sampled.contains(tid) {
                 set_period(event, self.period_of(*pid, nanoseconds));
             }
         }
+        let others = self.events.iter().filter(|(pid, ..)| !is_due(*pid));
+        let others: HashSet<u32> = others.map(|(_, tid, _)| *tid).collect();
+        sampled.retain(|tid| others.contains(tid));
     }
 
     /// The records since the last call.

@@ -15,6 +15,7 @@ mod codes;
 mod held;
 mod interpreter;
 mod memory;
+mod numbers;
 mod pages;
 mod process;
 mod python;

@@ -247,6 +247,7 @@ impl Python {
     /// Forgets a thread that has ended: its number may be used again.
     pub fn forget(&mut self, tid: u32) {
         self.named.remove(&tid);
+        self.states.forget(tid);
     }
 }
 

@@ -3,9 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use profundo_cpython::{Memory, Owner, ThreadList};
+use profundo_linux::proc;
 
 use super::interpreter::Interpreter;
 use super::memory::PageMemory;
+use super::numbers::Numbers;
 
 /// Nanoseconds between two readings of the list for a thread that is not in it.
 const PAUSE: u64 = 20_000_000;
@@ -17,8 +19,9 @@ pub struct States {
     read: u64,
     /// Threads that were not in the list at its last reading.
     missed: HashSet<u32>,
-    /// The offset of the kernel's thread number in glibc's `pthread_self`.
+    /// The offset of the kernel's thread number in what the C library's `pthread_self` returns.
     number_at: Option<u64>,
+    numbers: Numbers,
 }
 
 impl States {
@@ -31,6 +34,7 @@ impl States {
         tid: u32,
         now: u64,
     ) -> &[u64] {
+        let tid = self.numbers.inside(memory.pid(), tid);
         let number_at = self.number_at;
         let mut is_of_thread = |&state: &u64| match interpreter.layout.threads.owner(memory, state)
         {
@@ -63,15 +67,28 @@ impl States {
 
     /// Whether a thread had a state when the list was last read.
     pub fn knows(&self, tid: u32) -> bool {
-        self.of.contains_key(&tid)
+        self.of.contains_key(&self.numbers.known(tid))
+    }
+
+    /// Forgets a thread that has ended: its number may be used again.
+    pub fn forget(&mut self, tid: u32) {
+        self.numbers.forget(tid);
     }
 
     fn read(&mut self, list: &ThreadList, memory: &mut PageMemory, runtime: u64) {
-        if self.number_at.is_none() {
-            self.number_at = number_offset();
-        }
         let mut met = Vec::new();
         list.each(memory, runtime, |state, owner| met.push((state, owner)));
+        let pointers = met.iter().filter_map(|&(_, owner)| match owner {
+            Owner::Pointer(pointer) => Some(pointer),
+            Owner::Number(_) => None,
+        });
+        let pointers: Vec<u64> = pointers.collect();
+        if self.number_at.is_none() && !pointers.is_empty() {
+            let pid = memory.pid();
+            let threads = proc::threads(pid).into_iter();
+            let numbers = threads.map(|tid| self.numbers.inside(pid, tid)).collect();
+            self.number_at = number_offset(memory, &pointers, &numbers);
+        }
         self.of.clear();
         for (state, owner) in met {
             let tid = match owner {
@@ -91,20 +108,45 @@ fn number_of(offset: Option<u64>, memory: &mut impl Memory, pointer: u64) -> Opt
     Some((word >> ((place & 4) * 8)) as u32)
 }
 
-/// The offset in our own C library, which is mostly the program's too. If a thread's number is not
-/// found, it counts as one without Python.
-fn number_offset() -> Option<u64> {
-    /// The start of glibc's thread descriptor, which contains the number.
-    const SEARCHED: u64 = 1024;
+/// The start of a thread's descriptor, which contains its number.
+const SEARCHED: u64 = 1024;
+
+/// The offset in glibc, which has not changed for years.
+#[cfg(target_arch = "x86_64")]
+const OF_GLIBC: u64 = 720;
+/// The offset in glibc, which has not changed for years.
+#[cfg(not(target_arch = "x86_64"))]
+const OF_GLIBC: u64 = 208;
+
+/// The offset in the process's C library, of which these are descriptors: it leads to one of these
+/// numbers in each, and to another one in each. Small numbers stand in descriptors for other things,
+/// too, so the likely offsets are tried first.
+fn number_offset(
+    memory: &mut impl Memory,
+    pointers: &[u64],
+    numbers: &HashSet<u32>,
+) -> Option<u64> {
+    // A thread of several interpreters has several states.
+    let pointers: HashSet<&u64> = pointers.iter().collect();
+    let likely = [own_offset(), Some(OF_GLIBC)].into_iter().flatten();
+    let mut all = likely.chain((0..SEARCHED).step_by(4));
+    all.find(|&offset| {
+        let found = pointers.iter().map(|&&pointer| {
+            number_of(Some(offset), memory, pointer).filter(|number| numbers.contains(number))
+        });
+        let found: Option<HashSet<u32>> = found.collect();
+        found.is_some_and(|found| found.len() == pointers.len())
+    })
+}
+
+/// The offset in our own C library, which is mostly the program's too.
+fn own_offset() -> Option<u64> {
     // SAFETY: a call that cannot fail.
     let this_thread = unsafe { libc::pthread_self() } as u64;
     let tid = profundo_linux::sys::thread_id();
     let mut bytes = [0; SEARCHED as usize];
-    if profundo_linux::sys::read_memory(std::process::id(), this_thread, &mut bytes) != bytes.len()
-    {
-        return None;
-    }
-    let mut words = bytes.chunks_exact(4);
+    let length = profundo_linux::sys::read_memory(std::process::id(), this_thread, &mut bytes);
+    let mut words = bytes.get(..length)?.chunks_exact(4);
     let found = words.position(|word| word == tid.to_ne_bytes())?;
     Some(found as u64 * 4)
 }
@@ -113,9 +155,43 @@ fn number_offset() -> Option<u64> {
 mod tests {
     use super::*;
 
+    struct Words(HashMap<u64, u64>);
+
+    impl Memory for Words {
+        fn word(&mut self, address: u64) -> Option<u64> {
+            Some(self.0.get(&address).copied().unwrap_or_default())
+        }
+
+        fn bytes(&mut self, _: u64, _: &mut [u8]) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn the_number_is_found_in_the_descriptors_of_another_c_library() {
+        // Each says at 24, too, that there are several threads.
+        let words = [
+            (0x1000 + 24, 1),
+            (0x1000 + 328, 1),
+            (0x8000 + 24, 1),
+            (0x8000 + 328, 2 << 32 | 7),
+        ];
+        let found = |numbers: [u32; 2]| {
+            let numbers = numbers.into();
+            number_offset(&mut Words(words.into()), &[0x1000, 0x8000], &numbers)
+        };
+        assert_eq!(found([1, 7]), Some(328));
+        assert_eq!(found([7, 8]), None);
+        let likely = [(0x1000 + OF_GLIBC, 1), (0x8000 + OF_GLIBC, 7)];
+        let mut memory = Words(words.into_iter().chain(likely).collect());
+        let numbers = [1, 7].into();
+        let found = number_offset(&mut memory, &[0x1000, 0x8000], &numbers);
+        assert_eq!(found, Some(OF_GLIBC));
+    }
+
     #[test]
     fn the_kernels_number_is_found_in_every_thread() {
-        let offset = number_offset().expect("glibc keeps it");
+        let offset = own_offset().expect("the C library keeps it");
         let (sender, receiver) = std::sync::mpsc::channel();
         let (done, wait) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || {
@@ -130,6 +206,11 @@ mod tests {
         let mut memory = PageMemory::default();
         memory.begin_anew(std::process::id());
         assert_eq!(number_of(Some(offset), &mut memory, pointer), Some(tid));
+        // SAFETY: a call that cannot fail.
+        let this_thread = unsafe { libc::pthread_self() } as u64;
+        let numbers = [tid, profundo_linux::sys::thread_id()].into();
+        let found = number_offset(&mut memory, &[pointer, this_thread], &numbers);
+        assert_eq!(found, Some(offset));
         drop(done);
         other.join().unwrap();
     }

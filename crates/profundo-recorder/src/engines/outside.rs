@@ -264,7 +264,8 @@ impl OutsideSampling {
         outside.records_calls = core.options.wall.is_some() && core.options.traffic;
         outside.sees_the_kernel = self.kernel;
         let most_held = core.options.most_held;
-        let reads = self.reads || reads_too;
+        // It may have an interpreter, or load one.
+        let reads = self.reads || reads_too || begun == Begun::Before;
         outside.process = reads.then(|| Box::new(Process::held_at_most(most_held)));
         let way = Way::Outside(outside);
         let mut program = Program::new(key, pid, started, way, Default::default());
@@ -387,7 +388,9 @@ impl OutsideSampling {
             return;
         };
         program.refresh_modules(now, store, sink);
+        let had_python = program.reads_python();
         program.find_python(sink);
+        let is_python_new = !had_python && program.reads_python();
         let mut words = Vec::new();
         let list = modules(&program.modules, store);
         let Way::Outside(outside) = &mut program.way else {
@@ -397,10 +400,7 @@ impl OutsideSampling {
             let kernel = samples.iter().flat_map(|sample| &sample.kernel);
             kernel.for_each(|&address| names.meet(address));
         }
-        let reads = outside
-            .process
-            .as_ref()
-            .is_some_and(|process| process.has_python());
+        let reads = outside.reads_python();
         let (unread, mut leads_out) = match reads {
             true => outside.read(key, samples, &list, scale, &mut words, sink),
             false => (samples.to_vec(), false),
@@ -425,6 +425,35 @@ impl OutsideSampling {
             process,
             words: &words,
         });
+        if is_python_new && !self.reads {
+            self.sample_python_rarer(core, pid, key, sink);
+        }
+    }
+
+    /// Samples a process more rarely than others, because each of its threads is read.
+    fn sample_python_rarer(
+        &mut self,
+        core: &mut Core,
+        pid: u32,
+        key: u32,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        let of = core.processes.programs.get(&key);
+        let has_heirs =
+            of.is_none_or(|of| matches!(&of.way, Way::Outside(outside) if outside.has_heirs));
+        // With its clocks, those that its children have inherited would be closed.
+        if has_heirs || !proc::descendants(pid).is_empty() {
+            return;
+        }
+        let Some(sampler) = &mut self.sampler else {
+            return;
+        };
+        // Samples have the weight that is the period of their clock when it is opened.
+        sampler.close(pid);
+        let times = CHILD_PERIOD.div_ceil(core.clock_plan().period.max(1));
+        if let Err(error) = self.open_rarer(core, pid, times) {
+            note_unsampled(core, pid, &error.into(), sink);
+        }
     }
 
     /// A child of a process that is sampled from outside has inherited its clocks.
@@ -449,6 +478,7 @@ impl OutsideSampling {
             return None;
         };
         from.has_heirs = true;
+        let reads_python = from.reads_python();
         let modules = of.modules.clone();
         let key = core.processes.next_key();
         let now = profundo_probe::clock::now();
@@ -456,7 +486,7 @@ impl OutsideSampling {
         outside.records_calls = core.options.wall.is_some() && core.options.traffic;
         outside.sees_the_kernel = self.kernel;
         let most_held = core.options.most_held;
-        let reads = self.reads;
+        let reads = self.reads || reads_python;
         outside.process = reads.then(|| Box::new(Process::held_at_most(most_held)));
         let way = Way::Outside(outside);
         let mut program = Program::new(key, pid, now, way, modules);

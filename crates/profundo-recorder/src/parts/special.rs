@@ -54,8 +54,10 @@ impl Part for Special {
             let name = with_pid(program);
             self.behind.push(name);
         }
-        let is_unread = matches!(&program.way, Way::Outside(outside) if outside.process.is_none());
-        if is_unread && program.modules.interpreter().is_some() {
+        let is_sampled = matches!(&program.way, Way::Outside(outside) if outside.sampled > 0);
+        // Of an interpreter that is not known there is another note.
+        let is_unread = !program.reads_python() && !program.runtime_emitted;
+        if is_sampled && is_unread && program.modules.interpreter().is_some() {
             self.unread.push(with_pid(program));
         }
     }
@@ -91,8 +93,8 @@ impl Part for Special {
         }
         if !unread.is_empty() {
             core.notes.push(format!(
-                "Python functions are missing in programs that no agent could be loaded into, as in containers, though \
-                 `profundo attach PID` sees them: {}",
+                "Python functions are missing in programs that no agent could be loaded into, and whose memory could not be \
+                 read from outside: {}",
                 list(&unread)
             ));
         }

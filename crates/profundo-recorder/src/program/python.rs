@@ -9,6 +9,11 @@ use profundo_wire::recording::Event;
 use super::{Program, Way};
 
 impl Program {
+    /// Whether the frames of its interpreter are read from outside.
+    pub(crate) fn reads_python(&self) -> bool {
+        matches!(&self.way, Way::Outside(outside) if outside.reads_python())
+    }
+
     /// Finds the interpreter of a process whose threads are read, and emits it.
     pub(crate) fn find_python(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
         let Way::Outside(outside) = &mut self.way else {
