@@ -157,8 +157,8 @@ impl Probe {
             if !has_run {
                 self.counters.reentrant.fetch_add(1, Ordering::Relaxed);
             }
-            // A handler that took longer than that and than the last one was interrupted itself, and
-            // that is no cost of ours.
+            // A handler that took longer than that and than the last one was interrupted itself,
+            // and that is no cost of ours.
             let cycles = clock::now().wrapping_sub(began).min(most);
             self.counters.cycles.fetch_add(cycles, Ordering::Relaxed);
             self.counters.handled.fetch_add(1, Ordering::Relaxed);

@@ -119,8 +119,8 @@ const OF_GLIBC: u64 = 720;
 const OF_GLIBC: u64 = 208;
 
 /// The offset in the process's C library, of which these are descriptors: it leads to one of these
-/// numbers in each, and to another one in each. Small numbers stand in descriptors for other things,
-/// too, so the likely offsets are tried first.
+/// numbers in each, and to another one in each. Small numbers stand in descriptors for other
+/// things, too, so the likely offsets are tried first.
 fn number_offset(
     memory: &mut impl Memory,
     pointers: &[u64],
