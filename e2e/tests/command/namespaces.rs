@@ -8,9 +8,9 @@ use std::time::Duration;
 use profundo_testing::{Python, profundo, skip, tool};
 
 use crate::attach::Running;
-use crate::program::alone;
+use crate::program::{alone, number};
 use crate::recording::Recording;
-use crate::targets::{pythons_for, scratch, source, with_version};
+use crate::targets::{c, pythons_for, scratch, source, with_version};
 
 /// The words before a program's that let it run in a pid namespace of its own, without any
 /// variable of ours: no agent is loaded into it. `None`, and skipped, where that is not permitted.
@@ -73,6 +73,35 @@ fn a_container_that_the_program_starts_shows_its_python_functions() {
         let seconds = recording.seconds();
         assert!((1.0..2.2).contains(&seconds), "{}", recording.outline());
     }
+}
+
+#[test]
+fn an_agent_that_may_not_be_executed_is_not_loaded() {
+    let Some(target) = c("hot.c", &[]) else {
+        return;
+    };
+    if within().is_none() {
+        return;
+    }
+    let _alone = alone();
+    let cache = scratch().join(format!("namespaces-cache-{}", number()));
+    fs::create_dir_all(&cache).unwrap();
+    let file = scratch().join("namespaces-noexec.profundo");
+    let line =
+        "mount --bind \"$0\" \"$0\" && mount -o remount,bind,noexec \"$0\" && exec \"$1\" 0.5";
+    let mut command = Command::new(profundo());
+    command.env("XDG_CACHE_HOME", &cache);
+    command.arg("record").arg("-o").arg(&file);
+    command.args(["--", "unshare", "--mount", "sh", "-c", line]);
+    let output = command.arg(&cache).arg(&target).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(!said.contains("ld.so"), "{said}");
+    let took = Duration::from_secs(1);
+    let recording = Recording::read(&file, took, took);
+    recording.assert_share("six_parts", 30.0);
+    let _ = fs::remove_file(&file);
+    let _ = fs::remove_dir_all(&cache);
 }
 
 /// The only child of a process.
