@@ -16,6 +16,7 @@ mod held;
 mod interpreter;
 mod memory;
 mod pages;
+mod parked;
 mod process;
 mod python;
 mod stack;
