@@ -193,7 +193,7 @@ impl Spans {
     /// # Safety
     /// The lock is held.
     pub unsafe fn measure_head(&self) -> bool {
-        // SAFETY: the caller vouches. `None` lies in the interpreter's data, which goes on behind it.
+        // SAFETY: the caller vouches. `None` lies in the interpreter's data, before more.
         let (kind, words) = unsafe {
             let kind = (self.kind)(self.none);
             (self.release)(kind);

@@ -138,7 +138,7 @@ static CONNECTED: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// `connect(idle, decorate)`: whether spans can be recorded in this interpreter, as a number.
 unsafe extern "C-unwind" fn connect(_: Object, arguments: *const Object, count: isize) -> Object {
     let Some(api) = find() else { return null_mut() };
-    // Where threads run at the same time, the package lets one of them in here. An older one may not.
+    // Where threads run at the same time, the package lets one in here. An older one may not.
     let is_first = !IS_CONNECTING.swap(true, Ordering::Acquire);
     // SAFETY: the interpreter's arguments, of which there are `count`; the lock is held.
     unsafe {

@@ -68,8 +68,8 @@ fn make() -> bool {
     true
 }
 
-/// Calls `f` with the tables, at a call of the program's. `None`: there are none, or others have had
-/// them for too long.
+/// Calls `f` with the tables, at a call of the program's. `None`: there are none, or others have
+/// had them for too long.
 fn with<T>(f: impl FnOnce(&mut Tables) -> T) -> Option<T> {
     // On a busy machine, the thread that has them may have to wait for a CPU.
     const MOMENTS: u32 = 2000;

@@ -12,8 +12,8 @@
 //!         └───────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A handler reads these lines (`profundo_probe::python::span_object`). How long the head is depends
-//! on the build of the interpreter. A pointer to a [`Span`] points behind it.
+//! A handler reads these lines (`profundo_probe::python::span_object`). The length of the head
+//! depends on the build of the interpreter. A pointer to a [`Span`] points behind it.
 //!
 //! Where threads run at the same time, one span may be entered by several at once. So what they
 //! decide by is changed atomically.
