@@ -127,6 +127,40 @@ const PYTHON_3_13: Opcodes = Opcodes {
     },
 };
 
+const PYTHON_3_14: Opcodes = Opcodes {
+    extended_arg: 69,
+    pop_top: 31,
+    raise: 104,
+    raise_on: 105,
+    matches: 6,
+    matching: Matching::Checks,
+    matches_group: Some(5),
+    exits: Some(43),
+    pauses: [120, 106],
+    entry: Entry::Push {
+        push: 32,
+        copy: 59,
+        intrinsic: Some((53, 3)),
+    },
+};
+
+const PYTHON_3_15: Opcodes = Opcodes {
+    extended_arg: 67,
+    pop_top: 29,
+    raise: 103,
+    raise_on: 104,
+    matches: 6,
+    matching: Matching::Checks,
+    matches_group: Some(5),
+    exits: Some(41),
+    pauses: [119, 105],
+    entry: Entry::Push {
+        push: 30,
+        copy: 57,
+        intrinsic: Some((51, 3)),
+    },
+};
+
 fn opcodes(minor: u8) -> Option<&'static Opcodes> {
     Some(match minor {
         8 => &PYTHON_3_8,
@@ -135,6 +169,8 @@ fn opcodes(minor: u8) -> Option<&'static Opcodes> {
         11 => &PYTHON_3_11,
         12 => &PYTHON_3_12,
         13 => &PYTHON_3_13,
+        14 => &PYTHON_3_14,
+        15 => &PYTHON_3_15,
         _ => return None,
     })
 }

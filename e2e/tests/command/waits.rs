@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use profundo_testing::profundo;
 use serde_json::Value;
@@ -110,19 +110,33 @@ fn waits_of_hangs(file: &std::path::Path) -> (f64, HashMap<String, f64>) {
     (whole.unwrap(), seconds)
 }
 
+/// The seconds that an interpreter takes to start: a second and more on a busy machine.
+fn seconds_to_start(python: &std::path::Path) -> f64 {
+    let _alone = alone();
+    let began = Instant::now();
+    let status = Command::new(python)
+        .args(["-c", "import threading"])
+        .status();
+    assert!(status.unwrap().success());
+    began.elapsed().as_secs_f64()
+}
+
 /// A thread that hangs still waits when the recording ends, whatever ends it.
 #[test]
 fn a_wait_that_goes_on_counts_when_recording_stops() {
     let target = source("hangs.py");
     for python in pythons_for("hangs.py") {
+        let start = seconds_to_start(&python.path);
+        let length = (1.0 + 3.0 * start).to_string();
+        let whole = (2.2 + 4.0 * start).to_string();
         for options in [
-            &["--wall", "-d", "1"][..],
-            &["--wall", "--start-after", "0.5", "-d", "1"],
+            &["--wall", "-d", &length][..],
+            &["--wall", "--start-after", "0.5", "-d", &length],
             &["--wall"],
         ] {
             let _alone = alone();
             let file = scratch().join("hangs.profundo");
-            let program = Program::new(&python.path).with(&[target.to_str().unwrap(), "2.2"]);
+            let program = Program::new(&python.path).with(&[target.to_str().unwrap(), &whole]);
             let program = program.options(options);
             let output = program.command(Some(&file)).output().unwrap();
             assert!(output.status.success(), "{output:?}");
@@ -207,6 +221,29 @@ fn threads_that_never_worked_are_one_row() {
             .unwrap_or_else(|| panic!("{:?}: {rows:#?}", python.version));
         let inside = fetches["inside"]["file"].as_str().unwrap_or_default();
         assert!(inside.ends_with("socket.py"), "{fetches:#?}");
+        let _ = fs::remove_file(file);
+    }
+}
+
+/// The lock has one name, though each wait for it may have a semaphore of its own.
+#[test]
+fn one_lock_is_one_for_all_that_wait_for_it() {
+    let target = source("one_lock.py");
+    for python in pythons_for("one_lock.py") {
+        let _alone = alone();
+        let file = scratch().join("one-lock.profundo");
+        let program = Program::new(&python.path).with(std::slice::from_ref(&target));
+        let program = program.options(&["--wall"]);
+        let output = program.command(Some(&file)).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let rows = waits(&file);
+        let of_line = |row: &&Value| row["at"]["function"] == "waits" && row["kind"] == "lock";
+        let found: Vec<&Value> = rows.iter().filter(of_line).collect();
+        let [row] = &found[..] else {
+            panic!("{:?}: {rows:#?}", python.version)
+        };
+        assert_eq!(row["locks"], 1, "{:?}: {row:#?}", python.version);
+        assert_eq!(row["threads"], 3, "{row:#?}");
         let _ = fs::remove_file(file);
     }
 }

@@ -1,4 +1,4 @@
-//! Builds of CPython that Debian does not have, made from its source.
+//! Builds of CPython that Debian does not have, made from its source, or from Ubuntu's.
 
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,27 @@ pub const BUILDS: &[Build] = &[
     },
 ];
 
+/// Fetches the source of a version. An archive lists sources that it no longer has, so each is
+/// tried. Ubuntu's archive has some that Debian's lacks, signed by its own keys.
+const SOURCES: &str = "mkdir -p /usr/src/python && cd /usr/src/python
+have() { ls python${version}_*.orig.tar.xz 2> /dev/null | tail -n 1; }
+fetch() {
+    for release in $(apt-cache madison python$version | awk '/Sources/ {print $3}'); do
+        [ -n \"$(have)\" ] || apt-get source -qq --download-only python$version=$release || true
+    done
+}
+[ -n \"$(have)\" ] || fetch
+if [ -z \"$(have)\" ] && [ ! -e /etc/apt/sources.list.d/ubuntu.list ]; then
+    apt-get install -y -qq --no-install-recommends ubuntu-keyring
+    for suite in resolute resolute-updates questing questing-updates; do
+        echo \"deb-src [signed-by=/usr/share/keyrings/ubuntu-archive-keyring.gpg]\" \\
+            \"http://archive.ubuntu.com/ubuntu $suite main universe\"
+    done > /etc/apt/sources.list.d/ubuntu.list
+    apt-get update -qq
+    fetch
+fi
+[ -n \"$(have)\" ]";
+
 impl Build {
     /// The path of the interpreter in the root. It is built if there is none. `None`: the archive
     /// does not have the source, or it cannot be built.
@@ -67,16 +88,13 @@ impl Build {
         println!("building CPython {version}{suffix} (some minutes)");
         let script = format!(
             "set -e
-mkdir -p /usr/src/python && cd /usr/src/python
-if ! ls python{version}_*.orig.tar.xz > /dev/null 2>&1; then
-    for release in $(apt-cache madison python{version} | awk '/Sources/ {{print $3}}'); do
-        apt-get source -qq --download-only \"python{version}=$release\" && break
-    done
-fi
-rm -rf {version}{suffix} && mkdir {version}{suffix}
-tar xf python{version}_*.orig.tar.xz -C {version}{suffix} --strip-components=1
-cd {version}{suffix} && ./configure -q --prefix=/opt/python{version}{suffix} {options}
-make -s -j2 && make -s install"
+version={version} name={version}{suffix}
+{SOURCES}
+rm -rf $name && mkdir $name
+tar xf $(have) -C $name --strip-components=1
+cd $name && ./configure -q --prefix=/opt/python$name {options}
+make -s -j2 && make -s install
+cd .. && rm -rf $name"
         );
         root.run(&["sh", "-c", &script]).is_ok()
     }

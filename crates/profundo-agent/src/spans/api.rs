@@ -4,6 +4,7 @@
 //! that ends does so with a thread that waits for its lock.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::inject::{Kept, table};
 use crate::symbols::{self, Scope};
@@ -19,7 +20,8 @@ table! {
         new_type: c"PyType_FromSpec" as unsafe extern "C-unwind" fn(*mut TypeSpec) -> Object,
         allocate: c"PyType_GenericAlloc" as unsafe extern "C-unwind" fn(Object, isize) -> Object,
         free: c"PyObject_Free" as unsafe extern "C-unwind" fn(*mut c_void),
-        new_module: c"PyModule_Create2" as unsafe extern "C-unwind" fn(*mut ModuleDefinition, c_int) -> Object,
+        new_module: c"PyModule_Create2" as unsafe extern "C-unwind" fn(*mut c_void, c_int) -> Object,
+        kind: c"PyObject_Type" as unsafe extern "C-unwind" fn(Object) -> Object,
         modules: c"PyImport_GetModuleDict" as unsafe extern "C" fn() -> Object,
         text_type: c"PyUnicode_Type" as Object,
         text: c"PyUnicode_AsUTF8AndSize" as unsafe extern "C-unwind" fn(Object, *mut isize) -> *const c_char,
@@ -121,11 +123,13 @@ pub mod how {
     pub const ARRAY: i32 = 0x80;
 }
 
-/// `PyModuleDef`, without hooks.
+/// `PyModuleDef`, without hooks, with a head of so many words.
 #[repr(C)]
-pub struct ModuleDefinition {
-    /// `PyModuleDef_Base`: a reference count, and words that the interpreter fills in.
-    pub base: [usize; 5],
+pub struct ModuleDefinition<const HEAD: usize> {
+    /// The head of an object that is never freed, but for its type.
+    pub head: [usize; HEAD],
+    /// Words that the interpreter fills in.
+    pub base: [usize; 3],
     pub name: *const c_char,
     pub doc: *const c_char,
     pub size: isize,
@@ -133,12 +137,36 @@ pub struct ModuleDefinition {
     pub hooks: [usize; 4],
 }
 
+table! {
+    /// The function that only a build has in which threads run at the same time.
+    FreeThreaded {
+        set_lock: c"PyUnstable_Module_SetGIL" as unsafe extern "C-unwind" fn(Object, *const c_void) -> c_int,
+    }
+}
+
+/// `Py_MOD_GIL_NOT_USED`: the module does without the interpreter's lock, and it stays off.
+const WITHOUT_LOCK: *const c_void = core::ptr::without_provenance(1);
+
 /// The table; `None` if the interpreter is not a known one.
 pub fn find() -> Option<&'static Spans> {
     static FOUND: Kept<Spans> = Kept::new();
     // SAFETY: these are the types of the interpreter's functions of these names.
     let find = || unsafe { Spans::find() }.ok_or(());
     FOUND.get((), find).ok()
+}
+
+/// The size of an object's head, its type included: twice as long where threads run at the same
+/// time.
+static HEAD: AtomicUsize = AtomicUsize::new(SHORT_HEAD);
+/// References and the type.
+pub const SHORT_HEAD: usize = 16;
+/// The thread, a lock and flags, two counts of references, and the type.
+pub const LONG_HEAD: usize = 32;
+
+/// The size of an object's head.
+#[inline]
+pub fn head() -> usize {
+    HEAD.load(Ordering::Relaxed)
 }
 
 impl Spans {
@@ -155,6 +183,44 @@ impl Spans {
             (self.clear_error)();
             if is_interrupt {
                 (self.interrupt)();
+            }
+        }
+    }
+
+    /// Finds how long the heads of objects are: the last word of each is its type. False: they are
+    /// as in no build that is known.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub unsafe fn measure_head(&self) -> bool {
+        // SAFETY: the caller vouches. `None` lies in the interpreter's data, before more.
+        let (kind, words) = unsafe {
+            let kind = (self.kind)(self.none);
+            (self.release)(kind);
+            (kind, self.none.cast::<[Object; LONG_HEAD / 8]>().read())
+        };
+        // SAFETY: the function of that name has this type.
+        let is_free_threaded = unsafe { FreeThreaded::find() }.is_some();
+        let head = match words.iter().position(|&word| word == kind) {
+            Some(1) if !is_free_threaded => SHORT_HEAD,
+            Some(3) if is_free_threaded => LONG_HEAD,
+            _ => return false,
+        };
+        HEAD.store(head, Ordering::Relaxed);
+        true
+    }
+
+    /// Says that a module needs no lock, in a build that would take it back for one that does.
+    ///
+    /// # Safety
+    /// The lock is held, if there is one, and this is a module.
+    pub unsafe fn do_without_lock(&self, module: Object) {
+        // SAFETY: the function of that name has this type; the caller vouches for the module.
+        unsafe {
+            if let Some(functions) = FreeThreaded::find()
+                && (functions.set_lock)(module, WITHOUT_LOCK) != 0
+            {
+                self.drop_error();
             }
         }
     }
@@ -202,6 +268,6 @@ pub unsafe fn is_main() -> bool {
 /// It is one.
 #[inline]
 pub unsafe fn type_of(object: Object) -> Object {
-    // SAFETY: the caller vouches; the type follows the reference count.
-    unsafe { object.cast::<Object>().add(1).read() }
+    // SAFETY: the caller vouches; the type is the last word of the head.
+    unsafe { object.byte_add(head()).cast::<Object>().sub(1).read() }
 }

@@ -9,14 +9,17 @@
 use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use profundo_probe::python::{Places, SPANS};
+use profundo_probe::python::{Places, SPANS, context_object};
 use profundo_probe::sys;
 
-use super::api::{Method, ModuleDefinition, Object, Spans, find, how, is_main, type_of};
+use super::api::{
+    LONG_HEAD, Method, ModuleDefinition, Object, SHORT_HEAD, Spans, find, head, how, is_main,
+    type_of,
+};
 use super::{functions, make, object};
-use crate::inject::{There, exclusive, table};
+use crate::inject::{There, table};
 
 static METHODS: [Method; 8] = [
     Method::new(c"connect", connect as *const c_void, how::ARRAY),
@@ -30,20 +33,29 @@ static METHODS: [Method; 8] = [
 ];
 
 /// The definition, which the interpreter writes to.
-struct Definition(UnsafeCell<ModuleDefinition>);
+struct Definition<const HEAD: usize>(UnsafeCell<ModuleDefinition<HEAD>>);
 
-// SAFETY: the interpreter writes to it while it holds its lock; we do not.
-unsafe impl Sync for Definition {}
+// SAFETY: the interpreter writes to it while it holds its lock, or one of its own; we do not.
+unsafe impl<const HEAD: usize> Sync for Definition<HEAD> {}
 
-static DEFINITION: Definition = Definition(UnsafeCell::new(ModuleDefinition {
-    base: [1, 0, 0, 0, 0],
-    name: c"_profundo_spans_1".as_ptr(),
-    doc: null(),
-    // No state of its own.
-    size: -1,
-    methods: (&raw const METHODS).cast(),
-    hooks: [0; 4],
-}));
+impl<const HEAD: usize> Definition<HEAD> {
+    const fn new(head: [usize; HEAD]) -> Self {
+        Self(UnsafeCell::new(ModuleDefinition {
+            head,
+            base: [0; 3],
+            name: c"_profundo_spans_1".as_ptr(),
+            doc: null(),
+            // No state of its own.
+            size: -1,
+            methods: (&raw const METHODS).cast(),
+            hooks: [0; 4],
+        }))
+    }
+}
+
+static SHORT: Definition<{ SHORT_HEAD / 8 }> = Definition::new([1, 0]);
+/// The second word has 32 bits of references: all of them are set in what is never freed.
+static LONG: Definition<{ LONG_HEAD / 8 }> = Definition::new([0, 0xFFFF_FFFF << 32, 0, 0]);
 
 /// `PYTHON_API_VERSION`.
 const API_VERSION: c_int = 1013;
@@ -57,7 +69,20 @@ pub unsafe extern "C-unwind" fn PyInit__profundo_spans_1() -> Object {
     // An interpreter without these functions finds no error either, and says so.
     let Some(api) = find() else { return null_mut() };
     // SAFETY: the caller vouches.
-    unsafe { (api.new_module)(DEFINITION.0.get(), API_VERSION) }
+    unsafe {
+        if !api.measure_head() {
+            return null_mut();
+        }
+        let definition = match head() {
+            SHORT_HEAD => SHORT.0.get().cast(),
+            _ => LONG.0.get().cast(),
+        };
+        let module = (api.new_module)(definition, API_VERSION);
+        if !module.is_null() {
+            api.do_without_lock(module);
+        }
+        module
+    }
 }
 
 table! {
@@ -74,10 +99,6 @@ table! {
 /// # Safety
 /// The interpreter's lock is held.
 pub unsafe fn offer() {
-    // The package has no use for it there, and the module is not made for longer heads of objects.
-    if exclusive::is_needed() {
-        return;
-    }
     let Some(api) = find() else { return };
     // SAFETY: these are the types of the interpreter's functions of these names.
     let Some(package) = (unsafe { Package::find() }) else {
@@ -117,12 +138,21 @@ static CONNECTED: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// `connect(idle, decorate)`: whether spans can be recorded in this interpreter, as a number.
 unsafe extern "C-unwind" fn connect(_: Object, arguments: *const Object, count: isize) -> Object {
     let Some(api) = find() else { return null_mut() };
+    // Where threads run at the same time, the package lets one in here. An older one may not.
+    let is_first = !IS_CONNECTING.swap(true, Ordering::Acquire);
     // SAFETY: the interpreter's arguments, of which there are `count`; the lock is held.
     unsafe {
-        let can_be = count == 2 && connect_with(api, arguments.read(), arguments.add(1).read());
+        let can_be =
+            is_first && count == 2 && connect_with(api, arguments.read(), arguments.add(1).read());
+        if is_first {
+            IS_CONNECTING.store(false, Ordering::Release);
+        }
         (api.new_number)(can_be.into())
     }
 }
+
+/// Set while a thread connects the package.
+static IS_CONNECTING: AtomicBool = AtomicBool::new(false);
 
 unsafe fn connect_with(api: &Spans, idle: Object, decorate: Object) -> bool {
     // SAFETY: the lock is held, and both are objects.
@@ -174,7 +204,7 @@ unsafe extern "C" fn forget() {
 }
 
 /// The most variables that are set for a trial.
-const MOST: usize = 256;
+const MOST: usize = 512;
 
 /// The place of the variable. `None`: contexts are not as we know them.
 unsafe fn look(api: &Spans, variable: Object) -> Option<Places> {
@@ -214,7 +244,9 @@ unsafe fn look_with(
     }
 }
 
-/// Sets more and more variables, until the tree has both kinds of nodes, and looks each up.
+/// Sets more and more variables, until the tree has both kinds of nodes, and looks each up. The
+/// root need not be of the second kind: where variables lie at regular distances, so do their
+/// hashes, and a node below it has many children first.
 unsafe fn try_many(
     api: &Spans,
     variable: Object,
@@ -231,6 +263,7 @@ unsafe fn try_many(
                 variable: variable as u64,
                 hash: hash(api, variable)?,
                 context: offset,
+                head: head() as u32,
                 few,
                 many,
             })
@@ -250,9 +283,8 @@ unsafe fn try_many(
             if set(api, other).is_none() {
                 break;
             }
-            let Some(many) = root_type(state, offset) else {
-                break;
-            };
+            let many = at(other, few).and_then(|places| places.other_type(&mut There, state));
+            let many = many.unwrap_or(few);
             if !at(variable, many).is_some_and(is_found) || !at(other, many).is_some_and(is_found) {
                 break;
             }
@@ -311,11 +343,11 @@ fn offset_of(state: u64, context: Object, from: u32) -> Option<u32> {
 
 /// The type of the root of the present context's tree.
 unsafe fn root_type(state: u64, offset: u32) -> Option<u64> {
-    const VARIABLES: u64 = 24;
-    const ROOT: u64 = 16;
+    let head = head() as u64;
     let context = sys::read_word(state + u64::from(offset))?;
-    let variables = sys::read_word(context + VARIABLES)?;
-    let root = sys::read_word(variables + ROOT)?;
+    let variables = sys::read_word(context + head + context_object::VARIABLES)?;
+    let root = sys::read_word(variables + head + context_object::ROOT)?;
     // SAFETY: an object, if this is a root; the word was found to be readable.
-    sys::read_word(root + 8).map(|_| unsafe { type_of(root as Object) as u64 })
+    sys::read_word(root + head - context_object::TYPE_BEFORE)
+        .map(|_| unsafe { type_of(root as Object) as u64 })
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 
 use super::api::{Object, Spans, find, type_of};
 use super::object::{
-    IDLE, Span, TYPE, current, dismiss, make, nearest_open, release, stand_in, state,
+    IDLE, TYPE, current, dismiss, make, nearest_open, release, span_of, stand_in, state,
 };
 use super::text::Text;
 use super::{flush, label, mark, names, recorded};
@@ -46,7 +46,7 @@ pub unsafe extern "C-unwind" fn again(_: Object, span: Object) -> Object {
         if type_of(span) != TYPE.load(Ordering::Relaxed) {
             return refuse(api, c"a span is wanted");
         }
-        make(api, (*span.cast::<Span>()).label)
+        make(api, (*span_of(span)).label)
     }
 }
 
@@ -127,10 +127,13 @@ pub unsafe extern "C-unwind" fn pause(_: Object, span: Object) -> Object {
         if type_of(span) != TYPE.load(Ordering::Relaxed) {
             return refuse(api, c"a span is wanted");
         }
-        let span = span.cast::<Span>();
-        if (*span).state == state::OPEN {
-            (*span).state = state::PAUSED;
-        }
+        let span = span_of(span);
+        let _ = (*span).state.compare_exchange(
+            state::OPEN,
+            state::PAUSED,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
         dismiss(api, span);
         api.none()
     }
@@ -144,8 +147,9 @@ pub unsafe extern "C-unwind" fn resume(_: Object, span: Object) -> Object {
         if type_of(span) != TYPE.load(Ordering::Relaxed) {
             return refuse(api, c"a span is wanted");
         }
-        let span = span.cast::<Span>();
-        if (*span).state == state::PAUSED && (*span).stand_in.is_null() {
+        let span = span_of(span);
+        let is_paused = (*span).state.load(Ordering::Relaxed) == state::PAUSED;
+        if is_paused && (*span).stand_in.load(Ordering::Relaxed).is_null() {
             stand_in(api, span);
         }
         api.none()

@@ -6,10 +6,10 @@
 //! event loop.
 //!
 //! Behind them are [`tables`]: names and paths by number ([`names`]), open spans, and sums of ended
-//! ones ([`sums`]). Records go to the command through the ring, as they arise. All of it happens
-//! with the interpreter's lock held, but for the end of the process and for the child of a fork,
-//! which may begin in a signal handler. So the tables have a flag besides, and a caller that
-//! finds it set goes without.
+//! ones ([`sums`]). Records go to the command through the ring, as they arise. Threads may run at
+//! the same time, and the process may end, or fork, in a signal handler. So the tables have a lock.
+//! A thread that has it calls nothing of the interpreter's, so that others wait for it without
+//! letting go of the interpreter. They do not wait long, and go without then.
 
 mod api;
 mod door;
@@ -26,15 +26,25 @@ use core::hint;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use profundo_probe::clock;
+use profundo_probe::{clock, sys};
 
 use self::tables::{Entered, Tables};
 use crate::files;
 use crate::home::{self, Home};
 
 static TABLES: AtomicPtr<Tables> = AtomicPtr::new(ptr::null_mut());
-/// Set while the tables are in use.
-static IS_BUSY: AtomicBool = AtomicBool::new(false);
+/// The lock of the tables.
+static LOCK: AtomicU32 = AtomicU32::new(lock::FREE);
+
+/// Set once a thread has waited for the lock in vain. Others do not, until it is free again.
+static IS_STUCK: AtomicBool = AtomicBool::new(false);
+
+mod lock {
+    pub const FREE: u32 = 0;
+    pub const HELD: u32 = 1;
+    /// Held, and others wait.
+    pub const AWAITED: u32 = 2;
+}
 /// The recording, from 1: another one in the child of a fork, and when the agent has come back.
 /// Spans of an earlier one have no records in this one.
 static RECORDING: AtomicU32 = AtomicU32::new(1);
@@ -52,35 +62,77 @@ fn make() -> bool {
     let tables = memory.cast::<Tables>().as_ptr();
     // SAFETY: the memory is ours, unused, zeroed, aligned to a page and long enough.
     unsafe { Tables::begin(tables) };
-    // Release pairs with the acquire in `with`. The interpreter's lock is held: there is no other
-    // maker.
+    // Release pairs with the acquire in `with`. One thread at a time connects the package:
+    // there is no other maker.
     TABLES.store(tables, Ordering::Release);
     true
 }
 
-/// Calls `f` with the tables. `None`: there are none, or they are in use.
+/// Calls `f` with the tables, at a call of the program's. `None`: there are none, or others have
+/// had them for too long.
 fn with<T>(f: impl FnOnce(&mut Tables) -> T) -> Option<T> {
+    // On a busy machine, the thread that has them may have to wait for a CPU.
+    const MOMENTS: u32 = 2000;
+    with_if(|| take(lock::HELD) || wait_and_take(MOMENTS), f)
+}
+
+/// As [`with`], where the thread that has the tables may be this one.
+fn with_patience<T>(f: impl FnOnce(&mut Tables) -> T) -> Option<T> {
+    const MOMENTS: u32 = 20;
+    with_if(|| take(lock::HELD) || wait_and_take(MOMENTS), f)
+}
+
+/// As [`with`], without waiting: a thread that has the tables may be this one.
+fn with_now<T>(f: impl FnOnce(&mut Tables) -> T) -> Option<T> {
+    with_if(|| take(lock::HELD), f)
+}
+
+fn with_if<T>(is_ours: impl FnOnce() -> bool, f: impl FnOnce(&mut Tables) -> T) -> Option<T> {
     // Acquire pairs with the release in `make`.
     let tables = TABLES.load(Ordering::Acquire);
-    if tables.is_null() || IS_BUSY.swap(true, Ordering::Acquire) {
+    if tables.is_null() || !is_ours() {
         return None;
     }
-    // SAFETY: they are mapped for ever, and the flag keeps all others away.
+    // SAFETY: they are mapped for ever, and the lock keeps all others away.
     let result = f(unsafe { &mut *tables });
-    IS_BUSY.store(false, Ordering::Release);
+    IS_STUCK.store(false, Ordering::Relaxed);
+    // Release pairs with the acquire in `take`.
+    if LOCK.swap(lock::FREE, Ordering::Release) == lock::AWAITED {
+        sys::futex_wake(&LOCK);
+    }
     Some(result)
 }
 
-/// As [`with`], where another thread may have the tables for a moment.
-fn with_patience<T>(f: impl FnOnce(&mut Tables) -> T) -> Option<T> {
-    const PATIENCE: u32 = 100_000;
-    for _ in 0..PATIENCE {
-        if !IS_BUSY.load(Ordering::Relaxed) {
-            break;
+/// Takes the lock, if it is free.
+fn take(how: u32) -> bool {
+    // Acquire pairs with the release in `with_if`.
+    let taken = LOCK.compare_exchange(lock::FREE, how, Ordering::Acquire, Ordering::Relaxed);
+    taken.is_ok()
+}
+
+/// Waits for the lock: for a moment on the CPU, and then for so many milliseconds without it.
+#[cold]
+fn wait_and_take(moments: u32) -> bool {
+    const TURNS: u32 = 200;
+    const MOMENT: u64 = 1_000_000;
+    for _ in 0..TURNS {
+        if LOCK.load(Ordering::Relaxed) == lock::FREE && take(lock::HELD) {
+            return true;
         }
         hint::spin_loop();
     }
-    with(f)
+    if IS_STUCK.load(Ordering::Relaxed) {
+        return false;
+    }
+    for _ in 0..moments {
+        // Acquire as in `take`. A thread that takes it like this wakes the others later.
+        if LOCK.swap(lock::AWAITED, Ordering::Acquire) == lock::FREE {
+            return true;
+        }
+        sys::futex_wait(&LOCK, lock::AWAITED, MOMENT);
+    }
+    IS_STUCK.store(true, Ordering::Relaxed);
+    false
 }
 
 /// The home, if this process records. The child of a fork enters itself.
@@ -152,7 +204,8 @@ pub fn begin(home: Home) {
 
 /// In the child of any fork: a thread that held the tables is not there.
 pub fn reset_after_fork() {
-    IS_BUSY.store(false, Ordering::Relaxed);
+    LOCK.store(lock::FREE, Ordering::Relaxed);
+    IS_STUCK.store(false, Ordering::Relaxed);
 }
 
 /// In the child of a fork that has a ring of its own: spans that were open go on.
@@ -165,7 +218,7 @@ fn begin_anew(home: Home) {
         return;
     }
     let recording = RECORDING.fetch_add(1, Ordering::Relaxed) + 1;
-    if with(|tables| tables.begin_anew(home, recording)).is_none() {
+    if with_now(|tables| tables.begin_anew(home, recording)).is_none() {
         // A child that begins in a signal handler, in the middle of a span's beginning or end.
         IS_NEW.store(true, Ordering::Relaxed);
     }

@@ -3,16 +3,20 @@
 //! ```text
 //!          63                             32 31                            0
 //!         ┌───────────────────────────────────────────────────────────────┐
-//! 0       │ the head of each object: references, type                     │
+//!         │ the head of each object: references, type                     │
 //!         ├───────────────────────────────┬───────────────────────────────┤
-//! 16      │ state                         │ number of the path            │
+//! 0       │ state                         │ number of the path            │
 //!         ├───────────────────────────────┴───────────────────────────────┤
-//! 24      │ the span around it                                            │
+//! 8       │ the span around it                                            │
 //!         │ …                                                             │
 //!         └───────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A handler reads the first three lines (`profundo_probe::python::span_object`).
+//! A handler reads these lines (`profundo_probe::python::span_object`). The length of the head
+//! depends on the build of the interpreter. A pointer to a [`Span`] points behind it.
+//!
+//! Where threads run at the same time, one span may be entered by several at once. So what they
+//! decide by is changed atomically.
 //!
 //! An object that is entered once is its own *entry*. Where it is entered again, as by two tasks,
 //! each further entry is an object of its own. An entry that was left stays the variable's value,
@@ -22,30 +26,28 @@
 use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
 use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicPtr, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use profundo_probe::python::span_object;
 use profundo_wire::span_limit;
 
 use super::api::{
-    DEFAULT_FLAGS, Method, Object, Spans, TypeSlot, TypeSpec, find, how, slot, type_of,
+    DEFAULT_FLAGS, Method, Object, Spans, TypeSlot, TypeSpec, find, head, how, slot, type_of,
 };
 use super::functions::refuse;
 use super::tables::Entered;
-use super::{enter, leave, lose, recorded};
+use super::{enter, leave, lose, recorded, thread};
 
-/// A span.
+/// A span, behind the head of its object.
 #[repr(C)]
 pub struct Span {
-    references: usize,
-    kind: Object,
     pub path: u32,
-    pub state: u32,
+    pub state: AtomicU32,
     around: *mut Span,
     /// The span that was entered again, of which this is an entry; null for its own entry.
     of: *mut Span,
     /// The number of other objects that are open entries of this one.
-    entries: u32,
+    entries: AtomicU32,
     pub label: u32,
     place: u32,
     recording: u32,
@@ -54,7 +56,9 @@ pub struct Span {
     depth: u32,
     /// While a generator runs that was suspended in this span: what stands for it in the context
     /// that the generator runs in.
-    pub stand_in: *mut Span,
+    pub stand_in: AtomicPtr<Span>,
+    /// The next one that is to be freed, once the last reference is gone.
+    next: *mut Span,
 }
 
 const _: () = assert!(
@@ -63,6 +67,31 @@ const _: () = assert!(
         && offset_of!(Span, around) as u64 == span_object::AROUND
 );
 
+/// The span of an object.
+///
+/// # Safety
+/// The object is one of our type.
+#[inline]
+pub unsafe fn span_of(object: Object) -> *mut Span {
+    // SAFETY: the caller vouches; the span lies behind the head.
+    unsafe { object.byte_add(head()).cast() }
+}
+
+/// The object of a span.
+///
+/// # Safety
+/// It is one.
+#[inline]
+unsafe fn object_of(span: *mut Span) -> Object {
+    // SAFETY: the caller vouches; the head lies before it.
+    unsafe { span.cast::<c_void>().byte_sub(head()) }
+}
+
+unsafe fn retain(api: &Spans, span: *mut Span) {
+    // SAFETY: the caller knows that the span stays until this returns.
+    unsafe { (api.retain)(object_of(span)) };
+}
+
 /// The states of an entry.
 pub mod state {
     pub const NEW: u32 = 0;
@@ -70,6 +99,8 @@ pub mod state {
     pub const LEFT: u32 = 2;
     /// The generator that is in it is suspended, or has a stand-in.
     pub const PAUSED: u32 = 3;
+    /// A thread is about to enter it.
+    pub const CLAIMED: u32 = 4;
 }
 
 /// The type, the variable, and two functions of the package: one makes a span where nothing
@@ -101,7 +132,7 @@ pub unsafe fn make_type(api: &Spans) -> Object {
     ];
     let mut spec = TypeSpec {
         name: c"profundo.Span".as_ptr(),
-        size: size_of::<Span>() as c_int,
+        size: (head() + size_of::<Span>()) as c_int,
         item_size: 0,
         flags: DEFAULT_FLAGS,
         slots: slots.as_mut_ptr(),
@@ -116,8 +147,8 @@ pub unsafe fn make(api: &Spans, label: u32) -> Object {
     // SAFETY: the lock is held; the interpreter zeroes what it allocates.
     unsafe {
         let made = (api.allocate)(TYPE.load(Ordering::Relaxed), 0);
-        if let Some(span) = made.cast::<Span>().as_mut() {
-            span.label = label;
+        if !made.is_null() {
+            (*span_of(made)).label = label;
         }
         made
     }
@@ -132,19 +163,22 @@ pub unsafe fn current(api: &Spans) -> *mut Span {
             api.drop_error();
             return null_mut();
         }
+        if value.is_null() {
+            return null_mut();
+        }
         // The program can find the variable, and set it to anything.
-        if !value.is_null() && type_of(value) != TYPE.load(Ordering::Relaxed) {
+        if type_of(value) != TYPE.load(Ordering::Relaxed) {
             (api.release)(value);
             return null_mut();
         }
+        span_of(value)
     }
-    value.cast()
 }
 
 pub unsafe fn release(api: &Spans, span: *mut Span) {
     if !span.is_null() {
         // SAFETY: the caller has a reference.
-        unsafe { (api.release)(span.cast()) };
+        unsafe { (api.release)(object_of(span)) };
     }
 }
 
@@ -153,12 +187,27 @@ pub unsafe fn nearest_open(span: *mut Span) -> *mut Span {
     let mut next = span;
     // SAFETY: each holds the one around it.
     while let Some(span) = unsafe { next.as_ref() } {
-        if span.state == state::OPEN {
+        // Acquire pairs with the release of `open`: the rest of it is there.
+        if span.state.load(Ordering::Acquire) == state::OPEN {
             break;
         }
         next = span.around;
     }
     next
+}
+
+/// As [`nearest_open`], in the present context, as a new reference.
+unsafe fn nearest_here(api: &Spans) -> *mut Span {
+    // SAFETY: the lock is held, and what is current stays until its reference is released.
+    unsafe {
+        let current = current(api);
+        let around = nearest_open(current);
+        if !around.is_null() {
+            retain(api, around);
+        }
+        release(api, current);
+        around
+    }
 }
 
 /// `__enter__`.
@@ -167,13 +216,8 @@ unsafe extern "C-unwind" fn enter_span(object: Object, _: Object) -> Object {
     // SAFETY: the interpreter's argument, a span; the lock is held.
     unsafe {
         if let Some(home) = recorded() {
-            let current = current(api);
-            let around = nearest_open(current);
-            if !around.is_null() {
-                (api.retain)(around.cast());
-            }
-            release(api, current);
-            enter_within(api, home, object.cast(), around);
+            let around = nearest_here(api);
+            enter_within(api, home, span_of(object), around);
         }
         (api.retain)(object);
     }
@@ -192,28 +236,36 @@ unsafe fn enter_within(api: &Spans, home: crate::home::Home, span: *mut Span, ar
             lose();
             return release(api, around);
         }
-        let entry = match (*span).state {
-            state::NEW => {
-                (api.retain)(span.cast());
+        let claimed = (*span).state.compare_exchange(
+            state::NEW,
+            state::CLAIMED,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        let entry = match claimed {
+            Ok(_) => {
+                retain(api, span);
                 span
             }
-            _ => match make(api, (*span).label).cast::<Span>() {
-                entry if entry.is_null() => {
+            Err(_) => match make(api, (*span).label) {
+                made if made.is_null() => {
                     api.drop_error();
                     return release(api, around);
                 }
-                entry => {
-                    (api.retain)(span.cast());
+                made => {
+                    let entry = span_of(made);
+                    retain(api, span);
                     (*entry).of = span;
-                    (*span).entries += 1;
+                    (*span).entries.fetch_add(1, Ordering::Relaxed);
                     entry
                 }
             },
         };
         let Some(entered) = enter(home, (*entry).label, path, number) else {
-            // It stays new, or goes.
-            if entry != span {
-                (*span).entries -= 1;
+            // It becomes new again, or goes.
+            match entry == span {
+                true => (*span).state.store(state::NEW, Ordering::Relaxed),
+                false => _ = (*span).entries.fetch_sub(1, Ordering::Relaxed),
             }
             release(api, entry);
             return release(api, around);
@@ -224,10 +276,8 @@ unsafe fn enter_within(api: &Spans, home: crate::home::Home, span: *mut Span, ar
         (*entry).number = entered.number;
         (*entry).depth = depth;
         (*entry).around = around;
-        // A handler that sees it open sees the rest.
-        compiler_fence(Ordering::Release);
-        (*entry).state = state::OPEN;
-        let token = (api.set)(VARIABLE.load(Ordering::Relaxed), entry.cast());
+        open(entry);
+        let token = (api.set)(VARIABLE.load(Ordering::Relaxed), object_of(entry));
         if token.is_null() {
             api.drop_error();
             close(entry);
@@ -238,30 +288,35 @@ unsafe fn enter_within(api: &Spans, home: crate::home::Home, span: *mut Span, ar
     }
 }
 
+/// Opens an entry whose other fields are filled in.
+unsafe fn open(entry: *mut Span) {
+    // SAFETY: the caller has made it. Release: a handler, and another thread, that see it open see
+    // the rest. It pairs with the acquire of `nearest_open`.
+    unsafe { (*entry).state.store(state::OPEN, Ordering::Release) };
+}
+
 /// `__exit__`.
 unsafe extern "C-unwind" fn leave_span(object: Object, _: *const Object, _: isize) -> Object {
     let Some(api) = find() else { return null_mut() };
     // SAFETY: the interpreter's argument, a span; the lock is held.
     unsafe {
-        let span = object.cast::<Span>();
-        if (*span).entries == 0 {
-            if matches!((*span).state, state::OPEN | state::PAUSED) {
-                dismiss(api, span);
-                close(span);
-            }
+        let span = span_of(object);
+        let is_open = |span: &Span| span.state.load(Ordering::Acquire) == state::OPEN;
+        if (*span).entries.load(Ordering::Relaxed) == 0 {
+            dismiss(api, span);
+            close(span);
         } else {
             let current = current(api);
             let mut next = current;
             while let Some(entry) = next.as_ref() {
-                let is_entry = next == span || entry.of == span;
-                if is_entry && entry.state == state::OPEN {
+                if (next == span || entry.of == span) && is_open(entry) {
                     break;
                 }
                 next = entry.around;
             }
             if !next.is_null() {
                 close(next);
-            } else if (*span).state == state::OPEN {
+            } else if is_open(&*span) {
                 // It was entered in another context.
                 close(span);
             }
@@ -271,13 +326,24 @@ unsafe extern "C-unwind" fn leave_span(object: Object, _: *const Object, _: isiz
     }
 }
 
-/// Leaves an open entry.
+/// Leaves an entry that is open or paused, and no other.
 unsafe fn close(entry: *mut Span) {
     // SAFETY: the caller has a reference; the lock is held.
     unsafe {
-        (*entry).state = state::LEFT;
-        if let Some(span) = (*entry).of.as_mut() {
-            span.entries = span.entries.saturating_sub(1);
+        let leave_from = |from| {
+            let state = &(*entry).state;
+            let left =
+                state.compare_exchange(from, state::LEFT, Ordering::Acquire, Ordering::Relaxed);
+            left.is_ok()
+        };
+        if !leave_from(state::OPEN) && !leave_from(state::PAUSED) {
+            return;
+        }
+        if let Some(span) = (*entry).of.as_ref() {
+            let less = |entries: u32| Some(entries.saturating_sub(1));
+            let _ = span
+                .entries
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         }
         leave(Entered {
             path: (*entry).path,
@@ -292,30 +358,24 @@ unsafe fn close(entry: *mut Span) {
 pub unsafe fn stand_in(api: &Spans, span: *mut Span) {
     // SAFETY: the caller has a reference; the lock is held.
     unsafe {
-        let made = make(api, (*span).label).cast::<Span>();
-        if made.is_null() {
+        let object = make(api, (*span).label);
+        if object.is_null() {
             return api.drop_error();
         }
-        let current = current(api);
-        let around = nearest_open(current);
-        if !around.is_null() {
-            (api.retain)(around.cast());
-        }
-        release(api, current);
+        let made = span_of(object);
         (*made).path = (*span).path;
         (*made).number = (*span).number;
         (*made).depth = (*span).depth;
-        (*made).around = around;
-        // A handler that sees it open sees the rest.
-        compiler_fence(Ordering::Release);
-        (*made).state = state::OPEN;
-        let token = (api.set)(VARIABLE.load(Ordering::Relaxed), made.cast());
+        (*made).around = nearest_here(api);
+        open(made);
+        let token = (api.set)(VARIABLE.load(Ordering::Relaxed), object);
         if token.is_null() {
             api.drop_error();
             return release(api, made);
         }
         (api.release)(token);
-        (*span).stand_in = made;
+        let before = (*span).stand_in.swap(made, Ordering::AcqRel);
+        drop_stand_in(api, before);
     }
 }
 
@@ -323,9 +383,18 @@ pub unsafe fn stand_in(api: &Spans, span: *mut Span) {
 pub unsafe fn dismiss(api: &Spans, span: *mut Span) {
     // SAFETY: the caller has a reference; the lock is held.
     unsafe {
-        if let Some(stand_in) = (*span).stand_in.as_mut() {
-            stand_in.state = state::LEFT;
-            (*span).stand_in = null_mut();
+        let stand_in = &(*span).stand_in;
+        if !stand_in.load(Ordering::Relaxed).is_null() {
+            drop_stand_in(api, stand_in.swap(null_mut(), Ordering::AcqRel));
+        }
+    }
+}
+
+unsafe fn drop_stand_in(api: &Spans, stand_in: *mut Span) {
+    if !stand_in.is_null() {
+        // SAFETY: the reference was the span's, and is ours now.
+        unsafe {
+            (*stand_in).state.store(state::LEFT, Ordering::Relaxed);
             release(api, stand_in);
         }
     }
@@ -345,31 +414,44 @@ unsafe extern "C-unwind" fn decorate(object: Object, arguments: Object, named: O
     }
 }
 
-/// The last reference is gone. Spans around it may go, too: one by one, since there may be many in
-/// one another.
+/// The last reference is gone. With it others may go, one after the other: what is freed meanwhile
+/// waits for its turn, since there may be many in one another.
 unsafe extern "C-unwind" fn deallocate(object: Object) {
     let Some(api) = find() else { return };
-    let mut next = object.cast::<Span>();
     // SAFETY: nothing else refers to the object; the lock is held.
     unsafe {
-        while let Some(span) = next.as_mut() {
-            // Its context has gone without it. Where the interpreter ends, it is open at the end.
-            let is_entered = matches!(span.state, state::OPEN | state::PAUSED);
-            if is_entered && (api.is_initialized)() != 0 {
-                close(next);
-            }
-            dismiss(api, next);
-            let (around, of, kind) = (span.around, span.of, span.kind);
-            (span.around, span.of) = (null_mut(), null_mut());
-            (api.free)(next.cast());
+        let span = span_of(object);
+        let freed = thread::freed();
+        (*span).next = freed.next.replace(span);
+        if freed.is_busy.replace(true) {
+            return;
+        }
+        while let Some(span) = freed.next.get().as_mut() {
+            freed.next.set(span.next);
+            let held = take_apart(api, span);
+            let object = object_of(span);
+            let kind = type_of(object);
+            (api.free)(object);
             (api.release)(kind);
-            release(api, of);
-            next = null_mut();
-            // The count is one: only this span has held it.
-            match around.as_ref() {
-                Some(last) if last.references as u32 == 1 => next = around,
-                _ => release(api, around),
+            for other in held {
+                release(api, other);
             }
         }
+        freed.is_busy.set(false);
+    }
+}
+
+/// Closes a span that is to be freed. Returns what it has held.
+unsafe fn take_apart(api: &Spans, span: *mut Span) -> [*mut Span; 2] {
+    // SAFETY: the caller has the last reference; the lock is held.
+    unsafe {
+        // Its context has gone without it. Where the interpreter ends, it is open at the end.
+        if (api.is_initialized)() != 0 {
+            close(span);
+        }
+        dismiss(api, span);
+        let held = [(*span).around, (*span).of];
+        ((*span).around, (*span).of) = (null_mut(), null_mut());
+        held
     }
 }

@@ -1,4 +1,4 @@
-//! The numbers of the calling thread, which each of its spans names.
+//! The numbers of the calling thread, which each of its spans names, and what it is about to free.
 //!
 //! They are in the thread's own static block, as the state of allocations is
 //! (`memory/local.rs`): asking the kernel for them would take longer than all the rest.
@@ -7,6 +7,7 @@ use core::cell::Cell;
 
 use profundo_probe::sys;
 
+use super::object::Span;
 use crate::home::Home;
 use crate::machine::{own_address, own_block};
 
@@ -17,6 +18,14 @@ struct Thread {
     recording: Cell<u32>,
     number: Cell<u32>,
     tid: Cell<u32>,
+    freed: Freed,
+}
+
+/// The spans that this thread is about to free.
+#[repr(C)]
+pub struct Freed {
+    pub next: Cell<*mut Span>,
+    pub is_busy: Cell<bool>,
 }
 
 own_block!("profundo_span_thread", size_of::<Thread>(), 8);
@@ -27,6 +36,12 @@ fn thread() -> &'static Thread {
     // SAFETY: all zero is a valid one, it is aligned, and only this thread reaches it. It lives as
     // long as the thread, which does not hand it on.
     unsafe { &*address }
+}
+
+/// The spans that the calling thread is about to free.
+#[inline]
+pub fn freed() -> &'static Freed {
+    &thread().freed
 }
 
 /// The calling thread's number and its kernel id, in this recording. The number is 0 if the thread

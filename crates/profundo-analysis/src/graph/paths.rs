@@ -112,6 +112,10 @@ pub fn paths(
     found
 }
 
+/// The holder of what is not collected yet. It may hold what others hold, too: functions that are
+/// dead and refer to their module. So nothing is held by it that has another path.
+const GARBAGE: &[u8] = b"(Garbage, not collected yet)";
+
 /// By object, the reference that found it in a breadth-first search from the root, until all
 /// targets are found.
 fn came_by(graph: &Graph, alive: &Alive, wanted: &[NodeId]) -> Vec<u32> {
@@ -124,6 +128,8 @@ fn came_by(graph: &Graph, alive: &Alive, wanted: &[NodeId]) -> Vec<u32> {
     let mut came_by = vec![NONE; graph.node_count()];
     let mut circle = vec![graph.root().0];
     let mut outer = Vec::new();
+    let mut garbage = Vec::new();
+    let is_garbage = |node: u32| graph.text(graph.name(NodeId(node))) == GARBAGE;
     while !circle.is_empty() && left > 0 {
         for node in circle.drain(..) {
             left -= usize::from(is_wanted.has(node as usize));
@@ -132,11 +138,17 @@ fn came_by(graph: &Graph, alive: &Alive, wanted: &[NodeId]) -> Vec<u32> {
                 if to != graph.root().0 && came_by[to as usize] == NONE && alive.keeps(EdgeId(edge))
                 {
                     came_by[to as usize] = edge;
-                    outer.push(to);
+                    match node == graph.root().0 && is_garbage(to) {
+                        true => garbage.push(to),
+                        false => outer.push(to),
+                    }
                 }
             }
         }
         std::mem::swap(&mut circle, &mut outer);
+        if circle.is_empty() {
+            std::mem::swap(&mut circle, &mut garbage);
+        }
     }
     came_by
 }

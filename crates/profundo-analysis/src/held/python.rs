@@ -258,8 +258,25 @@ const GROWERS: [(&str, &[&str]); 5] = [
             "new_keys_object",
         ],
     ),
-    ("set", &["set_table_resize", "set_add_entry", "set_add_key"]),
-    ("bytearray", &["PyByteArray_Resize", "bytearray_iconcat"]),
+    (
+        "set",
+        &[
+            "set_table_resize",
+            "set_add_entry",
+            "set_add_entry_takeref",
+            "set_add_key",
+        ],
+    ),
+    (
+        "bytearray",
+        &[
+            "PyByteArray_Resize",
+            "bytearray_iconcat",
+            // From 3.14 on, where threads run at the same time.
+            "bytearray_resize_lock_held",
+            "bytearray_iconcat_lock_held",
+        ],
+    ),
     ("array.array", &["array_resize"]),
 ];
 

@@ -1,4 +1,4 @@
-//! Code of CPython's own, from 3.8 to 3.13, of this function (line 1 is empty):
+//! Code of CPython's own, from 3.8 to 3.15, of this function (line 1 is empty):
 //!
 //! ```python
 //! def f(d):
@@ -63,7 +63,7 @@ fn a_raise_with_an_exception_is_found() {
         let handlers = Handlers::new(sample.minor, &code).unwrap();
         let offsets = (0..code.len() as u32).step_by(2);
         let raises: Vec<u32> = offsets.filter(|&offset| handlers.raises(offset)).collect();
-        // 3.13 has it twice.
+        // 3.13 and later have it twice.
         assert!((1..=2).contains(&raises.len()), "3.{}", sample.minor);
         assert!(raises.iter().all(|&offset| sample.line(offset) == 15));
     }
@@ -147,7 +147,7 @@ fn the_compilers_own_handlers_are_known() {
 /// Bytes that are no code have no answers, and no answer takes long.
 #[test]
 fn anything_may_be_code() {
-    for minor in 8..=13 {
+    for minor in 8..=15 {
         for seed in 0..=u8::MAX {
             let code: Vec<u8> = (0..99_u8).map(|at| at.wrapping_mul(seed)).collect();
             let handlers = Handlers::new(minor, &code).unwrap();
@@ -331,6 +331,68 @@ const SAMPLES: &[Sample] = &[
             (186, 12),
             (210, 13),
             (236, 15),
+        ],
+    },
+    Sample {
+        minor: 14,
+        code: "\
+            80001b005600210034000000000000001f00540021005e0434010000000000001f0054003b015f0175027503\
+            5f0034000000000000001f005400210034000000000000001f0052015201520134030000000000001f005400\
+            5201680220005c0000000000000000000600640600001c001f005e0170011d004c345c020000000000000000\
+            5400500400000000000000000000000000000000000033020600640d00001c0070025e0270031d0052017002\
+            3f024c51520170023f0269011f005e0370041d004c5a3b031d0069012000540021005e043401000000000000\
+            1f0069003b031d00690120002b002700000000000000670200001c0069021f001d001f001f001f0054005201\
+            68023b031d006901\
+        ",
+        lines: &[
+            (0, 2),
+            (2, 3),
+            (4, 4),
+            (18, 12),
+            (34, 13),
+            (56, 14),
+            (70, 13),
+            (86, 15),
+            (94, 5),
+            (114, 6),
+            (122, 7),
+            (166, 8),
+            (188, 9),
+            (190, 10),
+            (206, 12),
+            (230, 13),
+            (260, 15),
+        ],
+    },
+    Sample {
+        minor: 15,
+        code: "\
+            80000000190055001f0032000000000000001d0055001f005d0432010000000000001d00550039015e017402\
+            74035e0032000000000000001d0055001f0032000000000000001d0050075007500732030000000000001d00\
+            5500500767021e005b0000000000000000000600630600001a001d005d016f011b004b345b02000000000000\
+            000053004f0400000000000000000000000000000000000031020600630d00001a006f025d026f031b005007\
+            6f023d024b5150076f023d0268011d005d036f041b004b5a39031b0068011e0053001f005d04320100000000\
+            00001d00680039031b0068011e0029002500000000000000660200001a0068021d001b001d001d001d005300\
+            5007670239031b006801\
+        ",
+        lines: &[
+            (0, 2),
+            (4, 3),
+            (6, 4),
+            (20, 12),
+            (36, 13),
+            (58, 14),
+            (72, 13),
+            (88, 15),
+            (96, 5),
+            (116, 6),
+            (124, 7),
+            (168, 8),
+            (190, 9),
+            (192, 10),
+            (208, 12),
+            (232, 13),
+            (262, 15),
         ],
     },
 ];

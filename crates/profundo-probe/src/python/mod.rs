@@ -35,5 +35,5 @@ pub use task::{Outermost, Task};
 pub use interpreter::{Found, Interpreter, Interpreters, Range};
 pub use pages::{PAGES, PageCache};
 pub use record::MAX_PYTHON;
-pub use spans::{Places, SPANS, SpanPlaces, span_object};
+pub use spans::{Places, SPANS, SpanPlaces, context as context_object, span_object};
 pub use table::{CodeEntry, CodeTable};

@@ -22,29 +22,33 @@ use profundo_cpython::Memory;
 
 use super::interpreter::Interpreter;
 
-/// The places in a span's object, which the agent lays out.
+/// The places in a span's object, which the agent lays out, behind the head of each object.
 pub mod span_object {
     /// The number of its path, and behind it whether it is open: half a word each.
-    pub const PATH: u64 = 16;
-    /// The span around it; 0 if there is none.
-    pub const AROUND: u64 = 24;
+    pub const PATH: u64 = 0;
+    /// The span around it, by the end of its head; 0 if there is none.
+    pub const AROUND: u64 = 8;
     /// The second half of the word at [`PATH`], while the span is open.
     pub const OPEN: u32 = 1;
 }
 
-/// The places in the interpreter's contexts. They are the same from 3.8 to 3.14.
-mod context {
-    pub const VARIABLES: u64 = 24;
-    pub const ROOT: u64 = 16;
-    pub const TYPE: u64 = 8;
+/// The places in the interpreter's contexts, behind the head of each object. They are the same
+/// from 3.8 to 3.15.
+pub mod context {
+    /// The variables.
+    pub const VARIABLES: u64 = 8;
+    /// In the variables: the root of their tree.
+    pub const ROOT: u64 = 0;
+    /// The last word of each head: the type.
+    pub const TYPE_BEFORE: u64 = 8;
     /// In a node with few children: a bit for each, and then pairs of a key and a value. Without
     /// a key the value is another node.
-    pub const BITMAP: u64 = 24;
-    pub const PAIRS: u64 = 32;
+    pub(super) const BITMAP: u64 = 8;
+    pub(super) const PAIRS: u64 = 16;
     /// In a node with many children: the nodes.
-    pub const NODES: u64 = 16;
+    pub(super) const NODES: u64 = 0;
     /// The bits of a hash for each level of the tree.
-    pub const BITS: u32 = 5;
+    pub(super) const BITS: u32 = 5;
 }
 
 /// The place of the variable. All zero: there are no spans.
@@ -55,6 +59,8 @@ pub struct SpanPlaces {
     hash: AtomicU32,
     /// The offset of the context in a thread's state.
     context: AtomicU32,
+    /// The size of an object's head.
+    head: AtomicU32,
     /// The types of nodes with few and with many children.
     few: AtomicU64,
     many: AtomicU64,
@@ -69,6 +75,8 @@ pub struct Places {
     pub hash: u32,
     /// The offset of the context in a thread's state.
     pub context: u32,
+    /// The size of an object's head: longer where threads run at the same time.
+    pub head: u32,
     /// The type of nodes with few children.
     pub few: u64,
     /// The type of nodes with many children.
@@ -80,6 +88,7 @@ pub static SPANS: SpanPlaces = SpanPlaces {
     variable: AtomicU64::new(0),
     hash: AtomicU32::new(0),
     context: AtomicU32::new(0),
+    head: AtomicU32::new(0),
     few: AtomicU64::new(0),
     many: AtomicU64::new(0),
 };
@@ -89,6 +98,7 @@ impl SpanPlaces {
     pub fn publish(&self, places: &Places) {
         self.hash.store(places.hash, Ordering::Relaxed);
         self.context.store(places.context, Ordering::Relaxed);
+        self.head.store(places.head, Ordering::Relaxed);
         self.few.store(places.few, Ordering::Relaxed);
         self.many.store(places.many, Ordering::Relaxed);
         // Release pairs with the acquire in `get`.
@@ -108,40 +118,66 @@ impl SpanPlaces {
             variable,
             hash: self.hash.load(Ordering::Relaxed),
             context: self.context.load(Ordering::Relaxed),
+            head: self.head.load(Ordering::Relaxed),
             few: self.few.load(Ordering::Relaxed),
             many: self.many.load(Ordering::Relaxed),
         })
     }
 }
 
+/// The end of the way to a variable.
+enum Found {
+    Value(u64),
+    /// A node of a type that is not known.
+    OtherType(u64),
+}
+
 impl Places {
     /// The variable's value in the context of the thread with this state; `None` if it has none.
     pub fn value(&self, memory: &mut impl Memory, state: u64) -> Option<u64> {
+        match self.find(memory, state)? {
+            Found::Value(value) => Some(value),
+            Found::OtherType(_) => None,
+        }
+    }
+
+    /// The type of the first node on the way to the variable that is of neither type; `None` if
+    /// there is none.
+    pub fn other_type(&self, memory: &mut impl Memory, state: u64) -> Option<u64> {
+        match self.find(memory, state)? {
+            Found::OtherType(kind) => Some(kind),
+            Found::Value(_) => None,
+        }
+    }
+
+    #[inline]
+    fn find(&self, memory: &mut impl Memory, state: u64) -> Option<Found> {
+        let head = u64::from(self.head);
         let context = word(memory, state, self.context.into())?;
-        let variables = word(memory, context, context::VARIABLES)?;
-        let mut node = word(memory, variables, context::ROOT)?;
+        let variables = word(memory, context, head + context::VARIABLES)?;
+        let mut node = word(memory, variables, head + context::ROOT)?;
         let mut shift = 0;
         while shift < u32::BITS {
             let child = self.hash >> shift & ((1 << context::BITS) - 1);
-            let kind = word(memory, node, context::TYPE)?;
+            let kind = word(memory, node, head.wrapping_sub(context::TYPE_BEFORE))?;
             if kind == self.few {
-                let bits = word(memory, node, context::BITMAP)? as u32;
+                let bits = word(memory, node, head + context::BITMAP)? as u32;
                 if bits & 1 << child == 0 {
                     return None;
                 }
                 let before = (bits & ((1 << child) - 1)).count_ones();
-                let pair = context::PAIRS + 16 * u64::from(before);
+                let pair = head + context::PAIRS + 16 * u64::from(before);
                 let key = memory.word(node.wrapping_add(pair))?;
                 let value = word(memory, node, pair + 8)?;
                 match key {
                     0 => node = value,
-                    key => return (key == self.variable).then_some(value),
+                    key => return (key == self.variable).then_some(Found::Value(value)),
                 }
             } else if kind == self.many {
-                node = word(memory, node, context::NODES + 8 * u64::from(child))?;
+                node = word(memory, node, head + context::NODES + 8 * u64::from(child))?;
             } else {
                 // Two variables with the same hash: there is one such pair in four billion.
-                return None;
+                return Some(Found::OtherType(kind));
             }
             shift += context::BITS;
         }
@@ -152,7 +188,8 @@ impl Places {
     fn path(&self, memory: &mut impl Memory, state: u64) -> u32 {
         /// More than there can be in one another.
         const MOST: usize = 1 << 11;
-        let mut span = self.value(memory, state);
+        let value = self.value(memory, state);
+        let mut span = value.map(|value| value.wrapping_add(self.head.into()));
         for _ in 0..MOST {
             let Some(place) = span else { break };
             let Some(both) = word(memory, place, span_object::PATH) else {
@@ -233,110 +270,129 @@ mod tests {
     const FEW: u64 = 0x1000;
     const MANY: u64 = 0x2000;
     const CONTEXT: u32 = 40;
+    /// The words of the heads of objects, in both kinds of builds.
+    const HEADS: [usize; 2] = [2, 4];
 
-    /// Memory that stays where it is.
-    fn object(words: Vec<u64>) -> u64 {
-        Box::leak(words.into_boxed_slice()).as_ptr() as u64
-    }
+    /// Objects whose heads have so many words. They stay where they are.
+    #[derive(Clone, Copy)]
+    struct Objects(usize);
 
-    fn span(path: u32, state: u32, around: u64) -> u64 {
-        object(vec![1, 0, u64::from(state) << 32 | u64::from(path), around])
-    }
-
-    fn few(children: &[(u32, u64, u64)]) -> u64 {
-        let bits = children
-            .iter()
-            .fold(0, |bits, &(child, ..)| bits | 1 << child);
-        let mut words = vec![1, FEW, 0, bits];
-        for &(_, key, value) in children {
-            words.extend([key, value]);
+    impl Objects {
+        fn object(self, kind: u64, words: &[u64]) -> u64 {
+            let mut all = vec![1; self.0];
+            all[self.0 - 1] = kind;
+            all.extend(words);
+            Box::leak(all.into_boxed_slice()).as_ptr() as u64
         }
-        object(words)
-    }
 
-    fn many(children: &[(u32, u64)]) -> u64 {
-        let mut words = vec![0; 35];
-        words[1] = MANY;
-        for &(child, node) in children {
-            words[2 + child as usize] = node;
+        fn span(self, path: u32, state: u32, around: u64) -> u64 {
+            let around = match around {
+                0 => 0,
+                around => around + 8 * self.0 as u64,
+            };
+            self.object(0, &[u64::from(state) << 32 | u64::from(path), around])
         }
-        object(words)
-    }
 
-    fn state(root: u64) -> u64 {
-        let variables = object(vec![1, 0, root]);
-        let context = object(vec![1, 0, 0, variables]);
-        object(vec![0, 0, 0, 0, 0, context])
-    }
-
-    fn places(variable: u64, hash: u32) -> Places {
-        Places {
-            variable,
-            hash,
-            context: CONTEXT,
-            few: FEW,
-            many: MANY,
+        fn few(self, children: &[(u32, u64, u64)]) -> u64 {
+            let bits = children
+                .iter()
+                .fold(0, |bits, &(child, ..)| bits | 1 << child);
+            let mut words = vec![0, bits];
+            for &(_, key, value) in children {
+                words.extend([key, value]);
+            }
+            self.object(FEW, &words)
         }
-    }
 
-    fn path(places: Places, state: u64) -> u32 {
-        places.path(&mut Held, state)
+        fn many(self, children: &[(u32, u64)]) -> u64 {
+            let mut words = vec![0; 33];
+            for &(child, node) in children {
+                words[child as usize] = node;
+            }
+            self.object(MANY, &words)
+        }
+
+        fn state(self, root: u64) -> u64 {
+            let variables = self.object(0, &[root]);
+            let context = self.object(0, &[0, variables]);
+            let words: Vec<u64> = vec![0, 0, 0, 0, 0, context];
+            Box::leak(words.into_boxed_slice()).as_ptr() as u64
+        }
+
+        /// The path where the tree has this root, and the variable is `0xAA`.
+        fn path(self, hash: u32, root: u64) -> u32 {
+            let places = Places {
+                variable: 0xAA,
+                hash,
+                context: CONTEXT,
+                head: 8 * self.0 as u32,
+                few: FEW,
+                many: MANY,
+            };
+            places.path(&mut Held, self.state(root))
+        }
     }
 
     #[test]
     fn the_variable_is_found_at_each_depth_of_the_tree() {
-        let open = span(7, span_object::OPEN, 0);
-        let other = span(8, span_object::OPEN, 0);
-        let hash = 3 | 5 << 5 | 30 << 10;
-        let mine = places(0xAA, hash);
-        assert_eq!(path(mine, state(few(&[(3, 0xAA, open)]))), 7);
-        assert_eq!(
-            path(mine, state(few(&[(1, 0xBB, other), (3, 0xAA, open)]))),
-            7
-        );
-        let second = few(&[(2, 0xCC, other), (5, 0xAA, open), (9, 0xDD, other)]);
-        assert_eq!(
-            path(mine, state(few(&[(0, 0xBB, other), (3, 0, second)]))),
-            7
-        );
-        let third = few(&[(30, 0xAA, open)]);
-        let second = many(&[(5, third), (6, second)]);
-        assert_eq!(path(mine, state(many(&[(3, second)]))), 7);
+        for objects in HEADS.map(Objects) {
+            let open = objects.span(7, span_object::OPEN, 0);
+            let other = objects.span(8, span_object::OPEN, 0);
+            let path = |root| objects.path(3 | 5 << 5 | 30 << 10, root);
+            assert_eq!(path(objects.few(&[(3, 0xAA, open)])), 7);
+            assert_eq!(path(objects.few(&[(1, 0xBB, other), (3, 0xAA, open)])), 7);
+            let second = objects.few(&[(2, 0xCC, other), (5, 0xAA, open), (9, 0xDD, other)]);
+            assert_eq!(path(objects.few(&[(0, 0xBB, other), (3, 0, second)])), 7);
+            let third = objects.few(&[(30, 0xAA, open)]);
+            let second = objects.many(&[(5, third), (6, second)]);
+            assert_eq!(path(objects.many(&[(3, second)])), 7);
+        }
     }
 
     #[test]
     fn where_it_is_not_there_is_none() {
-        let open = span(7, span_object::OPEN, 0);
-        let mine = places(0xAA, 3);
-        for root in [
-            few(&[(3, 0xBB, open)]),
-            few(&[(4, 0xAA, open)]),
-            many(&[(4, few(&[]))]),
-            object(vec![1, 0x3000, 0, 0]),
-            0,
-        ] {
-            assert_eq!(path(mine, state(root)), 0);
+        for objects in HEADS.map(Objects) {
+            let open = objects.span(7, span_object::OPEN, 0);
+            for root in [
+                objects.few(&[(3, 0xBB, open)]),
+                objects.few(&[(4, 0xAA, open)]),
+                objects.many(&[(4, objects.few(&[]))]),
+                objects.object(0x3000, &[0, 0]),
+                0,
+            ] {
+                assert_eq!(objects.path(3, root), 0);
+            }
+            // A tree that leads to itself.
+            let ring = objects.object(MANY, &[0, 0, 0, 0]);
+            // SAFETY: it is ours, and nothing else reads it.
+            unsafe { (ring as *mut u64).add(objects.0 + 3).write(ring) };
+            assert_eq!(objects.path(0xC631_8C63, ring), 0);
         }
-        assert_eq!(
-            path(mine, object(vec![0; 6])),
-            0,
-            "a thread without a context"
-        );
-        // A tree that leads to itself.
-        let ring = object(vec![1, MANY, 0, 0, 0, 0]);
-        // SAFETY: it is ours, and nothing else reads it.
-        unsafe { (ring as *mut u64).add(2 + 3).write(ring) };
-        assert_eq!(path(places(0xAA, 0xC631_8C63), state(ring)), 0);
+    }
+
+    #[test]
+    fn a_thread_without_a_context_is_in_no_span() {
+        let places = Places {
+            variable: 0xAA,
+            hash: 3,
+            context: CONTEXT,
+            head: 16,
+            few: FEW,
+            many: MANY,
+        };
+        let state = Box::leak(Box::new([0_u64; 6])).as_ptr() as u64;
+        assert_eq!(places.path(&mut Held, state), 0);
     }
 
     #[test]
     fn a_span_that_was_left_counts_for_the_one_around_it() {
-        let outer = span(1, span_object::OPEN, 0);
-        let left = span(2, 2, outer);
-        let inner = span(3, 2, left);
-        let mine = places(0xAA, 3);
-        assert_eq!(path(mine, state(few(&[(3, 0xAA, inner)]))), 1);
-        let all_left = span(5, 2, span(4, 2, 0));
-        assert_eq!(path(mine, state(few(&[(3, 0xAA, all_left)]))), 0);
+        for objects in HEADS.map(Objects) {
+            let outer = objects.span(1, span_object::OPEN, 0);
+            let left = objects.span(2, 2, outer);
+            let inner = objects.span(3, 2, left);
+            assert_eq!(objects.path(3, objects.few(&[(3, 0xAA, inner)])), 1);
+            let all_left = objects.span(5, 2, objects.span(4, 2, 0));
+            assert_eq!(objects.path(3, objects.few(&[(3, 0xAA, all_left)])), 0);
+        }
     }
 }

@@ -17,6 +17,7 @@ mod interpreter;
 mod memory;
 mod numbers;
 mod pages;
+mod parked;
 mod process;
 mod python;
 mod stack;

@@ -7,7 +7,7 @@ use profundo_linux::sys;
 use profundo_wire::WaitKind;
 
 use super::blocked::Blocked;
-use super::calls;
+use super::{calls, parked};
 
 /// The object of a wait.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -37,7 +37,7 @@ impl Wait {
         match blocked.call {
             libc::SYS_futex => match joined(pid, second, third) {
                 Some(thread) => wait(WaitKind::Thread, thread),
-                None => wait(WaitKind::Lock, lock(pid, first, second)),
+                None => wait(WaitKind::Lock, lock(pid, blocked.sp, first, second)),
             },
             SYS_FUTEX_WAITV => wait(WaitKind::Lock, String::new()),
             libc::SYS_nanosleep | libc::SYS_clock_nanosleep => wait(WaitKind::Sleep, String::new()),
@@ -97,7 +97,10 @@ fn joined(pid: u32, operation: u64, expected: u64) -> Option<String> {
 }
 
 /// A lock: its address, and its owner, as far as the lock names it.
-fn lock(pid: u32, address: u64, operation: u64) -> String {
+fn lock(pid: u32, sp: u64, address: u64, operation: u64) -> String {
+    if let Some(lock) = parked::lock(pid, sp, address) {
+        return format!("{lock:#x}");
+    }
     let Some(holder) = holder(pid, address, operation) else {
         return format!("{address:#x}");
     };

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from _thread import RLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -211,6 +212,9 @@ def _nothing_to_flush() -> None:
 # No function of Python's own, whose call would take half as long again.
 _idle: Any = partial(Span, _decorate_later)  # type: ignore[call-arg]
 
+#: Held while functions of a library are adopted. A signal's handler may do so, too.
+_adopting = RLock()
+
 #: The library whose functions are used, where this process has loaded it.
 _connected: Any = None
 
@@ -283,9 +287,6 @@ def connect() -> bool:
     looks its functions up.
     """
     global _connected
-    # Without its lock, an interpreter would take it back for a module like this.
-    if "t" in getattr(sys, "abiflags", ""):
-        return False
     agent = sys.modules.get(f"{__package__}.agent")
     loaded = None if agent is None else agent.loaded()
     if _connected is not None and _connected is loaded:
@@ -322,11 +323,13 @@ def adopt(module: Any) -> bool:
     A recorder that comes into this process (``profundo attach --inside``) calls it, too.
     """
     global _new, _mark, _again, _pause, _resume, _flush
-    if "t" in getattr(sys, "abiflags", "") or not module.connect(_idle, _decorate):
-        return False
-    _pause, _resume = module.pause, module.resume
-    _again, _mark, _new = module.again, module.mark, module.new
-    _flush = getattr(module, "flush", _flush)
+    # Without the interpreter's lock, two threads may come here at once.
+    with _adopting:
+        if not module.connect(_idle, _decorate):
+            return False
+        _pause, _resume = module.pause, module.resume
+        _again, _mark, _new = module.again, module.mark, module.new
+        _flush = getattr(module, "flush", _flush)
     return True
 
 

@@ -192,6 +192,47 @@ fn objects_that_are_held_alike_share_a_way() {
     assert_eq!(ways(Target::Id(u64::MAX)).count, 0);
 }
 
+/// A dead function that refers to its module is no way to what the module holds.
+#[test]
+fn garbage_is_the_last_way() {
+    let mut heap = Builder::default();
+    let kind = heap.node_kind("node").unwrap();
+    let next = heap.edge_kind("property").unwrap();
+    let mut edges = Vec::new();
+    for (row, text) in [
+        "root",
+        "(Garbage, not collected yet)",
+        "modules",
+        "table",
+        "module",
+        "held",
+        "dead",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let name = heap.name(text.as_bytes()).unwrap();
+        heap.node(kind, name, row as u64, 10).unwrap();
+        edges.push(Label::Name(name));
+    }
+    // From the root to what is held: by garbage 3 steps, by modules 4.
+    for (from, to) in [(0, 1), (0, 2), (1, 5), (1, 6), (2, 3), (3, 4), (4, 5)] {
+        let label = edges[to as usize];
+        heap.edge(next, label, NodeId(from), NodeId(to)).unwrap();
+    }
+    let graph = heap.finish();
+    let alive = Alive::new(&graph);
+    let found = dominators(&graph, &alive);
+    let types = Types::new(&graph);
+    let steps = |id: u64| {
+        let ways = paths(&graph, &alive, &types, &found, Target::Id(id));
+        let steps = ways.held[0].steps.iter();
+        steps.map(|step| step.node.0).collect::<Vec<u32>>()
+    };
+    assert_eq!(steps(5), [0, 2, 3, 4, 5]);
+    assert_eq!(steps(6), [0, 1, 6]);
+}
+
 #[test]
 fn texts_that_are_there_twice_are_found_unless_they_are_hidden() {
     let graph = heap(5, 0);
