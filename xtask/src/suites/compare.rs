@@ -41,12 +41,14 @@ pub fn compare(sides: &Sides, place: &Place) -> Result<Results> {
         // A runner that died has no outcome of any test.
         false => [(THE_WHOLE.to_owned(), pair(THE_WHOLE, &without, &with))].into(),
     };
-    for (name, first) in &suspects {
-        if excused::reason(suite, name).is_some() {
+    suspects.retain(|name, first| {
+        let reason = excused::reason(suite, name, sides.mode());
+        if let Some(reason) = reason {
+            println!("    {name}: {reason}");
             results.add(row(name, first, Verdict::Excused));
         }
-    }
-    suspects.retain(|name, _| excused::reason(suite, name).is_none());
+        reason.is_none()
+    });
 
     let mut open = suspects.clone();
     for tests in by_themselves(suite, &suspects) {

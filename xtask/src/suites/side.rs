@@ -45,6 +45,10 @@ impl Sides {
         })
     }
 
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
     /// Runs tests without the profiler, and then with it.
     pub fn in_turn(&self, place: &Place, tests: &[String]) -> Result<(Outcomes, Outcomes)> {
         Ok((
@@ -104,6 +108,7 @@ impl Sides {
         command
             .env("PATH", env::join_paths(path)?)
             .env("TMPDIR", &temporary)
+            .envs(place.suite.variables.iter().copied())
             .current_dir(&work)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
