@@ -18,7 +18,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use crate::cpython::mode::Mode;
 use crate::cpython::pythons::Python;
@@ -106,26 +106,28 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
             None => {
                 println!("{name}: begins");
                 let began = Instant::now();
-                let place = Place::made(&folder, &python, suite)?;
-                let results = compare(&sides, &place)?;
-                results.write(&file)?;
+                let made = Place::made(&folder, &python, suite);
+                let results = made.and_then(|place| compare(&sides, &place));
                 println!("{name}: took {:.0} s", began.elapsed().as_secs_f64());
-                results
+                match results {
+                    Ok(results) => {
+                        results.write(&file)?;
+                        results
+                    }
+                    Err(error) => {
+                        println!("{name}: {error:#}");
+                        tally.check(&name, false);
+                        continue;
+                    }
+                }
             }
         };
         println!("{name}: {}", results.summary());
         for (test, outcome) in results.worth_a_line() {
             println!("    {test}: {outcome}");
         }
-        match results.without_an_answer() {
-            Some(why) => tally.skip(&format!("{name}: {why}")),
-            None => tally.check(&name, results.count(Verdict::Ours) == 0),
-        }
+        tally.check(&name, results.count(Verdict::Ours) == 0);
     }
-    ensure!(
-        tally.passed + tally.failed + tally.skipped > 0,
-        "no suite has run"
-    );
     tally.print();
     Ok(tally.failed == 0)
 }

@@ -22,20 +22,16 @@ pub struct Row {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Results {
     requirement: String,
-    lack: Option<String>,
     rows: BTreeMap<String, Row>,
 }
 
 /// The head of the file. What comes after it is the requirement.
 const HEAD: &str = "# test, without, with, verdict: ";
-/// The line of a suite without an answer.
-const LACK: &str = "# no answer: ";
 
 impl Results {
     pub fn new(requirement: String) -> Self {
         Self {
             requirement,
-            lack: None,
             rows: BTreeMap::new(),
         }
     }
@@ -43,15 +39,6 @@ impl Results {
     /// Adds a test, or takes a later verdict on it.
     pub fn add(&mut self, row: Row) {
         self.rows.insert(row.test.clone(), row);
-    }
-
-    /// Notes why there is no answer.
-    pub fn lack(&mut self, why: &str) {
-        self.lack = Some(why.to_owned());
-    }
-
-    pub fn without_an_answer(&self) -> Option<&str> {
-        self.lack.as_deref()
     }
 
     pub fn count(&self, verdict: Verdict) -> usize {
@@ -82,9 +69,6 @@ impl Results {
 
     pub fn write(&self, path: &Path) -> Result<()> {
         let mut text = format!("{HEAD}{}\n", self.requirement);
-        if let Some(why) = &self.lack {
-            text += &format!("{LACK}{why}\n");
-        }
         for row in self.rows.values() {
             let fields = [&row.test, &row.without, &row.with, row.verdict.word()];
             let fields = fields.map(|field: &str| field.replace(['\t', '\n'], " "));
@@ -107,10 +91,6 @@ impl Results {
         let head = head.with_context(|| format!("{} is no result", path.display()))?;
         let mut results = Self::new(head.to_owned());
         for line in lines {
-            if let Some(why) = line.strip_prefix(LACK) {
-                results.lack(why);
-                continue;
-            }
             let fields: Vec<&str> = line.split('\t').collect();
             let &[test, without, with, word] = &fields[..] else {
                 continue;
@@ -152,7 +132,6 @@ mod tests {
                 verdict,
             });
         }
-        results.lack("why");
         results.write(&path).unwrap();
         assert_eq!(Results::read(&path).unwrap().as_ref(), Some(&results));
         assert_eq!(results.summary(), "greenlet==3: 1 same, 1 DIFFERS");
