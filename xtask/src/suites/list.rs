@@ -174,7 +174,7 @@ pub const SUITES: &[Suite] = &[
         prepare: r#"cp "$PACKAGES"/coverage/*.so coverage
 "$PYTHON" tools/igor.py zip_mods"#,
         variables: &[],
-        runner: Runner::Pytest(&[]),
+        runner: Runner::Pytest(&["-c", "/dev/null", "-o", "python_classes=*Test"]),
         tests: &["tests"],
     },
     // Its tests run test runners, in the process and as children, and capture descriptors. All

@@ -128,6 +128,8 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
         }
         tally.check(&name, results.count(Verdict::Ours) == 0);
     }
+    let (recorded, with) = sides.recorded();
+    println!("{recorded} of {with} runs with the profiler left a recording");
     tally.print();
     Ok(tally.failed == 0)
 }

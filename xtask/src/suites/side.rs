@@ -24,6 +24,9 @@ pub struct Sides {
     folder: PathBuf,
     mode: Mode,
     runs: AtomicUsize,
+    /// Runs with the profiler, and those of them that left a recording.
+    with: AtomicUsize,
+    recorded: AtomicUsize,
 }
 
 impl Drop for Sides {
@@ -42,11 +45,20 @@ impl Sides {
             folder,
             mode,
             runs: AtomicUsize::new(0),
+            with: AtomicUsize::new(0),
+            recorded: AtomicUsize::new(0),
         })
     }
 
     pub fn mode(&self) -> Mode {
         self.mode
+    }
+
+    /// The number of runs that were recorded, and of those that should have been. A recorder that
+    /// comes late may come too late.
+    pub fn recorded(&self) -> (usize, usize) {
+        let number = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        (number(&self.recorded), number(&self.with))
     }
 
     /// Runs tests without the profiler, and then with it.
@@ -78,8 +90,8 @@ impl Sides {
         let xml = folder.join("outcomes.xml");
         let mut command = Command::new("timeout");
         command.args(["-k", "20", LIMIT]);
+        let recording = folder.join("recording");
         if is_recorded {
-            let recording = folder.join("recording");
             self.mode.words(&mut command, &self.profundo, &recording);
         }
         command.arg(place.python());
@@ -128,6 +140,11 @@ impl Sides {
         if !outcomes.is_whole() {
             let last: Vec<&str> = log.lines().rev().take(30).collect();
             last.iter().rev().for_each(|line| println!("    {line}"));
+        }
+        if is_recorded {
+            self.with.fetch_add(1, Ordering::Relaxed);
+            let is_there = usize::from(recording.exists());
+            self.recorded.fetch_add(is_there, Ordering::Relaxed);
         }
         // Files that a test made unreadable stay until all is removed, or for good.
         let _ = fs::remove_dir_all(&folder);
