@@ -25,6 +25,11 @@ impl Outcomes {
         Self { tests, end }
     }
 
+    /// The runner's exit status.
+    pub fn end(&self) -> ExitStatus {
+        self.end
+    }
+
     /// The names of the tests that ran.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tests.keys().map(String::as_str)

@@ -32,6 +32,12 @@ pub fn compare(sides: &Sides, place: &Place) -> Result<Results> {
         without.is_whole(),
         "its runner has no result without the profiler"
     );
+    // pytest ends with 2 and more if it has not run the tests.
+    let is_run = match suite.runner {
+        Runner::Pytest(_) => without.end().code().is_some_and(|code| code < 2),
+        Runner::Gevent(_) => true,
+    };
+    ensure!(is_run, "pytest could not run the tests: {}", without.end());
     let mut results = Results::new(suite.requirement());
     for name in without.names() {
         results.add(row(name, &pair(name, &without, &with), Verdict::Same));
@@ -42,7 +48,7 @@ pub fn compare(sides: &Sides, place: &Place) -> Result<Results> {
         false => [(THE_WHOLE.to_owned(), pair(THE_WHOLE, &without, &with))].into(),
     };
     suspects.retain(|name, first| {
-        let reason = excused::reason(suite, name, sides.mode());
+        let reason = excused::reason(suite, name);
         if let Some(reason) = reason {
             println!("    {name}: {reason}");
             results.add(row(name, first, Verdict::Excused));

@@ -1,32 +1,25 @@
 //! Tests that differ with the profiler and may: each has its reason.
 
 use super::list::Suite;
-use crate::cpython::mode::Mode;
 
 /// An exception.
 struct Excused {
     suite: &'static str,
     /// The beginning of the test's name.
     test: &'static str,
-    /// Whether it holds for a profiler that comes late, too.
-    also_late: bool,
     reason: &'static str,
 }
 
 const EXCUSED: &[Excused] = &[Excused {
     suite: "psutil",
     test: "tests/test_process.py::TestProcess::test_weird_environ",
-    also_late: false,
     reason: "/proc/PID/environ has the two variables that bring the agent into a child",
 }];
 
 /// The reason why a test may differ.
-pub fn reason(suite: &Suite, test: &str, mode: Mode) -> Option<&'static str> {
+pub fn reason(suite: &Suite, test: &str) -> Option<&'static str> {
     let mut rows = EXCUSED.iter();
-    let found = rows.find(|row| {
-        let is_meant = row.suite == suite.name && test.starts_with(row.test);
-        is_meant && (row.also_late || mode != Mode::Late)
-    });
+    let found = rows.find(|row| row.suite == suite.name && test.starts_with(row.test));
     found.map(|row| row.reason)
 }
 
@@ -40,8 +33,7 @@ mod tests {
         for row in EXCUSED {
             let suite = SUITES.iter().find(|suite| suite.name == row.suite);
             let suite = suite.expect(row.suite);
-            assert_eq!(reason(suite, row.test, Mode::Run), Some(row.reason));
-            assert_eq!(reason(suite, row.test, Mode::Late).is_some(), row.also_late);
+            assert_eq!(reason(suite, row.test), Some(row.reason));
         }
     }
 }

@@ -188,6 +188,7 @@ pub const SUITES: &[Suite] = &[
             "mock",
             "pexpect",
             "requests",
+            "setuptools",
             "xmlschema",
         ],
         parts: &["testing", "pyproject.toml"],
