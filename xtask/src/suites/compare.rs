@@ -48,7 +48,7 @@ pub fn compare(sides: &Sides, place: &Place) -> Result<Results> {
         false => [(THE_WHOLE.to_owned(), pair(THE_WHOLE, &without, &with))].into(),
     };
     suspects.retain(|name, first| {
-        let reason = excused::reason(suite, name);
+        let reason = excused::reason(suite, name, sides.mode());
         if let Some(reason) = reason {
             println!("    {name}: {reason}");
             results.add(row(name, first, Verdict::Excused));

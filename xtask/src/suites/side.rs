@@ -50,6 +50,10 @@ impl Sides {
         })
     }
 
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
     /// The number of runs that were recorded, and of those that should have been. A recorder that
     /// comes late may come too late.
     pub fn recorded(&self) -> (usize, usize) {
