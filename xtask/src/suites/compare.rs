@@ -10,11 +10,8 @@ use super::list::{Runner, Suite};
 use super::place::Place;
 use super::results::{Results, Row};
 use super::side::Sides;
-use super::verdict::{Pair, Verdict, alone, among_others};
+use super::verdict::{Alone, Pair, TRIES, Verdict, alone, among_others};
 use crate::cpython::outcomes::{Outcomes, THE_WHOLE};
-
-/// The number of tries of a test alone.
-const TRIES: usize = 3;
 
 /// The most tests that are tried each by itself. More than these are tried together: then it is
 /// the suite that differs, and not a test.
@@ -61,18 +58,23 @@ pub fn compare(sides: &Sides, place: &Place) -> Result<Results> {
         let targets: Vec<String> = targets(suite, &tests, &all);
         println!("    tried alone: {}", targets.join(" "));
         let mut tries = Vec::new();
-        for _ in 0..TRIES {
-            tries.push(sides.in_turn(place, &targets)?);
-        }
-        for test in tests {
-            let pairs = tries.iter();
-            let pairs: Vec<Pair> = pairs
-                .map(|(without, with)| pair(&test, without, with))
-                .collect();
-            if let Some(verdict) = alone(&pairs) {
-                results.add(row(&test, &told(&pairs), verdict));
-                open.remove(&test);
+        let mut left = tests;
+        while !left.is_empty() && tries.len() < 2 * TRIES {
+            for _ in 0..TRIES {
+                tries.push(sides.in_turn(place, &targets)?);
             }
+            left.retain(|test| {
+                let pairs = tries.iter();
+                let pairs: Vec<Pair> = pairs
+                    .map(|(without, with)| pair(test, without, with))
+                    .collect();
+                let alone = alone(&pairs);
+                if let Alone::Decided(verdict) = alone {
+                    results.add(row(test, &told(&pairs), verdict));
+                    open.remove(test);
+                }
+                alone == Alone::Open
+            });
         }
     }
     if open.is_empty() {

@@ -11,8 +11,9 @@ pub enum Verdict {
     Excused,
     /// Has several outcomes without the profiler, too.
     Unsteady,
-    /// Differed among the others, and in no further try.
-    Once,
+    /// Differed among the others, and at most once in further tries: as a test does that waits for
+    /// a time on a busy machine.
+    Rare,
     /// Caused by the profiler.
     Ours,
 }
@@ -22,7 +23,7 @@ impl Verdict {
         Self::Same,
         Self::Excused,
         Self::Unsteady,
-        Self::Once,
+        Self::Rare,
         Self::Ours,
     ];
 
@@ -31,7 +32,7 @@ impl Verdict {
             Self::Same => "same",
             Self::Excused => "excused",
             Self::Unsteady => "unsteady",
-            Self::Once => "once",
+            Self::Rare => "rare",
             Self::Ours => "DIFFERS",
         }
     }
@@ -47,18 +48,38 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// The number of tries of a test alone.
+pub const TRIES: usize = 3;
+
 /// A test's outcomes without and with the profiler, from one try.
 pub type Pair = (String, String);
 
-/// The verdict on a test that differed among the others, by its outcomes alone. Nothing if it has
-/// to be tried among the others once more: alone, it did not differ.
-pub fn alone(tries: &[Pair]) -> Option<Verdict> {
+/// What tries of a test alone say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alone {
+    Decided(Verdict),
+    /// Differed once: as many tries again decide.
+    Open,
+    /// Did not differ: it has to be tried among the others once more.
+    Agrees,
+}
+
+/// Looks at a test's tries alone, the first [`TRIES`] or twice as many.
+pub fn alone(tries: &[Pair]) -> Alone {
     let usual = tries.first().map(|(without, _)| without);
     if tries.iter().any(|(without, _)| Some(without) != usual) {
-        return Some(Verdict::Unsteady);
+        return Alone::Decided(Verdict::Unsteady);
     }
-    let differs = tries.iter().any(|(without, with)| without != with);
-    differs.then_some(Verdict::Ours)
+    match tries
+        .iter()
+        .filter(|(without, with)| without != with)
+        .count()
+    {
+        0 => Alone::Agrees,
+        1 if tries.len() <= TRIES => Alone::Open,
+        1 => Alone::Decided(Verdict::Rare),
+        _ => Alone::Decided(Verdict::Ours),
+    }
 }
 
 /// The verdict on a test that differed among the others only, by that try and the next such one.
@@ -68,7 +89,7 @@ pub fn among_others(first: &Pair, again: &Pair) -> Verdict {
     } else if again.0 != again.1 {
         Verdict::Ours
     } else {
-        Verdict::Once
+        Verdict::Rare
     }
 }
 
@@ -83,24 +104,35 @@ mod tests {
             .collect()
     }
 
+    #[track_caller]
+    fn check(text: &str, expected: Alone) {
+        assert_eq!(alone(&pairs(text)), expected);
+    }
+
     #[test]
     fn a_test_that_differs_alone_is_ours() {
-        assert_eq!(alone(&pairs("+- +- +-")), Some(Verdict::Ours));
-        assert_eq!(alone(&pairs("++ ++ +-")), Some(Verdict::Ours));
-        assert_eq!(alone(&pairs("-+ -+ -+")), Some(Verdict::Ours));
+        check("+- +- +-", Alone::Decided(Verdict::Ours));
+        check("-+ -- -+", Alone::Decided(Verdict::Ours));
+        check("++ ++ +- ++ +- ++", Alone::Decided(Verdict::Ours));
+    }
+
+    #[test]
+    fn a_test_that_differs_once_is_tried_more_often() {
+        check("++ ++ +-", Alone::Open);
+        check("++ ++ +- ++ ++ ++", Alone::Decided(Verdict::Rare));
     }
 
     #[test]
     fn a_test_that_is_unsteady_without_us_is_not_ours() {
-        assert_eq!(alone(&pairs("+- -- +-")), Some(Verdict::Unsteady));
-        assert_eq!(alone(&pairs("++ ++ -+")), Some(Verdict::Unsteady));
+        check("+- -- +-", Alone::Decided(Verdict::Unsteady));
+        check("++ ++ -+", Alone::Decided(Verdict::Unsteady));
     }
 
     #[test]
     fn a_test_that_agrees_alone_is_tried_among_the_others() {
-        assert_eq!(alone(&pairs("++ ++ ++")), None);
+        check("++ ++ ++", Alone::Agrees);
         let pair = |text: &str| pairs(text).remove(0);
-        assert_eq!(among_others(&pair("+-"), &pair("++")), Verdict::Once);
+        assert_eq!(among_others(&pair("+-"), &pair("++")), Verdict::Rare);
         assert_eq!(among_others(&pair("+-"), &pair("+-")), Verdict::Ours);
         assert_eq!(among_others(&pair("+-"), &pair("--")), Verdict::Unsteady);
     }
