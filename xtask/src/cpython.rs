@@ -10,10 +10,10 @@
 
 mod daily;
 mod judgement;
-mod mode;
-mod outcomes;
+pub mod mode;
+pub mod outcomes;
 mod progress;
-mod pythons;
+pub mod pythons;
 mod side;
 
 use std::path::{Path, PathBuf};

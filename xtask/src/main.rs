@@ -19,6 +19,7 @@ mod metadata;
 mod pythons;
 mod soak;
 mod static_command;
+mod suites;
 mod test;
 mod tidy;
 mod tools;
@@ -64,6 +65,9 @@ tasks:
   static [--quick]
           the command as one static file, which runs in any container; with --quick without
           optimisations
+  suites [--mode run|memory|exact|wall|trace|late] [--python PATH] [--resume] [NAME…]
+          the tests of gevent, greenlet, uvloop, numpy, cffi, psutil, pexpect, coverage, trio, ipykernel and pytest
+          without and with the profiler, from PyPI; results are in target/suites, and --resume goes on there
   wheel [--sdist] [FILE], wheel --quick
           the Python package as it is published: built by maturin and zig, looked into, and installed
           in each way; with FILE a wheel that is there already, with --sdist from the sources, too;
@@ -95,6 +99,7 @@ fn main() -> ExitCode {
         ["pythons", ref rest @ ..] => pythons::run(&root(), rest),
         ["figures", ref rest @ ..] => figures::run(&root(), rest),
         ["soak", ref rest @ ..] => soak::run(&root(), rest),
+        ["suites", ref rest @ ..] => suites::run(&root(), rest),
         ["static", ref rest @ ..] => static_command::run(&root(), rest),
         ["wheel", ref rest @ ..] => wheel::run(&root(), rest),
         ["dist", ref rest @ ..] => dist::run(&root(), rest),
@@ -105,7 +110,7 @@ fn main() -> ExitCode {
         }
         [unknown, ..] => {
             eprintln!(
-                "xtask: there is no task {unknown}: the tasks are test, tidy, arm, dist, faults, field, figures, fuzz, kills, pythons, soak, static, wheel and cpython-tests"
+                "xtask: there is no task {unknown}: the tasks are test, tidy, arm, dist, faults, field, figures, fuzz, kills, pythons, soak, static, suites, wheel and cpython-tests"
             );
             return ExitCode::from(2);
         }

@@ -1,4 +1,4 @@
-//! The outcomes of tests, from the XML file of CPython's runner.
+//! The outcomes of tests, from the XML file of CPython's runner or of pytest.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,17 +10,29 @@ pub const THE_WHOLE: &str = "the whole";
 /// Outcomes by the tests' names, and the end of their runner.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Outcomes {
-    tests: BTreeMap<String, &'static str>,
+    tests: BTreeMap<String, String>,
     end: ExitStatus,
 }
 
 impl Outcomes {
     /// From the file's text, empty if the runner died, and the runner's exit status.
     pub fn new(xml: &str, end: ExitStatus) -> Self {
-        Self {
-            tests: tests(xml),
-            end,
-        }
+        Self::of_tests(tests(xml), end)
+    }
+
+    /// From outcomes by the tests' names, and the runner's exit status.
+    pub fn of_tests(tests: BTreeMap<String, String>, end: ExitStatus) -> Self {
+        Self { tests, end }
+    }
+
+    /// The runner's exit status.
+    pub fn end(&self) -> ExitStatus {
+        self.end
+    }
+
+    /// The names of the tests that ran.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tests.keys().map(String::as_str)
     }
 
     /// True if the runner wrote the file.
@@ -40,7 +52,7 @@ impl Outcomes {
         if name == THE_WHOLE {
             return Some(self.end.to_string());
         }
-        self.tests.get(name).map(|&outcome| outcome.to_owned())
+        self.tests.get(name).cloned()
     }
 
     /// Tests with two outcomes, and both of them; the runner's own exit is among them if no test
@@ -77,17 +89,18 @@ impl fmt::Display for Outcomes {
 }
 
 /// An element without content has passed; a test may occur several times, for its parts.
-fn tests(xml: &str) -> BTreeMap<String, &'static str> {
-    let mut tests = BTreeMap::new();
-    for case in xml.split("<testcase ").skip(1) {
-        let Some((_, rest)) = case.split_once("name=\"") else {
+fn tests(xml: &str) -> BTreeMap<String, String> {
+    let mut tests: BTreeMap<String, String> = BTreeMap::new();
+    for case in xml.split("<testcase").skip(1) {
+        let Some((head, body)) = case.split_once('>') else {
             continue;
         };
-        let Some((name, rest)) = rest.split_once('"') else {
+        let Some(name) = attribute(head, "name") else {
             continue;
         };
-        let Some((head, body)) = rest.split_once('>') else {
-            continue;
+        let name = match attribute(head, "classname") {
+            Some(class) => node(&class, &name),
+            None => name,
         };
         let outcome = if head.ends_with('/') {
             "passed"
@@ -101,12 +114,34 @@ fn tests(xml: &str) -> BTreeMap<String, &'static str> {
             "passed"
         };
         // The worst part counts, by the order of the words.
-        let known = tests.entry(unescaped(name)).or_insert(outcome);
+        let known = tests.entry(name).or_insert(outcome.to_owned());
         if rank(outcome) > rank(known) {
-            *known = outcome;
+            outcome.clone_into(known);
         }
     }
     tests
+}
+
+/// The value of an attribute. Its text has no `>` of its own.
+fn attribute(head: &str, name: &str) -> Option<String> {
+    let (_, rest) = head.split_once(&format!(" {name}=\""))?;
+    let (value, _) = rest.split_once('"')?;
+    Some(unescaped(value))
+}
+
+/// The name that pytest takes for a test, `tests/test_a.py::TestB::test_c`, of the class
+/// `tests.test_a.TestB`. Files of tests have names in small letters, and classes have not.
+fn node(class: &str, name: &str) -> String {
+    let is_class = |part: &&str| part.starts_with(|it: char| it.is_ascii_uppercase());
+    let parts: Vec<&str> = class.split('.').collect();
+    let of_file = parts.iter().take_while(|part| !is_class(part)).count();
+    let (file, classes) = parts.split_at(of_file);
+    let mut node = format!("{}.py", file.join("/"));
+    for part in classes.iter().chain([&name]) {
+        node.push_str("::");
+        node.push_str(part);
+    }
+    node
 }
 
 fn rank(outcome: &str) -> usize {
@@ -119,6 +154,7 @@ fn rank(outcome: &str) -> usize {
 
 fn unescaped(name: &str) -> String {
     let name = name.replace("&lt;", "<").replace("&gt;", ">");
+    let name = name.replace("&#10;", "\n").replace("&#9;", "\t");
     name.replace("&quot;", "\"").replace("&amp;", "&")
 }
 
@@ -134,7 +170,7 @@ mod tests {
     fn outcomes_are_read() {
         let outcomes = Outcomes::new(XML, ExitStatus::from_raw(0));
         let words: Vec<(&str, &str)> = (outcomes.tests.iter())
-            .map(|(name, outcome)| (name.as_str(), *outcome))
+            .map(|(name, outcome)| (name.as_str(), outcome.as_str()))
             .collect();
         assert_eq!(
             words,
@@ -145,6 +181,19 @@ mod tests {
             ]
         );
         assert!(outcomes.differences(&outcomes).is_empty());
+    }
+
+    #[test]
+    fn pytest_names_a_test_by_its_file() {
+        let xml = r#"<testsuites name="pytest tests"><testcase classname="tests.test_a.TestB" name="test_c[&lt;x&gt;]" time="0.1" /><testcase classname="tests.test_a" name="test_d" time="0.1"><failure message="no">no</failure></testcase></testsuites>"#;
+        let outcomes = Outcomes::new(xml, ExitStatus::from_raw(0));
+        let names: Vec<&str> = outcomes.names().collect();
+        let expected = [
+            "tests/test_a.py::TestB::test_c[<x>]",
+            "tests/test_a.py::test_d",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(outcomes.of(expected[1]).as_deref(), Some("failed"));
     }
 
     #[test]
