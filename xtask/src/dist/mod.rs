@@ -162,7 +162,9 @@ struct Release<'a> {
 
 impl Release<'_> {
     fn make(&self, targets: &[&Target], has_wheel: bool, tally: &mut Tally) -> Result<()> {
-        let _ = fs::remove_dir_all(&self.published);
+        for folder in [&self.published, &self.agents()] {
+            let _ = fs::remove_dir_all(folder);
+        }
         fs::create_dir_all(&self.published)?;
         for target in targets {
             let start = Instant::now();
@@ -175,6 +177,11 @@ impl Release<'_> {
             println!("the Python package: {:.0} s", start.elapsed().as_secs_f64());
         }
         checksums::write(&self.published)
+    }
+
+    /// The folder of the agents, with one for each target.
+    fn agents(&self) -> PathBuf {
+        self.building.join("agents")
     }
 
     /// The command, its archives, its packages and its bill of materials.
@@ -198,10 +205,7 @@ impl Release<'_> {
         let has_terms = files.join(notices::STANDARD).exists();
         tally.check("the terms of the standard library", has_terms);
 
-        for file in &built.debug {
-            let name = file.file_name().context("a file has a name")?;
-            fs::rename(file, debug.join(name))?;
-        }
+        command::move_debug(&built.debug, &debug)?;
         let name = format!("profundo-{}-{}", self.sources.version, target.triple);
         let archive = self.published.join(format!("{name}.tar.gz"));
         let time = self.sources.time;

@@ -6,8 +6,8 @@ pub struct Target {
     pub triple: &'static str,
     /// The oldest glibc on which the command runs; `None` for a static command.
     pub glibc: Option<(u32, u32)>,
-    /// The target whose agent a static command carries.
-    pub agent_of: Option<&'static str>,
+    /// The target whose agent the command carries. A static command has none of its own target.
+    pub agent_of: &'static str,
     /// Whether `.deb` and `.rpm` are made of this command.
     pub has_packages: bool,
     /// The sentence in place of a release.
@@ -19,21 +19,21 @@ pub const TARGETS: &[Target] = &[
     Target {
         triple: "x86_64-unknown-linux-gnu",
         glibc: Some((2, 17)),
-        agent_of: None,
+        agent_of: "x86_64-unknown-linux-gnu",
         has_packages: true,
         unpublished: None,
     },
     Target {
         triple: "x86_64-unknown-linux-musl",
         glibc: None,
-        agent_of: Some("x86_64-unknown-linux-gnu"),
+        agent_of: "x86_64-unknown-linux-gnu",
         has_packages: false,
         unpublished: None,
     },
     Target {
         triple: "aarch64-unknown-linux-gnu",
         glibc: Some((2, 17)),
-        agent_of: None,
+        agent_of: "aarch64-unknown-linux-gnu",
         has_packages: false,
         unpublished: Some(
             "the agent and the walk of stacks run there, but the whole command has not been run on such a \
@@ -43,7 +43,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         triple: "x86_64-apple-darwin",
         glibc: None,
-        agent_of: None,
+        agent_of: "x86_64-apple-darwin",
         has_packages: false,
         unpublished: Some(
             "the crates that read and report type-check there, but the command cannot leave out yet \
@@ -53,7 +53,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         triple: "x86_64-pc-windows-gnu",
         glibc: None,
-        agent_of: None,
+        agent_of: "x86_64-pc-windows-gnu",
         has_packages: false,
         unpublished: Some(
             "as on macOS, and five crates that read use descriptors and modes of Unix: jit, \
