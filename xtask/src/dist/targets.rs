@@ -12,7 +12,21 @@ pub struct Target {
     pub has_packages: bool,
     /// The sentence in place of a release.
     pub unpublished: Option<&'static str>,
+    /// Without a release, the crates of which the types are checked for the target.
+    pub checked: &'static [&'static str],
 }
+
+/// The crates that read files and report, and know nothing of Linux.
+const READERS: &[&str] = &[
+    "profundo-wire",
+    "profundo-model",
+    "profundo-analysis",
+    "profundo-report",
+    "profundo-formats",
+    "profundo-import",
+    "profundo-disassembly",
+    "profundo-tables",
+];
 
 /// Every target, the first of which is that of the Python package.
 pub const TARGETS: &[Target] = &[
@@ -22,6 +36,7 @@ pub const TARGETS: &[Target] = &[
         agent_of: "x86_64-unknown-linux-gnu",
         has_packages: true,
         unpublished: None,
+        checked: &[],
     },
     Target {
         triple: "x86_64-unknown-linux-musl",
@@ -29,6 +44,7 @@ pub const TARGETS: &[Target] = &[
         agent_of: "x86_64-unknown-linux-gnu",
         has_packages: false,
         unpublished: None,
+        checked: &[],
     },
     Target {
         triple: "aarch64-unknown-linux-gnu",
@@ -39,6 +55,7 @@ pub const TARGETS: &[Target] = &[
             "the agent and the walk of stacks run there, but the whole command has not been run on such a \
              machine, and it cannot enter a program that runs already",
         ),
+        checked: &["profundo-cli"],
     },
     Target {
         triple: "x86_64-apple-darwin",
@@ -49,6 +66,7 @@ pub const TARGETS: &[Target] = &[
             "the crates that read and report type-check there, but the command cannot leave out yet \
              what records: profundo-probe and all above it are of Linux",
         ),
+        checked: READERS,
     },
     Target {
         triple: "x86_64-pc-windows-gnu",
@@ -59,6 +77,7 @@ pub const TARGETS: &[Target] = &[
             "as on macOS, and five crates that read use descriptors and modes of Unix: jit, \
              symbols, view, console and probe",
         ),
+        checked: READERS,
     },
 ];
 
