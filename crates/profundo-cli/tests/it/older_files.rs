@@ -94,7 +94,7 @@ fn a_recording_of_0_1_is_compared_and_exported() {
     );
     folder.run(&["diff", path, path]).succeeded();
     folder
-        .run(&["export", path, "--format", "collapsed", "-o", "x.txt"])
+        .run(&["export", path, "--to", "collapsed", "-o", "x.txt"])
         .succeeded();
     let text = std::fs::read_to_string(folder.join("x.txt")).unwrap();
     assert!(text.contains("fib"), "{text}");
