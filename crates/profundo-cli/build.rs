@@ -3,7 +3,8 @@
 //!
 //! A static command, which runs in any container, cannot have its agent built with it, and a
 //! command that is published has one without symbols: `PROFUNDO_AGENT` names one that was built
-//! before, by `cargo xtask static` or `cargo xtask dist`. The command carries that one packed.
+//! before, by `cargo xtask static` or `cargo xtask dist`. A command that is optimised carries that
+//! one packed.
 //!
 //! `cargo check` builds no library. So that it passes, an empty file stands in, which the next
 //! real build replaces; the command says so when it finds itself without an agent.
@@ -25,13 +26,14 @@ fn main() {
         Some(path) => {
             let path = fs::canonicalize(path).expect("PROFUNDO_AGENT names a file that is there");
             println!("cargo::rerun-if-changed={}", path.display());
-            packed(&path)
+            // In a debug build it has so much debug information that packing would take a minute.
+            if is_release() { packed(&path) } else { path }
         }
         None => own_library(),
     };
     println!("cargo::rustc-env={AGENT}={}", agent.display());
     // Its debug information would be most of the command's size, and of each session's.
-    if env::var_os("PROFILE").is_some_and(|profile| profile == "release") {
+    if is_release() {
         println!("cargo::rerun-if-env-changed={WHOLE}");
         if env::var_os(WHOLE).is_none() {
             println!("cargo::rustc-link-arg-cdylib=-Wl,--strip-debug");
@@ -43,6 +45,11 @@ fn main() {
             println!("cargo::rustc-link-arg-bins=-no-pie");
         }
     }
+}
+
+/// True for the profiles that optimise.
+fn is_release() -> bool {
+    env::var_os("PROFILE").is_some_and(|profile| profile == "release")
 }
 
 /// True if the command is linked statically, as is usual for musl.
