@@ -9,6 +9,7 @@
 //! built without one samples from outside.
 
 mod any_loader;
+mod carried;
 mod hidden_symbols;
 mod in_memory;
 mod unused;
@@ -21,12 +22,11 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use carried::AGENT;
 use profundo_recorder::{CALL_SYMBOLS, EngineChoice, LATE_SYMBOLS, MEMORY_SYMBOLS};
 
 /// The beginning of agents' names.
 const PREFIX: &str = "libprofundo-agent-";
-
-static AGENT: &[u8] = include_bytes!(env!("PROFUNDO_AGENT"));
 
 /// The purpose of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,8 @@ impl For {
             Self::Calls => [MEMORY_SYMBOLS, LATE_SYMBOLS].concat(),
             Self::Late => CALL_SYMBOLS.to_vec(),
         };
-        let bytes = hidden_symbols::without(AGENT, &hidden).and_then(|mut bytes| {
+        let bytes = AGENT.library().and_then(|library| {
+            let mut bytes = hidden_symbols::without(&library, &hidden)?;
             any_loader::forget_loader(&mut bytes)?;
             Some(Cow::Owned(bytes))
         });
@@ -91,11 +92,10 @@ pub fn file(what: For) -> Result<PathBuf> {
     if AGENT.is_empty() {
         bail!(NO_AGENT);
     }
+    let (checksum, length) = AGENT.checksum_and_length();
     // The beginning of the name marks its frames as the profiler's own.
     let name = format!(
-        "{PREFIX}{:08x}-{:x}{}.so",
-        crc32fast::hash(AGENT),
-        AGENT.len(),
+        "{PREFIX}{checksum:08x}-{length:x}{}.so",
         match what {
             For::Time => "",
             For::Memory => "-memory",
@@ -192,7 +192,7 @@ fn is_loadable(path: &Path) -> bool {
     };
     let is_whole = file
         .metadata()
-        .is_ok_and(|metadata| metadata.len() == AGENT.len() as u64);
+        .is_ok_and(|metadata| metadata.len() == AGENT.checksum_and_length().1);
     is_whole && may_execute(&file)
 }
 

@@ -25,7 +25,7 @@ use crate::page::line::{Line, Style};
 
 /// The part of a row that a column stands in; within a zone, columns are in the order of their
 /// declaration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Zone {
     First,
     Middle,
@@ -266,13 +266,13 @@ impl<'a, R> Table<'a, R> {
 
     /// The columns on the screen, in their order.
     fn shown(&self) -> Vec<&Column<'a, R>> {
-        let mut shown: Vec<_> = self
-            .columns
-            .iter()
-            .filter(|column| column.is_shown)
-            .collect();
-        shown.sort_by_key(|column| column.zone);
-        shown
+        // Zone by zone, since a sort would be built anew for each kind of row.
+        let zones = [Zone::First, Zone::Middle, Zone::Late, Zone::Last];
+        let shown = |zone| {
+            let columns = self.columns.iter();
+            columns.filter(move |column| column.is_shown && column.zone == zone)
+        };
+        zones.into_iter().flat_map(shown).collect()
     }
 
     /// Adds the titles.

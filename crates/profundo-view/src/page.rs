@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::Read;
 
+use flate2::read::DeflateDecoder;
+
 use crate::Error;
 
-/// The page. It has its script and its style inside.
-const PAGE: &str = include_str!("../page.html");
+/// The page, packed by `build.rs`. It has its script and its style inside.
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/page.deflate"));
 
 /// What stands in the page for the word that its script and its style are known by.
 const NONCE: &str = "@nonce@";
@@ -17,9 +19,18 @@ const ANSWERS: &str = "@answers@";
 
 /// The page with a policy, and with answers if it is to be a file.
 pub(crate) fn page(nonce: &str, policy: &str, answers: &str) -> String {
-    PAGE.replacen(POLICY, policy, 1)
+    template()
+        .replacen(POLICY, policy, 1)
         .replace(NONCE, nonce)
         .replacen(ANSWERS, answers, 1)
+}
+
+/// The page without data.
+fn template() -> String {
+    let mut text = String::new();
+    let read = DeflateDecoder::new(PACKED).read_to_string(&mut text);
+    read.expect("the build has packed a text");
+    text
 }
 
 /// What the page may do: run its own script, and ask where it comes from.

@@ -16,7 +16,7 @@ Nothing is imported before it is used, so that ``import profundo`` costs a progr
 
 import sys
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Change",

@@ -38,7 +38,8 @@ pub fn pack(folder: &Path, name: &str, time: u64, archive: &Path) -> Result<()> 
     ]);
     tar.args(["--owner=0", "--group=0", "--mode=u=rwX,go=rX"]);
     tar.arg(format!("--mtime=@{time}")).arg("-C").arg(folder);
-    tar.arg(format!("--transform=s,^[.],{name},"));
+    // A link (S) leads where it led.
+    tar.arg(format!("--transform=s,^[.],{name},S"));
     tar.arg(".").stdout(Stdio::piped());
     let mut tar = tar.spawn().context("cannot run tar")?;
     let packed = tar.stdout.take().context("tar has no output")?;
@@ -90,6 +91,20 @@ mod tests {
             assert_eq!(fs::read_to_string(unpacked.join("y")).unwrap(), "y");
         }
         assert_eq!(archives[0], archives[1]);
+    }
+
+    #[test]
+    fn a_link_leads_to_the_same_file() {
+        let folder = Folder::new("archive-link");
+        let place = folder.path().join("in");
+        fs::create_dir_all(place.join(".build-id/48")).unwrap();
+        fs::write(place.join("x.debug"), "x").unwrap();
+        let link = Path::new(".build-id/48/ca.debug");
+        std::os::unix::fs::symlink("../../x.debug", place.join(link)).unwrap();
+        let archive = folder.path().join("in.tar.gz");
+        pack(&place, "named", 1_000_000, &archive).unwrap();
+        let unpacked = unpack(&archive, &folder.path().join("out")).unwrap();
+        assert_eq!(fs::read_to_string(unpacked.join(link)).unwrap(), "x");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The command of a target: built by zig's linker, so that it runs with an old glibc, and without
 //! what only a debugger reads. That is in a file beside it, which debuggers find by its name and
-//! its checksum.
+//! its checksum, or by the build's number (`.build-id`).
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,7 +22,7 @@ pub const PROGRAMS: &[&str] = &["profundo", "cargo-profundo"];
 const AGENT: &str = "libprofundo_cli.so";
 
 /// The largest command, in bytes: its pages are read at each start, and each archive has it.
-const LARGEST: u64 = 18_000_000;
+const LARGEST: u64 = 17_000_000;
 
 /// Settings of the profile `dist`: what names a line of the command goes into a file of its own.
 const SETTINGS: &[(&str, &str)] = &[
@@ -33,23 +34,19 @@ const SETTINGS: &[(&str, &str)] = &[
 pub struct Built {
     /// The programs, without debug information.
     pub programs: Vec<PathBuf>,
-    /// The debug information of each.
+    /// The debug information of each, and of the agent.
     pub debug: Vec<PathBuf>,
 }
 
 /// Builds the programs, and parts them from their debug information, into `folder`.
 pub fn build(release: &Release<'_>, target: &Target, folder: &Path) -> Result<Built> {
+    // The command carries an agent without symbols, which is packed, so it is built before: see the
+    // build script of `profundo-cli`.
+    let of = target.agent_of;
+    let of = TARGETS.iter().find(|target| target.triple == of);
+    let agent = agent(release, of.context("the target of the agent is not known")?)?;
     let mut build = cargo_for(release, target);
-    build.arg("--bins");
-    if let Some(of) = target.agent_of {
-        // A static command carries the agent of a target that was built before: see
-        // `static_command`.
-        let of = TARGETS.iter().find(|target| target.triple == of);
-        let of = of.context("the target of the agent is not known")?;
-        done(cargo_for(release, of).arg("--lib"))?;
-        let agent = release.building.join(of.triple).join("dist").join(AGENT);
-        build.env("PROFUNDO_AGENT", agent);
-    }
+    build.arg("--bins").env("PROFUNDO_AGENT", &agent.program);
     done(&mut build)?;
     let place = release.building.join(target.triple).join("dist");
     let mut built = Built {
@@ -57,12 +54,29 @@ pub fn build(release: &Release<'_>, target: &Target, folder: &Path) -> Result<Bu
         debug: Vec::new(),
     };
     for name in PROGRAMS {
-        let (program, debug) = (folder.join(name), folder.join(format!("{name}.debug")));
-        part(&place.join(name), &program, &debug)?;
-        built.programs.push(program);
-        built.debug.push(debug);
+        let parted = Parted::in_folder(folder, name);
+        parted.part(&place.join(name))?;
+        built.programs.push(parted.program);
+        built.debug.push(parted.debug);
     }
+    let debug_of_agent = folder.join(agent.debug.file_name().context("a file has a name")?);
+    fs::copy(&agent.debug, &debug_of_agent)?;
+    built.debug.push(debug_of_agent);
     Ok(built)
+}
+
+/// The agent of a target, which is built once for each release.
+fn agent(release: &Release<'_>, of: &Target) -> Result<Parted> {
+    let folder = release.agents().join(of.triple);
+    let parted = Parted::in_folder(&folder, "libprofundo-agent.so");
+    if !parted.program.exists() {
+        let mut build = cargo_for(release, of);
+        done(build.arg("--lib").env("PROFUNDO_WHOLE_AGENT", "1"))?;
+        fs::create_dir_all(&folder)?;
+        let built = release.building.join(of.triple).join("dist").join(AGENT);
+        parted.part(&built)?;
+    }
+    Ok(parted)
 }
 
 /// A build of the package for a target.
@@ -79,15 +93,55 @@ fn cargo_for(release: &Release<'_>, target: &Target) -> Command {
     build
 }
 
-/// Writes a program without its debug information, and that information by itself.
-fn part(whole: &Path, program: &Path, debug: &Path) -> Result<()> {
-    let mut objcopy = Command::new("objcopy");
-    objcopy.args(["--only-keep-debug", "--compress-debug-sections=zlib"]);
-    done(objcopy.arg(whole).arg(debug))?;
-    let mut objcopy = Command::new("objcopy");
-    objcopy.arg("--strip-all").arg("--add-gnu-debuglink");
-    // Only its last part is kept, so the folder does not matter.
-    done(objcopy.arg(debug).arg(whole).arg(program))
+/// A program or a library without its debug information, and that information by itself.
+struct Parted {
+    program: PathBuf,
+    debug: PathBuf,
+}
+
+impl Parted {
+    fn in_folder(folder: &Path, name: &str) -> Self {
+        Self {
+            program: folder.join(name),
+            debug: folder.join(format!("{name}.debug")),
+        }
+    }
+
+    /// Writes both.
+    fn part(&self, whole: &Path) -> Result<()> {
+        let mut objcopy = Command::new("objcopy");
+        objcopy.args(["--only-keep-debug", "--compress-debug-sections=zlib"]);
+        done(objcopy.arg(whole).arg(&self.debug))?;
+        let mut objcopy = Command::new("objcopy");
+        objcopy.arg("--strip-all").arg("--add-gnu-debuglink");
+        // Only its last part is kept, so the folder does not matter.
+        done(objcopy.arg(&self.debug).arg(whole).arg(&self.program))
+    }
+}
+
+/// Moves files of debug information into a folder, where debuggers find them by name, and by the
+/// build's number if the folder is their `debug-file-directory`.
+pub fn move_debug(files: &[PathBuf], folder: &Path) -> Result<()> {
+    for file in files {
+        let name = file.file_name().context("a file has a name")?;
+        let notes = output(Command::new("readelf").arg("--notes").arg(file))?;
+        let build = number_of_build(&notes).context("a program has no number of its build")?;
+        let (first, rest) = build.split_at(2);
+        let place = folder.join(".build-id").join(first);
+        fs::create_dir_all(&place)?;
+        symlink(
+            Path::new("../..").join(name),
+            place.join(format!("{rest}.debug")),
+        )?;
+        fs::rename(file, folder.join(name))?;
+    }
+    Ok(())
+}
+
+/// The number of the build among the notes that `readelf` prints.
+fn number_of_build(notes: &str) -> Option<&str> {
+    let number = notes.split_once("Build ID: ")?.1.lines().next()?.trim();
+    (number.len() > 2 && number.is_ascii()).then_some(number)
 }
 
 /// Checks the programs: their size, what they want from glibc, and their debug information.
@@ -143,6 +197,13 @@ fn address_of_main(symbols: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_number_of_a_build_is_found() {
+        let notes = "  GNU  0x00000014\tNT_GNU_BUILD_ID\n    Build ID: 48cafe00\n";
+        assert_eq!(number_of_build(notes), Some("48cafe00"));
+        assert_eq!(number_of_build("Build ID: 4"), None);
+    }
 
     #[test]
     fn the_function_of_a_crate_of_ours_is_found() {

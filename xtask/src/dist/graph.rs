@@ -155,10 +155,33 @@ fn of_page(lock: &Value) -> Option<Vec<Part>> {
         repository: None,
         folder: None,
         registry: Some(Registry::Npm),
-        checksum: None,
+        checksum: package["integrity"].as_str().and_then(sum_of_package),
         uses: Vec::new(),
     });
     Some(parts.collect())
+}
+
+/// The checksum that npm's lock file has, as hexadecimal digits in place of base64.
+fn sum_of_package(integrity: &str) -> Option<(&'static str, String)> {
+    let text = integrity.strip_prefix("sha512-")?.trim_end_matches('=');
+    let (mut digits, mut held, mut bits) = (String::new(), 0_u32, 0);
+    for byte in text.bytes() {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        held = held << 6 | u32::from(value);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            digits += &format!("{:02x}", held >> bits & 0xff);
+        }
+    }
+    Some(("SHA-512", digits))
 }
 
 /// An expression of SPDX: older manifests write `/` for `OR`.
@@ -190,6 +213,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_sum_of_a_package_of_npm_is_read() {
+        let sum = sum_of_package("sha512-AAEC/v8=");
+        assert_eq!(sum, Some(("SHA-512", "000102feff".to_owned())));
+        assert_eq!(sum_of_package("sha1-AAEC"), None);
+        assert_eq!(sum_of_package("sha512-A*"), None);
+    }
 
     #[test]
     fn only_what_is_linked_is_a_part() {

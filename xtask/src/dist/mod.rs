@@ -69,23 +69,24 @@ impl<'a> Wanted<'a> {
         Ok(wanted)
     }
 
-    /// The targets; each that is not published is named with the reason.
-    fn targets(&self) -> Result<Vec<&'static Target>> {
+    /// The targets that are published, and those that are not; each of these is named with the
+    /// reason.
+    fn targets(&self) -> Result<[Vec<&'static Target>; 2]> {
         let is_known = |name: &&str| TARGETS.iter().any(|target| target.triple == *name);
         if let Some(unknown) = self.targets.iter().find(|name| !is_known(name)) {
             bail!("there is no target {unknown}");
         }
         let is_wanted =
             |target: &&Target| self.targets.is_empty() || self.targets.contains(&target.triple);
-        let mut targets = Vec::new();
-        for target in TARGETS.iter().filter(is_wanted) {
-            match target.unpublished {
-                Some(why) => println!("{} is left out: {why}", target.triple),
-                None => targets.push(target),
-            }
+        let wanted = TARGETS.iter().filter(is_wanted);
+        let (published, others): (Vec<_>, Vec<_>) =
+            wanted.partition(|target| target.unpublished.is_none());
+        for target in &others {
+            let why = target.unpublished.unwrap_or_default();
+            println!("{} is left out: {why}", target.triple);
         }
-        ensure!(!targets.is_empty(), "there is nothing to build");
-        Ok(targets)
+        ensure!(!published.is_empty(), "there is nothing to build");
+        Ok([published, others])
     }
 }
 
@@ -117,7 +118,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
 
 fn release(root: &Path, target: &Path, arguments: &[&str], tally: &mut Tally) -> Result<()> {
     let wanted = Wanted::read(arguments)?;
-    let targets = wanted.targets()?;
+    let [targets, others] = wanted.targets()?;
     let commit = sources::commit(root)?;
     let mut packages = PACKAGES.to_vec();
     if !wanted.has_no_wheel {
@@ -136,15 +137,18 @@ fn release(root: &Path, target: &Path, arguments: &[&str], tally: &mut Tally) ->
             tools: &tools,
         };
         release.make(&targets, !wanted.has_no_wheel, tally)?;
-        anyhow::Ok(release.published)
+        anyhow::Ok(release)
     };
     let first = made("release", tally)?;
+    for target in others {
+        first.check_types(target, tally)?;
+    }
     if wanted.is_compared {
         // What the first release has passed is not checked again.
         let second = made("the-same-release", &mut Tally::default())?;
-        reproducible::compare(&first, &second, tally)?;
+        reproducible::compare(&first.published, &second.published, tally)?;
     }
-    println!("{}", first.display());
+    println!("{}", first.published.display());
     Ok(())
 }
 
@@ -162,7 +166,9 @@ struct Release<'a> {
 
 impl Release<'_> {
     fn make(&self, targets: &[&Target], has_wheel: bool, tally: &mut Tally) -> Result<()> {
-        let _ = fs::remove_dir_all(&self.published);
+        for folder in [&self.published, &self.agents()] {
+            let _ = fs::remove_dir_all(folder);
+        }
         fs::create_dir_all(&self.published)?;
         for target in targets {
             let start = Instant::now();
@@ -175,6 +181,11 @@ impl Release<'_> {
             println!("the Python package: {:.0} s", start.elapsed().as_secs_f64());
         }
         checksums::write(&self.published)
+    }
+
+    /// The folder of the agents, with one for each target.
+    fn agents(&self) -> PathBuf {
+        self.building.join("agents")
     }
 
     /// The command, its archives, its packages and its bill of materials.
@@ -198,10 +209,7 @@ impl Release<'_> {
         let has_terms = files.join(notices::STANDARD).exists();
         tally.check("the terms of the standard library", has_terms);
 
-        for file in &built.debug {
-            let name = file.file_name().context("a file has a name")?;
-            fs::rename(file, debug.join(name))?;
-        }
+        command::move_debug(&built.debug, &debug)?;
         let name = format!("profundo-{}-{}", self.sources.version, target.triple);
         let archive = self.published.join(format!("{name}.tar.gz"));
         let time = self.sources.time;
@@ -217,6 +225,24 @@ impl Release<'_> {
             let packages = packages::make(self, target)?;
             packages::check(&packages, &self.trials, tally)?;
         }
+        Ok(())
+    }
+
+    /// The crates that could be built for a target which is not published.
+    fn check_types(&self, target: &Target, tally: &mut Tally) -> Result<()> {
+        let mut check = metadata::cargo();
+        check.args(["check", "--quiet", "--locked", "--target", target.triple]);
+        for name in target.checked {
+            check.args(["--package", name]);
+        }
+        check.current_dir(&self.sources.root);
+        self.prepare(&mut check);
+        let has_passed = check.status()?.success();
+        let crates = target.checked.join(", ");
+        tally.check(
+            &format!("the types of {crates} for {}", target.triple),
+            has_passed,
+        );
         Ok(())
     }
 
@@ -288,8 +314,9 @@ mod tests {
 
     #[test]
     fn what_is_not_published_is_left_out() {
-        let all = Wanted::default().targets().unwrap();
+        let [all, others] = Wanted::default().targets().unwrap();
         assert!(all.iter().all(|target| target.unpublished.is_none()));
-        assert!(!all.is_empty());
+        assert!(others.iter().all(|target| !target.checked.is_empty()));
+        assert_eq!(all.len() + others.len(), TARGETS.len());
     }
 }

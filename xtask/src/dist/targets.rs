@@ -6,59 +6,87 @@ pub struct Target {
     pub triple: &'static str,
     /// The oldest glibc on which the command runs; `None` for a static command.
     pub glibc: Option<(u32, u32)>,
-    /// The target whose agent a static command carries.
-    pub agent_of: Option<&'static str>,
+    /// The target whose agent the command carries. A static command has none of its own target.
+    pub agent_of: &'static str,
     /// Whether `.deb` and `.rpm` are made of this command.
     pub has_packages: bool,
     /// The sentence in place of a release.
     pub unpublished: Option<&'static str>,
+    /// Without a release, the crates of which the types are checked for the target.
+    pub checked: &'static [&'static str],
 }
+
+/// The crates that read our files and report.
+const READERS: &[&str] = &[
+    "profundo-analysis",
+    "profundo-disassembly",
+    "profundo-formats",
+    "profundo-model",
+    "profundo-report",
+    "profundo-tables",
+];
+
+/// The same for a system of Unix: those that read the files of other tools, too.
+const READERS_OF_UNIX: &[&str] = &[
+    "profundo-analysis",
+    "profundo-disassembly",
+    "profundo-formats",
+    "profundo-import",
+    "profundo-model",
+    "profundo-report",
+    "profundo-tables",
+];
 
 /// Every target, the first of which is that of the Python package.
 pub const TARGETS: &[Target] = &[
     Target {
         triple: "x86_64-unknown-linux-gnu",
         glibc: Some((2, 17)),
-        agent_of: None,
+        agent_of: "x86_64-unknown-linux-gnu",
         has_packages: true,
         unpublished: None,
+        checked: &[],
     },
     Target {
         triple: "x86_64-unknown-linux-musl",
         glibc: None,
-        agent_of: Some("x86_64-unknown-linux-gnu"),
+        agent_of: "x86_64-unknown-linux-gnu",
         has_packages: false,
         unpublished: None,
+        checked: &[],
     },
     Target {
         triple: "aarch64-unknown-linux-gnu",
         glibc: Some((2, 17)),
-        agent_of: None,
+        agent_of: "aarch64-unknown-linux-gnu",
         has_packages: false,
         unpublished: Some(
             "the agent and the walk of stacks run there, but the whole command has not been run on such a \
              machine, and it cannot enter a program that runs already",
         ),
+        checked: &["profundo-cli"],
     },
     Target {
         triple: "x86_64-apple-darwin",
         glibc: None,
-        agent_of: None,
+        agent_of: "x86_64-apple-darwin",
         has_packages: false,
         unpublished: Some(
             "the crates that read and report type-check there, but the command cannot leave out yet \
              what records: profundo-probe and all above it are of Linux",
         ),
+        checked: READERS_OF_UNIX,
     },
     Target {
         triple: "x86_64-pc-windows-gnu",
         glibc: None,
-        agent_of: None,
+        agent_of: "x86_64-pc-windows-gnu",
         has_packages: false,
         unpublished: Some(
             "as on macOS, and five crates that read use descriptors and modes of Unix: jit, \
              symbols, view, console and probe",
         ),
+        checked: READERS,
     },
 ];
 

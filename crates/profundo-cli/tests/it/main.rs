@@ -24,6 +24,7 @@ mod machine;
 mod memory;
 mod merge;
 mod names;
+mod older_files;
 mod options;
 mod own_code;
 mod pages;
