@@ -249,7 +249,7 @@ impl Probe {
         let Regs { ip, sp, .. } = caller.registers;
         let interpreter = self.interpreter();
         let state = interpreter.map_or(0, Interpreter::thread_state);
-        // SAFETY: the thread runs with that state, and calls something.
+        // SAFETY: the thread runs with that state.
         let leaf = interpreter.map_or(0, |interpreter| unsafe { interpreter.leaf_hint(state) });
         Beginning {
             registers: [ip, sp],
@@ -263,7 +263,7 @@ impl Probe {
     /// A hint that distinguishes the stack of the interpreter's frames from most others.
     ///
     /// # Safety
-    /// The calling thread runs with that state, and calls something.
+    /// The calling thread runs with that state.
     #[inline(never)]
     unsafe fn whole_hint(&self, state: u64) -> u64 {
         let interpreter = self.interpreter();

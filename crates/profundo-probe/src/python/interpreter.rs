@@ -8,6 +8,7 @@ use profundo_cpython::{
 };
 use profundo_unwind::Regs;
 
+use super::met_pages::word;
 use super::pages::{CheckedMemory, PageCache};
 use super::table::CodeTable;
 
@@ -146,40 +147,36 @@ impl Interpreter {
     /// others; 0 where there is none.
     ///
     /// # Safety
-    /// The calling thread runs with this state, or it is 0, and it is at a call: its frame is
-    /// whole.
+    /// The calling thread runs with this state, or it is 0.
     #[inline]
     pub(crate) unsafe fn leaf_hint(&self, state: u64) -> u64 {
-        let layout = &self.layout;
-        // SAFETY: all of these are called for parts of what the caller vouches for.
-        let word = |address: u64, offset: u16| unsafe {
-            (address.wrapping_add(offset.into()) as *const u64).read_unaligned()
-        };
         // SAFETY: passed on.
         match unsafe { self.leaf_of(state) } {
             0 => 0,
             // Before 3.11 the instruction is half a word, and its neighbour changes as seldom.
-            frame => frame ^ word(frame, layout.frame.instruction).rotate_left(32),
+            frame => frame ^ word(frame, self.layout.frame.instruction).rotate_left(32),
         }
     }
 
-    /// The innermost frame of a thread; 0 where there is none.
+    /// The innermost frame of a thread; 0 where there is none. Where the interpreter was left
+    /// without its notice, as by an exception of C++, it may be anything: a record on the stack
+    /// names it in 3.11 and 3.12, and other calls have written there since.
     ///
     /// # Safety
     /// As for [`Self::leaf_hint`].
     #[inline]
     unsafe fn leaf_of(&self, state: u64) -> u64 {
-        // SAFETY: all of these are called for parts of what the caller vouches for.
-        let word = |address: u64, offset: u16| unsafe {
-            (address.wrapping_add(offset.into()) as *const u64).read_unaligned()
-        };
         if state == 0 {
             return 0;
         }
+        // SAFETY: the state is the thread's own.
+        let of_state = |offset: u16| unsafe {
+            (state.wrapping_add(offset.into()) as *const u64).read_unaligned()
+        };
         match self.layout.chain {
-            Chain::FrameObjects { frame, .. } | Chain::Direct { frame } => word(state, frame),
+            Chain::FrameObjects { frame, .. } | Chain::Direct { frame } => of_state(frame),
             Chain::Marked { record, frame, .. } | Chain::Shims { record, frame, .. } => {
-                match word(state, record) {
+                match of_state(record) {
                     0 => 0,
                     record => word(record, frame),
                 }
@@ -194,10 +191,6 @@ impl Interpreter {
     pub(crate) unsafe fn chain_hint(&self, state: u64) -> u64 {
         const MOST: usize = 64;
         let layout = &self.layout;
-        // SAFETY: a living frame leads to others.
-        let word = |address: u64, offset: u16| unsafe {
-            (address.wrapping_add(offset.into()) as *const u64).read_unaligned()
-        };
         // SAFETY: passed on.
         let mut frame = unsafe { self.leaf_of(state) };
         let mut hint = 0_u64;

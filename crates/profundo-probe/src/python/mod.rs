@@ -12,6 +12,7 @@
 mod chain;
 mod interpreter;
 mod merge;
+mod met_pages;
 mod name;
 mod page;
 mod pages;
