@@ -5,7 +5,7 @@ use profundo_model::{LocationKind, Profile, Reason};
 
 use crate::heap::{amount, lines, marked};
 use crate::program::Program;
-use crate::targets::{c, pythons_for, source};
+use crate::targets::{c, pythons_for, source, with_version};
 
 /// The number of blocks whose stacks were not kept.
 fn blocks_without_stack(profile: &Profile) -> u64 {
@@ -156,4 +156,26 @@ fn a_thousand_threads_at_once_keep_their_line() {
     assert_eq!(each.allocated, amount(200_000, 20_000_000));
     assert_eq!(each.live, amount(0, 0));
     assert_eq!(blocks_without_stack(profile), 0);
+}
+
+/// Calls a function that never comes back: what it calls leaves the interpreter from within.
+const LEFT: &str = "
+import ctypes, sys
+library = ctypes.PyDLL(sys.argv[1])
+call = ctypes.PYFUNCTYPE(None)(lambda: library.leave())
+library.enter(call)
+";
+
+#[test]
+fn an_interpreter_that_was_left_without_its_notice_is_no_obstacle() {
+    let flags = ["-O1", "-fno-builtin", "-shared", "-fPIC"];
+    let Some(library) = c("left_interpreter.c", &flags) else {
+        return;
+    };
+    for python in with_version((3, 12), pythons_for("left_interpreter.c")) {
+        for options in [&["--memory=exact"][..], &["--memory"]] {
+            let program = Program::new(&python.path).with(&["-c", LEFT]);
+            program.with(&[&library]).options(options).run_both_ways();
+        }
+    }
 }
